@@ -23,7 +23,7 @@ def test_it_says_first_what_broke(look, compared):
     page = look(compared.page)
     assert page.locator("h1").inner_text() == "The gate does not hold"
     worst = compared.head.comparison.regressed[0]
-    story = page.locator("#_broken .story").first
+    story = page.locator("#_broken .whole-test").first
     assert worst.name in story.inner_text()
     assert worst.evidence.reason in story.inner_text()
     assert "since this run" in story.inner_text()
@@ -76,7 +76,7 @@ def test_the_table_is_sorted(look, compared):
 def test_one_goes_there_and_back(look, compared):
     """From the story to the turn it tells of, and by the browser's own buttons back and there again."""
     page = look(compared.page)
-    story = page.locator("#_broken .story").first
+    story = page.locator("#_broken .whole-test").first
     link = story.get_by_role("link", name=re.compile("^turn")).first
     link.scroll_into_view_if_needed()
     before = page.evaluate("scrollY")

@@ -17,7 +17,7 @@ from ci_evals.domain.results.run import Results
 from ci_evals.reports.facts.labels import RunOutcome
 from ci_evals.reports.page import address, embedded_data, page
 from ci_evals.reports.page.comparison_runs import ALONE, ComparisonRun, ComparisonRuns
-from ci_evals.reports.page.overview import tests as table_of_tests
+from ci_evals.reports.page.overview import test_table
 
 VOID = {"meta", "link", "input", "br", "hr", "img"}
 RUNS = {**{name: cases.made(name) for name in cases.CASES}, "skipped": comment_cases.skipped()}
@@ -245,7 +245,7 @@ def test_all_checks_of_the_gate_are_told_those_first_that_do_not_hold():
 
 def test_a_row_tells_what_it_is_filtered_and_sorted_by():
     results = RUNS["proven"]
-    found = table_of_tests.of(results, embedded_data.tests_of(results, None))
+    found = test_table.of(results, embedded_data.tests_of(results, None))
     rows = {row.test: row for row in found.rows}
     worse = rows["Refund in time"]
     assert (worse.outcome, worse.became, worse.base.text, worse.delta.text) == (
@@ -270,7 +270,7 @@ def test_what_did_not_change_is_not_among_the_changed():
     base = cases.base_run(build.suite_result("Refunds", *same))
     head = build.results(build.suite_result("Refunds", same[0], cases.played("Lost parcel", "pph")))
     run = cases.against(head, base)
-    rows = table_of_tests.of(run, embedded_data.tests_of(run, base)).rows
+    rows = test_table.of(run, embedded_data.tests_of(run, base)).rows
     assert [(row.base.text, row.delta.text, row.changed) for row in rows] == [
         ("83.3", "0.0", False),
         ("100.0", "-16.7", True),

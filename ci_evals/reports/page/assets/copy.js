@@ -1,23 +1,23 @@
-// Buttons that copy, and the one line in which the page tells what it did.
+// Buttons that copy, and the line in which the page says what it did.
 
 /** Milliseconds for which it stands. */
-const TOLD_FOR = 8000;
+const SHOWN_FOR = 8000;
 
-/** Says `text` to everybody, also to those who listen. */
-function tell(text) {
-  const line = document.getElementById("told");
+/** Shows `text` for a while, and has screen readers read it. */
+function announce(text) {
+  const line = document.getElementById("announcement");
   if (!line) return;
   line.textContent = text;
   setTimeout(() => {
     if (line.textContent === text) line.textContent = "";
-  }, TOLD_FOR);
+  }, SHOWN_FOR);
 }
 
 /** A button that copies what `text` gives when it is pressed, without what no place can show. */
 function copyButton(label, text) {
   const press = async () => {
     const done = await copied(clean(await text()));
-    tell(
+    announce(
       done
         ? `Copied: ${label.replace(/^Copy (the )?/, "")}.`
         : "The browser did not let the page copy. Mark the text and copy it yourself.",

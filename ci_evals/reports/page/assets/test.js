@@ -51,7 +51,7 @@ function beginTest(root, number) {
     heading,
     el("p", { class: "loading", role: "status" }, "Loading the conversations…"),
     keysNode(),
-    el("p", { id: "told", role: "status" }),
+    el("p", { id: "announcement", role: "status" }),
   );
   scrollTo({ top: 0, behavior: "instant" });
   heading.focus({ preventScroll: true });
@@ -97,7 +97,7 @@ async function showTrial(root, { trial: index, turn, base: beside }, late) {
     showCurrent(root, trial);
   }
   if (turn !== null && goTo(turn)) return;
-  if (turn !== null) tell(`There is no turn ${turn} in this trial.`);
+  if (turn !== null) announce(`There is no turn ${turn} in this trial.`);
   if (key === before) mark(null);
   else if (opened.divergence?.turn) goTo(opened.divergence.turn);
   else if (before !== undefined) showNode(root.querySelector("#trial h2"));

@@ -37,7 +37,7 @@ def figures(
     return tuple(figure for figure in made if figure)
 
 
-def of_trust(results: Results) -> tuple[Figure, ...]:
+def of_reliability(results: Results) -> tuple[Figure, ...]:
     """The charts of judge and simulated user."""
     votes = agreement.figure(results)
     of_studies = (figure for study in reliability.studies(results) for figure in study.figures())

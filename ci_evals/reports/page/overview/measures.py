@@ -17,7 +17,7 @@ _TONES = {True: "good", False: "bad", None: "open"}
 
 
 @dataclass(frozen=True)
-class Coverage:
+class CoverageTables:
     """What of the agent's logic the tests reached."""
 
     says: str
@@ -101,11 +101,11 @@ def of_latency(results: Results, baseline: Results | None) -> Table | None:
     return table("Latency of the agent's replies", headers, rows) if rows else None
 
 
-def of_coverage(results: Results) -> Coverage:
+def of_coverage(results: Results) -> CoverageTables:
     """What of the agent's logic fired."""
     found = results.coverage
     if not found.traced_trials:
-        return Coverage(f"Not known: {NO_TRACE}.", (), ())
+        return CoverageTables(f"Not known: {NO_TRACE}.", (), ())
     says = []
     for kind in LogicKind:
         parts = [part for part in found.logic if part.kind is kind]
@@ -124,7 +124,7 @@ def of_coverage(results: Results) -> Coverage:
         ),
         ("Fires now, and in the same tests of the baseline did not", coverage.gained(found)),
     )
-    return Coverage(
+    return CoverageTables(
         ", ".join(says) + "." if says else "Nothing fired.",
         tuple(_reached(title, parts) for title, parts in groups if parts),
         tuple(

@@ -5,32 +5,45 @@ from dataclasses import dataclass, replace
 
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import sanitize
-from ci_evals.reports.facts import change
+from ci_evals.reports.facts import change, reliability
 from ci_evals.reports.facts.figure import Figure
 from ci_evals.reports.page.charts import gallery
 from ci_evals.reports.page.comparison_runs import ComparisonRuns
 from ci_evals.reports.page.embedded_data import TestView
-from ci_evals.reports.page.overview import broken, head, measures, process, trust
-from ci_evals.reports.page.overview import tests as table_of_tests
-from ci_evals.reports.page.overview.head import Head
-from ci_evals.reports.page.overview.measures import Coverage
-from ci_evals.reports.page.overview.places import Places
-from ci_evals.reports.page.overview.table import Table
-from ci_evals.reports.page.overview.tests import Tests
-from ci_evals.reports.page.overview.told import Broken
-from ci_evals.reports.page.overview.trust import Trust
+from ci_evals.reports.page.overview import headline, measures, process, test_table, what_broke
+from ci_evals.reports.page.overview.headline import Headline
+from ci_evals.reports.page.overview.measures import CoverageTables
+from ci_evals.reports.page.overview.table import Table, table
+from ci_evals.reports.page.overview.test_links import TestLinks
+from ci_evals.reports.page.overview.test_table import TestTable
+from ci_evals.reports.page.overview.what_broke import WhatBroke
+
+_REMARK = 1_000
+"""Characters of a remark."""
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """How reliable judge and simulated user are, in sentences, charts and tables."""
+
+    remarks: tuple[tuple[str, str], ...]
+    """Each a topic and what is known of it."""
+    figures: tuple[Figure, ...]
+    tables: tuple[Table, ...]
+    long: tuple[Table, ...]
+    """The tables with a row for each criterion or test."""
 
 
 @dataclass(frozen=True)
 class Overview:
     """All of it, in plain text that is made safe to be shown, and not yet escaped."""
 
-    head: Head
-    broken: Broken
+    headline: Headline
+    what_broke: WhatBroke
     suites: Table
     gate: Table | None
     figures: tuple[Figure, ...]
-    tests: Tests
+    tests: TestTable
     differences: tuple[tuple[str, tuple[str, ...]], ...]
     """Tests that were not compared: why, and their names."""
     groups: tuple[Table, ...]
@@ -39,23 +52,21 @@ class Overview:
     latency: Table | None
     pace: str | None
     """Cost and latency on both sides, where the baseline itself is not there to be shown beside."""
-    coverage: Coverage
-    trust: Trust | None
-    trusted: tuple[Figure, ...]
-    """The charts of judge and simulated user."""
+    coverage: CoverageTables
+    reliability: Reliability | None
 
 
 def of(results: Results, tests: Sequence[TestView], comparison_runs: ComparisonRuns) -> Overview:
     """The overview of these results."""
-    found, places = results.comparison, Places(tests)
+    found, links = results.comparison, TestLinks(tests)
     differences = change.differences(found) if found else ()
     return Overview(
-        head=head.of(results, places),
-        broken=broken.of(results, places, comparison_runs),
+        headline=headline.of(results, links),
+        what_broke=what_broke.of(results, links, comparison_runs),
         suites=measures.of_suites(results),
         gate=measures.of_gate(results),
         figures=tuple(map(_clean, gallery.figures(results, tests, comparison_runs))),
-        tests=table_of_tests.of(results, tests),
+        tests=test_table.of(results, tests),
         differences=tuple((one.title, tuple(map(sanitize.one_line, one.tests))) for one in differences),
         groups=measures.of_groups(results),
         process=process.table_of(results, comparison_runs.baseline),
@@ -63,8 +74,33 @@ def of(results: Results, tests: Sequence[TestView], comparison_runs: ComparisonR
         latency=measures.of_latency(results, comparison_runs.baseline),
         pace=change.pace(found) if found and not comparison_runs.baseline else None,
         coverage=measures.of_coverage(results),
-        trust=trust.of(results),
-        trusted=tuple(map(_clean, gallery.of_trust(results))),
+        reliability=_reliability(results),
+    )
+
+
+def _reliability(results: Results) -> Reliability | None:
+    """None if nothing is known of judge and simulated user."""
+    remarks = reliability.remarks(results)
+    if not remarks:
+        return None
+    tables = [
+        (
+            plain.long,
+            table(
+                plain.title,
+                plain.headers,
+                plain.rows,
+                texts=plain.texts,
+                tones=["bad" if bad else "" for bad in plain.bad],
+            ),
+        )
+        for plain in reliability.tables(results)
+    ]
+    return Reliability(
+        remarks=tuple((remark.topic, sanitize.one_line(remark.text, _REMARK)) for remark in remarks),
+        figures=tuple(map(_clean, gallery.of_reliability(results))),
+        tables=tuple(made for long, made in tables if not long),
+        long=tuple(made for long, made in tables if long),
     )
 
 

@@ -10,21 +10,21 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestResult
 from ci_evals.domain.transcript import EndState
 from ci_evals.reports import numbers, sanitize
-from ci_evals.reports.facts import highlights, labels, reliability
+from ci_evals.reports.facts import highlights, labels
 from ci_evals.reports.facts.failed_tests import FailedTest
 from ci_evals.reports.page import address
 from ci_evals.reports.page.embedded_data import TestView
 
 _NAME = 300
 """Characters of a name."""
-_WORDS = 160
+_CRITERION = 160
 """Characters of a criterion."""
 _ORDER = ("failed", "error", "undecided", "not_run", "passed")
 """Outcomes, the worst first."""
 
 
 @dataclass(frozen=True)
-class Number:
+class NumberCell:
     """A number as it is shown, and to sort by; None where there is none."""
 
     text: str
@@ -32,7 +32,7 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Row:
+class TestRow:
     """One test."""
 
     href: str
@@ -52,11 +52,11 @@ class Row:
     """Trials that are left out for their simulated user."""
     flaky: bool
     changed: bool
-    score: Number
-    base: Number
-    delta: Number
-    passes: Number
-    latency: Number
+    score: NumberCell
+    base: NumberCell
+    delta: NumberCell
+    passes: NumberCell
+    latency: NumberCell
     difficulty: str
     tags: tuple[str, ...]
     categories: tuple[str, ...]
@@ -77,7 +77,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Choice:
+class FilterChoice:
     """A value that rows can be filtered by."""
 
     value: str
@@ -86,43 +86,42 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Tests:
+class TestTable:
     """The table, and what it can be filtered by."""
 
-    rows: tuple[Row, ...]
-    statuses: tuple[Choice, ...]
-    suites: tuple[Choice, ...]
-    tags: tuple[Choice, ...]
-    categories: tuple[Choice, ...]
+    rows: tuple[TestRow, ...]
+    statuses: tuple[FilterChoice, ...]
+    suites: tuple[FilterChoice, ...]
+    tags: tuple[FilterChoice, ...]
+    categories: tuple[FilterChoice, ...]
     flaky: int
     changed: int
     compared: bool
     """Whether there is a baseline to show beside the scores."""
-    repeated: bool
-    """Whether some test has several trials."""
 
     @property
-    def filters(self) -> tuple[tuple[str, str, tuple[Choice, ...]], ...]:
+    def filters(self) -> tuple[tuple[str, str, tuple[FilterChoice, ...]], ...]:
         """Those with something to choose: facet, label and choices."""
-        found = (
+        facets = (
             ("status", "Result", self.statuses),
             ("suite", "Suite", self.suites),
             ("tags", "Tag", self.tags),
             ("categories", "Category", self.categories),
         )
-        return tuple(one for one in found if len(one[2]) > 1)
+        return tuple(facet for facet in facets if len(facet[2]) > 1)
 
 
-def of(results: Results, tests: Sequence[TestView]) -> Tests:
+def of(results: Results, tests: Sequence[TestView]) -> TestTable:
     """The table of these tests."""
     changes = _Changes(results)
-    doubts = reliability.CriterionWarnings(results)
-    rows = tuple(_row(shown, changes, doubts) for shown in tests)
+    rows = tuple(_row(view, changes) for view in tests)
     by_status = Counter(row.outcome for row in rows)
-    return Tests(
+    return TestTable(
         rows=rows,
         statuses=tuple(
-            Choice(name, labels.OUTCOMES[name].words, by_status[name]) for name in _ORDER if by_status[name]
+            FilterChoice(name, labels.OUTCOMES[name].words, by_status[name])
+            for name in _ORDER
+            if by_status[name]
         ),
         suites=_choices([row.suite] for row in rows),
         tags=_choices(row.tags for row in rows),
@@ -130,72 +129,68 @@ def of(results: Results, tests: Sequence[TestView]) -> Tests:
         flaky=sum(row.flaky for row in rows),
         changed=sum(row.changed for row in rows),
         compared=any(row.base.key is not None for row in rows),
-        repeated=any(len(shown.test.trials) > 1 for shown in tests),
     )
 
 
 class _Changes:
-    """What the comparison tells of single tests, by suite and name."""
+    """The changes of single tests against the baseline, by suite and name."""
 
     def __init__(self, results: Results) -> None:
-        found = results.comparison
-        self.compared = found is not None and found.delta is not None
-        self.newly = _by_name(found.regressed if found else ())
-        self.fixed = _by_name(found.fixed if found else ())
-        self.told = _by_name(found.suspects if found else ()) | self.fixed | self.newly
+        comparison = results.comparison
+        self.compared = comparison is not None and comparison.delta is not None
+        self.newly = _by_name(comparison.regressed if comparison else ())
+        self.fixed = _by_name(comparison.fixed if comparison else ())
+        self.all = _by_name(comparison.suspects if comparison else ()) | self.fixed | self.newly
 
 
-def _row(shown: TestView, changes: _Changes, doubts: reliability.CriterionWarnings) -> Row:
-    test, name = shown.test, (shown.of.name, shown.test.name)
-    told = changes.told.get(name)
-    base = told.base if told else shown.base.score if changes.compared and shown.base and shown.same else None
+def _row(view: TestView, changes: _Changes) -> TestRow:
+    test, name = view.test, (view.of.name, view.test.name)
+    change = changes.all.get(name)
+    base = view.base.score if changes.compared and view.base and view.same else None
+    base = change.base if change else base
     delta = None if base is None or test.score is None else test.score - base
     became = "newly failing" if name in changes.newly else "fixed" if name in changes.fixed else ""
     latencies = [seconds for trial in test.trials for seconds in trial.turns.latencies]
     half = median(latencies) if latencies else None
     scored = sum(trial.scored for trial in test.trials)
     findings = [finding for trial in test.trials for finding in trial.findings]
-    return Row(
-        href=address.of(shown),
-        suite=_line(shown.suite),
-        test=_line(shown.name) or "(no name)",
+    return TestRow(
+        href=address.of(view),
+        suite=_line(view.suite),
+        test=_line(view.name) or "(no name)",
         outcome=test.outcome.value,
         words=labels.OUTCOMES[test.outcome].words,
         order=2 * _ORDER.index(test.outcome.value) + (became != "newly failing"),
         became=became,
         critical=test.critical,
-        doubts=tuple(_line(f"{criterion}: {why}") for criterion, why in doubts.of_test(*name).items()),
+        doubts=tuple(_line(f"{criterion}: {why}") for criterion, why in view.doubts.items()),
         left_out=sum(trial.status is EndState.INVALID_USER for trial in test.trials),
         flaky=test.flaky,
-        changed=bool(told) or bool(delta and abs(delta) > 1e-9),
-        score=Number(numbers.score(test.score), test.score),
-        base=Number("" if base is None else numbers.score(base), base),
-        delta=Number("" if delta is None else numbers.signed(delta), delta),
-        passes=Number(highlights.passes(test) if scored else numbers.NONE, test.pass_rate),
-        latency=Number(numbers.latency(half), half),
+        changed=bool(change) or bool(delta and abs(delta) > 1e-9),
+        score=NumberCell(numbers.score(test.score), test.score),
+        base=NumberCell("" if base is None else numbers.score(base), base),
+        delta=NumberCell("" if delta is None else numbers.signed(delta), delta),
+        passes=NumberCell(highlights.passes(test) if scored else numbers.NONE, test.pass_rate),
+        latency=NumberCell(numbers.latency(half), half),
         difficulty=_line(test.difficulty or ""),
         tags=tuple(map(_line, test.tags)),
-        categories=_unique(_line(finding.category) for finding in findings if finding.category),
+        categories=tuple(dict.fromkeys(_line(one.category) for one in findings if one.category)),
         worst=_worst(test),
     )
 
 
 def _worst(test: TestResult) -> str:
-    found = FailedTest("", test.name, test).criteria
-    return sanitize.one_line(found[0].finding.criterion, _WORDS) if found else ""
+    failed = FailedTest("", test.name, test).criteria
+    return sanitize.one_line(failed[0].finding.criterion, _CRITERION) if failed else ""
 
 
 def _by_name(changes: Iterable[TestChange]) -> dict[tuple[str, str], TestChange]:
     return {(test.suite, test.name): test for test in changes}
 
 
-def _choices(values: Iterable[Iterable[str]]) -> tuple[Choice, ...]:
-    counts = Counter(value for found in values for value in set(found))
-    return tuple(Choice(value, value, counts[value]) for value in sorted(counts, key=str.casefold))
-
-
-def _unique(texts: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(texts))
+def _choices(values: Iterable[Iterable[str]]) -> tuple[FilterChoice, ...]:
+    counts = Counter(value for some in values for value in set(some))
+    return tuple(FilterChoice(value, value, counts[value]) for value in sorted(counts, key=str.casefold))
 
 
 def _line(text: str) -> str:

@@ -8,7 +8,7 @@ from ci_evals.domain.results.run import Results
 from ci_evals.reports import numbers, sanitize
 from ci_evals.reports.facts import change, failed_tests, gate, highlights, judge, reliability
 from ci_evals.reports.facts.labels import RunOutcome
-from ci_evals.reports.page.overview.places import Place, Places
+from ci_evals.reports.page.overview.test_links import TestLink, TestLinks
 from ci_evals.scoring.statistics import ALPHA
 
 _NOTE = 600
@@ -32,12 +32,12 @@ class Tile:
     details: tuple[str, ...] = ()
     tone: str = ""
     large: bool = False
-    places: tuple[Place, ...] = ()
+    tests: tuple[TestLink, ...] = ()
     """The first of the tests that it counts."""
 
 
 @dataclass(frozen=True)
-class Head:
+class Headline:
     """The head of the page, in plain text."""
 
     title: str
@@ -63,14 +63,14 @@ class Head:
     facts: tuple[tuple[str, str], ...]
 
 
-def of(results: Results, places: Places) -> Head:
+def of(results: Results, links: TestLinks) -> Headline:
     """The head of these results' page."""
     found, outcome = results.comparison, highlights.run_outcome(results)
     words = outcome.value.words
     broken = gate.failing(results) if outcome is RunOutcome.FAILED else ()
     names = [sanitize.one_line(suite.name, _NAME) for suite in results.suites]
     suites = ", ".join(names[:_FEW]) + (f" and {len(names) - _FEW} more" if len(names) > _FEW else "")
-    return Head(
+    return Headline(
         title=_line(f"{words[:1].upper()}{words[1:]}: {suites}" if suites else f"ci-evals: {words}"),
         suites=_line(suites),
         tone=outcome.value.tone.value,
@@ -85,7 +85,7 @@ def of(results: Results, places: Places) -> Head:
             ]
         ),
         origin=highlights.origin(results.run),
-        tiles=() if outcome is RunOutcome.SKIPPED else _tiles(results, places),
+        tiles=() if outcome is RunOutcome.SKIPPED else _tiles(results, links),
         baseline=_baseline(results),
         not_compared=_lines(change.shown_reasons(found)) if found else (),
         small_print=_line(change.small_print(found, results)) if found and found.delta is not None else None,
@@ -95,7 +95,7 @@ def of(results: Results, places: Places) -> Head:
     )
 
 
-def _tiles(results: Results, places: Places) -> tuple[Tile, ...]:
+def _tiles(results: Results, links: TestLinks) -> tuple[Tile, ...]:
     found, counts = results.comparison, results.counts
     nothing = ["nothing was scored"] if results.score is None else []
     others = (
@@ -110,7 +110,7 @@ def _tiles(results: Results, places: Places) -> tuple[Tile, ...]:
     return (
         _score(results, (*nothing, *from_cache)),
         *((_changed(results, found),) if found else ()),
-        *((_newly(results, found, places),) if found and found.delta is not None else ()),
+        *((_newly(results, found, links),) if found and found.delta is not None else ()),
         Tile(
             "Tests passed",
             f"{counts.passed:,} of {counts.tests:,}",
@@ -153,7 +153,7 @@ def _worth(found: Comparison) -> str:
     return "good" if found.interval and found.interval.low > 0 else ""
 
 
-def _newly(results: Results, found: Comparison, places: Places) -> Tile:
+def _newly(results: Results, found: Comparison, links: TestLinks) -> Tile:
     many, fixed = len(found.regressed), len(found.fixed)
     details = ["passed in the baseline, not now"] if many else ["none that passed in the baseline fails now"]
     return Tile(
@@ -161,7 +161,7 @@ def _newly(results: Results, found: Comparison, places: Places) -> Tile:
         f"{many:,}",
         tuple(details + ([f"{numbers.count(fixed, 'test')} fixed"] if fixed else [])),
         tone="bad" if many else "good",
-        places=tuple(places.of(one.test, one.change) for one in failed_tests.newly_failing(results)[:_FIRST]),
+        tests=tuple(links.link(one.test, one.change) for one in failed_tests.newly_failing(results)[:_FIRST]),
     )
 
 
