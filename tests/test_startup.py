@@ -89,6 +89,7 @@ def test_help_imports_the_command_line_alone():
     assert ours == {
         "ci_evals._version",
         "ci_evals.domain",
+        "ci_evals.domain.choices",
         "ci_evals.domain.errors",
         "ci_evals.adapters",  # to watch the runner's files from the start; it takes 0.2 ms
         "ci_evals.adapters.github",

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from pydantic import JsonValue
 
 from ci_evals.adapters.journal import Journal
+from ci_evals.domain.choices import CheckMode
 from ci_evals.domain.journal import JournalHeader, RunIdentity
 from ci_evals.domain.plan import Plan, Trial
 from ci_evals.domain.prices import NO_PRICES, PriceTable
-from ci_evals.domain.results.judge import CheckMode
 from ci_evals.domain.results.run import Git, Origin, Results, Shard
 from ci_evals.job.judge_check import CheckedJudge
 from ci_evals.job.limits import Limits

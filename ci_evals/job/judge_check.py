@@ -12,8 +12,9 @@ from pydantic import ValidationError
 
 from ci_evals.adapters.models.claude_code_llm import ClaudeCodeLLM
 from ci_evals.adapters.models.sdk_llm import SdkLLM
+from ci_evals.domain.choices import CheckMode
 from ci_evals.domain.prices import PriceTable
-from ci_evals.domain.results.judge import CheckMode, JudgeCheck
+from ci_evals.domain.results.judge import JudgeCheck
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.usage import RoleUsage
 from ci_evals.grading import control

@@ -10,11 +10,11 @@ from typing import Any, Literal, ParamSpec, TypeVar
 from ci_evals.adapters import files, input_files
 from ci_evals.adapters import prices as price_files
 from ci_evals.adapters.code import plugins
+from ci_evals.domain.choices import CheckMode
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.prices import PriceTable
 from ci_evals.domain.progress import Listener
 from ci_evals.domain.results.comparison import Comparison
-from ci_evals.domain.results.judge import CheckMode
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestResult
 from ci_evals.job import Job, evaluate

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field, replace
 
 from pydantic import JsonValue, ValidationError
 
+from ci_evals.domain.choices import CheckMode
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.evaluation import judged
 from ci_evals.domain.plan import Trial
 from ci_evals.domain.prices import NO_PRICES, PriceTable
-from ci_evals.domain.results.judge import CheckMode
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.results.trial import TrialResult

@@ -8,8 +8,9 @@ from typing import TypeVar
 
 from pydantic import JsonValue
 
+from ci_evals.domain.choices import CheckMode
 from ci_evals.domain.errors import UsageError
-from ci_evals.domain.results.judge import CheckMode, JudgeCheck
+from ci_evals.domain.results.judge import JudgeCheck
 from ci_evals.domain.results.run import Confirmation, Digests, Git, Origin, Results, Resumed, RunInfo, Status
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.scoring import shards as of_one_run

@@ -8,11 +8,12 @@ from ci_evals.adapters.code import plugins
 from ci_evals.adapters.code.about import About
 from ci_evals.adapters.endpoints import chat_wire
 from ci_evals.adapters.endpoints.aui_agent import AuiAgent, AuiConfig
-from ci_evals.adapters.endpoints.aui_wire import DEFAULT_BASE_URL, AgentIdPlace
+from ci_evals.adapters.endpoints.aui_wire import DEFAULT_BASE_URL
 from ci_evals.adapters.endpoints.chat_agent import ChatAgent, ChatConfig
 from ci_evals.adapters.transport.connections import host_of
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, Waiting
 from ci_evals.domain.agents import BUILT_IN, ChatOptions, HttpOptions
+from ci_evals.domain.choices import AgentIdLocation
 from ci_evals.domain.suite import Suite
 from ci_evals.ports import Agent
 from ci_evals.support.redaction import Redactor
@@ -89,7 +90,7 @@ class RunAgents:
             base_url=suite.base_url or DEFAULT_BASE_URL,
             key_header=connections.key_header,
             headers=connections.headers,
-            agent_id_in=AgentIdPlace(connections.agent_id_in),
+            agent_id_in=AgentIdLocation(connections.agent_id_in),
             task_origin_type=connections.task_origin_type,
             debug=connections.debug,
         )

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ci_evals.adapters.endpoints.aui_wire import DEFAULT_KEY_HEADER, DEFAULT_TASK_ORIGIN_TYPE, AgentIdPlace
+from ci_evals.adapters.endpoints.aui_wire import DEFAULT_KEY_HEADER, DEFAULT_TASK_ORIGIN_TYPE
 from ci_evals.domain.agents import secrets_of
+from ci_evals.domain.choices import AgentIdLocation
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.evaluation import compares_meanings
 from ci_evals.domain.plan import Plan
@@ -57,7 +58,7 @@ class Connections:
     """Another agent than the suites name."""
     key_header: str = DEFAULT_KEY_HEADER
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    agent_id_in: str = AgentIdPlace.TOP
+    agent_id_in: str = AgentIdLocation.TOP
     task_origin_type: str = DEFAULT_TASK_ORIGIN_TYPE
     agent_in_process: bool = False
     """Whether agents in Python run in this process: a debugger reaches them, and they can end it."""

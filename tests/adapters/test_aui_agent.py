@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from world import Fault, Heard, StubAgent
 
 from ci_evals.adapters.endpoints.aui_agent import AuiAgent, AuiConfig
-from ci_evals.adapters.endpoints.aui_wire import AgentIdPlace
+from ci_evals.domain.choices import AgentIdLocation
 from ci_evals.domain.errors import AgentAccessError, AgentError, UsageError
 from ci_evals.domain.suite import Test
 from ci_evals.support.redaction import Redactor
@@ -93,7 +93,7 @@ async def test_options_reach_the_wire(stub: StubAgent) -> None:
         f"{stub.url}/ia-controller/",
         headers={"x-network-api-key": "other", "X-Team": " qa "},
         key_header="x-aui-api-key",
-        agent_id_in=AgentIdPlace.NESTED,
+        agent_id_in=AgentIdLocation.NESTED,
         task_origin_type="third-party",
         debug=True,
     )

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ci_evals.adapters.endpoints import aui_wire
-from ci_evals.adapters.endpoints.aui_wire import AgentIdPlace
 from ci_evals.adapters.transport import payload
+from ci_evals.domain.choices import AgentIdLocation
 from ci_evals.domain.errors import AgentError, UsageError
 from ci_evals.domain.transcript import Integration, Reply
 from ci_evals.support.redaction import Redactor
@@ -70,13 +70,13 @@ def test_an_address_holds_no_password() -> None:
 @pytest.mark.parametrize(
     ("place", "expected"),
     [
-        (AgentIdPlace.TOP, {"agent_id": "a1"}),
-        (AgentIdPlace.NESTED, {"agent": {"agent_id": "a1"}}),
-        (AgentIdPlace.BOTH, {"agent_id": "a1", "agent": {"agent_id": "a1"}}),
-        (AgentIdPlace.NONE, {}),
+        (AgentIdLocation.TOP, {"agent_id": "a1"}),
+        (AgentIdLocation.NESTED, {"agent": {"agent_id": "a1"}}),
+        (AgentIdLocation.BOTH, {"agent_id": "a1", "agent": {"agent_id": "a1"}}),
+        (AgentIdLocation.NONE, {}),
     ],
 )
-def test_the_agent_is_named_where_the_server_looks(place: AgentIdPlace, expected: dict[str, Any]) -> None:
+def test_the_agent_is_named_where_the_server_looks(place: AgentIdLocation, expected: dict[str, Any]) -> None:
     """The create-task body names the agent in the place that was set."""
     body = aui_wire.task_body("u1", "a1", place, "web-widget")
     assert body == {"user_id": "u1", "task_origin_type": "web-widget", **expected}

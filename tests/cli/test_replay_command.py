@@ -24,7 +24,7 @@ from ci_evals.adapters.recording.records import ModelsRecord, RecordedSuite, Rec
 from ci_evals.cli.files.suite_loading import load_suites
 from ci_evals.cli.run import recording
 from ci_evals.cli.run_context import RunContext
-from ci_evals.cli.settings.choices import Provider, Trust
+from ci_evals.cli.settings.choices import Provider, SuiteTrust
 from ci_evals.cli.settings.suite_commands import RunSettings
 from ci_evals.cli.terminal.console import Console
 from ci_evals.domain.errors import SuiteError, UsageError
@@ -219,7 +219,7 @@ def test_provider_and_models_are_those_of_the_recording(tmp_path):
 def loaded(folder, *tests, replay=True, **fields):
     """The plan of a suite with these fields, read for a replay."""
     name = write_suite(folder, *tests, **fields)
-    settings = RunSettings(suites=[str(folder / name)], trust_suites=Trust.ALWAYS)
+    settings = RunSettings(suites=[str(folder / name)], trust_suites=SuiteTrust.ALWAYS)
     found = load_suites(settings, RunContext({"SET": "a-known-value", "SHORT": "abc"}), replay=replay)
     return plan(found, Selection(), 1)
 

@@ -1,8 +1,9 @@
 """The options: declared once, and in step with what they set."""
 
 from ci_evals.adapters.endpoints import aui_wire
-from ci_evals.cli.settings.choices import AgentIdLocation, Provider
+from ci_evals.cli.settings.choices import Provider
 from ci_evals.cli.settings.suite_commands import RunSettings
+from ci_evals.domain.choices import AgentIdLocation
 from ci_evals.wiring import PROVIDERS
 
 
@@ -11,12 +12,11 @@ def test_defaults_are_those_of_the_parts_they_set():
     defaults = RunSettings(suites=[])
     assert defaults.agent_key_header == aui_wire.DEFAULT_KEY_HEADER
     assert defaults.task_origin_type == aui_wire.DEFAULT_TASK_ORIGIN_TYPE
-    assert defaults.agent_id_in == aui_wire.AgentIdLocation.TOP
+    assert defaults.agent_id_in == AgentIdLocation.TOP
 
 
 def test_choices_are_those_of_the_parts_they_choose():
-    """Places of the agent's id, providers."""
-    assert set(AgentIdLocation) == set(aui_wire.AgentIdLocation)
+    """Providers."""
     assert set(Provider) == set(PROVIDERS)
 
 

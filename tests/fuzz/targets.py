@@ -43,6 +43,7 @@ from ci_evals.adapters.transport import rate_limits as limits
 from ci_evals.cli.settings import inputs
 from ci_evals.conversation.simulated_user import ModelUser
 from ci_evals.domain.agents import ChatOptions, HttpReply
+from ci_evals.domain.choices import Regression
 from ci_evals.domain.errors import AgentError, LLMError, SuiteError, UsageError
 from ci_evals.domain.evaluation import Judged
 from ci_evals.domain.journal import JournalHeader, Past
@@ -69,7 +70,7 @@ from ci_evals.scoring.comparison.pairing import Side
 from ci_evals.scoring.gate.checks import GateInput, checks_of
 from ci_evals.scoring.gate.decision import decide_change
 from ci_evals.scoring.gate.odds import odds_of
-from ci_evals.scoring.gate.policy import Policy, Regression
+from ci_evals.scoring.gate.policy import Policy
 from ci_evals.scoring.gate.selectors import check_names, read_drops, read_thresholds
 from ci_evals.scoring.scorecard import Scorecard
 from ci_evals.studies.calibration import later_runs, sheet_reading, terminal

@@ -7,6 +7,7 @@ import builders as build
 import trust_cases
 
 from ci_evals.domain.base import Interval
+from ci_evals.domain.choices import Regression
 from ci_evals.domain.results.gate import Odds
 from ci_evals.domain.results.run import Confirmation, Git, Results
 from ci_evals.domain.results.suite import ScoreGroup, TestResult
@@ -21,7 +22,7 @@ from ci_evals.scoring.comparison.pairing import Side
 from ci_evals.scoring.gate.checks import GateInput
 from ci_evals.scoring.gate.decision import decide
 from ci_evals.scoring.gate.odds import applied, odds_of
-from ci_evals.scoring.gate.policy import Policy, Regression, RunEnding
+from ci_evals.scoring.gate.policy import Policy, RunEnding
 from ci_evals.scoring.gate.selectors import read_drops
 from ci_evals.scoring.scorecard import Scorecard
 from ci_evals.scoring.statistics import mean_interval

@@ -6,6 +6,7 @@ from datetime import timedelta
 import builders as build
 import cases
 
+from ci_evals.domain.choices import Regression
 from ci_evals.domain.results.run import Git, Results
 from ci_evals.domain.results.suite import TestResult
 from ci_evals.domain.results.trial import Attempt, TrialResult
@@ -17,7 +18,7 @@ from ci_evals.reports.markdown.comment import Place
 from ci_evals.scoring.gate.checks import GateInput
 from ci_evals.scoring.gate.decision import decide
 from ci_evals.scoring.gate.odds import applied, odds_of
-from ci_evals.scoring.gate.policy import Policy, Regression, RunEnding
+from ci_evals.scoring.gate.policy import Policy, RunEnding
 from ci_evals.scoring.scorecard import Scorecard
 
 HEAD = "5c6a5de9e5af12275c6a5de9e5af12275c6a5de9"

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plans import A, B, card, gate, planned, trial
 
+from ci_evals.domain.choices import Regression
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.comparison import Comparison
 from ci_evals.domain.results.gate import Decision
@@ -19,7 +20,7 @@ from ci_evals.scoring.comparison.pairing import Side
 from ci_evals.scoring.gate.checks import GateInput
 from ci_evals.scoring.gate.decision import decide
 from ci_evals.scoring.gate.near_threshold import close_calls
-from ci_evals.scoring.gate.policy import Policy, Regression, RunEnding
+from ci_evals.scoring.gate.policy import Policy, RunEnding
 from ci_evals.scoring.gate.selectors import Selector, SelectorKind, Threshold, read_drops
 from ci_evals.scoring.scorecard import Scorecard
 

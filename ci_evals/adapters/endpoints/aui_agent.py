@@ -12,6 +12,7 @@ from ci_evals.adapters.endpoints import agent_server, aui_wire
 from ci_evals.adapters.endpoints.agent_server import AgentRequest, AgentServer
 from ci_evals.adapters.transport import connections
 from ci_evals.adapters.transport.rate_limiter import RateLimiter
+from ci_evals.domain.choices import AgentIdLocation
 from ci_evals.domain.errors import AgentAccessError, AgentError
 from ci_evals.domain.suite import DEFAULT_TIMEOUT_SECONDS, Test
 from ci_evals.domain.transcript import Reply
@@ -31,7 +32,7 @@ class AuiConfig:
     key_header: str = aui_wire.DEFAULT_KEY_HEADER
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Headers of every request. Their values are secrets."""
-    agent_id_in: aui_wire.AgentIdPlace = aui_wire.AgentIdPlace.TOP
+    agent_id_in: AgentIdLocation = AgentIdLocation.TOP
     task_origin_type: str = aui_wire.DEFAULT_TASK_ORIGIN_TYPE
     debug: bool = False
     """Whether replies keep their raw body."""

@@ -5,7 +5,6 @@ about evidence: a trace field that cannot be read is null (*no evidence*), never
 """
 
 from collections.abc import Mapping
-from enum import StrEnum
 from typing import Any
 from urllib.parse import quote
 
@@ -14,6 +13,7 @@ from pydantic import JsonValue
 from ci_evals.adapters.endpoints import aui_trace
 from ci_evals.adapters.transport import address, payload
 from ci_evals.domain.base import token_count
+from ci_evals.domain.choices import AgentIdLocation
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.transcript import ESCALATION, Reply
 from ci_evals.support.redaction import Redactor
@@ -45,15 +45,6 @@ _WORKFLOW_NAMES = ("name", "code", "workflow")
 _ERROR_KEYS = ("error", "errors", "detail")
 
 
-class AgentIdPlace(StrEnum):
-    """The position of the agent's id in the body that creates a task, which depends on the server's age."""
-
-    TOP = "top"
-    NESTED = "nested"
-    BOTH = "both"
-    NONE = "none"
-
-
 def external_url(base_url: str) -> str:
     """Return the address before the paths of the API, whatever part of it `base_url` holds.
 
@@ -68,13 +59,13 @@ def external_url(base_url: str) -> str:
 
 
 def task_body(
-    user_id: str, agent_id: str | None, agent_id_in: AgentIdPlace, task_origin_type: str
+    user_id: str, agent_id: str | None, agent_id_in: AgentIdLocation, task_origin_type: str
 ) -> dict[str, Any]:
     """Return the body that creates a task."""
     body: dict[str, Any] = {"user_id": user_id, "task_origin_type": task_origin_type}
-    if agent_id and agent_id_in in (AgentIdPlace.TOP, AgentIdPlace.BOTH):
+    if agent_id and agent_id_in in (AgentIdLocation.TOP, AgentIdLocation.BOTH):
         body["agent_id"] = agent_id
-    if agent_id and agent_id_in in (AgentIdPlace.NESTED, AgentIdPlace.BOTH):
+    if agent_id and agent_id_in in (AgentIdLocation.NESTED, AgentIdLocation.BOTH):
         body["agent"] = {"agent_id": agent_id}
     return body
 

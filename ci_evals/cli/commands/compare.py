@@ -9,6 +9,7 @@ from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.choices import ComparisonFormat
 from ci_evals.cli.settings.result_commands import CompareSettings, OddsSettings
 from ci_evals.cli.terminal.console import colored
+from ci_evals.domain.choices import Regression
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Results
 from ci_evals.job.conclude import worded
@@ -20,7 +21,7 @@ from ci_evals.scoring.coverage import against
 from ci_evals.scoring.gate.checks import GateInput, checks_of
 from ci_evals.scoring.gate.decision import decide_change
 from ci_evals.scoring.gate.odds import odds_of
-from ci_evals.scoring.gate.policy import Policy, Regression
+from ci_evals.scoring.gate.policy import Policy
 from ci_evals.scoring.gate.selectors import check_names, read_drops, read_thresholds
 from ci_evals.scoring.scorecard import Scorecard
 
@@ -35,7 +36,7 @@ def compare(settings: CompareSettings, context: RunContext) -> None:
     redactor = context.hide()
     head, base = (SavedRun.open(path, redactor).results for path in (settings.head, settings.base))
     check_names("--max-drop", drops, head.suites)
-    policy = Policy(max_drop=drop, max_drops=drops, regression=Regression(settings.regression))
+    policy = Policy(max_drop=drop, max_drops=drops, regression=settings.regression)
     pairing = Pairing(Side.of(head), Side.of(base))
     ruling = decide_change(GateInput(Scorecard.of(head), policy, offline=head.run.offline, pairing=pairing))
     decision = worded(ruling)

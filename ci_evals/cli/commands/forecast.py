@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from ci_evals.conversation.audit import Auditor
 from ci_evals.conversation.simulated_user import ModelUser
+from ci_evals.domain.choices import CheckMode
 from ci_evals.domain.evaluation import Judged
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.prices import PriceTable, unpriced
-from ci_evals.domain.results.judge import CheckMode
 from ci_evals.domain.suite import AUTO, PlannedTurn, Suite, Test
 from ci_evals.domain.suite_models import SuiteModels
 from ci_evals.domain.transcript import EndState, Transcript, Turn, UserSource

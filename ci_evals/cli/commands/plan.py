@@ -9,7 +9,6 @@ from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.models import models_asked
 from ci_evals.cli.settings.suite_commands import EstimateSettings
 from ci_evals.domain.plan import Plan, PlannedSuite
-from ci_evals.domain.results.judge import CheckMode
 from ci_evals.grading import control
 from ci_evals.planning.selection import Selection
 from ci_evals.planning.selection import plan as make_plan
@@ -34,7 +33,7 @@ def plan(settings: EstimateSettings, context: RunContext) -> None:
     total = of_plan(planned)
     agent, user, judge = _calls(total, adapter)
     audits = f", auditor {total.auditor_calls}" if adapter.audit_user and not adapter.offline else ""
-    check = CheckMode(settings.judge_check)
+    check = settings.judge_check
     controls = len(control.questions()) * len(forecast.checked_judges(planned, adapter, check))
     checked = f", judge check {controls}" if controls else ""
     meanings = (

@@ -25,7 +25,6 @@ from ci_evals.cli.terminal.console import Console
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Trial
 from ci_evals.domain.progress import Event, Listener, TrialFinished
-from ci_evals.domain.results.judge import CheckMode
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.domain.results.trial import TrialResult
@@ -80,7 +79,7 @@ def rejudge_run(settings: RejudgeSettings, context: RunContext) -> None:
         judge_panel=panel,
         judge_votes=settings.judge_votes,
         parallel=settings.parallel,
-        judge_check=CheckMode(settings.judge_check),
+        judge_check=settings.judge_check,
         baseline=redactor.model(baseline.results) if baseline.results else None,
         baseline_note=baseline.note,
         incomplete=incomplete,

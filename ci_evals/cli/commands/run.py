@@ -34,7 +34,6 @@ from ci_evals.domain.errors import SuiteError, UsageError
 from ci_evals.domain.journal import JournalMark
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.progress import Listener
-from ci_evals.domain.results.judge import CheckMode
 from ci_evals.domain.results.run import OFFLINE, Results
 from ci_evals.domain.suite import is_bundled
 from ci_evals.job import Job, Limits, evaluate, not_played
@@ -142,7 +141,7 @@ def _run(settings: RunSettings, github: GitHubJob) -> NoReturn:
         ),
         journal=journal,
         confirm=settings.confirm,
-        judge_check=CheckMode(settings.judge_check),
+        judge_check=settings.judge_check,
         prices=prices,
         config=in_force(settings) | {"judgeCache": "on" if adapter.judge_cache else "off"},
         git=github.git,

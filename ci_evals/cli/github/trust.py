@@ -11,7 +11,7 @@ from ci_evals.adapters.github import trust as rules
 from ci_evals.adapters.github.context import PULL_REQUEST_EVENTS, Context
 from ci_evals.cli.github.github_job import GitHubJob
 from ci_evals.cli.run_context import RunContext
-from ci_evals.cli.settings.choices import Trust
+from ci_evals.cli.settings.choices import SuiteTrust
 from ci_evals.cli.settings.suite_commands import GitHubSettings, SuiteSettings
 from ci_evals.domain.agents import is_program
 from ci_evals.domain.errors import GitHubError, UsageError
@@ -34,7 +34,7 @@ class FileTrust:
 
     def __init__(self, settings: object, context: RunContext) -> None:
         self._environ = context.environ
-        self._trust = settings.trust_suites if isinstance(settings, SuiteSettings) else Trust.AUTO
+        self._trust = settings.trust_suites if isinstance(settings, SuiteSettings) else SuiteTrust.AUTO
         self._github = GitHubJob.of(
             settings if isinstance(settings, GitHubSettings) else GitHubSettings(), context
         )
@@ -42,9 +42,9 @@ class FileTrust:
     def suite_distrusted(self, path: Path) -> str | None:
         """Why a suite is not trusted, as a clause (`in the event …`); None if it is."""
         match self._trust:
-            case Trust.NEVER:
+            case SuiteTrust.NEVER:
                 return "with --trust-suites=never"
-            case Trust.ALWAYS:
+            case SuiteTrust.ALWAYS:
                 return None
         for place in _places(path):
             checkout = checkout_of(place.parent) or checkout_of(self._workspace())
@@ -62,7 +62,7 @@ class FileTrust:
         Raises:
             UsageError: with the option and the reason.
         """
-        if self._trust is not Trust.AUTO:
+        if self._trust is not SuiteTrust.AUTO:
             return
         adapter = settings.adapter
         if adapter and is_program(adapter) and (because := self._foreign(Path.cwd())):

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from ci_evals.cli.settings.choices import Provider
 from ci_evals.cli.settings.suite_commands import RunSettings
 from ci_evals.cli.terminal.console import Console
+from ci_evals.domain.choices import CheckMode
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Plan, PlannedSuite
-from ci_evals.domain.results.judge import CheckMode
 from ci_evals.domain.results.run import Origin
 from ci_evals.job import Job
 from ci_evals.job.judge_check import CheckedJudge

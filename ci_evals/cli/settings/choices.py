@@ -12,33 +12,7 @@ class Provider(StrEnum):
     OFFLINE = "offline"
 
 
-class JudgeChecking(StrEnum):
-    """Whether the judge is asked control questions."""
-
-    AUTO = "auto"
-    ALWAYS = "always"
-    WARN = "warn"
-    OFF = "off"
-
-
-class AgentIdLocation(StrEnum):
-    """Where the create-task body names the agent."""
-
-    TOP = "top"
-    NESTED = "nested"
-    BOTH = "both"
-    NONE = "none"
-
-
-class Regression(StrEnum):
-    """Which change against the baseline fails the gate."""
-
-    OFF = "off"
-    ANY = "any"
-    SIGNIFICANT = "significant"
-
-
-class Trust(StrEnum):
+class SuiteTrust(StrEnum):
     """Whether a suite may name endpoints and read the environment."""
 
     AUTO = "auto"

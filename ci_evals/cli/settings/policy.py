@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from pydantic.alias_generators import to_camel
 
 from ci_evals.cli.settings.suite_commands import REQUIRED, BaselineSettings, GateSettings, RunSettings
-from ci_evals.scoring.gate.policy import Policy, Regression
+from ci_evals.scoring.gate.policy import Policy
 from ci_evals.scoring.gate.selectors import read_drops, read_thresholds
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def read_policy(settings: GateSettings) -> Policy:
         max_invalid_users=settings.max_invalid_users,
         max_drop=drop,
         max_drops=drops,
-        regression=Regression(settings.regression),
+        regression=settings.regression,
         max_cost=settings.max_cost,
         max_p95_latency=settings.max_p95_latency,
         baseline_required=isinstance(settings, BaselineSettings)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ci_evals.cli.settings.choices import ComparisonFormat, ImportFormat, JudgeChecking, Provider, Regression
+from ci_evals.cli.settings.choices import ComparisonFormat, ImportFormat, Provider
 from ci_evals.cli.settings.suite_commands import (
     BaselineSettings,
     ChangeSettings,
@@ -15,6 +15,7 @@ from ci_evals.cli.settings.suite_commands import (
     LlmTimeout,
     PullRequestSettings,
 )
+from ci_evals.domain.choices import CheckMode, Regression
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,7 +183,7 @@ class RejudgeSettings(BaselineSettings, GateSettings):
         typer.Option(help="A YAML or JSON file of prices, in place of the bundled table."),
     ] = None
     parallel: Annotated[int, typer.Option(min=1, max=10_000, help="Trials judged at a time.")] = 10
-    judge_check: JudgeCheckMode = JudgeChecking.AUTO
+    judge_check: JudgeCheckMode = CheckMode.AUTO
     llm_timeout: LlmTimeout = 120
     judge_cache: Annotated[
         str,

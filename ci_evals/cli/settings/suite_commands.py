@@ -9,16 +9,9 @@ from typing import Annotated
 
 import typer
 
-from ci_evals.cli.settings.choices import (
-    AgentIdLocation,
-    CommentMode,
-    JudgeChecking,
-    MissingSecrets,
-    Provider,
-    Regression,
-    Trust,
-)
+from ci_evals.cli.settings.choices import CommentMode, MissingSecrets, Provider, SuiteTrust
 from ci_evals.cli.settings.options import INPUT_DEFAULT
+from ci_evals.domain.choices import AgentIdLocation, CheckMode, Regression
 
 Suites = Annotated[
     list[str],
@@ -42,7 +35,7 @@ LlmTimeout = Annotated[
     ),
 ]
 JudgeCheckMode = Annotated[
-    JudgeChecking,
+    CheckMode,
     typer.Option(
         help="Ask the judge control questions whose answers are known. If too few are answered right "
         "there is no verdict (exit code 3), or with warn a warning. auto: unless the baseline or the "
@@ -85,13 +78,13 @@ class SuiteSettings:
         str | None, typer.Option(help="Where the agent's API is, in place of the adapter's own address.")
     ] = None
     trust_suites: Annotated[
-        Trust,
+        SuiteTrust,
         typer.Option(
             help="Whether suites may name endpoints and read ${VARIABLES}. auto: in a job on GitHub only if "
             "the checkout is known to be the repository's own code, and never in pull_request_target, "
             "workflow_run and issue_comment."
         ),
-    ] = Trust.AUTO
+    ] = SuiteTrust.AUTO
 
 
 @dataclass(frozen=True)
@@ -150,7 +143,7 @@ class EstimateSettings(PlanSettings):
         str | None,
         typer.Option(metavar="MODEL,...", help="Models that vote in turn, in place of one judge's model."),
     ] = None
-    judge_check: JudgeCheckMode = JudgeChecking.AUTO
+    judge_check: JudgeCheckMode = CheckMode.AUTO
     audit_user: Annotated[
         bool,
         typer.Option(

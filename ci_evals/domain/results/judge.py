@@ -1,6 +1,5 @@
 """The judge of a run: its check by control questions, and how far its votes agree."""
 
-from enum import StrEnum
 from typing import Literal
 
 from pydantic import Field
@@ -24,17 +23,6 @@ class JudgeUsed(Record):
     models: tuple[str, ...] = Field(description="Those that vote, each once, sorted.")
     votes: int = 1
     prompt: CleanText = Field(description="SHA-256 of all that a judge may be shown besides conversations.")
-
-
-class CheckMode(StrEnum):
-    """Modes of the control questions to a judge (`--judge-check`)."""
-
-    AUTO = "auto"
-    """Asks, unless the baseline or the judge's cache holds a recent passed check of the same judge."""
-    ALWAYS = "always"
-    WARN = "warn"
-    """As `auto`, but a judge that does not pass is a warning only."""
-    OFF = "off"
 
 
 class JudgeCheck(Record):

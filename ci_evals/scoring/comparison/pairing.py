@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
+from ci_evals.domain.choices import CheckMode
 from ci_evals.domain.results.comparison import TestName
-from ci_evals.domain.results.judge import CheckMode, JudgeCheck
+from ci_evals.domain.results.judge import JudgeCheck
 from ci_evals.domain.results.run import Results, RunInfo
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.results.usage import Latency, Usage

@@ -6,12 +6,13 @@ from fractions import Fraction
 from typing import Any
 
 from ci_evals.domain.base import Interval
+from ci_evals.domain.choices import Regression
 from ci_evals.domain.results.gate import CheckKind, GateCheck
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.results.trial import points
 from ci_evals.scoring import scores
 from ci_evals.scoring.comparison.compare import ComparedPart, Pairing
-from ci_evals.scoring.gate.policy import Policy, Regression
+from ci_evals.scoring.gate.policy import Policy
 from ci_evals.scoring.gate.selectors import Selector, SelectorKind
 from ci_evals.scoring.scorecard import Scorecard
 from ci_evals.scoring.scores import Choice, Counting

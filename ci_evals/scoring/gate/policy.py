@@ -2,21 +2,11 @@
 
 import math
 from dataclasses import dataclass
-from enum import StrEnum
 
+from ci_evals.domain.choices import Regression
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.judge import JudgeCheck
 from ci_evals.scoring.gate.selectors import Threshold
-
-
-class Regression(StrEnum):
-    """Changes against the baseline that fail the gate."""
-
-    OFF = "off"
-    ANY = "any"
-    """A test that passed in the baseline does not pass now."""
-    SIGNIFICANT = "significant"
-    """The score fell, and chance does not explain it."""
 
 
 @dataclass(frozen=True)

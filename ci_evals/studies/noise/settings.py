@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ci_evals.cli.settings.choices import Trust
+from ci_evals.cli.settings.choices import SuiteTrust
 from ci_evals.cli.settings.suite_commands import WireSettings
 from ci_evals.studies.settings import JudgeSettings, Run
 
@@ -66,5 +66,6 @@ class NoiseSettings(WireSettings, JudgeSettings):
         Path | None, typer.Option(metavar="FILE", help="What the adapter needs to know, as `run` has it.")
     ] = None
     trust_suites: Annotated[
-        Trust, typer.Option(help="Whether suites may name endpoints and read ${VARIABLES}, as `run` has it.")
-    ] = Trust.AUTO
+        SuiteTrust,
+        typer.Option(help="Whether suites may name endpoints and read ${VARIABLES}, as `run` has it."),
+    ] = SuiteTrust.AUTO
