@@ -1,19 +1,20 @@
-"""Other tools' files made suites: one module a format, each a function from text to `Imported`."""
+"""Importers of other tools' files: one for each format, a function from text to `ImportedSuite`."""
 
 from collections.abc import Callable, Mapping
 
-from ci_evals.adapters.importers import deepeval, gaia, promptfoo, table
-from ci_evals.adapters.importers.imported import Imported
+from ci_evals.adapters.importers import deepeval, gaia, table
+from ci_evals.adapters.importers.imported import ImportedSuite
+from ci_evals.adapters.importers.promptfoo import reader as promptfoo
 
-READERS: Mapping[str, Callable[[str, str], Imported]] = {
+READERS: Mapping[str, Callable[[str, str], ImportedSuite]] = {
     "gaia": gaia.read,
     "promptfoo": promptfoo.read,
     "deepeval": deepeval.read,
     "csv": table.read,
 }
-"""By the name of the format. A reader takes the text and the name of its file, which shows in messages.
+"""Readers by the name of the format. Each takes the text and the name of its file, for messages.
 
-They raise `SuiteError` where the file is not what it should be, with the place in it.
+They raise `SuiteError`, with the position, if the file is not of the format.
 """
 
-__all__ = ["READERS", "Imported"]
+__all__ = ["READERS", "ImportedSuite"]

@@ -11,8 +11,8 @@ from typing import Any
 from ci_evals.adapters.importers.imported import (
     ANSWERS,
     SAYS_ITS_LINES,
-    Data,
-    Imported,
+    ImportedSuite,
+    JsonObject,
     fixed,
     turns_at_most,
 )
@@ -36,7 +36,7 @@ _KEPT = {
     "metadata": "x-metadata",
     "custom_column_key_values": "x-custom-columns",
 }
-"""What means nothing here and is kept beside the test."""
+"""Fields that have no effect here and are kept with the test."""
 _OF_PERSONA = {"name", "characteristics"}
 _OF_EXPECTATIONS = {"must", "must_not", "mustNot"}
 _READ = {
@@ -54,18 +54,17 @@ _READ = {
 }
 
 
-def read(text: str, file: str) -> Imported:
+def read(text: str, file: str) -> ImportedSuite:
     """One test for each conversation.
 
     Raises:
         SuiteError: a record is no conversation, with its place.
     """
-    imported = Imported("DeepEval conversations")
+    imported = ImportedSuite("DeepEval conversations")
     is_table = file.lower().endswith(".csv")
-    for found in records(text, file, _HOLDERS):
-        record = Record(
-            {_snake(key): value for key, value in found.values.items()}, found.document, found.path
-        )
+    for row in records(text, file, _HOLDERS):
+        values = {_snake(key): value for key, value in row.values.items()}
+        record = Record(values, row.document, row.path)
         if is_table:
             record = _unfolded(record)
         imported.add(record.text("name", "scenario"), _test(record, imported))
@@ -77,7 +76,7 @@ def _snake(key: str) -> str:
 
 
 def _unfolded(record: Record) -> Record:
-    """A row of a table with what its cells hold as JSON."""
+    """A row of a table with the JSON of its cells read."""
     values = dict(record.values)
     for key in _NESTED:
         if isinstance(cell := values.get(key), str):
@@ -90,7 +89,7 @@ def _unfolded(record: Record) -> Record:
     return Record(values, record.document, record.path)
 
 
-def _test(record: Record, imported: Imported) -> Data:
+def _test(record: Record, imported: ImportedSuite) -> JsonObject:
     scenario, turns = record.text("scenario"), _turns(record)
     if not scenario and not turns:
         if record.values.get("input"):
@@ -99,8 +98,8 @@ def _test(record: Record, imported: Imported) -> Data:
                 "is a single question, not a conversation; save them as a table and import that as csv",
             )
         raise record.fault("scenario", "is missing: a conversation has a 'scenario' or 'turns'")
-    about = [part for part in (_persona(record), scenario) if part]
-    test: Data = {"guidelines": "\n\n".join(about) if scenario else SAYS_ITS_LINES, "turns": turns}
+    guidelines = [part for part in (_persona(record), scenario) if part]
+    test: JsonObject = {"guidelines": "\n\n".join(guidelines) if scenario else SAYS_ITS_LINES, "turns": turns}
     if not scenario:
         test["maxTurns"] = turns_at_most(len(turns))
     test["turns"] = turns or [{"user": AUTO}]
@@ -112,25 +111,26 @@ def _test(record: Record, imported: Imported) -> Data:
     of_turns = {f"turns.{key}": None for turn in turns for key in turn.get("x-unmapped", ())}
     for key, kept in _KEPT.items():
         if record.values.get(key):
-            imported.leave(record.place(), key, f"kept as {kept}, without any effect")
+            imported.leave(record.location(), key, f"kept as {kept}, without any effect")
     if unmapped:
         test["x-unmapped"] = unmapped
     if left := [*unmapped, *of_turns]:
-        imported.notes.append(f"{record.place()}: nothing here is like {', '.join(left)}")
+        imported.notes.append(f"{record.location()}: nothing here is like {', '.join(left)}")
     return test
 
 
-def _unmapped(record: Record) -> Data:
-    """The fields of a record that nothing here is like, with their values."""
-    found = {key: value for key, value in record.values.items() if key not in _READ and value}
-    found |= {"opening": opening} if (opening := _opening(record)) else {}
+def _unmapped(record: Record) -> JsonObject:
+    """The fields of a record that have no counterpart here, with their values."""
+    unmapped = {key: value for key, value in record.values.items() if key not in _READ and value}
+    unmapped |= {"opening": opening} if (opening := _opening(record)) else {}
     for key, known in (("persona", _OF_PERSONA), ("expectations", _OF_EXPECTATIONS)):
         if isinstance(inner := record.values.get(key), dict):
-            found |= {f"{key}.{name}": value for name, value in inner.items() if name not in known and value}
+            others = {name: value for name, value in inner.items() if name not in known and value}
+            unmapped |= {f"{key}.{name}": value for name, value in others.items()}
     description = record.values.get("user_description")
     if description and _persona(record) != record.text("user_description"):
-        found["user_description"] = description
-    return found
+        unmapped["user_description"] = description
+    return unmapped
 
 
 def _persona(record: Record) -> str:
@@ -141,12 +141,12 @@ def _persona(record: Record) -> str:
     return record.text("user_description")
 
 
-def _turns(record: Record) -> list[Data]:
-    """The user's lines, each with what the agent said to it when the conversation was recorded."""
+def _turns(record: Record) -> list[JsonObject]:
+    """The user's lines, each with the agent's recorded reply."""
     given: Any = record.values.get("turns") or []
     if not isinstance(given, list):
         raise record.fault("turns", "wants a list of turns")
-    turns: list[Data] = []
+    turns: list[JsonObject] = []
     for i, turn in enumerate(given):
         match turn:
             case {"role": "user", "content": str(line), **more} if line.strip():
@@ -162,24 +162,24 @@ def _turns(record: Record) -> list[Data]:
 
 
 def _opening(record: Record) -> str:
-    """What the agent said before the user did; here the user begins."""
+    """The agent's message before the user's first one; here the user begins."""
     match record.values.get("turns"):
         case [{"role": "assistant", "content": str(line)}, *_]:
             return line
     return ""
 
 
-def _criteria(record: Record) -> list[Data]:
-    found: list[Data] = []
+def _criteria(record: Record) -> list[JsonObject]:
+    criteria: list[JsonObject] = []
     if outcome := record.text("expected_outcome"):
-        found.append({"criterion": outcome, "category": "outcome"})
+        criteria.append({"criterion": outcome, "category": "outcome"})
     if role := record.text("chatbot_role"):
-        found.append({"criterion": f"The agent keeps to its role: {role}", "category": "role"})
+        criteria.append({"criterion": f"The agent keeps to its role: {role}", "category": "role"})
     if isinstance(expectations := record.values.get("expectations"), dict):
         inner = Record(expectations, record.document, (*record.path, "expectations"))
-        found += [{"criterion": text, "category": "must"} for text in inner.texts("must")]
-        found += [
+        criteria += [{"criterion": text, "category": "must"} for text in inner.texts("must")]
+        criteria += [
             {"criterion": f"This does not happen: {text}", "category": "must-not"}
             for text in inner.texts("must_not", "mustNot")
         ]
-    return found
+    return criteria

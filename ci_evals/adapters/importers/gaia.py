@@ -1,11 +1,10 @@
 """GAIA: questions with one right answer each, as the data set's `metadata.jsonl` has them.
 
 The fields are those of the data set's card (gaia-benchmark/GAIA): `task_id`, `Question`, `Level`, `Final
-answer` (`?` in the test split, whose answers are private), `file_name`. `Annotator Metadata` is left out: it
-tells how a person found the answer.
+answer` (`?` in the test split, whose answers are private), `file_name`. `Annotator Metadata` is left out.
 """
 
-from ci_evals.adapters.importers.imported import SAYS_ITS_LINES, Data, Imported, fixed
+from ci_evals.adapters.importers.imported import SAYS_ITS_LINES, ImportedSuite, JsonObject, fixed
 from ci_evals.adapters.importers.record import Record, records
 from ci_evals.domain.errors import UsageError
 
@@ -15,18 +14,18 @@ _MOST_NAMES = 50
 _READ = frozenset({"task_id", "Question", "Level", "Final answer", "file_name"})
 
 
-def read(text: str, file: str) -> Imported:
+def read(text: str, file: str) -> ImportedSuite:
     """One test for each question that has an answer.
 
     Raises:
         SuiteError: a record is no question, with its place.
         UsageError: no question has an answer.
     """
-    imported = Imported("GAIA")
+    imported = ImportedSuite("GAIA")
     unanswered = 0
     with_file: list[str] = []
-    found = records(text, file)
-    for record in found:
+    questions = records(text, file)
+    for record in questions:
         question, answer = record.text("Question"), record.text("Final answer")
         if not question:
             raise record.fault("Question", "is missing: is this GAIA's metadata.jsonl?")
@@ -35,7 +34,7 @@ def read(text: str, file: str) -> Imported:
             continue
         for key in record.values:
             if key not in _READ:
-                imported.leave(record.place(), key)
+                imported.leave(record.location(), key)
         test = _test(record, question, answer)
         imported.add(record.text("task_id") or question, test)
         if NEEDS_FILE in test["tags"]:
@@ -45,10 +44,10 @@ def read(text: str, file: str) -> Imported:
             f"{file}: no question has an answer: this is the test split; take the validation split"
         )
     if unanswered:
-        imported.notes.append(f"{unanswered} of {len(found)} questions have no answer and are left out")
+        imported.notes.append(f"{unanswered} of {len(questions)} questions have no answer and are left out")
     if with_file:
         imported.notes.append(
-            f"{len(with_file)} of {len(found)} questions need a file, which a suite cannot send "
+            f"{len(with_file)} of {len(questions)} questions need a file, which a suite cannot send "
             f"(tag {NEEDS_FILE}): {_some(with_file)}"
         )
     return imported
@@ -59,8 +58,8 @@ def _some(names: list[str]) -> str:
     return ", ".join(names[:_MOST_NAMES]) + more
 
 
-def _test(record: Record, question: str, answer: str) -> Data:
-    test: Data = {"guidelines": SAYS_ITS_LINES, "turns": [fixed(question)], "maxTurns": 1}
+def _test(record: Record, question: str, answer: str) -> JsonObject:
+    test: JsonObject = {"guidelines": SAYS_ITS_LINES, "turns": [fixed(question)], "maxTurns": 1}
     test["evaluations"] = [
         {
             "criterion": "The final answer is right",

@@ -1,4 +1,4 @@
-"""Foreign files read into records, each value with its place, and nothing believed of them."""
+"""Foreign files read into records, each value with its position."""
 
 import csv
 import io
@@ -18,35 +18,35 @@ JSON_LINES = (".jsonl", ".ndjson")
 
 @dataclass(frozen=True)
 class Record:
-    """An object of a foreign file, and where it stands."""
+    """An object of a foreign file, and its position."""
 
     values: dict[str, Any]
     document: Document
     path: Path = ()
 
     def fault(self, key: str, message: str) -> SuiteError:
-        """What is wrong with the value under `key`, to be raised."""
+        """An error about the value under `key`, to be raised."""
         return SuiteError([self.document.problem((*self.path, key), message)])
 
-    def place(self) -> str:
-        """`file:line` for a person."""
+    def location(self) -> str:
+        """The record's `file:line`."""
         problem = self.document.problem(self.path, "")
         return f"{problem.file}:{problem.line}"
 
     def text(self, *keys: str) -> str:
-        """The text under the first of the keys that holds one; empty where none does. A number is a text."""
+        """The text under the first of the keys that holds one, else an empty one. A number is a text."""
         for key in keys:
             match self.values.get(key):
                 case None | "":
                     continue
-                case str() as found:
-                    return found.strip()
-                case bool() as found:
-                    raise self.fault(key, f"wants a text, found {str(found).lower()}")
-                case int() | float() as found:
-                    return str(found)
-                case found:
-                    raise self.fault(key, f"wants a text, found {_kind(found)}")
+                case str() as value:
+                    return value.strip()
+                case bool() as value:
+                    raise self.fault(key, f"wants a text, found {str(value).lower()}")
+                case int() | float() as value:
+                    return str(value)
+                case value:
+                    raise self.fault(key, f"wants a text, found {_kind(value)}")
         return ""
 
     def texts(self, *keys: str) -> list[str]:
@@ -55,12 +55,12 @@ class Record:
             match self.values.get(key):
                 case None | "" | []:
                     continue
-                case str() as found:
-                    return [found.strip()]
-                case list() as found if all(isinstance(item, str) for item in found):
-                    return [item.strip() for item in found if item.strip()]
-                case found:
-                    raise self.fault(key, f"wants a list of texts, found {_kind(found)}")
+                case str() as value:
+                    return [value.strip()]
+                case list() as value if all(isinstance(item, str) for item in value):
+                    return [item.strip() for item in value if item.strip()]
+                case value:
+                    raise self.fault(key, f"wants a list of texts, found {_kind(value)}")
         return []
 
 
@@ -92,14 +92,14 @@ def records(text: str, file: str, under: Sequence[str] = ()) -> list[Record]:
     """
     ending = PurePath(file).suffix.lower()
     if ending in JSON_LINES:
-        found = list(_lines(text, file))
+        all_records = list(_lines(text, file))
     elif ending == ".csv":
-        found = rows(text, file)
+        all_records = rows(text, file)
     else:
-        found = list(_listed(whole_document(text, file), under))
-    if not found:
+        all_records = list(_listed(whole_document(text, file), under))
+    if not all_records:
         raise SuiteError([Problem(file, 1, 1, "", "the file holds no records")])
-    return found
+    return all_records
 
 
 def _listed(document: Document, under: Sequence[str]) -> Iterator[Record]:
@@ -107,8 +107,8 @@ def _listed(document: Document, under: Sequence[str]) -> Iterator[Record]:
     if isinstance(value, dict):
         key = next((key for key in under if value.get(key)), None)
         if key is None:
-            wanted = f", or an object with {' or '.join(map(repr, under))}" if under else ""
-            raise SuiteError([document.problem((), f"wants a list of objects{wanted}")])
+            alternative = f", or an object with {' or '.join(map(repr, under))}" if under else ""
+            raise SuiteError([document.problem((), f"wants a list of objects{alternative}")])
         value, path = value[key], (key,)  # type: ignore[assignment]  # a path of one step
     if not isinstance(value, list):
         raise SuiteError([document.problem(path, f"wants a list of objects, found {_kind(value)}")])
@@ -165,9 +165,9 @@ def rows(text: str, file: str) -> list[Record]:
 
 
 def _check_header(header: list[str], document: Document) -> None:
-    twice = sorted(name for name, times in Counter(header).items() if name and times > 1)
-    if twice:
-        raise SuiteError([document.problem((), f"the column {twice[0]!r} is there twice")])
+    repeated = sorted(name for name, times in Counter(header).items() if name and times > 1)
+    if repeated:
+        raise SuiteError([document.problem((), f"the column {repeated[0]!r} is there twice")])
     if not any(header):
         raise SuiteError([document.problem((), "wants the columns' names in the first line")])
 

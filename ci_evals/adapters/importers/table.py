@@ -23,8 +23,8 @@ from dataclasses import replace
 from ci_evals.adapters.importers.imported import (
     ANSWERS,
     SAYS_ITS_LINES,
-    Data,
-    Imported,
+    ImportedSuite,
+    JsonObject,
     fixed,
     turns_at_most,
 )
@@ -48,8 +48,8 @@ COLUMNS = (
 USER_INFO = "user_info."
 _KEPT = "x-"
 _LIKE = 0.52
-"""How like one of ours a column must be to be taken for a slip: `expektation` is like `expected`."""
-_MEANT = {
+"""The similarity from which a column is taken for a typo: `expektation` is like `expected`."""
+_SYNONYMS = {
     "question": "user",
     "prompt": "user",
     "input": "user",
@@ -58,18 +58,18 @@ _MEANT = {
     "output": "expected",
     "response": "expected",
 }
-"""Columns of other tools' tables, and ours that most likely holds the same."""
+"""Columns of other tools' tables, and ours that most likely has the same meaning."""
 _DEFAULT_MATCH = "contains"
-"""How people expect a table's answers to be compared: they stand in a sentence of the agent."""
+"""A table's answers mostly stand within a sentence of the agent."""
 
 
-def read(text: str, file: str) -> Imported:
+def read(text: str, file: str) -> ImportedSuite:
     """One test for each row.
 
     Raises:
         SuiteError: a column that is none of ours, a row without anything to say or to check, with the line.
     """
-    imported = Imported("Imported tests")
+    imported = ImportedSuite("Imported tests")
     for row in rows(text, file):
         columns = _columns(row)
         for name, column in columns.items():
@@ -77,20 +77,20 @@ def read(text: str, file: str) -> Imported:
                 imported.leave(f"{file}:1", f"the column {name!r}", f"kept as {column}, without any effect")
         record = Record({columns[name]: value for name, value in row.values.items()}, row.document)
         test = _test(record)
-        named = record.text("name", "id", "user", "guidelines") or test["turns"][0]["user"]
-        imported.add(named, test)
+        title = record.text("name", "id", "user", "guidelines") or test["turns"][0]["user"]
+        imported.add(title, test)
     return imported
 
 
 def _column(name: str, row: Record) -> str:
-    """Our name of a column: `Max Turns` is `max_turns`. The part behind `user_info.` stays as it is."""
+    """Our name for a column: `Max Turns` is `max_turns`. The part after `user_info.` stays as it is."""
     folded = name.lower().replace(" ", "_").replace("-", "_")
     if folded.startswith(USER_INFO) and len(folded) > len(USER_INFO):
         return USER_INFO + name[len(USER_INFO) :]
     if folded in COLUMNS:
         return folded
-    meant = _MEANT.get(folded)
-    close = [meant] if meant else difflib.get_close_matches(folded, COLUMNS, n=1, cutoff=_LIKE)
+    synonym = _SYNONYMS.get(folded)
+    close = [synonym] if synonym else difflib.get_close_matches(folded, COLUMNS, n=1, cutoff=_LIKE)
     kept = "-".join(re.findall(r"\w+", folded.removeprefix(_KEPT)))
     if kept and (not close or folded.startswith(_KEPT)):
         return f"{_KEPT}{kept}"
@@ -101,12 +101,12 @@ def _column(name: str, row: Record) -> str:
 def _columns(row: Record) -> dict[str, str]:
     """Our name of each column of a row."""
     columns = {name: _column(name, row) for name in row.values}
-    if twice := [name for name, column in columns.items() if [*columns.values()].count(column) > 1]:
-        raise _at_header(row, f"the columns {', '.join(map(repr, twice))} are one and the same")
+    if repeated := [name for name, column in columns.items() if [*columns.values()].count(column) > 1]:
+        raise _at_header(row, f"the columns {', '.join(map(repr, repeated))} are one and the same")
     if all(column.startswith(_KEPT) for column in columns.values()):
-        named = ", ".join(map(repr, columns))
+        unknown = ", ".join(map(repr, columns))
         ours = f"{', '.join(COLUMNS)}, {USER_INFO}NAME"
-        raise _at_header(row, f"unknown columns {named}; there are: {ours}")
+        raise _at_header(row, f"unknown columns {unknown}; there are: {ours}")
     return columns
 
 
@@ -114,13 +114,13 @@ def _at_header(row: Record, message: str) -> SuiteError:
     return SuiteError([replace(row.document.problem((), message), line=1)])
 
 
-def _test(record: Record) -> Data:
+def _test(record: Record) -> JsonObject:
     lines = [*_cell(record, "user"), *_cell(record, "turns")]
     guidelines = record.text("guidelines")
     if not lines and not guidelines:
         raise record.fault("user", "the row says nothing: it wants 'user', 'turns' or 'guidelines'")
     turns = [{"user": AUTO} if line == AUTO else fixed(line) for line in lines] or [{"user": AUTO}]
-    test: Data = {"guidelines": guidelines or SAYS_ITS_LINES, "turns": turns}
+    test: JsonObject = {"guidelines": guidelines or SAYS_ITS_LINES, "turns": turns}
     info = {
         key.removeprefix(USER_INFO): value
         for key, value in record.values.items()
@@ -142,10 +142,10 @@ def _test(record: Record) -> Data:
     return test
 
 
-def _evaluations(record: Record) -> list[Data]:
-    found: list[Data] = []
+def _evaluations(record: Record) -> list[JsonObject]:
+    checks: list[JsonObject] = []
     if expected := _cell(record, "expected"):
-        found.append(
+        checks.append(
             {
                 "criterion": "The answer is right",
                 "strict": "answer_matches",
@@ -154,8 +154,8 @@ def _evaluations(record: Record) -> list[Data]:
             }
             | {"match": record.text("match").lower() or _DEFAULT_MATCH}
         )
-    found += [{"criterion": line} for line in _cell(record, "criterion")]
-    return found or [ANSWERS]
+    checks += [{"criterion": line} for line in _cell(record, "criterion")]
+    return checks or [ANSWERS]
 
 
 def _cell(record: Record, column: str) -> list[str]:

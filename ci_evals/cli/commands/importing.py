@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 from ci_evals.adapters import files, input_files
-from ci_evals.adapters.importers import READERS, Imported
+from ci_evals.adapters.importers import READERS, ImportedSuite
 from ci_evals.adapters.importers.imported import suite_text
 from ci_evals.adapters.suites import ENDINGS
 from ci_evals.cli.run_context import RunContext
@@ -39,7 +39,7 @@ def import_suite(settings: ImportSettings, context: RunContext) -> None:
     _report(imported, source, output, context.console)
 
 
-def _report(imported: Imported, source: str, output: Path | None, console: Console) -> None:
+def _report(imported: ImportedSuite, source: str, output: Path | None, console: Console) -> None:
     where = f", written to {output}" if output else ""
     console.say(f"{numbers.count(len(imported.tests), 'test')} out of {source}{where}")
     for note in imported.notes[:MOST_NOTES]:

@@ -1,4 +1,4 @@
-"""The test cases of a promptfoo configuration, each with what it inherits, its lists of values unrolled."""
+"""The test cases of a promptfoo configuration, with inherited fields and lists of values unrolled."""
 
 import itertools
 import math
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ci_evals.adapters.importers.imported import MOST_TESTS, Data
+from ci_evals.adapters.importers.imported import MOST_TESTS, JsonObject
 from ci_evals.domain.errors import SuiteError
 from ci_evals.planning.document import Document, Path
 
@@ -14,43 +14,48 @@ _TEMPLATES = "#/assertionTemplates/"
 _MERGED = ("vars", "options", "metadata")
 
 
+_Located = tuple[Path, JsonObject]
+_Merged = tuple[Path, JsonObject, list[Any]]
+"""A case with inherited fields, and all its assertions."""
+
+
 @dataclass(frozen=True)
-class Case:
-    """One test case, with what `defaultTest` and a scenario give it."""
+class PromptfooCase:
+    """One test case, with the fields of `defaultTest` and its scenario."""
 
     path: Path
-    fields: Data
+    fields: JsonObject
     """All its fields."""
     asserts: list[tuple[Path, Any]]
-    """Its assertions and where they stand; sets that want all of theirs are resolved."""
+    """Its assertions and their positions; sets that require all of theirs are resolved."""
 
     @property
-    def variables(self) -> Data:
-        """Its variables, one value each, but for those that stand in another file."""
+    def variables(self) -> JsonObject:
+        """Its variables, one value each, except those in other files."""
         return {name: value for name, value in self._all.items() if not _is_file(value)}
 
     @property
     def elsewhere(self) -> tuple[str, ...]:
-        """Its variables whose values stand in other files."""
+        """Its variables whose values are in other files."""
         return tuple(name for name, value in self._all.items() if _is_file(value))
 
     @property
-    def _all(self) -> Data:
+    def _all(self) -> JsonObject:
         return _object(self.fields.get("vars"))
 
     @property
-    def metadata(self) -> Data:
-        """What is told about it."""
+    def metadata(self) -> JsonObject:
+        """Its `metadata`."""
         return _object(self.fields.get("metadata"))
 
     @property
-    def options(self) -> Data:
-        """How it is run."""
+    def options(self) -> JsonObject:
+        """Its `options`."""
         return _object(self.fields.get("options"))
 
     @property
     def description(self) -> str:
-        """What its author calls it."""
+        """Its author's name for it."""
         return str(self.fields.get("description") or "").strip()
 
     @property
@@ -60,46 +65,47 @@ class Case:
         return str(_object(given).get("id") or "") if isinstance(given, dict) else str(given or "")
 
     @property
-    def provider_config(self) -> Data:
-        """What that provider is told."""
+    def provider_config(self) -> JsonObject:
+        """The configuration of that provider."""
         return _object(_object(self.fields.get("provider")).get("config"))
 
 
-def cases(document: Document, notes: list[str]) -> Iterator[Case]:
-    """Every case in the file. What stands in other files is told in `notes`.
+def cases(document: Document, notes: list[str]) -> Iterator[PromptfooCase]:
+    """Every case in the file; those in other files are noted in `notes`.
 
     Raises:
         SuiteError: there are too many, or one is no object.
     """
     config = document.value
     count = 0
-    for path, fields, asserts in _merged(document, config, notes):
+    for path, fields, asserts in _merged(document, notes):
         for values in _unrolled(fields, document, path):
             count += 1
             if count > MOST_TESTS:
                 raise SuiteError([document.problem(path, f"more than {MOST_TESTS:,} tests; split the file")])
-            yield Case(path, fields | {"vars": values}, list(_resolved(asserts, config)))
+            yield PromptfooCase(path, fields | {"vars": values}, list(_resolved(asserts, config)))
 
 
-def _merged(document: Document, config: Data, notes: list[str]) -> Iterator[tuple[Path, Data, list[Any]]]:
+def _merged(document: Document, notes: list[str]) -> Iterator[_Merged]:
+    config = document.value
     default = config.get("defaultTest")
     if default is not None and not isinstance(default, dict):
         notes.append(str(document.problem(("defaultTest",), "is another file, which is not read")))
     base = ("defaultTest",), _object(default)
     for path, test in _listed(document, ("tests",), config.get("tests"), notes):
         yield _together(base, (path, test))
-    for place, scenario in _listed(document, ("scenarios",), config.get("scenarios"), notes):
+    for position, scenario in _listed(document, ("scenarios",), config.get("scenarios"), notes):
         if left := sorted(str(key) for key in set(scenario) - {"config", "tests"}):
-            notes.append(str(document.problem(place, f"nothing here is like its {', '.join(left)}")))
-        shared = list(_listed(document, (*place, "config"), scenario.get("config"), notes))
+            notes.append(str(document.problem(position, f"nothing here is like its {', '.join(left)}")))
+        shared = list(_listed(document, (*position, "config"), scenario.get("config"), notes))
         for part, (path, test) in itertools.product(
-            shared or [(place, {})],
-            list(_listed(document, (*place, "tests"), scenario.get("tests"), notes)) or [(place, {})],
+            shared or [(position, {})],
+            list(_listed(document, (*position, "tests"), scenario.get("tests"), notes)) or [(position, {})],
         ):
             yield _together(base, part, (path, test))
 
 
-def _listed(document: Document, path: Path, given: Any, notes: list[str]) -> Iterator[tuple[Path, Data]]:
+def _listed(document: Document, path: Path, given: Any, notes: list[str]) -> Iterator[_Located]:
     for i, item in enumerate(given if isinstance(given, list) else [] if given is None else [given]):
         here = (*path, i) if isinstance(given, list) else path
         if isinstance(item, str) or (isinstance(item, dict) and isinstance(item.get("path"), str)):
@@ -110,9 +116,9 @@ def _listed(document: Document, path: Path, given: Any, notes: list[str]) -> Ite
             yield here, item
 
 
-def _together(*parts: tuple[Path, Data]) -> tuple[Path, Data, list[Any]]:
+def _together(*parts: _Located) -> _Merged:
     """Fields of the later parts come before those of the earlier; assertions are those of all."""
-    fields: Data = {}
+    fields: JsonObject = {}
     asserts: list[Any] = []
     for path, part in parts:
         given = part.get("assert")
@@ -124,7 +130,7 @@ def _together(*parts: tuple[Path, Data]) -> tuple[Path, Data, list[Any]]:
     return parts[-1][0], fields, asserts
 
 
-def _unrolled(fields: Data, document: Document, path: Path) -> Iterator[Data]:
+def _unrolled(fields: JsonObject, document: Document, path: Path) -> Iterator[JsonObject]:
     """Every combination of the values of variables that are lists of texts."""
     given = _object(fields.get("vars"))
     if _object(fields.get("options")).get("disableVarExpansion") is True:
@@ -139,7 +145,9 @@ def _unrolled(fields: Data, document: Document, path: Path) -> Iterator[Data]:
     return (dict(zip(given, values, strict=True)) for values in itertools.product(*choices))
 
 
-def _resolved(asserts: list[tuple[Path, Any]], config: Data, depth: int = 0) -> Iterator[tuple[Path, Any]]:
+def _resolved(
+    asserts: list[tuple[Path, Any]], config: JsonObject, depth: int = 0
+) -> Iterator[tuple[Path, Any]]:
     templates = _object(config.get("assertionTemplates"))
     for path, given in asserts:
         item = given
@@ -158,5 +166,5 @@ def _is_file(value: Any) -> bool:
     return isinstance(value, str) and value.startswith("file://")
 
 
-def _object(value: Any) -> Data:
+def _object(value: Any) -> JsonObject:
     return value if isinstance(value, dict) else {}

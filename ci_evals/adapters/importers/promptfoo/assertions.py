@@ -1,11 +1,11 @@
-"""promptfoo's assertions as evaluations of ours, where both mean the same."""
+"""promptfoo's assertions as evaluations of ours, if both mean the same."""
 
 from dataclasses import dataclass
 from typing import Any
 
 import regex
 
-from ci_evals.adapters.importers.imported import Data
+from ci_evals.adapters.importers.imported import JsonObject
 
 NOT = "not-"
 
@@ -15,42 +15,42 @@ class UnmappedError(Exception):
 
 
 @dataclass(frozen=True)
-class Where:
-    """Which replies promptfoo's output stands for: all (`any`), the last one, or one by its number."""
+class ReplySelector:
+    """The replies that promptfoo's output stands for: any, the last one, or one by its number."""
 
     positive: int | str
     negative: int | str
-    """For what must not be there: any reply that has it is one too many."""
+    """For text that must not occur: in any reply it is one too many."""
 
 
 @dataclass(frozen=True)
-class Mapped:
-    """What decides the same here, and what of the assertion it leaves out."""
+class MappedAssertion:
+    """The evaluations with the same meaning, and the keys of the assertion that they leave out."""
 
-    evaluations: list[Data]
+    evaluations: list[JsonObject]
     left: list[str]
 
 
-def mapped(assertion: Data, where: Where) -> Mapped:
-    """The evaluations that stand for an assertion, as in the file but for its texts, which are filled.
+def map_assertion(assertion: JsonObject, selector: ReplySelector) -> MappedAssertion:
+    """Map an assertion, whose texts have been filled in, to evaluations.
 
     Raises:
         UnmappedError: none does.
     """
     kind = str(assertion.get("type", ""))
     base, value, threshold = kind.removeprefix(NOT), assertion.get("value"), assertion.get("threshold")
-    found = _mapped(base, value, threshold, negated=kind.startswith(NOT))
-    for item in found:
+    evaluations = _evaluations(base, value, threshold, negated=kind.startswith(NOT))
+    for item in evaluations:
         if item.get("strict") in _ON_TEXT:
-            turn = where.negative if item["strict"].startswith("not_") else where.positive
+            turn = selector.negative if item["strict"].startswith("not_") else selector.positive
             item.update({} if turn == "last" else {"turn": turn})
-    share = _number(assertion.get("weight", 1), 0, 1_000_000, "weight") / len(found)
-    for item in found:
+    share = _number(assertion.get("weight", 1), 0, 1_000_000, "weight") / len(evaluations)
+    for item in evaluations:
         item.update({} if share == 1 else {"weight": share})
         if isinstance(metric := assertion.get("metric"), str) and metric.strip():
             item["category"] = metric.strip()
     known = _READ | ({"threshold"} if threshold is None or base in _WITH_THRESHOLD else set())
-    return Mapped(found, sorted(set(assertion) - known))
+    return MappedAssertion(evaluations, sorted(set(assertion) - known))
 
 
 _READ = {"type", "value", "weight", "metric"}
@@ -58,7 +58,7 @@ _WITH_THRESHOLD = {"latency", "similar"}
 _ON_TEXT = ("contains", "not_contains", "regex", "not_regex", "answer_matches")
 
 
-def _mapped(kind: str, value: Any, threshold: Any, *, negated: bool) -> list[Data]:
+def _evaluations(kind: str, value: Any, threshold: Any, *, negated: bool) -> list[JsonObject]:
     if kind in _JUDGED or kind in _FIXED_CRITERIA:
         return _judged(kind, value, negated=negated)
     if kind == "trajectory:tool-used":
@@ -71,14 +71,14 @@ def _mapped(kind: str, value: Any, threshold: Any, *, negated: bool) -> list[Dat
     return _on_text(kind, value, negated=negated)
 
 
-def _on_text(kind: str, value: Any, *, negated: bool) -> list[Data]:
+def _on_text(kind: str, value: Any, *, negated: bool) -> list[JsonObject]:
     fold = "(?i)" if kind.startswith("i") else ""
     match kind:
         case "contains":
             text, strict = _text(value), "not_contains" if negated else "contains"
             return [{"criterion": _says("contains", text, negated=negated), "strict": strict, "text": text}]
         case "equals" if not negated:
-            expected: Data = {"strict": "answer_matches", "expected": _text(value), "match": "exact"}
+            expected: JsonObject = {"strict": "answer_matches", "expected": _text(value), "match": "exact"}
             return [{"criterion": _says("is", _text(value), negated=False)} | expected]
         case "contains-all" | "icontains-all" if not negated:
             each = kind.removesuffix("-all")
@@ -102,7 +102,7 @@ def _on_text(kind: str, value: Any, *, negated: bool) -> list[Data]:
     return [_pattern(_says(verb, text, negated=negated), fold + pattern, negated=negated)]
 
 
-def _pattern(criterion: str, pattern: str, *, negated: bool) -> Data:
+def _pattern(criterion: str, pattern: str, *, negated: bool) -> JsonObject:
     try:
         regex.compile(pattern)
     except (regex.error, RecursionError, OverflowError) as error:
@@ -136,8 +136,8 @@ _FIXED_CRITERIA = {
 }
 
 
-def _judged(kind: str, value: Any, *, negated: bool) -> list[Data]:
-    """Criteria for the judge, who passes or fails where promptfoo's gives a grade."""
+def _judged(kind: str, value: Any, *, negated: bool) -> list[JsonObject]:
+    """Criteria for the judge, which passes or fails them; promptfoo's gives a grade."""
     if kind in _FIXED_CRITERIA:
         if criterion := _FIXED_CRITERIA[kind][negated]:
             return [{"criterion": criterion}]
@@ -146,7 +146,7 @@ def _judged(kind: str, value: Any, *, negated: bool) -> list[Data]:
     return [{"criterion": form.replace("{}", text.strip())} for text in _texts(value)]
 
 
-def _similar(value: Any, threshold: Any) -> list[Data]:
+def _similar(value: Any, threshold: Any) -> list[JsonObject]:
     expected = _texts(value)
     return [
         {
@@ -163,9 +163,9 @@ _DEFAULT_SIMILARITY = 0.75
 """promptfoo's."""
 
 
-def _tools(value: Any, *, negated: bool) -> list[Data]:
-    strict, said = ("tool_not_used", "is not used") if negated else ("tool_used", "is used")
-    return [{"criterion": f"{name} {said}", "strict": strict, "toolName": name} for name in _texts(value)]
+def _tools(value: Any, *, negated: bool) -> list[JsonObject]:
+    strict, ending = ("tool_not_used", "is not used") if negated else ("tool_used", "is used")
+    return [{"criterion": f"{name} {ending}", "strict": strict, "toolName": name} for name in _texts(value)]
 
 
 def _text(value: Any) -> str:

@@ -14,23 +14,23 @@ from typing import Any
 from ci_evals.adapters.importers.imported import (
     ANSWERS,
     SAYS_ITS_LINES,
-    Data,
-    Imported,
+    ImportedSuite,
+    JsonObject,
     cut,
     fixed,
     turns_at_most,
 )
-from ci_evals.adapters.importers.promptfoo_asserts import UnmappedError, Where, mapped
-from ci_evals.adapters.importers.promptfoo_cases import Case, cases
-from ci_evals.adapters.importers.promptfoo_lines import (
-    Lines,
+from ci_evals.adapters.importers.promptfoo.assertions import ReplySelector, UnmappedError, map_assertion
+from ci_evals.adapters.importers.promptfoo.cases import PromptfooCase, cases
+from ci_evals.adapters.importers.promptfoo.user_lines import (
     OverlongError,
+    UserLines,
     filled,
     is_whole,
-    lines_of,
-    lines_of_case,
     prompt_texts,
     remembers,
+    user_lines,
+    user_lines_of_case,
     variables_in,
 )
 from ci_evals.adapters.importers.record import whole_document
@@ -40,18 +40,18 @@ from ci_evals.planning.document import Document, Path
 
 SIMULATED = "promptfoo:simulated-user"
 _DEFAULT_MAX_TURNS = 10
-"""promptfoo's, for its simulated user."""
+"""The default of promptfoo's simulated user."""
 
 _OF_SUITE = {"description", "prompts", "tests", "scenarios", "defaultTest", "providers", "targets", "$schema"}
 _OF_SUITE |= {"evaluateOptions", "assertionTemplates"}
 _OF_TEST = {"description", "vars", "assert", "provider", "metadata", "threshold", "options"}
 _OF_TRACE = {"tool_used", "tool_not_used"}
 _FOR_THE_AGENT = re.compile(r"(?i)(system|developer|assistant)([ _-]?(message|prompt|instructions?|role))?$")
-"""Variables that tell the agent who it is, by the names that people give them."""
+"""Common names of variables for the agent's prompt."""
 _OF_SIMULATED = {"instructions", "maxTurns", "initialMessages", "stateful"}
 
 
-def read(text: str, file: str) -> Imported:
+def read(text: str, file: str) -> ImportedSuite:
     """One test for each conversation.
 
     Raises:
@@ -63,7 +63,7 @@ def read(text: str, file: str) -> Imported:
         raise SuiteError(
             [document.problem((), "wants promptfoo's configuration, with 'tests' or 'scenarios'")]
         )
-    imported = Imported(str(config.get("description") or f"Imported from {PurePath(file).name}"))
+    imported = ImportedSuite(str(config.get("description") or f"Imported from {PurePath(file).name}"))
     if left := sorted(str(key) for key in set(config) - _OF_SUITE):
         imported.fields["x-unmapped"] = left
         imported.notes.append(f"{file}: nothing here is like {', '.join(left)}")
@@ -75,20 +75,20 @@ def read(text: str, file: str) -> Imported:
     return imported
 
 
-def _conversations(found: list[Case], *, together: bool) -> Iterator[list[Case]]:
-    """The cases of each conversation: steps with a history in common are one."""
-    groups: dict[Any, list[Case]] = {}
-    for i, case in enumerate(found):
-        given = case.metadata.get("conversationId")
-        alone = case.provider == SIMULATED or not (together or isinstance(given, str | int))
-        groups.setdefault(i if alone else f"conversation {given}", []).append(case)
+def _conversations(all_cases: list[PromptfooCase], *, together: bool) -> Iterator[list[PromptfooCase]]:
+    """The cases of each conversation: steps that share a history are one."""
+    groups: dict[Any, list[PromptfooCase]] = {}
+    for i, case in enumerate(all_cases):
+        conversation = case.metadata.get("conversationId")
+        alone = case.provider == SIMULATED or not (together or isinstance(conversation, str | int))
+        groups.setdefault(i if alone else f"conversation {conversation}", []).append(case)
     yield from groups.values()
 
 
 class _Reader:
-    """Makes tests of cases, and tells what it could not take along."""
+    """Makes tests of cases, and notes what has no counterpart here."""
 
-    def __init__(self, document: Document, config: Data, imported: Imported) -> None:
+    def __init__(self, document: Document, config: JsonObject, imported: ImportedSuite) -> None:
         self.document = document
         self.config = config
         self.imported = imported
@@ -98,7 +98,7 @@ class _Reader:
         self._defaults = default if isinstance(default, dict) else {}
         self.of_prompts = variables_in(prompt_texts(config.get("prompts")))
 
-    def add(self, group: list[Case]) -> None:
+    def add(self, group: list[PromptfooCase]) -> None:
         """The test of one conversation.
 
         Raises:
@@ -110,7 +110,7 @@ class _Reader:
             raise SuiteError([self.document.problem(group[0].path, str(error))]) from error
 
     def finish(self) -> None:
-        """Name what of the configuration as a whole is not taken over."""
+        """Note the settings of the whole configuration that are left out."""
         prompts = self.config.get("prompts")
         lost = [text for text in prompt_texts(prompts) if not is_whole(text) and not remembers([text])]
         if prompts and (len(lost) > 1 or (lost and not self.says_prompt) or not prompt_texts(prompts)):
@@ -124,14 +124,14 @@ class _Reader:
             if key != "repeat":
                 self._left_of_suite(f"evaluateOptions.{key}", "nothing here is like it")
 
-    def _left_of_suite(self, key: str, why: str) -> None:
-        problem = self.document.problem((key.partition(".")[0],), f"{key} is left out: {why}")
+    def _left_of_suite(self, key: str, reason: str) -> None:
+        problem = self.document.problem((key.partition(".")[0],), f"{key} is left out: {reason}")
         self.imported.fields.setdefault("x-unmapped", []).append(key)
         self.imported.notes.append(str(problem))
 
-    def _user_info(self, group: list[Case], used: set[str]) -> Data:
+    def _user_info(self, group: list[PromptfooCase], used: set[str]) -> JsonObject:
         """Return the variables that are the user's data, without those of the agent's prompt."""
-        info: Data = {}
+        info: JsonObject = {}
         for case in group:
             of_user = variables_in([case.provider_config, case.variables])
             for key, item in case.variables.items():
@@ -143,21 +143,21 @@ class _Reader:
                     info[key] = item
         return info
 
-    def _add(self, group: list[Case]) -> None:
+    def _add(self, group: list[PromptfooCase]) -> None:
         self.unmapped = []
         first = group[0]
         for case in group:
             for name in case.elsewhere:
                 self._note(case.path, f"its variable {name!r} is another file, which is not read")
-        made = self._simulated(first) if first.provider == SIMULATED else self._planned(group)
-        if made is None:
+        result = self._simulated(first) if first.provider == SIMULATED else self._planned(group)
+        if result is None:
             return
-        test, used = made
+        test, used = result
         test |= {"userInfo": info} if (info := self._user_info(group, used)) else {}
-        found = self._of_steps(group, many=len(test["turns"]) > 1)
-        if not any(item.get("weight", 1) for item in found):
-            found.append(dict(ANSWERS))
-        test["evaluations"] = found
+        evaluations = self._of_steps(group, many=len(test["turns"]) > 1)
+        if not any(item.get("weight", 1) for item in evaluations):
+            evaluations.append(dict(ANSWERS))
+        test["evaluations"] = evaluations
         test["tags"] = _tags(first) or ["promptfoo"]
         test |= self._limits(first)
         if metadata := {key: item for key, item in first.metadata.items() if key != "tags"}:
@@ -168,10 +168,10 @@ class _Reader:
             test["x-unmapped"] = self.unmapped
         self.imported.add(first.description or _first_words(test), test)
 
-    def _of_steps(self, group: list[Case], *, many: bool) -> list[Data]:
-        """Return what decides a conversation; of several steps each looks at its own reply."""
+    def _of_steps(self, group: list[PromptfooCase], *, many: bool) -> list[JsonObject]:
+        """Return the evaluations of a conversation; of several steps each checks its own reply."""
         simulated, steps = group[0].provider == SIMULATED, len(group) > 1
-        found: list[Data] = []
+        evaluations: list[JsonObject] = []
         for number, case in enumerate(group, start=1):
             self._other_fields(case)
             if number > 1:
@@ -179,15 +179,15 @@ class _Reader:
                 if own:
                     self._note(case.path, f"a later step's {', '.join(sorted(own))} is left out")
             positive: int | str = "any" if simulated else "last"
-            whole = Where(positive, "any" if simulated or many else "last")
-            where = Where(number, number) if steps else whole
-            for item in self._evaluations(case, where):
+            whole = ReplySelector(positive, "any" if simulated or many else "last")
+            selector = ReplySelector(number, number) if steps else whole
+            for item in self._evaluations(case, selector):
                 if steps and "strict" not in item:
                     item["criterion"] = f"In reply {number}: {item['criterion']}"
-                found.append(item)
-        return found
+                evaluations.append(item)
+        return evaluations
 
-    def _simulated(self, case: Case) -> tuple[Data, set[str]] | None:
+    def _simulated(self, case: PromptfooCase) -> tuple[JsonObject, set[str]] | None:
         config = case.provider_config
         instructions = config.get("instructions", case.variables.get("instructions"))
         if (
@@ -201,60 +201,60 @@ class _Reader:
         if type(most) is not int or most < 1:
             raise SuiteError([self.document.problem(case.path, f"maxTurns: {most!r} is no number of turns")])
         given = case.variables.get("initialMessages", config.get("initialMessages")) or []
-        opening = lines_of(given, case.variables) if isinstance(given, list) else Lines()
-        if given and not opening.said:
+        opening = user_lines(given, case.variables) if isinstance(given, list) else UserLines()
+        if given and not opening.lines:
             self._note(case.path, "initialMessages are not in this file")
         if opening.replies:
             self._note(
                 case.path, "what the assistant said in initialMessages cannot be put into its mouth here"
             )
         self._unknown(case.path, config, _OF_SIMULATED)
-        said = [fixed(line) for line in opening.said]
-        test: Data = {
+        turns = [fixed(line) for line in opening.lines]
+        test: JsonObject = {
             "guidelines": filled(instructions, case.variables),
-            "turns": said or [{"user": AUTO}],
-            "maxTurns": turns_at_most(len(said) + most),
+            "turns": turns or [{"user": AUTO}],
+            "maxTurns": turns_at_most(len(turns) + most),
         }
         return test, {"instructions", "initialMessages"}
 
-    def _planned(self, group: list[Case]) -> tuple[Data, set[str]] | None:
+    def _planned(self, group: list[PromptfooCase]) -> tuple[JsonObject, set[str]] | None:
         """A test whose lines are all in the file."""
-        said: list[str] = []
+        user: list[str] = []
         used: set[str] = set()
         system = ""
         for case in group:
-            lines = lines_of_case(self.config.get("prompts"), case.variables)
+            lines = user_lines_of_case(self.config.get("prompts"), case.variables)
             if not lines.known:
                 self._left_out(case, "which of its variables the user says cannot be told")
                 return None
             if lines.replies:
                 self._note(case.path, "what the assistant said before cannot be put into its mouth here")
-            said += lines.said
+            user += lines.lines
             used |= lines.used
             self.says_prompt = self.says_prompt or lines.says_prompt
             system = system or lines.system
-        test: Data = {"guidelines": SAYS_ITS_LINES, "turns": [fixed(line) for line in said]}
+        test: JsonObject = {"guidelines": SAYS_ITS_LINES, "turns": [fixed(line) for line in user]}
         test |= {"systemPrompt": system} if system else {}
-        return test | {"maxTurns": turns_at_most(len(said))}, used
+        return test | {"maxTurns": turns_at_most(len(user))}, used
 
-    def _evaluations(self, case: Case, where: Where) -> Iterator[Data]:
+    def _evaluations(self, case: PromptfooCase, selector: ReplySelector) -> Iterator[JsonObject]:
         for path, assertion in case.asserts:
             if not isinstance(assertion, dict):
                 self._note(path, "is no object")
                 continue
-            named = repr(assertion.get("type"))
+            kind = repr(assertion.get("type"))
             try:
-                result = mapped(filled(assertion, case.variables), where)
+                result = map_assertion(filled(assertion, case.variables), selector)
             except UnmappedError as error:
-                self._note(path, f"{named} {error}")
+                self._note(path, f"{kind} {error}")
                 continue
             if any(item.get("strict") in _OF_TRACE for item in result.evaluations):
-                self._note(path, f"{named} wants a trace: for an agent that gives text alone it is undecided")
+                self._note(path, f"{kind} wants a trace: for an agent that gives text alone it is undecided")
             if result.left:
-                self._note(path, f"{named}: nothing here is like its {', '.join(result.left)}")
+                self._note(path, f"{kind}: nothing here is like its {', '.join(result.left)}")
             yield from result.evaluations
 
-    def _other_fields(self, case: Case) -> None:
+    def _other_fields(self, case: PromptfooCase) -> None:
         self._unknown(case.path, case.fields, _OF_TEST)
         if isinstance(given := case.fields.get("provider"), dict):
             known = {"id", "config"} if case.provider == SIMULATED else {"id"}
@@ -263,22 +263,22 @@ class _Reader:
             self._note(case.path, f"its own provider {case.provider!r}")
         self._unknown(case.path, case.options, {"disableVarExpansion", "disableDefaultAsserts"}, "options.")
 
-    def _limits(self, case: Case) -> Data:
-        found: Data = {}
+    def _limits(self, case: PromptfooCase) -> JsonObject:
+        limits: JsonObject = {}
         threshold = case.fields.get("threshold")
         if threshold is not None:
             if type(threshold) not in {int, float} or not 0 <= threshold <= 1:
                 raise SuiteError(
                     [self.document.problem(case.path, f"threshold: {threshold!r} is none from 0 to 1")]
                 )
-            found["minScore"] = round(100 * threshold, 6)
+            limits["minScore"] = round(100 * threshold, 6)
         options = self.config.get("evaluateOptions")
         repeat = options.get("repeat") if isinstance(options, dict) else None
         if type(repeat) is int and 1 < repeat <= MOST_LOOPS:
-            found["loops"] = repeat
-        return found
+            limits["loops"] = repeat
+        return limits
 
-    def _unknown(self, path: Path, given: Data, known: set[str], prefix: str = "") -> None:
+    def _unknown(self, path: Path, given: JsonObject, known: set[str], prefix: str = "") -> None:
         if left := sorted(f"{prefix}{key}" for key in set(given) - known):
             self._note(path, f"nothing here is like its {', '.join(left)}")
 
@@ -287,16 +287,16 @@ class _Reader:
         self.unmapped.append(f"{problem.path}: {message}")
         self.imported.notes.append(str(problem))
 
-    def _left_out(self, case: Case, why: str) -> None:
-        self._note(case.path, f"left out: {why}")
+    def _left_out(self, case: PromptfooCase, reason: str) -> None:
+        self._note(case.path, f"left out: {reason}")
 
 
-def _tags(case: Case) -> list[str]:
+def _tags(case: PromptfooCase) -> list[str]:
     given = case.metadata.get("tags")
     tags = [given] if isinstance(given, str) else given if isinstance(given, list) else []
     return [tag.strip() for tag in tags if isinstance(tag, str) and tag.strip()]
 
 
-def _first_words(test: Data) -> str:
-    said = str(test["turns"][0]["user"])
-    return str(test["guidelines"]) if said == AUTO else said
+def _first_words(test: JsonObject) -> str:
+    line = str(test["turns"][0]["user"])
+    return str(test["guidelines"]) if line == AUTO else line

@@ -1,4 +1,4 @@
-"""What the user says in a test of promptfoo, where its prompts and variables tell."""
+"""The user's lines in a test of promptfoo, read from its prompts and variables."""
 
 import json
 import re
@@ -6,15 +6,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from ci_evals.adapters.importers.imported import Data
+from ci_evals.adapters.importers.imported import JsonObject
 
-_PLACE = re.compile(r"\{\{-?\s*([A-Za-z_][\w.]*)\s*-?\}\}")
+_VARIABLE = re.compile(r"\{\{-?\s*([A-Za-z_][\w.]*)\s*-?\}\}")
 _HISTORY = "_conversation"
-_SAID_BY_USER = ("question", "message", "input", "query", "user_input", "user_message", "prompt", "text")
-"""What people call the variable that holds the user's line, where a test has several."""
+_USUAL_NAMES = ("question", "message", "input", "query", "user_input", "user_message", "prompt", "text")
+"""Common names of the variable that holds the user's line, if a test has several."""
 
 MOST_CHARACTERS = 200_000
-"""Of one text with its variables filled in: a variable may stand in it a thousand times."""
+"""The limit of a text with its variables filled in: a variable may occur in it a thousand times."""
 
 
 class OverlongError(Exception):
@@ -22,57 +22,57 @@ class OverlongError(Exception):
 
 
 @dataclass
-class Lines:
-    """The user's lines of one case, and what else stands between them."""
+class UserLines:
+    """The user's lines of one case, and the messages between them."""
 
-    said: list[str] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
     system: str = ""
     replies: list[str] = field(default_factory=list)
-    """What the assistant is to have said already."""
+    """The assistant's messages."""
     used: set[str] = field(default_factory=set)
-    """Variables that are in it."""
+    """Variables that are used in them."""
     says_prompt: bool = False
-    """Whether the prompt itself is what the user says, so that nothing of it is lost."""
+    """Whether the prompt itself is the user's line, so that nothing of it is lost."""
 
     @property
     def known(self) -> bool:
         """Whether there are lines, and no template is left in them."""
-        return bool(self.said) and not any(mark in line for line in self.said for mark in ("{{", "{%"))
+        return bool(self.lines) and not any(mark in line for line in self.lines for mark in ("{{", "{%"))
 
 
-def lines_of_case(prompts: Any, variables: Data) -> Lines:
-    """The lines of a case, or none where they cannot be told."""
-    found = _lines_of_case(prompts, variables)
-    return found if found.known else Lines()
+def user_lines_of_case(prompts: Any, variables: JsonObject) -> UserLines:
+    """The lines of a case, or none if they are not known."""
+    found = _user_lines_of_case(prompts, variables)
+    return found if found.known else UserLines()
 
 
-def _lines_of_case(prompts: Any, variables: Data) -> Lines:
+def _user_lines_of_case(prompts: Any, variables: JsonObject) -> UserLines:
     for name, value in variables.items():
-        if isinstance(value, list) and (found := lines_of(value, variables)).said:
+        if isinstance(value, list) and (found := user_lines(value, variables)).lines:
             found.used = {name}
             return _with_question(found, variables)
     texts = [text for text in _texts(prompts) if not text.startswith("file://")]
     if len(texts) == 1 and (messages := _messages(texts[0])) is not None:
-        found = lines_of(messages, variables)
-        found.used = set(_PLACE.findall(texts[0])) & set(variables)
+        found = user_lines(messages, variables)
+        found.used = set(_VARIABLE.findall(texts[0])) & set(variables)
         found.says_prompt = True
         return found
-    spoken = _spoken(texts, variables)
-    if spoken is not None:
-        return Lines(said=[filled(str(variables[spoken]), variables).strip()], used={spoken})
+    variable = _user_variable(texts, variables)
+    if variable is not None:
+        return UserLines(lines=[filled(str(variables[variable]), variables).strip()], used={variable})
     if len(texts) == 1:
-        used = set(_PLACE.findall(texts[0]))
-        return Lines(said=[filled(texts[0], variables).strip()], used=used, says_prompt=True)
-    return Lines()
+        used = set(_VARIABLE.findall(texts[0]))
+        return UserLines(lines=[filled(texts[0], variables).strip()], used=used, says_prompt=True)
+    return UserLines()
 
 
-def _with_question(lines: Lines, variables: Data) -> Lines:
-    """A list of messages is often what was said before, and the line itself another variable."""
-    texts = [name for name in _SAID_BY_USER if isinstance(variables.get(name), str)]
-    if texts and not lines.used & set(texts):
-        lines.said.append(filled(variables[texts[0]], variables).strip())
-        lines.used.add(texts[0])
-    return lines
+def _with_question(history: UserLines, variables: JsonObject) -> UserLines:
+    """Add the line itself: a list of messages is often only the history."""
+    texts = [name for name in _USUAL_NAMES if isinstance(variables.get(name), str)]
+    if texts and not history.used & set(texts):
+        history.lines.append(filled(variables[texts[0]], variables).strip())
+        history.used.add(texts[0])
+    return history
 
 
 def prompt_texts(prompts: Any) -> tuple[str, ...]:
@@ -84,7 +84,7 @@ def variables_in(texts: Any) -> frozenset[str]:
     """Names of the variables that stand in a text, or in the texts of a list or an object."""
     match texts:
         case str():
-            return frozenset(name.split(".")[0] for name in _PLACE.findall(texts))
+            return frozenset(name.split(".")[0] for name in _VARIABLE.findall(texts))
         case dict():
             return frozenset().union(*map(variables_in, texts.values()))
         case list() | tuple():
@@ -94,36 +94,36 @@ def variables_in(texts: Any) -> frozenset[str]:
 
 def is_whole(prompt: str) -> bool:
     """Whether a prompt is a single variable, so that nothing but its value is sent."""
-    return _PLACE.fullmatch(prompt.strip()) is not None
+    return _VARIABLE.fullmatch(prompt.strip()) is not None
 
 
 def remembers(prompts: Any) -> bool:
-    """Whether a prompt in the file tells the model what was said before, so that cases are steps."""
+    """Whether a prompt in the file includes the history, so that cases are steps."""
     return any(_HISTORY in text for text in _texts(prompts))
 
 
-def lines_of(messages: list[Any], variables: Data) -> Lines:
+def user_lines(messages: list[Any], variables: JsonObject) -> UserLines:
     """The lines in a list of messages, `{role, content}` or `{user: text}`; none if it is another list."""
-    lines = Lines()
+    result = UserLines()
     for message in messages:
         role, content = _role(message)
         text = filled(content, variables).strip()
         if not text:
-            return Lines()
+            return UserLines()
         match role:
             case "user":
-                lines.said.append(text)
+                result.lines.append(text)
             case "assistant":
-                lines.replies.append(text)
+                result.replies.append(text)
             case "system" | "developer":
-                lines.system = text
+                result.system = text
             case _:
-                return Lines()
-    return lines
+                return UserLines()
+    return result
 
 
 def _role(message: Any) -> tuple[str, str]:
-    """Who says what in a message; empty where it is none."""
+    """The role and the text of a message; empty if it is none."""
     match message:
         case {"role": str(role), "content": str(content)}:
             return role, content
@@ -132,8 +132,8 @@ def _role(message: Any) -> tuple[str, str]:
     return "", ""
 
 
-def filled(value: Any, variables: Data) -> Any:
-    """`value` with `{{names}}` of variables replaced in its texts; what else is a template stays.
+def filled(value: Any, variables: JsonObject) -> Any:
+    """`value` with `{{names}}` of variables replaced in its texts; other templates stay.
 
     Raises:
         OverlongError: a text grows without end.
@@ -148,16 +148,16 @@ def filled(value: Any, variables: Data) -> Any:
     return value
 
 
-def _filled(text: str, variables: Data) -> str:
+def _filled(text: str, variables: JsonObject) -> str:
     length = len(text)
 
-    def value_of(found: re.Match[str]) -> str:
+    def value_of(match: re.Match[str]) -> str:
         nonlocal length
         value: Any = variables
-        for step in found[1].split("."):
+        for step in match[1].split("."):
             value = value.get(step) if isinstance(value, dict) else None
         if value is None:
-            return found[0]
+            return match[0]
         new = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         length += len(new)
         if length > MOST_CHARACTERS:
@@ -166,17 +166,21 @@ def _filled(text: str, variables: Data) -> str:
             )
         return new
 
-    return _PLACE.sub(value_of, text) if "{{" in text else text
+    return _VARIABLE.sub(value_of, text) if "{{" in text else text
 
 
-def _spoken(texts: list[str], variables: Data) -> str | None:
+def _user_variable(texts: list[str], variables: JsonObject) -> str | None:
     """The variable that is the user's line: a prompt of its own, one of a usual name, or the only one."""
-    spoken = [name for name, value in variables.items() if isinstance(value, str | int | float)]
-    alone = [found[1] for text in texts if (found := _PLACE.fullmatch(text.strip()))]
-    named = {name for text in texts for name in _PLACE.findall(text)} & set(spoken)
-    usual = [name for name in _SAID_BY_USER if name in (named or spoken)]
-    likely = [*(name for name in alone if name in spoken), *usual, *(spoken if not texts else [])]
-    return likely[0] if likely and (alone or usual or len(spoken) == 1) else None
+    candidates = [name for name, value in variables.items() if isinstance(value, str | int | float)]
+    alone = [found[1] for text in texts if (found := _VARIABLE.fullmatch(text.strip()))]
+    named = {name for text in texts for name in _VARIABLE.findall(text)} & set(candidates)
+    usual = [name for name in _USUAL_NAMES if name in (named or candidates)]
+    likely = [
+        *(name for name in alone if name in candidates),
+        *usual,
+        *(candidates if not texts else []),
+    ]
+    return likely[0] if likely and (alone or usual or len(candidates) == 1) else None
 
 
 def _texts(prompts: Any) -> Iterator[str]:

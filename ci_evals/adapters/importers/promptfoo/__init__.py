@@ -1,0 +1,1 @@
+"""promptfoo's configuration, imported as a suite."""
