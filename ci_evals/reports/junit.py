@@ -1,15 +1,14 @@
 """Results as JUnit XML: one test case per test, its verdicts in the text.
 
-`junit-xml` builds the elements, out of sanitized text only; its own serialiser is not used. That one drops a
-failure without a message, loses line breaks in attributes, and fails on characters that XML cannot hold.
+`junit-xml` builds the elements, from sanitized text only. Its own serializer is not used: it drops a failure
+without a message, loses line breaks in attributes, and fails on characters that XML cannot hold.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC
 from math import floor
-from typing import Any
+from typing import Any, NamedTuple
 from xml.etree import ElementTree as ET
 
 from junit_xml import TestCase, TestSuite
@@ -46,43 +45,42 @@ _GATE = {
     RunOutcome.SKIPPED: "not tested",
 }
 _MESSAGE_LIMIT = 500
-"""Characters: readers show the message in a list, on one line."""
+"""Characters: readers show messages in a list, on one line each."""
 _REASON_BYTES = 4_096
 _TRANSCRIPT_BYTES = 16_384
 
 
-@dataclass(frozen=True)
-class _Told:
-    """What the run has to say of its tests."""
+class _RunNotes(NamedTuple):
+    """Notes of the run about its tests."""
 
-    before: Mapping[tuple[str, str], str]
-    """Of those that fail newly, by suite and name."""
+    regressed: Mapping[tuple[str, str], str]
+    """Notes on tests that newly fail, by suite and name."""
     not_tested: str | None
-    """Why no test was played."""
+    """The reason if no test was played."""
     warnings: reliability.CriterionWarnings
 
 
 def render(results: Results) -> str:
-    """The whole file.
+    """Return the whole file.
 
-    Failed is `failure`; an error or undecided is `error`; not run, or undecided for want of a judge alone, is
+    Failed is `failure`; an error or undecided is `error`; not run, or undecided only for lack of a judge, is
     `skipped`. A run that did not pass has an error of its own if no test has any.
     """
     root = ET.Element("testsuites", name="ci-evals")
     changes = change.of_suites(results)
-    told = _Told(_passed_before(results), _why_not_tested(results), reliability.CriterionWarnings(results))
-    for suite, found, name in zip(results.suites, changes, _class_names(results.suites), strict=True):
-        cases = [_case(suite, test, name, told) for test in suite.tests]
+    notes = _RunNotes(_regressed(results), _not_tested(results), reliability.CriterionWarnings(results))
+    for suite, comparison, name in zip(results.suites, changes, _class_names(results.suites), strict=True):
+        cases = [_case(suite, test, name, notes) for test in suite.tests]
         whole = TestSuite(
-            name, cases, timestamp=_started(results), properties=_properties(results, suite, found)
+            name, cases, timestamp=_started(results), properties=_properties(results, suite, comparison)
         )
         root.append(_timed(whole.build_xml_doc(encoding="utf-8"), suite))
     clean = not any(int(suite.get(bad, 0)) for suite in root for bad in ("failures", "errors"))
     if results.run.status == "unfinished":
-        root.append(_of_the_whole("run unfinished", results.run.stopped_because or ""))
+        root.append(_run_error("run unfinished", results.run.stopped_because or ""))
     elif results.gate.exit_code != Exit.HOLDS and clean:
-        said = highlights.verdict(results)
-        root.append(_of_the_whole("gate", "; ".join([said, *results.gate.reasons])))
+        reasons = [highlights.verdict(results), *results.gate.reasons]
+        root.append(_run_error("gate", "; ".join(reasons)))
     for total in ("tests", "failures", "errors", "skipped"):
         root.set(total, str(sum(int(suite.get(total, 0)) for suite in root)))
     root.set("time", _time(suite.tests for suite in results.suites))
@@ -90,16 +88,16 @@ def render(results: Results) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
 
 
-def _of_the_whole(name: str, message: str) -> ET.Element:
-    """An error of the run as a whole, for readers that look at test cases alone."""
+def _run_error(name: str, message: str) -> ET.Element:
+    """Return an error of the run as a whole, for readers that look at test cases alone."""
     case = TestCase(name, "ci-evals")
-    case.add_error_info(sanitize.xml(sanitize.one_line(message, _MESSAGE_LIMIT)))
+    case.add_error_info(_message_line(message))
     element: ET.Element = TestSuite("ci-evals", [case]).build_xml_doc(encoding="utf-8")
     return element
 
 
 def _timed(element: ET.Element, suite: SuiteResult) -> ET.Element:
-    """The suite's element with all times: the library leaves those of zero out, which some take for NaN."""
+    """Set all times in a suite's element: the library leaves out zeros, which some readers take for NaN."""
     element.set("time", _time([suite.tests]))
     for test, case in zip(suite.tests, element.findall("testcase"), strict=True):
         case.set("time", _time([[test]]))
@@ -107,35 +105,34 @@ def _timed(element: ET.Element, suite: SuiteResult) -> ET.Element:
 
 
 def _started(results: Results) -> str:
-    # Old readers take no time zone.
+    # Old readers accept no time zone.
     return results.run.started_at.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds")
 
 
-def _class_names(suites: Iterable[SuiteResult]) -> list[str]:
-    """Suites' names; of those with one name, the file is added: readers drop test cases that look alike."""
-    suites = list(suites)
+def _class_names(suites: Sequence[SuiteResult]) -> list[str]:
+    """Return unique names of suites, with the file if need be: readers drop test cases that look alike."""
     names = Counter(sanitize.one_line(suite.name) for suite in suites)
-    out: list[str] = []
+    unique_names: list[str] = []
     for suite in suites:
         name = sanitize.one_line(suite.name)
         if names[name] > 1:
             name = f"{name} ({sanitize.one_line(suite.file)})"
         number = 2
         unique = name
-        while unique in out:
+        while unique in unique_names:
             unique, number = f"{name} ({number})", number + 1
-        out.append(unique)
-    return [sanitize.xml(name) for name in out]
+        unique_names.append(unique)
+    return [sanitize.xml(name) for name in unique_names]
 
 
-def _properties(results: Results, suite: SuiteResult, found: SuiteComparison | None) -> dict[str, str]:
+def _properties(results: Results, suite: SuiteResult, comparison: SuiteComparison | None) -> dict[str, str]:
     most = max(suite.pass_hat_k, default=1)
     facts = {
         "score": numbers.score(suite.score),
         "interval-low": numbers.score(suite.interval.low) if suite.interval else None,
         "interval-high": numbers.score(suite.interval.high) if suite.interval else None,
         f"pass-hat-{most}": f"{floor(100 * suite.pass_hat_k[most] + 1e-9) / 100:g}" if most > 1 else None,
-        **(_change(results, found) if found else {}),
+        **(_change(results, comparison) if comparison else {}),
         "agent": suite.agent_id,
         "adapter": suite.adapter,
         "judge-model": suite.judge_model,
@@ -146,29 +143,30 @@ def _properties(results: Results, suite: SuiteResult, found: SuiteComparison | N
         "embedding-model": suite.embedding_model,
         **_of_run(results),
     }
-    return {name: sanitize.xml(sanitize.one_line(value)) for name, value in facts.items() if value}
+    return {name: _line(value) for name, value in facts.items() if value}
 
 
-def _change(results: Results, found: SuiteComparison) -> dict[str, str | None]:
-    """The suite against the baseline; its scores are those of the compared tests."""
-    if found.delta is None:
+def _change(results: Results, comparison: SuiteComparison) -> dict[str, str | None]:
+    """Return the change from the baseline; the scores are those of the compared tests."""
+    delta, interval = comparison.delta, comparison.interval
+    if delta is None:
         return {}
     commit = results.comparison.baseline.commit if results.comparison else None
     return {
-        "compared-score": numbers.score(found.head),
-        "baseline-score": numbers.score(found.base),
-        "delta": numbers.signed(found.delta),
-        "delta-low": numbers.signed(found.interval.low) if found.interval else None,
-        "delta-high": numbers.signed(found.interval.high) if found.interval else None,
-        "p": numbers.decimal(found.p) if change.shows_p(found) else None,
+        "compared-score": numbers.score(comparison.head),
+        "baseline-score": numbers.score(comparison.base),
+        "delta": numbers.signed(delta),
+        "delta-low": numbers.signed(interval.low) if interval else None,
+        "delta-high": numbers.signed(interval.high) if interval else None,
+        "p": numbers.decimal(comparison.p) if change.shows_p(comparison) else None,
         "baseline-commit": commit,
     }
 
 
 def _of_run(results: Results) -> dict[str, str | None]:
-    """The run's own facts. The format has properties for suites alone, so each suite tells them."""
-    found, odds, cost = results.comparison, results.odds, results.usage.cost_usd
-    compared = found if found and found.delta is not None else None
+    """Return the run's own facts. The format has properties for suites only, so each suite repeats them."""
+    comparison, odds, cost = results.comparison, results.odds, results.usage.cost_usd
+    compared = comparison if comparison and comparison.delta is not None else None
     drop = compared.detectable if compared else None
     confirmation = results.run.confirmation
     return {
@@ -181,8 +179,8 @@ def _of_run(results: Results) -> dict[str, str | None]:
         "run-confirm-trials": str(confirmation.trials) if confirmation else None,
         "run-origin": highlights.origin(results.run),
         "run-judge-check": ", ".join(
-            f"{one.model} {one.right} of {one.asked}{'' if one.passed else ', not passed'}"
-            for one in results.judge_checks
+            f"{check.model} {check.right} of {check.asked}{'' if check.passed else ', not passed'}"
+            for check in results.judge_checks
         ),
         "run-passes-on-absence": str(judge.passes_by_grounds(results)[0] or ""),
         "run-judge-cached": judge.cached(results),
@@ -194,65 +192,61 @@ def _of_run(results: Results) -> dict[str, str | None]:
 
 
 def _agreement(results: Results) -> dict[str, str | None]:
-    """How far the judge's votes agree, and on what they do not."""
-    if (found := results.vote_agreement) is None:
+    """Return the agreement of the judge's votes, and the criteria on which they disagree."""
+    agreement = results.vote_agreement
+    if agreement is None:
         return {}
-    share, alpha = found.whole.share, found.whole.alpha
+    share, alpha = agreement.whole.share, agreement.whole.alpha
     return {
         "run-vote-agreement": numbers.decimal(share.value) if share else None,
         "run-vote-alpha": numbers.coefficient(alpha.value) if alpha else None,
-        "run-votes-disagree": ", ".join(part.name for part in found.criteria if part.low),
+        "run-votes-disagree": ", ".join(part.name for part in agreement.criteria if part.low),
     }
 
 
-def _passed_before(results: Results) -> dict[tuple[str, str], str]:
-    """What is to be said of the tests that fail newly, by suite and name."""
+def _regressed(results: Results) -> dict[tuple[str, str], str]:
     if results.comparison is None:
         return {}
     commit = results.comparison.baseline.commit
-    said = f"It passed in the baseline{f' (commit {commit})' if commit else ''}."
-    return {(test.suite, test.name): said for test in results.comparison.regressed}
+    note = f"It passed in the baseline{f' (commit {commit})' if commit else ''}."
+    return {(test.suite, test.name): note for test in results.comparison.regressed}
 
 
-def _why_not_tested(results: Results) -> str | None:
+def _not_tested(results: Results) -> str | None:
     if highlights.run_outcome(results) is not RunOutcome.SKIPPED:
         return None
-    told = [highlights.verdict(results), results.run.stopped_because]
-    return sanitize.xml(sanitize.one_line(": ".join(part for part in told if part), _MESSAGE_LIMIT))
+    parts = (highlights.verdict(results), results.run.stopped_because)
+    return _message_line(": ".join(filter(None, parts)))
 
 
-def _case(suite: SuiteResult, test: TestResult, class_name: str, run: _Told) -> Any:
-    file, warnings = highlights.file_of(suite), run.warnings.of_test(suite.name, test.name)
+def _case(suite: SuiteResult, test: TestResult, class_name: str, notes: _RunNotes) -> Any:
+    file, warnings = highlights.file_of(suite), notes.warnings.of_test(suite.name, test.name)
     case = TestCase(
-        sanitize.xml(sanitize.one_line(test.name)),
+        _line(test.name),
         classname=class_name,
-        file=sanitize.xml(sanitize.one_line(file)) if file else None,
+        file=_line(file) if file else None,
         line=str(test.line) if file else None,
         stdout=sanitize.xml(_trials(test, warnings)),
     )
-    if run.not_tested:
-        case.add_skipped_info(run.not_tested)
+    if notes.not_tested:
+        case.add_skipped_info(notes.not_tested)
         return case
-    if _left_out(test):
+    if _is_excluded(test):
         trials = numbers.count(len(test.trials), "trial")
-        why = (
-            f"{trials} left out: {trial_errors.reason(test.trials[0]) or 'the simulated user broke its role'}"
-        )
-        case.add_skipped_info(sanitize.xml(sanitize.one_line(why, _MESSAGE_LIMIT)))
+        reason = trial_errors.reason(test.trials[0]) or "the simulated user broke its role"
+        case.add_skipped_info(_message_line(f"{trials} left out: {reason}"))
         return case
     if test.outcome == "passed":
         return case
-    failed = failed_tests.failed_criteria(test)  # looks through all trials: once for a test, not for each
+    failed = failed_tests.failed_criteria(test)  # once for a test, as it looks through all trials
     message = _message(test, failed)
-    told = [
-        run.before.get((suite.name, test.name)),
-        *(_told(trial, failed, warnings) for trial in test.trials),
-    ]
-    text = sanitize.xml("\n\n".join(text for text in told if text))
+    parts = [notes.regressed.get((suite.name, test.name))]
+    parts += [_trial(trial, failed, warnings) for trial in test.trials]
+    text = sanitize.xml("\n\n".join(filter(None, parts)))
     match test.outcome:
         case "failed":
             kind = highlights.kind(failed[0].finding) if failed else "failed"
-            case.add_failure_info(message, text or message, sanitize.xml(sanitize.one_line(kind)))
+            case.add_failure_info(message, text or message, _line(kind))
         case "error":
             case.add_error_info(message, text or message, "error")
         case "undecided" if not highlights.only_judge_missing(test):
@@ -263,38 +257,47 @@ def _case(suite: SuiteResult, test: TestResult, class_name: str, run: _Told) -> 
 
 
 def _message(test: TestResult, failed: Sequence[FailedCriterion]) -> str:
-    """One line, never empty: readers and the library drop a failure without one."""
+    """Return one line, never empty: readers and the library drop a failure without one."""
     match test.outcome:
         case "failed":
-            why = [f"{one.finding.criterion}: {one.finding.reason}" for one in failed]
-            more = f" (and {numbers.count(len(why) - 1, 'more failed criterion', 'more failed criteria')})"
-            line = why[0] + (more if len(why) > 1 else "") if why else "the test failed"
+            reasons = [f"{each.finding.criterion}: {each.finding.reason}" for each in failed]
+            rest = numbers.count(len(reasons) - 1, "more failed criterion", "more failed criteria")
+            line = reasons[0] if reasons else "the test failed"
+            line += f" (and {rest})" if len(reasons) > 1 else ""
         case "not_run":
             line = "not run"
         case "undecided" if highlights.only_judge_missing(test):
             line = f"no judge ({highlights.tally(f for trial in test.trials for f in trial.findings)})"
         case _:
             ended = [(labels.spaced(trial.status), trial_errors.reason(trial)) for trial in test.trials]
-            found = [f"{status}: {why}" for status, why in ended if why]
-            found += [
+            reasons = [f"{status}: {why}" for status, why in ended if why]
+            reasons += [
                 f"undecided: {finding.criterion}: {finding.reason}"
                 for trial in test.trials
                 for finding in trial.findings
                 if finding.outcome is Outcome.UNDECIDED
             ]
-            found += [labels.spaced(trial.status) for trial in test.trials if not trial.scored]
-            line = found[0] if found else "the test could not be decided"
-    return sanitize.xml(sanitize.one_line(line, _MESSAGE_LIMIT))
+            reasons += [labels.spaced(trial.status) for trial in test.trials if not trial.scored]
+            line = reasons[0] if reasons else "the test could not be decided"
+    return _message_line(line)
 
 
-def _left_out(test: TestResult) -> bool:
-    """Whether the simulated user broke its role in all trials, so that nothing is known of the agent."""
+def _message_line(text: str) -> str:
+    return sanitize.xml(sanitize.one_line(text, _MESSAGE_LIMIT))
+
+
+def _line(text: str) -> str:
+    return sanitize.xml(sanitize.one_line(text))
+
+
+def _is_excluded(test: TestResult) -> bool:
+    """Return whether the simulated user broke character in all trials, so that the agent was not tested."""
     ended = {trial.status for trial in test.trials}
     return ended == {EndState.INVALID_USER} and not test.not_run
 
 
-def _told(trial: TrialResult, all_failed: Sequence[FailedCriterion], warnings: Mapping[str, str]) -> str:
-    """What is to be known of one trial: its verdicts, and the turns that failed ones rest on."""
+def _trial(trial: TrialResult, all_failed: Sequence[FailedCriterion], warnings: Mapping[str, str]) -> str:
+    """Return one trial: its verdicts, and the turns that failed ones rest on."""
     head = f"Trial {trial.index}: {labels.spaced(trial.status)}"
     why = trial_errors.reason(trial)
     lines = [head + (f": {sanitize.cut(why, _REASON_BYTES)}" if why else "")]
@@ -302,8 +305,8 @@ def _told(trial: TrialResult, all_failed: Sequence[FailedCriterion], warnings: M
     failed = [criterion for criterion in all_failed if criterion.trial is trial]
     shown = {turn.index: turn for criterion in failed if (turn := criterion.turn)}
     for turn in shown.values():
-        said = f"  user: {turn.user}\n  agent: {turn.agent}"
-        lines += ["", f"Turn {turn.index}, which shows it", sanitize.cut(said, _REASON_BYTES)]
+        messages = f"  user: {turn.user}\n  agent: {turn.agent}"
+        lines += ["", f"Turn {turn.index}, which shows it", sanitize.cut(messages, _REASON_BYTES)]
     return "\n".join(lines)
 
 
@@ -311,12 +314,12 @@ def _verdict(finding: Finding, warnings: Mapping[str, str]) -> str:
     weight = "" if finding.weight == 1 else f", weight {numbers.plain(finding.weight)}"
     reason = sanitize.cut(finding.reason or "no reason was given", _REASON_BYTES)
     head = f"{finding.outcome.upper()}  {finding.criterion} ({highlights.kind(finding)}{weight}): {reason}"
-    behind = judged.lines(finding, warnings.get(finding.criterion))
-    return "\n".join([head, *(f"    {sanitize.one_line(line)}" for line in behind)])
+    details = judged.lines(finding, warnings.get(finding.criterion))
+    return "\n".join([head, *(f"    {sanitize.one_line(line)}" for line in details)])
 
 
 def _trials(test: TestResult, warnings: Mapping[str, str]) -> str:
-    """What all trials came to, the verdicts where no failure tells them, and what was said."""
+    """Return a table of all trials, their verdicts unless a failure lists them, and the conversations."""
     rows = [
         [
             str(trial.index),
@@ -331,23 +334,22 @@ def _trials(test: TestResult, warnings: Mapping[str, str]) -> str:
     table = (
         tabulate(rows, ["trial", "ended", "score", "verdicts", "time"], disable_numparse=True) if rows else ""
     )
-    told = test.trials if test.outcome == "passed" else ()
     verdicts = [
         "\n".join([f"Trial {trial.index}", *(_verdict(finding, warnings) for finding in trial.findings)])
-        for trial in told
+        for trial in (test.trials if test.outcome == "passed" else ())
     ]
     parts = [head, table, *verdicts, _conversations(test.trials)]
     return "\n\n".join(part for part in parts if part)
 
 
 def _conversations(trials: Iterable[TrialResult]) -> str:
-    """What was said in all of them, cut where there is no more room; what has none is not even looked at."""
-    said = ""
+    """Return all conversations up to the limit; the rest is not even unpacked."""
+    text = ""
     for trial in trials:
-        said += ("\n\n" if said else "") + _conversation(trial)
-        if len(sanitize.clean(said).encode()) > _TRANSCRIPT_BYTES:
+        text += ("\n\n" if text else "") + _conversation(trial)
+        if len(sanitize.clean(text).encode()) > _TRANSCRIPT_BYTES:
             break
-    return sanitize.cut(said, _TRANSCRIPT_BYTES)
+    return sanitize.cut(text, _TRANSCRIPT_BYTES)
 
 
 def _conversation(trial: TrialResult) -> str:
