@@ -15,7 +15,7 @@ _FIELD = re.compile(r"\{\{(\w+)\}\}")
 _QUOTED = re.compile(r"\"[^\"\n]*\"|[“„][^”“\n]*[”“]|«[^»\n]*»|(?<!\w)['‘][^'\n]*'(?!\w)|`[^`\n]*`")
 _SENTENCE = re.compile(r"[^.!?\n]*[.!?]*")
 _MAX_MATCHES = 20
-"""Of one pattern in a message."""
+"""Limit for one pattern in a message."""
 _MAX_DISTANCE = 300
 """Characters from a phrase to the ends of its sentence."""
 _GESTURE = re.compile(r"\w+")
@@ -72,9 +72,9 @@ class Gesture(NamedTuple):
 
 def stage_direction(text: str) -> Gesture | None:
     """Return a gesture that is described in place of words; None without one."""
-    found = pattern("stage_direction").search(text) if any(sign in text for sign in "*([") else None
-    verb = found and _GESTURE.search(found[0])
-    return Gesture(found[0].strip(), verb[0].rstrip("s")) if found and verb else None
+    match = pattern("stage_direction").search(text) if any(sign in text for sign in "*([") else None
+    verb = match and _GESTURE.search(match[0])
+    return Gesture(match[0].strip(), verb[0].rstrip("s")) if match and verb else None
 
 
 def is_courtesy(text: str) -> bool:
@@ -153,8 +153,8 @@ def _vocabulary() -> dict[str, Any]:
 def _hinted(name: str) -> tuple[tuple[tuple[str, ...], re.Pattern[str]], ...]:
     """Return patterns, each with hints: without one of these a lower-case text cannot match."""
     return tuple(
-        (tuple(one["signs"]), re.compile(_filled(one["pattern"]), re.IGNORECASE))
-        for one in _vocabulary()[name]
+        (tuple(entry["signs"]), re.compile(_filled(entry["pattern"]), re.IGNORECASE))
+        for entry in _vocabulary()[name]
     )
 
 

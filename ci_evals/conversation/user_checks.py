@@ -83,7 +83,7 @@ class _Dialogue:
 
     @cached_property
     def instructions(self) -> str:
-        """What the user knows from the start, as words."""
+        """The user's knowledge from the start, as words."""
         lines = (turn.user for turn in self.test.turns if not turn.auto)
         return spoken(" | ".join([self.test.guidelines, *_texts(self.test.user_info), *lines]))
 
@@ -232,7 +232,7 @@ _MESSAGE_RULES: Mapping[str, Callable[[_Dialogue, int, str], _Match | None]] = {
     "repeats": _repeats,
     "criteria": _criteria,
 }
-"""What each rule finds in a message, given the conversation and the message's index."""
+"""The rules for one message, given the conversation, the message's index and its text."""
 
 
 def _stop_too_early(dialogue: _Dialogue, transcript: Transcript) -> Iterator[Violation]:

@@ -59,6 +59,10 @@ class Dropped:
     """No answer: the connection is closed."""
 
 
+class _NotFoundError(LookupError):
+    """The request names a task or trace that does not exist."""
+
+
 class _RequestBody(BaseModel):
     model_config = ConfigDict(strict=True)
 
@@ -166,12 +170,20 @@ class Api:
             query = {name: values[-1] for name, values in parse_qs(url.query).items()}
             try:
                 return methods[method](query, body, *map(unquote, match.groups()))
+            except _NotFoundError as error:
+                return HttpAnswer.error(404, str(error))
             except ValidationError as error:
                 return HttpAnswer.error(422, _details(error, "body" if method == "POST" else "query"))
         return HttpAnswer.error(404, "Not Found")
 
     def _admits(self, key: str | None) -> bool:
         return bool(key) and self._key in {None, key}
+
+    def _task(self, task_id: str) -> Task:
+        task = self._tasks.get(task_id)
+        if task is None:
+            raise _NotFoundError(f"No task {task_id!r}")
+        return task
 
     def _create(self, _query: Query, body: bytes) -> HttpAnswer:
         request = _CreateTask.model_validate(_OBJECT.validate_json(body))
@@ -204,13 +216,10 @@ class Api:
         )
 
     def _show(self, _query: Query, _body: bytes, task_id: str) -> HttpAnswer:
-        task = self._tasks.get(task_id)
-        return HttpAnswer.json(_task_body(task)) if task else _no_task(task_id)
+        return HttpAnswer.json(_task_body(self._task(task_id)))
 
     def _history(self, _query: Query, _body: bytes, task_id: str) -> HttpAnswer:
-        task = self._tasks.get(task_id)
-        if task is None:
-            return _no_task(task_id)
+        task = self._task(task_id)
         messages = []
         for turn in tuple(task.turns):
             message = wire.user_message(f"{turn.id}-user", turn.at, task.user_id, turn.text)
@@ -219,21 +228,17 @@ class Api:
         return HttpAnswer.json(messages)
 
     def _trace(self, query: Query, _body: bytes, task_id: str, message_id: str) -> HttpAnswer:
-        task = self._tasks.get(task_id)
-        if task is None:
-            return _no_task(task_id)
+        task = self._task(task_id)
         turn = next((item for item in tuple(task.turns) if item.id == message_id), None)
         if turn is None or ServerFault.NO_EVIDENCE in self._faults:
-            return HttpAnswer.error(404, f"No trace of message {message_id!r}")
+            raise _NotFoundError(f"No trace of message {message_id!r}")
         flags = _TraceFlags.model_validate(query)
         sections = wire.Sections(business=flags.include_business_logic, context=flags.include_context_logic)
         return HttpAnswer.json(wire.trace(turn.text, task.move_after(turn).reply, sections))
 
     def _message(self, query: Query, body: bytes) -> HttpAnswer | Dropped:
         message = _Message.model_validate(_OBJECT.validate_json(body))
-        task = self._tasks.get(message.task_id)
-        if task is None:
-            return _no_task(message.task_id)
+        task = self._task(message.task_id)
         if ServerFault.SLOW in self._faults:
             self._wait()
         if rejection := self._rejection(task):
@@ -278,10 +283,6 @@ class Api:
 
 def _task_body(task: Task) -> wire.Body:
     return wire.task(task.id, task.user_id, task.playbook.texts.welcome, task.playbook.suggestions)
-
-
-def _no_task(task_id: str) -> HttpAnswer:
-    return HttpAnswer.error(404, f"No task {task_id!r}")
 
 
 def _details(error: ValidationError, part: str) -> list[wire.Body]:

@@ -105,7 +105,9 @@ class _Responder:
         """Continue the current workflow, which waits for the user."""
         before, params = self.state, self._extract(workflow)
         corrected = any(before.params.get(code, value) != value for code, value in params.items())
-        self.state = replace(before, asked=None, confirming=False, lost=0, params={**before.params, **params})
+        self.state = replace(
+            before, asked_for=None, confirming=False, lost=0, params={**before.params, **params}
+        )
         if corrected:
             self.state = replace(self.state, facts={})
             return self._play(0)
@@ -126,13 +128,13 @@ class _Responder:
 
     def _answer_received(self, before: State, params: Mapping[str, JsonValue], *, leaves: bool) -> Move:
         """Handle the reply to a question for a parameter."""
-        if before.asked in params:
+        if before.asked_for in params:
             return self._play(before.step)
         if leaves:
             return self._begin()
-        asked = before.asked or ""
-        if (value := extraction.answer(self.playbook.parameters[asked], self.message)) is not None:
-            self.state = replace(self.state, params={**self.state.params, asked: value})
+        asked_for = before.asked_for or ""
+        if (value := extraction.answer(self.playbook.parameters[asked_for], self.message)) is not None:
+            self.state = replace(self.state, params={**self.state.params, asked_for: value})
             return self._play(before.step)
         return self._play(before.step) if params.keys() - before.params.keys() else self._stuck(before)
 
@@ -222,7 +224,7 @@ class _Responder:
         self.decisions.append(ParametersChecked(self._current().code, missing))
         if not missing:
             return None
-        state = replace(self.state, step=index, asked=missing[0])
+        state = replace(self.state, step=index, asked_for=missing[0])
         question = self.playbook.parameters[missing[0]].ask
         return self._reply(
             question, ResponseType.QUESTION, state, asking_for=missing[:1], because_of_rule=by_rule
@@ -389,8 +391,8 @@ class _Responder:
     def _record_evaluation(self, code: str, condition: Condition, applies: bool) -> None:
         facts = self._known()
         parts = tuple(
-            (knowledge.describe(name, wanted), knowledge.part_holds(name, wanted, facts))
-            for name, wanted in condition.items()
+            (knowledge.describe(name, expected), knowledge.part_holds(name, expected, facts))
+            for name, expected in condition.items()
         )
         self.evaluations.append(RuleEvaluation(code, applies, parts))
 

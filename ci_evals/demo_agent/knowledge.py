@@ -7,7 +7,7 @@ from decimal import Decimal, InvalidOperation
 
 from pydantic import JsonValue
 
-from ci_evals.demo_agent.playbook import PLACEHOLDER, Condition, Scalar, ValueCheck, Wanted
+from ci_evals.demo_agent.playbook import PLACEHOLDER, Condition, Expected, Scalar, ValueCheck
 
 Knowledge = Mapping[str, JsonValue]
 
@@ -29,31 +29,31 @@ def from_variables(variables: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
 
 def holds(condition: Condition, known: Knowledge) -> bool:
     """Return whether every part of the condition holds."""
-    return all(part_holds(name, wanted, known) for name, wanted in condition.items())
+    return all(part_holds(name, expected, known) for name, expected in condition.items())
 
 
-def part_holds(name: str, wanted: Wanted, known: Knowledge) -> bool:
+def part_holds(name: str, expected: Expected, known: Knowledge) -> bool:
     """Return whether the value under `name` is as wanted; text is compared without case, numbers as such."""
     value = known.get(name)
-    match wanted:
+    match expected:
         case ValueCheck():
-            return _compares(value, wanted, known)
+            return _compares(value, expected, known)
         case tuple():
-            return any(_same(value, item, known) for item in wanted)
+            return any(_same(value, item, known) for item in expected)
         case _:
-            return _same(value, wanted, known)
+            return _same(value, expected, known)
 
 
-def describe(name: str, wanted: Wanted) -> str:
+def describe(name: str, expected: Expected) -> str:
     """Return one part of a condition in words, for the trace."""
-    match wanted:
+    match expected:
         case ValueCheck():
-            parts = wanted.model_dump(exclude_none=True)
+            parts = expected.model_dump(exclude_none=True)
             return " and ".join(f"{name} {kind.replace('_', ' ')} {value}" for kind, value in parts.items())
         case tuple():
-            return f"{name} is one of {', '.join(map(str, wanted))}"
+            return f"{name} is one of {', '.join(map(str, expected))}"
         case _:
-            return f"{name} is {wanted}"
+            return f"{name} is {expected}"
 
 
 def fill(text: str, known: Knowledge) -> str:
@@ -73,22 +73,22 @@ def compute(left: str, operation: str, right: str, known: Knowledge) -> JsonValu
     return int(result) if result.as_tuple().exponent == 0 else str(result)
 
 
-def _compares(value: JsonValue, wanted: ValueCheck, known: Knowledge) -> bool:
+def _compares(value: JsonValue, expected: ValueCheck, known: Knowledge) -> bool:
     checks = []
-    if wanted.given is not None:
-        checks.append(wanted.given == bool(_text(value)))
-    if wanted.none_of is not None:
-        checks.append(not any(_same(value, item, known) for item in wanted.none_of))
+    if expected.given is not None:
+        checks.append(expected.given == bool(_text(value)))
+    if expected.none_of is not None:
+        checks.append(not any(_same(value, item, known) for item in expected.none_of))
     number = _number(value)
     for kind, compares in _LIMITS.items():
-        if (bound := getattr(wanted, kind)) is not None:
+        if (bound := getattr(expected, kind)) is not None:
             limit = _number(fill(str(bound), known))
             checks.append(number is not None and limit is not None and compares(number, limit))
     return all(checks)
 
 
-def _same(value: JsonValue, wanted: Scalar, known: Knowledge) -> bool:
-    left, right = _text(value), fill(_text(wanted), known)
+def _same(value: JsonValue, expected: Scalar, known: Knowledge) -> bool:
+    left, right = _text(value), fill(_text(expected), known)
     if left.casefold() == right.casefold():
         return True
     a, b = _number(left), _number(right)

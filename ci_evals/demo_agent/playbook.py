@@ -45,8 +45,8 @@ class ValueCheck(_Entry):
     given: bool | None = None
 
 
-Wanted = ValueCheck | tuple[Scalar, ...] | Scalar
-Condition = dict[str, Wanted]
+Expected = ValueCheck | tuple[Scalar, ...] | Scalar
+Condition = dict[str, Expected]
 """Names and what they must be: a value, one of several, or a comparison. All must hold."""
 
 

@@ -118,7 +118,7 @@ class State:
     workflow: str | None = None
     step: int = 0
     """The step of the workflow to continue from."""
-    asked: str | None = None
+    asked_for: str | None = None
     """The parameter that the last reply asked for."""
     confirming: bool = False
     params: Mapping[str, JsonValue] = field(default_factory=dict)

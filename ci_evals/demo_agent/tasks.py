@@ -44,7 +44,7 @@ class Task:
     state: State = field(default_factory=State)
     turns: list[TaskTurn] = field(default_factory=list)
     rejected: bool = False
-    """Whether a server fault has rejected a message."""
+    """True once a server fault has rejected a message."""
     key: str = ""
     """The name of the conversation in the draws of faults, from its first message on."""
 

@@ -65,7 +65,7 @@ class JudgeContext:
     turns: Sequence[PlannedTurn]
     transcript: Transcript
     actions: bool = False
-    """Whether the judge is shown the agent's actions."""
+    """Show the judge the agent's actions too."""
 
     @cached_property
     def prompt_data(self) -> Mapping[str, Data]:

@@ -215,12 +215,12 @@ def _escalated(transcript: Transcript) -> Verdict:
     return _not_seen(reason, _HAND_OVER, transcript)
 
 
-def _workflow(wanted: str, transcript: Transcript) -> Verdict:
+def _workflow(name: str, transcript: Transcript) -> Verdict:
     for turn in transcript.turns:
-        if wanted in (turn.workflows or ()):
-            return Verdict.passed(_executed(wanted, turn), turn.index)
-    seen = _listed(name for turn in transcript.turns for name in turn.workflows or ())
-    return _not_seen(f"{wanted} was not executed; seen: {seen}", _WORKFLOWS, transcript)
+        if name in (turn.workflows or ()):
+            return Verdict.passed(_executed(name, turn), turn.index)
+    seen = _listed(code for turn in transcript.turns for code in turn.workflows or ())
+    return _not_seen(f"{name} was not executed; seen: {seen}", _WORKFLOWS, transcript)
 
 
 def _executed(name: str, turn: Turn) -> str:
@@ -278,7 +278,7 @@ def _param_equals(evaluation: ParamEquals, transcript: Transcript) -> Verdict:
     Undecided if a later turn may have changed it: its parameters are unknown, or it names the parameter
     without the value.
     """
-    name, wanted = evaluation.param_name, evaluation.param_value
+    name, expected = evaluation.param_name, evaluation.param_value
     for turn in reversed(transcript.turns):
         value = (turn.params or {}).get(name)
         if is_empty(value):
@@ -290,9 +290,9 @@ def _param_equals(evaluation: ParamEquals, transcript: Transcript) -> Verdict:
         if gap := _gap(_PARAMS, transcript, after=turn.index):
             reason = f"{seen}, which may have changed: {gap.reason}"
             return Verdict.undecided(Cause.NO_EVIDENCE, reason, *gap.turns)
-        if is_equal(value, wanted):
+        if is_equal(value, expected):
             return Verdict.passed(seen, turn.index)
-        return Verdict.failed(f"{seen}, not {_shown(wanted)}", turn.index)
+        return Verdict.failed(f"{seen}, not {_shown(expected)}", turn.index)
     return _param_exists(name, transcript)
 
 
@@ -347,9 +347,9 @@ def _text(evaluation: Contains | NotContains | Regex | NotRegex, transcript: Tra
 
 def _search(evaluation: Contains | NotContains | Regex | NotRegex, named: Turns) -> Verdict:
     if isinstance(evaluation, Contains | NotContains):
-        wanted, pattern = repr(evaluation.text), regex.escape(evaluation.text, literal_spaces=True)
+        target, pattern = repr(evaluation.text), regex.escape(evaluation.text, literal_spaces=True)
     else:
-        wanted, pattern = f"/{evaluation.pattern}/", evaluation.pattern
+        target, pattern = f"/{evaluation.pattern}/", evaluation.pattern
     for turn in named:
         try:
             # Invisible characters neither hide nor split words.
@@ -358,13 +358,13 @@ def _search(evaluation: Contains | NotContains | Regex | NotRegex, named: Turns)
                 for text in dict.fromkeys((turn.agent, bare(turn.agent)))
             )
         except TimeoutError:
-            reason = f"{wanted} was searched in reply {turn.index} for {PATTERN_SECONDS:g} s without an end"
+            reason = f"{target} was searched in reply {turn.index} for {PATTERN_SECONDS:g} s without an end"
             return Verdict.undecided(Cause.NO_EVIDENCE, reason)
         if matches:
-            return Verdict.passed(f"{wanted} was found in reply {turn.index}", turn.index)
+            return Verdict.passed(f"{target} was found in reply {turn.index}", turn.index)
     numbers = [turn.index for turn in named]
     return Verdict.failed(
-        f"{wanted} was not found in {'any reply' if len(numbers) > 1 else f'reply {numbers[0]}'}", *numbers
+        f"{target} was not found in {'any reply' if len(numbers) > 1 else f'reply {numbers[0]}'}", *numbers
     )
 
 

@@ -19,7 +19,7 @@ class VoidAnswerError(LLMAnswerError):
 
 
 class VotingRule(Protocol):
-    """How votes decide, of which there are `most` in all: an odd number."""
+    """A rule by which votes decide; `most` is their maximum number, and odd."""
 
     def more(self, votes: Sequence[Vote], most: int) -> int:
         """Return how many votes to ask for next, at once; 0 if nothing more can change the outcome."""

@@ -34,7 +34,7 @@ Anthropic gives 2.5 for its models since Opus 4.7."""
 
 USER_CHARACTERS = Range(40, 200)
 AGENT_CHARACTERS = Range(120, 700)
-"""Of a message, as a mean over a run: a sentence, or a paragraph or two."""
+"""Characters of a message, as a mean over a run: a sentence, or a paragraph or two."""
 
 USER_TOKENS = Range(20, 350)
 JUDGE_TOKENS = Range(120, 1_000)

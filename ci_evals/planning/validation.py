@@ -86,12 +86,12 @@ def _inner(model: type[BaseModel], key: str) -> type[BaseModel] | None:
 
 def _message(detail: ErrorDetails, path: Path, model: type[BaseModel]) -> str:
     """Return the message for the suite's author."""
-    found: Any = MASK if path[-1:] == ("apiKey",) else detail["input"]
+    value: Any = MASK if path[-1:] == ("apiKey",) else detail["input"]
     context = detail.get("ctx", {})
     if path[-1:] == ("turn",) and path[-3:-2] == ("evaluations",):
-        return f"wants a reply's number (from 1), 'last' or 'any', found {_shown(found)}"
+        return f"wants a reply's number (from 1), 'last' or 'any', found {_shown(value)}"
     if detail["type"] in _WANTED:
-        return f"wants {_WANTED[detail['type']]}, found {_shown(found)}"
+        return f"wants {_WANTED[detail['type']]}, found {_shown(value)}"
     match detail["type"]:
         case "extra_forbidden":
             message = _unknown_key(str(path[-1]), model)
@@ -102,19 +102,19 @@ def _message(detail: ErrorDetails, path: Path, model: type[BaseModel]) -> str:
         case "literal_error" if path[-2:-1] == ("dimensions",):
             built_in = re.findall(r"'([^']*)'", str(context.get("expected")))
             message = (
-                f"{short(str(found))!r} is no built-in dimension{_nearest(found, built_in)}; "
+                f"{short(str(value))!r} is no built-in dimension{_nearest(value, built_in)}; "
                 "one of your own is an object with 'name' and 'rubric'"
             )
         case "union_tag_invalid":
-            kind = found["strict"]
+            kind = value["strict"]
             message = f"{kind!r} is no strict type{_nearest(kind, [*STRICT])}"
         case "literal_error":
             wanted = re.findall(r"'([^']*)'", str(context.get("expected")))
-            message = f"{short(str(found))!r} is not one of {', '.join(wanted)}"
+            message = f"{short(str(value))!r} is not one of {', '.join(wanted)}"
         case "value_error":
-            message = f"{short(str(found))!r} {context.get('error')}"
+            message = f"{short(str(value))!r} {context.get('error')}"
         case "greater_than" | "greater_than_equal" | "less_than_equal":
-            message = f"{found!r} is not {detail['msg'].removeprefix('Input should be ')}"
+            message = f"{value!r} is not {detail['msg'].removeprefix('Input should be ')}"
         case kind:
             message = _MESSAGES.get(kind, detail["msg"])
     return message
@@ -142,19 +142,19 @@ _WANTED = {
 }
 
 
-def _shown(found: Any) -> str:
-    text = json.dumps(_without_keys(found), ensure_ascii=False)
+def _shown(value: Any) -> str:
+    text = json.dumps(_without_keys(value), ensure_ascii=False)
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _without_keys(found: Any) -> Any:
+def _without_keys(value: Any) -> Any:
     """Return the value without the content of any `apiKey`, however deep it was put by mistake."""
-    match found:
+    match value:
         case dict():
-            return {k: MASK if k == "apiKey" else _without_keys(item) for k, item in found.items()}
+            return {k: MASK if k == "apiKey" else _without_keys(item) for k, item in value.items()}
         case list():
-            return [_without_keys(item) for item in found]
-    return found
+            return [_without_keys(item) for item in value]
+    return value
 
 
 def _name_of(model: type[BaseModel]) -> str:
@@ -175,11 +175,11 @@ def _unknown_key(key: str, model: type[BaseModel]) -> str:
     return f"unknown key{_nearest(key, _keys_of(Graded if model is Judged else model))}"
 
 
-def _nearest(found: Any, known: Sequence[str]) -> str:
+def _nearest(value: Any, known: Sequence[str]) -> str:
     """Return a hint at the right name, or at all of them if they are few."""
     folded = {name.replace("_", "").lower(): name for name in known}
     close = difflib.get_close_matches(
-        str(found).replace("_", "").replace("-", "").lower(), folded, n=1, cutoff=0.6
+        str(value).replace("_", "").replace("-", "").lower(), folded, n=1, cutoff=0.6
     )
     if close:
         return f"; did you mean {folded[close[0]]!r}?"
