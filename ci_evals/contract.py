@@ -1,4 +1,4 @@
-"""What every agent promises, as tests that anybody who writes an adapter can run on his own.
+"""The contract of every agent, as tests that authors of adapters can run on their own.
 
 from ci_evals.contract import AgentContract
 
@@ -24,21 +24,21 @@ from ci_evals.domain.transcript import Reply
 from ci_evals.ports import Agent
 
 HELLO, PERSON, FAIL, STALL = "Hello", "person", "fail", "stall"
-"""What the agents of the contract are told. `person`, `fail` and `stall` have a meaning."""
+"""Messages to the agents of the contract. `person`, `fail` and `stall` have a meaning."""
 
 STALLED_SECONDS = 0.3
 """The timeout of a message that is not answered."""
 
 
 class AgentContract:
-    """Tests of an agent, to be inherited. `agent` must be given; what else is not given is skipped."""
+    """Tests of an agent, to be inherited. Define `agent`; tests of other methods are skipped if missing."""
 
     forwards = True
-    """Whether the agent tells that it hands over to a person: when it is told `person`."""
+    """Whether the agent reports that it hands over to a person, when it gets `person`."""
     stalls = False
-    """Whether the agent leaves `stall` without an answer for ten seconds at least."""
+    """Whether the agent does not answer `stall` for at least ten seconds."""
     patience = 5.0
-    """Seconds that an answer may take, and a timeout may come late."""
+    """Seconds that an answer may take, and that a timeout may come late."""
     played_test = Test.model_validate(
         {
             "name": "Deposit",
@@ -51,36 +51,38 @@ class AgentContract:
     """The test that sessions are opened for."""
 
     def agent(self) -> Any:
-        """An agent that answers `N: TEXT`, where N counts the messages of the session, and fails on `fail`.
+        """Return an agent that answers `N: TEXT`, N being the number of the message, and fails on `fail`.
 
-        As much as a factory or a suite may give: an object with the methods, or a function.
+        It is anything that a factory or a suite may give: an object with the methods, or a function.
         """
         raise NotImplementedError("give an agent that echoes: see docs/writing-an-adapter.md")
 
     def unreachable(self) -> Any:
-        """An agent that is not there, such as one at a port where nobody listens."""
+        """Return an agent that cannot be reached, such as one at a port where nobody listens."""
         raise SkipTest("unreachable() is not given")
 
     def locked(self) -> Any:
-        """An agent that refuses its key."""
+        """Return an agent that refuses its key."""
         raise SkipTest("locked() is not given")
 
-    def played(self, made: Any) -> Agent:
-        """The agent as a run plays with it."""
-        return agent_of(made, type(made).__name__, About())
+    def played(self, agent: Any) -> Agent:
+        """Return the agent as a run plays with it."""
+        return agent_of(agent, type(agent).__name__, About())
 
     def test_it_answers_in_turn(self) -> None:
         """Each message gets its own reply."""
 
         async def work(agent: Agent) -> None:
             async with self._session(agent) as session:
-                said = [(await self._say(agent, session, text)).agent for text in (HELLO, "again")]
-            _expect(said == ["1: Hello", "2: again"], f"'1: Hello' and '2: again' were due; it said {said}")
+                replies = [(await self._say(agent, session, text)).agent for text in (HELLO, "again")]
+            _expect(
+                replies == ["1: Hello", "2: again"], f"'1: Hello' and '2: again' were due; it said {replies}"
+            )
 
         self._play(work)
 
     def test_it_tells_what_it_can_and_no_more(self) -> None:
-        """Evidence is a tuple, or None where the agent does not tell; the time that it took is a number."""
+        """Evidence is a tuple, or None if the agent gives none; the latency is a number."""
 
         async def work(agent: Agent) -> None:
             async with self._session(agent) as session:
@@ -112,13 +114,13 @@ class AgentContract:
         """A new one starts afresh, also while another one is open."""
 
         async def work(agent: Agent) -> None:
-            async with self._session(agent) as one:
-                await self._say(agent, one, "a")
+            async with self._session(agent) as first:
+                await self._say(agent, first, "a")
                 async with self._session(agent) as other:
                     reply = await self._say(agent, other, "b")
-                again = await self._say(agent, one, "c")
-            said = [reply.agent, again.agent]
-            _expect(said == ["1: b", "2: c"], f"'1: b' and '2: c' were due; it said {said}")
+                again = await self._say(agent, first, "c")
+            replies = [reply.agent, again.agent]
+            _expect(replies == ["1: b", "2: c"], f"'1: b' and '2: c' were due; it said {replies}")
 
         self._play(work)
 
@@ -130,9 +132,9 @@ class AgentContract:
                 return [(await self._say(agent, session, name)).agent for _ in range(3)]
 
         async def work(agent: Agent) -> None:
-            said = await asyncio.gather(*(converse(agent, name) for name in "abcdefgh"))
-            due = [[f"{number}: {name}" for number in (1, 2, 3)] for name in "abcdefgh"]
-            _expect(said == due, f"conversations got into each other: {said}")
+            replies = await asyncio.gather(*(converse(agent, name) for name in "abcdefgh"))
+            expected = [[f"{number}: {name}" for number in (1, 2, 3)] for name in "abcdefgh"]
+            _expect(replies == expected, f"conversations got into each other: {replies}")
 
         self._play(work)
 
@@ -208,9 +210,9 @@ class AgentContract:
 
         self._play(work)
 
-    def _play(self, work: Callable[[Agent], Awaitable[None]], given: Callable[[], Any] | None = None) -> None:
+    def _play(self, work: Callable[[Agent], Awaitable[None]], make: Callable[[], Any] | None = None) -> None:
         async def play() -> None:
-            await work(self.played((given or self.agent)()))
+            await work(self.played((make or self.agent)()))
 
         asyncio.run(play())
 
@@ -235,14 +237,14 @@ class AgentContract:
 
 
 async def _fails(work: Awaitable[Any]) -> AgentError:
-    """The `AgentError` that `work` raises."""
+    """Return the `AgentError` that `work` raises."""
     try:
-        given = await work
+        result = await work
     except AgentError as error:
         return error
-    raise AssertionError(f"an AgentError was due; there was {given!r}")
+    raise AssertionError(f"an AgentError was due; there was {result!r}")
 
 
-def _expect(holds: bool, message: str) -> None:
-    if not holds:
+def _expect(condition: bool, message: str) -> None:
+    if not condition:
         raise AssertionError(message)

@@ -1,4 +1,4 @@
-"""What the core asks of the outside world: an agent to talk to, and a model to ask."""
+"""The ports of the core: an agent to talk to, models to ask."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,15 +14,15 @@ T = TypeVar("T")
 class Agent(Protocol):
     """The agent under test. One object serves all trials of a suite, many at the same time.
 
-    Every method raises `AgentError` where the agent cannot be reached or read, and
-    `AgentAccessError` where it refuses the key.
+    Every method raises `AgentError` if the agent cannot be reached or read, and `AgentAccessError` if it
+    refuses the key.
     """
 
     async def open_session(self, test: Test) -> Any:
-        """Begins a fresh conversation for this test's user; the answer is handed to the other methods."""
+        """Begin a fresh conversation for this test's user, and return the session for the other methods."""
 
     async def send_message(self, session: Any, text: str, *, timeout: float) -> Reply:  # noqa: ASYNC109  # an adapter knows which waits do not count
-        """Says `text` and gives back the agent's answer, waiting for it `timeout` seconds at most."""
+        """Send `text` and return the agent's reply, waiting for it at most `timeout` seconds."""
 
     async def close(self, session: Any) -> None:
         """End the conversation and free what it held; a second time does nothing.
@@ -34,7 +34,7 @@ class Agent(Protocol):
 
 @dataclass(frozen=True)
 class Prompt:
-    """A question to a model. Where `schema` is given, the answer should be JSON of that form."""
+    """A question to a model. With a `schema` the answer should be JSON of that form."""
 
     system: str
     text: str
@@ -46,22 +46,22 @@ class Prompt:
 
 @dataclass(frozen=True)
 class Completion:
-    """A model's answer, and the tokens it took; None where the provider does not report them believably."""
+    """A model's answer, and the tokens it took; None if the provider does not report them believably."""
 
     text: str
     input_tokens: int | None = None
     output_tokens: int | None = None
     cost_usd: float | None = None
-    """What it cost, where the provider itself says so; else the price of its tokens counts."""
+    """Its cost if the provider itself reports it; else the price of its tokens counts."""
     cached: bool = False
-    """Whether it was given earlier, and cost nothing now."""
+    """Whether it is an earlier answer, which cost nothing now."""
     accept: Callable[[], object] = field(default=lambda: None, compare=False, repr=False)
-    """To be called where the answer could be read and says something: then it may be given again."""
+    """To be called if the answer is of use: then it may be cached."""
 
 
 @dataclass(frozen=True)
 class Embeddings:
-    """Vectors of texts, all of one length, and the tokens they took; None where that is not known."""
+    """Vectors of texts, all of one length, and the tokens they took, if known."""
 
     vectors: tuple[tuple[float, ...], ...]
     input_tokens: int | None = None
@@ -82,14 +82,14 @@ class Embedder(Protocol):
 class LLM(Protocol):
     """The model behind judge or simulated user.
 
-    `complete` raises `LLMError` where the model cannot be reached, `LLMAnswerError` where its answer is of no
-    use (it refuses or breaks off, say), and `LLMAccessError` where the provider refuses the key.
+    `complete` raises `LLMError` if the model cannot be reached, `LLMAnswerError` if its answer is of no use
+    (it refuses or breaks off, say), and `LLMAccessError` if the provider refuses the key.
     """
 
     model: str
 
     async def complete(self, prompt: Prompt) -> Completion:
-        """Asks once; retries of failed calls are the adapter's business."""
+        """Ask once; retries of failed calls are the adapter's business."""
 
 
 async def ask_twice(llm: LLM, prompt: Prompt, read: Callable[[Completion], T]) -> T:

@@ -1,6 +1,5 @@
 """What studies of the judge have in common: samples, and asking models many things, some at a time."""
 
-import asyncio
 import random
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
@@ -93,20 +92,14 @@ class Asking:
         """
         self.expect(len(items))
         answers: list[Y | None] = [None] * len(items)
-        waiting = iter(range(len(items)))
 
-        async def sit() -> None:
-            for place in waiting:
-                if self.stop.requested:
-                    return
-                answers[place] = found = await self.stop.cuts_off(_awaited(ask(items[place])))
-                if found is not None:
-                    self._heard(missing(found))
+        async def ask_about(index: int) -> None:
+            answers[index] = answer = await self.stop.cuts_off(_awaited(ask(items[index])))
+            if answer is not None:
+                self._heard(missing(answer))
 
         await self._check()
-        async with asyncio.TaskGroup() as group:
-            for _ in range(min(self.parallel, len(items))):
-                group.create_task(self.stop.on_bug(sit()))
+        await self.stop.for_each(range(len(items)), ask_about, parallel=self.parallel)
         return answers
 
     def _metered(self, name: str) -> MeteredLLM:

@@ -1,4 +1,4 @@
-"""What an agent that is code is told of itself."""
+"""A suite's settings of its agent, for agents that are code."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 @dataclass(frozen=True)
 class About:
-    """What a suite says of its agent, for code that can use it."""
+    """A suite's settings of its agent."""
 
     agent_id: str | None = None
     api_key: str | None = field(default=None, repr=False)
@@ -17,4 +17,4 @@ class About:
     options: Mapping[str, JsonValue] = field(default_factory=dict)
     """The suite's `adapterOptions`."""
     debug: bool = False
-    """Whether replies keep what they were made of."""
+    """Whether replies keep the raw answer."""

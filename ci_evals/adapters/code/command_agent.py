@@ -43,13 +43,13 @@ class CommandAgent:
         clock: Callable[[], float] = time.perf_counter,
         new_id: Callable[[], str] = lambda: uuid4().hex,
     ) -> None:
-        """Starts nothing yet.
+        """Start nothing yet.
 
         Args:
             command: The program and its arguments, as for a shell (none is used); after `command:` or not.
-            about: What the suite says of its agent.
+            about: The suite's settings of its agent.
             environ: The environment; the program gets it without what is meant for us alone.
-            redactor: Knows the run's secrets, for what is told of errors.
+            redactor: Knows the run's secrets, which messages lose.
             clock: Seconds, for latencies.
             new_id: A fresh id for each message.
 
@@ -57,17 +57,18 @@ class CommandAgent:
             UsageError: there is no such program, or it may not be run.
         """
         self._about = about
-        known = redactor or Redactor()
-        self._redactor = Redactor(known.keys | ({about.api_key} if about.api_key else set()), known.values)
+        secrets = redactor or Redactor()
+        keys = secrets.keys | ({about.api_key} if about.api_key else set())
+        self._redactor = Redactor(keys, secrets.values)
         self._clock = clock
         self._new_id = new_id
         line = command.removeprefix(COMMAND).strip()
         self._name = f"the program {payload.shorten(self._redactor.text(line))!r}"
         self._environ = _environ(environ, about.api_key)
-        self._arguments = self._found(line, environ)
+        self._arguments = self._find_program(line, environ)
 
     async def open_session(self, test: Test) -> "_Conversation":
-        """Starts a process, and tells it whose conversation begins. That is not answered."""
+        """Start a process, and send it the test of the conversation. That is not answered."""
         try:
             process = await _Conversation.started(self._arguments, self._environ, MAX_ANSWER_MB * 2**20)
         except (OSError, ValueError) as error:
@@ -87,10 +88,10 @@ class CommandAgent:
         return process
 
     async def send_message(self, session: "_Conversation", text: str, *, timeout: float) -> Reply:  # noqa: ASYNC109  # as the port has it
-        """Says `text`, and reads the one line that answers it."""
+        """Send `text`, and read the one line that answers it."""
         await asyncio.sleep(0)  # what has arrived is read
-        if unasked := session.unread():
-            raise self._unasked(unasked)
+        if extra := session.unread():
+            raise self._extra_line(extra)
         started = self._clock()
         message_id = self._new_id()
         session.is_waiting = True
@@ -100,8 +101,8 @@ class CommandAgent:
                 line = await session.line()
         except TimeoutError:
             session.kill()
-            told = self._complaint(session)
-            raise AgentError(f"{self._name} did not answer within {timeout:g} s{told}") from None
+            message = f"{self._name} did not answer within {timeout:g} s{self._complaint(session)}"
+            raise AgentError(message) from None
         seconds = self._clock() - started
         if line is None:
             raise AgentError(await self._ended(session))
@@ -118,9 +119,9 @@ class CommandAgent:
         Raises:
             AgentError: it wrote a line that answers no message, so that any answer may belong to another one.
         """
-        unasked = await session.end()
-        if unasked and not session.is_waiting:
-            raise self._unasked(unasked)
+        extra = await session.end()
+        if extra and not session.is_waiting:
+            raise self._extra_line(extra)
 
     def _of_message(self, answer: JsonValue, message_id: str) -> JsonValue:
         """Return the answer without its `id`.
@@ -138,33 +139,33 @@ class CommandAgent:
             )
         return {key: value for key, value in answer.items() if key != "id"}
 
-    def _unasked(self, line: bytes) -> AgentError:
+    def _extra_line(self, line: bytes) -> AgentError:
         return AgentError(
             f"{self._name} wrote more than one line for a message: {self._excerpt(line)}; "
             "its standard output is for answers alone, all else goes to standard error"
         )
 
-    def _found(self, line: str, environ: Mapping[str, str]) -> list[str]:
-        who = f"adapter {self._redactor.text(f'{COMMAND} {line}')!r}"
+    def _find_program(self, line: str, environ: Mapping[str, str]) -> list[str]:
+        adapter = f"adapter {self._redactor.text(f'{COMMAND} {line}')!r}"
         try:
             program, *arguments = shlex.split(line)
         except ValueError as error:  # also no word at all
-            raise UsageError(f"{who} cannot be read: {error}") from None
-        if found := shutil.which(program, path=environ.get("PATH")):
-            return [found, *arguments]
+            raise UsageError(f"{adapter} cannot be read: {error}") from None
+        if path := shutil.which(program, path=environ.get("PATH")):
+            return [path, *arguments]
         shown = self._redactor.text(program)
         if Path(program).exists():
             raise UsageError(
-                f"{who}: {shown!r} cannot be run: make it executable (chmod +x), or name what runs it, "
+                f"{adapter}: {shown!r} cannot be run: make it executable (chmod +x), or name what runs it, "
                 f"as in '{COMMAND} python {shown}'"
             )
         raise UsageError(
-            f"{who}: there is no program {shown!r}, neither on the PATH nor, if it has a slash, below "
+            f"{adapter}: there is no program {shown!r}, neither on the PATH nor, if it has a slash, below "
             f"{str(Path.cwd())!r}; the container has python and sh, and what your repository brings"
         )
 
     async def _ended(self, session: Process) -> str:
-        """Why there is no answer and will be none."""
+        """The reason why there will be no answer."""
         if session.too_long:
             return f"{self._name} wrote more than {MAX_ANSWER_MB} MB for one message"
         code = await session.code()
@@ -174,7 +175,7 @@ class CommandAgent:
         return f"{self._name} {how} before it answered{self._complaint(session)}"
 
     def _complaint(self, session: Process) -> str:
-        """The last words of its standard error, to go after a message."""
+        """The end of its standard error, to go after a message."""
         words = session.complaint(self._redactor)
         if not words:
             return ""

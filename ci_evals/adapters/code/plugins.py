@@ -1,4 +1,4 @@
-"""Adapters of other packages: which entry points of `ci_evals.adapters` there are. Loads none of them."""
+"""The entry points of `ci_evals.adapters` that other packages have. Loads none of them."""
 
 import sys
 from functools import lru_cache
@@ -11,7 +11,7 @@ GROUP = "ci_evals.adapters"
 
 
 def names() -> frozenset[str]:
-    """The names of all adapters that are installed beside the built-in ones. Loads none of them."""
+    """The names of all adapters that are installed beside the built-in ones."""
     return frozenset(_installed(tuple(sys.path)).names)
 
 
@@ -21,35 +21,35 @@ def named(name: str) -> EntryPoint:
     Raises:
         UsageError: there is none, or more than one package brings one.
     """
-    found = _found(name)
-    if len(found) != 1:
-        several = f"is brought by more than one package, {packages(*found)}: uninstall all but one"
-        raise UsageError(f"adapter {name!r} {several if found else 'is not installed'}")
-    return found[0]
+    entries = _entries(name)
+    if len(entries) != 1:
+        several = f"is brought by more than one package, {packages(*entries)}: uninstall all but one"
+        raise UsageError(f"adapter {name!r} {several if entries else 'is not installed'}")
+    return entries[0]
 
 
 def check_built_in(name: str) -> None:
-    """Nothing, unless a package claims the name of a built-in adapter: then it is not clear who is meant.
+    """Check that no package claims the name of a built-in adapter: it would not be clear which is meant.
 
     Raises:
         UsageError: one does.
     """
-    if name in BUILT_IN and (found := _found(name)):
+    if name in BUILT_IN and (entries := _entries(name)):
         raise UsageError(
-            f"adapter {name!r} is built in, and {packages(*found)} brings another one of that name: "
+            f"adapter {name!r} is built in, and {packages(*entries)} brings another one of that name: "
             "uninstall it, or ask its authors for another name"
         )
 
 
-def packages(*found: EntryPoint) -> str:
-    """The packages that entry points are of, as messages name them."""
-    known = sorted(
-        {f"{entry.dist.name!r} {entry.dist.version}" if entry.dist else "unknown" for entry in found}
+def packages(*entries: EntryPoint) -> str:
+    """The packages of entry points, as messages name them."""
+    names = sorted(
+        {f"{entry.dist.name!r} {entry.dist.version}" if entry.dist else "unknown" for entry in entries}
     )
-    return f"the package{'s' if len(known) > 1 else ''} {' and '.join(known)}"
+    return f"the package{'s' if len(names) > 1 else ''} {' and '.join(names)}"
 
 
-def _found(name: str) -> tuple[EntryPoint, ...]:
+def _entries(name: str) -> tuple[EntryPoint, ...]:
     return tuple(_installed(tuple(sys.path)).select(name=name))
 
 

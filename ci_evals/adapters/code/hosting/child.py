@@ -67,7 +67,7 @@ class _Child:
         }
 
     async def serve(self, reader: int) -> None:
-        """Answer what is asked, many questions at a time, until there will be no more."""
+        """Answer questions, many at a time, until there will be no more."""
         loop = asyncio.get_running_loop()
         over = asyncio.Event()
 
@@ -102,10 +102,8 @@ class _Child:
             try:
                 line = wire.encode(answer | {"value": value})
             except ValueError as error:  # a number of thousands of digits
-                words = ForeignMessage(
-                    f"the answer of {self._name(message)} holds what is no JSON: ", str(error)
-                )
-                raise CodeError(words, Redactor()) from None
+                before = f"the answer of {self._name(message)} holds what is no JSON: "
+                raise CodeError(ForeignMessage(before, str(error)), Redactor()) from None
             if len(line) > wire.MOST_BYTES:
                 raise AgentError(f"the answer of {self._name(message)} is too large")  # noqa: TRY301
         except asyncio.CancelledError:
@@ -117,7 +115,7 @@ class _Child:
         self._write(line)
 
     async def _watch(self) -> None:
-        """Say so where a function goes on blocking the event loop of all."""
+        """Report a function that goes on blocking the event loop of all."""
         if not await shared_loop_answers(_BLOCKED_SECONDS):
             self._write(wire.encode({"event": "blocked"}))
         self._watching = None
@@ -148,8 +146,9 @@ class _Child:
         return reply.model_dump(mode="json")
 
     async def _close(self, message: Message) -> None:
-        if found := self._sessions.pop(message["session"], None):
-            await found[0].close(found[1])
+        if message["session"] in self._sessions:
+            agent, session = self._sessions.pop(message["session"])
+            await agent.close(session)
 
 
 def _read(reader: int) -> bytes:

@@ -48,7 +48,7 @@ class Host:
 
         Args:
             environ: The environment; the process gets it without what is meant for us alone.
-            redactor: Knows the run's secrets, for what is told of errors.
+            redactor: Knows the run's secrets, which messages lose.
             loading_seconds: How long loading an agent may take.
         """
         self._loading_seconds = loading_seconds
@@ -108,7 +108,7 @@ class Host:
         await self._discard()
 
     def printed(self) -> str:
-        """What the agents have printed, its end if it was much. It may hold secrets."""
+        """The output of the agents, only its end if it is long. It may hold secrets."""
         current = self._current.process.complained() if self._current else b""
         return (self._printed + current)[-_LOG_BYTES:].decode(errors="replace")
 
@@ -148,25 +148,25 @@ class HostedAgent:
         except UsageError as error:  # it could be loaded when the run began
             raise AgentError(f"{error} (when the agent's process was started again)") from error
         session = _Session(worker, worker.new_number())
-        asked = {"do": "open", "agent": self._index, "session": session.number}
-        asked["test"] = test.model_dump(mode="json", by_alias=True)
-        await self._ask(worker, asked, "while a session was opened", DEFAULT_TIMEOUT_SECONDS)
+        message = {"do": "open", "agent": self._index, "session": session.number}
+        message["test"] = test.model_dump(mode="json", by_alias=True)
+        await self._ask(worker, message, "while a session was opened", DEFAULT_TIMEOUT_SECONDS)
         return session
 
     async def send_message(self, session: _Session, text: str, *, timeout: float) -> Reply:  # noqa: ASYNC109  # as the port has it
-        """Say `text`, and read what the code gave back."""
-        asked = {"do": "send", "session": session.number, "text": payload.clean(text), "timeout": timeout}
-        value = await self._ask(session.worker, asked, "in the middle of a reply", timeout)
+        """Send `text`, and read the code's answer."""
+        message = {"do": "send", "session": session.number, "text": payload.clean(text), "timeout": timeout}
+        value = await self._ask(session.worker, message, "in the middle of a reply", timeout)
         try:
             return Reply.model_validate(value)
         except ValidationError:
             raise AgentError(f"the answer of {self.name} is no reply") from None
 
     async def close(self, session: _Session) -> None:
-        """Let the code close its session. What comes of it is of no account any more."""
+        """Let the code close its session. Its errors do not matter any more."""
         with suppress(CiEvalsError):
-            asked = {"do": "close", "session": session.number}
-            await session.worker.ask(asked, self.name, "at its end", CLOSING_SECONDS)
+            message = {"do": "close", "session": session.number}
+            await session.worker.ask(message, self.name, "at its end", CLOSING_SECONDS)
 
     async def _ask(self, worker: "_Worker", message: Message, when: str, seconds: float) -> JsonValue:
         try:
@@ -176,12 +176,12 @@ class HostedAgent:
 
 
 class _Worker:
-    """One process: what is asked of it, and who waits for the answers."""
+    """One process, its questions and the tasks that wait for the answers."""
 
     def __init__(self, process: Process, redactor: Redactor) -> None:
         self.process = process
         self.lost: str | None = None
-        """Why it answers no more; None while it does."""
+        """The reason why it answers no more; None while it does."""
         self._redactor = redactor
         self._numbers = count(1)
         self._waiting: dict[int, asyncio.Future[JsonValue]] = {}
@@ -197,7 +197,7 @@ class _Worker:
         Args:
             message: What to ask.
             name: The agent's, for errors.
-            when: What is done meanwhile, as a clause to go after "its process ended".
+            when: The moment, as a clause to go after "its process ended".
             seconds: How long the answer may take; the process itself keeps that, if it can.
 
         Raises:
@@ -232,7 +232,7 @@ class _Worker:
         self._reading.cancel()
 
     async def _read(self) -> None:
-        """Hand each answer to who waits for it, until there will be no more."""
+        """Hand each answer to the task that waits for it, until there will be no more."""
         while line := await self.process.line():
             try:
                 message = wire.decode(line)
@@ -261,7 +261,7 @@ class _Worker:
             self._lose(f"the agent's process ended ({how})")
 
     def _lose(self, reason: str) -> None:
-        """Give up the process, and tell all who wait."""
+        """Give up the process, and fail all questions."""
         if self.lost:
             return
         self.lost = reason
