@@ -17,7 +17,7 @@ from ci_evals.domain.suite import AUTO, PlannedTurn
 from ci_evals.domain.transcript import EndState, Transcript, Turn, UserSource
 from ci_evals.domain.verdict import Cause, Finding, Outcome
 from ci_evals.scoring import process
-from ci_evals.scoring.coverage import coverage
+from ci_evals.scoring.coverage import coverage_of
 from ci_evals.scoring.scores import Counting
 from ci_evals.scoring.statistics import pass_at_k, pass_hat_k
 
@@ -155,7 +155,7 @@ def completed(results: Results) -> Results:
     return results.model_copy(
         update={
             "process": process.of_run(whole, results.score, results.usage, results.counts.trials),
-            "coverage": coverage(suites, frozenset()),
+            "coverage": coverage_of(suites, frozenset()),
             "suites": suites,
         }
     )

@@ -139,8 +139,8 @@ class HttpSending(HttpRequest):
 
     @model_validator(mode="after")
     def _says_something(self) -> Self:
-        said = {*placeholders.names([self.path, self.query, self.body])}
-        if said.isdisjoint({"message", "messages"}):
+        used = {*placeholders.names([self.path, self.query, self.body])}
+        if used.isdisjoint({"message", "messages"}):
             raise ValueError("says nothing: path, query and body hold neither {{message}} nor {{messages}}")
         return self
 

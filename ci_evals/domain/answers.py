@@ -77,20 +77,20 @@ def listed(text: str) -> list[str]:
 def whole_number(text: str) -> Number | None:
     """The number that the whole of `text` is, a currency or percent sign beside it, or None."""
     text = text.strip()
-    found = _NUMBER.fullmatch(_AROUND.sub("", text)) if len(text) <= 4 * MOST_DIGITS else None
-    value = _value(found) if found else None
-    return None if found is None or value is None else Number(found[0], value)
+    match = _NUMBER.fullmatch(_AROUND.sub("", text)) if len(text) <= 4 * MOST_DIGITS else None
+    value = _value(match) if match else None
+    return None if match is None or value is None else Number(match[0], value)
 
 
 def last_number(text: str) -> Number | None:
     """The last number in `text`, or None; see `MOST_SEARCHED`."""
     last = None
-    for found in _NUMBER.finditer(text, max(0, len(text) - MOST_SEARCHED)):
-        value = _value(found)
+    for match in _NUMBER.finditer(text, max(0, len(text) - MOST_SEARCHED)):
+        value = _value(match)
         if value is not None:
-            last = Number(found[0], value)
-        elif "," in found["digits"]:  # 1,2,3 is a list
-            item = found["digits"].rpartition(",")[2]
+            last = Number(match[0], value)
+        elif "," in match["digits"]:  # 1,2,3 is a list
+            item = match["digits"].rpartition(",")[2]
             read = _read(item)
             last = last if read is None else Number(item, Fraction(read))
     return last
@@ -111,12 +111,12 @@ def comparable(text: str, mode: Mode) -> bool:
             return bool(folded(text))
 
 
-def _value(found: "regex.Match[str]") -> Fraction | None:
-    digits = _read(found["digits"])
+def _value(match: "regex.Match[str]") -> Fraction | None:
+    digits = _read(match["digits"])
     if digits is None:
         return None
-    power = sum(int(found[name].replace("\u2212", "-")) for name in ("power", "ten") if found[name])
-    sign = -1 if found["sign"] in {"-", "\u2212"} else 1
+    power = sum(int(match[name].replace("\u2212", "-")) for name in ("power", "ten") if match[name])
+    sign = -1 if match["sign"] in {"-", "\u2212"} else 1
     return sign * Fraction(digits) * Fraction(10) ** power
 
 

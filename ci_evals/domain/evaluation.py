@@ -23,7 +23,15 @@ from pydantic_core import PydanticCustomError
 
 from ci_evals.domain.answers import Mode, comparable
 from ci_evals.domain.base import Model, NonBlank, Share
-from ci_evals.domain.rubric import Dimension, Dimensions, Level, Rubric, resolved, telling, wanted
+from ci_evals.domain.rubric import (
+    Dimension,
+    Dimensions,
+    Level,
+    Rubric,
+    complete_dimensions,
+    distinct_levels,
+    resolved,
+)
 
 
 def _compiles(pattern: str) -> str:
@@ -83,8 +91,8 @@ class Graded(Judged):
         "the grade itself.",
     )
 
-    _rubric = field_validator("rubric")(telling)
-    _dimensions = field_validator("dimensions")(wanted)
+    _rubric = field_validator("rubric")(distinct_levels)
+    _dimensions = field_validator("dimensions")(complete_dimensions)
 
     @model_validator(mode="after")
     def _has_levels(self) -> Self:
@@ -340,10 +348,10 @@ OF_A_RUBRIC = frozenset({"rubric", "dimensions"})
 
 def _kind(value: Any) -> str | None:
     """The tag of the union: a strict kind's name, or where there is none `graded` or `judged`."""
-    told = value if isinstance(value, dict) else {}
-    kind = told.get("strict") if told else getattr(value, "strict", None)
+    fields = value if isinstance(value, dict) else {}
+    kind = fields.get("strict") if fields else getattr(value, "strict", None)
     if kind is None:
-        return GRADED if isinstance(value, Graded) or OF_A_RUBRIC & told.keys() else JUDGED
+        return GRADED if isinstance(value, Graded) or OF_A_RUBRIC & fields.keys() else JUDGED
     return kind if isinstance(kind, str) else None
 
 

@@ -51,16 +51,18 @@ class _ListProblem:
     """A problem of a list, and its path in there."""
 
     message: str
-    place: tuple[int | str, ...] = ()
+    path: tuple[int | str, ...] = ()
 
 
-def _refuse(found: Iterable[_ListProblem]) -> None:
-    """Raises what pydantic tells at the place of each fault."""
+def _refuse(problems: Iterable[_ListProblem]) -> None:
+    """Raise pydantic's error, with the path of each problem."""
     errors = [
         InitErrorDetails(
-            type=PydanticCustomError("rubric", "{said}", {"said": fault.message}), loc=fault.place, input=None
+            type=PydanticCustomError("rubric", "{message}", {"message": problem.message}),
+            loc=problem.path,
+            input=None,
         )
-        for fault in found
+        for problem in problems
     ]
     if errors:
         raise ValidationError.from_exception_data("rubric", errors)
@@ -68,24 +70,24 @@ def _refuse(found: Iterable[_ListProblem]) -> None:
 
 def _twice(names: Iterable[str]) -> Iterator[_ListProblem]:
     first: dict[str, int] = {}
-    for place, name in enumerate(names):
-        before = first.setdefault(key_of(name), place)
-        if before != place:
-            yield _ListProblem(f"the name {name!r} is that of item [{before}] already", (place, "name"))
+    for index, name in enumerate(names):
+        before = first.setdefault(key_of(name), index)
+        if before != index:
+            yield _ListProblem(f"the name {name!r} is that of item [{before}] already", (index, "name"))
 
 
-def telling(levels: tuple[Level, ...] | None) -> tuple[Level, ...] | None:
-    """Levels that can be told apart."""
+def distinct_levels(levels: tuple[Level, ...] | None) -> tuple[Level, ...] | None:
+    """Check that levels can be distinguished."""
     if levels is None:
         return None
-    found = [*_twice(level.name for level in levels)]
-    for place, level in enumerate(levels):
+    problems = [*_twice(level.name for level in levels)]
+    for index, level in enumerate(levels):
         if key_of(level.name).replace(" ", "_") == CANNOT_TELL:
             message = f"{level.name!r} is what a judge answers where no level can be told; name it otherwise"
-            found.append(_ListProblem(message, (place, "name")))
+            problems.append(_ListProblem(message, (index, "name")))
     if len({level.score for level in levels}) < 2:
-        found.append(_ListProblem("wants at least two levels with different scores"))
-    _refuse(found)
+        problems.append(_ListProblem("wants at least two levels with different scores"))
+    _refuse(problems)
     return levels
 
 
@@ -104,7 +106,7 @@ class Dimension(Model):
         "the criterion is undecided then.",
     )
 
-    _rubric = field_validator("rubric")(telling)
+    _rubric = field_validator("rubric")(distinct_levels)
 
 
 def _form(value: Any) -> str:
@@ -139,20 +141,20 @@ class Rubric(Record):
         return any(dimension.steps for dimension in self.dimensions)
 
 
-def wanted(dimensions: Dimensions | None, info: ValidationInfo) -> Dimensions | None:
-    """Dimensions that can be told apart, that all have levels, and of which some counts."""
+def complete_dimensions(dimensions: Dimensions | None, info: ValidationInfo) -> Dimensions | None:
+    """Check that dimensions can be distinguished, all have levels, and some of them count."""
     if dimensions is None:
         return None
     written = [_written(dimension) for dimension in dimensions]
-    found = [*_twice(dimension.name for dimension in written)]
-    for place, dimension in enumerate(written):
+    problems = [*_twice(dimension.name for dimension in written)]
+    for index, dimension in enumerate(written):
         bare = dimension.rubric is None and key_of(dimension.name) not in _built_in()
         if bare and "rubric" in info.data and info.data["rubric"] is None:
             message = f"{dimension.name!r} has no levels: give it, or the criterion, a 'rubric'"
-            found.append(_ListProblem(message, (place,)))
+            problems.append(_ListProblem(message, (index,)))
     if not any(dimension.weight for dimension in written):
-        found.append(_ListProblem("all weights are 0: nothing could be graded"))
-    _refuse(found)
+        problems.append(_ListProblem("all weights are 0: nothing could be graded"))
+    _refuse(problems)
     return dimensions
 
 
@@ -189,6 +191,6 @@ def _best_first(levels: tuple[Level, ...]) -> tuple[Level, ...]:
 def _built_in() -> dict[str, RubricDimension]:
     text = files("ci_evals").joinpath(BUILT_IN_FILE).read_text(encoding="utf-8")
     return {
-        name: RubricDimension.model_validate({"name": name, **told})
-        for name, told in json.loads(text).items()
+        name: RubricDimension.model_validate({"name": name, **fields})
+        for name, fields in json.loads(text).items()
     }

@@ -19,25 +19,25 @@ def suite_schema() -> dict[str, Any]:
 
 
 def results_schema(studies: Mapping[str, type[Study]]) -> dict[str, Any]:
-    """Of a `_results.json`, with these types of studies by their keys."""
+    """The schema of a `_results.json`, with these types of studies by their keys."""
     models: list[tuple[type[Record], JsonSchemaMode]] = [(Results, "serialization")]
     models += [(kind, "serialization") for kind in studies.values()]
     references, definitions = models_json_schema(models, by_alias=True)
-    made = definitions["$defs"]
-    results = made.pop(references[Results, "serialization"]["$ref"].rpartition("/")[2])
+    shared = definitions["$defs"]
+    results = shared.pop(references[Results, "serialization"]["$ref"].rpartition("/")[2])
     results["properties"]["studies"] |= {
         "properties": {key: references[kind, "serialization"] for key, kind in studies.items()},
         "additionalProperties": True,
     }
-    schema: dict[str, Any] = _DIALECT | results | {"$defs": made}
+    schema: dict[str, Any] = _DIALECT | results | {"$defs": shared}
     return schema
 
 
-def _open_for_comments(made: dict[str, Any]) -> dict[str, Any]:
+def _open_for_comments(schema: dict[str, Any]) -> dict[str, Any]:
     """Lets `$schema` and `x-…` keys pass in every object that refuses unknown keys."""
-    definitions = made.get("$defs")
-    objects = [made, *(definitions.values() if isinstance(definitions, dict) else ())]
+    definitions = schema.get("$defs")
+    objects = [schema, *(definitions.values() if isinstance(definitions, dict) else ())]
     for item in objects:
         if item.get("additionalProperties") is False:
             item["patternProperties"] = {"^(\\$schema$|x-)": True}
-    return made
+    return schema

@@ -140,8 +140,8 @@ class Turns(Sequence[Turn], redaction.Redactable):
 
     def changed(self, change: Callable[[Turn], Turn]) -> "Turns":
         """Apply `change` to each turn. The result is packed if these are."""
-        made = Turns(map(change, self))
-        return made if self._packed is None else made.packed()
+        turns = Turns(map(change, self))
+        return turns if self._packed is None else turns.packed()
 
     @property
     def zipped(self) -> bytes:
@@ -188,11 +188,11 @@ class Turns(Sequence[Turn], redaction.Redactable):
         return reversed(self._whole())
 
     @overload
-    def __getitem__(self, place: int) -> Turn: ...
+    def __getitem__(self, index: int) -> Turn: ...
     @overload
-    def __getitem__(self, place: slice) -> tuple[Turn, ...]: ...
-    def __getitem__(self, place: int | slice) -> Turn | tuple[Turn, ...]:
-        return self._whole()[place]
+    def __getitem__(self, index: slice) -> tuple[Turn, ...]: ...
+    def __getitem__(self, index: int | slice) -> Turn | tuple[Turn, ...]:
+        return self._whole()[index]
 
     def __eq__(self, other: object) -> bool:
         return self._whole() == other._whole() if isinstance(other, Turns) else NotImplemented
@@ -210,8 +210,8 @@ class Turns(Sequence[Turn], redaction.Redactable):
         def of(value: Any, read: core_schema.ValidatorFunctionWrapHandler) -> Turns:
             if isinstance(value, Turns):
                 return value
-            made = cls(read(value))
-            return made.packed() if isinstance(value, list) else made
+            turns = cls(read(value))
+            return turns.packed() if isinstance(value, list) else turns
 
         return core_schema.no_info_wrap_validator_function(
             of,

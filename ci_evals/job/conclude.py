@@ -9,7 +9,7 @@ from ci_evals.domain.results.run import Results, RunInfo, Tool
 from ci_evals.reports.facts.invalid_run import in_words
 from ci_evals.scoring.comparison.compare import Pairing
 from ci_evals.scoring.comparison.pairing import Side
-from ci_evals.scoring.coverage import against
+from ci_evals.scoring.coverage import compared
 from ci_evals.scoring.gate.checks import GateInput
 from ci_evals.scoring.gate.decision import Ruling, decide
 from ci_evals.scoring.gate.invalid_run import worst
@@ -84,7 +84,7 @@ def conclude(
         usage=card.usage,
         latency=card.latency,
         process=card.process,
-        coverage=against(card.coverage, pairing.pairs) if pairing else card.coverage,
+        coverage=compared(card.coverage, pairing.pairs) if pairing else card.coverage,
         judge_check=worst(ending.judge_checks),
         judge_checks=ending.judge_checks,
         vote_agreement=card.vote_agreement,

@@ -16,7 +16,7 @@ from ci_evals.job.results_builder import JUDGE_TEMPLATES, Conclusion, environmen
 from ci_evals.planning import model_family
 from ci_evals.rejudging.saved import RejudgedTrial, RejudgeJob, usage_of_others
 from ci_evals.reports.names import folders_for
-from ci_evals.scoring.coverage import wanted_of
+from ci_evals.scoring.coverage import wanted_in
 from ci_evals.scoring.scorecard import Scorecard, recounted, total
 from ci_evals.scoring.scores import Counting
 from ci_evals.scoring.usage import summed, usage_of, usage_of_roles, with_other
@@ -54,7 +54,7 @@ class RejudgedResultsBuilder:
     def unfinished(self) -> Results:
         """Return the results for as long as the judges are asked: the saved trials, and nothing passed."""
         judged = self.job.judged
-        card = total(tuple(self._suites({})), judged.usage, _COUNTING, wanted_of([judged]))
+        card = total(tuple(self._suites({})), judged.usage, _COUNTING, wanted_in([judged]))
         return self._conclusion.unfinished(card, self._info(self.started, 0))
 
     @property
@@ -70,7 +70,7 @@ class RejudgedResultsBuilder:
         usage = usage_of(map(_only_judging, played), prices)
         if self.checks.usage:
             usage = summed([usage, usage_of_roles(self.checks.usage, prices)])
-        return total(suites, with_other(judged.usage, "judge", usage), _COUNTING, wanted_of([judged]))
+        return total(suites, with_other(judged.usage, "judge", usage), _COUNTING, wanted_in([judged]))
 
     def _suites(self, trials: Mapping[Trial, RejudgedTrial]) -> Iterator[SuiteResult]:
         suites = self.job.judged.suites

@@ -22,27 +22,27 @@ from ci_evals.domain.results.trial import TrialResult
 from ci_evals.scoring.comparison.pairing import TestPair
 
 _SELDOM, _SELDOM_WANTED = 0.25, 0.5
-"""How often chance may lose what is told first: 0.25 is two trials of two tests, of one trial each."""
+"""How often chance may lose what is shown first: 0.25 is two trials of two tests, of one trial each."""
 
-Part = tuple[LogicKind, str]
+LogicPart = tuple[LogicKind, str]
 """A part of the agent's logic: its kind and its name."""
 
 
-def wanted(plan: Plan, shown: Callable[[str], str] = str) -> frozenset[Part]:
+def wanted_parts(plan: Plan, shown: Callable[[str], str] = str) -> frozenset[LogicPart]:
     """The parts that strict criteria of a plan want to fire, named as `shown` shows them in results.
 
     What must not fire is not wanted: that it never did is as it should be.
     """
-    found = (
-        _wanted(evaluation)
+    parts = (
+        _wanted_part(evaluation)
         for planned in plan.suites
         for test in planned.tests
         for evaluation in test.evaluations
     )
-    return frozenset((part[0], shown(part[1])) for part in found if part)
+    return frozenset((part[0], shown(part[1])) for part in parts if part)
 
 
-def _wanted(evaluation: Criterion) -> Part | None:
+def _wanted_part(evaluation: Criterion) -> LogicPart | None:
     match evaluation:
         case ToolUsed():
             return LogicKind.WORKFLOW, evaluation.tool_name
@@ -55,7 +55,7 @@ def _wanted(evaluation: Criterion) -> Part | None:
     return None
 
 
-def wanted_of(runs: Iterable[Results]) -> frozenset[Part]:
+def wanted_in(runs: Iterable[Results]) -> frozenset[LogicPart]:
     """The parts that were wanted in these runs."""
     return frozenset(
         (reach.kind, reach.name) for results in runs for reach in results.coverage.logic if reach.wanted
@@ -66,33 +66,33 @@ def wanted_of(runs: Iterable[Results]) -> frozenset[Part]:
 class _Count:
     """Counts of the parts that fired in some tests."""
 
-    trials: Counter[Part] = field(default_factory=Counter)
-    in_told: Counter[Part] = field(default_factory=Counter)
-    """Those of `trials` that tell of its kind."""
-    tests: Counter[Part] = field(default_factory=Counter)
-    told: Counter[LogicKind] = field(default_factory=Counter)
-    """Trials that tell of a kind, in every reply."""
-    whole: Counter[LogicKind] = field(default_factory=Counter)
-    """Those among them that did not break off: what did not fire there is no matter of an early end."""
+    trials: Counter[LogicPart] = field(default_factory=Counter)
+    in_reporting: Counter[LogicPart] = field(default_factory=Counter)
+    """Those of `trials` that report its kind in every reply."""
+    tests: Counter[LogicPart] = field(default_factory=Counter)
+    reporting: Counter[LogicKind] = field(default_factory=Counter)
+    """Trials that report a kind in every reply."""
+    complete: Counter[LogicKind] = field(default_factory=Counter)
+    """The complete ones among them: what did not fire there is no matter of an early end."""
     traced: int = 0
 
-    def take(self, test: TestResult) -> None:
-        """Counts a test's trials."""
-        parts: set[Part] = set()
-        for fired, many, whole in _alike(test.trials):
+    def add(self, test: TestResult) -> None:
+        """Count the trials of a test."""
+        parts: set[LogicPart] = set()
+        for fired, many, complete in _alike(test.trials):
             self.traced += many
             for kind in LogicKind:
                 names = fired.names(kind)
                 if names is None:
                     continue
-                tells = kind not in fired.in_part
-                if tells:
-                    self.told[kind] += many
-                    self.whole[kind] += whole
+                reports = kind not in fired.in_part
+                if reports:
+                    self.reporting[kind] += many
+                    self.complete[kind] += complete
                 for name in names:
                     self.trials[kind, name] += many
-                    if tells:
-                        self.in_told[kind, name] += many
+                    if reports:
+                        self.in_reporting[kind, name] += many
                     parts.add((kind, name))
         self.tests.update(parts)
 
@@ -101,17 +101,17 @@ def _alike(trials: Sequence[TrialResult]) -> Iterator[tuple[Fired, int, int]]:
     """Yield what fired, in how many trials, and in how many complete ones. Similar trials share it."""
     by_id = {id(trial.fired): trial.fired for trial in trials if trial.fired}
     many = Counter(id(trial.fired) for trial in trials)
-    whole = Counter(id(trial.fired) for trial in trials if trial.complete)
-    return ((fired, many[key], whole[key]) for key, fired in by_id.items())
+    complete = Counter(id(trial.fired) for trial in trials if trial.complete)
+    return ((fired, many[key], complete[key]) for key, fired in by_id.items())
 
 
-def coverage(suites: Sequence[SuiteResult], parts: frozenset[Part]) -> Coverage:
+def coverage_of(suites: Sequence[SuiteResult], parts: frozenset[LogicPart]) -> Coverage:
     """The coverage of a run, by kind and name; `parts` are those that are wanted."""
     count = _Count()
     logic: set[str] = set()
     for suite in suites:
         for test in suite.tests:
-            count.take(test)
+            count.add(test)
         logic.update(group.name for group in suite.aui_logic)
     return Coverage(
         traced_trials=count.traced,
@@ -120,11 +120,11 @@ def coverage(suites: Sequence[SuiteResult], parts: frozenset[Part]) -> Coverage:
                 kind=part[0],
                 name=part[1],
                 # What was seen is known, whatever other replies leave out.
-                trials=count.trials[part] if part[0] in count.told or part in count.trials else None,
-                tests=count.tests[part] if part[0] in count.told or part in count.trials else None,
+                trials=count.trials[part] if part[0] in count.reporting or part in count.trials else None,
+                tests=count.tests[part] if part[0] in count.reporting or part in count.trials else None,
                 wanted=part in parts or part[1] in logic,
             )
-            for part in sorted({*count.trials, *parts}, key=_place)
+            for part in sorted({*count.trials, *parts}, key=_order)
         ),
     )
 
@@ -132,43 +132,43 @@ def coverage(suites: Sequence[SuiteResult], parts: frozenset[Part]) -> Coverage:
 def of_suite(suite: SuiteResult, whole: Coverage) -> Coverage:
     """The coverage of one suite of a run: of the parts that never fired, `whole` knows no suite."""
     wanted_there = {(reach.kind, reach.name) for reach in whole.logic if reach.wanted}
-    found = coverage([suite], frozenset())
+    coverage = coverage_of([suite], frozenset())
     logic = (
-        reach.model_copy(update={"wanted": (reach.kind, reach.name) in wanted_there}) for reach in found.logic
+        reach.model_copy(update={"wanted": (reach.kind, reach.name) in wanted_there})
+        for reach in coverage.logic
     )
-    return found.model_copy(update={"logic": tuple(logic)})
+    return coverage.model_copy(update={"logic": tuple(logic)})
 
 
 _KINDS = tuple(LogicKind)
 
 
-def _place(part: Part) -> tuple[int, str]:
+def _order(part: LogicPart) -> tuple[int, str]:
     return _KINDS.index(part[0]), part[1]
 
 
-def against(found: Coverage, pairs: Iterable[TestPair]) -> Coverage:
-    """The coverage with what fired in the compared tests on both sides, told of each kind by itself.
+def compared(coverage: Coverage, pairs: Iterable[TestPair]) -> Coverage:
+    """The coverage with what fired in the compared tests on both sides, for each kind by itself.
 
-    A test counts for a kind where both of its sides have a trial that did not break off, and whose trace
-    tells of it.
+    A test counts for a kind if both of its sides have a complete trial whose trace reports it.
     """
-    head, base, told = Counter[Part](), Counter[Part](), set[LogicKind]()
-    chance: dict[Part, float] = {}
+    head, base, known = Counter[LogicPart](), Counter[LogicPart](), set[LogicKind]()
+    chance: dict[LogicPart, float] = {}
     for pair in pairs:
         here, there = _Count(), _Count()
-        here.take(pair.head)
-        there.take(pair.base)
-        both = {kind for kind in LogicKind if here.whole[kind] and there.whole[kind]}
-        told |= both
+        here.add(pair.head)
+        there.add(pair.base)
+        both = {kind for kind in LogicKind if here.complete[kind] and there.complete[kind]}
+        known |= both
         for part in there.trials:
-            before, now, many = there.told[part[0]], here.whole[part[0]], there.in_told[part]
+            before, now, many = there.reporting[part[0]], here.complete[part[0]], there.in_reporting[part]
             if part[0] in both:
                 # Of all ways in which these trials may be the baseline's or this run's.
                 chance[part] = chance.get(part, 1.0) * (comb(before, many) / comb(before + now, many))
         for sums, count in ((head, here), (base, there)):
             sums.update({part: many for part, many in count.trials.items() if part[0] in both})
-    own = {(reach.kind, reach.name): reach for reach in found.logic if reach.wanted or reach.trials}
-    return found.model_copy(
+    own = {(reach.kind, reach.name): reach for reach in coverage.logic if reach.wanted or reach.trials}
+    return coverage.model_copy(
         update={
             "logic": tuple(
                 # What the baseline alone knows fired in no trial of this run.
@@ -176,46 +176,46 @@ def against(found: Coverage, pairs: Iterable[TestPair]) -> Coverage:
                     own.get(part) or Reach(kind=part[0], name=part[1], trials=0, tests=0, wanted=False)
                 ).model_copy(
                     update={
-                        "compared_trials": head[part] if part[0] in told else None,
-                        "base_trials": base[part] if part[0] in told else None,
+                        "compared_trials": head[part] if part[0] in known else None,
+                        "base_trials": base[part] if part[0] in known else None,
                         "by_chance": chance[part] if base[part] and not head[part] else None,
                     }
                 )
-                for part in sorted({*own, *base}, key=_place)
+                for part in sorted({*own, *base}, key=_order)
             )
         }
     )
 
 
-def named(found: Coverage) -> tuple[Reach, ...]:
+def named(coverage: Coverage) -> tuple[Reach, ...]:
     """The parts that criteria name, as far as traces tell of their kinds."""
-    return tuple(reach for reach in found.logic if reach.wanted and reach.trials is not None)
+    return tuple(reach for reach in coverage.logic if reach.wanted and reach.trials is not None)
 
 
-def never(found: Coverage) -> tuple[Reach, ...]:
+def never(coverage: Coverage) -> tuple[Reach, ...]:
     """The parts of `named` that never fired."""
-    return tuple(reach for reach in named(found) if not reach.trials)
+    return tuple(reach for reach in named(coverage) if not reach.trials)
 
 
-def lost(found: Coverage) -> tuple[Reach, ...]:
+def lost(coverage: Coverage) -> tuple[Reach, ...]:
     """The parts that fired in the baseline, and in the same tests no longer; the most frequent first."""
-    gone = (reach for reach in found.logic if reach.base_trials and reach.compared_trials == 0)
+    gone = (reach for reach in coverage.logic if reach.base_trials and reach.compared_trials == 0)
     return tuple(sorted(gone, key=lambda reach: -(reach.base_trials or 0)))
 
 
-def plainly_lost(found: Coverage) -> tuple[Reach, ...]:
+def plainly_lost(coverage: Coverage) -> tuple[Reach, ...]:
     """The parts of `lost` that chance alone would seldom lose.
 
-    What a criterion wants is told also where it fired in one trial of one test, of as many on both sides.
+    What a criterion wants is included even if it fired in one trial of one test, of as many on both sides.
     """
     return tuple(
         reach
-        for reach in lost(found)
+        for reach in lost(coverage)
         if (reach.by_chance or 0) <= (_SELDOM_WANTED if reach.wanted else _SELDOM)
     )
 
 
-def gained(found: Coverage) -> tuple[Reach, ...]:
+def gained(coverage: Coverage) -> tuple[Reach, ...]:
     """The parts that fire, and in the same tests of the baseline did not; the most frequent first."""
-    new = (reach for reach in found.logic if reach.compared_trials and reach.base_trials == 0)
+    new = (reach for reach in coverage.logic if reach.compared_trials and reach.base_trials == 0)
     return tuple(sorted(new, key=lambda reach: -(reach.compared_trials or 0)))

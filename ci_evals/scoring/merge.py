@@ -14,7 +14,7 @@ from ci_evals.domain.results.judge import JudgeCheck
 from ci_evals.domain.results.run import Confirmation, Digests, Git, Origin, Results, Resumed, RunInfo, Status
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.scoring import shards as of_one_run
-from ci_evals.scoring.coverage import wanted_of
+from ci_evals.scoring.coverage import wanted_in
 from ci_evals.scoring.gate.invalid_run import worst
 from ci_evals.scoring.gate.policy import RunEnding
 from ci_evals.scoring.scorecard import Scorecard, recounted, total
@@ -82,7 +82,7 @@ def merge(runs: Sequence[ShardRun], *, expected: int | None = None) -> Merged:
         raise UsageError("\n".join(problems))
     counting = Counting(offline=runs[0].results.run.offline)
     suites = [recounted(_joined(found), counting) for found in suites_of.values()]
-    usage, parts = summed([run.results.usage for run in runs]), wanted_of(run.results for run in runs)
+    usage, parts = summed([run.results.usage for run in runs]), wanted_in(run.results for run in runs)
     card = total([*_in_own_folders(suites)], usage, counting, parts)
     skipped = all(run.results.run.status == "skipped" for run in runs)
     unfinished = [] if skipped else _unfinished(runs)

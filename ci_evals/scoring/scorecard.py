@@ -22,7 +22,7 @@ from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Finding, Outcome
 from ci_evals.scoring import process, scores
 from ci_evals.scoring.agreement.votes import vote_agreement
-from ci_evals.scoring.coverage import Part, coverage, wanted
+from ci_evals.scoring.coverage import LogicPart, coverage_of, wanted_parts
 from ci_evals.scoring.scores import Choice, Counting
 from ci_evals.scoring.simulated_users import user_checks
 from ci_evals.scoring.statistics import mean_interval, pass_at_k, pass_hat_k
@@ -90,11 +90,11 @@ def score(
         )
         suites.append(_suite(planned, fact, tests, counting))
     usage = usage_of((result for result in played if result is not None), prices)
-    return total(suites, usage, counting, wanted(plan, shown))
+    return total(suites, usage, counting, wanted_parts(plan, shown))
 
 
 def total(
-    suites: Sequence[SuiteResult], usage: Usage, counting: Counting, parts: frozenset[Part] = frozenset()
+    suites: Sequence[SuiteResult], usage: Usage, counting: Counting, parts: frozenset[LogicPart] = frozenset()
 ) -> Scorecard:
     """The scorecard of suites whose own numbers are there; `parts` of the agent's logic are to fire."""
     tests = tuple(test for suite in suites for test in suite.tests)
@@ -109,7 +109,7 @@ def total(
         usage=usage,
         latency=latency_of(trial for test in tests for trial in test.trials),
         process=process.of_run(process.of_tests(tests, counting), points_of_all, usage, played),
-        coverage=coverage(suites, parts),
+        coverage=coverage_of(suites, parts),
         user_checks=user_checks(tests),
         vote_agreement=vote_agreement(suites),
         suites=tuple(suites),

@@ -144,12 +144,12 @@ def chance_of_drop(pairs: Sequence[ScorePair], seed: str, draws: int = DRAWS) ->
         return None
     smallest = 1 / math.prod(map(_arrangements, pairs))
     # Where all trials of a test have one score, shuffling changes nothing.
-    varied = [(place, pair) for place, pair in enumerate(pairs) if len({*pair.head, *pair.base}) > 1]
+    varied = [(index, pair) for index, pair in enumerate(pairs) if len({*pair.head, *pair.base}) > 1]
     if counted := _counted([pair for _, pair in varied], draws * _COUNTED_PER_DRAW, len(pairs)):
         return Chance(counted, "enumerated", smallest)
     sums = [0.0] * draws
-    for place, pair in varied:
-        sums = list(map(add, sums, _drawn(pair, seed, place, draws)))
+    for index, pair in varied:
+        sums = list(map(add, sums, _drawn(pair, seed, index, draws)))
     p = (1 + _count_below(sums, math.fsum(pair.delta for pair in pairs))) / (1 + draws)
     return Chance(p, "drawn", max(smallest, 1 / (1 + draws)))
 
@@ -201,18 +201,18 @@ def proven_drops(pairs: Sequence[ScorePair], seed: str) -> tuple[float | None, .
     at most, whichever of them one looks at afterwards. None where so few trials cannot prove anything.
     """
     raw, least = [], []
-    for place, pair in enumerate(pairs):
+    for index, pair in enumerate(pairs):
         listed = _arrangements(pair) <= _LISTED
-        changes = _changes(pair) if listed else [pair.delta, *_drawn(pair, seed, place, DRAWS)]
+        changes = _changes(pair) if listed else [pair.delta, *_drawn(pair, seed, index, DRAWS)]
         raw.append(_count_below(changes, pair.delta) / len(changes))
         least.append(_count_below(changes, min(changes)) / len(changes))
     count = next(k for k in range(1, len(pairs) + 2) if sum(p <= ALPHA / k for p in least) <= k)
-    testable = [place for place, p in enumerate(least) if p <= ALPHA / count]
+    testable = [index for index, p in enumerate(least) if p <= ALPHA / count]
     adjusted: list[float | None] = [None] * len(pairs)
     highest = 0.0
-    for rank, place in enumerate(sorted(testable, key=lambda place: raw[place])):
-        highest = max(highest, min(1.0, raw[place] * (len(testable) - rank)))
-        adjusted[place] = highest
+    for rank, index in enumerate(sorted(testable, key=lambda index: raw[index])):
+        highest = max(highest, min(1.0, raw[index] * (len(testable) - rank)))
+        adjusted[index] = highest
     return tuple(adjusted)
 
 
@@ -323,9 +323,9 @@ def _changes(pair: ScorePair) -> list[float]:
     ]
 
 
-def _drawn(pair: ScorePair, seed: str, place: int, draws: int) -> list[float]:
-    """The change in arrangements drawn at random; the draws hang on the test's place, not on any score."""
-    rng = random.Random(f"{seed} {place}")  # noqa: S311  # a simulation, not a secret
+def _drawn(pair: ScorePair, seed: str, index: int, draws: int) -> list[float]:
+    """The change in arrangements drawn at random, whatever the scores: draws depend on the position alone."""
+    rng = random.Random(f"{seed} {index}")  # noqa: S311  # a simulation, not a secret
     if _arrangements(pair) <= _LISTED:
         return rng.choices(_changes(pair), k=draws)
     pool, heads, bases = (*pair.head, *pair.base), len(pair.head), len(pair.base)

@@ -1,7 +1,7 @@
 """Usage of a run: calls, tokens and cost of its models, and the agent's time."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import date
 from math import fsum
 from statistics import median
 
@@ -30,32 +30,39 @@ def usage_of(trials: Iterable[TrialResult], prices: PriceTable) -> Usage:
 
 def usage_of_roles(usages: Iterable[RoleUsage], prices: PriceTable) -> Usage:
     """Calls, tokens and cost of models, by role and model."""
-    sums: dict[tuple[str, str | None], Counter[str]] = {}
-    costs: dict[tuple[str, str | None], list[float | None]] = {}
-    for usage in usages:
-        key = (usage.role, usage.model)
-        sums.setdefault(key, Counter()).update(
-            calls=usage.calls,
-            cached=usage.cached,
-            input_tokens=usage.input_tokens,
-            output_tokens=usage.output_tokens,
-            uncounted=usage.uncounted,
-        )
-        if _all_cached(usage):
-            continue  # it cost nothing, and says nothing of what others cost
-        if _was_answered(usage) or usage.cost_usd is not None:
-            costs.setdefault(key, []).append(usage.cost_usd)
     by_role = tuple(
-        _priced(
-            RoleUsage.model_validate(
-                {"role": key[0], "model": key[1]} | {name: _sum([count]) for name, count in counts.items()}
-            ),
-            _added(costs[key]) if key in costs else None,
-            prices,
-        )
-        for key, counts in sorted(sums.items(), key=lambda item: (item[0][0], item[0][1] or ""))
-        if counts.total()
+        _priced(_total(same), _known_cost(same), prices)
+        for _, same in sorted(_by_model(usages).items(), key=lambda item: item[0])
+        if any(_is_used(usage) for usage in same)
     )
+    unknown = (usage.model or usage.role for usage in by_role if usage.cost_usd is None)
+    return _whole(by_role, prices.as_of, unpriced(unknown, prices))
+
+
+def _by_model(usages: Iterable[RoleUsage]) -> dict[tuple[str, str], list[RoleUsage]]:
+    """The usages by role and model."""
+    grouped: dict[tuple[str, str], list[RoleUsage]] = {}
+    for usage in usages:
+        grouped.setdefault((usage.role, usage.model or ""), []).append(usage)
+    return grouped
+
+
+def _total(usages: Sequence[RoleUsage], cost_usd: float | None = None) -> RoleUsage:
+    """The sum of usages of one role and model."""
+    return RoleUsage(
+        role=usages[0].role,
+        model=usages[0].model,
+        calls=_sum(usage.calls for usage in usages),
+        cached=_sum(usage.cached for usage in usages),
+        input_tokens=_sum(usage.input_tokens for usage in usages),
+        output_tokens=_sum(usage.output_tokens for usage in usages),
+        uncounted=_sum(usage.uncounted for usage in usages),
+        cost_usd=cost_usd,
+    )
+
+
+def _whole(by_role: Sequence[RoleUsage], prices_as_of: date | None, unpriced: tuple[str, ...]) -> Usage:
+    """The usage of these models together."""
     return Usage(
         calls=_sum(usage.calls for usage in by_role),
         tokens=Tokens(
@@ -63,22 +70,26 @@ def usage_of_roles(usages: Iterable[RoleUsage], prices: PriceTable) -> Usage:
             output=_sum(usage.output_tokens for usage in by_role),
         ),
         cost_usd=_added(usage.cost_usd for usage in by_role),
-        by_role=by_role,
-        prices_as_of=prices.as_of,
-        unpriced=unpriced((one.model or one.role for one in by_role if one.cost_usd is None), prices),
+        by_role=tuple(by_role),
+        prices_as_of=prices_as_of,
+        unpriced=unpriced,
     )
 
 
 def _agents_own(trials: Iterable[TrialResult]) -> Iterator[RoleUsage]:
     """Yield the tokens that the agent reports, over the replies that report them."""
-    told = [tokens for trial in trials for tokens in trial.turns.tokens]
-    if told:
+    reported = [tokens for trial in trials for tokens in trial.turns.tokens]
+    if reported:
         yield RoleUsage(
             role="agent",
-            calls=len(told),
-            input_tokens=_sum(read or 0 for read, _ in told),
-            output_tokens=_sum(written or 0 for _, written in told),
+            calls=len(reported),
+            input_tokens=_sum(read or 0 for read, _ in reported),
+            output_tokens=_sum(written or 0 for _, written in reported),
         )
+
+
+def _is_used(usage: RoleUsage) -> bool:
+    return bool(usage.calls or usage.cached or _was_answered(usage))
 
 
 def _all_cached(usage: RoleUsage) -> bool:
@@ -89,17 +100,27 @@ def _was_answered(usage: RoleUsage) -> bool:
     return bool(usage.input_tokens or usage.output_tokens or usage.uncounted)
 
 
-def _priced(usage: RoleUsage, told_cost: float | None, prices: PriceTable) -> RoleUsage:
-    if told_cost is None and _all_cached(usage):
-        told_cost = 0.0
-    if told_cost is not None:
-        return usage.model_copy(update={"cost_usd": told_cost})
+def _known_cost(usages: Iterable[RoleUsage]) -> float | None:
+    """The cost that the provider reports, unless it is missing for an answer that was paid for."""
+    paid = [
+        usage.cost_usd
+        for usage in usages
+        if not _all_cached(usage) and (_was_answered(usage) or usage.cost_usd is not None)
+    ]
+    return _added(paid) if paid else None
+
+
+def _priced(usage: RoleUsage, known_cost: float | None, prices: PriceTable) -> RoleUsage:
+    if known_cost is None and _all_cached(usage):
+        known_cost = 0.0
+    if known_cost is not None:
+        return usage.model_copy(update={"cost_usd": known_cost})
     price = prices.price_of(usage.model) if usage.model else None
     if price is None:
         return usage
-    told = usage.input_tokens or usage.output_tokens
+    counted = usage.input_tokens or usage.output_tokens
     free = not (price.input or price.output)
-    known = free or (told and not usage.uncounted)
+    known = free or (counted and not usage.uncounted)
     cost = _added([price.cost(usage.input_tokens, usage.output_tokens)]) if known else None
     return usage.model_copy(update={"cost_usd": cost})
 
@@ -125,61 +146,39 @@ def cost_of_trial(usage: Usage, trials: int) -> float | None:
 
 
 def summed(parts: Sequence[Usage]) -> Usage:
-    """The usage of runs together, which may have had other prices each: costs are added as they were told.
+    """The usage of runs together, which may have had different prices: their costs are added as they are.
 
-    What one of them does not know the price of is unknown of all. The date is that of the oldest prices.
+    A model that one of them has no price of is unpriced in all. The date is that of the oldest prices.
     """
-    found: dict[tuple[str, str | None], list[RoleUsage]] = {}
-    for one in (one for part in parts for one in part.by_role):
-        found.setdefault((one.role, one.model), []).append(one)
-    order = sorted(found, key=lambda key: (key[0] == "agent", key[0], key[1] or ""))
+    grouped = _by_model(usage for part in parts for usage in part.by_role)
+    ordered = [grouped[key] for key in sorted(grouped, key=lambda key: (key[0] == "agent", *key))]
     return Usage(
         calls=_sum(part.calls for part in parts),
         tokens=Tokens(
             input=_sum(part.tokens.input for part in parts), output=_sum(part.tokens.output for part in parts)
         ),
         cost_usd=_added(part.cost_usd for part in parts if part.calls or part.cost_usd is not None),
-        by_role=tuple(
-            found[key][0].model_copy(
-                update={
-                    "calls": _sum(one.calls for one in found[key]),
-                    "cached": _sum(one.cached for one in found[key]),
-                    "input_tokens": _sum(one.input_tokens for one in found[key]),
-                    "output_tokens": _sum(one.output_tokens for one in found[key]),
-                    "uncounted": _sum(one.uncounted for one in found[key]),
-                    "cost_usd": _added(one.cost_usd for one in found[key]),
-                }
-            )
-            for key in order
-        ),
+        by_role=tuple(_total(same, _added(usage.cost_usd for usage in same)) for same in ordered),
         prices_as_of=min((part.prices_as_of for part in parts if part.prices_as_of), default=None),
         unpriced=tuple(sorted({model for part in parts for model in part.unpriced})),
     )
 
 
 def with_other(whole: Usage, role: Role, other: Usage) -> Usage:
-    """The usage with all that one role used replaced by `other`. Costs of the rest stay as they were told."""
-    kept = tuple(one for one in whole.by_role if one.role != role)
-    counted = [one for one in kept if one.role != "agent"]
-    unknown = {one.model or one.role for one in counted if one.cost_usd is None}
-    rest = Usage(
-        calls=_sum(one.calls for one in counted),
-        tokens=Tokens(
-            input=_sum(one.input_tokens for one in counted), output=_sum(one.output_tokens for one in counted)
-        ),
-        cost_usd=_added(one.cost_usd for one in counted),
-        by_role=kept,
-        prices_as_of=whole.prices_as_of if counted else None,
-        unpriced=tuple(model for model in whole.unpriced if model in unknown),
-    )
-    return summed([rest, other])
+    """The usage with all that one role used replaced by `other`. Other costs stay."""
+    kept = tuple(usage for usage in whole.by_role if usage.role != role)
+    models = [usage for usage in kept if usage.role != "agent"]
+    unknown = {usage.model or usage.role for usage in models if usage.cost_usd is None}
+    unpriced = tuple(model for model in whole.unpriced if model in unknown)
+    rest = _whole(models, whole.prices_as_of if models else None, unpriced)
+    return summed([rest.model_copy(update={"by_role": kept}), other])
 
 
 def _added(costs: Iterable[float | None]) -> float | None:
     """The sum; None where one of them is not known."""
-    told = list(costs)
-    known = [cost for cost in told if cost is not None]
-    return min(fsum(known), MOST_DOLLARS) if len(known) == len(told) else None
+    costs = list(costs)
+    known = [cost for cost in costs if cost is not None]
+    return min(fsum(known), MOST_DOLLARS) if len(known) == len(costs) else None
 
 
 def _sum(counts: Iterable[int]) -> int:

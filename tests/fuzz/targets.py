@@ -555,7 +555,7 @@ def results(data: bytes) -> None:
         pairing = Pairing(Side.of(head), Side.of(base))
         policy = Policy(max_drop=5, regression=Regression.SIGNIFICANT)
         gate = worded(decide_change(GateInput(Scorecard.of(head), policy, offline=False, pairing=pairing)))
-        reached = coverage.against(head.coverage, pairing.pairs)
+        reached = coverage.compared(head.coverage, pairing.pairs)
         told = head.model_copy(update={"comparison": pairing.comparison(), "gate": gate, "coverage": reached})
         documents.comparison(told)
         documents.summary(told)

@@ -295,7 +295,7 @@ def decided(head: Results, base: Results, policy: Policy) -> Results:
     pairing = Pairing(Side.of(head), Side.of(base))
     gate = worded(decide(GateInput(Scorecard.of(head), policy, pairing=pairing), RunEnding()))
     noise = odds_of(head.suites, applied(gate.checks), offline=False, seed=head.run.id)
-    reached = coverage.against(head.coverage, pairing.pairs)
+    reached = coverage.compared(head.coverage, pairing.pairs)
     told = {"comparison": pairing.comparison(), "gate": gate, "odds": noise, "coverage": reached}
     return head.model_copy(update=told)
 

@@ -45,7 +45,7 @@ def test_what_fired_is_counted_by_trials_and_tests():
         a_test(fired(rules="b a", workflows="W"), fired(rules="b")),
         a_test(fired(rules="b"), None),
     )
-    assert coverage.coverage([suite], frozenset({(RULE, "a")})) == Coverage(
+    assert coverage.coverage_of([suite], frozenset({(RULE, "a")})) == Coverage(
         traced_trials=3,
         logic=(
             Reach(kind=WORKFLOW, name="W", trials=1, tests=1, wanted=False),
@@ -71,20 +71,20 @@ def test_what_criteria_want_to_fire():
     ]
     plan = planned({"name": "t", "evaluations": [{"criterion": "c"} | one for one in strict]})
     parts = {(WORKFLOW, "W"), (PARAMETER, "p"), (PARAMETER, "q"), (RULE, "r"), (INTEGRATION, "i")}
-    assert coverage.wanted(plan) == parts
-    assert (RULE, "R") in coverage.wanted(plan, str.upper)
+    assert coverage.wanted_parts(plan) == parts
+    assert (RULE, "R") in coverage.wanted_parts(plan, str.upper)
 
 
 def test_what_is_wanted_and_never_fired():
     """As far as a trace tells of its kind: else it may have fired."""
     suite = build.suite_result("S", a_test(Fired(workflows=("W",), rules=())))
     wanted = frozenset({(WORKFLOW, "W"), (RULE, "r"), (INTEGRATION, "i")})
-    found = coverage.coverage([suite], wanted)
+    found = coverage.coverage_of([suite], wanted)
     assert told(found) == {"W": (1, None, None), "r": (0, None, None), "i": (None, None, None)}
     assert names(coverage.named(found)) == ["W", "r"]
     assert names(coverage.never(found)) == ["r"]
     results = build.results(suite, coverage=found)
-    assert coverage.wanted_of([results, build.results()]) == wanted
+    assert coverage.wanted_in([results, build.results()]) == wanted
 
 
 def test_an_aui_logic_id_names_what_has_its_name():
@@ -94,15 +94,15 @@ def test_an_aui_logic_id_names_what_has_its_name():
         for name in ("r", "A1_terms")
     )
     suite = build.suite_result("S", a_test(fired(rules="r s")), aui_logic=groups)
-    found = coverage.coverage([suite], frozenset())
+    found = coverage.coverage_of([suite], frozenset())
     assert [(reach.name, reach.wanted) for reach in found.logic] == [("r", True), ("s", False)]
 
 
 def test_a_suite_of_several_tells_what_fired_there():
     """Which of them wants what never fired is not told, and not what the baseline's fired."""
     suites = [build.suite_result(name, a_test(fired(rules=name))) for name in ("S", "T")]
-    whole = coverage.coverage(suites, frozenset({(RULE, "S"), (RULE, "never")}))
-    whole = coverage.against(whole, [pair([fired(rules="S")], [fired(rules="S")])])
+    whole = coverage.coverage_of(suites, frozenset({(RULE, "S"), (RULE, "never")}))
+    whole = coverage.compared(whole, [pair([fired(rules="S")], [fired(rules="S")])])
     assert coverage.of_suite(suites[0], whole) == Coverage(
         traced_trials=1, logic=(Reach(kind=RULE, name="S", trials=1, tests=1, wanted=True),)
     )
@@ -110,7 +110,7 @@ def test_a_suite_of_several_tells_what_fired_there():
 
 def against(head: list[Fired | None], base: list[Fired | None]) -> Coverage:
     suite = build.suite_result("S", a_test(*head), a_test(fired(rules="new"), name="another"))
-    return coverage.against(coverage.coverage([suite], frozenset()), [pair(head, base)])
+    return coverage.compared(coverage.coverage_of([suite], frozenset()), [pair(head, base)])
 
 
 def test_what_fires_no_longer_and_what_fires_now():
@@ -142,9 +142,11 @@ def test_a_trial_that_reports_in_part_has_lost_nothing():
     assert coverage.lost(against([part, part], [whole, whole])) == ()
     assert names(coverage.lost(against([part, Fired(workflows=("A",))], [whole, whole]))) == ["B"]
     assert coverage.lost(against([whole, whole], [part, part])) == ()
-    found = coverage.coverage([build.suite_result("S", a_test(part, Fired(workflows=())))], frozenset())
+    found = coverage.coverage_of([build.suite_result("S", a_test(part, Fired(workflows=())))], frozenset())
     assert [(reach.name, reach.trials) for reach in found.logic] == [("A", 1)]
-    only = coverage.coverage([build.suite_result("S", a_test(part))], frozenset({(LogicKind.WORKFLOW, "B")}))
+    only = coverage.coverage_of(
+        [build.suite_result("S", a_test(part))], frozenset({(LogicKind.WORKFLOW, "B")})
+    )
     assert [(reach.name, reach.trials) for reach in only.logic] == [("A", 1), ("B", None)]
 
 
@@ -159,7 +161,7 @@ def test_who_broke_off_has_lost_nothing():
         both = TestPair(
             "S", build.test_result("t", trials=trials), a_test(fired(rules="a"), fired(rules="a"))
         )
-        return names(coverage.lost(coverage.against(Coverage(), [both])))
+        return names(coverage.lost(coverage.compared(Coverage(), [both])))
 
     assert lost([NOTHING, NOTHING], "failed", "interrupted") == []
     assert lost([NOTHING, NOTHING], "completed", "failed") == ["a"]
@@ -170,7 +172,7 @@ def test_what_chance_alone_may_lose_is_not_told_first():
     """It hangs on how many trials each side has of the tests in which it fired."""
 
     def chances(*pairs):
-        (found,) = coverage.lost(coverage.against(Coverage(), [pair(*both) for both in pairs]))
+        (found,) = coverage.lost(coverage.compared(Coverage(), [pair(*both) for both in pairs]))
         return round(found.by_chance, 3), bool(coverage.plainly_lost(Coverage(logic=(found,))))
 
     gone, none = fired(rules="a"), NOTHING
@@ -182,7 +184,7 @@ def test_what_chance_alone_may_lose_is_not_told_first():
     wanted = frozenset({(RULE, "a")})
     for base, told in (([gone], ["a"]), ([gone, gone, *[none] * 8], [])):
         suite = build.suite_result("S", a_test(none))
-        found = coverage.against(coverage.coverage([suite], wanted), [pair([none], base)])
+        found = coverage.compared(coverage.coverage_of([suite], wanted), [pair([none], base)])
         assert names(coverage.plainly_lost(found)) == told
 
 
@@ -191,9 +193,9 @@ def test_another_baseline_leaves_nothing_of_the_one_before():
     rules = [fired(rules="a")]
     before = against(rules, [fired(rules="b")])
     assert told(before) == {"a": (1, 1, 0), "b": (0, 0, 1), "new": (1, 0, 0)}
-    again = coverage.against(before, [pair(rules, rules)])
+    again = coverage.compared(before, [pair(rules, rules)])
     assert told(again) == {"a": (1, 1, 1), "new": (1, 0, 0)}
-    assert told(coverage.against(before, [])) == {"a": (1, None, None), "new": (1, None, None)}
+    assert told(coverage.compared(before, [])) == {"a": (1, None, None), "new": (1, None, None)}
 
 
 sides = st.lists(
@@ -214,7 +216,7 @@ def test_laws_of_coverage(sides_of_tests, wished):
 
     def held(pairs):
         suite = build.suite_result("S", *(a_test(*head) for head, _ in pairs) if pairs else ())
-        return coverage.against(coverage.coverage([suite], wished), [pair(*both) for both in pairs])
+        return coverage.compared(coverage.coverage_of([suite], wished), [pair(*both) for both in pairs])
 
     same = held([(head, head) for head, _ in sides_of_tests])
     assert not coverage.lost(same)

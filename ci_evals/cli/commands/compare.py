@@ -17,7 +17,7 @@ from ci_evals.reports import console
 from ci_evals.reports.markdown import documents
 from ci_evals.scoring.comparison.compare import Pairing
 from ci_evals.scoring.comparison.pairing import Side
-from ci_evals.scoring.coverage import against
+from ci_evals.scoring.coverage import compared
 from ci_evals.scoring.gate.checks import GateInput, checks_of
 from ci_evals.scoring.gate.decision import decide_change
 from ci_evals.scoring.gate.odds import odds_of
@@ -40,7 +40,7 @@ def compare(settings: CompareSettings, context: RunContext) -> None:
     pairing = Pairing(Side.of(head), Side.of(base))
     ruling = decide_change(GateInput(Scorecard.of(head), policy, offline=head.run.offline, pairing=pairing))
     decision = worded(ruling)
-    found = against(head.coverage, pairing.pairs)
+    found = compared(head.coverage, pairing.pairs)
     result = head.model_copy(update={"comparison": pairing.comparison(), "gate": decision, "coverage": found})
     context.show(_text(result, settings.format, context))
     sys.exit(decision.exit_code)

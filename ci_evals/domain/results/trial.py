@@ -102,8 +102,10 @@ class TrialResult(Record):
     def kept(self) -> "TrialResult":
         """The same in a small part of the memory: for one that is held while others are played."""
         result = self.model_copy(update={"turns": self.turns.packed()})
-        said = [one for found in result.findings for one in (*found.quotes, *(found.votes or ()))]
-        for record in (result, *result.attempts, *result.findings, *said, *result.usage, result.times):
+        records = [
+            record for finding in result.findings for record in (*finding.quotes, *(finding.votes or ()))
+        ]
+        for record in (result, *result.attempts, *result.findings, *records, *result.usage, result.times):
             if record:
                 record.slim()
         return result

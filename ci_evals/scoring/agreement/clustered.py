@@ -31,12 +31,12 @@ def share_of(bundles: Iterable[Bundle]) -> Estimate | None:
     Returns:
         None where there is nothing.
     """
-    told = [bundle for bundle in bundles if bundle.of]
-    count, n = sum(bundle.of for bundle in told), len(told)
+    filled = [bundle for bundle in bundles if bundle.of]
+    count, n = sum(bundle.of for bundle in filled), len(filled)
     if not count:
         return None
-    share = min(1.0, max(0.0, math.fsum(bundle.yes for bundle in told) / count))
-    squares = math.fsum((bundle.yes - share * bundle.of) ** 2 for bundle in told)
+    share = min(1.0, max(0.0, math.fsum(bundle.yes for bundle in filled) / count))
+    squares = math.fsum((bundle.yes - share * bundle.of) ** 2 for bundle in filled)
     squared_error = squares / count**2 * n / (n - 1) if n > 1 else 0.0
     effective = float(n)
     if squared_error > _ROUNDING:

@@ -17,8 +17,8 @@ def judge_of(results: Results) -> JudgeUsed | None:
     )
 
 
-def unlike(one: JudgeUsed, other: JudgeUsed) -> str | None:
+def unlike(judge: JudgeUsed, other: JudgeUsed) -> str | None:
     """In what two judges differ, in words; None where what is known of the one holds for the other."""
     words = {"provider": "the provider", "models": "the model", "votes": "the votes", "prompt": "the prompt"}
-    found = [word for name, word in words.items() if getattr(one, name) != getattr(other, name)]
-    return f"another judge: {' and '.join(found)} changed" if found else None
+    changed = [word for name, word in words.items() if getattr(judge, name) != getattr(other, name)]
+    return f"another judge: {' and '.join(changed)} changed" if changed else None

@@ -79,5 +79,5 @@ def alpha(splits: Iterable[tuple[Split, Number]], values: int) -> Number | None:
             passes += weight * split.passes
             apart += weight * (2 * split.passes * split.fails) / (raters - 1)
     by_chance = 2 * passes * (total - passes) * values
-    found: Number | None = 1 - (values - 1) * apart * total / by_chance if by_chance else None
-    return found
+    result: Number | None = 1 - (values - 1) * apart * total / by_chance if by_chance else None
+    return result

@@ -31,7 +31,7 @@ def nominal(beside: Coincidences) -> Number | None:
     given = _given(beside)
     if len(given) < 2:
         return None
-    seen = sum(many for (one, other), many in beside.items() if one != other)
+    seen = sum(many for (first, second), many in beside.items() if first != second)
     total = sum(given.values())
     return _alpha(seen, total**2 - sum(many**2 for many in given.values()), total)
 
@@ -42,34 +42,35 @@ def ordinal(beside: Coincidences) -> Number | None:
     if len(given) < 2:
         return None
     # How many answers were below a value, and half of its own: distances are differences of these.
-    place: dict[Any, Number] = {}
+    rank: dict[Any, Number] = {}
     below: Number = 0
     for value in sorted(given):
-        place[value] = below + given[value] / 2
+        rank[value] = below + given[value] / 2
         below += given[value]
-    seen = sum(many * (place[one] - place[other]) ** 2 for (one, other), many in beside.items())
-    mean = sum(given[value] * at for value, at in place.items())
-    squares = sum(given[value] * at**2 for value, at in place.items())
+    seen = sum(many * (rank[first] - rank[second]) ** 2 for (first, second), many in beside.items())
+    mean = sum(given[value] * at for value, at in rank.items())
+    squares = sum(given[value] * at**2 for value, at in rank.items())
     return _alpha(seen, 2 * (below * squares - mean**2), below)
 
 
 def coincidences(units: Iterable[Sequence[Any]]) -> dict[tuple[Any, Any], Fraction]:
     """The coincidences of these units, exactly."""
-    found: dict[tuple[Any, Any], Fraction] = {}
+    pairs: dict[tuple[Any, Any], Fraction] = {}
     for values in units:
         counts = Counter(values)
-        for one, many in counts.items():
-            for other, more in counts.items():
-                if ways := many * (more - (one == other)):
-                    found[one, other] = found.get((one, other), Fraction()) + Fraction(ways, len(values) - 1)
-    return found
+        for first, many in counts.items():
+            for second, more in counts.items():
+                if ways := many * (more - (first == second)):
+                    before = pairs.get((first, second), Fraction())
+                    pairs[first, second] = before + Fraction(ways, len(values) - 1)
+    return pairs
 
 
 def _given(beside: Coincidences) -> dict[Any, Number]:
     """Count how often each value was given."""
     given: dict[Any, Number] = {}
-    for (one, _), many in beside.items():
-        given[one] = given.get(one, 0) + many
+    for (first, _), many in beside.items():
+        given[first] = given.get(first, 0) + many
     return given
 
 

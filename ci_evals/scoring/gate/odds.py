@@ -119,8 +119,8 @@ class _TrialNoise:
         """The places of the tests that a check is about."""
         selector = Selector.read(check.selector or "")
         return [
-            place
-            for place, ((suite, test), (number, index)) in enumerate(
+            position
+            for position, ((suite, test), (number, index)) in enumerate(
                 zip(self.tests, self.numbers, strict=True)
             )
             if (check.suite_number or number, check.test_number or index) == (number, index)
@@ -130,22 +130,22 @@ class _TrialNoise:
 
     def where(self, holds: Callable[[str, TestResult], bool]) -> list[int]:
         """The places of some tests."""
-        return [place for place, (suite, test) in enumerate(self.tests) if holds(suite, test)]
+        return [index for index, (suite, test) in enumerate(self.tests) if holds(suite, test)]
 
     def scores(self, places: Sequence[int], choice: Choice = scores.every) -> _Scores | None:
         """The scores of some tests; None where there are none."""
-        trials = [scores_of_trials(self.tests[place][1], self._strict, choice) for place in places]
-        found = [(place, tuple(map(float, own))) for place, own in zip(places, trials, strict=True) if own]
+        trials = [scores_of_trials(self.tests[index][1], self._strict, choice) for index in places]
+        found = [(index, tuple(map(float, own))) for index, own in zip(places, trials, strict=True) if own]
         if not found:
             return None
-        criteria = criteria_of((t for place, _ in found for t in self.tests[place][1].trials), choice)
+        criteria = criteria_of((t for index, _ in found for t in self.tests[index][1].trials), choice)
         noise = noise_of([own for _, own in found], criteria)
         moves, squares = [0.0] * _DRAWS, 0.0
-        for (place, own), variance in zip(found, noise, strict=True):
+        for (index, own), variance in zip(found, noise, strict=True):
             # Twice: for what the recorded trials leave open of the test's true score, and for the new trials.
-            square = variance * (1 / len(own) + 1 / self.planned[place]) / (100 * len(found)) ** 2
+            square = variance * (1 / len(own) + 1 / self.planned[index]) / (100 * len(found)) ** 2
             error = math.sqrt(square)
-            moves = [move + error * own for move, own in zip(moves, self._moves(place), strict=True)]
+            moves = [move + error * own for move, own in zip(moves, self._moves(index), strict=True)]
             squares += square
         recorded, count = fmean(fmean(own) for _, own in found) / 100, sum(len(own) for _, own in found)
         # As if of two more trials one had failed: a perfect record leaves some doubt.
@@ -160,9 +160,9 @@ class _TrialNoise:
     def misses(self, places: Iterable[int]) -> list[bool]:
         """Return whether some trial of these tests does not pass."""
         missed = [False] * _DRAWS
-        for place in places:
-            chances = _chances_to_pass(self._counts[place], self.planned[place])
-            rng = self._rng(f"passes {place}")
+        for index in places:
+            chances = _chances_to_pass(self._counts[index], self.planned[index])
+            rng = self._rng(f"passes {index}")
             missed = [
                 one or rng.random() >= chances[belief]
                 for one, belief in zip(missed, self._beliefs, strict=True)
@@ -189,9 +189,9 @@ class _TrialNoise:
         weights = [math.exp(log - max(logs)) for log in logs]
         return self._rng("beliefs").choices(range(len(weights)), weights, k=_DRAWS)
 
-    def _drawn_moves(self, place: int) -> Sequence[float]:
+    def _drawn_moves(self, index: int) -> Sequence[float]:
         """Draw how far a test's score moves, in standard errors."""
-        rng = self._rng(f"moves {place}")
+        rng = self._rng(f"moves {index}")
         return array("d", (rng.gauss() for _ in range(_DRAWS)))
 
     def _rng(self, purpose: str) -> random.Random:
