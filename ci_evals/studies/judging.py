@@ -58,7 +58,7 @@ class Judging:
 
     results: Results
     file: Path
-    adapter: Connections
+    connections: Connections
     panel: tuple[str, ...]
     """The models that vote in turn, at least one."""
     votes: int
@@ -69,7 +69,7 @@ class Judging:
     def used(self) -> JudgeUsed:
         """The judge, as what it finds out is kept with."""
         return JudgeUsed(
-            provider=self.adapter.provider,
+            provider=self.connections.provider,
             models=tuple(sorted(set(self.panel))),
             votes=self.votes,
             prompt=templates.digest(*JUDGE_TEMPLATES),
@@ -78,7 +78,7 @@ class Judging:
     @asynccontextmanager
     async def judges(self) -> AsyncIterator[Judges]:
         """The models, while in use."""
-        async with judges(self.adapter, self.redactor) as found:
+        async with judges(self.connections, self.redactor) as found:
             yield found
 
 
@@ -100,7 +100,9 @@ def judging(path: Path, asked: Asked, context: RunContext) -> Judging:
     return Judging(
         results=results,
         file=file,
-        adapter=Connections(provider=provider, llm_key=key, llm_token=token, llm_timeout=asked.llm_timeout),
+        connections=Connections(
+            provider=provider, llm_key=key, llm_token=token, llm_timeout=asked.llm_timeout
+        ),
         panel=panel,
         votes=votes,
         redactor=redactor,

@@ -35,20 +35,20 @@ from ci_evals.wiring import Connections, runs_here
 
 
 async def lines(
-    plan: Plan, adapter: Connections, prices: PriceTable, parallel: int, check: CheckMode = CheckMode.OFF
+    plan: Plan, connections: Connections, prices: PriceTable, parallel: int, check: CheckMode = CheckMode.OFF
 ) -> str:
     """Estimate tokens, cost and duration of playing the plan, a line each."""
     spent: dict[str, Spending] = {}
     trials: list[Forecast] = []
     for planned in plan.suites:
-        models = adapter.models(planned.suite)
+        models = connections.models(planned.suite)
         for test in planned.tests:
             sizes = (
                 None
-                if adapter.offline
-                else await measure_prompts(planned.suite, test, audited=adapter.audit_user)
+                if connections.offline
+                else await measure_prompts(planned.suite, test, audited=connections.audit_user)
             )
-            trial = with_votes(of_trial(planned.suite, test, sizes), adapter.judge_votes)
+            trial = with_votes(of_trial(planned.suite, test, sizes), connections.judge_votes)
             loops = plan.loops_of(test)
             trials += [trial] * loops
             by_model = list(_judging(models, trial))
@@ -56,12 +56,12 @@ async def lines(
                 by_model.append((models.user, trial.user))
             if models.auditor:
                 by_model.append((models.auditor, trial.auditor))
-            if adapter.embedder and not runs_here(adapter.embedder):
-                by_model.append((adapter.embedder, trial.embedder))
+            if connections.embedder and not runs_here(connections.embedder):
+                by_model.append((connections.embedder, trial.embedder))
             for model, spending in by_model:
                 spent[model] = spent.get(model, Spending()) + spending.times(loops)
     seconds = duration(trials, parallel)
-    if judges := checked_judges(plan, adapter, check):
+    if judges := checked_judges(plan, connections, check):
         size = await _measure_check()
         checking = of_check(len(control.questions()), size, control.CONCURRENT)
         likely = Range(check is CheckMode.ALWAYS, 1)  # a passed check of before saves the questions
@@ -72,18 +72,18 @@ async def lines(
     spent = {model: spending for model, spending in spent.items() if spending.calls.high}
     return (
         f"tokens      {_tokens(spent.values())}\n"
-        f"cost        {_cost(spent, prices, reported=adapter.tells_cost)}\n"
+        f"cost        {_cost(spent, prices, reported=connections.tells_cost)}\n"
         f"duration    {numbers.extent(seconds.low, seconds.high, numbers.about)} at --parallel={parallel}\n"
         "estimated: conversations may end early; what fails and is played again comes on top"
     )
 
 
-def checked_judges(plan: Plan, adapter: Connections, check: CheckMode) -> set[str]:
+def checked_judges(plan: Plan, connections: Connections, check: CheckMode) -> set[str]:
     """Return the judges that may be asked the control questions."""
     if check is CheckMode.OFF:
         return set()
     judging = [planned.suite for planned in plan.suites if of_suite(plan, planned).judge_calls]
-    return {judge for suite in judging for judge in adapter.models(suite).judges}
+    return {judge for suite in judging for judge in connections.models(suite).judges}
 
 
 def _judging(models: SuiteModels, trial: Forecast) -> Iterator[tuple[str, Spending]]:

@@ -22,40 +22,40 @@ def plan(settings: EstimateSettings, context: RunContext) -> None:
     """Show the tests that would run, how many calls at most, and an estimate of tokens, cost and time."""
     FileTrust(settings, context).check_options(settings)
     table = context.prices(settings.prices)()
-    adapter = models_asked(settings)
+    connections = models_asked(settings)
     loaded = load_suites(settings, context)
     planned = make_plan(loaded, Selection.of(settings.test, settings.tag), settings.loops)
     for suite in planned.suites:
         context.show(sanitize.log_line(f"{suite.suite.name} ({suite.file})"))
-        context.show(_table(planned, suite, adapter, context.redactor) + "\n")
-    for warning in adapter.warnings(planned):
+        context.show(_table(planned, suite, connections, context.redactor) + "\n")
+    for warning in connections.warnings(planned):
         context.console.say(f"warning: {warning}")
     total = of_plan(planned)
-    agent, user, judge = _calls(total, adapter)
-    audits = f", auditor {total.auditor_calls}" if adapter.audit_user and not adapter.offline else ""
+    agent, user, judge = _calls(total, connections)
+    audits = f", auditor {total.auditor_calls}" if connections.audit_user and not connections.offline else ""
     check = settings.judge_check
-    controls = len(control.questions()) * len(forecast.checked_judges(planned, adapter, check))
+    controls = len(control.questions()) * len(forecast.checked_judges(planned, connections, check))
     checked = f", judge check {controls}" if controls else ""
     meanings = (
-        f", embedding model {total.embedder_calls}" if adapter.embedder and total.embedder_calls else ""
+        f", embedding model {total.embedder_calls}" if connections.embedder and total.embedder_calls else ""
     )
     context.show(
         f"{numbers.count(total.tests, 'test')}, {numbers.count(total.trials, 'trial')}, "
         f"at most {numbers.count(total.turns, 'turn')}; "
         f"{total.strict} strict and {total.judge_calls} judged evaluations\n"
         f"calls at most: agent {agent}, simulated user {user}, judge {judge}{checked}{audits}{meanings}\n"
-        f"{context.wait(forecast.lines(planned, adapter, table, settings.parallel, check))}"
+        f"{context.wait(forecast.lines(planned, connections, table, settings.parallel, check))}"
     )
 
 
-def _calls(work: Workload, adapter: Connections) -> tuple[int, int, int]:
+def _calls(work: Workload, connections: Connections) -> tuple[int, int, int]:
     """Return the most calls of agent, simulated user and judge."""
-    if adapter.offline:
+    if connections.offline:
         return work.agent_calls, 0, 0
-    return work.agent_calls, work.user_calls, work.judge_calls * adapter.judge_votes
+    return work.agent_calls, work.user_calls, work.judge_calls * connections.judge_votes
 
 
-def _table(plan: Plan, planned: PlannedSuite, adapter: Connections, redactor: Redactor) -> str:
+def _table(plan: Plan, planned: PlannedSuite, connections: Connections, redactor: Redactor) -> str:
     numeric = ["trials", "turns", "strict", "judged", "agent calls", "user calls", "judge calls"]
     rows = []
     for test in planned.tests:
@@ -63,7 +63,7 @@ def _table(plan: Plan, planned: PlannedSuite, adapter: Connections, redactor: Re
         counts = (work.trials, work.turns, work.strict, work.judge_calls)
         shown = redactor.model(test)  # before anything is cut
         name, tags = sanitize.log_line(shown.name, 60), sanitize.log_line(", ".join(shown.tags), 40)
-        rows.append([name, tags, *map(str, counts), *map(str, _calls(work, adapter))])
+        rows.append([name, tags, *map(str, counts), *map(str, _calls(work, connections))])
     return tabulate(
         rows,
         headers=["test", "tags", *numeric],

@@ -46,14 +46,14 @@ def rejudge_run(settings: RejudgeSettings, context: RunContext) -> None:
     Raises:
         UsageError: before any judge is asked; nothing is written then.
     """
-    adapter = _adapter(settings, context)
+    connections = _connections(settings, context)
     panel = _panel(settings)
     policy = read_policy(settings)
     prices = context.prices(settings.prices)()
     file = results_file(settings.results)
     places = OutputPaths(settings.output_dir, settings.junit)
     _check_places(places, file)
-    keys = (adapter.llm_key, adapter.llm_token, settings.llm_key, settings.github_token)
+    keys = (connections.llm_key, connections.llm_token, settings.llm_key, settings.github_token)
     redactor = context.hide(keys, environment_secrets.values_in(context.environ))
     judged = SavedRun.open(file, redactor).results
     context.mask()
@@ -61,8 +61,8 @@ def rejudge_run(settings: RejudgeSettings, context: RunContext) -> None:
     if not trials:
         raise UsageError(f"{file}: it holds no judged verdict, so that there is nothing to judge again")
     incomplete = _unknown_names(policy, judged)
-    if adapter.provider not in WITHOUT_KEY and not (adapter.llm_key or adapter.llm_token):
-        raise UsageError(no_key(adapter.provider, context.environ))
+    if connections.provider not in WITHOUT_KEY and not (connections.llm_key or connections.llm_token):
+        raise UsageError(no_key(connections.provider, context.environ))
     console = context.console
     places.check({"RESULTS": file, "--prices": settings.prices}, [suite.folder for suite in judged.suites])
     interruption = Interruption(context)
@@ -71,7 +71,7 @@ def rejudge_run(settings: RejudgeSettings, context: RunContext) -> None:
         console.say(baseline.note)
     work = RejudgeJob(
         judged=judged,
-        provider=adapter.provider,
+        provider=connections.provider,
         policy=policy,
         redactor=redactor,
         source=str(file),
@@ -84,12 +84,12 @@ def rejudge_run(settings: RejudgeSettings, context: RunContext) -> None:
         baseline_note=baseline.note,
         incomplete=incomplete,
         prices=prices,
-        config=in_force(settings) | {"judgeCache": "on" if adapter.judge_cache else "off"},
+        config=in_force(settings) | {"judgeCache": "on" if connections.judge_cache else "off"},
         ci="github-actions" if context.in_actions else None,
         write_unfinished=places.begin,
     )
     with _listening(settings, _Told(judged, console, len(trials)), context) as listen:
-        again = interruption.play(_judged_again(work, adapter, listen, interruption.stop))
+        again = interruption.play(_judged_again(work, connections, listen, interruption.stop))
     again = replace(again, results=after_rejudging(again.results, judged))
     code = publish(again.results, places, context, work.baseline, verbose=settings.verbose)
     context.show(_told(judged, again, verbose=settings.verbose))
@@ -98,12 +98,12 @@ def rejudge_run(settings: RejudgeSettings, context: RunContext) -> None:
     sys.exit(code)
 
 
-async def _judged_again(work: RejudgeJob, adapter: Connections, listen: Listener, stop: Stop) -> Rejudged:
-    async with judges(adapter, work.redactor) as panel:
+async def _judged_again(work: RejudgeJob, connections: Connections, listen: Listener, stop: Stop) -> Rejudged:
+    async with judges(connections, work.redactor) as panel:
         return await rejudge(work, panel, listen=listen, stop=stop)
 
 
-def _adapter(settings: RejudgeSettings, context: RunContext) -> Connections:
+def _connections(settings: RejudgeSettings, context: RunContext) -> Connections:
     """The provider with its key or its token, if there is one."""
     provider = settings.provider
     if provider is Provider.OFFLINE:

@@ -93,20 +93,20 @@ def _run(settings: RunSettings, github: GitHubJob) -> NoReturn:
     part = part_of(settings, planned)
     missing = () if tape else _missing_keys(settings, planned, context.environ, may_skip=may_skip)
     skipped = bool(missing) and may_skip
-    adapter = _adapter(replace(settings, agent_headers=None) if skipped else settings, context)
-    adapter, uncached = _checked_cache(adapter, settings, context)
+    connections = _connections(replace(settings, agent_headers=None) if skipped else settings, context)
+    connections, uncached = _checked_cache(connections, settings, context)
     if LLM_KEY in missing and not skipped:
         _explain_missing(github)
         raise UsageError(no_key(settings.provider, context.environ))
-    keys = (settings.llm_key, settings.agent_key, settings.github_token, *keys_of(adapter, loaded))
+    keys = (settings.llm_key, settings.agent_key, settings.github_token, *keys_of(connections, loaded))
     redactor = context.hide(keys, values_of(loaded, context.environ))
     context.mask()
     console = context.console
     planned, noted = recording.as_recorded(planned, tape, redactor)
     noted += (
         *uncached,
-        *_short_keys(adapter, () if tape else loaded),
-        *(() if skipped else adapter.warnings(planned)),
+        *_short_keys(connections, () if tape else loaded),
+        *(() if skipped else connections.warnings(planned)),
     )
     warnings = _told((*(warning for item in loaded for warning in item.warnings), *noted), console)
     places = OutputPaths(settings.output_dir, settings.junit)
@@ -114,7 +114,7 @@ def _run(settings: RunSettings, github: GitHubJob) -> NoReturn:
     places.check({**inputs, "--baseline": None})  # where it is this run's own, that has words of its own
     identity = run_identity(github.event, context)
     # In CI a journal may come from elsewhere; a person's own key may be another one tomorrow.
-    secret = _signing_secret(adapter) if identity.ci else None
+    secret = _signing_secret(connections) if identity.ci else None
     journal = Journal(places.folder, resume=settings.resume is not None, say=console.say, secret=secret)
     interruption = Interruption(context)
     baseline = BaselineResults() if skipped else _baseline(settings, github, interruption)
@@ -143,7 +143,7 @@ def _run(settings: RunSettings, github: GitHubJob) -> NoReturn:
         confirm=settings.confirm,
         judge_check=settings.judge_check,
         prices=prices,
-        config=in_force(settings) | {"judgeCache": "on" if adapter.judge_cache else "off"},
+        config=in_force(settings) | {"judgeCache": "on" if connections.judge_cache else "off"},
         git=github.git,
         context=identity,
         write_unfinished=places.begin,
@@ -151,9 +151,9 @@ def _run(settings: RunSettings, github: GitHubJob) -> NoReturn:
         warnings=warnings,
     )
     job = only_part(job, part, console.say)
-    job = recording.replaying(job, tape, adapter)
+    job = recording.replaying(job, tape, connections)
     prepared = _PreparedRun(
-        settings, github, job, journal, adapter, places, context, interruption, calibration
+        settings, github, job, journal, connections, places, context, interruption, calibration
     )
     sys.exit(_skip(prepared, _why_skipped(github, missing)) if skipped else _play(prepared))
 
@@ -166,7 +166,7 @@ class _PreparedRun:
     github: GitHubJob
     job: Job
     journal: Journal
-    adapter: Connections
+    connections: Connections
     places: OutputPaths
     context: RunContext
     interruption: Interruption
@@ -177,7 +177,7 @@ def _skip(prepared: _PreparedRun, why: str) -> int:
     """Publishes that nothing was played, and gives the exit code."""
     from ci_evals.cli.files.publish import publish
 
-    results = not_played(prepared.job, prepared.adapter, why)
+    results = not_played(prepared.job, prepared.connections, why)
     code = publish(results, prepared.places, prepared.context)
     if wants_comment(prepared.settings, prepared.github):
         # Dependabot's token may write: a comment that is there must not tell of an earlier commit.
@@ -197,7 +197,7 @@ def _play(prepared: _PreparedRun) -> int:
         _listening(settings, prepared.job.plan, prepared.context) as listen,
         recording.recorded(prepared.job, settings, console) as job,
     ):
-        results = prepared.interruption.play(evaluate(job, prepared.adapter, listen=listen, stop=stop))
+        results = prepared.interruption.play(evaluate(job, prepared.connections, listen=listen, stop=stop))
     reserve.release()
     if prepared.calibration:
         results = prepared.calibration(results, prepared.job.redactor)
@@ -219,7 +219,7 @@ def _import_reports(prepared: _PreparedRun) -> None:
     """Import what writes reports, before agents that are code could change it on the disk."""
     from ci_evals.cli.files.publish import load
 
-    load(not_played(prepared.job, prepared.adapter, ""))
+    load(not_played(prepared.job, prepared.connections, ""))
     if wants_comment(prepared.settings, prepared.github):
         import ci_evals.adapters.transport.over_aiohttp
         import ci_evals.cli.github.posting  # noqa: F401
@@ -231,9 +231,9 @@ def _comment(results: Results, prepared: _PreparedRun, *, create: bool = True) -
     comment_on(results, prepared.settings, prepared.github, prepared.interruption.aside, create=create)
 
 
-def _signing_secret(adapter: Connections) -> str | None:
+def _signing_secret(connections: Connections) -> str | None:
     """Return the key or token of the LLM, if it is secret enough to sign a journal with."""
-    secret = adapter.llm_key or adapter.llm_token
+    secret = connections.llm_key or connections.llm_token
     return secret if can_sign(secret) else None
 
 
@@ -372,7 +372,7 @@ def _listening(settings: RunSettings, planned: Plan, context: RunContext) -> Ite
             yield progress.lines(planned, console)
 
 
-def _adapter(settings: RunSettings, context: RunContext) -> Connections:
+def _connections(settings: RunSettings, context: RunContext) -> Connections:
     key, token = llm_key_of(settings.provider, settings.llm_key, context.environ)
     return replace(
         models_asked(settings),
@@ -397,18 +397,18 @@ def _judge_cache(settings: RunSettings, context: RunContext) -> Path | None:
 
 
 def _checked_cache(
-    adapter: Connections, settings: RunSettings, context: RunContext
+    connections: Connections, settings: RunSettings, context: RunContext
 ) -> tuple[Connections, tuple[str, ...]]:
-    """The adapter without a cache that anybody may have written, and what to say of that."""
+    """The connections without a cache that anybody may have written, and what to say of that."""
     reason = FileTrust(settings, context).workspace_distrusted()
-    if reason is None or adapter.judge_cache is None:
-        return adapter, ()
-    why = refused(adapter.judge_cache, reason, adapter.llm_key or adapter.llm_token, context)
-    return (replace(adapter, judge_cache=None), (why,)) if why else (adapter, ())
+    if reason is None or connections.judge_cache is None:
+        return connections, ()
+    why = refused(connections.judge_cache, reason, connections.llm_key or connections.llm_token, context)
+    return (replace(connections, judge_cache=None), (why,)) if why else (connections, ())
 
 
-def _short_keys(adapter: Connections, loaded: Sequence[LoadedSuite]) -> tuple[str, ...]:
-    keys = [key.strip() for key in keys_of(adapter, loaded)]
+def _short_keys(connections: Connections, loaded: Sequence[LoadedSuite]) -> tuple[str, ...]:
+    keys = [key.strip() for key in keys_of(connections, loaded)]
     short = [key for key in keys if key and len(key) < MIN_LENGTH and not is_dummy(key)]
     if not short:
         return ()

@@ -116,7 +116,7 @@ def as_recorded(planned: Plan, recording: "Recording | None", redactor: Redactor
     return Planned(replace(planned, suites=tuple(suites)), tuple(warnings))
 
 
-def replaying(job: Job, recording: "Recording | None", adapter: Connections) -> Job:
+def replaying(job: Job, recording: "Recording | None", connections: Connections) -> Job:
     """The job with the recording, if there is one, in place of agents and models."""
     if recording is None:
         return job
@@ -126,11 +126,11 @@ def replaying(job: Job, recording: "Recording | None", adapter: Connections) -> 
     judges: tuple[CheckedJudge, ...] = ()
     # A replay asks nobody: it repeats the check that was recorded, if one was.
     if recording.judge_check() or job.judge_check is CheckMode.ALWAYS:
-        judges = tuple(map(CheckedJudge, replayed_judges(recording, job.plan, adapter, job.redactor)))
+        judges = tuple(map(CheckedJudge, replayed_judges(recording, job.plan, connections, job.redactor)))
     return replace(
         job,
         wrap_judges=lambda _: judges,
-        participants_for=replayed(recording, job.plan, adapter, job.redactor),
+        participants_for=replayed(recording, job.plan, connections, job.redactor),
         origin=Origin(how="replay", run=run.run, started_at=run.started_at),
     )
 

@@ -69,26 +69,26 @@ def ready_for(settings: NoiseSettings, context: RunContext) -> Ready:
     _check_held(saved, file)
     _check_agent(settings, saved)
     loaded = load_suites(_suite_settings(settings, saved), context)
-    adapter = _adapter(settings, saved, environ)
-    keys = (settings.llm_key, settings.agent_key, *keys_of(adapter, loaded))
+    connections = _connections(settings, saved, environ)
+    keys = (settings.llm_key, settings.agent_key, *keys_of(connections, loaded))
     redactor = context.hide(keys, values_of(loaded, environ))
     context.mask()
     results = redactor.model(saved)
     chosen = picked(results, str(file), settings.tests, settings.seed)
     sample = matched(results, chosen, plan(loaded, Selection(), 1), redactor)
     players = {
-        place: _players(settings, results, results.suites[place], adapter)
+        place: _players(settings, results, results.suites[place], connections)
         for place in dict.fromkeys(one.suite for one in chosen)
     }
-    made = sheet(results, adapter.provider, sample, players, settings.plays)
-    _check_key(adapter, made)
+    made = sheet(results, connections.provider, sample, players, settings.plays)
+    _check_key(connections, made)
     study = Study(
         results=results,
         source=str(file),
         sheet=made,
         tests=len(sample),
-        adapter=adapter,
-        judge=_judge(settings, results, made, adapter),
+        connections=connections,
+        judge=_judge(settings, results, made, connections),
         redactor=redactor,
         prices=context.prices(settings.prices)(),
         most_cost=settings.max_cost,
@@ -147,7 +147,7 @@ def _suite_settings(settings: NoiseSettings, results: Results) -> SuiteSettings:
     return SuiteSettings(suites=files, **{name: getattr(settings, name) for name in shared})
 
 
-def _adapter(settings: NoiseSettings, results: Results, environ: Mapping[str, str]) -> Connections:
+def _connections(settings: NoiseSettings, results: Results, environ: Mapping[str, str]) -> Connections:
     """How agents are reached, and the provider with its key, if it is there."""
     config = results.run.config
     saved = results.run.provider
@@ -170,12 +170,14 @@ def _adapter(settings: NoiseSettings, results: Results, environ: Mapping[str, st
     )
 
 
-def _players(settings: NoiseSettings, results: Results, suite: SuiteResult, adapter: Connections) -> Players:
+def _players(
+    settings: NoiseSettings, results: Results, suite: SuiteResult, connections: Connections
+) -> Players:
     """The models of a suite: those that options name, else the run's own, else the provider's."""
-    if adapter.offline:
+    if connections.offline:
         return Players((None,), None)
-    default = DEFAULT_MODELS[adapter.provider]
-    same = results.run.provider == adapter.provider
+    default = DEFAULT_MODELS[connections.provider]
+    same = results.run.provider == connections.provider
     asked = _asked(settings, suite)
     own = (suite.judge_panel or ((suite.judge_model,) if suite.judge_model else ())) if same else ()
     named = asked.judge_panel or ((asked.judge_model,) if asked.judge_model else ())
@@ -192,23 +194,29 @@ def _asked(settings: NoiseSettings, suite: SuiteResult) -> Connections:
     return checked(Connections(judge_model=settings.judge_model, judge_panel=panel, judge_votes=votes))
 
 
-def _judge(settings: NoiseSettings, results: Results, made: Sheet, adapter: Connections) -> JudgeUsed | None:
+def _judge(
+    settings: NoiseSettings, results: Results, made: Sheet, connections: Connections
+) -> JudgeUsed | None:
     """The run's judge, with the votes that it has; None where nobody judges."""
     models = {suite.judge_model for suite in made.judged.suites if suite.judge_model}
     if not models:
         return None
     return JudgeUsed(
-        provider=adapter.provider,
+        provider=connections.provider,
         models=tuple(sorted(models)),
         votes=max(_asked(settings, suite).judge_votes for suite in results.suites),
         prompt=templates.digest(*JUDGE_TEMPLATES),
     )
 
 
-def _check_key(adapter: Connections, made: Sheet) -> None:
+def _check_key(connections: Connections, made: Sheet) -> None:
     asked = of_plan(made.plan).needs_llm or made.judged.suites
-    if asked and adapter.provider not in WITHOUT_KEY and not (adapter.llm_key or adapter.llm_token):
-        raise UsageError(no_key(adapter.provider, adapter.environ))
+    if (
+        asked
+        and connections.provider not in WITHOUT_KEY
+        and not (connections.llm_key or connections.llm_token)
+    ):
+        raise UsageError(no_key(connections.provider, connections.environ))
 
 
 def _check_cost(ready: Ready, most: float | None) -> None:
@@ -219,7 +227,7 @@ def _check_cost(ready: Ready, most: float | None) -> None:
     """
     results = ready.study.results
     trials, roles = results.counts.trials, results.usage.by_role
-    if most is None or not trials or results.run.provider != ready.study.adapter.provider:
+    if most is None or not trials or results.run.provider != ready.study.connections.provider:
         return
     judge = _vote(results) * _judged_criteria(results)
     user = fsum(one.cost_usd or 0 for one in roles if one.role not in {"judge", "agent"}) / trials

@@ -44,7 +44,7 @@ class Study:
     sheet: Sheet
     tests: int
     """In the sample."""
-    adapter: Connections
+    connections: Connections
     """How agents are reached, and which provider plays and judges: with one vote on each criterion."""
     judge: JudgeUsed | None
     """The run's own, with its votes; None where nobody judges."""
@@ -89,7 +89,7 @@ async def measure(
     work = _rejudging(study, None)
     for trial in to_judge(study.sheet.judged):
         saved_conversation(work, trial)
-    played = await evaluate(_job(study), study.adapter, listen=listen, stop=stop, now=now)
+    played = await evaluate(_job(study), study.connections, listen=listen, stop=stop, now=now)
     spent, again = played.usage.cost_usd, None
     if spent is None and study.most_cost is not None:
         stop.because(
@@ -97,7 +97,7 @@ async def measure(
         )
     if study.sheet.judged.suites and not stop.requested:
         heard = judging(len(to_judge(study.sheet.judged)))
-        async with judges(study.adapter, study.redactor) as panel:
+        async with judges(study.connections, study.redactor) as panel:
             again = (await rejudge(_rejudging(study, spent), panel, listen=heard, stop=stop, now=now)).results
     return _measured(study, played, again, now())
 
@@ -117,7 +117,7 @@ def _rejudging(study: Study, spent: float | None) -> RejudgeJob:
     most = study.most_cost
     return RejudgeJob(
         judged=study.sheet.judged,
-        provider=study.adapter.provider,
+        provider=study.connections.provider,
         policy=Policy(max_cost=most if most is None or spent is None else max(0.0, most - spent)),
         redactor=study.redactor,
         source=study.source,
