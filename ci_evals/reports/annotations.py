@@ -66,8 +66,8 @@ def _of_run(results: Results, level: Level) -> Annotation:
 
 
 def _failed(results: Results, level: Level) -> Iterator[Annotation]:
-    found = results.comparison
-    newly = [(test.suite, test.name) for test in change.failing(found)] if found else []
+    comparison = results.comparison
+    newly = [(test.suite, test.name) for test in change.failing(comparison)] if comparison else []
 
     def badness(failed: tuple[SuiteResult, TestResult]) -> tuple[int, bool, float]:
         suite, test = failed
@@ -80,8 +80,8 @@ def _failed(results: Results, level: Level) -> Iterator[Annotation]:
             for failed in failed_tests.failed_criteria(test)
         ]
         since = " (passed in the baseline)" if (suite.name, test.name) in newly else ""
-        told = f"score {numbers.score(test.score)}{since}. {' | '.join(criteria)}"
-        yield _made(level, f"Failed: {test.name}", told, suite, test)
+        message = f"score {numbers.score(test.score)}{since}. {' | '.join(criteria)}"
+        yield _made(level, f"Failed: {test.name}", message, suite, test)
 
 
 def _trial_errors(results: Results) -> Iterator[Annotation]:
@@ -93,8 +93,8 @@ def _trial_errors(results: Results) -> Iterator[Annotation]:
         more = [f"and {numbers.count(count - _NAMED, 'more test')}"] if count > _NAMED else []
         which = f". It met {met}: {'; '.join([*names[:_NAMED], *more])}" if count > 1 else ""
         result = labels.OUTCOMES[errors.outcome].words.capitalize()
-        told = f"{errors.what}: {sanitize.one_line(errors.reason, _WHY_LIMIT)}{which}"
-        yield _made(Level.WARNING, f"{result}: {met}", told, *errors.affected[0])
+        message = f"{errors.what}: {sanitize.one_line(errors.reason, _WHY_LIMIT)}{which}"
+        yield _made(Level.WARNING, f"{result}: {met}", message, *errors.affected[0])
 
 
 def _criterion_warnings(results: Results) -> Iterator[Annotation]:
@@ -102,9 +102,11 @@ def _criterion_warnings(results: Results) -> Iterator[Annotation]:
     warnings = reliability.CriterionWarnings(results)
     for suite in results.suites:
         for test in suite.tests:
-            told = [f"{name}: {why}" for name, why in warnings.of_test(suite.name, test.name).items()]
-            if told:
-                yield _made(Level.WARNING, f"To be trusted less: {test.name}", " | ".join(told), suite, test)
+            warned = [f"{name}: {why}" for name, why in warnings.of_test(suite.name, test.name).items()]
+            if warned:
+                yield _made(
+                    Level.WARNING, f"To be trusted less: {test.name}", " | ".join(warned), suite, test
+                )
 
 
 def _made(

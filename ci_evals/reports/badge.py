@@ -63,5 +63,5 @@ def _picture(results: Results) -> Iterable[str]:
 
 def _data(results: Results) -> Iterable[str]:
     badge = badge_of(results)
-    told = {"schemaVersion": 1, "label": LABEL, "message": badge.message, "color": badge.shade}
-    yield json.dumps(told, indent=2) + "\n"
+    data = {"schemaVersion": 1, "label": LABEL, "message": badge.message, "color": badge.shade}
+    yield json.dumps(data, indent=2) + "\n"

@@ -65,14 +65,14 @@ def comparison(results: Results, *, color: bool = False) -> str:
         *gate.warnings(results),
         change.sentence(results),
     ]
-    told = [sanitize.log_line(line, 2 * _REASON_LIMIT) for line in lines]
+    shown = [sanitize.log_line(line, 2 * _REASON_LIMIT) for line in lines]
     if results.gate.checks:
-        told = [_standing(results, color=color), *(f"  {line}" for line in told)]
+        shown = [_standing(results, color=color), *(f"  {line}" for line in shown)]
     blocks = [
         *(_changed_with_evidence(results, results.comparison, color=color) if results.comparison else []),
         _against(results, color=color, named=False),
         _gate(results, color=color),
-        "\n".join(told),
+        "\n".join(shown),
     ]
     return _text(blocks)
 
@@ -185,32 +185,33 @@ def _trial_errors(results: Results, *, color: bool) -> str:
 
 def _trust(results: Results) -> str:
     """The facts about judge and simulated user."""
-    told = [
+    remarks = [
         sanitize.log_line(f"{remark.topic}: {remark.text}", 3 * _REASON_LIMIT)
         for remark in reliability.remarks(results)
     ]
-    return "\n".join(["Judge and simulated user", *(f"  {line}" for line in told)]) if told else ""
+    return "\n".join(["Judge and simulated user", *(f"  {line}" for line in remarks)]) if remarks else ""
 
 
 def _against(results: Results, *, color: bool, named: bool = True) -> str:
     """The comparison of the suites and, if `named`, of the tests with the baseline."""
-    found = results.comparison
-    if found is None:
+    comparison = results.comparison
+    if comparison is None:
         return ""
-    commit = sanitize.one_line(found.baseline.commit or "")[: change.COMMIT]
-    which = f"commit {commit}" if commit else f"run {sanitize.one_line(found.baseline.run_id, _NAME_LIMIT)}"
+    baseline = comparison.baseline
+    commit = sanitize.one_line(baseline.commit or "")[: change.COMMIT]
+    which = f"commit {commit}" if commit else f"run {sanitize.one_line(baseline.run_id, _NAME_LIMIT)}"
     title = (
-        f"Against the baseline: {which} of {change.moment(found.baseline.at)}, {change.age(results, found)}"
+        f"Against the baseline: {which} of {change.moment(baseline.at)}, {change.age(results, comparison)}"
     )
-    lines = _changed_in_brief(results, found, color=color) if named else []
-    for difference in change.differences(found):
+    lines = _changed_in_brief(results, comparison, color=color) if named else []
+    for difference in change.differences(comparison):
         names = [sanitize.log_line(name, _NAME_LIMIT) for name in difference.tests]
         lines.append(f"{difference.title} ({len(names)}): {_listed(names)}")
-    lines += [sanitize.log_line(reason, _REASON_LIMIT) for reason in change.shown_reasons(found)]
-    lines += [line for line in (change.pace(found), change.trials_to_prove(found, results)) if line]
-    told = [*_changes(results), *(f"  {line}" for line in lines)]
+    lines += [sanitize.log_line(reason, _REASON_LIMIT) for reason in change.shown_reasons(comparison)]
+    lines += [line for line in (change.pace(comparison), change.trials_to_prove(comparison, results)) if line]
+    body = [*_changes(results), *(f"  {line}" for line in lines)]
     # Where nothing was compared, the verdict says why.
-    return "\n".join([sanitize.log_line(title), *told]) if told or found.delta is not None else ""
+    return "\n".join([sanitize.log_line(title), *body]) if body or comparison.delta is not None else ""
 
 
 @dataclass(frozen=True)
@@ -224,37 +225,38 @@ class _ChangedTests:
     note: str | None = None
 
 
-def _changed_tests(results: Results, found: Comparison) -> tuple[_ChangedTests, ...]:
-    failing, suspects = change.failing(found), change.suspects(found)
+def _changed_tests(results: Results, comparison: Comparison) -> tuple[_ChangedTests, ...]:
+    failing, suspects = change.failing(comparison), change.suspects(comparison)
     # In some of those that passed in the baseline nothing may have failed.
     title = "passed in the baseline, not now" if change.newly_failing_outcomes(results) else "newly failing"
     lists = (
         _ChangedTests(title, "✗", Tone.BAD, failing, change.on_failing(failing)),
         _ChangedTests("suspects", "!", Tone.OPEN, suspects, change.on_suspects(suspects)),
-        _ChangedTests("fixed", "✓", Tone.GOOD, found.fixed),
+        _ChangedTests("fixed", "✓", Tone.GOOD, comparison.fixed),
     )
     return tuple(one for one in lists if one.tests)
 
 
-def _changed_in_brief(results: Results, found: Comparison, *, color: bool) -> list[str]:
+def _changed_in_brief(results: Results, comparison: Comparison, *, color: bool) -> list[str]:
     """The tests that came out differently, a line for each kind."""
-    remarks = _remarks(results, found)
+    remarks = _remarks(results, comparison)
     lines = []
-    for one in _changed_tests(results, found):
+    for one in _changed_tests(results, comparison):
         head = _painted(f"{one.title} ({len(one.tests)})", _COLORS[one.tone], color=color)
         names = [
-            f"{_test_name(test, found)} {change.scores(test)}{_remark(test, remarks)}" for test in one.tests
+            f"{_test_name(test, comparison)} {change.scores(test)}{_remark(test, remarks)}"
+            for test in one.tests
         ]
         lines.append(f"{head}: {_listed(names)}")
         lines += [one.note] if one.note else []
     return lines
 
 
-def _changed_with_evidence(results: Results, found: Comparison, *, color: bool) -> list[str]:
+def _changed_with_evidence(results: Results, comparison: Comparison, *, color: bool) -> list[str]:
     """The same with the verdict that shows each to fail, now or in the baseline."""
-    remarks = _remarks(results, found)
+    remarks = _remarks(results, comparison)
     blocks = []
-    for one in _changed_tests(results, found):
+    for one in _changed_tests(results, comparison):
         lines = [one.title.capitalize(), *([f"  {one.note}"] if one.note else [])]
         for test in one.tests[:_SHOWN]:
             name = sanitize.log_line(f"{test.suite} › {test.name}", 2 * _NAME_LIMIT)
@@ -269,10 +271,10 @@ def _changed_with_evidence(results: Results, found: Comparison, *, color: bool) 
     return blocks
 
 
-def _remarks(results: Results, found: Comparison) -> dict[tuple[str, str], str]:
+def _remarks(results: Results, comparison: Comparison) -> dict[tuple[str, str], str]:
     """Remarks on newly failing tests: that nothing failed, or why a verdict is less reliable."""
     warnings, remarks = reliability.CriterionWarnings(results), change.newly_failing_outcomes(results)
-    for test in found.regressed:
+    for test in comparison.regressed:
         key = (test.suite, test.name)
         if test.evidence and (warning := warnings.of(*key, test.evidence.criterion)):
             remarks[key] = f"{remarks[key]}, {warning}" if key in remarks else warning
@@ -281,12 +283,12 @@ def _remarks(results: Results, found: Comparison) -> dict[tuple[str, str], str]:
 
 def _remark(test: TestChange, remarks: Mapping[tuple[str, str], str]) -> str:
     found = [remarks.get((test.suite, test.name)), "confirmed" if test.confirmed else None]
-    told = ", ".join(remark for remark in found if remark)
-    return f" ({told})" if told else ""
+    text = ", ".join(remark for remark in found if remark)
+    return f" ({text})" if text else ""
 
 
-def _test_name(test: TestChange, found: Comparison) -> str:
-    many = len(found.suites) > 1
+def _test_name(test: TestChange, comparison: Comparison) -> str:
+    many = len(comparison.suites) > 1
     return sanitize.log_line(f"{test.suite} › {test.name}" if many else test.name, _NAME_LIMIT)
 
 
@@ -330,21 +332,21 @@ def _verdict(results: Results, *, color: bool) -> str:
     interval = f" (95 % {numbers.interval(results.interval)})" if results.interval else ""
     if too_little := change.too_little_decided(results):
         score, interval = f": {too_little}", ""
-    told = [change.sentence(results)] if results.comparison else []
+    sentence = [change.sentence(results)] if results.comparison else []
     if from_cache := judge.cached(results):
-        told = [f"{told[0]} {from_cache}."] if told else []
+        sentence = [f"{sentence[0]} {from_cache}."] if sentence else []
         interval += f"; {from_cache}"
     lines = [
         *_origin(results),
         *results.gate.reasons,
         *gate.warnings(results),
-        *told,
+        *sentence,
         ", ".join(highlights.counts(results)),
         *_took(results),
         *reliability.warnings(results),
         *highlights.notes(results),
     ]
-    head = _standing(results, "" if told else score + interval, color=color)
+    head = _standing(results, "" if sentence else score + interval, color=color)
     return "\n".join([head, *(f"  {sanitize.log_line(line, 2 * _REASON_LIMIT)}" for line in lines)])
 
 
@@ -353,14 +355,14 @@ def _skipped(results: Results, *, color: bool) -> str:
     why = highlights.why_skipped(results)
     played = f"{numbers.count(results.counts.tests, 'test')}, none of them played"
     lines = [*_origin(results), *([why] if why else []), played, *highlights.notes(results)]
-    told = [f"  {sanitize.log_line(line, 2 * _REASON_LIMIT)}" for line in lines]
-    return "\n".join([_standing(results, color=color), *told])
+    shown = [f"  {sanitize.log_line(line, 2 * _REASON_LIMIT)}" for line in lines]
+    return "\n".join([_standing(results, color=color), *shown])
 
 
 def _origin(results: Results) -> list[str]:
     """The source of the conversations, if they were not held in this run."""
-    said = highlights.origin(results.run)
-    return [said] if said else []
+    origin = highlights.origin(results.run)
+    return [origin] if origin else []
 
 
 def _standing(results: Results, more: str = "", *, color: bool) -> str:

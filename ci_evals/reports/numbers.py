@@ -101,30 +101,30 @@ def average(number: float | None) -> str:
     return "below 0.1" if 0 < number < 0.1 else _rounded(number, _TENTH, ROUND_HALF_EVEN)
 
 
-def estimate(found: Estimate | None, show: Callable[[float], str]) -> str:
+def estimate(estimated: Estimate | None, show: Callable[[float], str]) -> str:
     """`92 % (86 % to 97 %)`: a number and its interval, unless that reads the same."""
-    if found is None:
+    if estimated is None:
         return NONE
-    shown = show(found.value)
-    if found.low is None or found.high is None:
+    shown = show(estimated.value)
+    if estimated.low is None or estimated.high is None:
         return shown
-    bounds = extent(found.low, found.high, show)
+    bounds = extent(estimated.low, estimated.high, show)
     return shown if bounds == shown else f"{shown} ({bounds})"
 
 
-def estimated_share(found: Estimate | None) -> str:
+def estimated_share(estimated: Estimate | None) -> str:
     """A share between 0 and 1, with its interval."""
-    return estimate(found, percent)
+    return estimate(estimated, percent)
 
 
-def estimated_coefficient(found: Estimate | None) -> str:
+def estimated_coefficient(estimated: Estimate | None) -> str:
     """A kappa or an alpha, with its interval."""
-    return estimate(found, coefficient)
+    return estimate(estimated, coefficient)
 
 
-def estimated_fault(found: Estimate | None) -> str:
+def estimated_fault(estimated: Estimate | None) -> str:
     """A share of what should not be, with its interval."""
-    return estimate(found, fault)
+    return estimate(estimated, fault)
 
 
 def plain(number: float | None) -> str:

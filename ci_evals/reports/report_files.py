@@ -71,31 +71,31 @@ def of_suites(results: Results) -> Iterator[tuple[str, Iterable[str]]]:
 
 def redraw(
     results: Results,
-    place: PurePath,
+    path: PurePath,
     formats: Collection[Format] = OF_EVERY_RUN,
     comparison_runs: ComparisonRuns = ALONE,
 ) -> dict[str, Iterable[str]]:
-    """The reports to write again, relative to the folder of `place`, the file that `results` was read from.
+    """The reports to write again, relative to the folder of `path`, the file that `results` was read from.
 
-    A run's file redraws everything, a suite's own file that suite's folder. `place`, an absolute path, is
+    A run's file redraws everything, a suite's own file that suite's folder. `path`, an absolute one, is
     itself not written.
     """
-    if is_of_suite(results, place):
+    if is_of_suite(results, path):
         found = _suite_files(results, results.suites[0])
     else:
         found = of_run(results, comparison_runs) | badge.files(results)
         if not {Format.MARKDOWN, Format.JSON}.isdisjoint(formats):
             found |= dict(of_suites(results))
         del found[RESULTS]
-    return {name: text for name, text in found.items() if name != place.name and format_of(name) in formats}
+    return {name: text for name, text in found.items() if name != path.name and format_of(name) in formats}
 
 
-def is_of_suite(results: Results, place: PurePath) -> bool:
+def is_of_suite(results: Results, path: PurePath) -> bool:
     """Whether the results were read from a suite's own file: one that lies in the suite's folder."""
     if len(results.suites) != 1:
         return False
     own = PurePath(results.suites[0].folder).parts
-    return place.parent.parts[-len(own) :] == own
+    return path.parent.parts[-len(own) :] == own
 
 
 def load(text: str | bytes, source: str) -> Results:

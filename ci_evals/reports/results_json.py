@@ -31,14 +31,14 @@ def _test(test: TestResult) -> Iterator[str]:
 
 
 def _trial(trial: TrialResult) -> Iterator[str]:
-    said = trial.turns.json
-    if rb"\ud" in said:  # maybe half of a surrogate pair
+    turns = trial.turns.json
+    if rb"\ud" in turns:  # maybe half of a surrogate pair
         yield _text(trial, depth=6)
         return
     rest = trial.model_copy(update={"turns": _NO_TURNS})
     head, tail = _around_list(_text(rest, depth=6), "turns", depth=6)
     yield head
-    yield _deeper(said, depth=7)
+    yield _deeper(turns, depth=7)
     yield tail
 
 

@@ -65,10 +65,10 @@ def _known(function: Callable[Concatenate[str, P], str]) -> Callable[Concatenate
     known = cast("Callable[Concatenate[str, P], str]", lru_cache(2_000)(function))
 
     @wraps(function)
-    def made(text: str, /, *args: P.args, **kwargs: P.kwargs) -> str:
+    def remembering(text: str, /, *args: P.args, **kwargs: P.kwargs) -> str:
         return (known if len(text) <= _SHORT else function)(text, *args, **kwargs)
 
-    return made
+    return remembering
 
 
 def clean(text: str) -> str:

@@ -33,7 +33,7 @@ class Difference:
 def sentence(results: Results) -> str:
     """The score and, where there is a baseline, how it changed and what that is worth: one sentence.
 
-    It says as well what the run could have seen: for where there is no small print.
+    It also says what the run could have detected, for places without small print.
     """
     if too_little_decided(results):
         return brief(results)
@@ -83,8 +83,8 @@ def significance_of(results: Results, comparison: Comparison) -> str:
 
 def detectable_drop(comparison: Comparison) -> str | None:
     """The drop that the run could have detected, in sentences; None if there is nothing to say."""
-    told = significance.detectable_drop(comparison)
-    return " ".join(f"{clause[0].upper()}{clause[1:]}." for clause in told) or None
+    clauses = significance.detectable_drop(comparison)
+    return " ".join(f"{clause[0].upper()}{clause[1:]}." for clause in clauses) or None
 
 
 def shows_p(change: Change) -> bool:
@@ -95,16 +95,16 @@ def shows_p(change: Change) -> bool:
 
 def trials_to_prove(comparison: Comparison, results: Results) -> str | None:
     """The number of trials that would prove a drop of this size; None if it is proven, or none would."""
-    wanted = comparison.trials_needed
+    needed = comparison.trials_needed
     most = max((len(test.trials) for suite in results.suites for test in suite.tests), default=0)
-    if not shows_p(comparison) or wanted is None or not most < wanted <= _MOST_TRIALS:
+    if not shows_p(comparison) or needed is None or not most < needed <= _MOST_TRIALS:
         return None
-    return f"{wanted} trials of each test on each side would show a drop of this size in four of five cases."
+    return f"{needed} trials of each test on each side would show a drop of this size in four of five cases."
 
 
 def small_print(comparison: Comparison, results: Results) -> str:
     """The meaning of the numbers of a comparison, and what the run could have detected."""
-    said = [
+    sentences = [
         "95 %: the interval that would hold the true change in 95 of 100 such comparisons.",
         "p: how often chance alone would show a drop like this one or a larger one."
         if shows_p(comparison)
@@ -112,13 +112,13 @@ def small_print(comparison: Comparison, results: Results) -> str:
         detectable_drop(comparison),
         trials_to_prove(comparison, results),
     ]
-    return " ".join(sentence for sentence in said if sentence)
+    return " ".join(sentence for sentence in sentences if sentence)
 
 
 def shown_reasons(comparison: Comparison) -> tuple[str, ...]:
     """Why not all could be compared, as far as the sentence does not say it."""
-    told = comparison.delta is None and len(comparison.reasons) <= _SHOWN_REASONS
-    return () if told else comparison.reasons
+    in_sentence = comparison.delta is None and len(comparison.reasons) <= _SHOWN_REASONS
+    return () if in_sentence else comparison.reasons
 
 
 def moment(at: datetime) -> str:
@@ -162,13 +162,13 @@ def score_column(results: Results) -> str:
 
 def newly_failing_outcomes(results: Results) -> dict[tuple[str, str], str]:
     """The outcomes of newly failing tests in which nothing failed, by suite and name: `undecided`."""
-    found = results.comparison
-    wanted = {(test.suite, test.name) for test in found.regressed} if found else set()
+    comparison = results.comparison
+    newly_failing = {(test.suite, test.name) for test in comparison.regressed} if comparison else set()
     return {
         (suite.name, test.name): test.outcome.value
         for suite in results.suites
         for test in suite.tests
-        if (suite.name, test.name) in wanted and test.outcome is not TestOutcome.FAILED
+        if (suite.name, test.name) in newly_failing and test.outcome is not TestOutcome.FAILED
     }
 
 
@@ -188,8 +188,8 @@ def on_failing(tests: Collection[TestChange], *, titled: bool = False) -> str:
     one = len(tests) == 1
     did = "It passed in the baseline, and does" if one else "They passed in the baseline, and do"
     fell = any(test.delta is None or test.delta < 0 for test in tests)
-    said = [] if titled else [f"{did} not pass now."]
-    return " ".join([*said, *([_by_chance(tests)] if fell else [])])
+    sentences = [] if titled else [f"{did} not pass now."]
+    return " ".join([*sentences, *([_by_chance(tests)] if fell else [])])
 
 
 def on_fixed(tests: Collection[TestChange]) -> str:

@@ -32,19 +32,21 @@ def _of_agent(divergence: Divergence, show: Callable[[str], str], *, trials: boo
     trial, baseline = "", "the baseline"
     if trials and (divergence.head_trial != 1 or divergence.base_trial != 1):
         trial, baseline = f"Trial {divergence.head_trial} ", f"trial {divergence.base_trial} of the baseline"
-    did, had = _actions(divergence.head, show), _actions(divergence.base, show)
+    actions, base_actions = _actions(divergence.head, show), _actions(divergence.base, show)
     if divergence.turn is None:
-        told = _same(divergence, baseline)
+        text = _same(divergence, baseline)
     elif divergence.only == "base":
-        told = f"ends before turn {divergence.turn} of {baseline}" + (f": there it {had}" if had else "")
+        text = f"ends before turn {divergence.turn} of {baseline}" + (
+            f": there it {base_actions}" if base_actions else ""
+        )
     elif divergence.only == "head":
-        told = f"goes on where {baseline} ended: in turn {divergence.turn} it {did or 'only spoke'}"
+        text = f"goes on where {baseline} ended: in turn {divergence.turn} it {actions or 'only spoke'}"
     else:
-        there, now = f"there it {had or 'did not'}", f"now it {did or 'did not'}"
-        told = f"parts from {baseline} in turn {divergence.turn}: "
-        told += f"{there}; {now}" if had else f"{now}; {there}"
-    told = f"{trial}{told}."
-    return told[0].upper() + told[1:]
+        there, now = f"there it {base_actions or 'did not'}", f"now it {actions or 'did not'}"
+        text = f"parts from {baseline} in turn {divergence.turn}: "
+        text += f"{there}; {now}" if base_actions else f"{now}; {there}"
+    text = f"{trial}{text}."
+    return text[0].upper() + text[1:]
 
 
 def _same(divergence: Divergence, baseline: str) -> str:

@@ -108,8 +108,8 @@ class FailedTest:
                 found[turn.index] = Quotation(turn.index, trial, turn.user, turn.agent)
         evidence = self.change.evidence if self.change else None
         if not criteria and evidence and evidence.turn is not None:
-            said = evidence.user or "", evidence.agent or ""
-            return (Quotation(evidence.turn, evidence.trial, *said),)
+            messages = evidence.user or "", evidence.agent or ""
+            return (Quotation(evidence.turn, evidence.trial, *messages),)
         return tuple(found.values())
 
 

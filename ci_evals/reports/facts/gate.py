@@ -9,7 +9,7 @@ from ci_evals.reports import numbers
 from ci_evals.scoring.gate.selectors import Selector, SelectorKind
 
 _KINDS = {kind: f"the {kind}" for kind in SelectorKind} | {SelectorKind.LOGIC: "the AUI Logic"}
-_SPOILT = {
+_ERRORED = {
     CheckKind.MAX_ERRORS: "broke off or could not be judged",
     CheckKind.MAX_INVALID_USERS: "left out, since the simulated user broke its role twice",
 }
@@ -75,26 +75,26 @@ def in_words(check: GateCheck) -> str:
     """Why a check does not hold, in a sentence for somebody who does not know its name."""
     if check.seen is None or check.required is None:
         return f"{check.name} does not hold: {check.note or 'nothing was seen'}."
-    found, asked = seen(check), required(check)
+    value, limit = seen(check), required(check)
     match check.kind:
         case CheckKind.CRITICAL:
-            said = f"The critical test {_test(check)} must pass in every trial; {check.note}"
+            sentence = f"The critical test {_test(check)} must pass in every trial; {check.note}"
         case CheckKind.MAX_DROP:
-            said = f"The score{_of(check)} fell by {found}; {asked} is allowed"
+            sentence = f"The score{_of(check)} fell by {value}; {limit} is allowed"
         case CheckKind.REGRESSION if is_chance(check):
-            said = f"The score fell, and chance does not explain it ({found})"
+            sentence = f"The score fell, and chance does not explain it ({value})"
         case CheckKind.REGRESSION:
-            said = f"{numbers.count(int(check.seen), 'test')} passed in the baseline and no longer"
-        case CheckKind.MAX_ERRORS | CheckKind.MAX_INVALID_USERS as limit:
+            sentence = f"{numbers.count(int(check.seen), 'test')} passed in the baseline and no longer"
+        case CheckKind.MAX_ERRORS | CheckKind.MAX_INVALID_USERS as kind:
             trials = numbers.count(int(check.seen), "trial")
-            said = f"{trials} {_SPOILT[limit]}; {asked} is allowed"
+            sentence = f"{trials} {_ERRORED[kind]}; {limit} is allowed"
         case CheckKind.MAX_COST:
-            said = f"The run cost {found}; {asked} is allowed"
+            sentence = f"The run cost {value}; {limit} is allowed"
         case CheckKind.MAX_P95_LATENCY:
-            said = f"95 % of the replies came within {found}; {asked} is allowed"
+            sentence = f"95 % of the replies came within {value}; {limit} is allowed"
         case _:
-            said = f"The score{_of(check)} is {found}; {asked} is asked"
-    return f"{said}."
+            sentence = f"The score{_of(check)} is {value}; {limit} is asked"
+    return f"{sentence}."
 
 
 def _of(check: GateCheck) -> str:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from ci_evals.domain.errors import Exit
-from ci_evals.domain.results.gate import Odds
+from ci_evals.domain.results.gate import CheckKind, CheckOdds, Odds
 from ci_evals.domain.results.run import Results, Resumed, RunInfo
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.suite import is_bundled
@@ -120,22 +120,24 @@ def _confirmed_note(results: Results) -> str | None:
 
 def _p_note(results: Results) -> str | None:
     """A note if the gate's p differs from the comparison's."""
-    found = results.comparison
+    comparison = results.comparison
     of_gate = [check.seen for check in results.gate.checks if gate.is_chance(check)]
-    if found is None or not change.shows_p(found) or all(seen in {None, found.p} for seen in of_gate):
+    if comparison is None or not change.shows_p(comparison):
+        return None
+    if all(seen in {None, comparison.p} for seen in of_gate):
         return None
     return "The gate counts undecided verdicts as failed, so its p is not that of the comparison."
 
 
 def _fails_on_more_than_noise(results: Results) -> bool:
     """Whether the gate fails on more than noise: a proven drop, or missing verdicts."""
-    found = results.comparison
+    comparison = results.comparison
     proven = (
-        found is not None
-        and found.delta is not None
-        and found.delta < 0
-        and found.p is not None
-        and found.p <= ALPHA
+        comparison is not None
+        and comparison.delta is not None
+        and comparison.delta < 0
+        and comparison.p is not None
+        and comparison.p <= ALPHA
     )
     return (proven and not results.gate.passed) or any(map(gate.wanting, gate.failing(results)))
 
@@ -147,15 +149,15 @@ def paid(results: Results) -> bool:
 
 def counts(results: Results) -> tuple[str, ...]:
     """The number of tests by outcome, and the time and cost of the run."""
-    found = results.counts
+    counts = results.counts
     return (
-        f"{found.passed:,} of {numbers.count(found.tests, 'test')} passed",
-        *([f"{found.failed:,} failed"] if found.failed else []),
-        *([f"{found.undecided:,} undecided"] if found.undecided else []),
-        *([numbers.count(found.errors, "unsound trial")] if found.errors else []),
-        *([f"{numbers.count(found.invalid_users, 'trial')} left out"] if found.invalid_users else []),
-        *([f"{found.flaky:,} flaky"] if found.flaky else []),
-        numbers.count(found.trials, "trial"),
+        f"{counts.passed:,} of {numbers.count(counts.tests, 'test')} passed",
+        *([f"{counts.failed:,} failed"] if counts.failed else []),
+        *([f"{counts.undecided:,} undecided"] if counts.undecided else []),
+        *([numbers.count(counts.errors, "unsound trial")] if counts.errors else []),
+        *([f"{numbers.count(counts.invalid_users, 'trial')} left out"] if counts.invalid_users else []),
+        *([f"{counts.flaky:,} flaky"] if counts.flaky else []),
+        numbers.count(counts.trials, "trial"),
         numbers.duration(results.run.duration_seconds),
         *([numbers.money(results.usage.cost_usd)] if paid(results) else []),
     )
@@ -176,11 +178,15 @@ def odds_sentence(odds: Odds) -> str:
         which = f"{first.name}, {others[0].name}{more}"
     about = "" if odds.share > 0.99 else "about "
     share = f"{about}{numbers.odds(odds.share)}"
-    said = f"Another run of this same agent would fail this gate in {share} of runs ({which})"
-    if first.name != "min-score" or first.share <= WORTH_TELLING or not odds.floor:
-        return f"{said}."
+    sentence = f"Another run of this same agent would fail this gate in {share} of runs ({which})"
+    if not _is_run_floor(first) or first.share <= WORTH_TELLING or not odds.floor:
+        return f"{sentence}."
     what = first.name if others else "that"
-    return f"{said}; a floor of {numbers.plain(odds.floor)} would keep {what} below 5 %."
+    return f"{sentence}; a floor of {numbers.plain(odds.floor)} would keep {what} below 5 %."
+
+
+def _is_run_floor(check: CheckOdds) -> bool:
+    return check.kind is CheckKind.MIN_SCORE and check.suite is None and check.test is None
 
 
 def without_judge(results: Results, suites: Iterable[SuiteResult]) -> int:

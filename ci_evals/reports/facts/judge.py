@@ -14,8 +14,8 @@ _TAKEN = {None: "", "baseline": ", as the baseline has it", "cache": ", as the j
 
 def remarks(results: Results) -> Iterator[str]:
     """Its control questions, and what its passes rest on."""
-    if told := " ".join(filter(None, [_checks(results.judge_checks), _grounds(results)])):
-        yield told
+    if remark := " ".join(filter(None, [_checks(results.judge_checks), _grounds(results)])):
+        yield remark
 
 
 def passes_by_grounds(results: Results) -> tuple[int, int]:

@@ -18,8 +18,8 @@ def of(change: Change, *, flawless: bool) -> str:
         proven = _proven(change)
         # An interval without zero beside an unproven drop, or the other way around, looks like a mistake.
         at_odds = change.interval is not None and proven != (change.interval.high < 0)
-        told = f"{'a' if proven else 'not a'} proven drop{of_it}"
-        return f"{told}; p decides, not the interval" if at_odds else told
+        text = f"{'a' if proven else 'not a'} proven drop{of_it}"
+        return f"{text}; p decides, not the interval" if at_odds else text
     if delta > 0:
         return "no drop"
     return "no change" + (
@@ -32,8 +32,8 @@ def detectable_drop(change: Change | None) -> tuple[str, ...]:
     if change is None or change.delta is None or _rose(change) or _proven(change):
         return ()
     if too_few(change):
-        told = f"so few trials could not have proven a drop ({_enough(change)})"
-        return () if change.delta < 0 else (told,)
+        text = f"so few trials could not have proven a drop ({_enough(change)})"
+        return () if change.delta < 0 else (text,)
     fewest = change.fewest_broken or 1
     broken = f"with so few trials fewer than {fewest} broken tests prove nothing"
     return (*_caught(change), *([broken] if fewest > 1 else []))

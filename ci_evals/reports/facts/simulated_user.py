@@ -25,55 +25,55 @@ def tables(results: Results) -> Iterator[PlainTable]:
 
 def warnings(results: Results) -> Iterator[str]:
     """Warnings about excluded trials, and simulated users that no model checked."""
-    found = results.user_checks
-    if found is None:
+    checks = results.user_checks
+    if checks is None:
         return
-    if found.invalid:
-        one = found.invalid == 1
+    if checks.invalid:
+        one = checks.invalid == 1
         yield (
-            f"{numbers.count(found.invalid, 'trial')} {'is' if one else 'are'} left out of every score: "
+            f"{numbers.count(checks.invalid, 'trial')} {'is' if one else 'are'} left out of every score: "
             f"{'its' if one else 'their'} simulated user broke its role, and again when played anew. Read "
             "what it said; mend the guidelines, or take another --user-model."
         )
-    if found.not_audited:
-        talks = numbers.count(found.not_audited, "conversation")
+    if checks.not_audited:
+        talks = numbers.count(checks.not_audited, "conversation")
         yield f"{talks} could not be audited by a model: only rules looked at the simulated user there."
 
 
-def _remark(found: UserChecks) -> str:
-    looked = f"{numbers.count(found.conversations, 'conversation')} looked at"
-    if found.audited:
-        looked += f", {found.audited:,} by a model as well"
+def _remark(checks: UserChecks) -> str:
+    looked = f"{numbers.count(checks.conversations, 'conversation')} looked at"
+    if checks.audited:
+        looked += f", {checks.audited:,} by a model as well"
     broke = (
-        f"{numbers.estimated_fault(found.violation_rate)} of the first users broke their role"
-        if found.violation_rate
+        f"{numbers.estimated_fault(checks.violation_rate)} of the first users broke their role"
+        if checks.violation_rate
         else ""
     )
-    played = f"{numbers.count(found.rerun, 'trial')} played again" if found.rerun else ""
-    left = f"{found.invalid:,} left out" if found.invalid else ""
-    broken = f"broken rules, by conversations: {_violations(found)}" if found.by_rule else ""
+    played = f"{numbers.count(checks.rerun, 'trial')} played again" if checks.rerun else ""
+    left = f"{checks.invalid:,} left out" if checks.invalid else ""
+    broken = f"broken rules, by conversations: {_violations(checks)}" if checks.by_rule else ""
     if not broken and not broke:
         broken = "no rule was broken"
     return "; ".join(filter(None, [looked, broke, played, left, broken])) + "."
 
 
-def _violations(found: UserChecks) -> str:
+def _violations(checks: UserChecks) -> str:
     """`repeats 2, meta text 1`."""
-    return ", ".join(f"{spaced(name)} {count:,}" for name, count in _by_rule(found))
+    return ", ".join(f"{spaced(name)} {count:,}" for name, count in _by_rule(checks))
 
 
-def _by_rule(found: UserChecks) -> list[tuple[str, int]]:
+def _by_rule(checks: UserChecks) -> list[tuple[str, int]]:
     """Broken rules with the number of conversations, the commonest first."""
-    return sorted(found.by_rule.items(), key=lambda item: (-item[1], item[0]))
+    return sorted(checks.by_rule.items(), key=lambda item: (-item[1], item[0]))
 
 
-def _table(found: UserChecks) -> PlainTable:
+def _table(checks: UserChecks) -> PlainTable:
     return PlainTable(
         "Rules that simulated users broke",
         ("rule", "conversations", "of those looked at"),
         tuple(
-            (spaced(name), f"{count:,}", numbers.fault(count / max(found.conversations, count, 1)))
-            for name, count in _by_rule(found)
+            (spaced(name), f"{count:,}", numbers.fault(count / max(checks.conversations, count, 1)))
+            for name, count in _by_rule(checks)
         ),
         in_remark=True,
     )

@@ -93,7 +93,7 @@ def _shared_reason(trial: TrialResult) -> str:
     return reason(trial) or "it gave no reason"
 
 
-def violation(found: Violation, trial: TrialResult) -> str:
+def violation(broken: Violation, trial: TrialResult) -> str:
     """The rule that a simulated user broke, and where: `repeats in turn 3`."""
-    where = "on leaving" if found.turn > len(trial.turns) else f"in turn {found.turn}"
-    return f"{spaced(found.rule)} {where}"
+    where = "on leaving" if broken.turn > len(trial.turns) else f"in turn {broken.turn}"
+    return f"{spaced(broken.rule)} {where}"

@@ -24,9 +24,9 @@ def tables(results: Results) -> Iterator[PlainTable]:
 
 def warnings(results: Results) -> Iterator[str]:
     """A warning if votes disagree."""
-    found = results.vote_agreement
-    low = [part for part in found.criteria if part.low] if found else []
-    if not found or not low:
+    agreement = results.vote_agreement
+    low = [part for part in agreement.criteria if part.low] if agreement else []
+    if not agreement or not low:
         return
     named = [
         f"{criterion(part.name, part.test)} ({_percent(part)}, {numbers.count(part.verdicts, 'verdict')})"
@@ -35,13 +35,13 @@ def warnings(results: Results) -> Iterator[str]:
     criteria = numbers.count(len(low), "criterion", "criteria")
     it = "it" if len(low) == 1 else "them"
     advice = f"Read the votes' reasons, and word {it} so that both would agree"
-    if found.whole.low:
+    if agreement.whole.low:
         advice = (
-            f"In all only {numbers.estimated_share(found.whole.share)} agree: another judge or a panel may "
-            "help more than other words"
+            f"In all only {numbers.estimated_share(agreement.whole.share)} agree: another judge or a panel "
+            "may help more than other words"
         )
     yield (
-        f"The judge's votes disagree on {criteria} of {len(found.criteria):,} (clearly less than 80 % of "
+        f"The judge's votes disagree on {criteria} of {len(agreement.criteria):,} (clearly less than 80 % of "
         f"the pairs of votes agree): {listed(named)}. {advice}."
     )
 
@@ -50,33 +50,34 @@ def criterion_warnings(results: Results) -> Iterator[CriterionWarning]:
     """Each criterion on which votes disagree."""
     for part in results.vote_agreement.criteria if results.vote_agreement else ():
         if part.low:
-            told = f"the judge's votes disagree on this one ({_percent(part)} of pairs agree)"
-            yield CriterionWarning(part.name, part.suite, part.test, told)
+            text = f"the judge's votes disagree on this one ({_percent(part)} of pairs agree)"
+            yield CriterionWarning(part.name, part.suite, part.test, text)
 
 
-def _remark(found: VoteAgreement) -> str:
-    who = f" by {', '.join(found.models)}" if found.models else ""
-    votes = f"Up to {numbers.count(found.votes, 'vote')} on a criterion{who}"
-    if found.whole.share is None:
+def _remark(agreement: VoteAgreement) -> str:
+    who = f" by {', '.join(agreement.models)}" if agreement.models else ""
+    votes = f"Up to {numbers.count(agreement.votes, 'vote')} on a criterion{who}"
+    if agreement.whole.share is None:
         return f"{votes}; no verdict had two that decide."
     alpha = (
         "all of them alike, so that Krippendorff's alpha has no value"
-        if found.whole.alpha is None
-        else f"Krippendorff's alpha {numbers.estimated_coefficient(found.whole.alpha)}"
+        if agreement.whole.alpha is None
+        else f"Krippendorff's alpha {numbers.estimated_coefficient(agreement.whole.alpha)}"
     )
-    agree = f"of the pairs of votes on one verdict {numbers.estimated_share(found.whole.share)} agree"
-    told = f"{votes}; {agree}, {alpha}, on {numbers.count(found.whole.verdicts, 'verdict')}."
-    if found.levels:
-        told += f" On the levels of rubrics: ordinal alpha {numbers.estimated_coefficient(found.levels)}."
-    return told
+    agree = f"of the pairs of votes on one verdict {numbers.estimated_share(agreement.whole.share)} agree"
+    text = f"{votes}; {agree}, {alpha}, on {numbers.count(agreement.whole.verdicts, 'verdict')}."
+    if agreement.levels:
+        text += f" On the levels of rubrics: ordinal alpha {numbers.estimated_coefficient(agreement.levels)}."
+    return text
 
 
 def _percent(part: PartAgreement) -> str:
     return numbers.percent(part.share.value if part.share else None)
 
 
-def _table(found: VoteAgreement) -> PlainTable:
-    parts = [("", part) for part in found.criteria] + [("category ", part) for part in found.categories]
+def _table(agreement: VoteAgreement) -> PlainTable:
+    parts = [("", part) for part in agreement.criteria]
+    parts += [("category ", part) for part in agreement.categories]
     return PlainTable(
         "Agreement of the judge's votes",
         ("criterion", "said of it", "test", "pairs that agree", "alpha", "verdicts"),

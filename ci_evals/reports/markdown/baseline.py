@@ -21,8 +21,8 @@ _STILL = 1e-9
 
 def line(results: Results) -> Section | None:
     """The baseline's run, or why there is none; None if none was looked for."""
-    said = sanitize.sentence((results.run.baseline_note or "").rstrip("."), 300)
-    note = f"{said[:1].upper()}{said[1:]}"
+    sentence = sanitize.sentence((results.run.baseline_note or "").rstrip("."), 300)
+    note = f"{sentence[:1].upper()}{sentence[1:]}"
     text = section("baseline", comparison=results.comparison, results=results, note=note)
     return Section("the baseline", text) if text else None
 

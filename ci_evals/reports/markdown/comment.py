@@ -32,5 +32,5 @@ def refused(reason: str, place: Place) -> str:
 
     It takes the place of an earlier commit's comment, whose numbers would otherwise seem to be this one's.
     """
-    told = sanitize.code_block(sanitize.cut(reason, _REASON_BYTES, _CUT).strip())
-    return section("refused", reason=told, place=place) + "\n"
+    block = sanitize.code_block(sanitize.cut(reason, _REASON_BYTES, _CUT).strip())
+    return section("refused", reason=block, place=place) + "\n"

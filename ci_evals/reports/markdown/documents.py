@@ -71,19 +71,19 @@ def suite_summary(results: Results, suite: SuiteResult, stems: Sequence[str]) ->
 def comparison(results: Results) -> str:
     """The comparison with the baseline as a text of its own, with the gate's checks of it."""
     label = highlights.run_outcome(results).value if results.gate.checks else None
-    found = results.comparison
+    comparison = results.comparison
     sections = run_summary.present(
         Section("the verdict", section("comparison_head", results=results, label=label)),
         run_summary.not_checked(results),
         *_against(results),
         *failures.newly_failing(results, failed_tests.newly_failing(results)),
-        *baseline.fixed(found),
-        *baseline.suspects(found),
+        *baseline.fixed(comparison),
+        *baseline.suspects(comparison),
         process.lost(results),
         *run_summary.of_gate(results),
-        baseline.pace(found),
-        baseline.histogram(found),
-        baseline.differing(found),
+        baseline.pace(comparison),
+        baseline.histogram(comparison),
+        baseline.differing(comparison),
     )
     return joined(sections)
 
@@ -128,12 +128,12 @@ def test_report(
 
 
 def _against(results: Results) -> tuple[Section, ...]:
-    found = results.comparison
+    comparison = results.comparison
     return run_summary.present(
         Section("the baseline's heading", "### Against the baseline"),
-        *(run_summary.suites(results) if found and found.delta is not None else ()),
+        *(run_summary.suites(results) if comparison and comparison.delta is not None else ()),
         baseline.line(results),
-        *baseline.reasons(found),
+        *baseline.reasons(comparison),
     )
 
 

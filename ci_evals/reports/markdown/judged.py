@@ -56,14 +56,14 @@ def violations(trial: TrialResult) -> str:
     found = trial.user_audit.violations if trial.user_audit else ()
     if not found:
         return ""
-    told = [
+    shown = [
         (
             sanitize.inline(f"{trial_errors.violation(one, trial)}: {one.reason}", 600),
             sanitize.quote(sanitize.cut(one.text, _QUOTE_BYTES)) if one.text.strip() else "",
         )
         for one in found
     ]
-    return section("violations", violations=told)
+    return section("violations", violations=shown)
 
 
 def tally(votes: Sequence[Vote]) -> str:

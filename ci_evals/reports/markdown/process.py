@@ -21,14 +21,14 @@ def lost(results: Results) -> Section | None:
 
     What may well be missing by chance is told with the measures alone.
     """
-    found = results.coverage
-    gone = coverage.plainly_lost(found)
-    if not gone:
+    covered = results.coverage
+    lost = coverage.plainly_lost(covered)
+    if not lost:
         return None
-    many = numbers.count(len(gone), "part")
+    many = numbers.count(len(lost), "part")
     text = (
-        f"**{many} of the agent's logic {'fires' if len(gone) == 1 else 'fire'} no longer** in the compared "
-        f"tests: {_named(gone, _with_base_trials)}. {_reached(found, told=gone)}"
+        f"**{many} of the agent's logic {'fires' if len(lost) == 1 else 'fire'} no longer** in the compared "
+        f"tests: {_named(lost, _with_base_trials)}. {_reached(covered, shown=lost)}"
     )
     return Section("the logic that fires no longer", text.rstrip(), Rank.DETAILS)
 
@@ -64,17 +64,17 @@ def of_trial(trial: TrialResult) -> str | None:
     return " · ".join(parts) or None
 
 
-def _row(name: str, found: ProcessSummary) -> dict[str, str]:
+def _row(name: str, summary: ProcessSummary) -> dict[str, str]:
     return {
         "": sanitize.cell(name, 80),
-        "completed": numbers.percent(found.completion_rate),
-        "passed": numbers.percent(found.success_rate),
-        "steps": numbers.average(found.steps_per_trial),
-        "repeated": numbers.fault(found.redundancy_rate),
-        "failed calls": numbers.fault(found.failure_rate),
-        "steps back": numbers.average(found.backtracks_per_trial),
-        "overhead": numbers.excess(found.overhead),
-        "first reply": numbers.latency(found.first_reply_seconds),
+        "completed": numbers.percent(summary.completion_rate),
+        "passed": numbers.percent(summary.success_rate),
+        "steps": numbers.average(summary.steps_per_trial),
+        "repeated": numbers.fault(summary.redundancy_rate),
+        "failed calls": numbers.fault(summary.failure_rate),
+        "steps back": numbers.average(summary.backtracks_per_trial),
+        "overhead": numbers.excess(summary.overhead),
+        "first reply": numbers.latency(summary.first_reply_seconds),
     }
 
 
@@ -84,15 +84,15 @@ def _table(rows: Sequence[dict[str, str]]) -> str:
     return table(headers, [[row[header] for header in headers] for row in rows])
 
 
-def _in_short(found: ProcessSummary) -> str:
+def _in_short(summary: ProcessSummary) -> str:
     """A summary for the title."""
     parts = []
-    if found.steps_per_trial is not None:
-        parts.append(f"{numbers.average(found.steps_per_trial)} steps a trial")
-    if found.redundancy_rate:
-        parts.append(f"{numbers.fault(found.redundancy_rate)} repeated")
-    if found.failure_rate:
-        parts.append(f"{numbers.fault(found.failure_rate)} of calls failed")
+    if summary.steps_per_trial is not None:
+        parts.append(f"{numbers.average(summary.steps_per_trial)} steps a trial")
+    if summary.redundancy_rate:
+        parts.append(f"{numbers.fault(summary.redundancy_rate)} repeated")
+    if summary.failure_rate:
+        parts.append(f"{numbers.fault(summary.failure_rate)} of calls failed")
     return f": {', '.join(parts)}" if parts else ""
 
 
@@ -115,12 +115,12 @@ def _lines(results: Results, whole: ProcessSummary) -> Iterator[str]:
     yield from _logic(results.coverage)
 
 
-def _logic(found: Coverage) -> Iterator[str]:
-    if told := _reached(found):
-        yield told
-    if gone := coverage.lost(found):
-        yield f"Fired in the baseline and in the same tests no longer: {_named(gone, _with_base_trials)}."
-    if new := coverage.gained(found):
+def _logic(covered: Coverage) -> Iterator[str]:
+    if sentence := _reached(covered):
+        yield sentence
+    if lost := coverage.lost(covered):
+        yield f"Fired in the baseline and in the same tests no longer: {_named(lost, _with_base_trials)}."
+    if new := coverage.gained(covered):
         yield f"Fires now, and in the same tests of the baseline did not: {_named(new, _with_trials)}."
 
 
@@ -138,38 +138,38 @@ def _time(times: Times | None, *, few: bool = False) -> Iterator[str]:
     if few:
         yield "time: " + ", ".join(f"{who} {numbers.duration(seconds)}" for who, seconds in parts.items())
     elif whole:
-        told = (f"{who} {numbers.percent(seconds / whole)}" for who, seconds in parts.items())
-        yield f"Of the time of all trials, {numbers.duration(whole)}: {', '.join(told)}."
+        shares = (f"{who} {numbers.percent(seconds / whole)}" for who, seconds in parts.items())
+        yield f"Of the time of all trials, {numbers.duration(whole)}: {', '.join(shares)}."
 
 
-def _steps(found: TrialProcess) -> Iterator[str]:
-    yield f"{numbers.count(found.steps, 'step')}"
-    if found.begun:
-        more = len(found.begun) - _MOST_BEGUN
-        names = " → ".join(map(sanitize.code, found.begun[:_MOST_BEGUN]))
-        yield f"workflow{'s' if len(found.begun) > 1 else ''} {names}" + (
+def _steps(process: TrialProcess) -> Iterator[str]:
+    yield f"{numbers.count(process.steps, 'step')}"
+    if process.begun:
+        more = len(process.begun) - _MOST_BEGUN
+        names = " → ".join(map(sanitize.code, process.begun[:_MOST_BEGUN]))
+        yield f"workflow{'s' if len(process.begun) > 1 else ''} {names}" + (
             f" and {more:,} more" if more > 0 else ""
         )
-    if found.repeated:
-        yield f"{found.repeated:,} repeated"
-    if found.failed_calls:
-        yield f"{found.failed_calls:,} of {numbers.count(found.calls or 0, 'call')} failed"
-    if found.backtracks:
-        yield numbers.count(found.backtracks, "step back", "steps back")
-    if found.overhead is not None:
-        missed = f", {found.missed:,} missed" if found.missed else ""
-        yield f"overhead {numbers.excess(found.overhead)}{missed}"
+    if process.repeated:
+        yield f"{process.repeated:,} repeated"
+    if process.failed_calls:
+        yield f"{process.failed_calls:,} of {numbers.count(process.calls or 0, 'call')} failed"
+    if process.backtracks:
+        yield numbers.count(process.backtracks, "step back", "steps back")
+    if process.overhead is not None:
+        missed = f", {process.missed:,} missed" if process.missed else ""
+        yield f"overhead {numbers.excess(process.overhead)}{missed}"
 
 
-def _reached(found: Coverage, told: Sequence[Reach] = ()) -> str:
+def _reached(covered: Coverage, shown: Sequence[Reach] = ()) -> str:
     """The number of named parts that fired, and those that did not, except for those already `shown`."""
-    named, never = coverage.named(found), coverage.never(found)
+    named, never = coverage.named(covered), coverage.never(covered)
     if not named:
         return ""
     fired = len(named) - len(never)
     text = f"{fired:,} of {numbers.count(len(named), 'named part')} of the agent's logic fired"
-    others = [reach for reach in never if reach not in told]
-    return f"{text}; {'also ' if told else ''}never: {_named(others, _alone)}." if others else f"{text}."
+    others = [reach for reach in never if reach not in shown]
+    return f"{text}; {'also ' if shown else ''}never: {_named(others, _alone)}." if others else f"{text}."
 
 
 def _named(reached: Sequence[Reach], shown: Callable[[Reach], str]) -> str:

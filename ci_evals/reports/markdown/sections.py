@@ -142,21 +142,21 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[str]], texts: Sequence
 
     `texts`: of each column whether it holds words, where its header does not tell.
     """
-    places = [
-        place
-        for place, header in enumerate(headers)
-        if header not in _OPTIONAL or any(row[place] not in _EMPTY.get(header, {"", "0"}) for row in rows)
+    kept = [
+        index
+        for index, header in enumerate(headers)
+        if header not in _OPTIONAL or any(row[index] not in _EMPTY.get(header, {"", "0"}) for row in rows)
     ]
-    headers = [headers[place] for place in places]
+    headers = [headers[index] for index in kept]
     cells = [
         [
-            row[place].replace(" ", "\xa0") if header in _UNBROKEN else row[place]
-            for place, header in zip(places, headers, strict=True)
+            row[index].replace(" ", "\xa0") if header in _UNBROKEN else row[index]
+            for index, header in zip(kept, headers, strict=True)
         ]
         for row in rows
     ]
     # tabulate escapes nothing and, left to itself, reads numbers anew (007 becomes 7).
-    words = [texts[place] if texts else headers[at] in _TEXTS for at, place in enumerate(places)]
+    words = [texts[index] if texts else headers[at] in _TEXTS for at, index in enumerate(kept)]
     align = ["left", *["left" if is_text else "right" for is_text in words[1:]]]
     return tabulate(cells, headers, tablefmt="pipe", disable_numparse=True, colalign=align if rows else None)
 

@@ -41,7 +41,7 @@ def sections(results: Results, shown_at: Place = NOWHERE) -> tuple[Section, ...]
         return present(
             _head(results, shown_at), baseline.line(results), *notes(results), foot(results, shown_at)
         )
-    found, newly = results.comparison, failed_tests.newly_failing(results)
+    comparison, newly = results.comparison, failed_tests.newly_failing(results)
     wrong = errors_and_undecided(results.suites)
     broken = outcome in {RunOutcome.NO_VERDICT, RunOutcome.INTERRUPTED}
     return present(
@@ -49,20 +49,20 @@ def sections(results: Results, shown_at: Place = NOWHERE) -> tuple[Section, ...]
         not_checked(results),
         *suites(results),
         baseline.line(results),
-        *baseline.reasons(found),
+        *baseline.reasons(comparison),
         less_trusted(results),
         *notes(results),
         *(wrong if broken else ()),
         *failures.newly_failing(results, newly),
-        *baseline.fixed(found),
-        *baseline.suspects(found),
+        *baseline.fixed(comparison),
+        *baseline.suspects(comparison),
         process.lost(results),
         *flaky(results.suites),
         *of_gate(results),
         *failures.others(results, newly),
         *(() if broken else wrong),
         *judge_and_user(results),
-        baseline.pace(found),
+        baseline.pace(comparison),
         *_details(results),
         foot(results, shown_at),
     )
@@ -113,11 +113,11 @@ def judge_and_user(results: Results) -> tuple[Section, ...]:
     if not found:
         return ()
     rows = tuple(f"- **{remark.topic}**: {sanitize.inline(remark.text, 900)}" for remark in found)
-    told = Section(
+    remarks = Section(
         "judge and simulated user", "### Judge and simulated user", Rank.TELLING, rows, noun="line"
     )
     tables = [_grid(grid) for grid in reliability.tables(results) if not grid.in_remark]
-    return (told, *tables)
+    return (remarks, *tables)
 
 
 def _grid(grid: PlainTable) -> Section:
@@ -130,25 +130,29 @@ def _grid(grid: PlainTable) -> Section:
 def of_gate(results: Results) -> tuple[Section, ...]:
     """The checks that do not hold, those that were not made, and those that hold, folded."""
     checks = gate.in_order(results)
-    broken, open_ones, held = ([one for one in checks if one.holds is state] for state in (False, None, True))
+    broken, unchecked, passed = (
+        [one for one in checks if one.holds is state] for state in (False, None, True)
+    )
     out: tuple[Section, ...] = ()
     if broken:
         which = f"{len(broken)} of {numbers.count(len(checks), 'check')}"
         head = f"### Gate: {which} {'does' if len(broken) == 1 else 'do'} not hold"
         whole = Section("the gate", head, Rank.FAILING, noun="check")
         out = listing(tabled(whole, tables.of_checks(broken)), _CHECKS)
-    if open_ones:
-        which = f"{len(open_ones)} of {numbers.count(len(checks), 'check')}"
-        head = f"### Gate: {which} {'was' if len(open_ones) == 1 else 'were'} not made"
+    if unchecked:
+        which = f"{len(unchecked)} of {numbers.count(len(checks), 'check')}"
+        head = f"### Gate: {which} {'was' if len(unchecked) == 1 else 'were'} not made"
         whole = Section("the checks that were not made", head, Rank.FAILING, noun="check")
-        out = (*out, *listing(tabled(whole, tables.of_checks(open_ones)), _CHECKS))
-    if held:
-        if broken or open_ones:
-            title = f"{numbers.count(len(held), 'check')} of the gate {'holds' if len(held) == 1 else 'hold'}"
+        out = (*out, *listing(tabled(whole, tables.of_checks(unchecked)), _CHECKS))
+    if passed:
+        if broken or unchecked:
+            title = (
+                f"{numbers.count(len(passed), 'check')} of the gate {'holds' if len(passed) == 1 else 'hold'}"
+            )
         else:
-            title = f"Gate: {_ALL.get(len(held), f'all {len(held):,} checks hold')}"
+            title = f"Gate: {_ALL.get(len(passed), f'all {len(passed):,} checks hold')}"
         inner = Section("the checks that hold", "", Rank.DETAILS, noun="check")
-        out = (*out, folded(title, tabled(inner, tables.of_checks(held))))
+        out = (*out, folded(title, tabled(inner, tables.of_checks(passed))))
     return out
 
 

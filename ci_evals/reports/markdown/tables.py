@@ -62,11 +62,11 @@ def of_checks(checks: Sequence[GateCheck]) -> str:
     return table(["check", *rows.CHECK_COLUMNS], cells)
 
 
-def of_facts(found: PlainTable) -> str:
+def of_facts(facts: PlainTable) -> str:
     """A table of facts; columns with nothing in them are left out."""
-    cells = [[sanitize.cell(row[index], 300) for index in found.filled] for row in found.rows]
-    texts = [index > 0 and found.headers[index] in found.texts for index in found.filled]
-    return table([found.headers[index] for index in found.filled], cells, texts)
+    cells = [[sanitize.cell(row[index], 300) for index in facts.filled] for row in facts.rows]
+    texts = [index > 0 and facts.headers[index] in facts.texts for index in facts.filled]
+    return table([facts.headers[index] for index in facts.filled], cells, texts)
 
 
 def of_tests(suite: SuiteResult) -> str:
@@ -99,12 +99,12 @@ def _test_cells(test: TestResult) -> list[str]:
 
 def _with_spread(test: TestResult, most: int) -> list[str]:
     result, score, rate, *others = _test_cells(test)
-    found = test.statistics
+    statistics = test.statistics
     return [
         result,
         score,
-        numbers.spread(found.standard_deviation if found else None),
-        numbers.extent(found.min, found.max, numbers.score) if found else numbers.NONE,
+        numbers.spread(statistics.standard_deviation if statistics else None),
+        numbers.extent(statistics.min, statistics.max, numbers.score) if statistics else numbers.NONE,
         rate,
         numbers.percent(highlights.pass_hat_k(test).get(most)),
         *others,
