@@ -6,12 +6,10 @@ from ci_evals.domain.results.judge import Estimate, PartAgreement
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import numbers
 from ci_evals.reports.facts.figure import Figure
-from ci_evals.reports.page.charts import drawing, frame
+from ci_evals.reports.page.charts import frame
 from ci_evals.reports.page.charts.drawing import Drawn
-from ci_evals.reports.page.charts.frame import MOST_ROWS, SCORES, Entry, Row
+from ci_evals.reports.page.charts.frame import MOST_ROWS, Chart, Entry, TrackRow
 
-_NAME, _TITLE = "chart-agreement", "Agreement of the judge's votes by criterion"
-_TOP = 24
 _ENOUGH = 80
 """Percent of pairs below which agreement is low."""
 
@@ -23,24 +21,16 @@ def figure(results: Results) -> Figure | None:
     found = [(part, part.share) for part in parts if part.share is not None]
     if not found:
         return None
-    shown, says = found[:MOST_ROWS], _says(found)
-    rows = [_row(part, share, frame.track_of(place, _TOP)) for place, (part, share) in enumerate(shown)]
+    shown = found[:MOST_ROWS]
     low = (Entry("low", "bad"),) if any(part.low for part, _ in shown) else ()
     interval = (Entry("95 %", "interval"),) if any(share.low is not None for _, share in shown) else ()
     key = (Entry("pairs that agree, %", "head"), *low, *interval, Entry("80 %", "floor"))
-    return Figure(
-        id=_NAME,
-        title=_TITLE,
-        says=says,
-        svg=drawing.picture(
-            _NAME,
-            _TITLE,
-            says,
-            _TOP + len(shown) * frame.ROW + frame.AXIS,
-            [*frame.key(key, 13), *frame.rows(rows, _TOP)],
-        ),
+    chart = Chart(
+        id="chart-agreement",
+        title="Agreement of the judge's votes by criterion",
+        says=_says(found),
         headers=("criterion", "test", "pairs that agree", "alpha", "verdicts"),
-        rows=tuple(
+        rows=(
             (
                 part.name,
                 part.test or "",
@@ -51,27 +41,26 @@ def figure(results: Results) -> Figure | None:
             for part, share in found
         ),
     )
+    return chart.in_rows(key, [_row(part, share) for part, share in shown])
 
 
-def _row(part: PartAgreement, share: Estimate, height: float) -> Row:
+def _row(part: PartAgreement, share: Estimate) -> TrackRow:
     about = f"{numbers.estimated_share(share)} of pairs agree, on {numbers.count(part.verdicts, 'verdict')}"
     where = f", in {part.test}" if part.test else ""
-    return Row(
+
+    def marks(y: float) -> Iterator[Drawn]:
+        if share.low is not None and share.high is not None:
+            yield frame.interval_mark(100 * share.low, 100 * share.high, y)
+        yield frame.floor_mark(_ENOUGH, y)
+        yield frame.score_mark(100 * share.value, y, bad=part.low)
+
+    return TrackRow(
         part.name,
         numbers.percent(share.value) + (", low" if part.low else ""),
-        tuple(_marks(part, share, height)),
+        marks,
         ("c-bad-text",) if part.low else (),
         about + where,
     )
-
-
-def _marks(part: PartAgreement, share: Estimate, height: float) -> Iterator[Drawn]:
-    if share.low is not None and share.high is not None:
-        low, high = SCORES(100 * share.low), SCORES(100 * share.high)
-        yield drawing.box(low, height - 4, high - low, 8, "c-interval")
-    yield drawing.line(SCORES(_ENOUGH), height - 9, SCORES(_ENOUGH), height + 9, "c-floor")
-    mark = drawing.diamond if part.low else drawing.circle
-    yield mark(SCORES(100 * share.value), height, "c-bad" if part.low else "c-head")
 
 
 def _says(found: list[tuple[PartAgreement, Estimate]]) -> str:

@@ -9,11 +9,9 @@ from ci_evals.reports import numbers
 from ci_evals.reports.facts.figure import Figure
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import Drawn
-from ci_evals.reports.page.charts.frame import MOST_ROWS, SCORES, Entry, Row
+from ci_evals.reports.page.charts.frame import MOST_ROWS, SCORES, Chart, Entry, TrackRow
 from ci_evals.reports.page.embedded_data import TestView
 
-_NAME, _TITLE = "chart-changes", "Tests against the baseline"
-_TOP = 24
 _SAME = 0.05
 """Points: what is less is shown as no change."""
 
@@ -43,22 +41,12 @@ def figure(results: Results, tests: Sequence[TestView]) -> Figure | None:
     if not changed:
         return None
     shown = _shown(changed)
-    says = _says(changed, max(told.tests, len(changed)))
-    drawn = [
-        *frame.key((Entry("baseline", "base"), Entry("fell to", "bad"), Entry("rose to", "head")), 13),
-        *frame.rows([_row(one, frame.track_of(place, _TOP)) for place, one in enumerate(shown)], _TOP),
-    ]
-    height = _TOP + len(shown) * frame.ROW + frame.AXIS
-    if more := len(changed) - len(shown):
-        drawn.append(drawing.words(0, height + 12, f"and {numbers.count(more, 'more test')}", "c-tick"))
-        height += 20
-    return Figure(
-        id=_NAME,
-        title=_TITLE,
-        says=says,
-        svg=drawing.picture(_NAME, _TITLE, says, height, drawn),
+    chart = Chart(
+        id="chart-changes",
+        title="Tests against the baseline",
+        says=_says(changed, max(told.tests, len(changed))),
         headers=("suite", "test", "baseline", "this run", "change"),
-        rows=tuple(
+        rows=(
             (
                 one.suite,
                 one.name,
@@ -69,6 +57,8 @@ def figure(results: Results, tests: Sequence[TestView]) -> Figure | None:
             for one in changed
         ),
     )
+    key = (Entry("baseline", "base"), Entry("fell to", "bad"), Entry("rose to", "head"))
+    return chart.in_rows(key, [_row(one) for one in shown], more=len(changed) - len(shown))
 
 
 def _of_tests(tests: Sequence[TestView]) -> Iterator[Changed]:
@@ -95,18 +85,19 @@ def _shown(changed: Sequence[Changed]) -> Sequence[Changed]:
     return [*falls, *rises[len(rises) - min(room, len(rises)) :]]
 
 
-def _row(one: Changed, height: float) -> Row:
+def _row(one: Changed) -> TrackRow:
     fell = one.delta < 0
-    there, here = SCORES(one.base), SCORES(one.head)
-    mark: Drawn = drawing.diamond(here, height, "c-bad") if fell else drawing.circle(here, height, "c-head")
-    return Row(
+
+    def marks(y: float) -> Iterator[Drawn]:
+        base = SCORES(one.base)
+        yield drawing.line(base, y, SCORES(one.head), y, "c-fell" if fell else "c-rose")
+        yield drawing.circle(base, y, "c-base")
+        yield frame.score_mark(one.head, y, bad=fell)
+
+    return TrackRow(
         one.name,
         numbers.signed(one.delta),
-        (
-            drawing.line(there, height, here, height, "c-fell" if fell else "c-rose"),
-            drawing.circle(there, height, "c-base"),
-            mark,
-        ),
+        marks,
         ("c-bad-text" if fell else "c-good-text",),
         f"{numbers.score(one.base)} → {numbers.score(one.head)} ({one.suite})",
     )

@@ -1,8 +1,11 @@
-"""What stands around the marks of a chart: axes with hairlines, rows with names, and the key to the marks."""
+"""The frame of a chart: axes with hairlines, rows with names, the key to the marks, and shared marks."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
+from ci_evals.reports import numbers
+from ci_evals.reports.facts.figure import Figure
 from ci_evals.reports.page.charts import drawing
 from ci_evals.reports.page.charts.drawing import WIDTH, Drawn
 from ci_evals.reports.page.charts.scale import Scale, ticks
@@ -22,30 +25,79 @@ SCORES = Scale(0, 100, _SIDE, WIDTH - _SIDE)
 """The scale of tracks of scores, in points."""
 
 
+_TOP = 24
+"""Height of the key above rows."""
+STACK = 24
+"""Height of a bar of all parts together, above rows."""
+AXIS = 18
+"""Height of the numbers below an axis."""
+
+Marks: TypeAlias = Callable[[float], Iterable[Drawn]]
+"""The marks on a track at this height."""
+
+
 @dataclass(frozen=True)
-class Row:
-    """One row: what stands at its left and right, and the marks on its track."""
+class TrackRow:
+    """One row: its name and number, and the marks on its track."""
 
     name: str
     value: str
-    marks: tuple[Drawn, ...] = ()
+    marks: Marks
     classes: tuple[str, ...] = ()
     """Of the value."""
     about: str = ""
-    """Told where a pointer rests on it, beside the whole name."""
+    """Shown when a pointer rests on the row, beside the whole name."""
 
 
-def track_of(place: int, top: float) -> float:
-    """The height at which the track of a row lies, whose rows begin at `top`."""
-    return top + place * ROW + _TRACK
+@dataclass(frozen=True)
+class Entry:
+    """A mark, drawn around the point 0, 0 of its own place, and what it stands for."""
+
+    text: str
+    mark: str
+    """`head`, `base`, `interval`, `floor`, `bad`, or a class of a box."""
 
 
-def rows(found: Sequence[Row], top: float, scale: Scale | None = SCORES) -> Iterator[Drawn]:
+@dataclass(frozen=True)
+class Chart:
+    """What a chart says, in words and as a table."""
+
+    id: str
+    title: str
+    says: str
+    headers: tuple[str, ...]
+    rows: Iterable[tuple[str, ...]]
+
+    def drawn(self, height: float, elements: Iterable[Drawn]) -> Figure:
+        """The chart with its drawing."""
+        picture = drawing.picture(self.id, self.title, self.says, height, elements)
+        return Figure(self.id, self.title, self.says, picture, self.headers, tuple(self.rows))
+
+    def in_rows(
+        self,
+        entries: Sequence[Entry],
+        found: Sequence[TrackRow],
+        *,
+        scale: Scale | None = SCORES,
+        more: int = 0,
+    ) -> Figure:
+        """The chart as rows below a key; `more` is the number of tests that are not drawn."""
+        drawn = [*key(entries, 13), *rows(found, _TOP, scale)]
+        height = _TOP + len(found) * ROW + (AXIS if scale else 0)
+        if more:
+            text = f"and {numbers.count(more, 'more test')}"
+            drawn.append(drawing.words(0, height + 12, text, "c-tick"))
+            height += AXIS
+        return self.drawn(height, drawn)
+
+
+def rows(found: Sequence[TrackRow], top: float, scale: Scale | None = SCORES) -> Iterator[Drawn]:
     """All rows, each with its track and the ticks of the scale, if there is one; the numbers stand below."""
     if scale:
         yield from _numbers(scale, top + len(found) * ROW + 12)
-    for place, row in enumerate(found):
-        base = top + place * ROW
+    for index, row in enumerate(found):
+        base = top + index * ROW
+        track = base + _TRACK
         value = drawing.fitted(row.value, _VALUE)
         name = drawing.fitted(row.name, WIDTH - drawing.width_of(value) - 10)
         yield drawing.titled(
@@ -53,9 +105,35 @@ def rows(found: Sequence[Row], top: float, scale: Scale | None = SCORES) -> Iter
             drawing.box(0, base + 2, WIDTH, ROW - 4, "c-hit"),
             drawing.words(0, base + 14, name, "c-name"),
             drawing.words(WIDTH, base + 14, value, "c-end", "c-value", *row.classes),
-            *(_track(scale, track_of(place, top)) if scale else ()),
-            *row.marks,
+            *(_track(scale, track) if scale else ()),
+            *row.marks(track),
         )
+
+
+def stacked(parts: Sequence[float]) -> Iterator[tuple[float, float]]:
+    """The left end and the width of each part in one bar of all of them."""
+    scale, begin = Scale(0, sum(parts), 0, WIDTH), 0.0
+    for part in parts:
+        left, right = scale(begin), scale(begin + part)
+        begin += part
+        width = max(1.0, right - left - 1) if part else 0.0
+        yield min(left, WIDTH - width), width
+
+
+def interval_mark(low: float, high: float, y: float) -> Drawn:
+    """An interval of scores on the track at `y`."""
+    return drawing.box(SCORES(low), y - 4, SCORES(high) - SCORES(low), 8, "c-interval")
+
+
+def floor_mark(floor: float, y: float) -> Drawn:
+    """The floor of a score."""
+    return drawing.line(SCORES(floor), y - 9, SCORES(floor), y + 9, "c-floor")
+
+
+def score_mark(score: float, y: float, *, bad: bool) -> Drawn:
+    """A score: a diamond if it is bad."""
+    mark = drawing.diamond if bad else drawing.circle
+    return mark(SCORES(score), y, "c-bad" if bad else "c-head")
 
 
 def _numbers(scale: Scale, y: float) -> Iterator[Drawn]:
@@ -71,10 +149,6 @@ def _track(scale: Scale, y: float) -> Iterator[Drawn]:
     yield drawing.line(scale.start, y, scale.end, y, "c-track")
     for value in ticks(scale.low, scale.high):
         yield drawing.line(scale(value), y - 4, scale(value), y + 4, "c-track")
-
-
-AXIS = 18
-"""Height of the numbers below an axis."""
 
 
 @dataclass(frozen=True)
@@ -126,15 +200,6 @@ def axes(
     yield drawing.words(0, plot.top - 12, upwards, "c-tick")
     if across:
         yield drawing.words(plot.right, plot.bottom + 32, across, "c-tick", "c-end")
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A mark, drawn around the point 0, 0 of its own place, and what it stands for."""
-
-    text: str
-    mark: str
-    """`head`, `base`, `interval`, `floor`, `bad`, or a class of a box."""
 
 
 def key(entries: Sequence[Entry], y: float, x: float = 0) -> Iterator[Drawn]:

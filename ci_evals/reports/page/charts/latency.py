@@ -11,10 +11,9 @@ from ci_evals.reports import numbers
 from ci_evals.reports.facts.figure import Figure
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import WIDTH, Drawn
-from ci_evals.reports.page.charts.frame import Plot
+from ci_evals.reports.page.charts.frame import Chart, Plot
 from ci_evals.reports.page.charts.scale import Scale, above, decades, step, ticks
 
-_NAME, _TITLE = "chart-latency", "Time to reply"
 _LEFT, _RIGHT, _TOP, _BOTTOM = 34.0, WIDTH - 8.0, 24.0, 150.0
 _BINS = 20
 _NAMED = 7
@@ -76,17 +75,17 @@ def figure(results: Results, baseline: Results | None) -> Figure | None:
     counts = _counted([time / axis.size for time in seconds], axis.edges)
     says = _says(len(seconds), seconds[-1], paces)
     height = _BOTTOM + 40 + 38 * len(paces)
-    return Figure(
-        id=_NAME,
-        title=_TITLE,
+    chart = Chart(
+        id="chart-latency",
+        title="Time to reply",
         says=says,
-        svg=drawing.picture(_NAME, _TITLE, says, height, _drawn(axis, counts, paces)),
         headers=(axis.unit, "replies"),
-        rows=tuple(
+        rows=(
             (f"{_plain(low)} to {_plain(high)}", str(count))
             for (low, high), count in zip(pairwise(axis.edges), counts, strict=True)
         ),
     )
+    return chart.drawn(height, _drawn(axis, counts, paces))
 
 
 def _paces(results: Results, baseline: Results | None) -> Iterator[Pace]:

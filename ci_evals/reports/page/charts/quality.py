@@ -11,12 +11,11 @@ from ci_evals.reports.facts.figure import Figure
 from ci_evals.reports.facts.labels import RunOutcome
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import WIDTH, Drawn
-from ci_evals.reports.page.charts.frame import Entry, Plot
+from ci_evals.reports.page.charts.frame import Chart, Entry, Plot
 from ci_evals.reports.page.charts.pareto import Candidate, dominated, frontier
 from ci_evals.reports.page.charts.scale import Scale, above, decades, ticks
 from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
 
-_NAME, _TITLE = "chart-cost", "Cost against quality"
 _LEFT, _RIGHT, _TOP, _BOTTOM, _HEIGHT = 34.0, WIDTH - 8.0, 50.0, 230.0, 270.0
 _FAR = 30
 """From here on, as times of the least cost, the highest wants an axis of equal factors."""
@@ -50,13 +49,12 @@ def figure(results: Results, comparison_runs: ComparisonRuns) -> Figure | None:
         return None
     best, beaten = frontier(runs), {id(one): by for one, by in dominated(runs)}
     says = _says(runs, best, list(dominated(runs)))
-    return Figure(
-        id=_NAME,
-        title=_TITLE,
+    chart = Chart(
+        id="chart-cost",
+        title="Cost against quality",
         says=says,
-        svg=drawing.picture(_NAME, _TITLE, says, _HEIGHT, _drawn(runs, best)),
         headers=("run", "cost a trial", "score", "95 %", "beaten by"),
-        rows=tuple(
+        rows=(
             (
                 one.name,
                 numbers.money(one.cost),
@@ -67,6 +65,7 @@ def figure(results: Results, comparison_runs: ComparisonRuns) -> Figure | None:
             for one in sorted(runs, key=lambda one: (one.cost, -one.score))
         ),
     )
+    return chart.drawn(_HEIGHT, _drawn(runs, best))
 
 
 def _names(labels: Sequence[str]) -> list[str]:

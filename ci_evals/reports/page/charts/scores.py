@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from ci_evals.domain.base import Interval
 from ci_evals.domain.results.gate import CheckKind, GateCheck
@@ -9,7 +10,7 @@ from ci_evals.domain.results.run import Results
 from ci_evals.reports import numbers
 from ci_evals.reports.facts.figure import Figure
 from ci_evals.reports.page.charts import drawing, frame
-from ci_evals.reports.page.charts.frame import MOST_ROWS, SCORES, Entry, Row
+from ci_evals.reports.page.charts.frame import MOST_ROWS, SCORES, Chart, Entry, TrackRow
 from ci_evals.scoring.comparison.compare import ComparedPart, Pairing
 from ci_evals.scoring.comparison.pairing import Side
 from ci_evals.scoring.gate.selectors import Selector, SelectorKind
@@ -21,7 +22,6 @@ _FEW = 8
 """Tags or difficulties that are shown; where there are more, they are names and no groups."""
 _LEAST = 0.1
 """Points that a score must fall by to be told."""
-_TOP = 24
 _FLOORS = frozenset({CheckKind.MIN_SCORE, CheckKind.THRESHOLD})
 
 
@@ -37,6 +37,11 @@ class Scored:
     floor: GateCheck | None = None
     whole: bool = False
     """Whether it is the run, which holds all others."""
+
+    @property
+    def missed(self) -> bool:
+        """Whether the score is below its floor."""
+        return self.floor is not None and self.floor.holds is False
 
 
 def by_suite(results: Results) -> Figure | None:
@@ -122,19 +127,12 @@ def _figure(name: str, title: str, noun: str, found: Sequence[Scored]) -> Figure
     if not any(one.score is not None for one in found if not one.whole):
         return None
     shown = found[:MOST_ROWS]
-    says = _says(found, noun)
-    drawn = [
-        *frame.key(tuple(_key(shown)), 13),
-        *frame.rows([_row(one, frame.track_of(place, _TOP)) for place, one in enumerate(shown)], _TOP),
-    ]
-    height = _TOP + len(shown) * frame.ROW + frame.AXIS
-    return Figure(
+    chart = Chart(
         id=name,
         title=title,
-        says=says,
-        svg=drawing.picture(name, title, says, height, drawn),
+        says=_says(found, noun),
         headers=(noun, "score", "95 %", "asked for", "baseline"),
-        rows=tuple(
+        rows=(
             (
                 one.name,
                 numbers.score(one.score),
@@ -145,41 +143,38 @@ def _figure(name: str, title: str, noun: str, found: Sequence[Scored]) -> Figure
             for one in found
         ),
     )
+    return chart.in_rows(tuple(_key(shown)), list(map(_row, shown)))
 
 
-def _row(one: Scored, height: float) -> Row:
-    missed = bool(one.floor and one.floor.holds is False)
+def _row(one: Scored) -> TrackRow:
     value = numbers.score(one.score, one.floor.required if one.floor else None)
-    floor = f", asked for {numbers.plain(one.floor.required)}" if one.floor and missed else ""
+    floor = f", asked for {numbers.plain(one.floor.required)}" if one.floor and one.missed else ""
     about = [f"{value}{floor}"]
     about += [f"95 % {numbers.interval(one.interval)}"] if one.interval else []
     about += [f"baseline {numbers.score(one.base)}"] if one.base is not None else []
-    return Row(
+    return TrackRow(
         one.name,
         f"{value}{floor}",
-        tuple(_marks(one, height, missed=missed)),
-        ("c-bad-text",) if missed else (),
+        partial(_marks, one),
+        ("c-bad-text",) if one.missed else (),
         "; ".join(about),
     )
 
 
-def _marks(one: Scored, height: float, *, missed: bool) -> Iterator[drawing.Drawn]:
+def _marks(one: Scored, y: float) -> Iterator[drawing.Drawn]:
     if one.interval:
-        low, high = SCORES(one.interval.low), SCORES(one.interval.high)
-        yield drawing.box(low, height - 4, high - low, 8, "c-interval")
+        yield frame.interval_mark(one.interval.low, one.interval.high, y)
     if one.floor and one.floor.required is not None:
-        place = SCORES(one.floor.required)
-        yield drawing.line(place, height - 9, place, height + 9, "c-floor")
+        yield frame.floor_mark(one.floor.required, y)
     if one.base is not None:
-        yield drawing.circle(SCORES(one.base), height, "c-base", radius=6)
+        yield drawing.circle(SCORES(one.base), y, "c-base", radius=6)
     if one.score is not None:
-        mark = drawing.diamond if missed else drawing.circle
-        yield mark(SCORES(one.score), height, "c-bad" if missed else "c-head")
+        yield frame.score_mark(one.score, y, bad=one.missed)
 
 
 def _key(shown: Sequence[Scored]) -> Iterator[Entry]:
     yield Entry("score", "head")
-    if any(one.floor and one.floor.holds is False for one in shown):
+    if any(one.missed for one in shown):
         yield Entry("too low", "bad")
     if any(one.interval for one in shown):
         yield Entry("95 %", "interval")
@@ -193,7 +188,7 @@ def _says(found: Sequence[Scored], noun: str) -> str:
     scored = [(one.score, one) for one in found if one.score is not None and not one.whole]
     low, worst = min(scored, key=lambda item: item[0])
     high, best = max(scored, key=lambda item: item[0])
-    missed = sum(bool(one.floor and one.floor.holds is False) for one in found)
+    missed = sum(one.missed for one in found)
     told = f"{worst.name} scores {numbers.score(low)}"
     if len(scored) > 1:
         told = f"All {len(scored)} score {numbers.score(low)}"

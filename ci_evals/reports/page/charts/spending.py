@@ -1,6 +1,7 @@
 """Where the time of a run went, and its tokens and dollars."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from ci_evals.domain.results.process import Times
 from ci_evals.domain.results.run import Results
@@ -10,14 +11,8 @@ from ci_evals.reports.facts.figure import Figure
 from ci_evals.reports.facts.labels import ROLES
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import WIDTH, Drawn
-from ci_evals.reports.page.charts.frame import MOST_ROWS, Entry, Row
+from ci_evals.reports.page.charts.frame import MOST_ROWS, Chart, Entry, TrackRow
 from ci_evals.reports.page.charts.scale import Scale
-
-_TIME, _TIME_TITLE = "chart-time", "Where the time went"
-_USAGE, _USAGE_TITLE = "chart-usage", "Tokens and cost by role"
-_STACK = 24
-"""Height of the bar of all parts together."""
-_TOP = 24
 
 
 def time(results: Results) -> Figure | None:
@@ -32,18 +27,16 @@ def time(results: Results) -> Figure | None:
         f"Of {numbers.duration(whole)}, all trials together, {numbers.percent(most / whole)} "
         f"went to {'all else' if longest == 'other' else f'the {longest}'}."
     )
-    return Figure(
-        id=_TIME,
-        title=_TIME_TITLE,
+    chart = Chart(
+        id="chart-time",
+        title="Where the time went",
         says=says,
-        svg=drawing.picture(
-            _TIME, _TIME_TITLE, says, _STACK + len(parts) * frame.ROW, _drawn_time(parts, whole)
-        ),
         headers=("part", "time", "share"),
-        rows=tuple(
+        rows=(
             (name, numbers.duration(seconds), numbers.percent(seconds / whole)) for name, seconds, _ in parts
         ),
     )
+    return chart.drawn(frame.STACK + len(parts) * frame.ROW, _drawn_time(parts, whole))
 
 
 def _parts(times: Times) -> tuple[tuple[str, float, str], ...]:
@@ -58,20 +51,18 @@ def _parts(times: Times) -> tuple[tuple[str, float, str], ...]:
 
 def _drawn_time(parts: Sequence[tuple[str, float, str]], whole: float) -> Iterator[Drawn]:
     """One bar of all parts, and below it each part where it stands in that bar."""
-    scale = Scale(0, whole, 0, WIDTH)
-    found, begun = [], 0.0
-    for place, (name, seconds, kind) in enumerate(parts):
-        left, right = scale(begun), scale(begun + seconds)
-        begun += seconds
-        height = frame.track_of(place, _STACK)
-        wide = max(1.0, right - left - 1) if seconds else 0.0
-        left = min(left, WIDTH - wide)
-        yield drawing.box(left, 2, wide, _STACK - 8, kind)
+    found = []
+    stacked = frame.stacked([seconds for _, seconds, _ in parts])
+    for (name, seconds, kind), (left, width) in zip(parts, stacked, strict=True):
+        yield drawing.box(left, 2, width, frame.STACK - 8, kind)
         value = f"{numbers.duration(seconds)} · {numbers.percent(seconds / whole)}"
-        mark = drawing.box(left, height - 5, wide, 10, kind)
-        behind = drawing.line(0, height, WIDTH, height, "c-track")
-        found.append(Row(name, value, (behind, mark)))
-    yield from frame.rows(found, _STACK, None)
+        found.append(TrackRow(name, value, partial(_part_marks, left, width, kind)))
+    yield from frame.rows(found, frame.STACK, None)
+
+
+def _part_marks(left: float, width: float, kind: str, y: float) -> Iterator[Drawn]:
+    yield drawing.line(0, y, WIDTH, y, "c-track")
+    yield drawing.box(left, y - 5, width, 10, kind)
 
 
 def usage(results: Results) -> Figure | None:
@@ -81,19 +72,12 @@ def usage(results: Results) -> Figure | None:
         return None
     used.sort(key=lambda role: -(role.input_tokens + role.output_tokens))
     shown = used[:MOST_ROWS]
-    says = _says(results.usage, used)
-    height = _TOP + len(shown) * frame.ROW
-    drawn = [
-        *frame.key((Entry("tokens read", "c-agent"), Entry("written", "c-failed c-plain")), 13),
-        *frame.rows(list(_usage_rows(shown)), _TOP, None),
-    ]
-    return Figure(
-        id=_USAGE,
-        title=_USAGE_TITLE,
-        says=says,
-        svg=drawing.picture(_USAGE, _USAGE_TITLE, says, height, drawn),
+    chart = Chart(
+        id="chart-usage",
+        title="Tokens and cost by role",
+        says=_says(results.usage, used),
         headers=("role", "model", "calls", "tokens read", "written", "cost"),
-        rows=tuple(
+        rows=(
             (
                 ROLES[role.role],
                 role.model or "",
@@ -105,21 +89,22 @@ def usage(results: Results) -> Figure | None:
             for role in used
         ),
     )
+    key = (Entry("tokens read", "c-agent"), Entry("written", "c-failed c-plain"))
+    scale = Scale(0, max(role.input_tokens + role.output_tokens for role in shown), 0, WIDTH)
+    return chart.in_rows(key, [_usage_row(role, scale) for role in shown], scale=None)
 
 
-def _usage_rows(used: Sequence[RoleUsage]) -> Iterator[Row]:
-    scale = Scale(0, max(role.input_tokens + role.output_tokens for role in used), 0, WIDTH)
-    for place, role in enumerate(used):
-        height = frame.track_of(place, _TOP)
-        read, both = scale(role.input_tokens), scale(role.input_tokens + role.output_tokens)
-        tokens = numbers.tokens(role.input_tokens + role.output_tokens)
-        cost = "" if role.cost_usd is None else f" · {numbers.money(role.cost_usd)}"
-        name = f"{ROLES[role.role]}, {role.model}" if role.model else ROLES[role.role]
-        marks = (
-            drawing.box(0, height - 5, read, 10, "c-agent"),
-            drawing.box(read, height - 5, max(both - read, 0), 10, "c-failed", "c-plain"),
-        )
-        yield Row(name, f"{tokens}{cost}", marks)
+def _usage_row(role: RoleUsage, scale: Scale) -> TrackRow:
+    total = role.input_tokens + role.output_tokens
+    cost = "" if role.cost_usd is None else f" · {numbers.money(role.cost_usd)}"
+
+    def marks(y: float) -> Iterator[Drawn]:
+        read = scale(role.input_tokens)
+        yield drawing.box(0, y - 5, read, 10, "c-agent")
+        yield drawing.box(read, y - 5, scale(total) - read, 10, "c-failed", "c-plain")
+
+    name = f"{ROLES[role.role]}, {role.model}" if role.model else ROLES[role.role]
+    return TrackRow(name, f"{numbers.tokens(total)}{cost}", marks)
 
 
 def _says(used: Usage, roles: Sequence[RoleUsage]) -> str:

@@ -8,12 +8,11 @@ from ci_evals.reports.facts.figure import Figure
 from ci_evals.reports.facts.labels import RunOutcome
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import WIDTH, Drawn
-from ci_evals.reports.page.charts.frame import Entry, Plot
+from ci_evals.reports.page.charts.frame import Chart, Entry, Plot
 from ci_evals.reports.page.charts.quality import THIS, score_scale
 from ci_evals.reports.page.charts.scale import Scale, ticks
 from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
 
-_NAME, _TITLE = "chart-trend", "Score over time"
 _PASSED = frozenset({RunOutcome.PASSED, RunOutcome.UNCHECKED})
 _FEWEST = 3
 """Runs that make a trend, this one with them."""
@@ -30,13 +29,12 @@ def figure(results: Results, comparison_runs: ComparisonRuns) -> Figure | None:
     if len({run.at for run in runs if run.score is not None}) < _FEWEST:
         return None
     says = _says(runs, mine)
-    return Figure(
-        id=_NAME,
-        title=_TITLE,
+    chart = Chart(
+        id="chart-trend",
+        title="Score over time",
         says=says,
-        svg=drawing.picture(_NAME, _TITLE, says, _HEIGHT, _drawn(runs[-_MOST:], mine)),
         headers=("began", "run", "commit", "score", "95 %", "verdict"),
-        rows=tuple(
+        rows=(
             (
                 f"{run.at:%Y-%m-%d %H:%M} UTC",
                 run.label,
@@ -48,6 +46,7 @@ def figure(results: Results, comparison_runs: ComparisonRuns) -> Figure | None:
             for run in runs
         ),
     )
+    return chart.drawn(_HEIGHT, _drawn(runs[-_MOST:], mine))
 
 
 def _drawn(runs: Sequence[ComparisonRun], mine: ComparisonRun) -> Iterator[Drawn]:

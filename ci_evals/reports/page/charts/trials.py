@@ -9,12 +9,11 @@ from ci_evals.reports import numbers
 from ci_evals.reports.facts.figure import Figure
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import WIDTH, Drawn
-from ci_evals.reports.page.charts.frame import Entry, Plot
+from ci_evals.reports.page.charts.frame import Chart, Entry, Plot
 from ci_evals.reports.page.charts.scale import Scale, above, ticks
 from ci_evals.scoring.scores import Counting
 from ci_evals.scoring.validity import all_passed
 
-_NAME, _TITLE = "chart-trials", "Trials by their score"
 _BINS = 10
 _LEFT, _TOP, _BOTTOM, _HEIGHT = 34.0, 50.0, 186.0, 210.0
 _SLOT = 25.0
@@ -69,14 +68,14 @@ def figure(results: Results, baseline: Results | None) -> Figure | None:
     base = Spread.of(baseline) if baseline and results.comparison and results.comparison.comparable else None
     base = base if base and base.trials else None
     says = _says(spread, base)
-    return Figure(
-        id=_NAME,
-        title=_TITLE,
+    chart = Chart(
+        id="chart-trials",
+        title="Trials by their score",
         says=says,
-        svg=drawing.picture(_NAME, _TITLE, says, _HEIGHT, _drawn(spread, base)),
         headers=("score", "passed", "not passed", "without a score", *(("baseline",) if base else ())),
-        rows=tuple(_rows(spread, base)),
+        rows=(_rows(spread, base)),
     )
+    return chart.drawn(_HEIGHT, _drawn(spread, base))
 
 
 def _drawn(spread: Spread, base: Spread | None) -> Iterator[Drawn]:
