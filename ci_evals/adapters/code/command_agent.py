@@ -19,7 +19,7 @@ from ci_evals.adapters.code import plain_reply
 from ci_evals.adapters.code.about import About
 from ci_evals.adapters.transport import payload
 from ci_evals.adapters.transport.payload import MAX_ANSWER_MB
-from ci_evals.adapters.transport.process import Process, handed_on
+from ci_evals.adapters.transport.process import ChildProcess, environment_for_program
 from ci_evals.domain.agents import COMMAND
 from ci_evals.domain.errors import AgentError, UsageError
 from ci_evals.domain.suite import Test
@@ -70,7 +70,7 @@ class CommandAgent:
     async def open_session(self, test: Test) -> "_Conversation":
         """Start a process, and send it the test of the conversation. That is not answered."""
         try:
-            process = await _Conversation.started(self._arguments, self._environ, MAX_ANSWER_MB * 2**20)
+            process = await _Conversation.start(self._arguments, self._environ, MAX_ANSWER_MB * 2**20)
         except (OSError, ValueError) as error:
             raise AgentError(
                 f"{self._name} could not be started: {self._redactor.text(str(error))}"
@@ -164,7 +164,7 @@ class CommandAgent:
             f"{str(Path.cwd())!r}; the container has python and sh, and what your repository brings"
         )
 
-    async def _ended(self, session: Process) -> str:
+    async def _ended(self, session: ChildProcess) -> str:
         """The reason why there will be no answer."""
         if session.too_long:
             return f"{self._name} wrote more than {MAX_ANSWER_MB} MB for one message"
@@ -174,9 +174,9 @@ class CommandAgent:
         how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
         return f"{self._name} {how} before it answered{self._complaint(session)}"
 
-    def _complaint(self, session: Process) -> str:
+    def _complaint(self, session: ChildProcess) -> str:
         """The end of its standard error, to go after a message."""
-        words = session.complaint(self._redactor)
+        words = session.stderr_line(self._redactor)
         if not words:
             return ""
         cut = words if len(words) <= payload.MAX_EXCERPT else f"…{words[-payload.MAX_EXCERPT :]}"
@@ -196,7 +196,7 @@ class CommandAgent:
         return payload.excerpt(line, self._redactor)
 
 
-class _Conversation(Process):
+class _Conversation(ChildProcess):
     """The process of one conversation."""
 
     is_waiting = False
@@ -208,4 +208,4 @@ def _line(**message: Any) -> bytes:
 
 
 def _environ(environ: Mapping[str, str], key: str | None) -> dict[str, str]:
-    return handed_on(environ) | ({KEY_VARIABLE: key} if key else {})
+    return environment_for_program(environ) | ({KEY_VARIABLE: key} if key else {})

@@ -189,7 +189,7 @@ class GitHub:
         try:
             proxy = proxy_for(url)
             async with (
-                new_client(proxy=proxy, timeout=_DOWNLOAD_SECONDS, most_mb=most_mb) as stranger,
+                new_client(proxy=proxy, timeout=_DOWNLOAD_SECONDS, max_mb=most_mb) as stranger,
                 asyncio.timeout(_DOWNLOAD_SECONDS),
                 stranger.stream("GET", url) as answer,
             ):

@@ -23,7 +23,7 @@ from pydantic import JsonValue
 from ci_evals.adapters.models.sdk_llm import tokens
 from ci_evals.adapters.transport import connections, payload, retry
 from ci_evals.adapters.transport.payload import MAX_ANSWER_MB
-from ci_evals.adapters.transport.process import Process, handed_on
+from ci_evals.adapters.transport.process import ChildProcess, environment_for_program
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, RetryableError, Waiting
 from ci_evals.domain.base import token_count
 from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, Paid, UsageError
@@ -117,7 +117,7 @@ class ClaudeCodeLLM:
         empty = folder / "empty"
         empty.mkdir()
         try:
-            process = await Process.started(
+            process = await ChildProcess.start(
                 [self._program, *self._arguments(prompt, folder)],
                 self._environ,
                 MAX_ANSWER_MB * 2**20,
@@ -155,7 +155,7 @@ class ClaudeCodeLLM:
             return [*arguments, f"--max-turns={_TURNS}"]
         return [*arguments, f"--max-turns={_TURNS_WITH_SCHEMA}", f"--json-schema={json.dumps(prompt.schema)}"]
 
-    async def _result(self, process: Process) -> dict[str, JsonValue]:
+    async def _result(self, process: ChildProcess) -> dict[str, JsonValue]:
         """Return the `result` event and ignore other output."""
         other = b""
         while line := await process.line():
@@ -168,12 +168,12 @@ class ClaudeCodeLLM:
                     return event
         raise await self._no_result(process, other)
 
-    async def _no_result(self, process: Process, other: bytes) -> LLMError:
+    async def _no_result(self, process: ChildProcess, other: bytes) -> LLMError:
         if process.too_long:
             return LLMAnswerError(f"{self._who} answered with more than {MAX_ANSWER_MB} MB")
         code = await process.code()
         output = self._one_line(
-            process.complaint(self._redactor)[-payload.MAX_EXCERPT :], other.decode(errors="replace")
+            process.stderr_line(self._redactor)[-payload.MAX_EXCERPT :], other.decode(errors="replace")
         )
         if _NO_ACCESS.search(output):
             return self._no_access(output)
@@ -261,7 +261,7 @@ def _find_program(environ: Mapping[str, str]) -> str:
 
 
 def _environ(environ: Mapping[str, str]) -> dict[str, str]:
-    kept = handed_on(environ)
+    kept = environment_for_program(environ)
     kept.pop("CLAUDECODE", None)  # otherwise it would take itself for a part of the session that started us
     return kept | {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
 

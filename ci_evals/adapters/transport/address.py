@@ -1,4 +1,4 @@
-"""Addresses that users give for an agent. Pure."""
+"""Checks addresses of agents. Pure."""
 
 import re
 from urllib.parse import SplitResult, urlsplit
@@ -7,11 +7,10 @@ from ci_evals.domain.errors import UsageError
 
 
 def parse(base_url: str) -> SplitResult:
-    """The parts of an address that paths can go after.
+    """Return the parts of an address that paths can be appended to.
 
     Raises:
-        UsageError: `base_url` is no http or https address, or holds more than that. What is no
-            part of a path is not shown: it may be a secret.
+        UsageError: it is no such http(s) address. The message shows no query, which may hold a secret.
     """
     text = base_url.strip()
     if "@" in text:
@@ -32,7 +31,7 @@ def parse(base_url: str) -> SplitResult:
 
 
 def base(base_url: str) -> str:
-    """An address as paths are put behind it.
+    """Return an address that paths can be appended to.
 
     Raises:
         UsageError: as `parse`.

@@ -1,4 +1,4 @@
-"""Making HTTP clients: one for each conversation, with its own cookies, over connections that they share."""
+"""Creates HTTP clients, and checks addresses, proxies and headers."""
 
 import asyncio
 import re
@@ -18,16 +18,16 @@ from ci_evals.adapters.transport.payload import MAX_ANSWER_MB
 from ci_evals.domain.errors import UsageError
 
 if TYPE_CHECKING:
-    from ci_evals.adapters.transport.over_aiohttp import Line
+    from ci_evals.adapters.transport.over_aiohttp import ConversationConnections
 
 MAX_HOST_LENGTH = 255
-"""Characters of a foreign host's name that a message of ours quotes: no real one is longer."""
+"""Maximum length of a quoted host name: no real one is longer."""
 
 MAX_SHARE = 1024
-"""The most calls to one model at once, however many files may be open."""
+"""Maximum number of concurrent calls to one model."""
 
-_PACKED_AS = "gzip, deflate"
-"""How answers may be packed. httpx2 would ask for more where it finds more decoders."""
+_ACCEPTED_ENCODINGS = "gzip, deflate"
+"""httpx2 would accept more if it found more decoders."""
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER_VALUE = re.compile(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
@@ -38,58 +38,57 @@ def new_client(
     proxy: str | None = None,
     timeout: float | None = None,
     headers: dict[str, str] | None = None,
-    most_mb: int = MAX_ANSWER_MB,
+    max_mb: int = MAX_ANSWER_MB,
     alone: bool = False,
 ) -> httpx2.AsyncClient:
-    """A client that follows no redirect: a key goes to no other host.
+    """Create a client that follows no redirect, so that a key goes to no other host.
 
-    Reading an answer raises `AnswerTooLargeError` where there is no end to it.
+    Reading an answer beyond the maximum size raises `AnswerTooLargeError`.
 
     Args:
-        proxy: As `proxy_for` gives it.
-        timeout: Seconds that one request may take in all, its answer read; without it the caller sees to an
-            end. Too long is httpx2's `ReadTimeout`.
-        headers: Sent with each request.
-        most_mb: The most that is read of an answer, unpacked.
-        alone: Whether the client has connections of its own, which nobody else uses, before or after it.
+        proxy: Proxy, as of `proxy_for`.
+        timeout: Seconds for a request and its whole answer, after which httpx2's `ReadTimeout` is raised.
+        headers: Headers of each request.
+        max_mb: Maximum size of an answer after decompression.
+        alone: Whether the client has its own connections, which nothing else uses, before or after it.
     """
-    from ci_evals.adapters.transport.over_aiohttp import Line, Transport  # noqa: PLC0415  # 0.2 s, for calls alone
+    from ci_evals.adapters.transport import over_aiohttp  # noqa: PLC0415  # 0.2 s, for calls alone
 
-    sent = httpx2.Headers({"Accept-Encoding": _PACKED_AS})
-    sent.update(headers)
-    line = Line() if alone else None
-    return _PunctualClient(
+    all_headers = httpx2.Headers({"Accept-Encoding": _ACCEPTED_ENCODINGS})
+    all_headers.update(headers)
+    conversation = over_aiohttp.ConversationConnections() if alone else None
+    return _Client(
         timeout,
-        line,
-        transport=Transport(most_mb, proxy, line),
-        trust_env=False,  # else each client would read the environment again
-        headers=sent,
+        conversation,
+        transport=over_aiohttp.Transport(max_mb, proxy, conversation),
+        trust_env=False,  # otherwise each client would read the environment again
+        headers=all_headers,
         follow_redirects=False,
     )
 
 
 def load() -> None:
-    """Imports what requests are carried by, for whoever is about to send some: it takes 0.2 s."""
+    """Import aiohttp ahead of the first request, which takes 0.2 s."""
     from ci_evals.adapters.transport import over_aiohttp  # noqa: F401, PLC0415  # for those alone
 
 
 def met_surplus(client: httpx2.AsyncClient) -> bool:
-    """Return whether more has come over the client's own connections than it asked for."""
-    return isinstance(client, _PunctualClient) and client.line is not None and client.line.surplus
+    """Return whether an unrequested answer came over the client's own connections."""
+    return isinstance(client, _Client) and client.conversation is not None and client.conversation.surplus
 
 
 def proxy_for(url: str) -> str | None:
-    """The proxy that the environment (`HTTPS_PROXY`, `NO_PROXY`, …) asks for; never one to this machine.
+    """Return the proxy by the environment (`HTTPS_PROXY`, `NO_PROXY`, …); none for this machine.
 
     Raises:
-        UsageError: it is of a kind that is not supported, or no address. The message holds no password.
+        UsageError: it is not supported, or no address. The message holds no password.
     """
     parts = urlsplit(url)
     host = parts.hostname or ""
     port = parts.port or _DEFAULT_PORTS.get(parts.scheme)
     proxies = getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all")
-    if not proxy or _loopback(host) or proxy_bypass(host) or proxy_bypass(f"{host}:{port}"):
+    if not proxy or _is_loopback(host) or proxy_bypass(host) or proxy_bypass(f"{host}:{port}"):
         return None
     proxy = proxy if "://" in proxy else f"http://{proxy}"
     scheme = proxy.partition("://")[0].lower()
@@ -107,7 +106,7 @@ def proxy_for(url: str) -> str | None:
 
 
 def host_of(url: str) -> str:
-    """The host of `url`, with its port if it is not the scheme's own: what messages call a server."""
+    """Return the host of an address and its port, if given: the name of a server in messages."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
@@ -118,10 +117,7 @@ def host_of(url: str) -> str:
 
 
 def redirect_of(response: httpx2.Response) -> str | None:
-    """Where an answer redirects to, to go after "redirects to"; none if it does not.
-
-    A path is not told: it may hold a secret.
-    """
+    """Return the target of a redirect for messages, without its path, which may hold a secret."""
     if not response.has_redirect_location:
         return None
     if response.next_request is None:
@@ -129,15 +125,12 @@ def redirect_of(response: httpx2.Response) -> str | None:
     here, there = response.request.url, response.next_request.url
     if (here.scheme, here.netloc) == (there.scheme, there.netloc):
         return "another path on the same host"
-    place = there.netloc.decode(errors="replace")[:MAX_HOST_LENGTH]
-    return place if here.scheme == there.scheme else f"{there.scheme}://{place}"
+    host = there.netloc.decode(errors="replace")[:MAX_HOST_LENGTH]
+    return host if here.scheme == there.scheme else f"{there.scheme}://{host}"
 
 
 def fair_share() -> int:
-    """How many connections one neighbour may take: a quarter of what the process may open.
-
-    Beside it stand another model and the agents, whose number the user sets by --parallel.
-    """
+    """Return the maximum number of connections to one service: a quarter of the files that may be open."""
     if resource is None:
         return MAX_SHARE
     most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -145,10 +138,10 @@ def fair_share() -> int:
 
 
 def header_value(value: str, what: str) -> str:
-    """`value` without the blanks and line ends that a pasted secret brings along.
+    """Return a header's value without surrounding white space, as of a pasted secret.
 
     Raises:
-        UsageError: no HTTP header can carry it. The message names `what`, never the value.
+        UsageError: it is not valid in HTTP. The message names `what`, never the value.
     """
     value = value.strip()
     if value and not _HEADER_VALUE.fullmatch(value):
@@ -157,10 +150,10 @@ def header_value(value: str, what: str) -> str:
 
 
 def key_value(key: str, provider: str, hint: str) -> str:
-    """An LLM key, stripped.
+    """Return an LLM key without surrounding white space.
 
     Raises:
-        UsageError: it is blank, or no header can carry it.
+        UsageError: it is blank, or not valid in a header.
     """
     if value := header_value(key, f"the key for {provider}"):
         return value
@@ -168,16 +161,18 @@ def key_value(key: str, provider: str, hint: str) -> str:
 
 
 def is_header_name(name: str) -> bool:
-    """Whether HTTP allows a header of this name."""
+    """Return whether HTTP allows a header of this name."""
     return _HEADER_NAME.fullmatch(name) is not None
 
 
-class _PunctualClient(httpx2.AsyncClient):
-    """Gives a request a time in all. httpx2's own timeouts are for each step: a drip never exceeds them."""
+class _Client(httpx2.AsyncClient):
+    """Limits the total time of a request. httpx2's timeouts are for each step: a drip never exceeds them."""
 
-    def __init__(self, seconds: float | None, line: "Line | None", **options: Any) -> None:
+    def __init__(
+        self, seconds: float | None, conversation: "ConversationConnections | None", **options: Any
+    ) -> None:
         self._seconds = seconds
-        self.line = line
+        self.conversation = conversation
         super().__init__(timeout=None, **options)
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
@@ -197,7 +192,7 @@ def _is_proxy(address: str) -> bool:
         return False
 
 
-def _loopback(host: str) -> bool:
+def _is_loopback(host: str) -> bool:
     try:
         return ip_address(host).is_loopback
     except ValueError:

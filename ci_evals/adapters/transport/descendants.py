@@ -1,8 +1,7 @@
-"""Processes that a program of somebody else started, found in `/proc` and ended with it.
+"""Finds the descendants of a program in `/proc`, to end them with it.
 
-A process group holds what a program starts, unless that leads a session of its own (`setsid`) or is started
-by way of a process that ends (a daemon). So every program of ours has a mark in its environment, which all
-that it starts inherits. Elsewhere than on Linux nothing is found, and the process group alone is ended.
+A process can leave its process group (`setsid`, a daemon). So every program that we start has a mark in its
+environment, which all its descendants inherit. On other systems than Linux the process group alone is ended.
 """
 
 import os
@@ -14,33 +13,33 @@ from contextlib import suppress
 from pathlib import Path
 
 MARK = "CI_EVALS_PROCESS"
-"""The variable that names the program which a process belongs to."""
+"""The variable that names the program of a process."""
 
 _PROC = Path("/proc")
 _ROUNDS = 50
-"""How often what is left is looked for: a process may start another one just before it is ended."""
+"""Maximum number of searches: a process may start another one just before it is killed."""
 
 
 def new_mark() -> str:
-    """A value for `MARK` that no other program has."""
+    """Return a unique value for `MARK`."""
     return secrets.token_hex(12)
 
 
 def kill_marked(mark: str) -> None:
-    """Kill every process that has the mark. It may take some milliseconds."""
+    """Kill every process with the mark, which may take some milliseconds."""
     needle = f"{MARK}={mark}".encode()
     for _ in range(_ROUNDS):
-        found = [pid for pid in _processes() if needle in _environment(pid) and not _is_over(pid)]
-        if not found:
+        pids = [pid for pid in _processes() if needle in _environment(pid) and not _is_over(pid)]
+        if not pids:
             return
-        for pid in found:
+        for pid in pids:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
         time.sleep(0.002)
 
 
 def children_of(parent: int) -> list[int]:
-    """The direct children of a process."""
+    """Return the direct children of a process."""
     return [pid for pid in _processes() if _status(pid)[1:2] == [str(parent)]]
 
 
@@ -59,7 +58,7 @@ def _environment(pid: int) -> bytes:
 
 
 def _status(pid: int) -> list[str]:
-    """The state of a process, its parent and so on; empty if it is gone."""
+    """Return the state of a process, its parent and so on; empty if it is gone."""
     with suppress(OSError):
         text = (_PROC / str(pid) / "stat").read_text(errors="replace")
         return text.rpartition(")")[2].split()

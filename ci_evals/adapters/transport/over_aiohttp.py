@@ -1,7 +1,7 @@
-"""Requests of httpx2 over connections of aiohttp, which cost a third of httpx2's own.
+"""An httpx2 transport over connections of aiohttp, which cost a third of the processor time of httpx2's own.
 
-aiohttp only carries: what is sent is the request as httpx2 has it, and redirects, cookies, unpacking, and the
-time that all may take are left to others. Its errors become httpx2's.
+aiohttp sends the request exactly as httpx2 has it. Redirects, cookies, decompression and timeouts are handled
+elsewhere. Errors become those of httpx2.
 """
 
 import asyncio
@@ -24,71 +24,73 @@ from yarl import URL
 
 from ci_evals.adapters.transport import pool
 from ci_evals.adapters.transport.payload import AnswerTooLargeError
-from ci_evals.adapters.transport.pool import KEEPALIVE_SECONDS, Share
+from ci_evals.adapters.transport.pool import KEEPALIVE_SECONDS, PoolShare
 
-MOST_HEADERS = 250
-"""Of one answer; each of at most `MOST_OF_A_HEADER` bytes."""
-MOST_OF_A_HEADER = 65_536
+MAX_HEADERS = 250
+"""Maximum number of headers of one answer."""
+MAX_HEADER_BYTES = 65_536
 
-_MOST_AT_ONCE = 1 << 20
-"""Bytes of a body that aiohttp sends in one piece; it warns of more."""
-_EXPECTING = b"expect"
-"""A header with which aiohttp would hold the body back, without end where the server does not know it."""
+_MAX_PIECE = 1 << 20
+"""Maximum size of a body that aiohttp sends in one piece; it warns of more."""
+_EXPECT = b"expect"
+"""With this header aiohttp would hold the body back, forever if the server does not know it."""
 _ADDED_BY_AIOHTTP = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 QUIET_SECONDS = 0.1
-"""A connection must have been silent for this long after an answer before it carries another request. A
-second answer that comes within this time is seen and cannot be taken for the answer to the next request."""
+"""Silence after an answer before a connection is reused. A second answer that comes within this time is
+noticed and cannot be taken for the answer to the next request."""
 SURPLUS = "it sent more than one answer to a request"
-"""The reason why an answer is not used: it may belong to an earlier request."""
+"""Why an answer is not used: it may belong to an earlier request."""
 
 _NO_END = aiohttp.ClientTimeout(total=None, connect=None, sock_connect=None, sock_read=None)
 
 
 @dataclass(eq=False)
-class Line:
-    """The connections of one conversation, which nobody else uses, neither at the time nor afterwards."""
+class ConversationConnections:
+    """The connections of one conversation, which nothing else uses, then or later."""
 
     surplus: bool = False
-    """Whether more came than was asked for. The answers of the conversation may then be shifted by one."""
-    watches: "set[_Watch]" = field(default_factory=set)
+    """Whether an unrequested answer came, so that the answers may be shifted by one."""
+    guards: "set[_ConnectionGuard]" = field(default_factory=set)
 
     def close(self) -> None:
         """Close the connections."""
-        for watch in self.watches:
-            watch.line = None
-            watch.close()
-        self.watches.clear()
+        for guard in self.guards:
+            guard.conversation = None
+            guard.close()
+        self.guards.clear()
 
 
 class Transport(httpx2.AsyncBaseTransport):
-    """The connections that one client uses: its own, closed with it, or those that its event loop shares."""
+    """Carries the requests of one client."""
 
-    def __init__(self, most_mb: int, proxy: str | None = None, line: Line | None = None) -> None:
-        """Opens nothing yet.
+    def __init__(
+        self, max_mb: int, proxy: str | None = None, conversation: ConversationConnections | None = None
+    ) -> None:
+        """Create a transport without opening connections.
 
         Args:
-            most_mb: The most that is read of an answer, unpacked.
+            max_mb: Maximum size of an answer after decompression.
             proxy: An http(s) address, which may hold a user and a password.
-            line: The connections that this client alone uses; without it, those that all share.
+            conversation: Connections of this client alone, closed with it; by default shared ones.
         """
-        self._most_mb = most_mb
+        self._max_mb = max_mb
         self._proxy = _Proxy(proxy) if proxy else None
-        self._share: Share | None = None
-        self._line = line
+        self._pool: PoolShare | None = None
+        self._conversation = conversation
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Sends a request; the body of the answer is read later."""
+        """Send a request; the body of the answer is read later."""
         session = await self._session()
         content = await request.aread()
-        trip = _Trip(self._line)
-        carried = _trip.set(trip)
+        transfer = _Transfer(self._conversation)
+        token = _current_transfer.set(transfer)
         is_tls = request.url.scheme == "https"
         meets_tls = is_tls or (self._proxy is not None and self._proxy.address.scheme == "https")
         try:
             headers = [
                 (name.decode(), value.decode())
                 for name, value in request.headers.raw
-                if name.lower() != _EXPECTING
+                if name.lower() != _EXPECT
             ]
             proxy_headers = None
             if self._proxy and self._proxy.key:
@@ -100,7 +102,7 @@ class Transport(httpx2.AsyncBaseTransport):
                 request.method,
                 _address(request.url),
                 headers=headers,
-                data=BytesIO(content) if len(content) > _MOST_AT_ONCE else content or None,
+                data=BytesIO(content) if len(content) > _MAX_PIECE else content or None,
                 allow_redirects=False,
                 proxy=self._proxy.address if self._proxy else None,
                 proxy_headers=proxy_headers,
@@ -111,31 +113,31 @@ class Transport(httpx2.AsyncBaseTransport):
         except ValueError as error:  # a header, say, that cannot be sent
             raise httpx2.LocalProtocolError(str(error)) from error
         finally:
-            _trip.reset(carried)
-        unpacked = [(name, value) for name, value in answer.raw_headers if _is_kept(name.lower(), value)]
-        response = httpx2.Response(answer.status, headers=unpacked, stream=_Body(answer, self._most_mb, trip))
-        # Else a server could name an encoding that is one of Python's, but none of text (`hex`, `zlib`).
+            _current_transfer.reset(token)
+        kept = [(name, value) for name, value in answer.raw_headers if _is_kept(name.lower(), value)]
+        response = httpx2.Response(answer.status, headers=kept, stream=_Body(answer, self._max_mb, transfer))
+        # Otherwise a server could name an encoding of Python's that is not for text (`hex`, `zlib`).
         response.encoding = "utf-8"
         return response
 
     async def aclose(self) -> None:
-        """Close the client's own connections; others may go on to use the shared ones."""
-        if self._line:
-            self._line.close()
-        if self._share:
-            share, self._share = self._share, None
-            await pool.give_back(share)
+        """Close the client's own connections; shared ones stay for others."""
+        if self._conversation:
+            self._conversation.close()
+        if self._pool:
+            share, self._pool = self._pool, None
+            await pool.release(share)
 
     async def _session(self) -> aiohttp.ClientSession:
-        if self._share and self._share.loop is not asyncio.get_running_loop():
+        if self._pool and self._pool.loop is not asyncio.get_running_loop():
             await self.aclose()
-        share = self._share = self._share or pool.take()
+        share = self._pool = self._pool or pool.acquire()
         share.session = share.session or _new_session()
         return share.session
 
 
 class _Proxy:
-    """A proxy's address, and what it wants to be shown."""
+    """A proxy's address and credentials."""
 
     def __init__(self, proxy: str) -> None:
         url = httpx2.URL(proxy)
@@ -146,33 +148,34 @@ class _Proxy:
 
 
 class _Body(httpx2.AsyncByteStream):
-    """The body of an answer, unpacked, as far as it may go."""
+    """The decompressed body of an answer, up to the maximum size."""
 
-    def __init__(self, answer: aiohttp.ClientResponse, most_mb: int, trip: "_Trip") -> None:
-        self._answer, self._most_mb, self._trip = answer, most_mb, trip
+    def __init__(self, answer: aiohttp.ClientResponse, max_mb: int, transfer: "_Transfer") -> None:
+        self._answer, self._max_mb, self._transfer = answer, max_mb, transfer
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        left = self._most_mb * 1_000_000
-        async for part in self._unpacked():
+        left = self._max_mb * 1_000_000
+        async for part in self._decompressed():
             left -= len(part)
             if left < 0:
-                raise AnswerTooLargeError(self._most_mb)
+                raise AnswerTooLargeError(self._max_mb)
             yield part
-        if self._trip.met_surplus(self._answer):
+        if self._transfer.has_surplus(self._answer):
             raise httpx2.RemoteProtocolError(SURPLUS)
 
     async def aclose(self) -> None:
-        """Closes the connection too, unless all was read."""
+        """Close the connection too, unless all was read."""
         self._answer.release()
 
-    def _unpacked(self) -> AsyncIterator[bytes]:
+    def _decompressed(self) -> AsyncIterator[bytes]:
         raw = _Raw(self._answer)
-        packed = [(name, value) for name, value in self._answer.raw_headers if name.lower() == _PACKED]
-        return httpx2.Response(200, headers=packed, stream=raw).aiter_bytes() if packed else aiter(raw)
+        headers = self._answer.raw_headers
+        encodings = [(name, value) for name, value in headers if name.lower() == _CONTENT_ENCODING]
+        return httpx2.Response(200, headers=encodings, stream=raw).aiter_bytes() if encodings else aiter(raw)
 
 
 class _Raw(httpx2.AsyncByteStream):
-    """The body of an answer as it came."""
+    """The body of an answer as received."""
 
     def __init__(self, answer: aiohttp.ClientResponse) -> None:
         self._content = answer.content
@@ -186,34 +189,34 @@ class _Raw(httpx2.AsyncByteStream):
 
 
 @dataclass(eq=False)
-class _Trip:
+class _Transfer:
     """One request and the connection that carries it."""
 
-    line: Line | None
-    watch: "_Watch | None" = None
+    conversation: ConversationConnections | None
+    guard: "_ConnectionGuard | None" = None
 
-    def met_surplus(self, answer: aiohttp.ClientResponse) -> bool:
-        """Whether more than the answer has come with it, once it is read to its end."""
-        if self.watch is None or not self.watch.surplus_at_rest or _ends_connection(answer):
+    def has_surplus(self, answer: aiohttp.ClientResponse) -> bool:
+        """Return whether more than the answer came with it. The answer must have been read to its end."""
+        if self.guard is None or not self.guard.surplus_at_rest or _ends_connection(answer):
             return False
-        if self.line:
-            self.line.surplus = True
+        if self.conversation:
+            self.conversation.surplus = True
         return True
 
 
-_trip: ContextVar[_Trip] = ContextVar("_trip")
+_current_transfer: ContextVar[_Transfer] = ContextVar("_current_transfer")
 
 
 class _Request(aiohttp.ClientRequest):
-    """A request that finds only the connections of its own conversation, if it belongs to one."""
+    """A request that uses only the connections of its conversation, if it has one."""
 
     @property
     def connection_key(self) -> ConnectionKey:
         key = super().connection_key
-        line = _trip.get().line
-        return (
-            key if line is None else key._replace(proxy_headers_hash=hash((key.proxy_headers_hash, id(line))))
-        )
+        conversation = _current_transfer.get().conversation
+        if conversation is None:
+            return key
+        return key._replace(proxy_headers_hash=hash((key.proxy_headers_hash, id(conversation))))
 
 
 class _Connector(aiohttp.TCPConnector):
@@ -225,27 +228,27 @@ class _Connector(aiohttp.TCPConnector):
         traces: list[Trace],
         timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109  # as the base class has it
     ) -> Connection:
-        """A connection that was kept, or a new one."""
-        trip = _trip.get()
+        """Return a kept connection or a new one."""
+        transfer = _current_transfer.get()
         while True:
             connection = await super().connect(req, traces, timeout)
             transport, protocol = connection.transport, connection.protocol
-            if transport is None or protocol is None:  # it has broken already, which is told when it is used
+            if transport is None or protocol is None:  # broken already; using it will raise the error
                 return connection
-            watch = transport.get_protocol()
-            if not isinstance(watch, _Watch):
-                watch = _Watch(protocol, trip.line)
-                transport.set_protocol(watch)
+            guard = transport.get_protocol()
+            if not isinstance(guard, _ConnectionGuard):
+                guard = _ConnectionGuard(protocol, transfer.conversation)
+                transport.set_protocol(guard)
             elif _is_readable(transport):
                 connection.close()
                 continue
-            watch.at_rest = watch.surplus_at_rest = False
-            trip.watch = watch
-            connection.add_callback(watch.rest)
+            guard.at_rest = guard.surplus_at_rest = False
+            transfer.guard = guard
+            connection.add_callback(guard.rest)
             return connection
 
     def _release(self, key: ConnectionKey, protocol: ResponseHandler, *, should_close: bool = False) -> None:
-        """Keep a connection for the next request only once it has been silent for a while."""
+        """Keep a connection for the next request once it has been silent for a while."""
         if should_close or protocol.should_close or self.closed:
             super()._release(key, protocol, should_close=should_close)
         else:
@@ -255,58 +258,58 @@ class _Connector(aiohttp.TCPConnector):
         super()._release(key, protocol, should_close=not protocol.is_connected())
 
 
-class _Watch(asyncio.Protocol):
-    """Stands between a connection and aiohttp, and closes it if it is at rest and something comes.
+class _ConnectionGuard(asyncio.Protocol):
+    """Stands between a connection and aiohttp, and closes a connection at rest if data comes.
 
-    aiohttp would keep that, as the answer to the next request.
+    aiohttp would take the data for the answer to the next request.
     """
 
-    def __init__(self, watched: ResponseHandler, line: Line | None) -> None:
-        self._watched = watched
-        self.line = line
+    def __init__(self, handler: ResponseHandler, conversation: ConversationConnections | None) -> None:
+        self._handler = handler
+        self.conversation = conversation
         self.at_rest = False
         self.surplus_at_rest = False
-        """Whether aiohttp would not use the connection again when the last answer had been read."""
-        if line:
-            line.watches.add(self)
+        """Whether aiohttp would not reuse the connection after the last answer."""
+        if conversation:
+            conversation.guards.add(self)
 
     def rest(self) -> None:
-        """There is no request under way any more."""
+        """Note that no request is under way any more."""
         self.at_rest = True
-        self.surplus_at_rest = self._watched.should_close
+        self.surplus_at_rest = self._handler.should_close
 
     def close(self) -> None:
         """Close the connection."""
-        self._watched.close()
+        self._handler.close()
 
     def data_received(self, data: bytes) -> None:
         was_at_rest = self.at_rest
         if not was_at_rest:
-            self._watched.data_received(data)
-        elif self.line and data.strip():  # line ends alone are no answer
-            self.line.surplus = True
-        if self.at_rest and self._watched.should_close:
+            self._handler.data_received(data)
+        elif self.conversation and data.strip():  # line ends alone are no answer
+            self.conversation.surplus = True
+        if self.at_rest and self._handler.should_close:
             self.surplus_at_rest = True
-        if was_at_rest or (self.at_rest and self._watched.should_close):  # more came than the answer
-            self._watched.close()
+        if was_at_rest or (self.at_rest and self._handler.should_close):  # more came than the answer
+            self._handler.close()
 
     def eof_received(self) -> None:
-        self._watched.eof_received()
+        self._handler.eof_received()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if self.line:
-            self.line.watches.discard(self)
-        self._watched.connection_lost(exc)
+        if self.conversation:
+            self.conversation.guards.discard(self)
+        self._handler.connection_lost(exc)
 
     def pause_writing(self) -> None:
-        self._watched.pause_writing()
+        self._handler.pause_writing()
 
     def resume_writing(self) -> None:
-        self._watched.resume_writing()
+        self._handler.resume_writing()
 
 
 def _new_session() -> aiohttp.ClientSession:
-    """Connections for the running event loop. As many as are asked for: a rate limiter limits calls."""
+    """Create the connections of the running event loop, as many as needed: rate limiters limit calls."""
     return aiohttp.ClientSession(
         connector=_Connector(
             limit=0, keepalive_timeout=KEEPALIVE_SECONDS, resolver=aiohttp.ThreadedResolver()
@@ -315,26 +318,26 @@ def _new_session() -> aiohttp.ClientSession:
         skip_auto_headers=_ADDED_BY_AIOHTTP,
         timeout=_NO_END,
         auto_decompress=False,
-        max_line_size=MOST_OF_A_HEADER,
-        max_field_size=MOST_OF_A_HEADER,
-        max_headers=MOST_HEADERS,
+        max_line_size=MAX_HEADER_BYTES,
+        max_field_size=MAX_HEADER_BYTES,
+        max_headers=MAX_HEADERS,
         middlewares=[_once],
         request_class=_Request,
     )
 
 
 async def _once(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
-    """Keeps aiohttp from sending a GET again where the connection breaks: who asks decides."""
+    """Keep aiohttp from repeating a GET after a broken connection: the caller decides."""
     try:
         return await send(request)
     except aiohttp.ClientConnectorError:
-        raise  # that was not sent at all
+        raise  # it was not sent at all
     except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
         raise _as_httpx2(error) from error
 
 
 def _as_httpx2(error: aiohttp.ClientError) -> httpx2.HTTPError:
-    """The error in httpx2's terms. Its words name no address, which might hold a password."""
+    """Convert an error. Its message names no address, which might hold a password."""
     match error:
         case aiohttp.ClientConnectorCertificateError():
             return httpx2.ConnectError(str(error.certificate_error))
@@ -349,7 +352,7 @@ def _as_httpx2(error: aiohttp.ClientError) -> httpx2.HTTPError:
 
 
 def _broken(error: aiohttp.ClientError) -> str:
-    """What happened on a connection that was there."""
+    """Describe an error on an open connection."""
     match error:
         case aiohttp.ServerDisconnectedError():
             return "Server disconnected without sending a response."
@@ -362,34 +365,37 @@ def _broken(error: aiohttp.ClientError) -> str:
             return str(error)
 
 
-_PACKED = b"content-encoding"
-_OF_TRANSFER = frozenset({_PACKED, b"content-length", b"transfer-encoding"})
+_CONTENT_ENCODING = b"content-encoding"
+_TRANSFER_HEADERS = frozenset({_CONTENT_ENCODING, b"content-length", b"transfer-encoding"})
 
 
 def _is_kept(name: bytes, value: bytes) -> bool:
-    """Whether a header still holds for an answer that is unpacked; a cookie, only if it can be sent back."""
-    return value.isascii() if name == b"set-cookie" else name not in _OF_TRANSFER
+    """Whether a header is valid after decompression; a cookie, only if it can be sent back."""
+    return value.isascii() if name == b"set-cookie" else name not in _TRANSFER_HEADERS
 
 
 def _ends_connection(answer: aiohttp.ClientResponse) -> bool:
-    """Whether the server said that this is the last answer on its connection: what follows reaches nobody."""
-    says = answer.headers.get("Connection", "").lower()
+    """Whether this is the last answer on its connection, so that what follows reaches nobody."""
+    connection = answer.headers.get("Connection", "").lower()
     is_old = answer.version is None or answer.version < aiohttp.HttpVersion11
     framed = (
         "Content-Length" in answer.headers or "chunked" in answer.headers.get("Transfer-Encoding", "").lower()
     )
     return (
-        "close" in says or is_old or answer.status < 200 or (not framed and answer.status not in (204, 304))
+        "close" in connection
+        or is_old
+        or answer.status < 200
+        or (not framed and answer.status not in (204, 304))
     )
 
 
 def _address(url: httpx2.URL) -> URL:
-    """An address as it goes out: nothing is quoted again, and a user's name is in the headers already."""
+    """Return the address to send, without credentials, which are in the headers, and not quoted again."""
     return URL(str(url.copy_with(username=None, password=None) if url.userinfo else url), encoded=True)
 
 
 def _is_readable(transport: asyncio.BaseTransport) -> bool:
-    """Whether something has come that nobody has read yet: its end, where the other side has closed."""
+    """Whether unread data or the end of the connection has arrived."""
     file = transport.get_extra_info("socket").fileno()
     if hasattr(select, "poll"):
         poll = select.poll()

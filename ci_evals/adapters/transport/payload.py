@@ -1,4 +1,4 @@
-"""What a foreign server sent, made safe: bytes to JSON to keep, error bodies to one short line. Pure."""
+"""Reads what a server sent: bytes to valid JSON, error bodies to one short line. Pure."""
 
 import json
 import math
@@ -17,24 +17,24 @@ MAX_ANSWER_MB = 16
 """Maximum size of an answer after decompression: 400 kB of gzip can hold 400 MB."""
 
 MAX_DEPTH = 100
-"""Deeper branches are cut off: no agent nests so far, and what writes JSON gives up at some 250 levels."""
+"""Deeper branches are cut off: no agent nests so far, and writers of JSON give up at some 250 levels."""
 
 MAX_VALUES = 100_000
-"""A megabyte of brackets becomes a hundred of objects, and looking through them takes seconds. A large trace
-holds some thousand values."""
+"""A megabyte of brackets becomes a hundred of objects, and reading them takes seconds. A large trace holds
+some thousand values."""
 
 TOO_DEEP = f"(cut off here: nested deeper than {MAX_DEPTH} levels)"
 MAX_EXCERPT = 300
-"""Characters of a foreign error text that a message of ours quotes."""
+"""Maximum length of a quoted error text."""
 
-# Read by machine from anybody: each of these looks at a character a bounded number of times. A title ends at
-# the next tag of any kind, since a search for its own end from every `<title>` would be quadratic.
+# The input is untrusted: each of these reads a character a bounded number of times. A title ends at the next
+# tag of any kind, since a search for its own end from every `<title>` would be quadratic.
 _TITLE = re.compile(r"<title\b[^<>]*>([^<]*)", re.IGNORECASE)
 _HTML = re.compile(r"\s*(<!doctype\s+html|<html|<head|<body)", re.IGNORECASE)
 _SIGNS = (",", "[", "{")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _NEXT_VALUE = re.compile(r'"[^"]*"|([,{[])(?!\s*[\]}])')
-"""A text, or what stands before each value but the first; an empty list or object holds none."""
+"""A text, or the sign before each value except the first; an empty list or object has none."""
 
 
 class AnswerTooLargeError(Exception):
@@ -45,10 +45,10 @@ class AnswerTooLargeError(Exception):
 
 
 def parse(body: bytes, most_values: int = MAX_VALUES) -> JsonValue:
-    """The JSON in `body`, cleaned (see `clean`).
+    """Parse and clean JSON (see `clean`).
 
     Raises:
-        ValueError: it is not JSON, so deep that it cannot be read, or of more values than may be.
+        ValueError: it is not JSON, nested too deep, or has too many values.
     """
     try:
         text = body.decode(json.detect_encoding(body), "surrogatepass")
@@ -68,17 +68,14 @@ def _finite(number: str) -> float | None:
 
 
 def _is_clean(text: str, value: JsonValue) -> bool:
-    """Whether `clean` would find nothing to change in a value that was read from a text.
-
-    Half of a surrogate pair comes as an escape, or as bytes that are no UTF-8.
-    """
+    """Whether `clean` would change nothing. Half of a surrogate pair comes as an escape or invalid UTF-8."""
     if "\\ud" in text or "\\uD" in text or not (text.isascii() or _SURROGATE.search(text) is None):
         return False
     return text.count("[") + text.count("{") <= MAX_DEPTH or _is_shallow(value)
 
 
 _DECODER = json.JSONDecoder(parse_float=_finite, parse_constant=lambda _: None)
-"""Reads as null what `clean` would make null."""
+"""Reads numbers as `clean` leaves them."""
 
 
 def _is_shallow(value: JsonValue) -> bool:
@@ -92,18 +89,17 @@ def _is_shallow(value: JsonValue) -> bool:
     return False
 
 
-def _holds_more(text: str, most: int) -> bool:
-    """Whether it has more values, were it JSON. Looks no further than it has to."""
+def _holds_more(text: str, limit: int) -> bool:
+    """Whether JSON has more values, with as little reading as possible."""
     plain = text.replace("\\\\", "").replace('\\"', "")
-    found = (True for place in _NEXT_VALUE.finditer(plain) if place[1])
-    return sum(1 for _ in islice(found, most)) == most
+    values = (True for match in _NEXT_VALUE.finditer(plain) if match[1])
+    return sum(1 for _ in islice(values, limit)) == limit
 
 
 def clean(value: Any, depth: int = 0) -> JsonValue:
-    """A JSON value that can be validated and written again.
+    """Return a JSON value that can be validated and written again.
 
-    Python reads NaN, Infinity and lone surrogates, which no JSON may hold: the first two become null, a lone
-    surrogate U+FFFD. Branches deeper than `MAX_DEPTH` become a note.
+    NaN and Infinity become null, a lone surrogate U+FFFD, and branches deeper than `MAX_DEPTH` a note.
     """
     match value:
         case str():
@@ -121,20 +117,20 @@ def clean(value: Any, depth: int = 0) -> JsonValue:
 
 
 def error_detail(body: bytes, redactor: Redactor) -> str:
-    """One short line from the body of a refused request: any of the forms that servers use.
+    """Return the error in a body of any common format, on one short line.
 
-    Secrets are taken out after the body was read and before anything is cut, or half of one might stay.
+    Secrets are removed before the text is shortened, or half of one might stay.
     """
     try:
         value = redactor.json(parse(body))
     except ValueError:
         return excerpt(body, redactor)
-    told = explain(value)
-    return shorten(told) if told else excerpt(body, redactor)
+    text = explain(value)
+    return shorten(text) if text else excerpt(body, redactor)
 
 
 def explain(value: JsonValue) -> str | None:
-    """What a JSON error says, in words: a text, an object with a known key, or a list of either."""
+    """Return the text of a JSON error: a text, an object with a known key, or a list of either."""
     match value:
         case str():
             return value.strip() or None
@@ -147,45 +143,45 @@ def explain(value: JsonValue) -> str | None:
 
 
 def excerpt(body: bytes, redactor: Redactor) -> str:
-    """One short line, without secrets, that tells a person what should have been JSON is instead."""
+    """Describe a body that is not JSON on one short line, without secrets."""
     text = body.decode(errors="replace")
     if not text.strip():
         return "an empty body"
     if not _HTML.match(text):
         return shorten(redactor.text(text))
-    found = _TITLE.search(redactor.text(text))  # else a title might end within a secret
-    title = redactor.text(unescape(found[1])) if found else ""
+    match = _TITLE.search(redactor.text(text))  # otherwise a title might end within a secret
+    title = redactor.text(unescape(match[1])) if match else ""
     return f"an HTML page titled {shorten(title)!r}" if title.strip() else "an HTML page"
 
 
 def shorten(text: str) -> str:
-    """`text` on one line of at most `MAX_EXCERPT` characters."""
+    """Return a text on one line of at most `MAX_EXCERPT` characters."""
     line = " ".join(text[: MAX_EXCERPT * 20].split())
     return line if len(line) <= MAX_EXCERPT else line[: MAX_EXCERPT - 1] + "…"
 
 
 def member(value: JsonValue, key: str) -> JsonValue:
-    """What an object holds under `key`; null where there is no such key, or no object."""
+    """Return the value of a key; None if there is no such key, or no object."""
     return value.get(key) if isinstance(value, dict) else None
 
 
 def filled(value: JsonValue) -> dict[str, JsonValue] | None:
-    """`value` if it is an object that is not empty."""
+    """Return the value if it is an object that is not empty."""
     return value if isinstance(value, dict) and value else None
 
 
 def name(value: JsonValue, keys: Iterable[str] = ()) -> str | None:
-    """A name: a text that is not blank, or such a text under one of `keys`."""
+    """Return a text that is not blank, or such a text under one of `keys`."""
     if isinstance(value, dict):
-        return next((found for key in keys if (found := name(value.get(key)))), None)
+        return next((text for key in keys if (text := name(value.get(key)))), None)
     return value if isinstance(value, str) and value.strip() else None
 
 
 def _explain_object(value: dict[str, JsonValue]) -> str | None:
-    if message := explain(value.get("msg")):  # one fault of a validation error, with its place
+    if message := explain(value.get("msg")):  # a validation error with its location
         loc = value.get("loc")
-        place = ".".join(str(part) for part in loc) if isinstance(loc, list) else ""
-        return f"{place}: {message}" if place else message
+        location = ".".join(str(part) for part in loc) if isinstance(loc, list) else ""
+        return f"{location}: {message}" if location else message
     for key in ("detail", "errors", "error", "error_description", "reason"):
         if text := explain(value.get(key)):
             return text

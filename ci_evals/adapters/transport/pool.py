@@ -1,4 +1,4 @@
-"""The connections of an event loop: all HTTP clients there share them, whichever neighbour they ask."""
+"""The connections of an event loop, shared by all HTTP clients in it."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -10,35 +10,35 @@ if TYPE_CHECKING:
     from aiohttp import ClientSession
 
 KEEPALIVE_SECONDS = 4.0
-"""An idle connection is not used again after this long. Common servers close theirs after 5 s, and a request
-that crosses with such a close fails although it may have been read."""
+"""Maximum idle time of a connection. Common servers close theirs after 5 s, and a request that crosses with
+such a close fails although it may have been read."""
 
 
 @dataclass
-class Share:
-    """A share in the connections of an event loop. They are closed when the last one is given back."""
+class PoolShare:
+    """The connections of an event loop, closed when the last user releases them."""
 
     loop: asyncio.AbstractEventLoop
-    taken: int = 0
+    users: int = 0
     session: "ClientSession | None" = None
-    """What carries requests; none before the first."""
+    """The session of aiohttp, created by the first request."""
 
 
-_shares: dict[asyncio.AbstractEventLoop, Share] = {}
+_shares: dict[asyncio.AbstractEventLoop, PoolShare] = {}
 
 
-def take() -> Share:
-    """A share in the connections of the running event loop, to be given back."""
+def acquire() -> PoolShare:
+    """Return the connections of the running event loop, to be released."""
     loop = asyncio.get_running_loop()
-    share = _shares.setdefault(loop, Share(loop))
-    share.taken += 1
+    share = _shares.setdefault(loop, PoolShare(loop))
+    share.users += 1
     return share
 
 
-async def give_back(share: Share) -> None:
-    """Closes the connections if nobody has a share in them any more."""
-    share.taken -= 1
-    if share.taken:
+async def release(share: PoolShare) -> None:
+    """Close the connections if this was their last user."""
+    share.users -= 1
+    if share.users:
         return
     del _shares[share.loop]
     if share.session:
@@ -47,9 +47,9 @@ async def give_back(share: Share) -> None:
 
 @asynccontextmanager
 async def kept_open() -> AsyncIterator[None]:
-    """Keeps the connections until the end, though for a while no client may be there that uses them."""
-    share = take()
+    """Keep the connections open even while no client uses them."""
+    share = acquire()
     try:
         yield
     finally:
-        await give_back(share)
+        await release(share)

@@ -1,4 +1,4 @@
-"""A program as a child: its environment, lines in, lines out, and an end that leaves nothing of it behind."""
+"""Child processes: their environment, input and output by lines, and termination with all descendants."""
 
 import asyncio
 import os
@@ -13,41 +13,41 @@ from ci_evals.support.redaction import Redactor
 from ci_evals.threads import in_thread
 
 GRACE_SECONDS = 2.0
-"""How long a program may go on when its standard input has ended, before it is told to end."""
+"""Time from the end of a program's standard input to SIGTERM."""
 LAST_GRACE_SECONDS = 1.0
-"""How long it may go on then."""
-MAX_COMPLAINT = 64_000
-"""Bytes of a program's standard error that are kept, from its end."""
-_TORN = 16_000
-"""Characters at the beginning of what was kept that are not told, if more was there: half a secret has lost
-its other half, and nobody would know it. No secret is as long, however it is written."""
+"""Time from SIGTERM to SIGKILL."""
+MAX_STDERR = 64_000
+"""Bytes that are kept from the end of standard error."""
+_HIDDEN_START = 16_000
+"""Characters that are not shown of a cut standard error, since half a secret would not be recognized. No
+secret is as long."""
 
 _OURS = ("INPUT_", "CI_EVALS_", "ACTIONS_RUNTIME_")
 _FILE_COMMANDS = frozenset(
     {"GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_PATH", "GITHUB_STEP_SUMMARY", "GITHUB_STATE"}
 )
-"""Files that the runner obeys: who knows them can say that a step has passed."""
-_HELD_BACK = ("ACTIONS_ID_TOKEN_",)
-_HELD_BACK_NAMES = frozenset({"GITHUB_TOKEN", "LLM_API_KEY"})
+"""Files that the runner obeys: a program that knows them could make a step pass."""
+_SECRET_PREFIXES = ("ACTIONS_ID_TOKEN_",)
+_SECRET_NAMES = frozenset({"GITHUB_TOKEN", "LLM_API_KEY"})
 
 _KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has only the one
 _LINE_BYTES = 64
-"""Of memory, for a line beside its own."""
+"""Memory of a line besides its text."""
 _SETTLING_SECONDS = 0.5
-"""How long what a program wrote last may take to arrive when it has ended."""
+"""Time for the last output of a program to arrive after its end."""
 
 
-def handed_on(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment without what is meant for us alone, keys that others may use too among it."""
+def environment_for_program(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment without our own options, the runner's files and our keys."""
     return {
         name: value
-        for name, value in for_code(environ).items()
-        if not name.startswith(_HELD_BACK) and name not in _HELD_BACK_NAMES
+        for name, value in environment_for_code(environ).items()
+        if not name.startswith(_SECRET_PREFIXES) and name not in _SECRET_NAMES
     }
 
 
-def for_code(environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment without what nobody else can use: our own options, and the runner's doors."""
+def environment_for_code(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment without our own options and the runner's files."""
     return {
         name: value
         for name, value in environ.items()
@@ -55,42 +55,43 @@ def for_code(environ: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-class Process(asyncio.SubprocessProtocol):
-    """One process and its group. Made by `started`."""
+class ChildProcess(asyncio.SubprocessProtocol):
+    """A process and its group. Created by `start`."""
 
-    def __init__(self, most: int, kept: int, mark: str) -> None:
-        self._most = most
-        self._kept = kept
+    def __init__(self, max_unread: int, max_stderr: int, mark: str) -> None:
+        self._max_unread = max_unread
+        self._max_stderr = max_stderr
         self._mark = mark
         self._loop = asyncio.get_running_loop()
         self._lines: deque[bytes] = deque()
         self._rest = bytearray()
         self._unread = 0
-        """Bytes that the lines take."""
+        """Bytes of memory that the lines take."""
         self._silent = False
-        self._news = asyncio.Event()
+        self._changed = asyncio.Event()
         self._exited = asyncio.Event()
         self._done = asyncio.Event()
         self._ended = False
         self._transport: asyncio.SubprocessTransport
-        self._complaint = b""
-        self._complains_at_length = False
+        self._stderr = b""
+        self._stderr_is_cut = False
         self.too_long = False
-        """Whether it wrote more than it may; it was killed then."""
+        """Whether it was killed for too much unread output."""
 
     @classmethod
-    async def started(
+    async def start(
         cls,
         arguments: Sequence[str],
         environ: Mapping[str, str],
-        most: int,
+        max_unread: int,
         folder: str | None = None,
         *,
-        kept: int = MAX_COMPLAINT,
+        max_stderr: int = MAX_STDERR,
     ) -> Self:
-        """Starts a program, in `folder` or here; no more than `most` bytes of what it says may lie unread.
+        """Start a program, in `folder` or the current one.
 
-        Of its standard error `kept` bytes are kept, from the end.
+        It is killed if it writes more than `max_unread` bytes that nobody reads. The last `max_stderr` bytes
+        of its standard error are kept.
 
         Raises:
             OSError: it cannot be started.
@@ -99,7 +100,7 @@ class Process(asyncio.SubprocessProtocol):
         loop = asyncio.get_running_loop()
         mark = new_mark()
         _, process = await loop.subprocess_exec(
-            lambda: cls(most, kept, mark),
+            lambda: cls(max_unread, max_stderr, mark),
             *arguments,
             env={**environ, MARK: mark},
             cwd=folder,
@@ -108,48 +109,48 @@ class Process(asyncio.SubprocessProtocol):
         return process
 
     def write(self, line: bytes) -> None:
-        """Sends a line, which is lost where the program has ended."""
+        """Send a line, which is lost if the program has ended."""
         pipe = cast("asyncio.WriteTransport | None", self._transport.get_pipe_transport(0))
         if pipe and not pipe.is_closing():
             pipe.write(line)
 
     def end_input(self) -> None:
-        """Ends its standard input, once all that was written is sent."""
+        """End its standard input after all that was written."""
         if pipe := self._transport.get_pipe_transport(0):
             pipe.close()
 
     def unread(self) -> bytes | None:
-        """A line that has come already, if there is one; it stays."""
+        """Return the next line if it has come already, without consuming it."""
         return self._lines[0] if self._lines else None
 
     async def line(self) -> bytes | None:
-        """The next line that is not blank; None where none will come."""
+        """Return the next line that is not blank; None at the end."""
         while not self._lines and not self._silent:
-            self._news.clear()
-            await self._news.wait()
+            self._changed.clear()
+            await self._changed.wait()
         if not self._lines:
             return None
         line = self._lines.popleft()
         self._unread -= len(line) + _LINE_BYTES
         return line
 
-    def complaint(self, redactor: Redactor) -> str:
-        """The end of what it wrote to its standard error, on one line and without secrets."""
-        said = redactor.text(self._complaint[-2 * MAX_COMPLAINT :].decode(errors="replace"))
-        torn = self._complains_at_length or len(self._complaint) > 2 * MAX_COMPLAINT
-        return " ".join((said[_TORN:] if torn else said).split())
+    def stderr_line(self, redactor: Redactor) -> str:
+        """Return the end of its standard error on one line, without secrets."""
+        text = redactor.text(self._stderr[-2 * MAX_STDERR :].decode(errors="replace"))
+        is_cut = self._stderr_is_cut or len(self._stderr) > 2 * MAX_STDERR
+        return " ".join((text[_HIDDEN_START:] if is_cut else text).split())
 
-    def complained(self) -> bytes:
-        """The end of what it wrote to its standard error, as it is."""
-        return self._complaint
+    def stderr(self) -> bytes:
+        """Return the end of its standard error."""
+        return self._stderr
 
     async def code(self) -> int | None:
-        """The exit code of a process that is silent, negative for a signal; None where it still runs."""
+        """Return the exit code after the output has ended, negative for a signal; None if it still runs."""
         await _soon(self._done, _SETTLING_SECONDS)
         return self._transport.get_returncode()
 
     def kill(self, number: int = _KILL) -> None:
-        """Sends a signal to the process and all of its group."""
+        """Send a signal to the process and its group."""
         with suppress(ProcessLookupError, PermissionError):
             if hasattr(os, "killpg"):
                 os.killpg(self._transport.get_pid(), number)
@@ -157,10 +158,10 @@ class Process(asyncio.SubprocessProtocol):
                 self._transport.kill()
 
     async def end(self) -> bytes | None:
-        """End it: its input first, then gently, then not. All that it started goes with it; never raises.
+        """End it and all its descendants: end of input, then SIGTERM, then SIGKILL. Never raises.
 
         Returns:
-            The first line that nobody has read; what it writes after its input has ended counts too.
+            The first unread line, including what it wrote after its input had ended.
         """
         if self._ended:
             return None
@@ -172,7 +173,7 @@ class Process(asyncio.SubprocessProtocol):
                 self.kill(signal.SIGTERM)
                 await _soon(self._exited, LAST_GRACE_SECONDS)
         finally:
-            self.kill()  # also where it has ended: what it started may still be there
+            self.kill()  # also if it has ended: its children may still be there
             await in_thread(kill_marked, self._mark)
             if self._exited.is_set():  # what it wrote last is still read
                 await _soon(self._done, _SETTLING_SECONDS)
@@ -184,31 +185,31 @@ class Process(asyncio.SubprocessProtocol):
         return unread
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """It has been started."""
+        """The process has started."""
         self._transport = cast("asyncio.SubprocessTransport", transport)
 
     def pipe_data_received(self, fd: int, data: bytes) -> None:
-        """It wrote something."""
+        """The process wrote something."""
         if fd == 2:
-            self._complaint += data
-            if len(self._complaint) > 2 * self._kept:
-                self._complaint, self._complains_at_length = self._complaint[-self._kept :], True
+            self._stderr += data
+            if len(self._stderr) > 2 * self._max_stderr:
+                self._stderr, self._stderr_is_cut = self._stderr[-self._max_stderr :], True
         elif not self._silent:
             self._read(data)
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
-        """It closed a pipe, or somebody did."""
+        """A pipe was closed."""
         del exc
         if fd == 1:
             self._fall_silent()
 
     def process_exited(self) -> None:
-        """It has ended; what it wrote before may still be on its way."""
+        """The process has ended; its last output may still be on its way."""
         self._exited.set()
         self._loop.call_later(_SETTLING_SECONDS, self._fall_silent)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It has ended, and all of its pipes with it."""
+        """The process and all its pipes have ended."""
         del exc
         self._done.set()
         self._fall_silent()
@@ -217,11 +218,11 @@ class Process(asyncio.SubprocessProtocol):
         self._rest += data
         if b"\n" in data:
             *lines, self._rest = self._rest.split(b"\n")
-            said = [bytes(line) for line in lines if line.strip()]
-            self._lines.extend(said)
-            self._unread += sum(map(len, said)) + _LINE_BYTES * len(said)
-            self._news.set()
-        if len(self._rest) + self._unread > self._most:
+            new = [bytes(line) for line in lines if line.strip()]
+            self._lines.extend(new)
+            self._unread += sum(map(len, new)) + _LINE_BYTES * len(new)
+            self._changed.set()
+        if len(self._rest) + self._unread > self._max_unread:
             self.too_long = True
             self._lines.clear()
             self._fall_silent()
@@ -232,7 +233,7 @@ class Process(asyncio.SubprocessProtocol):
             self._lines.append(bytes(self._rest))  # a last line needs no end
         self._rest.clear()
         self._silent = True
-        self._news.set()
+        self._changed.set()
 
 
 async def _soon(event: asyncio.Event, seconds: float) -> None:

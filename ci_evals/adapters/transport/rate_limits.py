@@ -1,6 +1,6 @@
-"""What a server tells of its limits, in headers and in the bodies of its refusals. Pure.
+"""Reads a server's limits in headers and in the bodies of its refusals. Pure.
 
-Every value is a stranger's: what cannot be read counts as not told, and whoever waits sets a bound.
+Values that cannot be read are ignored. The caller sets an upper bound for waits.
 
 Headers: `Retry-After` (RFC 9110, seconds or a date), `retry-after-ms`; OpenAI's
 `x-ratelimit-remaining-requests` with `x-ratelimit-reset-requests: 6m0s`; Anthropic's
@@ -14,11 +14,10 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 import httpx2
-from pydantic import JsonValue
 
 from ci_evals.adapters.transport import payload
 
-_MOST_LETTERS = 64
+_MAX_LENGTH = 64
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]*)?|\.[0-9]+")
 _PART = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,9})?)(ms|us|µs|ns|h|m|s|d)")
 _DURATION = re.compile(rf"(?:{_PART.pattern})+")
@@ -33,7 +32,7 @@ _UNIT_SECONDS = {
     "ns": 1e-9,
 }
 _EPOCH, _EPOCH_MS = 1e9, 1e12
-"""Numbers from here on are no durations: 31 years of seconds, or milliseconds since 1970."""
+"""Numbers from here on are times since 1970, in seconds or milliseconds."""
 
 _NOTHING_LEFT = re.compile(rb"\s*0+(\.0*)?\s*")
 _RESETS = ("ratelimit-reset", "x-ratelimit-reset", "x-rate-limit-reset")
@@ -61,51 +60,51 @@ _FIRST_ERROR, _UNAUTHORIZED, _PAYMENT_REQUIRED = 400, 401, 402
 
 
 def requested_wait(headers: httpx2.Headers, now: datetime) -> float | None:
-    """The seconds that a refusal asks to wait, in whichever way; none if it does not, or not readably.
+    """Return the seconds that a refusal requests to wait; None if it does not.
 
-    A time is counted from the server's own `Date`, whose clock it was read from, and from `now` without one.
+    A time is relative to the server's own `Date`, or to `now` without one.
     """
     now = _at_server(headers, now)
     if (text := headers.get("retry-after-ms", "").strip()) and (number := _number(text)) is not None:
         return number / 1000
-    if (told := seconds_until(headers.get("retry-after", ""), now)) is not None:
-        return told
-    if (told := used_up(headers, now)) is not None:
-        return told
+    if (wait := seconds_until(headers.get("retry-after", ""), now)) is not None:
+        return wait
+    if (wait := used_up(headers, now)) is not None:
+        return wait
     if any(b"remaining" in name.lower() for name, _ in headers.raw):
-        return None  # nothing that is counted there is used up, so its reset is no help
+        return None  # no counted limit is used up, so its reset does not matter
     resets = [seconds_until(headers.get(name, ""), now) for name in _RESETS]
-    return max((found for found in resets if found is not None), default=None)
+    return max((reset for reset in resets if reset is not None), default=None)
 
 
 def used_up(headers: httpx2.Headers, now: datetime) -> float | None:
-    """The seconds until there is something left again of every limit that is used up; none if none is.
+    """Return the seconds until no limit is used up any more; None if none is.
 
-    A good answer may tell it too: it was the last one for now.
+    A successful answer may show it too, if it was the last one for now.
     """
     raw = headers.raw
     if b"limit" not in b" ".join([name for name, _ in raw]).lower():
-        return None  # as of most answers, and all are asked
-    found: list[float | None] = []
+        return None  # as in most answers
+    waits: list[float | None] = []
     for name, value in raw:
         name = name.lower()  # noqa: PLW2901  # names have no case
         if b"remaining" in name and b"limit" in name:
             if _NOTHING_LEFT.fullmatch(value):
                 reset = name.replace(b"remaining", b"reset").decode("latin-1")
-                found.append(seconds_until(headers.get(reset, ""), _at_server(headers, now)))
+                waits.append(seconds_until(headers.get(reset, ""), _at_server(headers, now)))
         elif name == _DRAFT:
-            found += _of_draft(value.decode("latin-1"))
-    return max((seconds for seconds in found if seconds is not None), default=None)
+            waits += _draft_resets(value.decode("latin-1"))
+    return max((wait for wait in waits if wait is not None), default=None)
 
 
 def seconds_until(text: str | None, now: datetime) -> float | None:
-    """The seconds that a header's value stands for; 0 for a time that has passed, none if unreadable.
+    """Return the seconds that a header's value means; 0 for a time in the past, None if unreadable.
 
     It may be a number of seconds, a time since 1970 in seconds or milliseconds, a duration such as `6m0s` or
     `120ms`, a time of RFC 3339 or an HTTP date.
     """
     text = (text or "").strip()
-    if len(text) > _MOST_LETTERS:
+    if len(text) > _MAX_LENGTH:
         return math.inf if text.isascii() and text.isdigit() else None
     number = _number(text)
     if number is not None:
@@ -117,73 +116,62 @@ def seconds_until(text: str | None, now: datetime) -> float | None:
 
 
 def quota_used_up(status: int, body: bytes) -> bool:
-    """Whether a refusal is one that no wait ends: what was paid for, or is allowed to be spent, is used up.
+    """Return whether a budget or quota is used up, so that no wait helps.
 
-    Only what stands where errors have their code and message counts: the rest may quote a conversation.
+    Only the code and message of the error count: the rest may quote a conversation.
     """
     if status == _PAYMENT_REQUIRED:
         return True
     return any(
         text in _USED_UP_CODES or text.startswith(_USED_UP_WORDS)
-        for text in (said.strip().lower() for said in _said(body))
+        for text in (text.strip().lower() for text in _error_texts(body))
     )
 
 
 def is_too_large(body: bytes) -> bool:
-    """Whether a refusal for the rate says that the request alone is more than the limit: no wait helps it."""
-    return any(text.strip().lower().startswith(_TOO_LARGE) for text in _said(body))
+    """Return whether the request alone exceeds the limit, so that no wait helps."""
+    return any(text.strip().lower().startswith(_TOO_LARGE) for text in _error_texts(body))
 
 
 def refuses_key(status: int, body: bytes) -> bool:
-    """Whether an answer to a question that costs nothing shows that the key will not do for any other.
+    """Return whether the answer to a free request shows that the key is no good for any other.
 
-    A 401 may also say that a good key lacks a permission: OpenAI and Azure have keys that may ask models, and
-    may not ask which there are.
+    A 401 may also mean a missing permission: OpenAI and Azure have keys that may use models but not list
+    them.
     """
     if status == _UNAUTHORIZED:
-        return not any(_LACKS_PERMISSION.search(text) for text in _said(body))
+        return not any(_LACKS_PERMISSION.search(text) for text in _error_texts(body))
     return status >= _FIRST_ERROR and quota_used_up(status, body)
 
 
-def _said(body: bytes) -> list[str]:
-    """The codes and messages of an error: at the top of its body, which may be a list, and under `error`."""
+def _error_texts(body: bytes) -> list[str]:
+    """Return the codes and messages of an error: at the top of the body, and under `error`."""
     try:
         value = payload.parse(body)
     except ValueError:
         return []
-    tops = value[:1] if isinstance(value, list) else [value]
-    return [text for top in tops for text in _of_error(top)]
+    top = value[0] if isinstance(value, list) and value else value
+    error = payload.member(top, "error")
+    values = [payload.member(holder, key) for holder in (top, error) for key in ("code", "type", "message")]
+    return [text for text in (*values, error) if isinstance(text, str)]
 
 
-def _of_error(top: JsonValue) -> list[str]:
-    if not isinstance(top, dict):
-        return []
-    objects = [top, error] if isinstance(error := top.get("error"), dict) else [top]
-    found = [
-        found
-        for one in objects
-        for name in ("code", "type", "message")
-        if isinstance(found := one.get(name), str)
-    ]
-    return [*found, error] if isinstance(error, str) else found
-
-
-def _of_draft(text: str) -> list[float | None]:
-    """The resets of those limits in a `RateLimit` header that are used up.
+def _draft_resets(text: str) -> list[float | None]:
+    """Return the resets of used-up limits in a `RateLimit` header.
 
     Newer drafts have a list, `"default";r=0;t=30`; in an older one all is one limit: `remaining=0, reset=30`.
     """
-    text = text[: 16 * _MOST_LETTERS]
-    found: list[float | None] = []
+    text = text[: 16 * _MAX_LENGTH]
+    resets: list[float | None] = []
     for limit in [text] if "remaining" in text else text.split(","):
         left, reset = _DRAFT_LEFT.search(limit), _DRAFT_RESET.search(limit)
         if left and reset and int(left[1]) == 0:
-            found.append(float(reset[1]))
-    return found
+            resets.append(float(reset[1]))
+    return resets
 
 
 def _number(text: str) -> float | None:
-    return float(text) if len(text) <= _MOST_LETTERS and _NUMBER.fullmatch(text) else None
+    return float(text) if len(text) <= _MAX_LENGTH and _NUMBER.fullmatch(text) else None
 
 
 def _since(number: float, now: datetime) -> float:
@@ -195,7 +183,7 @@ def _since(number: float, now: datetime) -> float:
 
 def _at_server(headers: httpx2.Headers, now: datetime) -> datetime:
     text = headers.get("date", "")
-    return (_time(text) if 0 < len(text) <= _MOST_LETTERS else None) or now
+    return (_time(text) if 0 < len(text) <= _MAX_LENGTH else None) or now
 
 
 def _time(text: str) -> datetime | None:

@@ -1,4 +1,4 @@
-"""A word to the user whenever the run waits long for one neighbour: for whom, how long, and why."""
+"""Reports long waits for a service to the user."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
@@ -8,37 +8,37 @@ from ci_evals.adapters.transport.rate_limiter import Waiting
 from ci_evals.domain.progress import Listener, StillWaiting
 
 LONG_SECONDS = 10.0
-"""A wait of so many seconds is worth a line."""
-MOST_BETWEEN_SECONDS = 60.0
-"""From one line on a neighbour to the next: twice as long each time, and at most this."""
-_LOOK_SECONDS = 1.0
+"""Minimum length of a reported wait."""
+MAX_INTERVAL_SECONDS = 60.0
+"""Maximum time between reports on one service; it doubles with each."""
+_CHECK_SECONDS = 1.0
 
 Waits = Callable[[], Iterable[tuple[str, Waiting | None]]]
-"""Neighbours by their names, and how long each is waited for now."""
+"""Returns the current wait for each service, by name."""
 
 
 class Reminder:
-    """Decides when a wait is worth another line. It is asked once a second."""
+    """Decides when a wait is reported again. Called once a second."""
 
     def __init__(self) -> None:
         self._now = 0.0
         self._last: dict[str, tuple[float, float]] = {}
-        """By neighbour: when the last line was due, and the time until the next one may be."""
+        """Time of the last report on each service, and the time until the next one."""
 
     def due(self, waits: Iterable[tuple[str, Waiting | None]]) -> Iterable[StillWaiting]:
-        """Yield the long waits of neighbours that no line has named lately.
+        """Yield the long waits that were not reported lately.
 
         Waits of several calls in a row count together: a model may hang on every attempt.
         """
-        self._now += _LOOK_SECONDS
+        self._now += _CHECK_SECONDS
         longest: dict[str, Waiting] = {}
         for who, wait in waits:
             if wait and wait.seconds > longest.get(who, wait._replace(seconds=-1)).seconds:
                 longest[who] = wait
         for who, wait in longest.items():
-            last, between = self._last.get(who, (-LONG_SECONDS, LONG_SECONDS))
-            if wait.seconds >= LONG_SECONDS and self._now - last >= between:
-                self._last[who] = (self._now, min(2 * between, MOST_BETWEEN_SECONDS))
+            last, interval = self._last.get(who, (-LONG_SECONDS, LONG_SECONDS))
+            if wait.seconds >= LONG_SECONDS and self._now - last >= interval:
+                self._last[who] = (self._now, min(2 * interval, MAX_INTERVAL_SECONDS))
                 yield StillWaiting(who, wait.seconds, wait.reason)
 
 
@@ -46,16 +46,16 @@ class Reminder:
 async def telling(
     waits: Waits, listen: Listener, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 ) -> AsyncIterator[None]:
-    """Tell the listener of long waits, as long as the block lasts."""
+    """Report long waits to the listener during the block."""
 
-    async def look() -> None:
+    async def check() -> None:
         reminder = Reminder()
         while True:
-            await sleep(_LOOK_SECONDS)
+            await sleep(_CHECK_SECONDS)
             for event in reminder.due(waits()):
                 listen(event)
 
-    task = asyncio.create_task(look())
+    task = asyncio.create_task(check())
     try:
         yield
     finally:

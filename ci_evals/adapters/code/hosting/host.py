@@ -20,7 +20,7 @@ from ci_evals.adapters.code.foreign_code import CodeTimeoutError
 from ci_evals.adapters.code.hosting import wire
 from ci_evals.adapters.code.hosting.wire import Message
 from ci_evals.adapters.transport import payload
-from ci_evals.adapters.transport.process import Process, for_code
+from ci_evals.adapters.transport.process import ChildProcess, environment_for_code
 from ci_evals.domain.errors import AgentError, CiEvalsError, UsageError
 from ci_evals.domain.suite import DEFAULT_TIMEOUT_SECONDS, Test
 from ci_evals.domain.transcript import Reply
@@ -53,7 +53,7 @@ class Host:
         """
         self._loading_seconds = loading_seconds
         self.redactor = redactor
-        self._environ = for_code(environ)
+        self._environ = environment_for_code(environ)
         self._folder, self._path = str(Path.cwd()), list(sys.path)
         self._loads: list[Message] = []
         self._current: _Worker | None = None
@@ -89,8 +89,8 @@ class Host:
                 return self._current
             await self._discard()
             try:
-                process = await Process.started(
-                    [sys.executable, *_PROGRAM], self._environ, _MOST_UNREAD, kept=_LOG_BYTES
+                process = await ChildProcess.start(
+                    [sys.executable, *_PROGRAM], self._environ, _MOST_UNREAD, max_stderr=_LOG_BYTES
                 )
             except (OSError, ValueError) as error:
                 raise AgentError(f"the agent's process could not be started: {error}") from error
@@ -109,7 +109,7 @@ class Host:
 
     def printed(self) -> str:
         """The output of the agents, only its end if it is long. It may hold secrets."""
-        current = self._current.process.complained() if self._current else b""
+        current = self._current.process.stderr() if self._current else b""
         return (self._printed + current)[-_LOG_BYTES:].decode(errors="replace")
 
     async def _load(self, worker: "_Worker", load: Message) -> None:
@@ -122,7 +122,7 @@ class Host:
     async def _discard(self) -> None:
         if worker := self._current:
             await worker.end()
-            self._printed, self._current = (self._printed + worker.process.complained())[-_LOG_BYTES:], None
+            self._printed, self._current = (self._printed + worker.process.stderr())[-_LOG_BYTES:], None
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ class HostedAgent:
 class _Worker:
     """One process, its questions and the tasks that wait for the answers."""
 
-    def __init__(self, process: Process, redactor: Redactor) -> None:
+    def __init__(self, process: ChildProcess, redactor: Redactor) -> None:
         self.process = process
         self.lost: str | None = None
         """The reason why it answers no more; None while it does."""
@@ -266,7 +266,7 @@ class _Worker:
             return
         self.lost = reason
         self.process.kill()
-        words = self.process.complaint(self._redactor)
+        words = self.process.stderr_line(self._redactor)
         if words:
             cut = words if len(words) <= payload.MAX_EXCERPT else f"…{words[-payload.MAX_EXCERPT :]}"
             words = f"; its last words: {cut}"
