@@ -266,8 +266,8 @@ class _TrialPlayer:
         )
         # A listener may write what it hears.
         result = self.redactor.model(result)
-        told = process.told(result.turns, test.optimal_tools)
-        result = result.model_copy(update={"process": told.process, "fired": told.fired})
+        traces = process.of_turns(result.turns, test.optimal_tools)
+        result = result.model_copy(update={"process": traces.process, "fired": traces.fired})
         if result.status is not EndState.INTERRUPTED:
             for save in self.save:
                 await save(trial, result)

@@ -164,7 +164,7 @@ def completed(results: Results) -> Results:
 def _with_process(suite: SuiteResult, counting: Counting) -> SuiteResult:
     tests = []
     for test in suite.tests:
-        told = [process.told(trial.turns, test.optimal_tools) for trial in test.trials]
+        told = [process.of_turns(trial.turns, test.optimal_tools) for trial in test.trials]
         trials = tuple(
             trial.model_copy(update={"process": one.process, "fired": one.fired})
             for trial, one in zip(test.trials, told, strict=True)

@@ -254,7 +254,7 @@ def test_the_agent_takes_the_shortest_way(suite, test):
     """Where a test names its workflows, these are the ones that run, with nothing missed."""
     for user in ("scripted", "polite"):
         turns = transcripts(user)[suite.name, test.name].turns
-        told = process.told(turns, test.optimal_tools).process
+        told = process.of_turns(turns, test.optimal_tools).process
         assert (told.begun, told.missed, told.overhead) == (test.optimal_tools, 0, 0.0)
 
 

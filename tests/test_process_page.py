@@ -31,7 +31,7 @@ def test_the_example_is_counted_as_it_says():
         for number, said in enumerate(json.loads(example), start=1)
     ]
     optimal = json.loads(re.search(r'"optimalTools": (\[.*?\])', PAGE)[1])
-    told = process.told(turns, optimal).process.model_dump(by_alias=True, exclude={"begun"})
+    told = process.of_turns(turns, optimal).process.model_dump(by_alias=True, exclude={"begun"})
     assert told == {code(name): float(value) for name, value, _ in table("measure", PAGE)}
 
 

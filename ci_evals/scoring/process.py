@@ -46,7 +46,7 @@ class TraceSummary:
     fired: Fired | None
 
 
-def told(turns: Iterable[Turn], optimal: Sequence[str] | None = None) -> TraceSummary:
+def of_turns(turns: Iterable[Turn], optimal: Sequence[str] | None = None) -> TraceSummary:
     """Summarize the traces of a conversation, its workflows compared with the `optimal` ones.
 
     Of conversations that went alike the parts are the same objects, so that thousands take little memory.
@@ -55,14 +55,14 @@ def told(turns: Iterable[Turn], optimal: Sequence[str] | None = None) -> TraceSu
     actions = tuple(map(actions_of, turns))
     fired, process = _fired(turns, actions), _process(turns, actions)
     return TraceSummary(
-        process=_shared_process(against(process, optimal)) if process else None,
+        process=_shared_process(with_optimal(process, optimal)) if process else None,
         fired=_shared_fired(fired) if fired else None,
     )
 
 
 def _fired(turns: Sequence[Turn], actions: Sequence[ActionsByKind]) -> Fired | None:
     names = {kind: _once([by_kind[kind] for by_kind in actions]) for kind in LogicKind}
-    if all(found is None for found in names.values()):
+    if all(reported is None for reported in names.values()):
         return None
     in_part = {kind for by_kind in actions for kind in LogicKind if by_kind[kind] is None}
     if any(turn.params is None for turn in turns):
@@ -81,7 +81,9 @@ def _once(reported: Sequence[tuple[AgentAction, ...] | None]) -> tuple[str, ...]
     known = [actions for actions in reported if actions is not None]
     if not known:
         return None
-    return _interned(dict.fromkeys(one.name for actions in known for one in actions if not one.is_empty))
+    return _interned(
+        dict.fromkeys(action.name for actions in known for action in actions if not action.is_empty)
+    )
 
 
 def _interned(names: Iterable[str]) -> tuple[str, ...]:
@@ -101,7 +103,7 @@ def _process(turns: Sequence[Turn], actions: Sequence[ActionsByKind]) -> TrialPr
         steps=len(walk.begun) + len(all_calls),
         tools=len(set(walk.begun)) + len({call.name for call in all_calls}),
         begun=None if workflows is None else _interned(walk.begun),
-        repeated=walk.repeated if walk.params_told else None,
+        repeated=walk.repeated if walk.params_known else None,
         calls=None if calls is None else len(all_calls),
         failed_calls=None if calls is None else sum(call.failed for call in all_calls),
         backtracks=None if workflows is None else walk.backtracks,
@@ -110,7 +112,7 @@ def _process(turns: Sequence[Turn], actions: Sequence[ActionsByKind]) -> TrialPr
 
 def _all_reported(kind: LogicKind, actions: Sequence[ActionsByKind]) -> list[tuple[AgentAction, ...]] | None:
     """The actions of a kind by turn; None if any reply leaves them unknown."""
-    reported = [found for by_kind in actions if (found := by_kind[kind]) is not None]
+    reported = [own for by_kind in actions if (own := by_kind[kind]) is not None]
     return reported if reported and len(reported) == len(actions) else None
 
 
@@ -120,7 +122,7 @@ class _Walk:
     def __init__(self) -> None:
         self.begun: list[str] = []
         self.repeated = self.backtracks = 0
-        self.params_told = True
+        self.params_known = True
         self._running: frozenset[str] = frozenset()
         self._left: set[str] = set()
         self._known: dict[str, int] = {}
@@ -135,12 +137,12 @@ class _Walk:
             self._step("integration", call.name, known)
 
     def _knowing(self, turn: Turn) -> int | None:
-        """A number for the last value of each parameter that is not empty; None where not all are told.
+        """A number for the last value of each parameter that is not empty; None if not all are reported.
 
         Equal for equal values; of others it differs but for once in 10^18. It changes with what is new alone,
         so that a long conversation with many parameters takes no longer.
         """
-        self.params_told &= turn.params is not None
+        self.params_known &= turn.params is not None
         for name, value in (turn.params or {}).items():
             if not is_empty(value):
                 number = hash((name, canonical(value)))
@@ -174,37 +176,36 @@ class _Walk:
             self._taken.add((kind, name, known))
 
 
-def against(process: TrialProcess, optimal: Sequence[str] | None) -> TrialProcess:
-    """The process with its workflows held against those of the shortest right conversation."""
-    begun = process.begun
-    if not optimal or begun is None:
-        found: tuple[int | None, float | None] = (None, None)
-    else:
-        many = process.steps - (process.calls or 0)
-        found = (len(optimal) - _in_order(optimal, begun), (many - len(optimal)) / len(optimal))
-    if found == (process.missed, process.overhead):
+def with_optimal(process: TrialProcess, optimal: Sequence[str] | None) -> TrialProcess:
+    """The process with its workflows compared with those of the shortest right conversation."""
+    missed: int | None = None
+    overhead: float | None = None
+    if optimal and process.begun is not None:
+        workflows = process.steps - (process.calls or 0)
+        missed = len(optimal) - _longest_common(optimal, process.begun)
+        overhead = (workflows - len(optimal)) / len(optimal)
+    if (missed, overhead) == (process.missed, process.overhead):
         return process
-    return process.model_copy(update={"missed": found[0], "overhead": found[1]})
+    return process.model_copy(update={"missed": missed, "overhead": overhead})
 
 
-def held(trial: TrialResult, optimal: Sequence[str] | None) -> TrialResult:
-    """The trial with its process `against` these workflows; the same one where it stands so already."""
+def compared(trial: TrialResult, optimal: Sequence[str] | None) -> TrialResult:
+    """The trial `with_optimal` workflows; the same object if nothing changes."""
     if trial.process is None:
         return trial
-    process = against(trial.process, optimal)
+    process = with_optimal(trial.process, optimal)
     return trial if process is trial.process else trial.model_copy(update={"process": process})
 
 
-def _in_order(wanted: Sequence[str], found: Sequence[str]) -> int:
+def _longest_common(optimal: Sequence[str], begun: Sequence[str]) -> int:
     """The length of the longest common subsequence."""
-    best = [0] * (len(wanted) + 1)
-    for name in found:
-        before = 0
-        for place, one in enumerate(wanted, 1):
-            before, best[place] = (
-                best[place],
-                before + 1 if one == name else max(best[place], best[place - 1]),
-            )
+    best = [0] * (len(optimal) + 1)
+    for name in begun:
+        diagonal = 0
+        for index, expected in enumerate(optimal, 1):
+            above = best[index]
+            best[index] = diagonal + 1 if expected == name else max(above, best[index - 1])
+            diagonal = above
     return best[-1]
 
 
@@ -223,17 +224,16 @@ def _shared_fired(fired: Fired) -> Fired:
 def summary(trials: Sequence[TrialResult], planned: int, counting: Counting) -> ProcessSummary:
     """The process of the trials of a test, a suite or a run, with the number of `planned` ones.
 
-    Trials that are left out for their simulated user say nothing of the agent, and have but taken their time.
+    Excluded trials say nothing about the agent; their time counts all the same.
     """
     times = _times([trial.times for trial in trials if trial.times])
-    counted = [trial for trial in trials if not trial.excluded]
-    planned -= len(trials) - len(counted)
-    trials = counted
-    told = [trial.process for trial in trials if trial.process]
+    planned -= sum(trial.excluded for trial in trials)
+    trials = [trial for trial in trials if not trial.excluded]
+    processes = [trial.process for trial in trials if trial.process]
     # What was not done before an early end might have been done after it.
-    whole = [trial.process for trial in trials if trial.process and trial.complete]
-    walked = [process for process in told if process.repeated is not None]
-    called = [process for process in told if process.calls is not None]
+    complete = [trial.process for trial in trials if trial.process and trial.complete]
+    walked = [process for process in processes if process.repeated is not None]
+    called = [process for process in processes if process.calls is not None]
     calls = _sum(process.calls or 0 for process in called)
     first = [trial.turns.latencies[0] for trial in trials if trial.turns]
     ended = [trial for trial in trials if trial.counts]
@@ -241,15 +241,15 @@ def summary(trials: Sequence[TrialResult], planned: int, counting: Counting) -> 
         completion_rate=_share(len(ended), planned) if trials else None,
         success_rate=_share(sum(all_passed(trial, counting) for trial in ended), planned) if trials else None,
         traced_trials=sum(trial.fired is not None for trial in trials),
-        steps_per_trial=_mean(process.steps for process in whole),
+        steps_per_trial=_mean(process.steps for process in complete),
         redundancy_rate=_share(
             _sum(process.repeated or 0 for process in walked), _sum(process.steps for process in walked)
         ),
         calls=calls if called else None,
         failure_rate=_share(_sum(process.failed_calls or 0 for process in called), calls),
-        backtracks_per_trial=_mean(p.backtracks for p in whole if p.backtracks is not None),
-        overhead=_mean(process.overhead for process in whole if process.overhead is not None),
-        missed=_sum_of_known(process.missed for process in whole),
+        backtracks_per_trial=_mean(p.backtracks for p in complete if p.backtracks is not None),
+        overhead=_mean(process.overhead for process in complete if process.overhead is not None),
+        missed=_sum_of_known(process.missed for process in complete),
         first_reply_seconds=median(first) if first else None,
         times=times,
     )
@@ -281,8 +281,8 @@ def _share(part: int, whole: int) -> float | None:
 
 
 def _mean(numbers: Iterable[float]) -> float | None:
-    found = [*numbers]
-    return fsum(found) / len(found) if found else None
+    values = [*numbers]
+    return fsum(values) / len(values) if values else None
 
 
 def _sum(counts: Iterable[int]) -> int:
@@ -294,16 +294,8 @@ def _sum_of_known(counts: Iterable[int | None]) -> int | None:
     return _sum(known) if known else None
 
 
-def _times(found: Sequence[Times]) -> Times | None:
-    if not found:
+def _times(trials: Sequence[Times]) -> Times | None:
+    if not trials:
         return None
-    return Times(
-        agent=_seconds(times.agent for times in found),
-        user=_seconds(times.user for times in found),
-        judge=_seconds(times.judge for times in found),
-        other=_seconds(times.other for times in found),
-    )
-
-
-def _seconds(found: Iterable[float]) -> float:
-    return min(fsum(found), _LONGEST)
+    sums = {part: fsum(getattr(times, part) for times in trials) for part in Times.model_fields}
+    return Times(**{part: min(seconds, _LONGEST) for part, seconds in sums.items()})

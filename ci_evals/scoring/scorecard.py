@@ -160,7 +160,7 @@ def _test(
 
 def _held(trials: Sequence[TrialResult], optimal: Sequence[str] | None) -> tuple[TrialResult, ...]:
     """The trials held against the optimal workflows of their test, which may have changed meanwhile."""
-    return tuple(process.held(trial, optimal) for trial in trials)
+    return tuple(process.compared(trial, optimal) for trial in trials)
 
 
 def _numbers_of_test(trials: Sequence[TrialResult], planned: int, counting: Counting) -> dict[str, Any]:

@@ -39,7 +39,7 @@ def called(*calls: str | tuple[str, int] | Integration, **params) -> dict:
 
 
 def steps(*replies: dict) -> TrialProcess:
-    told = process.told(said(*replies)).process
+    told = process.of_turns(said(*replies)).process
     assert told
     return told
 
@@ -105,9 +105,9 @@ UNTOLD = {"workflows": None, "params": None, "rules": None, "integrations": None
 
 def test_without_a_trace_nothing_is_said():
     """Neither of no reply at all, nor of parameters and rules alone."""
-    assert process.told(said(UNTOLD, UNTOLD)) == process.TraceSummary(None, None)
-    assert process.told(()) == process.TraceSummary(None, None)
-    told = process.told(said(UNTOLD | {"rules": ("r",), "params": {"a": 1}}))
+    assert process.of_turns(said(UNTOLD, UNTOLD)) == process.TraceSummary(None, None)
+    assert process.of_turns(()) == process.TraceSummary(None, None)
+    told = process.of_turns(said(UNTOLD | {"rules": ("r",), "params": {"a": 1}}))
     assert told == process.TraceSummary(None, Fired(parameters=("a",), rules=("r",)))
 
 
@@ -133,16 +133,16 @@ def test_values_that_are_not_told_make_no_repetition():
 def test_a_reply_that_reports_nothing_leaves_the_steps_unknown():
     """It may have run whatever seems to be missed; what was seen stays seen."""
     ran_a = {"workflows": ("A",), "integrations": (Integration(code="i"),)}
-    found = process.told(said(ran_a, {"workflows": None, "integrations": ()}), ["A", "B"])
+    found = process.of_turns(said(ran_a, {"workflows": None, "integrations": ()}), ["A", "B"])
     assert (found.process.begun, found.process.missed, found.process.overhead) == (None, None, None)
     assert (found.process.calls, found.process.steps) == (1, 1)
     assert (found.fired.workflows, found.fired.in_part) == (("A",), (LogicKind.WORKFLOW,))
-    assert process.told(said(ran_a, UNTOLD), ["A", "B"]).process is None
+    assert process.of_turns(said(ran_a, UNTOLD), ["A", "B"]).process is None
 
 
 def test_what_fired_is_named_once_in_order():
     """A parameter fires with a value, be it one that is not told; an empty one did not."""
-    told = process.told(
+    told = process.of_turns(
         said(
             {"workflows": ("B", "A"), "params": {"x": "undefined", "y": 0}, "rules": ("r2", "r1")},
             {"workflows": ("A",), "params": {"y": 1, "z": [1]}, "named_params": ("secret",)},
@@ -157,13 +157,13 @@ def test_what_fired_is_named_once_in_order():
 def test_a_thousand_names_are_kept():
     """Whatever an agent names; it is counted beyond."""
     names = tuple(f"W{number}" for number in range(1_500))
-    told = process.told(said(ran(*names)))
+    told = process.of_turns(said(ran(*names)))
     assert (told.process.steps, len(told.process.begun), len(told.fired.workflows)) == (1_500, 1_000, 1_000)
 
 
 def test_trials_that_went_alike_share_what_is_told():
     """So that thousands take little memory."""
-    one, other = (process.told(said(ran("A", order=number))) for number in (1, 2))
+    one, other = (process.of_turns(said(ran("A", order=number))) for number in (1, 2))
     assert one.process is other.process
     assert one.fired is other.fired
 
@@ -183,32 +183,32 @@ OPTIMAL = [
 @pytest.mark.parametrize(("optimal", "workflows", "missed", "overhead"), OPTIMAL)
 def test_overhead_over_the_optimal_workflows(optimal, workflows, missed, overhead):
     """Of these as many count as ran in their order; calls of integrations are no part of either."""
-    told = process.told(said(*map(ran, workflows), called("x")), optimal).process
+    told = process.of_turns(said(*map(ran, workflows), called("x")), optimal).process
     assert (told.missed, told.overhead) == (missed, overhead)
-    plain = process.told(said(*map(ran, workflows), called("x"))).process
+    plain = process.of_turns(said(*map(ran, workflows), called("x"))).process
     assert (plain.missed, plain.overhead) == (None, None)
-    assert process.against(plain, optimal) == told
-    assert process.against(told, None) == plain
+    assert process.with_optimal(plain, optimal) == told
+    assert process.with_optimal(told, None) == plain
 
 
 def test_who_tells_no_workflow_is_held_against_none():
     """There is no evidence of what was missed."""
-    told = process.told(said(UNTOLD | {"integrations": ()}), ["A"]).process
+    told = process.of_turns(said(UNTOLD | {"integrations": ()}), ["A"]).process
     assert (told.missed, told.overhead) == (None, None)
 
 
 def test_a_trial_is_held_against_what_its_test_names_now():
     """It may have changed since the trial ended; where it has not, the trial is the same object."""
-    trial = build.trial_result(process=process.told(said(ran("A")), ["A"]).process)
-    assert process.held(trial, ["A"]) is trial
-    assert process.held(trial, ["A", "B"]).process.missed == 1
-    assert process.held(trial, None).process.overhead is None
-    assert process.held(build.trial_result(), ["A"]).process is None
+    trial = build.trial_result(process=process.of_turns(said(ran("A")), ["A"]).process)
+    assert process.compared(trial, ["A"]) is trial
+    assert process.compared(trial, ["A", "B"]).process.missed == 1
+    assert process.compared(trial, None).process.overhead is None
+    assert process.compared(build.trial_result(), ["A"]).process is None
 
 
 def trial(*replies: dict, **fields):
     turns = said(*replies)
-    told = process.told(turns, fields.pop("optimal", None))
+    told = process.of_turns(turns, fields.pop("optimal", None))
     return build.trial_result(turns=turns, process=told.process, fired=told.fired, **fields)
 
 
@@ -327,7 +327,7 @@ def test_laws_of_any_conversations(conversations, optimal, missing):
     """Shares are shares, a part is no more than its whole, and nothing is a number that is none."""
     trials = []
     for found in conversations:
-        told = process.told(found, optimal)
+        told = process.of_turns(found, optimal)
         trials.append(build.trial_result(turns=tuple(found), process=told.process, fired=told.fired))
         if steps := told.process:
             assert steps.tools <= steps.steps

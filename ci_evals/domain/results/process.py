@@ -3,8 +3,6 @@
 After the lecture on the evaluation of agents: whether an agent succeeds is told by verdicts, why by these.
 """
 
-from typing import assert_never
-
 from pydantic import Field
 
 from ci_evals.domain.actions import LogicKind
@@ -65,17 +63,12 @@ class Fired(Record):
 
     def names(self, kind: LogicKind) -> tuple[str, ...] | None:
         """The names of one kind."""
-        match kind:
-            case LogicKind.WORKFLOW:
-                return self.workflows
-            case LogicKind.PARAMETER:
-                return self.parameters
-            case LogicKind.RULE:
-                return self.rules
-            case LogicKind.INTEGRATION:
-                return self.integrations
-            case _:
-                assert_never(kind)
+        return {
+            LogicKind.WORKFLOW: self.workflows,
+            LogicKind.PARAMETER: self.parameters,
+            LogicKind.RULE: self.rules,
+            LogicKind.INTEGRATION: self.integrations,
+        }[kind]
 
 
 class Times(Record):
