@@ -147,7 +147,6 @@ def _conversation(transcript: Transcript) -> Sequence[Mapping[str, object]]:
 
 
 def _own_messages(transcript: Transcript) -> dict[int, str]:
-    """Return the messages that the simulated user itself wrote, by turn."""
     messages = {turn.index: turn.user for turn in transcript.turns if turn.user_source is UserSource.AUTO}
     if transcript.closing_remark:
         messages[len(transcript.turns) + 1] = transcript.closing_remark

@@ -121,5 +121,4 @@ TOO_LONG = f"(not kept: longer than {MAX_CHARACTERS:,} characters)"
 
 
 def _json_length(value: object) -> int:
-    """Return the length as JSON, about as in a file."""
     return 0 if value is None else len(written(value))

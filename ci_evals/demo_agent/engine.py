@@ -102,7 +102,6 @@ class _Responder:
         return self._continue(self.workflow) if self.workflow else self._begin()
 
     def _continue(self, workflow: Workflow) -> Move:
-        """Continue the current workflow, which waits for the user."""
         before, params = self.state, self._extract(workflow)
         corrected = any(before.params.get(code, value) != value for code, value in params.items())
         self.state = replace(
@@ -139,7 +138,6 @@ class _Responder:
         return self._play(before.step) if params.keys() - before.params.keys() else self._stuck(before)
 
     def _begin(self) -> Move:
-        """Start a workflow, if the message asks for one."""
         workflow = self._intent()
         if workflow is not None:
             return self._start(workflow)
@@ -178,7 +176,6 @@ class _Responder:
         return self._reply(self._with_follow_up(text), ResponseType.ANSWER, self._over())
 
     def _play(self, start: int) -> Move:
-        """Take the workflow's steps from `start` until one of them replies."""
         workflow = self._current()
         for index in range(start, len(workflow.steps)):
             move = self._step(workflow, index)

@@ -297,7 +297,6 @@ class Playbook(_Entry):
         return self
 
     def _problems(self, workflow: Workflow) -> Iterator[str]:
-        """Yield undefined names, and workflows that can run out of steps."""
         yield from (
             f"unknown parameter {code!r}" for code in workflow.parameters if code not in self.parameters
         )

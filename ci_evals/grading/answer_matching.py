@@ -191,7 +191,6 @@ def _matcher(evaluation: AnswerMatches) -> Callable[[str, str], bool]:
 
 
 def _answer_in(mode: Mode, text: str) -> str:
-    """Return the answer in a reply's text; empty if there is none."""
     if mode == "gaia":
         return final_answer(text).strip()
     if mode == "numeric":

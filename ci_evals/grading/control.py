@@ -112,7 +112,6 @@ def questions() -> tuple[ControlQuestion, ...]:
 
 
 def _read(number: int, entry: Any) -> Iterator[ControlQuestion]:
-    """Yield the questions on one bundled conversation."""
     criteria = [Judged(criterion=question["criterion"]) for question in entry["questions"]]
     test = Test(
         name=f"Control conversation {number}",

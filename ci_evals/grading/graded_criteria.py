@@ -67,7 +67,6 @@ class _GradedAnswer(StatedGrounds):
 
 
 def _prompt(context: JudgeContext, criterion: str, rubric: Rubric, rotation: int) -> Prompt:
-    """Return the question; its parts, dimensions and levels in the order of this rotation."""
     dimensions = rotated(rubric.dimensions, rotation)
     best_first = rotation % 2 == 0
     return Prompt(

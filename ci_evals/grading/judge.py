@@ -96,7 +96,6 @@ class JudgeContext:
         return await self.panel.poll(vote, Majority())
 
     def _prompt(self, evaluation: Judged, rotation: int) -> Prompt:
-        """Return the question, its parts and the two verdicts in the order of this rotation."""
         verdicts = ("fail", "pass") if rotation % 2 else ("pass", "fail")
         return Prompt(
             system=_system(verdicts),

@@ -115,7 +115,6 @@ def _equal(one: JsonValue, other: JsonValue) -> bool:
 
 
 def _as_json(text: str) -> JsonValue:
-    """Return the number or boolean that `text` spells, else null."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -246,7 +245,6 @@ def _tool_not_used(evaluation: ToolNotUsed, transcript: Transcript) -> Verdict:
 
 
 def _before(turn: int, transcript: Transcript) -> Transcript:
-    """Return the part of a transcript before a turn."""
     late = transcript.unanswered is not None and transcript.unanswered >= turn
     return transcript.model_copy(
         update={
@@ -341,7 +339,6 @@ def _how_called(call: Integration) -> str:
 
 
 def _text(evaluation: Contains | NotContains | Regex | NotRegex, transcript: Transcript) -> Verdict:
-    """Search the text or pattern in the replies that `turn` names."""
     return verdict_on_replies(evaluation.turn, transcript, partial(_search, evaluation))
 
 

@@ -140,7 +140,6 @@ def _named_but_missing(suite: Suite) -> Iterator[tuple[str, str]]:
 
 
 def _names(suite: Suite) -> frozenset[str]:
-    """Return the names in the options of an agent over HTTP."""
     if suite.adapter_options is None or suite.adapter not in OPTIONS:
         return frozenset()
     # Other options of a chat agent are sent as they are.

@@ -155,7 +155,6 @@ def of_trial(suite: Suite, test: Test, sizes: PromptSizes | None) -> Forecast:
 
 
 def _conversation(least: Sequence[PlannedTurn], most: Sequence[PlannedTurn], per_turn: int) -> Range:
-    """Return the characters of a conversation in a prompt."""
     return Range(
         sum(per_turn + _characters(turn).low for turn in least),
         sum(per_turn + _characters(turn).high for turn in most),

@@ -119,7 +119,6 @@ def _secrets_in(value: Any) -> Iterator[str]:
 def _adapter_problems(
     document: Document, value: dict[str, Any], reading: Reading, redactor: Redactor
 ) -> Iterator[Problem]:
-    """Yield problems with the adapter and its options."""
     adapter, options = value.get("adapter", "aui"), value.get("adapterOptions")
     if reading.distrusted:
         for key, message in _NOT_IF_DISTRUSTED.items():

@@ -163,7 +163,6 @@ def _owners(weights: Sequence[float], shards: int) -> list[int]:
 
 
 def _digest(plan: Plan, redactor: Redactor) -> str:
-    """Return the digest of all tests in their order, with secrets redacted."""
     suites = []
     for planned in plan.suites:
         loops = map(plan.loops_of, planned.tests)

@@ -85,7 +85,6 @@ def _inner(model: type[BaseModel], key: str) -> type[BaseModel] | None:
 
 
 def _message(detail: ErrorDetails, path: Path, model: type[BaseModel]) -> str:
-    """Return the message for the suite's author."""
     value: Any = MASK if path[-1:] == ("apiKey",) else detail["input"]
     context = detail.get("ctx", {})
     if path[-1:] == ("turn",) and path[-3:-2] == ("evaluations",):

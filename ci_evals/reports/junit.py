@@ -147,7 +147,6 @@ def _properties(results: Results, suite: SuiteResult, comparison: SuiteCompariso
 
 
 def _change(results: Results, comparison: SuiteComparison) -> dict[str, str | None]:
-    """Return the change from the baseline; the scores are those of the compared tests."""
     delta, interval = comparison.delta, comparison.interval
     if delta is None:
         return {}
@@ -192,7 +191,6 @@ def _of_run(results: Results) -> dict[str, str | None]:
 
 
 def _agreement(results: Results) -> dict[str, str | None]:
-    """Return the agreement of the judge's votes, and the criteria on which they disagree."""
     agreement = results.vote_agreement
     if agreement is None:
         return {}
