@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ci_evals.cli.settings.choices import Provider
-from ci_evals.cli.settings.suite_commands import LlmTimeout
+from ci_evals.cli.settings.shared import LlmKey, LlmTimeout, Prices, Quiet
 
 Run = Annotated[
     Path,
@@ -24,10 +24,7 @@ class JudgeSettings:
     provider: Annotated[
         Provider | None, typer.Option(help="The LLM that judges. Default: the run's.", show_default=False)
     ] = None
-    llm_key: Annotated[
-        str | None,
-        typer.Option(help="Key of the LLM; better set LLM_API_KEY or the provider's own variable."),
-    ] = field(default=None, repr=False)
+    llm_key: LlmKey = field(default=None, repr=False)
     judge_model: Annotated[
         str | None, typer.Option(help="The judge's model. Default: the run's, else the provider's default.")
     ] = None
@@ -40,9 +37,6 @@ class JudgeSettings:
     ] = None
     llm_timeout: LlmTimeout = 120
     parallel: Annotated[int, typer.Option(min=1, max=10_000, help="Judgements at a time.")] = 10
-    prices: Annotated[
-        Path | None,
-        typer.Option(help="A YAML or JSON file of prices, in place of the bundled table."),
-    ] = None
+    prices: Prices = None
     seed: Annotated[int, typer.Option(help="What samples are drawn by: the same seed, the same sample.")] = 0
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress, only the results.")] = False
+    quiet: Quiet = False

@@ -10,7 +10,7 @@ from ci_evals.adapters.suites import Source, sources
 from ci_evals.cli import environment_secrets
 from ci_evals.cli.github.trust import FileTrust
 from ci_evals.cli.run_context import RunContext
-from ci_evals.cli.settings.suite_commands import SuiteSettings
+from ci_evals.cli.settings.shared import SuiteSettings
 from ci_evals.domain.errors import SuiteError, UsageError
 from ci_evals.domain.suite import is_bundled
 from ci_evals.planning.adapter_options import OptionsFile, read_options

@@ -9,7 +9,7 @@ import traceback
 from ci_evals.adapters.github import baseline as artifacts
 from ci_evals.adapters.github import pulls
 from ci_evals.cli.github.github_job import BaselineResults, GitHubJob, Wait, asked_baseline
-from ci_evals.cli.settings.suite_commands import BaselineSettings
+from ci_evals.cli.settings.shared import BaselineSettings
 from ci_evals.cli.terminal.console import PLEASE_REPORT
 from ci_evals.domain.errors import GitHubError, UsageError
 from ci_evals.library.runs import finished, load_results

@@ -11,13 +11,8 @@ from ci_evals.adapters.github.context import Context, read
 from ci_evals.adapters.github.workflow import check_key
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.choices import CommentMode
-from ci_evals.cli.settings.suite_commands import (
-    REQUIRED,
-    BaselineSettings,
-    GitHubSettings,
-    PullRequestSettings,
-    RunSettings,
-)
+from ci_evals.cli.settings.shared import REQUIRED, BaselineSettings, GitHubSettings, PullRequestSettings
+from ci_evals.cli.settings.suite_commands import RunSettings
 from ci_evals.domain.results.run import Git, Results
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from ci_evals.adapters.github.context import PULL_REQUEST_EVENTS, Context
 from ci_evals.cli.github.github_job import GitHubJob
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.choices import SuiteTrust
-from ci_evals.cli.settings.suite_commands import GitHubSettings, SuiteSettings
+from ci_evals.cli.settings.shared import GitHubSettings, SuiteSettings
 from ci_evals.domain.agents import is_program
 from ci_evals.domain.errors import GitHubError, UsageError
 

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 from pydantic.alias_generators import to_camel
 
-from ci_evals.cli.settings.suite_commands import REQUIRED, BaselineSettings, GateSettings, RunSettings
+from ci_evals.cli.settings.shared import REQUIRED, BaselineSettings, GateSettings
+from ci_evals.cli.settings.suite_commands import RunSettings
 from ci_evals.scoring.gate.policy import Policy
 from ci_evals.scoring.gate.selectors import read_drops, read_thresholds
 

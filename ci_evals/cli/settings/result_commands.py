@@ -1,4 +1,4 @@
-"""The options of commands that write a suite, or begin with a run's results, each declared once."""
+"""The options of commands that write a suite, or begin with saved results."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -7,20 +7,26 @@ from typing import Annotated
 import typer
 
 from ci_evals.cli.settings.choices import ComparisonFormat, ImportFormat, Provider
-from ci_evals.cli.settings.suite_commands import (
+from ci_evals.cli.settings.shared import (
     BaselineSettings,
     ChangeSettings,
     GateSettings,
     JudgeCheckMode,
+    JudgePanel,
+    JunitFile,
+    LlmKey,
     LlmTimeout,
+    OutputDir,
+    Prices,
     PullRequestSettings,
+    Quiet,
 )
 from ci_evals.domain.choices import CheckMode, Regression
 
 
 @dataclass(frozen=True, kw_only=True)
 class ImportSettings:
-    """What `import` depends on."""
+    """Options of `import`."""
 
     format: Annotated[ImportFormat, typer.Argument(help="Whose file it is.")]
     file: Annotated[Path, typer.Argument(help="The file.", show_default=False)]
@@ -35,7 +41,7 @@ class ImportSettings:
 
 @dataclass(frozen=True)
 class InitSettings:
-    """What `init` depends on."""
+    """Options of `init`."""
 
     folder: Annotated[Path, typer.Argument(help="The repository, or a folder in it.")] = Path()
     adapter: Annotated[
@@ -50,7 +56,7 @@ class InitSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class ReportSettings:
-    """What `report` depends on."""
+    """Options of `report`."""
 
     results: Annotated[
         list[Path],
@@ -86,7 +92,7 @@ class ReportSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class CompareSettings(ChangeSettings):
-    """What `compare` depends on."""
+    """Options of `compare`."""
 
     head: Annotated[Path, typer.Argument(help="The run to look at: its _results.json, or the folder of it.")]
     base: Annotated[Path, typer.Argument(help="The earlier run that it is held against.")]
@@ -95,7 +101,7 @@ class CompareSettings(ChangeSettings):
 
 @dataclass(frozen=True)
 class OddsSettings:
-    """What `odds` depends on."""
+    """Options of `odds`."""
 
     results: Annotated[Path, typer.Argument(help="The run: its _results.json, or the folder of it.")]
     min_score: Annotated[
@@ -114,7 +120,7 @@ class OddsSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class MergeSettings(BaselineSettings, GateSettings):
-    """What `merge` depends on."""
+    """Options of `merge`."""
 
     results: Annotated[
         list[Path],
@@ -134,15 +140,13 @@ class MergeSettings(BaselineSettings, GateSettings):
             show_default=False,
         ),
     ] = None
-    output_dir: Annotated[Path, typer.Option(help="Folder for all reports.")] = Path("results")
-    junit: Annotated[
-        Path | None, typer.Option(help="Where to write the JUnit file (default: OUTPUT_DIR/junit.xml).")
-    ] = None
+    output_dir: OutputDir = Path("results")
+    junit: JunitFile = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class RejudgeSettings(BaselineSettings, GateSettings):
-    """What `rejudge` depends on."""
+    """Options of `rejudge`."""
 
     results: Annotated[
         Path,
@@ -153,10 +157,7 @@ class RejudgeSettings(BaselineSettings, GateSettings):
         ),
     ]
     provider: Annotated[Provider, typer.Option(help="The LLM that judges.")] = Provider.OPENAI
-    llm_key: Annotated[
-        str | None,
-        typer.Option(help="Key of the LLM; better set LLM_API_KEY or the provider's own variable."),
-    ] = field(default=None, repr=False)
+    llm_key: LlmKey = field(default=None, repr=False)
     judge_model: Annotated[
         str | None,
         typer.Option(
@@ -174,14 +175,8 @@ class RejudgeSettings(BaselineSettings, GateSettings):
             show_default=False,
         ),
     ] = None
-    judge_panel: Annotated[
-        str | None,
-        typer.Option(metavar="MODEL,...", help="Models that vote in turn, in place of one judge's model."),
-    ] = None
-    prices: Annotated[
-        Path | None,
-        typer.Option(help="A YAML or JSON file of prices, in place of the bundled table."),
-    ] = None
+    judge_panel: JudgePanel = None
+    prices: Prices = None
     parallel: Annotated[int, typer.Option(min=1, max=10_000, help="Trials judged at a time.")] = 10
     judge_check: JudgeCheckMode = CheckMode.AUTO
     llm_timeout: LlmTimeout = 120
@@ -193,11 +188,9 @@ class RejudgeSettings(BaselineSettings, GateSettings):
             "to know what is said this time.",
         ),
     ] = "off"
-    output_dir: Annotated[Path, typer.Option(help="Folder for all reports.")] = Path("results")
-    junit: Annotated[
-        Path | None, typer.Option(help="Where to write the JUnit file (default: OUTPUT_DIR/junit.xml).")
-    ] = None
-    quiet: Annotated[bool, typer.Option("--quiet", help="No progress, only the results.")] = False
+    output_dir: OutputDir = Path("results")
+    junit: JunitFile = None
+    quiet: Quiet = False
     verbose: Annotated[
         bool,
         typer.Option("--verbose", help="Name every verdict that changed, and every failed criterion."),
@@ -206,7 +199,7 @@ class RejudgeSettings(BaselineSettings, GateSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class CommentSettings(PullRequestSettings):
-    """What `comment` depends on."""
+    """Options of `comment`."""
 
     results: Annotated[Path, typer.Argument(help="The run: its _results.json, or the folder of it.")]
     dry_run: Annotated[

@@ -12,7 +12,7 @@ from pydantic.alias_generators import to_camel
 from ci_evals.cli.files.suite_loading import headers_of, load_suites, values_of
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.choices import Provider
-from ci_evals.cli.settings.suite_commands import SuiteSettings
+from ci_evals.cli.settings.shared import SuiteSettings
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.judge import JudgeUsed
 from ci_evals.domain.results.run import Results

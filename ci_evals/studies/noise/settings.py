@@ -7,12 +7,12 @@ from typing import Annotated
 import typer
 
 from ci_evals.cli.settings.choices import SuiteTrust
-from ci_evals.cli.settings.suite_commands import WireSettings
+from ci_evals.cli.settings.shared import AgentApiSettings
 from ci_evals.studies.settings import JudgeSettings, Run
 
 
 @dataclass(frozen=True, kw_only=True)
-class NoiseSettings(WireSettings, JudgeSettings):
+class NoiseSettings(AgentApiSettings, JudgeSettings):
     """What `noise` depends on."""
 
     results: Run
