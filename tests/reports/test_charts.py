@@ -19,7 +19,7 @@ from ci_evals.domain.results.usage import RoleUsage, Tokens, Usage
 from ci_evals.reports.facts.figure import Figure
 from ci_evals.reports.facts.labels import RunOutcome
 from ci_evals.reports.page import embedded_data
-from ci_evals.reports.page.charts import gallery
+from ci_evals.reports.page.charts import figures
 from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
 from ci_evals.scoring.comparison.compare import Pairing
 from ci_evals.scoring.comparison.pairing import Side
@@ -56,7 +56,7 @@ def drawn(
     if base:
         told = Pairing(Side.of(head), Side.of(base)).comparison()
         head = head.model_copy(update={"comparison": told})
-    made = gallery.figures(head, embedded_data.tests_of(head, base), ComparisonRuns(base, others))
+    made = figures.of_run(head, embedded_data.tests_of(head, base), ComparisonRuns(base, others))
     for figure in made:
         check(figure)
     assert len({figure.id for figure in made}) == len(made)
@@ -373,7 +373,7 @@ def test_charts_of_a_large_run_stay_small():
 
 def test_votes_that_disagree_are_told_by_another_mark():
     """The criterion with the least agreement stands first; those below 80 % are low, in words and by mark."""
-    agreement, noise = gallery.of_reliability(trust_cases.trusted())
+    agreement, noise = figures.of_reliability(trust_cases.trusted())
     check(agreement)
     assert agreement.rows[0][:3] == (trust_cases.KIND, trust_cases.TOO_LATE, "60 % (31 % to 83 %)")
     assert "60 %, low" in texts(agreement)
@@ -386,7 +386,7 @@ def test_votes_that_disagree_are_told_by_another_mark():
 
 
 def test_judge_and_user_have_no_chart_where_nothing_is_known_of_them():
-    assert gallery.of_reliability(run({"a": (score_trial(60),)})) == ()
+    assert figures.of_reliability(run({"a": (score_trial(60),)})) == ()
 
 
 @given(shares=st.tuples(*[st.floats(-1e300, 1e300)] * 3), interval=st.tuples(*[st.floats(-9, 9)] * 2))
@@ -399,7 +399,7 @@ def test_no_numbers_of_judge_and_user_break_a_chart(shares, interval):
         NoiseShare(source=source, variance=one, share=one)
         for source, one in zip(("agent", "user", "judge"), estimates, strict=True)
     ]
-    for figure in gallery.of_reliability(
+    for figure in figures.of_reliability(
         trust_cases.trusted(
             vote_agreement=trust_cases.AGREEMENT.model_copy(
                 update={"criteria": tuple(part.model_copy(update={"share": one}) for one in estimates)}

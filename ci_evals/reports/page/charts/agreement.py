@@ -67,5 +67,5 @@ def _says(found: list[tuple[PartAgreement, Estimate]]) -> str:
     low = sum(part.low for part, _ in found)
     worst, share = min(found, key=lambda item: item[1].value)
     criteria = numbers.count(len(found), "criterion", "criteria")
-    told = f"Least on {worst.name}: {numbers.percent(share.value)} of pairs agree"
-    return f"{told}; low on {low:,} of {criteria}." if low else f"{told}; low on none of {criteria}."
+    text = f"Least on {worst.name}: {numbers.percent(share.value)} of pairs agree"
+    return f"{text}; low on {low:,} of {criteria}." if low else f"{text}; low on none of {criteria}."

@@ -33,10 +33,10 @@ class Changed:
 
 def figure(results: Results, tests: Sequence[TestView]) -> Figure | None:
     """None where nothing was compared, or no score changed."""
-    told = results.comparison
-    if not told or not told.comparable:
+    comparison = results.comparison
+    if not comparison or not comparison.comparable:
         return None
-    compared = tuple(_of_tests(tests)) or tuple(_of_comparison(told))
+    compared = tuple(_of_tests(tests)) or tuple(_of_comparison(comparison))
     changed = sorted((one for one in compared if abs(one.delta) >= _SAME), key=lambda one: one.delta)
     if not changed:
         return None
@@ -44,7 +44,7 @@ def figure(results: Results, tests: Sequence[TestView]) -> Figure | None:
     chart = Chart(
         id="chart-changes",
         title="Tests against the baseline",
-        says=_says(changed, max(told.tests, len(changed))),
+        says=_says(changed, max(comparison.tests, len(changed))),
         headers=("suite", "test", "baseline", "this run", "change"),
         rows=(
             (
@@ -69,9 +69,11 @@ def _of_tests(tests: Sequence[TestView]) -> Iterator[Changed]:
             yield Changed(shown.suite, shown.name, base, head)
 
 
-def _of_comparison(told: Comparison) -> Iterator[Changed]:
+def _of_comparison(comparison: Comparison) -> Iterator[Changed]:
     """Those that the comparison names, where the baseline itself is not at hand."""
-    named = {(one.suite, one.name): one for one in (*told.regressed, *told.suspects, *told.fixed)}
+    named = {
+        (one.suite, one.name): one for one in (*comparison.regressed, *comparison.suspects, *comparison.fixed)
+    }
     for one in named.values():
         if one.base is not None and one.head is not None:
             yield Changed(one.suite, one.name, one.base, one.head)
@@ -105,13 +107,13 @@ def _row(one: Changed) -> TrackRow:
 
 def _says(changed: Sequence[Changed], compared: int) -> str:
     fell, rose = [one for one in changed if one.delta < 0], [one for one in changed if one.delta > 0]
-    told = []
+    parts = []
     if fell:
         worst = fell[0]
         deepest = f"“{worst.name}” from {numbers.score(worst.base)} to {numbers.score(worst.head)}"
-        told.append(f"{len(fell):,} fell, the deepest {deepest}" if len(fell) > 1 else f"{deepest} fell")
+        parts.append(f"{len(fell):,} fell, the deepest {deepest}" if len(fell) > 1 else f"{deepest} fell")
         if len(fell) == 1:
-            told = [f"1 fell, {deepest}"]
-    told += [f"{len(rose):,} rose"] if rose else []
-    told += [f"{compared - len(changed):,} did not change"] if compared > len(changed) else []
-    return f"Of {numbers.count(compared, 'compared test')} {'; '.join(told)}."
+            parts = [f"1 fell, {deepest}"]
+    parts += [f"{len(rose):,} rose"] if rose else []
+    parts += [f"{compared - len(changed):,} did not change"] if compared > len(changed) else []
+    return f"Of {numbers.count(compared, 'compared test')} {'; '.join(parts)}."

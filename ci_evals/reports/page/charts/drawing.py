@@ -84,7 +84,7 @@ def box(x: float, y: float, width: float, height: float, *classes: str) -> Drawn
 
 
 def fitted(text: str, width: float, size: float = SIZE) -> str:
-    """`text` on one line, cut with an ellipsis where it is wider than `width`, as far as can be told."""
+    """`text` on one line, cut with an ellipsis where it is wider than `width`, as far as can be text."""
     text = sanitize.one_line(text, 500)
     room = width / size
     if _ems(text) <= room:
@@ -98,7 +98,7 @@ def fitted(text: str, width: float, size: float = SIZE) -> str:
 
 
 def width_of(text: str, size: float = SIZE) -> float:
-    """How wide a text is at most, as far as can be told without its font."""
+    """How wide a text is at most, as far as can be text without its font."""
     return _ems(text) * size
 
 

@@ -23,14 +23,14 @@ _WIDE = 20
 _LONGEST = 1e6
 """The most by which such an axis spans the times; faster replies are counted with its fastest."""
 _LONG = 100
-"""Seconds: what takes longer is told in minutes and hours."""
+"""Seconds: what takes longer is text in minutes and hours."""
 _AT_ONCE = 1e-6
 """Seconds: no agent is so fast, and no axis so short."""
 _UNITS = ((1.0, "milliseconds", 1e-3), (600.0, "seconds", 1.0), (36_000.0, "minutes", 60.0))
 
 
 @dataclass(frozen=True)
-class Pace:
+class LatencySummary:
     """Two times that say how fast a run's replies came, in seconds."""
 
     whose: str
@@ -70,11 +70,11 @@ def figure(results: Results, baseline: Results | None) -> Figure | None:
     )
     if not seconds:
         return None
-    paces = tuple(_paces(results, baseline))
-    axis = _axis(seconds, max([seconds[-1], *(pace.p95 for pace in paces)]))
+    summaries = tuple(_summaries(results, baseline))
+    axis = _axis(seconds, max([seconds[-1], *(summary.p95 for summary in summaries)]))
     counts = _counted([time / axis.size for time in seconds], axis.edges)
-    says = _says(len(seconds), seconds[-1], paces)
-    height = _BOTTOM + 40 + 38 * len(paces)
+    says = _says(len(seconds), seconds[-1], summaries)
+    height = _BOTTOM + 40 + 38 * len(summaries)
     chart = Chart(
         id="chart-latency",
         title="Time to reply",
@@ -85,19 +85,19 @@ def figure(results: Results, baseline: Results | None) -> Figure | None:
             for (low, high), count in zip(pairwise(axis.edges), counts, strict=True)
         ),
     )
-    return chart.drawn(height, _drawn(axis, counts, paces))
+    return chart.drawn(height, _drawn(axis, counts, summaries))
 
 
-def _paces(results: Results, baseline: Results | None) -> Iterator[Pace]:
+def _summaries(results: Results, baseline: Results | None) -> Iterator[LatencySummary]:
     here = results.latency
     if here.median is not None and here.p95 is not None:
-        yield Pace("this run", here.median, here.p95, "head")
+        yield LatencySummary("this run", here.median, here.p95, "head")
     then = baseline.latency if baseline else None
-    told = results.comparison.base_efficiency if results.comparison else None
-    median = then.median if then else told.median_latency_seconds if told else None
-    p95 = then.p95 if then else told.p95_latency_seconds if told else None
+    efficiency = results.comparison.base_efficiency if results.comparison else None
+    median = then.median if then else efficiency.median_latency_seconds if efficiency else None
+    p95 = then.p95 if then else efficiency.p95_latency_seconds if efficiency else None
     if median is not None and p95 is not None:
-        yield Pace("baseline", median, p95, "base")
+        yield LatencySummary("baseline", median, p95, "base")
 
 
 def _axis(seconds: Sequence[float], slowest: float) -> Axis:
@@ -126,7 +126,7 @@ def _counted(seconds: Sequence[float], edges: Sequence[float]) -> list[int]:
     return counts
 
 
-def _drawn(axis: Axis, counts: Sequence[int], paces: Sequence[Pace]) -> Iterator[Drawn]:
+def _drawn(axis: Axis, counts: Sequence[int], summaries: Sequence[LatencySummary]) -> Iterator[Drawn]:
     edges = axis.edges
     high = above(max(counts), 4)
     plot = Plot(Scale(edges[0], edges[-1], _LEFT, _RIGHT, log=axis.log), Scale(0, high, _BOTTOM, _TOP))
@@ -138,16 +138,16 @@ def _drawn(axis: Axis, counts: Sequence[int], paces: Sequence[Pace]) -> Iterator
         if count:
             tall = max(1.5, plot.bottom - plot.y(count))
             yield drawing.box(left + 1, plot.bottom - tall, right - left - 2, tall, "c-bar")
-    for place, pace in enumerate(paces):
-        yield from _pace(pace, plot, axis.size, _BOTTOM + 56 + 38 * place)
+    for place, summary in enumerate(summaries):
+        yield from _drawn_summary(summary, plot, axis.size, _BOTTOM + 56 + 38 * place)
 
 
-def _pace(pace: Pace, plot: Plot, size: float, height: float) -> Iterator[Drawn]:
+def _drawn_summary(summary: LatencySummary, plot: Plot, size: float, height: float) -> Iterator[Drawn]:
     """A line of a run's median, a circle, and 95th percentile, a diamond, on the axis above it."""
-    median, p95 = plot.x(pace.median / size), plot.x(pace.p95 / size)
-    told = f"{pace.whose}: median {_time(pace.median)}, 95 % within {_time(pace.p95)}"
-    style = f"c-{pace.kind}"
-    yield drawing.words(0, height, told, "c-name")
+    median, p95 = plot.x(summary.median / size), plot.x(summary.p95 / size)
+    text = f"{summary.whose}: median {_time(summary.median)}, 95 % within {_time(summary.p95)}"
+    style = f"c-{summary.kind}"
+    yield drawing.words(0, height, text, "c-name")
     yield drawing.line(plot.left, height + 12, plot.right, height + 12, "c-track")
     yield drawing.line(median, height + 12, p95, height + 12, f"{style}-line")
     yield drawing.circle(median, height + 12, style)
@@ -162,14 +162,14 @@ def _plain(number: float) -> str:
     return f"{float(f'{number:.3g}'):,.10g}" if number < 1000 else f"{number:,.0f}"
 
 
-def _says(replies: int, slowest: float, paces: Sequence[Pace]) -> str:
-    told = numbers.count(replies, "reply", "replies")
-    here = next((pace for pace in paces if pace.kind == "head"), None)
-    base = next((pace for pace in paces if pace.kind == "base"), None)
+def _says(replies: int, slowest: float, summaries: Sequence[LatencySummary]) -> str:
+    text = numbers.count(replies, "reply", "replies")
+    here = next((summary for summary in summaries if summary.kind == "head"), None)
+    base = next((summary for summary in summaries if summary.kind == "base"), None)
     if here:
-        told += f": half within {_time(here.median)}, 95 % within {_time(here.p95)}"
-    told += f"; the slowest took {_time(slowest)}"
+        text += f": half within {_time(here.median)}, 95 % within {_time(here.p95)}"
+    text += f"; the slowest took {_time(slowest)}"
     if base:
         there = f"{_time(base.median)} and {_time(base.p95)}"
-        told += f"; in the baseline half and 95 % came within {there}"
-    return f"{told}."
+        text += f"; in the baseline half and 95 % came within {there}"
+    return f"{text}."

@@ -28,7 +28,7 @@ _TRUSTED = frozenset({RunOutcome.PASSED, RunOutcome.UNCHECKED, RunOutcome.FAILED
 
 
 @dataclass(frozen=True)
-class _Run(Candidate):
+class _PricedRun(Candidate):
     interval: Interval | None = None
     this: bool = False
 
@@ -41,7 +41,7 @@ def figure(results: Results, comparison_runs: ComparisonRuns) -> Figure | None:
     mine = ComparisonRun.of(results, THIS)
     names = _names([one.label for one in comparison_runs.others])
     runs = [
-        _Run(name, round(one.cost_usd, 9), one.score, one.interval, one is mine)
+        _PricedRun(name, round(one.cost_usd, 9), one.score, one.interval, one is mine)
         for name, one in zip([THIS, *names], [mine, *comparison_runs.others], strict=True)
         if one.cost_usd is not None and one.score is not None and one.run_outcome in _TRUSTED
     ]
@@ -82,7 +82,7 @@ def score_scale(values: Iterable[float], bottom: float, top: float) -> Scale:
     return Scale(low, high, bottom, top)
 
 
-def _drawn(runs: Sequence[_Run], best: Sequence[Candidate]) -> Iterator[Drawn]:
+def _drawn(runs: Sequence[_PricedRun], best: Sequence[Candidate]) -> Iterator[Drawn]:
     plot, costs = _plot(runs)
     scores = [(value, f"{value:g}") for value in ticks(plot.y.low, plot.y.high)]
     yield from frame.key((Entry(THIS, "head"), Entry("frontier", "c-best"), Entry("beaten", "c-beaten")), 13)
@@ -95,7 +95,7 @@ def _drawn(runs: Sequence[_Run], best: Sequence[Candidate]) -> Iterator[Drawn]:
     yield from _labels(plot, runs, best)
 
 
-def _plot(runs: Sequence[_Run]) -> tuple[Plot, tuple[float, ...]]:
+def _plot(runs: Sequence[_PricedRun]) -> tuple[Plot, tuple[float, ...]]:
     """The plot, and the costs that its axis names."""
     ends = [end for one in runs if one.interval for end in (one.interval.low, one.interval.high)]
     y = score_scale([*(one.score for one in runs), *ends], _BOTTOM, _TOP)
@@ -117,9 +117,9 @@ def _steps(plot: Plot, best: Sequence[Candidate]) -> Iterator[tuple[float, float
     yield _RIGHT, last
 
 
-def _run(plot: Plot, one: _Run, *, on_it: bool) -> Iterator[Drawn]:
+def _run(plot: Plot, one: _PricedRun, *, on_it: bool) -> Iterator[Drawn]:
     x, y = plot.x(one.cost), plot.y(one.score)
-    told = f"{one.name}: {numbers.score(one.score)} for {numbers.money(one.cost)} a trial"
+    text = f"{one.name}: {numbers.score(one.score)} for {numbers.money(one.cost)} a trial"
     marks = []
     if one.interval:
         low, high = plot.y(one.interval.low), plot.y(one.interval.high)
@@ -128,10 +128,10 @@ def _run(plot: Plot, one: _Run, *, on_it: bool) -> Iterator[Drawn]:
         marks.append(drawing.circle(x, y, "c-head"))
     else:
         marks.append(drawing.circle(x, y, "c-best" if on_it else "c-beaten", radius=4.5))
-    yield drawing.titled(told, *marks)
+    yield drawing.titled(text, *marks)
 
 
-def _labels(plot: Plot, runs: Sequence[_Run], best: Sequence[Candidate]) -> Iterator[Drawn]:
+def _labels(plot: Plot, runs: Sequence[_PricedRun], best: Sequence[Candidate]) -> Iterator[Drawn]:
     """Names beside the marks, where they cover no other name and no mark."""
     marks = [(plot.x(one.cost), plot.y(one.score)) for one in runs]
     taken = [(x - 6, y - 6, x + 6, y + 6) for x, y in marks]
@@ -158,21 +158,21 @@ def _meet(one: tuple[float, float, float, float], other: tuple[float, float, flo
 
 
 def _says(
-    runs: Sequence[_Run],
+    runs: Sequence[_PricedRun],
     best: Sequence[Candidate],
     beaten: Sequence[tuple[Candidate, tuple[Candidate, ...]]],
 ) -> str:
     worth = "is worth its cost" if len(best) == 1 else "are worth their cost"
-    told = f"Of {len(runs):,} runs {len(best):,} {worth}"
-    told += f": {_listed([one.name for one in best])}"
+    text = f"Of {len(runs):,} runs {len(best):,} {worth}"
+    text += f": {_listed([one.name for one in best])}"
     for better in sorted(best, key=lambda one: one.name != THIS):
         if worse := [one.name for one, by in beaten if better in by]:
-            told += f"; {better.name} costs no more than {_listed(worse)} and scores no less"
+            text += f"; {better.name} costs no more than {_listed(worse)} and scores no less"
             break
     mine = next((by for one, by in beaten if one.name == THIS), ())
     if mine:
-        told += f"; {THIS} is beaten by {_listed([one.name for one in mine])}"
-    return f"{told}."
+        text += f"; {THIS} is beaten by {_listed([one.name for one in mine])}"
+    return f"{text}."
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -21,7 +21,7 @@ from ci_evals.scoring.validity import scores_of_tests
 _FEW = 8
 """Tags or difficulties that are shown; where there are more, they are names and no groups."""
 _LEAST = 0.1
-"""Points that a score must fall by to be told."""
+"""Points that a score must fall by to be text."""
 _FLOORS = frozenset({CheckKind.MIN_SCORE, CheckKind.THRESHOLD})
 
 
@@ -46,7 +46,7 @@ class Scored:
 
 def by_suite(results: Results) -> Figure | None:
     """The run and its suites; None where nothing is scored."""
-    told = results.comparison if results.comparison and results.comparison.comparable else None
+    comparison = results.comparison if results.comparison and results.comparison.comparable else None
     found = [
         Scored(
             suite.name,
@@ -61,7 +61,7 @@ def by_suite(results: Results) -> Figure | None:
     if len(found) == 1 and not found[0].floor:
         found = [Scored(one.name, one.score, one.interval, one.base, floor) for one in found]
     elif found:
-        base = told.base if told else None
+        base = comparison.base if comparison else None
         found.insert(0, Scored("All suites", results.score, results.interval, base, floor, whole=True))
     return _figure("chart-scores", "Scores by suite", "suite", found)
 
@@ -92,17 +92,21 @@ def by_group(results: Results, baseline: Results | None) -> Figure | None:
         for kind, found in kinds.items()
         if found and (kind is SelectorKind.CATEGORY or len(found) <= _FEW)
     ]
-    told = results.comparison
-    pairs = Pairing(Side.of(results), Side.of(baseline)) if baseline and told and told.comparable else None
+    comparison = results.comparison
+    pairs = (
+        Pairing(Side.of(results), Side.of(baseline))
+        if baseline and comparison and comparison.comparable
+        else None
+    )
     found = [_of_selector(Selector(kind, name), results, pairs) for kind in shown for name in kinds[kind]]
     title = f"Scores by {' and '.join(shown)}"
     return _figure("chart-groups", title, "part", [one for one in found if one.score is not None])
 
 
 def _base_of_suite(results: Results, place: int) -> float | None:
-    told = results.comparison.suites if results.comparison else ()
-    same = place < len(told) and told[place].name == results.suites[place].name
-    return told[place].base if same and told[place].comparable else None
+    suites = results.comparison.suites if results.comparison else ()
+    same = place < len(suites) and suites[place].name == results.suites[place].name
+    return suites[place].base if same and suites[place].comparable else None
 
 
 def _of_selector(selector: Selector, results: Results, pairing: Pairing | None) -> Scored:
@@ -189,18 +193,18 @@ def _says(found: Sequence[Scored], noun: str) -> str:
     low, worst = min(scored, key=lambda item: item[0])
     high, best = max(scored, key=lambda item: item[0])
     missed = sum(one.missed for one in found)
-    told = f"{worst.name} scores {numbers.score(low)}"
+    text = f"{worst.name} scores {numbers.score(low)}"
     if len(scored) > 1:
-        told = f"All {len(scored)} score {numbers.score(low)}"
+        text = f"All {len(scored)} score {numbers.score(low)}"
     if low < high:
-        told = f"Lowest is {worst.name} with {numbers.score(low)}"
-        told += f", highest {best.name} with {numbers.score(high)}"
+        text = f"Lowest is {worst.name} with {numbers.score(low)}"
+        text += f", highest {best.name} with {numbers.score(high)}"
     falls = [(one.base - one.score, one) for one in found if one.base is not None and one.score is not None]
     deepest, where = max(falls, key=lambda item: item[0], default=(0.0, None))
     if len(scored) == 1 and worst.base is not None:
-        told += f", in the baseline {numbers.score(worst.base)}"
+        text += f", in the baseline {numbers.score(worst.base)}"
     elif where is not None and deepest >= _LEAST:
-        told += f"; deepest fall from the baseline: {where.name}, {numbers.signed(-deepest)}"
+        text += f"; deepest fall from the baseline: {where.name}, {numbers.signed(-deepest)}"
     if missed:
-        told += f"; {numbers.count(missed, noun)} below what the gate asks for"
-    return f"{told}."
+        text += f"; {numbers.count(missed, noun)} below what the gate asks for"
+    return f"{text}."

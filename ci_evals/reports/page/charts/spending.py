@@ -17,8 +17,8 @@ from ci_evals.reports.page.charts.scale import Scale
 
 def time(results: Results) -> Figure | None:
     """None where no time was measured."""
-    told = results.process.times
-    parts = _parts(told) if told else ()
+    times = results.process.times
+    parts = _parts(times) if times else ()
     whole = sum(seconds for _, seconds, _ in parts)
     if whole <= 0:
         return None
@@ -110,7 +110,7 @@ def _usage_row(role: RoleUsage, scale: Scale) -> TrackRow:
 def _says(used: Usage, roles: Sequence[RoleUsage]) -> str:
     most = roles[0]
     tokens = sum(role.input_tokens + role.output_tokens for role in roles)
-    told = f"{numbers.tokens(tokens)} tokens, most of them for the {ROLES[most.role]}"
+    text = f"{numbers.tokens(tokens)} tokens, most of them for the {ROLES[most.role]}"
     if used.cost_usd is None:
-        return f"{told}; what they cost is not known."
-    return f"{told}; {numbers.money(used.cost_usd)} in all."
+        return f"{text}; what they cost is not known."
+    return f"{text}; {numbers.money(used.cost_usd)} in all."

@@ -68,8 +68,8 @@ def _drawn(runs: Sequence[ComparisonRun], mine: ComparisonRun) -> Iterator[Drawn
 
 def _run(x: float, plot: Plot, run: ComparisonRun, score: float, *, this: bool) -> Iterator[Drawn]:
     y = plot.y(score)
-    told = f"{_short(run)}, {run.at:%Y-%m-%d %H:%M}: {numbers.score(score)}"
-    told += "" if run.run_outcome in _PASSED else f"; {run.run_outcome.value.words}"
+    text = f"{_short(run)}, {run.at:%Y-%m-%d %H:%M}: {numbers.score(score)}"
+    text += "" if run.run_outcome in _PASSED else f"; {run.run_outcome.value.words}"
     marks = []
     if run.interval:
         marks.append(drawing.line(x, plot.y(run.interval.low), x, plot.y(run.interval.high), "c-reach"))
@@ -79,7 +79,7 @@ def _run(x: float, plot: Plot, run: ComparisonRun, score: float, *, this: bool) 
     marks.append(
         drawing.circle(x, y, "c-best", radius=4.5) if holds else drawing.diamond(x, y, "c-bad", radius=6)
     )
-    yield drawing.titled(told, *marks)
+    yield drawing.titled(text, *marks)
 
 
 def _names(plot: Plot, runs: Sequence[ComparisonRun], mine: ComparisonRun) -> Iterator[tuple[float, str]]:
@@ -103,14 +103,14 @@ def _short(run: ComparisonRun) -> str:
 
 def _says(runs: Sequence[ComparisonRun], mine: ComparisonRun) -> str:
     first, last = runs[0], runs[-1]
-    told = f"{numbers.count(len(runs), 'run')} from {first.at:%Y-%m-%d} to {last.at:%Y-%m-%d}"
+    text = f"{numbers.count(len(runs), 'run')} from {first.at:%Y-%m-%d} to {last.at:%Y-%m-%d}"
     scores = [run.score for run in runs if run.score is not None]
-    told += f" scored {numbers.extent(min(scores), max(scores), numbers.score)}"
+    text += f" scored {numbers.extent(min(scores), max(scores), numbers.score)}"
     if mine.score is not None:
-        told += f", this one {numbers.score(mine.score)}"
+        text += f", this one {numbers.score(mine.score)}"
     failed = sum(run.run_outcome is RunOutcome.FAILED for run in runs)
     unsure = sum(run.run_outcome not in {RunOutcome.FAILED, *_PASSED} for run in runs)
-    told += f"; the gate did not hold in {failed:,} of them" if failed else ""
-    told += f"; {unsure:,} cannot be trusted" if unsure else "" if failed else "; the gate held in all"
+    text += f"; the gate did not hold in {failed:,} of them" if failed else ""
+    text += f"; {unsure:,} cannot be trusted" if unsure else "" if failed else "; the gate held in all"
     more = len(runs) - _MOST
-    return f"{told}; the last {_MOST} are drawn." if more > 0 else f"{told}."
+    return f"{text}; the last {_MOST} are drawn." if more > 0 else f"{text}."

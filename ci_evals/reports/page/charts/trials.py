@@ -139,11 +139,11 @@ def _rows(spread: Spread, base: Spread | None) -> Iterator[tuple[str, ...]]:
 
 
 def _says(spread: Spread, base: Spread | None) -> str:
-    told = f"{sum(spread.passed):,} of {numbers.count(spread.trials, 'trial')} passed every evaluation"
+    text = f"{sum(spread.passed):,} of {numbers.count(spread.trials, 'trial')} passed every evaluation"
     low = sum(spread.stacks[:5])
-    told += f"; {low:,} scored below 50" if low else ""
-    told += f"; {spread.unscored:,} came to no score" if spread.unscored else ""
+    text += f"; {low:,} scored below 50" if low else ""
+    text += f"; {spread.unscored:,} came to no score" if spread.unscored else ""
     if base:
-        told += f"; in the baseline {sum(base.passed):,} of {base.trials:,} passed"
-        told += ", drawn as if it had as many trials" if base.trials != spread.trials else ""
-    return f"{told}."
+        text += f"; in the baseline {sum(base.passed):,} of {base.trials:,} passed"
+        text += ", drawn as if it had as many trials" if base.trials != spread.trials else ""
+    return f"{text}."

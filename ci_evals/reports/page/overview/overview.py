@@ -7,7 +7,7 @@ from ci_evals.domain.results.run import Results
 from ci_evals.reports import sanitize
 from ci_evals.reports.facts import change, reliability
 from ci_evals.reports.facts.figure import Figure
-from ci_evals.reports.page.charts import gallery
+from ci_evals.reports.page.charts import figures
 from ci_evals.reports.page.comparison_runs import ComparisonRuns
 from ci_evals.reports.page.embedded_data import TestView
 from ci_evals.reports.page.overview import headline, measures, process, test_table, what_broke
@@ -65,7 +65,7 @@ def of(results: Results, tests: Sequence[TestView], comparison_runs: ComparisonR
         what_broke=what_broke.of(results, links, comparison_runs),
         suites=measures.of_suites(results),
         gate=measures.of_gate(results),
-        figures=tuple(map(_clean, gallery.figures(results, tests, comparison_runs))),
+        figures=tuple(map(_clean, figures.of_run(results, tests, comparison_runs))),
         tests=test_table.of(results, tests),
         differences=tuple((one.title, tuple(map(sanitize.one_line, one.tests))) for one in differences),
         groups=measures.of_groups(results),
@@ -98,7 +98,7 @@ def _reliability(results: Results) -> Reliability | None:
     ]
     return Reliability(
         remarks=tuple((remark.topic, sanitize.one_line(remark.text, _REMARK)) for remark in remarks),
-        figures=tuple(map(_clean, gallery.of_reliability(results))),
+        figures=tuple(map(_clean, figures.of_reliability(results))),
         tables=tuple(made for long, made in tables if not long),
         long=tuple(made for long, made in tables if long),
     )

@@ -19,7 +19,7 @@ from ci_evals.reports.page.comparison_runs import ComparisonRuns
 from ci_evals.reports.page.embedded_data import TestView
 
 
-def figures(
+def of_run(
     results: Results, tests: Sequence[TestView], comparison_runs: ComparisonRuns
 ) -> tuple[Figure, ...]:
     """The charts that these results have something to show in."""
