@@ -21,7 +21,7 @@ from ci_evals.cli.settings.result_commands import (
     RejudgeSettings,
     ReportSettings,
 )
-from ci_evals.cli.settings.suite_commands import EstimateSettings, RunSettings, ValidateSettings
+from ci_evals.cli.settings.suite_commands import PlanSettings, RunSettings, ValidateSettings
 from ci_evals.study_registry import register_commands
 
 PROGRAM = "ci-evals"
@@ -125,8 +125,8 @@ def import_(settings: ImportSettings, context: RunContext) -> None:
 
 
 @app.command()
-@takes(EstimateSettings)
-def plan(settings: EstimateSettings, context: RunContext) -> None:
+@takes(PlanSettings)
+def plan(settings: PlanSettings, context: RunContext) -> None:
     """Show what would run: tests, turns, trials, calls, and an estimate of tokens, cost and duration.
 
     Calls nothing and needs no key. Prices are those of the bundled table, or those of your own file alone.

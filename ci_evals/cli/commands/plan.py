@@ -7,7 +7,7 @@ from ci_evals.cli.files.suite_loading import load_suites
 from ci_evals.cli.github.trust import FileTrust
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.models import models_asked
-from ci_evals.cli.settings.suite_commands import EstimateSettings
+from ci_evals.cli.settings.suite_commands import PlanSettings
 from ci_evals.domain.plan import Plan, PlannedSuite
 from ci_evals.grading import control
 from ci_evals.planning.selection import Selection
@@ -18,7 +18,7 @@ from ci_evals.support.redaction import Redactor
 from ci_evals.wiring import Connections
 
 
-def plan(settings: EstimateSettings, context: RunContext) -> None:
+def plan(settings: PlanSettings, context: RunContext) -> None:
     """Show the tests that would run, how many calls at most, and an estimate of tokens, cost and time."""
     FileTrust(settings, context).check_options(settings)
     table = context.prices(settings.prices)()

@@ -1,10 +1,10 @@
 """Which models the options ask for, and how often."""
 
-from ci_evals.cli.settings.suite_commands import EstimateSettings
+from ci_evals.cli.settings.suite_commands import PlanSettings
 from ci_evals.wiring import Connections, checked, names_in
 
 
-def models_asked(settings: EstimateSettings) -> Connections:
+def models_asked(settings: PlanSettings) -> Connections:
     """The models that the options ask for, without a key.
 
     Raises:

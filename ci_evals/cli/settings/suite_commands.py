@@ -39,7 +39,7 @@ class ValidateSettings(SuiteSettings):
 
 
 @dataclass(frozen=True)
-class EstimateSettings(SuiteSettings):
+class PlanSettings(SuiteSettings):
     """Options of `plan`, and of `run` as far as cost and duration depend on them."""
 
     loops: Annotated[int, typer.Option(min=1, max=1000, help="Trials of each test.")] = 1
@@ -92,7 +92,7 @@ class EstimateSettings(SuiteSettings):
 
 
 @dataclass(frozen=True)
-class RunSettings(AgentApiSettings, BaselineSettings, PullRequestSettings, GateSettings, EstimateSettings):
+class RunSettings(AgentApiSettings, BaselineSettings, PullRequestSettings, GateSettings, PlanSettings):
     """Options of `run`."""
 
     llm_key: LlmKey = field(default=None, repr=False)
