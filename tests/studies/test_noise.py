@@ -6,15 +6,15 @@ from statistics import fmean
 import pytest
 
 from ci_evals.domain.results.judge import Estimate
-from ci_evals.studies.noise.budget_allocation import Costs, Run, advice
+from ci_evals.studies.noise.budget_allocation import RunSize, TrialCosts, advice
 from ci_evals.studies.noise.result import NoiseShare
-from ci_evals.studies.noise.sources import Found, Sample, sources_of
+from ci_evals.studies.noise.sources import NoiseSources, TestScores, sources_of
 
 TRUTH = {"agent": 200.0, "user": 120.0, "judge": 80.0}
 BETWEEN = 300.0
 
 
-def made(rng: random.Random, tests: int, plays: int, **truth: float) -> list[Sample]:
+def made(rng: random.Random, tests: int, plays: int, **truth: float) -> list[TestScores]:
     """Tests of known noise, in points that know no ceiling."""
     deviation = {source: (TRUTH | truth)[source] ** 0.5 for source in TRUTH}
 
@@ -23,13 +23,13 @@ def made(rng: random.Random, tests: int, plays: int, **truth: float) -> list[Sam
             middle + sum(rng.gauss(0, deviation[source]) for source in sources) for _ in range(plays)
         )
 
-    def one() -> Sample:
+    def one() -> TestScores:
         own = rng.gauss(70, BETWEEN**0.5)
         user = own + rng.gauss(0, deviation["user"])
         conversation = user + rng.gauss(0, deviation["agent"])
-        return Sample(
-            anew=some(own, "user", "agent", "judge"),
-            held=some(user, "agent", "judge"),
+        return TestScores(
+            fresh=some(own, "user", "agent", "judge"),
+            fixed=some(user, "agent", "judge"),
             judged=some(conversation, "judge"),
         )
 
@@ -44,8 +44,8 @@ def test_truth_is_found():
     """The estimates are right in the mean, and 90 to 99 of 100 intervals hold the truth."""
     rng = random.Random(8)
     found = [sources_of(made(rng, tests=10, plays=4), seed=1, draws=99) for _ in range(250)]
-    for place, (source, truth) in enumerate(TRUTH.items()):
-        parts = [one.parts[place] for one in found]
+    for index, (source, truth) in enumerate(TRUTH.items()):
+        parts = [one.parts[index] for one in found]
         assert {part.source for part in parts} == {source}
         covered = fmean(holds(part.variance, truth) for part in parts)
         shares = fmean(holds(part.share, truth / sum(TRUTH.values())) for part in parts)
@@ -62,7 +62,7 @@ def test_a_judge_that_seldom_errs_is_not_told_too_narrowly():
         return tuple(20.0 * sum(rng.random() >= error for _ in range(5)) for _ in range(3))
 
     found = [
-        sources_of([Sample((50.0, 70.0), None, judged()) for _ in range(10)], seed=1, draws=50)
+        sources_of([TestScores((50.0, 70.0), None, judged()) for _ in range(10)], seed=1, draws=50)
         for _ in range(150)
     ]
     told = [one.parts[2].variance for one in found]
@@ -92,7 +92,7 @@ def test_one_source_alone(alone):
 def test_a_negative_estimate_is_shown_as_none():
     """Chance may make the held plays vary more than those anew; the others share what there is."""
     calm, wild = (70.0, 72.0), (50.0, 90.0)
-    found = sources_of([Sample(calm, wild, calm), Sample(wild, wild, calm)], seed=0)
+    found = sources_of([TestScores(calm, wild, calm), TestScores(wild, wild, calm)], seed=0)
     agent, user, judge = found.parts
     assert user.variance.value == user.variance.low == user.share.value == 0
     assert agent.share.value + judge.share.value == pytest.approx(1)
@@ -101,7 +101,7 @@ def test_a_negative_estimate_is_shown_as_none():
 
 def test_sources_that_are_not_there():
     """Without a simulated user's model, and without a judge, all of the noise is the agent's."""
-    found = sources_of([Sample((0.0, 100.0, 100.0)), Sample((50.0, 50.0, 100.0))], seed=0)
+    found = sources_of([TestScores((0.0, 100.0, 100.0)), TestScores((50.0, 50.0, 100.0))], seed=0)
     agent, user, judge = found.parts
     assert agent.share == Estimate(value=1, low=1, high=1, count=2)
     assert user.variance == judge.variance == Estimate(value=0, low=0, high=0, count=2)
@@ -110,10 +110,10 @@ def test_sources_that_are_not_there():
 
 def test_nothing_varies():
     """There is no share of nothing, and of what never varied no interval."""
-    found = sources_of([Sample((80.0,) * 3, (80.0,) * 3, (80.0,) * 3)] * 4, seed=0)
+    found = sources_of([TestScores((80.0,) * 3, (80.0,) * 3, (80.0,) * 3)] * 4, seed=0)
     assert [part.share for part in found.parts] == [None] * 3
     assert found.parts[0].variance == Estimate(value=0, count=4)
-    told = advice(found, Run(tests=4, loops=1, votes=1), Costs(1, 1, "call"))
+    told = advice(found, RunSize(tests=4, loops=1, votes=1), TrialCosts(1, 1, "call"))
     assert (told.best, told.best_in_general, told.standard_error) == (None, None, 0)
 
 
@@ -123,7 +123,7 @@ def test_the_same_seed_gives_the_same_intervals():
     assert sources_of(samples, seed=4) == sources_of(samples, seed=4) != sources_of(samples, seed=5)
 
 
-def of(*, agent: float = 0, user: float = 0, judge: float = 0, between: float = 0) -> Found:
+def of(*, agent: float = 0, user: float = 0, judge: float = 0, between: float = 0) -> NoiseSources:
     """Noise of which all is known."""
     values = {"agent": agent, "user": user, "judge": judge}
     whole = sum(values.values())
@@ -135,10 +135,10 @@ def of(*, agent: float = 0, user: float = 0, judge: float = 0, between: float = 
         NoiseShare(source=source, variance=exactly(value), share=exactly(value / whole) if whole else None)
         for source, value in values.items()
     )
-    return Found(tuple(parts), exactly(between))
+    return NoiseSources(tuple(parts), exactly(between))
 
 
-def variance_of(found: Found, tests: float, loops: float, votes: float, *, general: bool) -> float:
+def variance_of(found: NoiseSources, tests: float, loops: float, votes: float, *, general: bool) -> float:
     """Of a run's score, written down once more."""
     trial = found.of("agent") + found.of("user") + found.of("judge") / votes
     return (general * found.between.value + trial / loops) / tests
@@ -148,8 +148,8 @@ def test_a_gain_is_the_variance_that_one_step_takes_away_for_its_cost():
     """For these tests, and for any."""
     found, run, costs = (
         of(agent=90, user=30, judge=60, between=200),
-        Run(8, 2, 3),
-        Costs(0.02, 0.003, "dollar"),
+        RunSize(8, 2, 3),
+        TrialCosts(0.02, 0.003, "dollar"),
     )
     told = advice(found, run, costs)
     for general, gains in ((False, told.gains), (True, told.in_general)):
@@ -169,29 +169,29 @@ def test_a_gain_is_the_variance_that_one_step_takes_away_for_its_cost():
     [
         (
             of(agent=50, judge=100, between=10),
-            Costs(0.05, 0.001, "dollar"),
+            TrialCosts(0.05, 0.001, "dollar"),
             "votes",
             "Two thirds of the noise is the judge's, and two more votes take",
         ),
         (
             of(agent=100, between=10),
-            Costs(0.05, 0.001, "dollar"),
+            TrialCosts(0.05, 0.001, "dollar"),
             "loops",
             "All of the noise is the agent's, and two more votes would take nothing away. To tell how",
         ),
         (
             of(agent=10, judge=90),
-            Costs(0.001, 0.05, "call"),
+            TrialCosts(0.001, 0.05, "call"),
             "loops",
             "90 % of the noise is the judge's, and one more loop takes 1.6 times as much of it away for a",
         ),
-        (of(agent=43, judge=57), Costs(1, 5, "call"), "loops", "57 % of the noise is the judge's"),
-        (of(agent=19.1, judge=80.9), Costs(1, 5, "call"), "loops", "80 % of the noise is the judge's"),
-        (of(between=100), Costs(1, 1, "call"), "tests", "Trials of one test do not vary"),
-        (of(), Costs(1, 1, "call"), None, "Nothing varies"),
+        (of(agent=43, judge=57), TrialCosts(1, 5, "call"), "loops", "57 % of the noise is the judge's"),
+        (of(agent=19.1, judge=80.9), TrialCosts(1, 5, "call"), "loops", "80 % of the noise is the judge's"),
+        (of(between=100), TrialCosts(1, 1, "call"), "tests", "Trials of one test do not vary"),
+        (of(), TrialCosts(1, 1, "call"), None, "Nothing varies"),
         (
             of(user=97, judge=3),
-            Costs(5, 0, "call"),
+            TrialCosts(5, 0, "call"),
             "loops",
             "Nearly all of the noise is the simulated user's",
         ),
@@ -199,6 +199,6 @@ def test_a_gain_is_the_variance_that_one_step_takes_away_for_its_cost():
 )
 def test_the_next_dollar(found, costs, best, why):
     """It belongs where it takes most away from the noise of these tests, and why is said."""
-    told = advice(found, Run(tests=5, loops=1, votes=1), costs)
+    told = advice(found, RunSize(tests=5, loops=1, votes=1), costs)
     assert told.best == best
     assert told.why.startswith(why)

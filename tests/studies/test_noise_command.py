@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 import seeded
 import world
-from ci_evals.reports.facts.trust import BEST
 from commands import ci_evals, files_in, results_in, start, write_suite
 
 from ci_evals.cli.run_context import RunContext
@@ -21,7 +20,8 @@ from ci_evals.domain.progress import TrialFinished
 from ci_evals.domain.results.run import Results
 from ci_evals.stop import Stop
 from ci_evals.studies.noise.command import noise
-from ci_evals.studies.noise.preparation import ready_for
+from ci_evals.studies.noise.preparation import prepare
+from ci_evals.studies.noise.report import BEST
 from ci_evals.studies.noise.settings import NoiseSettings
 from ci_evals.studies.noise.study import measure
 
@@ -308,14 +308,14 @@ def here(asked, monkeypatch):
 async def test_a_panel_takes_turns(run, here):
     """Each of its models judges as much; what is told is of a run with as many votes as the panel has."""
     settings, llm = here
-    ready = ready_for(replace(settings, judge_panel="k,l,m", tests=2), RunContext())
+    prepared = prepare(replace(settings, judge_panel="k,l,m", tests=2), RunContext())
     expected, heard = [], []
 
     def judging(count):
         expected.append(count)
         return heard.append
 
-    found = await measure(ready.study, judging=judging)
+    found = await measure(prepared.study, judging=judging)
     assert (expected, sum(isinstance(event, TrialFinished) for event in heard)) == ([6], 6)
     judged = Counter(asked.model for asked in llm.asked if asked.wants_json)
     assert judged == dict.fromkeys("klm", 2 * 3)
@@ -329,7 +329,7 @@ async def test_what_cannot_be_judged_is_left_out(run, here):
     settings, llm = here
     answer = llm.answer
     llm.answer = lambda asked: "Hm." if asked.wants_json and "order 3" in asked.text else answer(asked)
-    found = await measure(ready_for(replace(settings, plays=2), RunContext()).study)
+    found = await measure(prepare(replace(settings, plays=2), RunContext()).study)
     assert (found.noise.tests, found.noise.tests_left_out, found.noise.left_out) == (7, 1, 3 * 2)
 
 
@@ -337,9 +337,9 @@ async def test_a_budget_that_is_used_up(run, here):
     """Ends it early, though the run itself had cost little; of a part nothing is told."""
     settings, _ = here
     (run / "prices.yaml").write_text(PRICES.replace(": 1", ": 10000"))
-    ready = ready_for(replace(settings, max_cost=5.0), RunContext())
+    prepared = prepare(replace(settings, max_cost=5.0), RunContext())
     stop = Stop()
-    found = await measure(ready.study, stop=stop)
+    found = await measure(prepared.study, stop=stop)
     assert "it may cost 5 (--max-cost)" in stop.reason
     assert found.noise is None
     assert 0 < found.plays < 48
@@ -350,9 +350,9 @@ def test_moved_suites(run, asked):
     """They are read where they are now, and asked for under the names that the run has."""
     (run / "elsewhere").mkdir()
     (run / "suite.json").rename(run / "elsewhere/moved.json")
-    ready = ready_for(replace(asked, suites=["elsewhere"], tests=3), RunContext())
-    assert [one.planned.file for one in ready.sample] == ["elsewhere/moved.json"] * 3
-    assert ready.left_over == 5
+    prepared = prepare(replace(asked, suites=["elsewhere"], tests=3), RunContext())
+    assert [one.planned.file for one in prepared.sample] == ["elsewhere/moved.json"] * 3
+    assert prepared.left_over == 5
 
 
 def test_suites_that_are_not_trusted(run, asked, monkeypatch):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ci_evals.studies.noise.result import Remedy
-from ci_evals.studies.noise.sources import Found
+from ci_evals.studies.noise.sources import NoiseSources
 
 _WHOSE = {"agent": "the agent's", "user": "the simulated user's", "judge": "the judge's"}
 _FRACTIONS = {
@@ -22,7 +22,7 @@ _ALIKE = 1.05
 
 
 @dataclass(frozen=True)
-class Run:
+class RunSize:
     """The size of the run whose score is to be less noisy."""
 
     tests: int
@@ -32,7 +32,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Costs:
+class TrialCosts:
     """What a trial costs."""
 
     conversation: float
@@ -46,7 +46,7 @@ class Costs:
 
 
 @dataclass(frozen=True)
-class Advice:
+class SpendingAdvice:
     """What to spend the next dollar on, for both questions that a score is asked."""
 
     gains: dict[Remedy, float]
@@ -60,7 +60,7 @@ class Advice:
     why: str
 
 
-def advice(found: Found, run: Run, costs: Costs) -> Advice:
+def advice(found: NoiseSources, run: RunSize, costs: TrialCosts) -> SpendingAdvice:
     """Square points off the variance of the run's score for each dollar of one step.
 
     One step is one more loop of all tests, two more votes on every criterion, or one more test. The score is
@@ -81,7 +81,7 @@ def advice(found: Found, run: Run, costs: Costs) -> Advice:
     best, best_in_general = _largest(gains), _largest(in_general)
     if best is None and best_in_general:
         best = "tests"
-    return Advice(
+    return SpendingAdvice(
         gains=gains,
         in_general=in_general,
         best=best,
@@ -101,7 +101,7 @@ def _largest(gains: dict[Remedy, float]) -> Remedy | None:
 
 
 def _why(
-    found: Found, gains: dict[Remedy, float], best: Remedy | None, in_general: Remedy | None, per: str
+    found: NoiseSources, gains: dict[Remedy, float], best: Remedy | None, in_general: Remedy | None, per: str
 ) -> str:
     if best is None:
         return "Nothing varies, neither trials of one test nor the tests: no money is needed."

@@ -15,9 +15,9 @@ from ci_evals.domain.progress import Listener
 from ci_evals.reports import numbers
 from ci_evals.stop import Stop
 from ci_evals.studies.keeping import keep, text_of
-from ci_evals.studies.noise.preparation import Ready, amounts, ready_for
+from ci_evals.studies.noise.preparation import PreparedStudy, amounts, prepare
 from ci_evals.studies.noise.settings import NoiseSettings
-from ci_evals.studies.noise.study import Measured, measure
+from ci_evals.studies.noise.study import NoiseMeasurement, measure
 
 
 def noise(settings: NoiseSettings, context: RunContext) -> None:
@@ -26,29 +26,31 @@ def noise(settings: NoiseSettings, context: RunContext) -> None:
     Raises:
         UsageError: before anybody is asked; nothing is written then.
     """
-    ready = ready_for(settings, context)
+    prepared = prepare(settings, context)
     console = context.console
-    console.say(_to_do(ready))
+    console.say(_workload(prepared))
     interruption = Interruption(context)
     with ExitStack() as shown:
-        listen = shown.enter_context(_listening(ready.study.sheet.plan, context, quiet=settings.quiet))
+        listen = shown.enter_context(
+            _listening(prepared.study.sample_plan.plan, context, quiet=settings.quiet)
+        )
 
         def judging(count: int) -> Listener:
             shown.close()  # what was played
             return shown.enter_context(_judging(count, console, quiet=settings.quiet))
 
-        work = measure(ready.study, listen=listen, judging=judging, stop=interruption.stop)
+        work = measure(prepared.study, listen=listen, judging=judging, stop=interruption.stop)
         found = interruption.play(work)
-    sys.exit(_ended(ready, found, interruption.stop, context))
+    sys.exit(_finish(prepared, found, interruption.stop, context))
 
 
-def _to_do(ready: Ready) -> str:
-    anew, held, again = amounts(ready.study.sheet)
-    tests = numbers.count(len(ready.sample), "test")
-    rest = f" (of {len(ready.sample) + ready.left_over:,})" if ready.left_over else ""
+def _workload(prepared: PreparedStudy) -> str:
+    fresh, fixed, rejudged = amounts(prepared.study.sample_plan)
+    tests = numbers.count(len(prepared.sample), "test")
+    rest = f" (of {len(prepared.sample) + prepared.left_over:,})" if prepared.left_over else ""
     return (
-        f"Of {tests}{rest}: {numbers.count(anew, 'conversation')} to play anew, {held:,} with the user's "
-        f"words held, {again:,} to judge again"
+        f"Of {tests}{rest}: {numbers.count(fresh, 'conversation')} to play anew, {fixed:,} with the user's "
+        f"words held, {rejudged:,} to judge again"
     )
 
 
@@ -78,7 +80,7 @@ def _judging(count: int, console: Console, *, quiet: bool) -> Iterator[Listener]
         yield progress.silent
 
 
-def _ended(ready: Ready, found: Measured, stop: Stop, context: RunContext) -> int:
+def _finish(prepared: PreparedStudy, found: NoiseMeasurement, stop: Stop, context: RunContext) -> int:
     """Says what was found and keeps it, if the study came to anything, and gives the exit code."""
     console, cost = context.console, found.usage.cost_usd
     spent = (
@@ -99,8 +101,8 @@ def _ended(ready: Ready, found: Measured, stop: Stop, context: RunContext) -> in
             f"is kept. {spent}"
         )
         return Exit.INVALID
-    found_noise = ready.study.redactor.model(found.noise)
-    context.show(text_of(ready.study.results, found_noise))
+    noise = prepared.study.redactor.model(found.noise)
+    context.show(text_of(prepared.study.results, noise))
     console.say(spent)
-    keep(ready.study.results.with_studies(found_noise), ready.file, context)
+    keep(prepared.study.results.with_studies(noise), prepared.file, context)
     return Exit.HOLDS

@@ -25,9 +25,16 @@ from ci_evals.planning.workload import of_plan
 from ci_evals.rejudging.saved import is_judged
 from ci_evals.reports import numbers
 from ci_evals.studies.keeping import check_whole
-from ci_evals.studies.noise.sample import Matched, Players, Sheet, matched, picked, sheet
+from ci_evals.studies.noise.sample import (
+    PlayableTest,
+    SamplePlan,
+    SuiteModels,
+    match_tests,
+    pick_tests,
+    plan_sample,
+)
 from ci_evals.studies.noise.settings import NoiseSettings
-from ci_evals.studies.noise.study import Study
+from ci_evals.studies.noise.study import NoiseStudy
 from ci_evals.support import templates
 from ci_evals.wiring import (
     DEFAULT_MODELS,
@@ -46,17 +53,17 @@ _AGENT = ("adapter", "adapter_options", "agent_id", "base_url")
 
 
 @dataclass(frozen=True)
-class Ready:
+class PreparedStudy:
     """A study that may begin."""
 
-    study: Study
+    study: NoiseStudy
     file: Path
-    sample: tuple[Matched, ...]
+    sample: tuple[PlayableTest, ...]
     left_over: int
     """Tests of the run that are not in the sample."""
 
 
-def ready_for(settings: NoiseSettings, context: RunContext) -> Ready:
+def prepare(settings: NoiseSettings, context: RunContext) -> PreparedStudy:
     """Reads the run and its suites, and settles what is to be done.
 
     Raises:
@@ -74,21 +81,21 @@ def ready_for(settings: NoiseSettings, context: RunContext) -> Ready:
     redactor = context.hide(keys, values_of(loaded, environ))
     context.mask()
     results = redactor.model(saved)
-    chosen = picked(results, str(file), settings.tests, settings.seed)
-    sample = matched(results, chosen, plan(loaded, Selection(), 1), redactor)
+    chosen = pick_tests(results, str(file), settings.tests, settings.seed)
+    sample = match_tests(results, chosen, plan(loaded, Selection(), 1), redactor)
     players = {
-        place: _players(settings, results, results.suites[place], connections)
-        for place in dict.fromkeys(one.suite for one in chosen)
+        index: _players(settings, results, results.suites[index], connections)
+        for index in dict.fromkeys(one.suite for one in chosen)
     }
-    made = sheet(results, connections.provider, sample, players, settings.plays)
-    _check_key(connections, made)
-    study = Study(
+    sample_plan = plan_sample(results, connections.provider, sample, players, settings.plays)
+    _check_key(connections, sample_plan)
+    study = NoiseStudy(
         results=results,
         source=str(file),
-        sheet=made,
+        sample_plan=sample_plan,
         tests=len(sample),
         connections=connections,
-        judge=_judge(settings, results, made, connections),
+        judge=_judge(settings, results, sample_plan, connections),
         redactor=redactor,
         prices=context.prices(settings.prices)(),
         most_cost=settings.max_cost,
@@ -97,9 +104,9 @@ def ready_for(settings: NoiseSettings, context: RunContext) -> Ready:
         seed=settings.seed,
     )
     tests = sum(len(suite.tests) for suite in results.suites)
-    ready = Ready(study, file, sample, tests - len(sample))
-    _check_cost(ready, settings.max_cost)
-    return ready
+    prepared = PreparedStudy(study, file, sample, tests - len(sample))
+    _check_cost(prepared, settings.max_cost)
+    return prepared
 
 
 def _check_held(results: Results, file: Path) -> None:
@@ -172,16 +179,16 @@ def _connections(settings: NoiseSettings, results: Results, environ: Mapping[str
 
 def _players(
     settings: NoiseSettings, results: Results, suite: SuiteResult, connections: Connections
-) -> Players:
+) -> SuiteModels:
     """The models of a suite: those that options name, else the run's own, else the provider's."""
     if connections.offline:
-        return Players((None,), None)
+        return SuiteModels((None,), None)
     default = DEFAULT_MODELS[connections.provider]
     same = results.run.provider == connections.provider
     asked = _asked(settings, suite)
     own = (suite.judge_panel or ((suite.judge_model,) if suite.judge_model else ())) if same else ()
     named = asked.judge_panel or ((asked.judge_model,) if asked.judge_model else ())
-    return Players(
+    return SuiteModels(
         judges=named or own or (default.judge,),
         user=settings.user_model or (suite.user_model if same else None) or default.user,
     )
@@ -195,10 +202,10 @@ def _asked(settings: NoiseSettings, suite: SuiteResult) -> Connections:
 
 
 def _judge(
-    settings: NoiseSettings, results: Results, made: Sheet, connections: Connections
+    settings: NoiseSettings, results: Results, sample_plan: SamplePlan, connections: Connections
 ) -> JudgeUsed | None:
     """The run's judge, with the votes that it has; None where nobody judges."""
-    models = {suite.judge_model for suite in made.judged.suites if suite.judge_model}
+    models = {suite.judge_model for suite in sample_plan.judged.suites if suite.judge_model}
     if not models:
         return None
     return JudgeUsed(
@@ -209,8 +216,8 @@ def _judge(
     )
 
 
-def _check_key(connections: Connections, made: Sheet) -> None:
-    asked = of_plan(made.plan).needs_llm or made.judged.suites
+def _check_key(connections: Connections, sample_plan: SamplePlan) -> None:
+    asked = of_plan(sample_plan.plan).needs_llm or sample_plan.judged.suites
     if (
         asked
         and connections.provider not in WITHOUT_KEY
@@ -219,20 +226,20 @@ def _check_key(connections: Connections, made: Sheet) -> None:
         raise UsageError(no_key(connections.provider, connections.environ))
 
 
-def _check_cost(ready: Ready, most: float | None) -> None:
+def _check_cost(prepared: PreparedStudy, most: float | None) -> None:
     """Refuses what would be cut short, since a part of it tells nothing: told from what the run itself cost.
 
     Raises:
         UsageError: it takes more than it may.
     """
-    results = ready.study.results
+    results = prepared.study.results
     trials, roles = results.counts.trials, results.usage.by_role
-    if most is None or not trials or results.run.provider != ready.study.connections.provider:
+    if most is None or not trials or results.run.provider != prepared.study.connections.provider:
         return
     judge = _vote(results) * _judged_criteria(results)
     user = fsum(one.cost_usd or 0 for one in roles if one.role not in {"judge", "agent"}) / trials
-    anew, held, again = amounts(ready.study.sheet)
-    cost = anew * (user + judge) + held * judge + again * judge
+    fresh, fixed, rejudged = amounts(prepared.study.sample_plan)
+    cost = fresh * (user + judge) + fixed * judge + rejudged * judge
     if cost > most:
         raise UsageError(
             f"--max-cost={most:g}: by what the run cost this takes about {numbers.money(cost)}, and a part "
@@ -254,14 +261,14 @@ def _judged_criteria(results: Results) -> float:
     return fmean(counts) if counts else 0.0
 
 
-def amounts(made: Sheet) -> tuple[int, int, int]:
+def amounts(sample_plan: SamplePlan) -> tuple[int, int, int]:
     """Conversations to play anew, to play with words held, and to judge again."""
     played = [
-        sum(made.plan.loops_of(made.plan.suites[s].tests[t]) for s, t in places)
-        for places in (made.anew, made.held)
+        sum(sample_plan.plan.loops_of(sample_plan.plan.suites[s].tests[t]) for s, t in places)
+        for places in (sample_plan.fresh, sample_plan.fixed)
     ]
-    again = sum(len(test.trials) for suite in made.judged.suites for test in suite.tests)
-    return played[0], played[1], again
+    rejudged = sum(len(test.trials) for suite in sample_plan.judged.suites for test in suite.tests)
+    return played[0], played[1], rejudged
 
 
 def _number(value: JsonValue, default: int) -> int:

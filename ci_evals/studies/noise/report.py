@@ -6,7 +6,7 @@ from ci_evals.reports.facts.figure import Figure
 from ci_evals.reports.facts.parts import PlainTable, StudyReport, capitalized, other_judge, sentence
 from ci_evals.studies.noise.result import SOURCES, Noise
 
-_BEST = {
+BEST = {
     "loops": "more trials of each test (--loops)",
     "votes": "more votes of the judge (--judge-votes)",
     "tests": "more tests",
@@ -51,7 +51,7 @@ def _remark(found: Noise) -> str:
         error = numbers.spread(found.standard_error)
         told += f" This noise gives the run's score a standard error of {error} points."
     if found.best:
-        told += f" By this estimate the next dollar belongs in {_BEST[found.best]}."
+        told += f" By this estimate the next dollar belongs in {BEST[found.best]}."
     return f"{told} {capitalized(sentence(found.why))}"
 
 

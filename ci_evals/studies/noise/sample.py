@@ -16,23 +16,23 @@ from ci_evals.studies.asking import drawn
 from ci_evals.studies.conversations import speaks
 from ci_evals.support.redaction import MASK, Redactor
 
-HELD = " (words held)"
+FIXED_SUFFIX = " (words held)"
 """Stands behind the name of a suite whose tests are played with the words of a recorded user."""
 
 
 @dataclass(frozen=True)
-class Picked:
+class SampledTest:
     """A test of the run, and one conversation of it."""
 
     suite: int
     """Its place in the run."""
     test: TestResult
-    said: TrialResult
+    recorded: TrialResult
     """The conversation that is judged again, and whose user's words are held."""
 
 
 @dataclass(frozen=True)
-class Players:
+class SuiteModels:
     """Who judges and plays the user in a suite; None where nobody does."""
 
     judges: tuple[str | None, ...]
@@ -40,18 +40,20 @@ class Players:
     user: str | None
 
 
-def picked(results: Results, source: str, most: int, seed: int) -> tuple[Picked, ...]:
+def pick_tests(results: Results, source: str, most: int, seed: int) -> tuple[SampledTest, ...]:
     """At most so many tests of the run, drawn by the seed, in their order.
 
     Raises:
         UsageError: two at least are needed, and there are fewer whose conversations are there.
     """
     found = []
-    for place, suite in enumerate(results.suites):
+    for index, suite in enumerate(results.suites):
         for number, test in enumerate(suite.tests):
-            said = [trial for trial in test.trials if trial.scored and speaks(trial) and _can_be_held(trial)]
-            if said:
-                found.append(Picked(place, test, drawn(said, f"noise {seed} {place} {number}")[0]))
+            recorded = [
+                trial for trial in test.trials if trial.scored and speaks(trial) and _can_be_held(trial)
+            ]
+            if recorded:
+                found.append(SampledTest(index, test, drawn(recorded, f"noise {seed} {index} {number}")[0]))
     if len(found) < 2:
         told = f"only {len(found)} of its tests has" if found else "none of its tests has"
         raise UsageError(
@@ -72,10 +74,10 @@ def _can_be_held(trial: TrialResult) -> bool:
 
 
 @dataclass(frozen=True)
-class Matched:
+class PlayableTest:
     """A picked test with its suite as it can be played."""
 
-    picked: Picked
+    sampled: SampledTest
     planned: PlannedSuite
     number: int
     """Its place in the suite as it can be played."""
@@ -85,12 +87,14 @@ class Matched:
         """The test itself."""
         return self.planned.tests[self.number]
 
-    def varies(self, players: Players) -> bool:
+    def varies(self, players: SuiteModels) -> bool:
         """Whether a model writes any of the user's words."""
         return players.user is not None and any(turn.auto for turn in self.planned.suite.turns_of(self.test))
 
 
-def matched(results: Results, found: Sequence[Picked], plan: Plan, redactor: Redactor) -> tuple[Matched, ...]:
+def match_tests(
+    results: Results, found: Sequence[SampledTest], plan: Plan, redactor: Redactor
+) -> tuple[PlayableTest, ...]:
     """The same tests in suites that were read now.
 
     Raises:
@@ -109,9 +113,9 @@ def matched(results: Results, found: Sequence[Picked], plan: Plan, redactor: Red
             (planned, number) for planned, number in called if _digest(planned, number) == one.test.digest
         ]
         # Two suites may have one name, and the same test.
-        same.sort(key=lambda place: place[0].file != suite.file)
+        same.sort(key=lambda match: match[0].file != suite.file)
         if same:
-            pairs.append(Matched(one, *same[0]))
+            pairs.append(PlayableTest(one, *same[0]))
         else:
             why = "is not as it was when the run was played" if called else "is not there any more"
             problems.append(f"{suite.file}: the test {one.test.name!r} of {suite.name!r} {why}")
@@ -127,23 +131,27 @@ def _digest(planned: PlannedSuite, number: int) -> str:
 
 
 @dataclass(frozen=True)
-class Sheet:
+class SamplePlan:
     """Plans that are made for a sample, and which test stands where in them."""
 
     plan: Plan
     """Played anew, and with words held: a suite for each judge, since each conversation is judged once."""
-    anew: Mapping[tuple[int, int], int]
+    fresh: Mapping[tuple[int, int], int]
     """The place in the sample of each test, by its place in the plan."""
-    held: Mapping[tuple[int, int], int]
+    fixed: Mapping[tuple[int, int], int]
     judged: Results
     """The conversations that are judged again, each as often as it is to be."""
-    again: Mapping[tuple[int, int], int]
+    rejudged: Mapping[tuple[int, int], int]
     """The same for these results."""
 
 
-def sheet(
-    results: Results, provider: str, sample: Sequence[Matched], players: Mapping[int, Players], plays: int
-) -> Sheet:
+def plan_sample(
+    results: Results,
+    provider: str,
+    sample: Sequence[PlayableTest],
+    players: Mapping[int, SuiteModels],
+    plays: int,
+) -> SamplePlan:
     """Everything that is to be played and judged.
 
     Args:
@@ -156,36 +164,36 @@ def sheet(
     suites: list[PlannedSuite] = []
     places: dict[bool, dict[tuple[int, int], int]] = {True: {}, False: {}}
     judged: list[SuiteResult] = []
-    again: dict[tuple[int, int], int] = {}
+    rejudged: dict[tuple[int, int], int] = {}
 
-    def add(group: list[tuple[int, Matched]], judge: str | None, loops: int, *, hold: bool) -> None:
-        who = players[group[0][1].picked.suite]
-        group = [(place, one) for place, one in group if not hold or one.varies(who)]
+    def add(group: list[tuple[int, PlayableTest]], judge: str | None, loops: int, *, hold: bool) -> None:
+        models = players[group[0][1].sampled.suite]
+        group = [(index, one) for index, one in group if not hold or one.varies(models)]
         if group:
-            for number, (place, _) in enumerate(group):
-                places[hold][len(suites), number] = place
-            suites.append(_played([one for _, one in group], judge, who.user, loops, hold=hold))
+            for number, (index, _) in enumerate(group):
+                places[hold][len(suites), number] = index
+            suites.append(_played([one for _, one in group], judge, models.user, loops, hold=hold))
 
-    for suite, who in players.items():
-        mine = [(place, one) for place, one in enumerate(sample) if one.picked.suite == suite]
-        files = dict.fromkeys(id(one.planned) for _, one in mine)
-        for turn, judge in enumerate(who.judges):
-            loops = len(range(turn, plays, len(who.judges)))
+    for suite, models in players.items():
+        tests_here = [(index, one) for index, one in enumerate(sample) if one.sampled.suite == suite]
+        files = dict.fromkeys(id(one.planned) for _, one in tests_here)
+        for turn, judge in enumerate(models.judges):
+            loops = len(range(turn, plays, len(models.judges)))
             if not loops:
                 continue
             for file in files:
-                group = [(place, one) for place, one in mine if id(one.planned) == file]
+                group = [(index, one) for index, one in tests_here if id(one.planned) == file]
                 add(group, judge, loops, hold=False)
                 add(group, judge, loops, hold=True)
-            asked = [(place, one) for place, one in mine if judge and _is_judged(one.picked.said)]
-            for number, (place, _) in enumerate(asked):
-                again[len(judged), number] = place
+            asked = [(index, one) for index, one in tests_here if judge and _is_judged(one.sampled.recorded)]
+            for number, (index, _) in enumerate(asked):
+                rejudged[len(judged), number] = index
             if asked:
                 judged.append(_judged(results.suites[suite], [one for _, one in asked], judge, loops))
     run = results.run.model_copy(update={"config": results.run.config | {"provider": provider}})
     # What the run had used is no part of what this costs.
     saved = results.model_copy(update={"run": run, "suites": tuple(judged), "usage": Usage()})
-    return Sheet(Plan(suites=tuple(suites), loops=1), places[False], places[True], saved, again)
+    return SamplePlan(Plan(suites=tuple(suites), loops=1), places[False], places[True], saved, rejudged)
 
 
 def _is_judged(trial: TrialResult) -> bool:
@@ -193,18 +201,18 @@ def _is_judged(trial: TrialResult) -> bool:
 
 
 def _played(
-    tests: Sequence[Matched], judge: str | None, user: str | None, loops: int, *, hold: bool
+    tests: Sequence[PlayableTest], judge: str | None, user: str | None, loops: int, *, hold: bool
 ) -> PlannedSuite:
     """A suite of these tests alone, which are of one."""
     planned = tests[0].planned
     suite = planned.suite.model_copy(update={"judge_model": judge, "user_model": user})
     if hold:
-        suite = suite.model_copy(update={"name": suite.name + HELD})
+        suite = suite.model_copy(update={"name": suite.name + FIXED_SUFFIX})
     return replace(
         planned,
         suite=suite,
         tests=tuple(
-            (_held(suite, one.test, tuple(one.picked.said.turns)) if hold else one.test).model_copy(
+            (_held(suite, one.test, tuple(one.sampled.recorded.turns)) if hold else one.test).model_copy(
                 update={"loops": loops}
             )
             for one in tests
@@ -223,7 +231,7 @@ def _held(suite: Suite, test: Test, turns: Sequence[Turn]) -> Test:
     return test.model_copy(update={"turns": planned_turns, "max_turns": len(planned_turns)})
 
 
-def _judged(suite: SuiteResult, tests: Sequence[Matched], judge: str | None, times: int) -> SuiteResult:
+def _judged(suite: SuiteResult, tests: Sequence[PlayableTest], judge: str | None, times: int) -> SuiteResult:
     """A suite of one conversation of each of these tests, so many times."""
     return suite.model_copy(
         update={
@@ -231,10 +239,10 @@ def _judged(suite: SuiteResult, tests: Sequence[Matched], judge: str | None, tim
             "judge_panel": (),
             "judge_votes": 1,
             "tests": tuple(
-                one.picked.test.model_copy(
+                one.sampled.test.model_copy(
                     update={
                         "trials": tuple(
-                            one.picked.said.model_copy(update={"index": index})
+                            one.sampled.recorded.model_copy(update={"index": index})
                             for index in range(1, times + 1)
                         ),
                         "not_run": 0,

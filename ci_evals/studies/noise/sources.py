@@ -32,12 +32,12 @@ Source = Literal["agent", "user", "judge"]
 
 
 @dataclass(frozen=True)
-class Sample:
+class TestScores:
     """The scores of one test, in points."""
 
-    anew: tuple[float, ...]
+    fresh: tuple[float, ...]
     """Played as the suite has it, each judged once."""
-    held: tuple[float, ...] | None = None
+    fixed: tuple[float, ...] | None = None
     """Played with the words of one recorded user, each judged once. None where no model writes the user's
     words, so that they are held anyhow."""
     judged: tuple[float, ...] | None = None
@@ -46,12 +46,12 @@ class Sample:
     @property
     def enough(self) -> bool:
         """Whether there is a variance of each kind."""
-        kinds = (self.anew, self.held, self.judged)
+        kinds = (self.fresh, self.fixed, self.judged)
         return all(len(scores) >= _LEAST_SCORES for scores in kinds if scores is not None)
 
 
 @dataclass(frozen=True)
-class Found:
+class NoiseSources:
     """How much noise there is, and whose."""
 
     parts: tuple[NoiseShare, ...]
@@ -64,7 +64,7 @@ class Found:
         return next(part.variance.value for part in self.parts if part.source == source)
 
 
-def sources_of(samples: Sequence[Sample], seed: int, draws: int = DRAWS) -> Found:
+def sources_of(samples: Sequence[TestScores], seed: int, draws: int = DRAWS) -> NoiseSources:
     """Tells the sources apart. Each estimate is a mean over tests, so that the test is the unit.
 
     Estimates below 0, which chance makes of small ones, are shown as 0. Intervals are 95 % by the bootstrap-t
@@ -76,29 +76,29 @@ def sources_of(samples: Sequence[Sample], seed: int, draws: int = DRAWS) -> Foun
         draws: How many.
     """
     tests = len(samples)
-    anew = [variance(one.anew) for one in samples]
-    held = [
-        whole if one.held is None else variance(one.held) for one, whole in zip(samples, anew, strict=True)
+    fresh = [variance(one.fresh) for one in samples]
+    fixed = [
+        whole if one.fixed is None else variance(one.fixed) for one, whole in zip(samples, fresh, strict=True)
     ]
     judge = [0.0 if one.judged is None else variance(one.judged) for one in samples]
     parts: dict[Source, list[float]] = {
-        "agent": [mine - judges for mine, judges in zip(held, judge, strict=True)],
-        "user": [whole - rest for whole, rest in zip(anew, held, strict=True)],
+        "agent": [mine - judges for mine, judges in zip(fixed, judge, strict=True)],
+        "user": [whole - rest for whole, rest in zip(fresh, fixed, strict=True)],
         "judge": judge,
     }
-    absent: set[Source] = {"user"} if all(one.held is None for one in samples) else set()
+    absent: set[Source] = {"user"} if all(one.fixed is None for one in samples) else set()
     absent |= {"judge"} if all(one.judged is None for one in samples) else set()
-    means = [fmean(one.anew) for one in samples]
+    means = [fmean(one.fresh) for one in samples]
     middle = fmean(means)
     # Their mean is the variance of the tests' means, less what trials within them make of it.
     between = [
-        (mean - middle) ** 2 * tests / (tests - 1) - within / len(one.anew)
-        for one, mean, within in zip(samples, means, anew, strict=True)
+        (mean - middle) ** 2 * tests / (tests - 1) - within / len(one.fresh)
+        for one, mean, within in zip(samples, means, fresh, strict=True)
     ]
     boot = _Bootstrap(tests, seed, draws)
     freedom = sum(len(one.judged) - 1 for one in samples if one.judged)
     whole = math.fsum(max(0.0, fmean(values)) for values in parts.values())
-    return Found(
+    return NoiseSources(
         parts=tuple(
             NoiseShare(
                 source=source,
@@ -107,7 +107,7 @@ def sources_of(samples: Sequence[Sample], seed: int, draws: int = DRAWS) -> Foun
                 else boot.variance(values, freedom if source == "judge" else None),
                 share=None
                 if whole < _ROUNDING
-                else boot.share(values, anew, whole, known=source in absent or len(absent) == 2),
+                else boot.share(values, fresh, whole, known=source in absent or len(absent) == 2),
             )
             for source, values in parts.items()
         ),
@@ -145,12 +145,14 @@ class _Bootstrap:
             found = found[0], max(found[1], high)
         return self._within(value, _MOST, found)
 
-    def share(self, values: Sequence[float], anew: Sequence[float], whole: float, *, known: bool) -> Estimate:
+    def share(
+        self, values: Sequence[float], fresh: Sequence[float], whole: float, *, known: bool
+    ) -> Estimate:
         """The share that a source has of all noise; `known` where it is there alone, or not at all."""
         value = max(0.0, fmean(values)) / whole
         if known:
             return _exactly(value, self._tests)
-        found = self.interval(values, anew) if fmean(anew) > _ROUNDING else None
+        found = self.interval(values, fresh) if fmean(fresh) > _ROUNDING else None
         return self._within(value, 1.0, found)
 
     def _within(self, value: float, most: float, found: tuple[float, float] | None) -> Estimate:
@@ -169,7 +171,7 @@ class _Bootstrap:
             return None
         studentised = []
         for pick in self._picks:
-            some, whole = [tops[place] for place in pick], [bottoms[place] for place in pick]
+            some, whole = [tops[index] for index in pick], [bottoms[index] for index in pick]
             if math.fsum(whole) < _ROUNDING:
                 continue
             drawn = sum(some) / sum(whole)
@@ -193,7 +195,7 @@ def _quantile(ordered: Sequence[float], share: float) -> float:
     """Of what is in order; 0 of nothing."""
     if not ordered:
         return 0.0
-    place = share * (len(ordered) - 1)
-    low = math.floor(place)
+    index = share * (len(ordered) - 1)
+    low = math.floor(index)
     high = min(low + 1, len(ordered) - 1)
-    return ordered[low] + (place - low) * (ordered[high] - ordered[low])
+    return ordered[low] + (index - low) * (ordered[high] - ordered[low])

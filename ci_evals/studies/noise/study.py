@@ -21,10 +21,10 @@ from ci_evals.runner import Options
 from ci_evals.scoring.gate.policy import Policy
 from ci_evals.scoring.usage import summed, usage_of
 from ci_evals.stop import Stop
-from ci_evals.studies.noise.budget_allocation import Costs, Run, advice
+from ci_evals.studies.noise.budget_allocation import RunSize, TrialCosts, advice
 from ci_evals.studies.noise.result import Noise
-from ci_evals.studies.noise.sample import Sheet
-from ci_evals.studies.noise.sources import Sample, sources_of
+from ci_evals.studies.noise.sample import SamplePlan
+from ci_evals.studies.noise.sources import TestScores, sources_of
 from ci_evals.support.redaction import Redactor
 from ci_evals.wiring import Connections
 
@@ -34,14 +34,14 @@ _LEAST_TESTS = 2
 
 
 @dataclass(frozen=True)
-class Study:
+class NoiseStudy:
     """Everything that is needed to find out where the noise is."""
 
     results: Results
     """The run whose noise it is."""
     source: str
     """What it is called in messages: its file."""
-    sheet: Sheet
+    sample_plan: SamplePlan
     tests: int
     """In the sample."""
     connections: Connections
@@ -58,7 +58,7 @@ class Study:
 
 
 @dataclass(frozen=True)
-class Measured:
+class NoiseMeasurement:
     """What came of a study."""
 
     noise: Noise | None
@@ -69,13 +69,13 @@ class Measured:
 
 
 async def measure(
-    study: Study,
+    study: NoiseStudy,
     *,
     listen: Listener = lambda _: None,
     judging: Callable[[int], Listener] = lambda _: lambda _: None,
     stop: Stop | None = None,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
-) -> Measured:
+) -> NoiseMeasurement:
     """Plays the sample anew and with words held, judges it again, and tells the sources of noise apart.
 
     `listen` hears of the conversations that are played; `judging` then how many are judged again, and gives
@@ -87,24 +87,26 @@ async def measure(
     """
     stop = stop or Stop()
     work = _rejudging(study, None)
-    for trial in to_judge(study.sheet.judged):
+    for trial in to_judge(study.sample_plan.judged):
         saved_conversation(work, trial)
     played = await evaluate(_job(study), study.connections, listen=listen, stop=stop, now=now)
-    spent, again = played.usage.cost_usd, None
+    spent, rejudged = played.usage.cost_usd, None
     if spent is None and study.most_cost is not None:
         stop.because(
             f"the cost of the plays is unknown, so that --max-cost={study.most_cost:g} cannot be kept"
         )
-    if study.sheet.judged.suites and not stop.requested:
-        heard = judging(len(to_judge(study.sheet.judged)))
+    if study.sample_plan.judged.suites and not stop.requested:
+        heard = judging(len(to_judge(study.sample_plan.judged)))
         async with judges(study.connections, study.redactor) as panel:
-            again = (await rejudge(_rejudging(study, spent), panel, listen=heard, stop=stop, now=now)).results
-    return _measured(study, played, again, now())
+            rejudged = (
+                await rejudge(_rejudging(study, spent), panel, listen=heard, stop=stop, now=now)
+            ).results
+    return _measured(study, played, rejudged, now())
 
 
-def _job(study: Study) -> Job:
+def _job(study: NoiseStudy) -> Job:
     return Job(
-        plan=study.sheet.plan,
+        plan=study.sample_plan.plan,
         policy=Policy(max_cost=study.most_cost),
         options=Options(parallel=study.parallel, retries=study.retries),
         redactor=study.redactor,
@@ -113,10 +115,10 @@ def _job(study: Study) -> Job:
     )
 
 
-def _rejudging(study: Study, spent: float | None) -> RejudgeJob:
+def _rejudging(study: NoiseStudy, spent: float | None) -> RejudgeJob:
     most = study.most_cost
     return RejudgeJob(
-        judged=study.sheet.judged,
+        judged=study.sample_plan.judged,
         provider=study.connections.provider,
         policy=Policy(max_cost=most if most is None or spent is None else max(0.0, most - spent)),
         redactor=study.redactor,
@@ -126,32 +128,34 @@ def _rejudging(study: Study, spent: float | None) -> RejudgeJob:
     )
 
 
-def _measured(study: Study, played: Results, again: Results | None, at: datetime) -> Measured:
-    sheet, judged_suites = study.sheet, again.suites if again else ()
-    anew, held = _scores(played.suites, sheet.anew), _scores(played.suites, sheet.held)
-    judged = _scores(judged_suites, sheet.again)
-    usage = summed([played.usage, *([again.usage] if again else [])])
-    found = Measured(
+def _measured(study: NoiseStudy, played: Results, rejudged: Results | None, at: datetime) -> NoiseMeasurement:
+    sample_plan, judged_suites = study.sample_plan, rejudged.suites if rejudged else ()
+    fresh, fixed = _scores(played.suites, sample_plan.fresh), _scores(played.suites, sample_plan.fixed)
+    judged = _scores(judged_suites, sample_plan.rejudged)
+    usage = summed([played.usage, *([rejudged.usage] if rejudged else [])])
+    found = NoiseMeasurement(
         noise=None,
         usage=usage,
         plays=sum(1 for _ in _trials(played.suites)),
         judgements=sum(any(used.role == "judge" for used in trial.usage) for trial in _trials(judged_suites)),
     )
     samples = [
-        Sample(
-            anew=tuple(anew.get(place, ())),
-            held=tuple(held.get(place, ())) if place in sheet.held.values() else None,
-            judged=tuple(judged.get(place, ())) if place in sheet.again.values() else None,
+        TestScores(
+            fresh=tuple(fresh.get(index, ())),
+            fixed=tuple(fixed.get(index, ())) if index in sample_plan.fixed.values() else None,
+            judged=tuple(judged.get(index, ())) if index in sample_plan.rejudged.values() else None,
         )
-        for place in range(study.tests)
+        for index in range(study.tests)
     ]
     told = [sample for sample in samples if sample.enough]
     if len(told) < _LEAST_TESTS:
         return found
     sources = sources_of(told, study.seed)
-    costs = _costs([trial for trial in _trials(played.suites, sheet.anew) if _counts(trial)], study.prices)
+    costs = _costs(
+        [trial for trial in _trials(played.suites, sample_plan.fresh) if _counts(trial)], study.prices
+    )
     best = advice(sources, _size(study), costs)
-    scored = sum(len(scores) for kind in (anew, held, judged) for scores in kind.values())
+    scored = sum(len(scores) for kind in (fresh, fixed, judged) for scores in kind.values())
     noise = Noise(
         judge=study.judge,
         at=at,
@@ -177,11 +181,11 @@ def _measured(study: Study, played: Results, again: Results | None, at: datetime
 def _scores(suites: Sequence[SuiteResult], places: Mapping[tuple[int, int], int]) -> dict[int, list[float]]:
     """The scores of each test that count, by its place in the sample, in the order of the plan."""
     found: dict[int, list[float]] = {}
-    for (suite, test), place in places.items():
+    for (suite, test), index in places.items():
         if suite < len(suites):
             trials = suites[suite].tests[test].trials
             scores = [float(trial.exact_score() or 0) for trial in trials if _counts(trial)]
-            found.setdefault(place, []).extend(scores)
+            found.setdefault(index, []).extend(scores)
     return found
 
 
@@ -200,14 +204,14 @@ def _trials(
                 yield from test.trials
 
 
-def _size(study: Study) -> Run:
+def _size(study: NoiseStudy) -> RunSize:
     """Of the run whose noise it is. A test's noise goes with one over its trials, hence the harmonic mean."""
     tests = [test for suite in study.results.suites for test in suite.tests]
     scored = [count for test in tests if (count := sum(trial.scored for trial in test.trials))]
-    return Run(len(scored), harmonic_mean(scored), study.judge.votes if study.judge else 1)
+    return RunSize(len(scored), harmonic_mean(scored), study.judge.votes if study.judge else 1)
 
 
-def _costs(trials: Sequence[TrialResult], prices: PriceTable) -> Costs:
+def _costs(trials: Sequence[TrialResult], prices: PriceTable) -> TrialCosts:
     """Of a trial, in the mean: in US dollars where they are known of everybody who was asked, else in calls.
 
     In dollars an agent costs nothing, since nobody tells what it does; in calls each of its replies is one.
@@ -219,15 +223,15 @@ def _costs(trials: Sequence[TrialResult], prices: PriceTable) -> Costs:
     known = all(cost is not None for some in dollars for cost in some)
     conversation, vote = (fsum(cost or 0 for cost in some) / len(trials) for some in dollars)
     if known and (vote > 0 or (conversation > 0 and not judges)):
-        return Costs(conversation, vote, "dollar")
+        return TrialCosts(conversation, vote, "dollar")
     replies = sum(len(trial.turns) for trial in trials)
     calls = [sum(one.calls for one in some) for some in (others, judges)]
-    return Costs((replies + calls[0]) / len(trials), calls[1] / len(trials), "call")
+    return TrialCosts((replies + calls[0]) / len(trials), calls[1] / len(trials), "call")
 
 
-def _absent(samples: Sequence[Sample]) -> Iterator[str]:
+def _absent(samples: Sequence[TestScores]) -> Iterator[str]:
     """What is known without being measured."""
     if all(one.judged is None for one in samples):
         yield "Nobody judged, so the judge has no part in it."
-    if all(one.held is None for one in samples):
+    if all(one.fixed is None for one in samples):
         yield "No model wrote the user's words, so the simulated user has none."
