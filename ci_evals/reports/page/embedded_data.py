@@ -72,32 +72,32 @@ def tests_of(results: Results, baseline: Results | None) -> tuple[TestView, ...]
     """All tests in the order of the results, each with its namesake of the baseline."""
     there = {
         (suite, name): test
-        for suite, found in _named(baseline.suites if baseline else ())
-        for name, test in _named(found.tests)
+        for suite, result in _named(baseline.suites if baseline else ())
+        for name, test in _named(result.tests)
     }
     here = Counting(offline=results.run.offline)
     back_then = Counting(offline=baseline.run.offline) if baseline else here
-    shown: list[TestView] = []
+    views: list[TestView] = []
     doubts = reliability.CriterionWarnings(results)
-    for suite, found in _named(results.suites):
-        for name, test in _named(found.tests):
+    for suite, result in _named(results.suites):
+        for name, test in _named(result.tests):
             base = there.get((suite, name))
             compared = _compared(base.trials, back_then) if base else ()
-            shown.append(
+            views.append(
                 TestView(
-                    number=len(shown),
+                    number=len(views),
                     suite=suite,
                     name=name,
-                    of=found,
+                    of=result,
                     test=test,
                     outcomes=tuple(_outcome(trial, here) for trial in test.trials),
-                    doubts=doubts.of_test(found.name, test.name),
+                    doubts=doubts.of_test(result.name, test.name),
                     base=base,
                     base_trials=tuple(trial for trial, _ in compared),
                     base_outcomes=tuple(outcome for _, outcome in compared),
                 )
             )
-    return tuple(shown)
+    return tuple(views)
 
 
 def elements(tests: Iterable[TestView]) -> Iterator[str]:
@@ -127,8 +127,8 @@ def elements(tests: Iterable[TestView]) -> Iterator[str]:
                 passed = outcome is TestOutcome.PASSED
                 shown["counterpart"] = counterpart(view.base_trials, view.base_outcomes, passed=passed).index
                 head = TracedConversation(trial.index, [turn for turn, _ in turns])
-                found = [_json(test_data.of_divergence(head, base)) for base in conversations]
-                pairs.append([divergences.setdefault(one, len(divergences)) for one in found])
+                texts = [_json(test_data.of_divergence(head, base)) for base in conversations]
+                pairs.append([divergences.setdefault(text, len(divergences)) for text in texts])
             head_trials.append(shown)
             yield from head_packs.add(test_data.of_turns(turns))
         yield from head_packs.rest()
@@ -144,8 +144,8 @@ def elements(tests: Iterable[TestView]) -> Iterator[str]:
 
 def _worst(outcomes: Sequence[TestOutcome]) -> int:
     """The index of the first of the worst trials: it is the one that is shown first."""
-    found = (outcome for outcome in _WORST_FIRST if outcome in outcomes)
-    return outcomes.index(next(found, outcomes[0]))
+    present = (outcome for outcome in _WORST_FIRST if outcome in outcomes)
+    return outcomes.index(next(present, outcomes[0]))
 
 
 class _Packs:

@@ -36,9 +36,12 @@ def earlier(results: Results, comparison_runs: ComparisonRuns) -> tuple[Comparis
     run, base = results.run, baseline[0].ref if baseline else None
     began = run.origin.started_at if run.origin else run.started_at
     before = [
-        one
-        for one in runs.values()
-        if one.at < began and one.original and one.id != run.id and _on_the_way(one.ref, run.git.ref, base)
+        other
+        for other in runs.values()
+        if other.at < began
+        and other.original
+        and other.id != run.id
+        and _on_the_way(other.ref, run.git.ref, base)
     ]
     return tuple(sorted(before, key=lambda run: (run.at, run.id), reverse=True))
 
@@ -66,15 +69,17 @@ def of(test: tuple[str, str, str], runs: Iterable[ComparisonRun]) -> Since | Non
     return Since(first, None, failed) if known else None
 
 
-def words(found: Since, baseline: str | None = None) -> str:
+def words(streak: Since, baseline: str | None = None) -> str:
     """The same in a sentence or two. `baseline` is the id of the run that this one was compared with."""
-    if found.passed is None:
-        return f"Failed in all {found.runs} runs that are known, the first {_named(found.first)}."
+    if streak.passed is None:
+        return f"Failed in all {streak.runs} runs that are known, the first {_named(streak.first)}."
     when = (
-        "this run" if found.first is None else f"the run {_named(found.first)} ({found.runs} runs in a row)"
+        "this run"
+        if streak.first is None
+        else f"the run {_named(streak.first)} ({streak.runs} runs in a row)"
     )
-    last = "the baseline, the run" if found.passed.id == baseline else "the run"
-    return f"Fails since {when}. Passed last in {last} {_named(found.passed)}."
+    last = "the baseline, the run" if streak.passed.id == baseline else "the run"
+    return f"Fails since {when}. Passed last in {last} {_named(streak.passed)}."
 
 
 def _named(run: ComparisonRun | None) -> str:

@@ -18,17 +18,17 @@ def figure(results: Results) -> Figure | None:
     """None where no criterion had several votes."""
     votes = results.vote_agreement
     parts = votes.criteria if votes else ()
-    found = [(part, part.share) for part in parts if part.share is not None]
-    if not found:
+    shares = [(part, part.share) for part in parts if part.share is not None]
+    if not shares:
         return None
-    shown = found[:MOST_ROWS]
+    shown = shares[:MOST_ROWS]
     low = (Entry("low", "bad"),) if any(part.low for part, _ in shown) else ()
     interval = (Entry("95 %", "interval"),) if any(share.low is not None for _, share in shown) else ()
     key = (Entry("pairs that agree, %", "head"), *low, *interval, Entry("80 %", "floor"))
     chart = Chart(
         id="chart-agreement",
         title="Agreement of the judge's votes by criterion",
-        says=_says(found),
+        says=_says(shares),
         headers=("criterion", "test", "pairs that agree", "alpha", "verdicts"),
         rows=(
             (
@@ -38,7 +38,7 @@ def figure(results: Results) -> Figure | None:
                 numbers.estimated_coefficient(part.alpha),
                 f"{part.verdicts:,}",
             )
-            for part, share in found
+            for part, share in shares
         ),
     )
     return chart.in_rows(key, [_row(part, share) for part, share in shown])
@@ -63,9 +63,9 @@ def _row(part: PartAgreement, share: Estimate) -> TrackRow:
     )
 
 
-def _says(found: list[tuple[PartAgreement, Estimate]]) -> str:
-    low = sum(part.low for part, _ in found)
-    worst, share = min(found, key=lambda item: item[1].value)
-    criteria = numbers.count(len(found), "criterion", "criteria")
+def _says(shares: list[tuple[PartAgreement, Estimate]]) -> str:
+    low = sum(part.low for part, _ in shares)
+    worst, share = min(shares, key=lambda item: item[1].value)
+    criteria = numbers.count(len(shares), "criterion", "criteria")
     text = f"Least on {worst.name}: {numbers.percent(share.value)} of pairs agree"
     return f"{text}; low on {low:,} of {criteria}." if low else f"{text}; low on none of {criteria}."

@@ -37,7 +37,7 @@ def figure(results: Results, tests: Sequence[TestView]) -> Figure | None:
     if not comparison or not comparison.comparable:
         return None
     compared = tuple(_of_tests(tests)) or tuple(_of_comparison(comparison))
-    changed = sorted((one for one in compared if abs(one.delta) >= _SAME), key=lambda one: one.delta)
+    changed = sorted((test for test in compared if abs(test.delta) >= _SAME), key=lambda test: test.delta)
     if not changed:
         return None
     shown = _shown(changed)
@@ -48,17 +48,17 @@ def figure(results: Results, tests: Sequence[TestView]) -> Figure | None:
         headers=("suite", "test", "baseline", "this run", "change"),
         rows=(
             (
-                one.suite,
-                one.name,
-                numbers.score(one.base),
-                numbers.score(one.head),
-                numbers.signed(one.delta),
+                test.suite,
+                test.name,
+                numbers.score(test.base),
+                numbers.score(test.head),
+                numbers.signed(test.delta),
             )
-            for one in changed
+            for test in changed
         ),
     )
     key = (Entry("baseline", "base"), Entry("fell to", "bad"), Entry("rose to", "head"))
-    return chart.in_rows(key, [_row(one) for one in shown], more=len(changed) - len(shown))
+    return chart.in_rows(key, [_row(test) for test in shown], more=len(changed) - len(shown))
 
 
 def _of_tests(tests: Sequence[TestView]) -> Iterator[Changed]:
@@ -72,41 +72,42 @@ def _of_tests(tests: Sequence[TestView]) -> Iterator[Changed]:
 def _of_comparison(comparison: Comparison) -> Iterator[Changed]:
     """Those that the comparison names, where the baseline itself is not at hand."""
     named = {
-        (one.suite, one.name): one for one in (*comparison.regressed, *comparison.suspects, *comparison.fixed)
+        (test.suite, test.name): test
+        for test in (*comparison.regressed, *comparison.suspects, *comparison.fixed)
     }
-    for one in named.values():
-        if one.base is not None and one.head is not None:
-            yield Changed(one.suite, one.name, one.base, one.head)
+    for test in named.values():
+        if test.base is not None and test.head is not None:
+            yield Changed(test.suite, test.name, test.base, test.head)
 
 
 def _shown(changed: Sequence[Changed]) -> Sequence[Changed]:
     """As many as there is room for: the deepest falls, and the highest rises where room is left."""
-    falls = [one for one in changed if one.delta < 0][:MOST_ROWS]
-    rises = [one for one in changed if one.delta > 0]
+    falls = [test for test in changed if test.delta < 0][:MOST_ROWS]
+    rises = [test for test in changed if test.delta > 0]
     room = MOST_ROWS - len(falls)
     return [*falls, *rises[len(rises) - min(room, len(rises)) :]]
 
 
-def _row(one: Changed) -> TrackRow:
-    fell = one.delta < 0
+def _row(test: Changed) -> TrackRow:
+    fell = test.delta < 0
 
     def marks(y: float) -> Iterator[Drawn]:
-        base = SCORES(one.base)
-        yield drawing.line(base, y, SCORES(one.head), y, "c-fell" if fell else "c-rose")
+        base = SCORES(test.base)
+        yield drawing.line(base, y, SCORES(test.head), y, "c-fell" if fell else "c-rose")
         yield drawing.circle(base, y, "c-base")
-        yield frame.score_mark(one.head, y, bad=fell)
+        yield frame.score_mark(test.head, y, bad=fell)
 
     return TrackRow(
-        one.name,
-        numbers.signed(one.delta),
+        test.name,
+        numbers.signed(test.delta),
         marks,
         ("c-bad-text" if fell else "c-good-text",),
-        f"{numbers.score(one.base)} → {numbers.score(one.head)} ({one.suite})",
+        f"{numbers.score(test.base)} → {numbers.score(test.head)} ({test.suite})",
     )
 
 
 def _says(changed: Sequence[Changed], compared: int) -> str:
-    fell, rose = [one for one in changed if one.delta < 0], [one for one in changed if one.delta > 0]
+    fell, rose = [test for test in changed if test.delta < 0], [test for test in changed if test.delta > 0]
     parts = []
     if fell:
         worst = fell[0]

@@ -90,10 +90,10 @@ def fitted(text: str, width: float, size: float = SIZE) -> str:
     if _ems(text) <= room:
         return text
     room -= 1
-    for place, sign in enumerate(text):
+    for index, sign in enumerate(text):
         room -= _em(sign)
         if room < 0:
-            return text[:place].rstrip() + "…"
+            return text[:index].rstrip() + "…"
     return text
 
 

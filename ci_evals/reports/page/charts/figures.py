@@ -23,7 +23,7 @@ def of_run(
     results: Results, tests: Sequence[TestView], comparison_runs: ComparisonRuns
 ) -> tuple[Figure, ...]:
     """The charts that these results have something to show in."""
-    made = (
+    drawn = (
         scores.by_suite(results),
         changes.figure(results, tests),
         scores.by_group(results, comparison_runs.baseline),
@@ -34,7 +34,7 @@ def of_run(
         spending.time(results),
         spending.usage(results),
     )
-    return tuple(figure for figure in made if figure)
+    return tuple(figure for figure in drawn if figure)
 
 
 def of_reliability(results: Results) -> tuple[Figure, ...]:

@@ -51,7 +51,7 @@ class TrackRow:
 
 @dataclass(frozen=True)
 class Entry:
-    """A mark, drawn around the point 0, 0 of its own place, and what it stands for."""
+    """A mark, drawn around the point 0, 0 of its own, and what it stands for."""
 
     text: str
     mark: str
@@ -76,14 +76,14 @@ class Chart:
     def in_rows(
         self,
         entries: Sequence[Entry],
-        found: Sequence[TrackRow],
+        tracks: Sequence[TrackRow],
         *,
         scale: Scale | None = SCORES,
         more: int = 0,
     ) -> Figure:
         """The chart as rows below a key; `more` is the number of tests that are not drawn."""
-        drawn = [*key(entries, 13), *rows(found, _TOP, scale)]
-        height = _TOP + len(found) * ROW + (AXIS if scale else 0)
+        drawn = [*key(entries, 13), *rows(tracks, _TOP, scale)]
+        height = _TOP + len(tracks) * ROW + (AXIS if scale else 0)
         if more:
             text = f"and {numbers.count(more, 'more test')}"
             drawn.append(drawing.words(0, height + 12, text, "c-tick"))
@@ -91,11 +91,11 @@ class Chart:
         return self.drawn(height, drawn)
 
 
-def rows(found: Sequence[TrackRow], top: float, scale: Scale | None = SCORES) -> Iterator[Drawn]:
+def rows(tracks: Sequence[TrackRow], top: float, scale: Scale | None = SCORES) -> Iterator[Drawn]:
     """All rows, each with its track and the ticks of the scale, if there is one; the numbers stand below."""
     if scale:
-        yield from _numbers(scale, top + len(found) * ROW + 12)
-    for index, row in enumerate(found):
+        yield from _numbers(scale, top + len(tracks) * ROW + 12)
+    for index, row in enumerate(tracks):
         base = top + index * ROW
         track = base + _TRACK
         value = drawing.fitted(row.value, _VALUE)
@@ -140,9 +140,9 @@ def _numbers(scale: Scale, y: float) -> Iterator[Drawn]:
     """Below the last track, what its ticks stand for."""
     for value in ticks(scale.low, scale.high):
         first, last = value == scale.low, value == scale.high
-        place = 0 if first else WIDTH if last else scale(value)
+        x = 0 if first else WIDTH if last else scale(value)
         side = "c-start" if first else "c-end" if last else "c-middle"
-        yield drawing.words(place, y, f"{value:g}", "c-tick", side)
+        yield drawing.words(x, y, f"{value:g}", "c-tick", side)
 
 
 def _track(scale: Scale, y: float) -> Iterator[Drawn]:
@@ -190,12 +190,12 @@ def axes(
     yield drawing.line(plot.left, plot.bottom, plot.right, plot.bottom, "c-axis")
     end = -1.0
     for value, text in x:
-        place, half = plot.x(value), drawing.width_of(text, 12) / 2
-        place = min(max(place, half), WIDTH - half)
-        if place - half < end:
+        center, half = plot.x(value), drawing.width_of(text, 12) / 2
+        center = min(max(center, half), WIDTH - half)
+        if center - half < end:
             continue
-        end = place + half + 4
-        yield drawing.words(place, plot.bottom + 16, text, "c-tick", "c-middle")
+        end = center + half + 4
+        yield drawing.words(center, plot.bottom + 16, text, "c-tick", "c-middle")
     across, upwards = titles
     yield drawing.words(0, plot.top - 12, upwards, "c-tick")
     if across:

@@ -121,8 +121,8 @@ def _counted(seconds: Sequence[float], edges: Sequence[float]) -> list[int]:
     """Replies by bin, each with its lower end; what is faster than all is in the first."""
     counts = [0] * (len(edges) - 1)
     for time in seconds:
-        place = bisect_right(edges, time) - 1
-        counts[min(max(place, 0), len(counts) - 1)] += 1
+        index = bisect_right(edges, time) - 1
+        counts[min(max(index, 0), len(counts) - 1)] += 1
     return counts
 
 
@@ -133,13 +133,13 @@ def _drawn(axis: Axis, counts: Sequence[int], summaries: Sequence[LatencySummary
     replies = [(value, f"{value:,.0f}") for value in ticks(0, high, 4) if value == int(value)]
     times = [(value, _plain(value)) for value in axis.named]
     yield from frame.axes(plot, times, replies, (axis.unit, "replies"))
-    for place, count in enumerate(counts):
-        left, right = plot.x(edges[place]), plot.x(edges[place + 1])
+    for index, count in enumerate(counts):
+        left, right = plot.x(edges[index]), plot.x(edges[index + 1])
         if count:
             tall = max(1.5, plot.bottom - plot.y(count))
             yield drawing.box(left + 1, plot.bottom - tall, right - left - 2, tall, "c-bar")
-    for place, summary in enumerate(summaries):
-        yield from _drawn_summary(summary, plot, axis.size, _BOTTOM + 56 + 38 * place)
+    for index, summary in enumerate(summaries):
+        yield from _drawn_summary(summary, plot, axis.size, _BOTTOM + 56 + 38 * index)
 
 
 def _drawn_summary(summary: LatencySummary, plot: Plot, size: float, height: float) -> Iterator[Drawn]:

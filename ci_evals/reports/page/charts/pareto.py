@@ -25,12 +25,12 @@ class Candidate:
 
 def frontier(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
     """Those that none of the others dominates, the cheapest first; of equal ones all."""
-    found: list[Candidate] = []
+    best: list[Candidate] = []
     for one in sorted(candidates, key=lambda one: (one.cost, -one.score)):
-        last = found[-1] if found else None
+        last = best[-1] if best else None
         if last is None or one.score > last.score or (one.cost, one.score) == (last.cost, last.score):
-            found.append(one)
-    return tuple(found)
+            best.append(one)
+    return tuple(best)
 
 
 def dominated(candidates: Sequence[Candidate]) -> Iterator[tuple[Candidate, tuple[Candidate, ...]]]:

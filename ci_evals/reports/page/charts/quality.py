@@ -39,15 +39,15 @@ def figure(results: Results, comparison_runs: ComparisonRuns) -> Figure | None:
     What a run scored that cannot be trusted, nobody knows.
     """
     mine = ComparisonRun.of(results, THIS)
-    names = _names([one.label for one in comparison_runs.others])
+    names = _names([run.label for run in comparison_runs.others])
     runs = [
-        _PricedRun(name, round(one.cost_usd, 9), one.score, one.interval, one is mine)
-        for name, one in zip([THIS, *names], [mine, *comparison_runs.others], strict=True)
-        if one.cost_usd is not None and one.score is not None and one.run_outcome in _TRUSTED
+        _PricedRun(name, round(run.cost_usd, 9), run.score, run.interval, run is mine)
+        for name, run in zip([THIS, *names], [mine, *comparison_runs.others], strict=True)
+        if run.cost_usd is not None and run.score is not None and run.run_outcome in _TRUSTED
     ]
-    if not any(one.this for one in runs) or len(runs) < 2 or not any(one.cost for one in runs):
+    if not any(run.this for run in runs) or len(runs) < 2 or not any(run.cost for run in runs):
         return None
-    best, beaten = frontier(runs), {id(one): by for one, by in dominated(runs)}
+    best, beaten = frontier(runs), {id(run): by for run, by in dominated(runs)}
     says = _says(runs, best, list(dominated(runs)))
     chart = Chart(
         id="chart-cost",
@@ -56,13 +56,13 @@ def figure(results: Results, comparison_runs: ComparisonRuns) -> Figure | None:
         headers=("run", "cost a trial", "score", "95 %", "beaten by"),
         rows=(
             (
-                one.name,
-                numbers.money(one.cost),
-                numbers.score(one.score),
-                numbers.interval(one.interval),
-                ", ".join(other.name for other in beaten.get(id(one), ())),
+                run.name,
+                numbers.money(run.cost),
+                numbers.score(run.score),
+                numbers.interval(run.interval),
+                ", ".join(other.name for other in beaten.get(id(run), ())),
             )
-            for one in sorted(runs, key=lambda one: (one.cost, -one.score))
+            for run in sorted(runs, key=lambda run: (run.cost, -run.score))
         ),
     )
     return chart.drawn(_HEIGHT, _drawn(runs, best))
@@ -90,16 +90,16 @@ def _drawn(runs: Sequence[_PricedRun], best: Sequence[Candidate]) -> Iterator[Dr
     dollars = [(value, f"${value:,.2f}" if cents else f"${value:,.10g}") for value in costs]
     yield from frame.axes(plot, dollars, scores, ("US dollars a trial, of judge and simulated user", "score"))
     yield drawing.path(list(_steps(plot, best)), "c-frontier")
-    for one in runs:
-        yield from _run(plot, one, on_it=one in best)
+    for run in runs:
+        yield from _run(plot, run, on_it=run in best)
     yield from _labels(plot, runs, best)
 
 
 def _plot(runs: Sequence[_PricedRun]) -> tuple[Plot, tuple[float, ...]]:
     """The plot, and the costs that its axis names."""
-    ends = [end for one in runs if one.interval for end in (one.interval.low, one.interval.high)]
-    y = score_scale([*(one.score for one in runs), *ends], _BOTTOM, _TOP)
-    least, most = min(one.cost for one in runs), max(one.cost for one in runs)
+    ends = [end for run in runs if run.interval for end in (run.interval.low, run.interval.high)]
+    y = score_scale([*(run.score for run in runs), *ends], _BOTTOM, _TOP)
+    least, most = min(run.cost for run in runs), max(run.cost for run in runs)
     if least > 0 and most > _FAR * least:
         costs = decades(least, most)
         return Plot(Scale(costs[0], costs[-1], _LEFT, _RIGHT, log=True), y), costs
@@ -110,21 +110,21 @@ def _plot(runs: Sequence[_PricedRun]) -> tuple[Plot, tuple[float, ...]]:
 def _steps(plot: Plot, best: Sequence[Candidate]) -> Iterator[tuple[float, float]]:
     """The best score that any cost can buy."""
     last = _BOTTOM
-    for one in best:
-        yield plot.x(one.cost), last
-        last = plot.y(one.score)
-        yield plot.x(one.cost), last
+    for run in best:
+        yield plot.x(run.cost), last
+        last = plot.y(run.score)
+        yield plot.x(run.cost), last
     yield _RIGHT, last
 
 
-def _run(plot: Plot, one: _PricedRun, *, on_it: bool) -> Iterator[Drawn]:
-    x, y = plot.x(one.cost), plot.y(one.score)
-    text = f"{one.name}: {numbers.score(one.score)} for {numbers.money(one.cost)} a trial"
+def _run(plot: Plot, run: _PricedRun, *, on_it: bool) -> Iterator[Drawn]:
+    x, y = plot.x(run.cost), plot.y(run.score)
+    text = f"{run.name}: {numbers.score(run.score)} for {numbers.money(run.cost)} a trial"
     marks = []
-    if one.interval:
-        low, high = plot.y(one.interval.low), plot.y(one.interval.high)
+    if run.interval:
+        low, high = plot.y(run.interval.low), plot.y(run.interval.high)
         marks.append(drawing.line(x, low, x, high, "c-reach"))
-    if one.this:
+    if run.this:
         marks.append(drawing.circle(x, y, "c-head"))
     else:
         marks.append(drawing.circle(x, y, "c-best" if on_it else "c-beaten", radius=4.5))
@@ -133,14 +133,14 @@ def _run(plot: Plot, one: _PricedRun, *, on_it: bool) -> Iterator[Drawn]:
 
 def _labels(plot: Plot, runs: Sequence[_PricedRun], best: Sequence[Candidate]) -> Iterator[Drawn]:
     """Names beside the marks, where they cover no other name and no mark."""
-    marks = [(plot.x(one.cost), plot.y(one.score)) for one in runs]
+    marks = [(plot.x(run.cost), plot.y(run.score)) for run in runs]
     taken = [(x - 6, y - 6, x + 6, y + 6) for x, y in marks]
-    named = [one for one in runs if one.this]
-    named += [one for one in runs if one in best and not one.this][:_LABELLED]
-    for one in named:
-        text = drawing.fitted(one.name, 120, _SIZE)
+    named = [run for run in runs if run.this]
+    named += [run for run in runs if run in best and not run.this][:_LABELLED]
+    for run in named:
+        text = drawing.fitted(run.name, 120, _SIZE)
         wide = drawing.width_of(text, _SIZE)
-        x, y = plot.x(one.cost), plot.y(one.score)
+        x, y = plot.x(run.cost), plot.y(run.score)
         right, left, middle = x + 9, x - 9 - wide, x - wide / 2
         places = [(at, y + by) for by in (-7, 15) for at in (right, left)]
         places += [(middle, y - 11), (middle, y + 19), (right, y + 4), (left, y + 4)]
@@ -153,8 +153,8 @@ def _labels(plot: Plot, runs: Sequence[_PricedRun], best: Sequence[Candidate]) -
                 break
 
 
-def _meet(one: tuple[float, float, float, float], other: tuple[float, float, float, float]) -> bool:
-    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+def _meet(run: tuple[float, float, float, float], other: tuple[float, float, float, float]) -> bool:
+    return run[0] < other[2] and other[0] < run[2] and run[1] < other[3] and other[1] < run[3]
 
 
 def _says(
@@ -164,14 +164,14 @@ def _says(
 ) -> str:
     worth = "is worth its cost" if len(best) == 1 else "are worth their cost"
     text = f"Of {len(runs):,} runs {len(best):,} {worth}"
-    text += f": {_listed([one.name for one in best])}"
-    for better in sorted(best, key=lambda one: one.name != THIS):
-        if worse := [one.name for one, by in beaten if better in by]:
+    text += f": {_listed([run.name for run in best])}"
+    for better in sorted(best, key=lambda run: run.name != THIS):
+        if worse := [run.name for run, by in beaten if better in by]:
             text += f"; {better.name} costs no more than {_listed(worse)} and scores no less"
             break
-    mine = next((by for one, by in beaten if one.name == THIS), ())
+    mine = next((by for run, by in beaten if run.name == THIS), ())
     if mine:
-        text += f"; {THIS} is beaten by {_listed([one.name for one in mine])}"
+        text += f"; {THIS} is beaten by {_listed([run.name for run in mine])}"
     return f"{text}."
 
 

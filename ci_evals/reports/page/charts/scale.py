@@ -58,13 +58,13 @@ def decades(low: float, high: float, most: int = 7) -> tuple[float, ...]:
     first, last = math.floor(math.log10(low) + 1e-9), math.ceil(math.log10(high) - 1e-9)
     last = max(last, first + 1)
     fine = [float(f"{factor}e{power}") for power in range(first, last + 1) for factor in (1, 2, 5)]
-    found = tuple(edge for edge in fine if edge <= 10.0**last)
-    while len(found) > 2 and found[1] <= low:
-        found = found[1:]
-    while len(found) > 2 and found[-2] >= high:
-        found = found[:-1]
-    if len(found) <= most:
-        return found
+    edges = tuple(edge for edge in fine if edge <= 10.0**last)
+    while len(edges) > 2 and edges[1] <= low:
+        edges = edges[1:]
+    while len(edges) > 2 and edges[-2] >= high:
+        edges = edges[:-1]
+    if len(edges) <= most:
+        return edges
     stride = max(1, math.ceil((last - first) / most))
     return tuple(float(f"1e{power}") for power in range(first, last + stride, stride))
 

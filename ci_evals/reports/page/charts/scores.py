@@ -59,7 +59,7 @@ def by_suite(results: Results) -> Figure | None:
     ]
     floor = _floor(results)
     if len(found) == 1 and not found[0].floor:
-        found = [Scored(one.name, one.score, one.interval, one.base, floor) for one in found]
+        found = [Scored(part.name, part.score, part.interval, part.base, floor) for part in found]
     elif found:
         base = comparison.base if comparison else None
         found.insert(0, Scored("All suites", results.score, results.interval, base, floor, whole=True))
@@ -100,7 +100,7 @@ def by_group(results: Results, baseline: Results | None) -> Figure | None:
     )
     found = [_of_selector(Selector(kind, name), results, pairs) for kind in shown for name in kinds[kind]]
     title = f"Scores by {' and '.join(shown)}"
-    return _figure("chart-groups", title, "part", [one for one in found if one.score is not None])
+    return _figure("chart-groups", title, "part", [part for part in found if part.score is not None])
 
 
 def _base_of_suite(results: Results, place: int) -> float | None:
@@ -128,7 +128,7 @@ def _of_selector(selector: Selector, results: Results, pairing: Pairing | None) 
 
 
 def _figure(name: str, title: str, noun: str, found: Sequence[Scored]) -> Figure | None:
-    if not any(one.score is not None for one in found if not one.whole):
+    if not any(part.score is not None for part in found if not part.whole):
         return None
     shown = found[:MOST_ROWS]
     chart = Chart(
@@ -138,68 +138,70 @@ def _figure(name: str, title: str, noun: str, found: Sequence[Scored]) -> Figure
         headers=(noun, "score", "95 %", "asked for", "baseline"),
         rows=(
             (
-                one.name,
-                numbers.score(one.score),
-                numbers.interval(one.interval),
-                numbers.plain(one.floor.required) if one.floor else "",
-                "" if one.base is None else numbers.score(one.base),
+                part.name,
+                numbers.score(part.score),
+                numbers.interval(part.interval),
+                numbers.plain(part.floor.required) if part.floor else "",
+                "" if part.base is None else numbers.score(part.base),
             )
-            for one in found
+            for part in found
         ),
     )
     return chart.in_rows(tuple(_key(shown)), list(map(_row, shown)))
 
 
-def _row(one: Scored) -> TrackRow:
-    value = numbers.score(one.score, one.floor.required if one.floor else None)
-    floor = f", asked for {numbers.plain(one.floor.required)}" if one.floor and one.missed else ""
+def _row(part: Scored) -> TrackRow:
+    value = numbers.score(part.score, part.floor.required if part.floor else None)
+    floor = f", asked for {numbers.plain(part.floor.required)}" if part.floor and part.missed else ""
     about = [f"{value}{floor}"]
-    about += [f"95 % {numbers.interval(one.interval)}"] if one.interval else []
-    about += [f"baseline {numbers.score(one.base)}"] if one.base is not None else []
+    about += [f"95 % {numbers.interval(part.interval)}"] if part.interval else []
+    about += [f"baseline {numbers.score(part.base)}"] if part.base is not None else []
     return TrackRow(
-        one.name,
+        part.name,
         f"{value}{floor}",
-        partial(_marks, one),
-        ("c-bad-text",) if one.missed else (),
+        partial(_marks, part),
+        ("c-bad-text",) if part.missed else (),
         "; ".join(about),
     )
 
 
-def _marks(one: Scored, y: float) -> Iterator[drawing.Drawn]:
-    if one.interval:
-        yield frame.interval_mark(one.interval.low, one.interval.high, y)
-    if one.floor and one.floor.required is not None:
-        yield frame.floor_mark(one.floor.required, y)
-    if one.base is not None:
-        yield drawing.circle(SCORES(one.base), y, "c-base", radius=6)
-    if one.score is not None:
-        yield frame.score_mark(one.score, y, bad=one.missed)
+def _marks(part: Scored, y: float) -> Iterator[drawing.Drawn]:
+    if part.interval:
+        yield frame.interval_mark(part.interval.low, part.interval.high, y)
+    if part.floor and part.floor.required is not None:
+        yield frame.floor_mark(part.floor.required, y)
+    if part.base is not None:
+        yield drawing.circle(SCORES(part.base), y, "c-base", radius=6)
+    if part.score is not None:
+        yield frame.score_mark(part.score, y, bad=part.missed)
 
 
 def _key(shown: Sequence[Scored]) -> Iterator[Entry]:
     yield Entry("score", "head")
-    if any(one.missed for one in shown):
+    if any(part.missed for part in shown):
         yield Entry("too low", "bad")
-    if any(one.interval for one in shown):
+    if any(part.interval for part in shown):
         yield Entry("95 %", "interval")
-    if any(one.base is not None for one in shown):
+    if any(part.base is not None for part in shown):
         yield Entry("baseline", "base")
-    if any(one.floor for one in shown):
+    if any(part.floor for part in shown):
         yield Entry("asked for", "floor")
 
 
 def _says(found: Sequence[Scored], noun: str) -> str:
-    scored = [(one.score, one) for one in found if one.score is not None and not one.whole]
+    scored = [(part.score, part) for part in found if part.score is not None and not part.whole]
     low, worst = min(scored, key=lambda item: item[0])
     high, best = max(scored, key=lambda item: item[0])
-    missed = sum(one.missed for one in found)
+    missed = sum(part.missed for part in found)
     text = f"{worst.name} scores {numbers.score(low)}"
     if len(scored) > 1:
         text = f"All {len(scored)} score {numbers.score(low)}"
     if low < high:
         text = f"Lowest is {worst.name} with {numbers.score(low)}"
         text += f", highest {best.name} with {numbers.score(high)}"
-    falls = [(one.base - one.score, one) for one in found if one.base is not None and one.score is not None]
+    falls = [
+        (part.base - part.score, part) for part in found if part.base is not None and part.score is not None
+    ]
     deepest, where = max(falls, key=lambda item: item[0], default=(0.0, None))
     if len(scored) == 1 and worst.base is not None:
         text += f", in the baseline {numbers.score(worst.base)}"

@@ -51,13 +51,13 @@ def _parts(times: Times) -> tuple[tuple[str, float, str], ...]:
 
 def _drawn_time(parts: Sequence[tuple[str, float, str]], whole: float) -> Iterator[Drawn]:
     """One bar of all parts, and below it each part where it stands in that bar."""
-    found = []
+    rows = []
     stacked = frame.stacked([seconds for _, seconds, _ in parts])
     for (name, seconds, kind), (left, width) in zip(parts, stacked, strict=True):
         yield drawing.box(left, 2, width, frame.STACK - 8, kind)
         value = f"{numbers.duration(seconds)} · {numbers.percent(seconds / whole)}"
-        found.append(TrackRow(name, value, partial(_part_marks, left, width, kind)))
-    yield from frame.rows(found, frame.STACK, None)
+        rows.append(TrackRow(name, value, partial(_part_marks, left, width, kind)))
+    yield from frame.rows(rows, frame.STACK, None)
 
 
 def _part_marks(left: float, width: float, kind: str, y: float) -> Iterator[Drawn]:

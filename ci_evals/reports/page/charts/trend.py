@@ -50,7 +50,7 @@ def figure(results: Results, comparison_runs: ComparisonRuns) -> Figure | None:
 
 
 def _drawn(runs: Sequence[ComparisonRun], mine: ComparisonRun) -> Iterator[Drawn]:
-    scored = [(place, run, run.score) for place, run in enumerate(runs) if run.score is not None]
+    scored = [(index, run, run.score) for index, run in enumerate(runs) if run.score is not None]
     if not scored:
         return
     ends = [end for run in runs if run.interval for end in (run.interval.low, run.interval.high)]
@@ -61,9 +61,9 @@ def _drawn(runs: Sequence[ComparisonRun], mine: ComparisonRun) -> Iterator[Drawn
     )
     scores = [(value, f"{value:g}") for value in ticks(y.low, y.high)]
     yield from frame.axes(plot, list(_names(plot, runs, mine)), scores, ("", "score"))
-    yield drawing.path([(plot.x(place), y(score)) for place, _, score in scored], "c-line")
-    for place, run, score in scored:
-        yield from _run(plot.x(place), plot, run, score, this=run is mine)
+    yield drawing.path([(plot.x(index), y(score)) for index, _, score in scored], "c-line")
+    for index, run, score in scored:
+        yield from _run(plot.x(index), plot, run, score, this=run is mine)
 
 
 def _run(x: float, plot: Plot, run: ComparisonRun, score: float, *, this: bool) -> Iterator[Drawn]:
@@ -85,16 +85,16 @@ def _run(x: float, plot: Plot, run: ComparisonRun, score: float, *, this: bool) 
 def _names(plot: Plot, runs: Sequence[ComparisonRun], mine: ComparisonRun) -> Iterator[tuple[float, str]]:
     """Commits below the axis, as many as have room: first this run's, the first and the last."""
     last = len(runs) - 1
-    here = next((place for place, run in enumerate(runs) if run is mine), last)
+    here = next((index for index, run in enumerate(runs) if run is mine), last)
     taken: dict[int, tuple[float, float, str]] = {}
-    for place in dict.fromkeys((here, 0, last, *range(last, -1, -1))):
-        text = drawing.fitted(_short(runs[place]), 80, 12)
+    for index in dict.fromkeys((here, 0, last, *range(last, -1, -1))):
+        text = drawing.fitted(_short(runs[index]), 80, 12)
         half = drawing.width_of(text, 12) / 2 + 4
-        x = min(max(plot.x(place), half), WIDTH - half)
+        x = min(max(plot.x(index), half), WIDTH - half)
         if all(x + half <= left or right <= x - half for left, right, _ in taken.values()):
-            taken[place] = (x - half, x + half, text)
-    for place in sorted(taken):
-        yield place, taken[place][2]
+            taken[index] = (x - half, x + half, text)
+    for index in sorted(taken):
+        yield index, taken[index][2]
 
 
 def _short(run: ComparisonRun) -> str:

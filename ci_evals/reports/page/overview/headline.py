@@ -25,7 +25,7 @@ _FEW = 5
 
 @dataclass(frozen=True)
 class Tile:
-    """A number that matters, with what is to be said of it."""
+    """A number that matters, with its remarks."""
 
     label: str
     value: str
@@ -65,7 +65,7 @@ class Headline:
 
 def of(results: Results, links: TestLinks) -> Headline:
     """The head of these results' page."""
-    found, outcome = results.comparison, highlights.run_outcome(results)
+    comparison, outcome = results.comparison, highlights.run_outcome(results)
     words = outcome.value.words
     broken = gate.failing(results) if outcome is RunOutcome.FAILED else ()
     names = [sanitize.one_line(suite.name, _NAME) for suite in results.suites]
@@ -87,8 +87,10 @@ def of(results: Results, links: TestLinks) -> Headline:
         origin=highlights.origin(results.run),
         tiles=() if outcome is RunOutcome.SKIPPED else _tiles(results, links),
         baseline=_baseline(results),
-        not_compared=_lines(change.shown_reasons(found)) if found else (),
-        small_print=_line(change.small_print(found, results)) if found and found.delta is not None else None,
+        not_compared=_lines(change.shown_reasons(comparison)) if comparison else (),
+        small_print=_line(change.small_print(comparison, results))
+        if comparison and comparison.delta is not None
+        else None,
         warnings=_lines(reliability.warnings(results)),
         notes=_lines(highlights.notes(results)),
         facts=_facts(results),
@@ -96,21 +98,21 @@ def of(results: Results, links: TestLinks) -> Headline:
 
 
 def _tiles(results: Results, links: TestLinks) -> tuple[Tile, ...]:
-    found, counts = results.comparison, results.counts
+    comparison, counts = results.comparison, results.counts
     nothing = ["nothing was scored"] if results.score is None else []
     others = (
         (counts.failed, "failed"),
         (counts.undecided, "undecided"),
         (counts.flaky, "flaky"),
     )
-    from_cache = [told for told in (judge.cached(results),) if told]
+    from_cache = [text for text in (judge.cached(results),) if text]
     left_out = [f"{numbers.count(counts.invalid_users, 'trial')} left out"] if counts.invalid_users else []
     unsound = [numbers.count(counts.errors, "unsound trial")] if counts.errors else []
     not_run = [f"{numbers.count(counts.not_run, 'trial')} not run"] if counts.not_run else []
     return (
         _score(results, (*nothing, *from_cache)),
-        *((_changed(results, found),) if found else ()),
-        *((_newly(results, found, links),) if found and found.delta is not None else ()),
+        *((_changed(results, comparison),) if comparison else ()),
+        *((_newly(results, comparison, links),) if comparison and comparison.delta is not None else ()),
         Tile(
             "Tests passed",
             f"{counts.passed:,} of {counts.tests:,}",
@@ -127,34 +129,36 @@ def _score(results: Results, remarks: Sequence[str]) -> Tile:
     return Tile("Score", numbers.score(results.score), ("of 100", *interval, *remarks), large=True)
 
 
-def _changed(results: Results, found: Comparison) -> Tile:
-    if found.delta is None:
-        return Tile("Change since the baseline", "not compared", _lines([change.why_not(found)]))
-    interval = [f"95 % interval {numbers.change_interval(found.interval)}"] if found.interval else []
-    chance = [numbers.p_value(found.p)] if change.shows_p(found) else []
-    from_to = f"{numbers.score(found.base)} → {numbers.score(found.head)}"
+def _changed(results: Results, comparison: Comparison) -> Tile:
+    if comparison.delta is None:
+        return Tile("Change since the baseline", "not compared", _lines([change.why_not(comparison)]))
+    interval = (
+        [f"95 % interval {numbers.change_interval(comparison.interval)}"] if comparison.interval else []
+    )
+    chance = [numbers.p_value(comparison.p)] if change.shows_p(comparison) else []
+    from_to = f"{numbers.score(comparison.base)} → {numbers.score(comparison.head)}"
     return Tile(
         "Change since the baseline",
-        numbers.signed(found.delta),
+        numbers.signed(comparison.delta),
         (
-            change.significance_of(results, found),
-            f"{from_to} on {numbers.count(found.tests, 'compared test')}",
+            change.significance_of(results, comparison),
+            f"{from_to} on {numbers.count(comparison.tests, 'compared test')}",
             *interval,
             *chance,
         ),
-        tone=_worth(found),
+        tone=_tone(comparison),
     )
 
 
-def _worth(found: Comparison) -> str:
+def _tone(comparison: Comparison) -> str:
     """Good or bad news only where it is more than noise."""
-    if change.shows_p(found) and found.p is not None and found.p <= ALPHA:
+    if change.shows_p(comparison) and comparison.p is not None and comparison.p <= ALPHA:
         return "bad"
-    return "good" if found.interval and found.interval.low > 0 else ""
+    return "good" if comparison.interval and comparison.interval.low > 0 else ""
 
 
-def _newly(results: Results, found: Comparison, links: TestLinks) -> Tile:
-    many, fixed = len(found.regressed), len(found.fixed)
+def _newly(results: Results, comparison: Comparison, links: TestLinks) -> Tile:
+    many, fixed = len(comparison.regressed), len(comparison.fixed)
     details = ["passed in the baseline, not now"] if many else ["none that passed in the baseline fails now"]
     return Tile(
         "Newly failing tests",
@@ -167,27 +171,27 @@ def _newly(results: Results, found: Comparison, links: TestLinks) -> Tile:
 
 def _baseline(results: Results) -> str | None:
     """Which run this one was compared with, or why there is none."""
-    found, note = results.comparison, _line((results.run.baseline_note or "").rstrip("."))
+    comparison, note = results.comparison, _line((results.run.baseline_note or "").rstrip("."))
     note = f"{note[:1].upper()}{note[1:]}"
-    if found is None:
+    if comparison is None:
         return f"{note}." if note else None
-    was = found.baseline
-    which = f"commit {was.commit[: change.COMMIT]}" if was.commit else f"run {was.run_id[:80]}"
-    when = f"{change.moment(was.at)}, {change.age(results, found)}"
-    said = f"{note} ({when})" if note else f"Baseline: {which} of {when}"
+    baseline = comparison.baseline
+    which = f"commit {baseline.commit[: change.COMMIT]}" if baseline.commit else f"run {baseline.run_id[:80]}"
+    when = f"{change.moment(baseline.at)}, {change.age(results, comparison)}"
+    text = f"{note} ({when})" if note else f"Baseline: {which} of {when}"
     other = (
-        f"; its score over all of its tests is {numbers.score(was.score)}"
-        if change.baseline_score_differs(found)
+        f"; its score over all of its tests is {numbers.score(baseline.score)}"
+        if change.baseline_score_differs(comparison)
         else ""
     )
-    return _line(f"{said}{other}.")
+    return _line(f"{text}{other}.")
 
 
 def _facts(results: Results) -> tuple[tuple[str, str], ...]:
     run, counts = results.run, results.counts
     commit = run.git.head_commit or run.git.commit
     cost = numbers.money(results.usage.cost_usd) if highlights.paid(results) else None
-    found = (
+    facts = (
         ("Started", change.moment(run.started_at)),
         ("Took", numbers.duration(run.duration_seconds)),
         ("Trials", f"{counts.trials:,}"),
@@ -198,7 +202,7 @@ def _facts(results: Results) -> tuple[tuple[str, str], ...]:
         ("Run", run.id),
         ("Made by", f"{results.tool.name} {results.tool.version}"),
     )
-    return tuple((label, _line(value)) for label, value in found if value)
+    return tuple((label, _line(value)) for label, value in facts if value)
 
 
 def _line(text: str) -> str:

@@ -54,8 +54,8 @@ def of_groups(results: Results) -> tuple[Table, ...]:
     return tuple(
         table(f"{suite.name}: {title[:1].lower()}{title[1:]}", [header, *rows.GROUP_COLUMNS], cells)
         for suite in results.suites
-        for title, header, found in rows.groups_of(suite)
-        if (cells := [[group.name, *rows.of_group(group)] for group in found])
+        for title, header, groups in rows.groups_of(suite)
+        if (cells := [[group.name, *rows.of_group(group)] for group in groups])
     )
 
 
@@ -103,26 +103,26 @@ def of_latency(results: Results, baseline: Results | None) -> Table | None:
 
 def of_coverage(results: Results) -> CoverageTables:
     """What of the agent's logic fired."""
-    found = results.coverage
-    if not found.traced_trials:
+    whole = results.coverage
+    if not whole.traced_trials:
         return CoverageTables(f"Not known: {NO_TRACE}.", (), ())
     says = []
     for kind in LogicKind:
-        parts = [part for part in found.logic if part.kind is kind]
+        parts = [part for part in whole.logic if part.kind is kind]
         wanted = [part for part in parts if part.wanted]
         if not parts:
             continue
         fired = numbers.count(sum(bool(part.trials) for part in parts), kind.value)
         reached = sum(bool(part.trials) for part in wanted)
         says.append(f"{fired} fired" + (f" ({reached} of {len(wanted)} wanted)" if wanted else ""))
-    lost = coverage.lost(found)
+    lost = coverage.lost(whole)
     groups = (
         ("Fired in the baseline, and in the same tests no longer", lost),
         (
             "Wanted by a criterion, and never fired",
-            [part for part in coverage.never(found) if part not in lost],
+            [part for part in coverage.never(whole) if part not in lost],
         ),
-        ("Fires now, and in the same tests of the baseline did not", coverage.gained(found)),
+        ("Fires now, and in the same tests of the baseline did not", coverage.gained(whole)),
     )
     return CoverageTables(
         ", ".join(says) + "." if says else "Nothing fired.",
@@ -130,7 +130,7 @@ def of_coverage(results: Results) -> CoverageTables:
         tuple(
             _reached(_KINDS[kind], parts)
             for kind in LogicKind
-            if (parts := [part for part in found.logic if part.kind is kind])
+            if (parts := [part for part in whole.logic if part.kind is kind])
         ),
     )
 

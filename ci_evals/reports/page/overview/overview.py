@@ -58,8 +58,8 @@ class Overview:
 
 def of(results: Results, tests: Sequence[TestView], comparison_runs: ComparisonRuns) -> Overview:
     """The overview of these results."""
-    found, links = results.comparison, TestLinks(tests)
-    differences = change.differences(found) if found else ()
+    comparison, links = results.comparison, TestLinks(tests)
+    differences = change.differences(comparison) if comparison else ()
     return Overview(
         headline=headline.of(results, links),
         what_broke=what_broke.of(results, links, comparison_runs),
@@ -67,12 +67,14 @@ def of(results: Results, tests: Sequence[TestView], comparison_runs: ComparisonR
         gate=measures.of_gate(results),
         figures=tuple(map(_clean, figures.of_run(results, tests, comparison_runs))),
         tests=test_table.of(results, tests),
-        differences=tuple((one.title, tuple(map(sanitize.one_line, one.tests))) for one in differences),
+        differences=tuple(
+            (difference.title, tuple(map(sanitize.one_line, difference.tests))) for difference in differences
+        ),
         groups=measures.of_groups(results),
         process=process.table_of(results, comparison_runs.baseline),
         usage=measures.of_usage(results),
         latency=measures.of_latency(results, comparison_runs.baseline),
-        pace=change.pace(found) if found and not comparison_runs.baseline else None,
+        pace=change.pace(comparison) if comparison and not comparison_runs.baseline else None,
         coverage=measures.of_coverage(results),
         reliability=_reliability(results),
     )
@@ -99,8 +101,8 @@ def _reliability(results: Results) -> Reliability | None:
     return Reliability(
         remarks=tuple((remark.topic, sanitize.one_line(remark.text, _REMARK)) for remark in remarks),
         figures=tuple(map(_clean, figures.of_reliability(results))),
-        tables=tuple(made for long, made in tables if not long),
-        long=tuple(made for long, made in tables if long),
+        tables=tuple(whole for long, whole in tables if not long),
+        long=tuple(whole for long, whole in tables if long),
     )
 
 

@@ -19,7 +19,7 @@ class _Measure:
     meaning: str
     show: Callable[[ProcessSummary], str]
     """Empty where it is not known."""
-    why_not: Callable[[ProcessSummary], str] = lambda found: "" if found.traced_trials else NO_TRACE
+    why_not: Callable[[ProcessSummary], str] = lambda summary: "" if summary.traced_trials else NO_TRACE
     """Why it is not known, where that can be told."""
 
 
@@ -32,19 +32,22 @@ def table_of(results: Results, baseline: Results | None) -> Table:
     shown = [
         measure
         for measure in _MEASURES
-        if any(measure.show(found) for _, found in sides) or measure.why_not(results.process)
+        if any(measure.show(summary) for _, summary in sides) or measure.why_not(results.process)
     ]
     return table(
         "Measures of process",
         ["measure", *(name for name, _ in sides)],
-        [[measure.name, *(measure.show(found) or numbers.NONE for _, found in sides)] for measure in shown],
+        [
+            [measure.name, *(measure.show(summary) or numbers.NONE for _, summary in sides)]
+            for measure in shown
+        ],
         notes=[_note(measure, results.process) for measure in shown],
     )
 
 
-def _note(measure: _Measure, found: ProcessSummary) -> str:
+def _note(measure: _Measure, summary: ProcessSummary) -> str:
     """What it means and, where it is not known, why."""
-    why = "" if measure.show(found) else measure.why_not(found)
+    why = "" if measure.show(summary) else measure.why_not(summary)
     return f"{measure.meaning}; {numbers.NONE}: {why}" if why else measure.meaning
 
 
@@ -60,24 +63,24 @@ def _decimal(number: float | None) -> str:
     return "" if number is None else numbers.average(number)
 
 
-def _overhead(found: ProcessSummary) -> str:
-    return "" if found.overhead is None else numbers.excess(found.overhead)
+def _overhead(summary: ProcessSummary) -> str:
+    return "" if summary.overhead is None else numbers.excess(summary.overhead)
 
 
 def _time(part: str) -> Callable[[ProcessSummary], str]:
-    def shown(found: ProcessSummary) -> str:
-        if found.times is None:
+    def shown(summary: ProcessSummary) -> str:
+        if summary.times is None:
             return ""
-        seconds = getattr(found.times, part)
-        whole = found.times.whole
+        seconds = getattr(summary.times, part)
+        whole = summary.times.whole
         share = f" ({numbers.percent(seconds / whole)})" if whole else ""
         return f"{numbers.duration(seconds)}{share}"
 
     return shown
 
 
-def _no_optimal(found: ProcessSummary) -> str:
-    return "no test names optimalTools" if found.traced_trials else NO_TRACE
+def _no_optimal(summary: ProcessSummary) -> str:
+    return "no test names optimalTools" if summary.traced_trials else NO_TRACE
 
 
 def _nothing(_: ProcessSummary) -> str:
@@ -88,35 +91,35 @@ _MEASURES = (
     _Measure(
         "Completion rate",
         "trials whose conversation came to an end of its own, or to the error that its test asks for",
-        lambda found: _percent(found.completion_rate),
+        lambda summary: _percent(summary.completion_rate),
         _nothing,
     ),
     _Measure(
         "Success rate",
         "trials that passed every evaluation that was wanted",
-        lambda found: _percent(found.success_rate),
+        lambda summary: _percent(summary.success_rate),
         _nothing,
     ),
     _Measure(
         "Steps a trial",
         "workflows begun and integrations called, in the mean",
-        lambda found: _decimal(found.steps_per_trial),
+        lambda summary: _decimal(summary.steps_per_trial),
     ),
     _Measure(
         "Repeated steps",
         "steps taken before with the same parameters, of all steps",
-        lambda found: _fault(found.redundancy_rate),
+        lambda summary: _fault(summary.redundancy_rate),
     ),
     _Measure(
         "Failed calls",
         "calls of integrations that came to an error, of all calls",
-        lambda found: _fault(found.failure_rate),
-        lambda found: "no integration was called" if found.traced_trials else NO_TRACE,
+        lambda summary: _fault(summary.failure_rate),
+        lambda summary: "no integration was called" if summary.traced_trials else NO_TRACE,
     ),
     _Measure(
         "Steps back a trial",
         "returns to a workflow that had been left for another one",
-        lambda found: _decimal(found.backtracks_per_trial),
+        lambda summary: _decimal(summary.backtracks_per_trial),
     ),
     _Measure(
         "Overhead",
@@ -127,13 +130,15 @@ _MEASURES = (
     _Measure(
         "Missed steps",
         "of that way, steps that did not run, or not in that order",
-        lambda found: "" if found.missed is None else f"{found.missed:,}",
+        lambda summary: "" if summary.missed is None else f"{summary.missed:,}",
         _no_optimal,
     ),
     _Measure(
         "First reply",
         "median time to the agent's first reply",
-        lambda found: "" if found.first_reply_seconds is None else numbers.latency(found.first_reply_seconds),
+        lambda summary: (
+            "" if summary.first_reply_seconds is None else numbers.latency(summary.first_reply_seconds)
+        ),
         _nothing,
     ),
     _Measure("Time of the agent", "waiting for its replies, all trials together", _time("agent"), _nothing),
@@ -148,13 +153,17 @@ _MEASURES = (
     _Measure(
         "Cost a trial",
         "what judge, simulated user and embedding model cost, in the mean of the run",
-        lambda found: "" if found.cost_usd_per_trial is None else numbers.money(found.cost_usd_per_trial),
+        lambda summary: (
+            "" if summary.cost_usd_per_trial is None else numbers.money(summary.cost_usd_per_trial)
+        ),
         _nothing,
     ),
     _Measure(
         "Cost-adjusted score",
         "the run's score, less 20 points for each US dollar that a trial costs, at most 40",
-        lambda found: "" if found.cost_adjusted_score is None else numbers.score(found.cost_adjusted_score),
+        lambda summary: (
+            "" if summary.cost_adjusted_score is None else numbers.score(summary.cost_adjusted_score)
+        ),
         _nothing,
     ),
 )

@@ -26,7 +26,7 @@ class Table:
     @property
     def columns(self) -> tuple[bool, ...]:
         """Of each column whether it holds numbers, which stand to the right."""
-        return tuple(place > 0 and header not in self.texts for place, header in enumerate(self.headers))
+        return tuple(index > 0 and header not in self.texts for index, header in enumerate(self.headers))
 
 
 def table(
@@ -39,11 +39,11 @@ def table(
     notes: Sequence[str] = (),
 ) -> Table:
     """A table of these cells, one line each. Columns with nothing in any cell are left out."""
-    kept = [place for place in range(len(headers)) if place == 0 or any(row[place] for row in rows)]
+    kept = [index for index in range(len(headers)) if index == 0 or any(row[index] for row in rows)]
     return Table(
         sanitize.one_line(caption),
-        tuple(headers[place] for place in kept),
-        tuple(tuple(sanitize.one_line(row[place], _LONGEST) for place in kept) for row in rows),
+        tuple(headers[index] for index in kept),
+        tuple(tuple(sanitize.one_line(row[index], _LONGEST) for index in kept) for row in rows),
         frozenset(texts),
         tuple(tones) or ("",) * len(rows),
         tuple(map(sanitize.one_line, notes)) or ("",) * len(rows),
