@@ -5,6 +5,7 @@ import pytest
 from labelled_runs import saved
 
 import ci_evals
+from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.choices import Provider
 from ci_evals.cli.settings.models import models_asked
 from ci_evals.cli.settings.policy import read_policy
@@ -72,8 +73,8 @@ def test_a_study_asks_the_whole_panel_of_its_run(tmp_path, monkeypatch):
     results = build.results(build.suite_result("S", build.test_result()).model_copy(update=panel))
     saved(results, tmp_path)
     with pytest.raises(UsageError, match="the panel has 4 models"):
-        judging(tmp_path, Asked(None, "k", None, judge_votes=3))
-    assert judging(tmp_path, Asked(None, "k", None)).votes == 5
+        judging(tmp_path, Asked(None, "k", None, judge_votes=3), RunContext({}))
+    assert judging(tmp_path, Asked(None, "k", None), RunContext({})).votes == 5
 
 
 def test_a_library_asks_for_the_same():
