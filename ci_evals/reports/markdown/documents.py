@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from pydantic import JsonValue
 
@@ -122,7 +121,7 @@ def test_report(
                 (_facts_of(finding, warnings or {}), _reason(finding), judged.behind(finding))
                 for finding in trial.findings
             ],
-            conversation=[_said(turn) for turn in trial.turns.without_traces()],
+            conversation=[(turn, _shown(turn)) for turn in trial.turns.without_traces()],
         )
     yield "\n"
 
@@ -137,29 +136,14 @@ def _against(results: Results) -> tuple[Section, ...]:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Said:
-    """A turn as it is shown, sanitized."""
-
-    number: int
-    source: str
-    user: str
-    after: str
-    actions: str
-    agent: str
-    raw: str | None
-
-
-def _said(turn: Turn) -> _Said:
-    return _Said(
-        number=turn.index,
-        source=turn.user_source.value,
-        user=_quoted(turn.user),
-        after=numbers.latency(turn.latency_seconds),
-        actions=" · ".join(_actions(turn)),
-        agent=_quoted(turn.agent),
-        raw=None if turn.raw is None else _json_block(turn.raw),
-    )
+def _shown(turn: Turn) -> dict[str, str | None]:
+    """The texts of a turn, sanitized."""
+    return {
+        "user": _quoted(turn.user),
+        "agent": _quoted(turn.agent),
+        "actions": " · ".join(_actions(turn)),
+        "raw": None if turn.raw is None else _json_block(turn.raw),
+    }
 
 
 def _quoted(text: str) -> str:
