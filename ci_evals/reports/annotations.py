@@ -7,7 +7,16 @@ from enum import StrEnum
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestOutcome, TestResult
 from ci_evals.reports import numbers, sanitize
-from ci_evals.reports.facts import change, failed_tests, gate, highlights, labels, reliability, trial_errors
+from ci_evals.reports.facts import (
+    change,
+    failed_tests,
+    gate,
+    highlights,
+    labels,
+    reliability,
+    trial_errors,
+    verdicts,
+)
 from ci_evals.reports.facts.labels import RunOutcome
 
 _TITLE_LIMIT = 200
@@ -76,7 +85,7 @@ def _failed(results: Results, level: Level) -> Iterator[Annotation]:
 
     for suite, test in sorted(highlights.tests_of(results, "failed"), key=badness):
         criteria = [
-            f"{failed.finding.criterion}: {failed.finding.reason or 'no reason was given'}"
+            f"{failed.finding.criterion}: {failed.finding.reason or verdicts.NO_REASON}"
             for failed in failed_tests.failed_criteria(test)
         ]
         since = " (passed in the baseline)" if (suite.name, test.name) in newly else ""

@@ -20,6 +20,7 @@ from ci_evals.reports.facts import (
     reliability,
     rows,
     trial_errors,
+    verdicts,
 )
 from ci_evals.reports.facts.labels import OUTCOMES, RunOutcome, Tone
 
@@ -162,7 +163,7 @@ def _failed(results: Results, *, color: bool, verbose: bool) -> str:
             if warning := warned.get(criterion.finding.criterion):
                 lines.append(f"      {_painted('!', _YELLOW, color=color)} {sanitize.log_line(warning)}")
             if verbose:
-                reason = sanitize.one_line(criterion.finding.reason) or "no reason was given"
+                reason = sanitize.one_line(criterion.finding.reason) or verdicts.NO_REASON
                 lines.append(f"      {sanitize.log(reason)}")
             else:
                 lines.append(f"      {sanitize.log_line(criterion.finding.reason, _REASON_LIMIT)}".rstrip())

@@ -31,10 +31,10 @@ from ci_evals.reports.facts import (
     labels,
     reliability,
     trial_errors,
+    verdicts,
 )
 from ci_evals.reports.facts.failed_tests import FailedCriterion
 from ci_evals.reports.facts.labels import RunOutcome
-from ci_evals.reports.markdown import judged
 
 _GATE = {
     RunOutcome.PASSED: "holds",
@@ -243,7 +243,7 @@ def _case(suite: SuiteResult, test: TestResult, class_name: str, notes: _RunNote
     text = sanitize.xml("\n\n".join(filter(None, parts)))
     match test.outcome:
         case "failed":
-            kind = highlights.kind(failed[0].finding) if failed else "failed"
+            kind = verdicts.kind(failed[0].finding) if failed else "failed"
             case.add_failure_info(message, text or message, _line(kind))
         case "error":
             case.add_error_info(message, text or message, "error")
@@ -265,7 +265,7 @@ def _message(test: TestResult, failed: Sequence[FailedCriterion]) -> str:
         case "not_run":
             line = "not run"
         case "undecided" if highlights.only_judge_missing(test):
-            line = f"no judge ({highlights.tally(f for trial in test.trials for f in trial.findings)})"
+            line = f"no judge ({verdicts.tally(f for trial in test.trials for f in trial.findings)})"
         case _:
             ended = [(labels.spaced(trial.status), trial_errors.reason(trial)) for trial in test.trials]
             reasons = [f"{status}: {why}" for status, why in ended if why]
@@ -310,9 +310,9 @@ def _trial(trial: TrialResult, all_failed: Sequence[FailedCriterion], warnings: 
 
 def _verdict(finding: Finding, warnings: Mapping[str, str]) -> str:
     weight = "" if finding.weight == 1 else f", weight {numbers.plain(finding.weight)}"
-    reason = sanitize.cut(finding.reason or "no reason was given", _REASON_BYTES)
-    head = f"{finding.outcome.upper()}  {finding.criterion} ({highlights.kind(finding)}{weight}): {reason}"
-    details = judged.lines(finding, warnings.get(finding.criterion))
+    reason = sanitize.cut(finding.reason or verdicts.NO_REASON, _REASON_BYTES)
+    head = f"{finding.outcome.upper()}  {finding.criterion} ({verdicts.kind(finding)}{weight}): {reason}"
+    details = verdicts.details(finding, warnings.get(finding.criterion))
     return "\n".join([head, *(f"    {sanitize.one_line(line)}" for line in details)])
 
 
@@ -323,7 +323,7 @@ def _trials(test: TestResult, warnings: Mapping[str, str]) -> str:
             str(trial.index),
             labels.spaced(trial.status),
             numbers.score(trial.score),
-            highlights.tally(trial.findings),
+            verdicts.tally(trial.findings),
             numbers.duration(trial.duration_seconds),
         ]
         for trial in test.trials
@@ -332,11 +332,11 @@ def _trials(test: TestResult, warnings: Mapping[str, str]) -> str:
     table = (
         tabulate(rows, ["trial", "ended", "score", "verdicts", "time"], disable_numparse=True) if rows else ""
     )
-    verdicts = [
+    passed = [
         "\n".join([f"Trial {trial.index}", *(_verdict(finding, warnings) for finding in trial.findings)])
         for trial in (test.trials if test.outcome == "passed" else ())
     ]
-    parts = [head, table, *verdicts, _conversations(test.trials)]
+    parts = [head, table, *passed, _conversations(test.trials)]
     return "\n\n".join(part for part in parts if part)
 
 

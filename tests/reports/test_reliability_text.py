@@ -19,7 +19,7 @@ from ci_evals.domain.progress import TrialFinished
 from ci_evals.reports import console, numbers
 from ci_evals.reports.annotations import Level, annotations
 from ci_evals.reports.facts import reliability, trial_errors
-from ci_evals.reports.markdown import comment, documents, judged, summary
+from ci_evals.reports.markdown import comment, documents, summary, verdicts
 from ci_evals.reports.markdown.sections import truncated
 from ci_evals.reports.names import JUNIT
 from ci_evals.studies.calibration.result import OldCalibration
@@ -206,7 +206,7 @@ def test_warnings_say_what_to_do_and_are_short():
 def test_each_trial_that_is_left_out_says_where_its_user_broke_its_role():
     """With the words that show it, and on a log line."""
     trial = trust_cases.left_out()
-    told = judged.violations(trial)
+    told = verdicts.violations(trial)
     assert "- repeats in turn 2: it says again what it said in turn 1" in told
     assert "> As an AI language model" in told
     assert "meta text on leaving" in told
@@ -236,7 +236,7 @@ def test_annotations_stand_at_the_tests_whose_criteria_are_to_be_trusted_less():
 
 def test_a_graded_verdict_shows_its_dimensions_as_a_table():
     """Level, score, weight and reason; what the grade is held against beside it."""
-    told = judged.behind(trust_cases.GRADED)
+    told = verdicts.details(trust_cases.GRADED)
     assert "Graded 0.75 of 1; passed from 0.7 on." in told
     assert re.search(r"\| correctness \| right\s+\|\s+1\.00 \|\s+2 \| The amount is right\.", told)
     assert "The day is named &#124; late." in told
@@ -244,7 +244,7 @@ def test_a_graded_verdict_shows_its_dimensions_as_a_table():
 
 def test_votes_are_told_with_model_outcome_and_reason():
     rude = RUN.suites[0].tests[1].trials[0].findings[1]
-    told = judged.behind(rude)
+    told = verdicts.details(rude)
     assert "3 votes: 1 passed, 2 failed" in told
     assert "- ✅ passed, `gpt-5-mini`, rests on 1" in told
     assert "> You could have read that on our page." in told

@@ -17,7 +17,6 @@ from ci_evals.reports.facts.labels import OUTCOMES
 
 CONFIRMED = "confirmed"
 """The first word of the remark on a confirmed drop."""
-NO_REASON = "no reason was given"
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,6 @@
 Facts only, in plain words and not yet sanitized; each report puts them into its own form.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from ci_evals.domain.errors import Exit
@@ -11,7 +10,7 @@ from ci_evals.domain.results.gate import CheckKind, CheckOdds, Odds
 from ci_evals.domain.results.run import Results, Resumed, RunInfo
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.suite import is_bundled
-from ci_evals.domain.verdict import Cause, Finding, Outcome, Vote
+from ci_evals.domain.verdict import Cause, Outcome
 from ci_evals.reports import numbers
 from ci_evals.reports.facts import change, gate
 from ci_evals.reports.facts.labels import OUTCOMES, RunOutcome
@@ -234,16 +233,3 @@ def tests_of(results: Results, *outcomes: str) -> Iterator[tuple[SuiteResult, Te
         for test in suite.tests:
             if test.outcome in outcomes:
                 yield suite, test
-
-
-def kind(finding: Finding) -> str:
-    """`judged`, or `strict tool_used`."""
-    return f"strict {finding.strict}" if finding.strict else finding.kind
-
-
-def tally(findings: Iterable[Finding | Vote]) -> str:
-    """`3 passed, 1 failed`."""
-    counts = Counter(finding.outcome for finding in findings)
-    return (
-        ", ".join(f"{counts[outcome]} {outcome}" for outcome in Outcome if counts[outcome]) or "no verdicts"
-    )

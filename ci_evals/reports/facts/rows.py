@@ -5,7 +5,7 @@ from ci_evals.domain.results.gate import GateCheck
 from ci_evals.domain.results.suite import ScoreGroup, SuiteResult, TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.reports import numbers
-from ci_evals.reports.facts import change, gate, highlights, labels
+from ci_evals.reports.facts import change, gate, highlights, labels, verdicts
 
 SUITE_COLUMNS = (
     "score",
@@ -81,7 +81,7 @@ def of_trial(trial: TrialResult) -> list[str]:
     return [
         labels.spaced(trial.status),
         numbers.score(trial.score),
-        highlights.tally(trial.findings),
+        verdicts.tally(trial.findings),
         str(len(trial.turns)),
         numbers.duration(trial.duration_seconds),
     ]

@@ -6,7 +6,7 @@ from math import ceil, floor
 from ci_evals.domain.results.comparison import Comparison, TestChange
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import numbers, sanitize
-from ci_evals.reports.facts import change
+from ci_evals.reports.facts import change, verdicts
 from ci_evals.reports.markdown.failures import test_name
 from ci_evals.reports.markdown.sections import Rank, Section, folded, listing, section
 
@@ -91,7 +91,7 @@ def _fixed(test: TestChange, *, many: bool) -> str:
     if not (evidence := test.evidence):
         return row
     criterion, reason = sanitize.inline(evidence.criterion, 200), sanitize.inline(evidence.reason, 160)
-    return f"{row}. In the baseline “{criterion}” failed: {reason or 'no reason was given'}"
+    return f"{row}. In the baseline “{criterion}” failed: {reason or verdicts.NO_REASON}"
 
 
 def _suspect(test: TestChange, *, many: bool) -> str:

@@ -8,12 +8,11 @@ from pydantic import JsonValue
 from ci_evals.domain.results.run import Results, RunInfo
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.transcript import Turn
-from ci_evals.domain.verdict import Finding
-from ci_evals.reports import numbers, sanitize
-from ci_evals.reports.facts import actions, failed_tests, highlights, judge, labels, trial_errors
-from ci_evals.reports.markdown import baseline, failures, judged, process, tables
+from ci_evals.reports import sanitize
+from ci_evals.reports.facts import actions, failed_tests, highlights, judge, trial_errors
+from ci_evals.reports.markdown import baseline, failures, process, tables, verdicts
 from ci_evals.reports.markdown import summary as run_summary
-from ci_evals.reports.markdown.sections import REASON_BYTES, REASON_LIMIT, Section, joined, section, truncated
+from ci_evals.reports.markdown.sections import REASON_LIMIT, Section, joined, section, truncated
 
 _MOST_K = 10
 """Numbers of trials for which a test's own report tells how likely some and all of them pass."""
@@ -116,11 +115,8 @@ def test_report(
             several=len(test.trials) > 1,
             error=trial_errors.reason(trial),
             process=process.of_trial(trial),
-            violations=judged.violations(trial),
-            verdicts=[
-                (_facts_of(finding, warnings or {}), _reason(finding), judged.behind(finding))
-                for finding in trial.findings
-            ],
+            violations=verdicts.violations(trial),
+            verdicts=[verdicts.shown(finding, warnings or {}) for finding in trial.findings],
             conversation=[(turn, _shown(turn)) for turn in trial.turns.without_traces()],
         )
     yield "\n"
@@ -148,29 +144,6 @@ def _shown(turn: Turn) -> dict[str, str | None]:
 
 def _quoted(text: str) -> str:
     return sanitize.quote(text) if text.strip() else "(no text)"
-
-
-def _facts_of(finding: Finding, warnings: Mapping[str, str]) -> Iterator[str]:
-    """A verdict in short."""
-    cause = f" ({labels.CAUSES[finding.cause]})" if finding.cause else ""
-    sign = labels.OUTCOMES[finding.outcome].sign
-    yield f"{sign} **{sanitize.inline(finding.criterion)}**: {finding.outcome.value}{cause}"
-    yield sanitize.inline(highlights.kind(finding))
-    yield f"weight {numbers.plain(finding.weight)}"
-    if finding.category:
-        yield f"category {sanitize.code(finding.category)}"
-    if finding.aui_logic:
-        yield f"AUI logic {', '.join(map(sanitize.code, finding.aui_logic))}"
-    if finding.evidence:
-        noun = "turn" if len(finding.evidence) == 1 else "turns"
-        on = "what is absent from " if finding.rests_on == "absence" else ""
-        yield f"rests on {on}{noun} {', '.join(map(str, finding.evidence))}"
-    if warning := warnings.get(finding.criterion):
-        yield f"⚠️ {sanitize.inline(warning)}"
-
-
-def _reason(finding: Finding) -> str:
-    return sanitize.quote(sanitize.cut(finding.reason or "no reason was given", REASON_BYTES))
 
 
 def _actions(turn: Turn) -> tuple[str, ...]:

@@ -6,8 +6,9 @@ from dataclasses import replace
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import numbers, sanitize
 from ci_evals.reports.facts import change, divergence, failed_tests, highlights, labels
-from ci_evals.reports.facts.failed_tests import CONFIRMED, NO_REASON, FailedTest
+from ci_evals.reports.facts.failed_tests import CONFIRMED, FailedTest
 from ci_evals.reports.facts.labels import RunOutcome
+from ci_evals.reports.facts.verdicts import NO_REASON
 from ci_evals.reports.markdown.sections import Rank, Section, folded, listing, section
 
 _CRITERIA = 3

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from tabulate import tabulate
 
 from ci_evals.reports import numbers, sanitize
-from ci_evals.reports.facts import change, highlights, labels
+from ci_evals.reports.facts import change, highlights, labels, verdicts
 from ci_evals.support.templates import render
 
 REASON_LIMIT = 800
@@ -103,7 +103,15 @@ class Section:
 
 def section(template: str, **values: object) -> str:
     """The text that a template makes of `values`."""
-    shared = {"n": numbers, "s": sanitize, "h": highlights, "l": labels, "c": change, "v": _LIMITS}
+    shared = {
+        "n": numbers,
+        "s": sanitize,
+        "h": highlights,
+        "l": labels,
+        "f": verdicts,
+        "c": change,
+        "v": _LIMITS,
+    }
     text = render(f"reports/templates/{template}.md.j2", **shared, **values)
     return _BLANK_LINES.sub("\n\n", text).strip("\n")
 

@@ -18,7 +18,7 @@ from ci_evals.domain.suite import AUTO
 from ci_evals.domain.transcript import EndState, Turn, UserSource
 from ci_evals.domain.verdict import Finding, Grade, Vote
 from ci_evals.reports import numbers
-from ci_evals.reports.facts import actions, divergence, highlights, labels, trial_errors
+from ci_evals.reports.facts import actions, divergence, labels, trial_errors, verdicts
 from ci_evals.scoring.comparison.divergence import TracedConversation
 from ci_evals.support.json_text import written
 from ci_evals.support.text import visible
@@ -205,9 +205,7 @@ def _finding(finding: Finding, doubt: str | None) -> Data:
         restsOn=f"rests on {on}",
         doubt=doubt,
         votes=[_known(model=vote.model, **_verdict(vote)) for vote in finding.votes or ()],
-        tally=f"{numbers.count(len(finding.votes), 'vote')}: {highlights.tally(finding.votes)}"
-        if finding.votes
-        else None,
+        tally=verdicts.votes(finding.votes) if finding.votes else None,
     )
 
 

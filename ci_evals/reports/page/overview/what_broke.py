@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from ci_evals.domain.results.comparison import Divergence, TestChange
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import numbers, sanitize
-from ci_evals.reports.facts import change, divergence, failed_tests, highlights, trial_errors
-from ci_evals.reports.facts.failed_tests import NO_REASON, FailedCriterion, FailedTest, Quotation
+from ci_evals.reports.facts import change, divergence, failed_tests, highlights, trial_errors, verdicts
+from ci_evals.reports.facts.failed_tests import FailedCriterion, FailedTest, Quotation
 from ci_evals.reports.facts.labels import RunOutcome
+from ci_evals.reports.facts.verdicts import NO_REASON
 from ci_evals.reports.page import address, since
 from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
 from ci_evals.reports.page.embedded_data import TestView
@@ -297,7 +298,7 @@ class _Section:
 
 def _criterion(failed: FailedCriterion, view: TestView | None, doubts: Mapping[str, str]) -> CriterionLine:
     finding, turn = failed.finding, failed.turn
-    kind = [highlights.kind(finding).replace("_", " ")]
+    kind = [verdicts.kind(finding).replace("_", " ")]
     kind += [f"weight {numbers.plain(finding.weight)}"] if finding.weight != 1 else []
     kind += [finding.category] if finding.category else []
     return CriterionLine(

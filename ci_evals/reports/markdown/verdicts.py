@@ -1,54 +1,60 @@
-"""The details of a judged verdict, in Markdown or in lines: its quotes, its grade, and its votes."""
+"""A verdict in Markdown: its facts, its reason, and the quotes, grade and votes behind it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.verdict import Finding, Grade, Quote, Vote
 from ci_evals.reports import numbers, sanitize
-from ci_evals.reports.facts import highlights, labels, trial_errors
+from ci_evals.reports.facts import labels, trial_errors, verdicts
 from ci_evals.reports.markdown.sections import REASON_BYTES, section, table
 
 _QUOTE_BYTES = 2_048
-_SHORT_BYTES = 1_024
-"""Bytes of a vote's reason, or of a quote, in a log."""
 _CELL = 400
 """Characters of a dimension's reason."""
 
 
-def behind(finding: Finding) -> str:
-    """All that stands behind a verdict; empty where its reason is all."""
+def shown(finding: Finding, warnings: Mapping[str, str]) -> tuple[Iterator[str], str, str]:
+    """The facts of a verdict, its reason, and its details; `warnings`: why criteria are less reliable."""
+    return _facts(finding, warnings), _reason(finding.reason), details(finding)
+
+
+def _facts(finding: Finding, warnings: Mapping[str, str]) -> Iterator[str]:
+    """A verdict in short, in parts; `warnings`: why criteria are less reliable."""
+    cause = f" ({labels.CAUSES[finding.cause]})" if finding.cause else ""
+    sign = labels.OUTCOMES[finding.outcome].sign
+    yield f"{sign} **{sanitize.inline(finding.criterion)}**: {finding.outcome.value}{cause}"
+    yield sanitize.inline(verdicts.kind(finding))
+    yield f"weight {numbers.plain(finding.weight)}"
+    if finding.category:
+        yield f"category {sanitize.code(finding.category)}"
+    if finding.aui_logic:
+        yield f"AUI logic {', '.join(map(sanitize.code, finding.aui_logic))}"
+    if finding.evidence:
+        noun = "turn" if len(finding.evidence) == 1 else "turns"
+        on = "what is absent from " if finding.rests_on == "absence" else ""
+        yield f"rests on {on}{noun} {', '.join(map(str, finding.evidence))}"
+    if warning := warnings.get(finding.criterion):
+        yield f"⚠️ {sanitize.inline(warning)}"
+
+
+def _reason(text: str) -> str:
+    """The reason of a verdict or a vote as a quotation."""
+    return sanitize.quote(sanitize.cut(text or verdicts.NO_REASON, REASON_BYTES))
+
+
+def details(finding: Finding) -> str:
+    """The quotes, grade and votes behind a verdict; empty if there is only its reason."""
     votes = finding.votes or ()
     if not (finding.quotes or finding.grade or votes):
         return ""
     return section(
-        "judged",
+        "verdict_details",
         quotes=_quoted(finding.quotes),
         grade=finding.grade,
         dimensions=_dimensions(finding.grade) if finding.grade else "",
-        votes=[(_vote(vote), sanitize.quote(_cut(vote.reason))) for vote in votes],
-        tally=tally(votes),
+        votes=[(_vote(vote), _reason(vote.reason)) for vote in votes],
+        tally=verdicts.votes(votes),
     )
-
-
-def lines(finding: Finding, warning: str | None) -> Iterator[str]:
-    """The same details in plain lines for a log; `warning`: why the criterion is less reliable."""
-    if warning:
-        yield f"! {warning}"
-    if finding.rests_on == "absence":
-        yield f"rests on what is absent from turn {', '.join(map(str, finding.evidence))}"
-    for quote in finding.quotes:
-        if quote.text.strip():
-            yield f"turn {quote.turn}: “{_short(quote.text)}”"
-    if grade := finding.grade:
-        floor = numbers.plain(grade.pass_at)
-        yield f"graded {numbers.grade(grade.score, grade.pass_at)}, passed from {floor} on"
-        for one in grade.dimensions:
-            yield f"{one.name}: {one.level} ({numbers.grade(one.score)}): {_short(one.reason)}"
-    if finding.votes:
-        yield tally(finding.votes)
-        disagree = len({vote.outcome for vote in finding.votes}) > 1
-        for vote in finding.votes if disagree else ():
-            yield f"{vote.outcome}, {vote.model}: {_short(vote.reason)}"
 
 
 def violations(trial: TrialResult) -> str:
@@ -64,15 +70,6 @@ def violations(trial: TrialResult) -> str:
         for one in found
     ]
     return section("violations", violations=shown)
-
-
-def tally(votes: Sequence[Vote]) -> str:
-    """The outcome of the votes: `3 votes: 2 passed, 1 failed`."""
-    return f"{numbers.count(len(votes), 'vote')}: {highlights.tally(votes)}"
-
-
-def _short(text: str) -> str:
-    return sanitize.cut(text, _SHORT_BYTES, "…")
 
 
 def _quoted(quotes: Sequence[Quote]) -> list[tuple[int, str]]:
@@ -106,7 +103,3 @@ def _vote(vote: Vote) -> str:
     absent = "what is absent from " if vote.rests_on == "absence" else ""
     on = f", rests on {absent}{', '.join(map(str, vote.evidence))}" if vote.evidence else ""
     return f"{sign} {vote.outcome.value}{cause}{graded}, {sanitize.code(vote.model)}{on}"
-
-
-def _cut(reason: str) -> str:
-    return sanitize.cut(reason or "no reason was given", REASON_BYTES)

@@ -1,0 +1,54 @@
+"""The words for a verdict: its kind, its votes, and the details behind it. Not yet sanitized."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+from ci_evals.domain.verdict import Finding, Outcome, Vote
+from ci_evals.reports import numbers, sanitize
+
+NO_REASON = "no reason was given"
+_SHORT_BYTES = 1_024
+"""Bytes of a vote's reason, or of a quote, in a log."""
+
+
+def kind(finding: Finding) -> str:
+    """`judged`, or `strict tool_used`."""
+    return f"strict {finding.strict}" if finding.strict else finding.kind
+
+
+def tally(findings: Iterable[Finding | Vote]) -> str:
+    """`3 passed, 1 failed`."""
+    counts = Counter(finding.outcome for finding in findings)
+    return (
+        ", ".join(f"{counts[outcome]} {outcome}" for outcome in Outcome if counts[outcome]) or "no verdicts"
+    )
+
+
+def votes(found: Sequence[Vote]) -> str:
+    """The outcome of the votes: `3 votes: 2 passed, 1 failed`."""
+    return f"{numbers.count(len(found), 'vote')}: {tally(found)}"
+
+
+def details(finding: Finding, warning: str | None) -> Iterator[str]:
+    """The details of a verdict in lines for a log; `warning`: why the criterion is less reliable."""
+    if warning:
+        yield f"! {warning}"
+    if finding.rests_on == "absence":
+        yield f"rests on what is absent from turn {', '.join(map(str, finding.evidence))}"
+    for quote in finding.quotes:
+        if quote.text.strip():
+            yield f"turn {quote.turn}: “{_short(quote.text)}”"
+    if grade := finding.grade:
+        floor = numbers.plain(grade.pass_at)
+        yield f"graded {numbers.grade(grade.score, grade.pass_at)}, passed from {floor} on"
+        for one in grade.dimensions:
+            yield f"{one.name}: {one.level} ({numbers.grade(one.score)}): {_short(one.reason)}"
+    if finding.votes:
+        yield votes(finding.votes)
+        disagree = len({vote.outcome for vote in finding.votes}) > 1
+        for vote in finding.votes if disagree else ():
+            yield f"{vote.outcome}, {vote.model}: {_short(vote.reason)}"
+
+
+def _short(text: str) -> str:
+    return sanitize.cut(text, _SHORT_BYTES, "…")
