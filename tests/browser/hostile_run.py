@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import hostile
-import trust_cases
+import reliability_cases
 
 from ci_evals.domain.results.comparison import Comparison, TestName
 from ci_evals.domain.results.run import Results
@@ -39,7 +39,7 @@ NAMES = (
     *("__proto__", "constructor", "TESTS", "undefined", "index", "test", "t0.1", "1", "vs1", ".", "..", "/"),
     *("#", "%2F", "%zz", "a/b#c?d%25e", "a/1/2/vs1", '"', "'", "\n", "\ud83d", "\u202e", "a\u200db"),
 )
-_KNOWN = trust_cases.trusted()
+_KNOWN = reliability_cases.trusted()
 """Of which all is known that can be of judge and simulated user."""
 TEXTS = (*MARKUP, *hostile.CORPUS, *NAMES)
 
@@ -68,8 +68,12 @@ def _narrowed(results: Results, name: TestName) -> Results:
     trial = trial.model_copy(
         update={
             "turns": Turns(trial.turns[:2]),
-            "findings": (*trial.findings, trust_cases.GRADED, *trust_cases.tests()[1].trials[0].findings),
-            "user_audit": UserAudit(violations=trust_cases.BREACHES),
+            "findings": (
+                *trial.findings,
+                reliability_cases.GRADED,
+                *reliability_cases.tests()[1].trials[0].findings,
+            ),
+            "user_audit": UserAudit(violations=reliability_cases.BREACHES),
         }
     )
     test = test.model_copy(update={"trials": (trial,)})

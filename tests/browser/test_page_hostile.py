@@ -5,7 +5,7 @@ from pathlib import Path
 
 import hostile_run
 import pytest
-import trust_cases
+import reliability_cases
 
 from ci_evals.domain.results.run import Results
 from ci_evals.reports.page import page
@@ -66,7 +66,7 @@ def test_no_text_is_more_than_text(look, compared, tmp_path):
     honest = shown.evaluate("madeOf(document)")["parts"]
     for test in json.loads(shown.evaluate(WALK, [0, 3, 8])):
         honest += test["parts"]
-    known = look(write(tmp_path / "known.html", trust_cases.trusted(), ALONE))
+    known = look(write(tmp_path / "known.html", reliability_cases.trusted(), ALONE))
     known.evaluate(LOOK)
     honest += known.evaluate("madeOf(document)")["parts"]
     for test in json.loads(known.evaluate(WALK, [0, 1])):

@@ -1,7 +1,7 @@
 """What the page shows of judge and simulated user: quoted words, votes, grades, broken roles."""
 
 import pytest
-import trust_cases
+import reliability_cases
 from axe_playwright_python.sync_playwright import Axe
 
 from ci_evals.reports.page import page as pages
@@ -20,7 +20,7 @@ SPANS = """([text, quote]) => spansOf(text, quote).map(([from, to]) => text.slic
 def trusted(look, tmp_path):
     """Opens a place of the page of a run of which all is known."""
     file = tmp_path / "report.html"
-    file.write_text("".join(pages.render(trust_cases.trusted())), "utf-8")
+    file.write_text("".join(pages.render(reliability_cases.trusted())), "utf-8")
     return lambda at="": look(file, at)
 
 

@@ -4,7 +4,7 @@ from datetime import date, timedelta
 from functools import cache
 
 import builders as build
-import trust_cases
+import reliability_cases
 
 from ci_evals.domain.base import Interval
 from ci_evals.domain.choices import Regression
@@ -435,7 +435,7 @@ CASES = {
     "bad": bad,
     "undecided": undecided,
     "invalid": invalid,
-    "trusted": trust_cases.trusted,
+    "trusted": reliability_cases.trusted,
     **COMPARED,
 }
 

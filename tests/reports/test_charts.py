@@ -6,7 +6,7 @@ from xml.etree import ElementTree as ET
 import builders as build
 import hostile
 import pytest
-import trust_cases
+import reliability_cases
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -373,9 +373,13 @@ def test_charts_of_a_large_run_stay_small():
 
 def test_votes_that_disagree_are_told_by_another_mark():
     """The criterion with the least agreement stands first; those below 80 % are low, in words and by mark."""
-    agreement, noise = figures.of_reliability(trust_cases.trusted())
+    agreement, noise = figures.of_reliability(reliability_cases.trusted())
     check(agreement)
-    assert agreement.rows[0][:3] == (trust_cases.KIND, trust_cases.TOO_LATE, "60 % (31 % to 83 %)")
+    assert agreement.rows[0][:3] == (
+        reliability_cases.KIND,
+        reliability_cases.TOO_LATE,
+        "60 % (31 % to 83 %)",
+    )
     assert "60 %, low" in texts(agreement)
     assert marks(agreement, "c-bad") == 2
     assert agreement.says == "Least on The agent stays kind: 60 % of pairs agree; low on 1 of 2 criteria."
@@ -394,17 +398,17 @@ def test_judge_and_user_have_no_chart_where_nothing_is_known_of_them():
 def test_no_numbers_of_judge_and_user_break_a_chart(shares, interval):
     """Not those of somebody else's file either."""
     estimates = [Estimate(value=share, low=min(interval), high=max(interval), count=1) for share in shares]
-    part = trust_cases.AGREEMENT.criteria[0]
+    part = reliability_cases.AGREEMENT.criteria[0]
     parts = [
         NoiseShare(source=source, variance=one, share=one)
         for source, one in zip(("agent", "user", "judge"), estimates, strict=True)
     ]
     for figure in figures.of_reliability(
-        trust_cases.trusted(
-            vote_agreement=trust_cases.AGREEMENT.model_copy(
+        reliability_cases.trusted(
+            vote_agreement=reliability_cases.AGREEMENT.model_copy(
                 update={"criteria": tuple(part.model_copy(update={"share": one}) for one in estimates)}
             ),
-            studies=(trust_cases.NOISE.model_copy(update={"parts": tuple(parts)}),),
+            studies=(reliability_cases.NOISE.model_copy(update={"parts": tuple(parts)}),),
         )
     ):
         check(figure)

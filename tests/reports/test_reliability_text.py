@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 import builders as build
 import cases
 import pytest
-import trust_cases
+import reliability_cases
 import whole_text
 from plans import planned
 
@@ -25,7 +25,7 @@ from ci_evals.reports.names import JUNIT
 from ci_evals.studies.calibration.result import OldCalibration
 from ci_evals.support.redaction import Redactor
 
-RUN = trust_cases.trusted()
+RUN = reliability_cases.trusted()
 PLACE = comment.Place()
 FLAG = "the judge's votes disagree on this one (60 % of pairs agree)"
 LEFT_OUT = "3 trials are left out of every score"
@@ -82,12 +82,12 @@ def test_a_comment_keeps_what_is_to_be_trusted_less_however_little_room_there_is
 def test_a_newly_failing_test_says_that_its_verdict_rests_on_votes_that_disagree():
     """In the summary, on the terminal, and by `compare`; so do its own report and JUnit."""
     passed = build.test_result(
-        trust_cases.TOO_LATE,
-        trials=tuple(trust_cases.judged(index, trust_cases.GRADED) for index in (1, 2, 3)),
+        reliability_cases.TOO_LATE,
+        trials=tuple(reliability_cases.judged(index, reliability_cases.GRADED) for index in (1, 2, 3)),
     )
-    base = cases.base_run(build.suite_result("Refunds", passed, **trust_cases.JUDGED))
+    base = cases.base_run(build.suite_result("Refunds", passed, **reliability_cases.JUDGED))
     run = cases.against(RUN, base)
-    assert [one.name for one in run.comparison.regressed] == [trust_cases.TOO_LATE]
+    assert [one.name for one in run.comparison.regressed] == [reliability_cases.TOO_LATE]
     assert f"(⚠️ {FLAG})" in documents.comparison(run)
     assert f"(⚠️ {FLAG})" in documents.summary(run)
     assert FLAG in console.render(run)
@@ -100,23 +100,25 @@ def test_a_newly_failing_test_says_that_its_verdict_rests_on_votes_that_disagree
 def test_a_flag_is_for_its_own_test_alone():
     """Another test may have a criterion of the same words."""
     warnings = reliability.CriterionWarnings(RUN)
-    assert warnings.of("Refunds", trust_cases.TOO_LATE, trust_cases.KIND) == FLAG
-    assert warnings.of("Refunds", trust_cases.IN_TIME, trust_cases.KIND) == ""
-    assert warnings.of("Exchanges", trust_cases.TOO_LATE, trust_cases.KIND) == ""
-    assert list(warnings.of_test("Refunds", trust_cases.IN_TIME)) == [trust_cases.CLEAR]
+    assert warnings.of("Refunds", reliability_cases.TOO_LATE, reliability_cases.KIND) == FLAG
+    assert warnings.of("Refunds", reliability_cases.IN_TIME, reliability_cases.KIND) == ""
+    assert warnings.of("Exchanges", reliability_cases.TOO_LATE, reliability_cases.KIND) == ""
+    assert list(warnings.of_test("Refunds", reliability_cases.IN_TIME)) == [reliability_cases.CLEAR]
 
 
 def test_an_outdated_calibration_is_told_in_one_line():
-    old = OldCalibration(at=trust_cases.AT, why="another judge: the prompt changed")
-    run = trust_cases.trusted(studies=(old,))
+    old = OldCalibration(at=reliability_cases.AT, why="another judge: the prompt changed")
+    run = reliability_cases.trusted(studies=(old,))
     told = [remark.text for remark in reliability.remarks(run) if remark.topic == "Calibration"]
     assert told == ["The one of 2026-11-20 says nothing of this run: another judge: the prompt changed."]
 
 
 def test_a_judge_that_may_not_gate_is_warned_of_with_the_reason():
-    whole, *_ = trust_cases.CALIBRATION.parts
+    whole, *_ = reliability_cases.CALIBRATION.parts
     barred = whole.model_copy(update={"may_gate": False, "why": "kappa may be below 0.4"})
-    run = trust_cases.trusted(studies=(trust_cases.CALIBRATION.model_copy(update={"parts": (barred,)}),))
+    run = reliability_cases.trusted(
+        studies=(reliability_cases.CALIBRATION.model_copy(update={"parts": (barred,)}),)
+    )
     assert "Held against people, this judge should not gate: kappa may be below 0.4." in reliability.warnings(
         run
     )
@@ -124,8 +126,8 @@ def test_a_judge_that_may_not_gate_is_warned_of_with_the_reason():
 
 def test_a_study_of_another_judge_says_who_judged():
     """Its numbers say nothing of the judge of this run."""
-    judge = trust_cases.JUDGE.model_copy(update={"models": ("gpt-next",)})
-    run = trust_cases.trusted(studies=(trust_cases.ATTACKS.model_copy(update={"judge": judge}),))
+    judge = reliability_cases.JUDGE.model_copy(update={"models": ("gpt-next",)})
+    run = reliability_cases.trusted(studies=(reliability_cases.ATTACKS.model_copy(update={"judge": judge}),))
     told = next(one.text for one in reliability.remarks(run) if one.topic == "Attacks")
     assert told.endswith(" Judged by gpt-next, which is another judge: the model changed.")
 
@@ -133,14 +135,16 @@ def test_a_study_of_another_judge_says_who_judged():
 def test_a_preference_by_the_runs_judge_names_no_other():
     """Its prompt is one of its own, whoever judges."""
     run = judged_by_run(
-        trust_cases.PREFERENCE, trust_cases.JUDGE.model_copy(update={"prompt": "prefer"}), "preference"
+        reliability_cases.PREFERENCE,
+        reliability_cases.JUDGE.model_copy(update={"prompt": "prefer"}),
+        "preference",
     )
     assert "Judged by" not in next(one.text for one in reliability.remarks(run) if one.topic == "Preference")
 
 
 def judged_by_run(study, judge, name):
     """The run with a study by this judge."""
-    run = trust_cases.trusted(studies=(study.model_copy(update={"judge": judge}),))
+    run = reliability_cases.trusted(studies=(study.model_copy(update={"judge": judge}),))
     return run.model_copy(update={"run": run.run.model_copy(update={"config": {"provider": judge.provider}})})
 
 
@@ -180,10 +184,10 @@ def test_no_number_is_kept_from_who_reads(place):
     ("found", "told"),
     [
         (None, "n/a"),
-        (trust_cases.of(0.5), "50 %"),
-        (trust_cases.of(0.5, 0.25, 0.75), "50 % (25 % to 75 %)"),
-        (trust_cases.of(1, 1, 1), "100 %"),
-        (trust_cases.of(0.5, 0.7, 0.7), "50 % (70 %)"),
+        (reliability_cases.of(0.5), "50 %"),
+        (reliability_cases.of(0.5, 0.25, 0.75), "50 % (25 % to 75 %)"),
+        (reliability_cases.of(1, 1, 1), "100 %"),
+        (reliability_cases.of(0.5, 0.7, 0.7), "50 % (70 %)"),
     ],
 )
 def test_an_interval_is_told_where_it_says_more_than_the_number(found, told):
@@ -192,10 +196,12 @@ def test_an_interval_is_told_where_it_says_more_than_the_number(found, told):
 
 def test_warnings_say_what_to_do_and_are_short():
     """However long criteria and tests are called, and however many there are."""
-    low = trust_cases.AGREEMENT.criteria[0].model_copy(update={"name": "The agent " * 40, "test": "T" * 300})
-    whole = trust_cases.AGREEMENT.whole.model_copy(update={"low": True})
-    many = trust_cases.AGREEMENT.model_copy(update={"criteria": (low,) * 20, "whole": whole})
-    told = reliability.warnings(trust_cases.trusted(vote_agreement=many))
+    low = reliability_cases.AGREEMENT.criteria[0].model_copy(
+        update={"name": "The agent " * 40, "test": "T" * 300}
+    )
+    whole = reliability_cases.AGREEMENT.whole.model_copy(update={"low": True})
+    many = reliability_cases.AGREEMENT.model_copy(update={"criteria": (low,) * 20, "whole": whole})
+    told = reliability.warnings(reliability_cases.trusted(vote_agreement=many))
     disagree = next(one for one in told if "disagree" in one)
     assert "disagree on 20 criteria of 20" in disagree
     assert "…” in TTT" in disagree
@@ -205,7 +211,7 @@ def test_warnings_say_what_to_do_and_are_short():
 
 def test_each_trial_that_is_left_out_says_where_its_user_broke_its_role():
     """With the words that show it, and on a log line."""
-    trial = trust_cases.left_out()
+    trial = reliability_cases.left_out()
     told = verdicts.violations(trial)
     assert "- repeats in turn 2: it says again what it said in turn 1" in told
     assert "> As an AI language model" in told
@@ -214,7 +220,7 @@ def test_each_trial_that_is_left_out_says_where_its_user_broke_its_role():
     assert (errors.what, errors.reason, errors.tests) == (
         "3 trials left out, since the simulated user broke its role",
         "repeats, meta text",
-        (trust_cases.TOO_LATE, trust_cases.LOST),
+        (reliability_cases.TOO_LATE, reliability_cases.LOST),
     )
 
 
@@ -223,9 +229,9 @@ def test_junit_skips_a_test_of_which_no_trial_is_valid():
     cases_by_name = {
         case.get("name"): case for case in ET.fromstring(whole_text.files(RUN)[JUNIT]).iter("testcase")
     }
-    skipped = cases_by_name[trust_cases.LOST].find("skipped")
+    skipped = cases_by_name[reliability_cases.LOST].find("skipped")
     assert skipped.get("message").startswith("2 trials left out: the simulated user broke its role")
-    assert cases_by_name[trust_cases.TOO_LATE].find("failure") is not None
+    assert cases_by_name[reliability_cases.TOO_LATE].find("failure") is not None
 
 
 def test_annotations_stand_at_the_tests_whose_criteria_are_to_be_trusted_less():
@@ -236,7 +242,7 @@ def test_annotations_stand_at_the_tests_whose_criteria_are_to_be_trusted_less():
 
 def test_a_graded_verdict_shows_its_dimensions_as_a_table():
     """Level, score, weight and reason; what the grade is held against beside it."""
-    told = verdicts.details(trust_cases.GRADED)
+    told = verdicts.details(reliability_cases.GRADED)
     assert "Graded 0.75 of 1; passed from 0.7 on." in told
     assert re.search(r"\| correctness \| right\s+\|\s+1\.00 \|\s+2 \| The amount is right\.", told)
     assert "The day is named &#124; late." in told
@@ -254,14 +260,14 @@ def test_a_suites_own_report_tells_of_its_own_judge_and_user():
     """Of two suites one has votes that disagree, and trials that are left out."""
     fine = build.suite_result(
         "Exchanges",
-        build.test_result("Wrong size", trials=(trust_cases.judged(1, trust_cases.GRADED),)),
-        **trust_cases.JUDGED,
+        build.test_result("Wrong size", trials=(reliability_cases.judged(1, reliability_cases.GRADED),)),
+        **reliability_cases.JUDGED,
     )
     run = build.results(
         fine,
-        build.suite_result("Refunds", *trust_cases.tests(), **trust_cases.JUDGED),
-        vote_agreement=trust_cases.AGREEMENT,
-        user_checks=trust_cases.USER_CHECKS,
+        build.suite_result("Refunds", *reliability_cases.tests(), **reliability_cases.JUDGED),
+        vote_agreement=reliability_cases.AGREEMENT,
+        user_checks=reliability_cases.USER_CHECKS,
     )
     files = whole_text.files(run)
     own, other = (
@@ -277,7 +283,7 @@ def test_a_suites_own_report_tells_of_its_own_judge_and_user():
 def test_a_trial_that_is_left_out_is_told_as_soon_as_it_ends():
     """On its line, with the reason."""
     log = io.StringIO()
-    watch = progress.lines(planned({"name": trust_cases.LOST}), Console(log, Redactor()))
-    watch(TrialFinished(Trial(0, 0, 1), trust_cases.left_out()))
+    watch = progress.lines(planned({"name": reliability_cases.LOST}), Console(log, Redactor()))
+    watch(TrialFinished(Trial(0, 0, 1), reliability_cases.left_out()))
     assert log.getvalue().startswith("[1/1] S › Lost parcel  n/a (left out)  2 turns")
     assert "the simulated user broke its role in turn 2 (repeats)" in log.getvalue()

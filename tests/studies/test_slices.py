@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-import trust_cases
+import reliability_cases
 import whole_text
 from commands import CLEAN
 
@@ -84,11 +84,12 @@ def test_everything_else_works_without_a_study(deleted, tmp_path):
 
     saved = tmp_path / "saved/_results.json"
     saved.parent.mkdir()
-    saved.write_text(whole_text.dump(trust_cases.trusted()))
+    saved.write_text(whole_text.dump(reliability_cases.trusted()))
     python(root, "-m", "ci_evals", "report", "saved", cwd=tmp_path)
     summary = (tmp_path / "saved/summary.md").read_text()
     topics = {
-        name: report.topic for name, report in zip(STUDIES, study_reports(trust_cases.trusted()), strict=True)
+        name: report.topic
+        for name, report in zip(STUDIES, study_reports(reliability_cases.trusted()), strict=True)
     }
     assert {name for name, topic in topics.items() if f"- **{topic}**" in summary} == {*STUDIES} - {study}
 
@@ -99,7 +100,7 @@ def test_everything_else_works_without_a_study(deleted, tmp_path):
 
 def test_a_study_that_cannot_be_read_is_refused_by_who_knows_it(tmp_path):
     """With where in the file it is wrong."""
-    data = json.loads(whole_text.dump(trust_cases.trusted()))
+    data = json.loads(whole_text.dump(reliability_cases.trusted()))
     assert data["studies"].keys() == study_kinds().keys() - {"oldCalibration"}
     data["studies"]["noise"]["parts"][0]["source"] = "weather"
     (tmp_path / "_results.json").write_text(json.dumps(data))
