@@ -1,13 +1,12 @@
-"""The journal of a run: every finished trial in a file, before anybody is told that it has finished.
+"""The journal of a run: every finished trial in a file, before it is reported as finished.
 
-One line of JSON each, appended and synced. What a kill or a full disk leaves of a line is no line: it has no
-end. Each line carries a checksum of itself and all before it. So `--resume` uses whole trials only, up to the
-first line that was damaged or changed, and only those that the same run, commit and options played.
+Each trial is a line of JSON, appended and synced, with a checksum of itself and all lines before it. So
+`--resume` uses complete trials only, up to the first damaged or changed line, and only those of the same run,
+commit and options.
 """
 
 import errno
 import json
-import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -35,22 +34,21 @@ _AFRESH = "or start afresh without --resume"
 
 
 @dataclass(frozen=True)
-class _Read:
-    """What stands in a journal."""
+class _Content:
+    """The content of a journal."""
 
     past: Past | None
-    """None where not even the header was written."""
+    """None if not even the header is complete."""
     size: int
-    """Bytes of all whole lines."""
-    found: int
-    """Bytes of all that is there."""
+    """Bytes of all complete lines."""
+    file_size: int
     torn: bool
-    """Whether the beginning of one more is there."""
+    """Whether a part of one more line follows."""
     damaged: int | None
-    """The number of the first line that is not as it was written, with more lines behind it."""
+    """Number of the first line that was changed, if more lines follow it."""
     ended: bool
     chain: Chain
-    """Up to the last whole line."""
+    """The checksums up to the last complete line."""
 
 
 class Journal:
@@ -64,28 +62,28 @@ class Journal:
         say: Callable[[str], None] = lambda _: None,
         secret: str | None = None,
     ) -> None:
-        """Reads the journal of the run to go on with; otherwise opens nothing yet.
+        """Read the journal of a run to resume.
 
         Args:
             folder: The output folder of the run.
-            resume: Whether to go on with the run whose journal is in there. Without one the run begins, since
-                a kill may come before there is a journal.
-            say: Takes a line for the user.
-            secret: Without it nobody can write a journal that is resumed here; None for one that anybody can.
+            resume: Whether to resume the run of the journal in there. Without a journal the run begins, since
+                a kill may come before there is one.
+            say: Shows a line to the user.
+            secret: Signs the journal, so that only one written with it is resumed; None to accept any.
 
         Raises:
-            UsageError: the journal to go on with cannot be read, or must not be used.
+            UsageError: the journal cannot be read, or must not be used.
         """
         self._path = folder / NAME
         self._say = say
-        self._fd: int | None = None
-        self._waiting: list[bytes] = []
+        self._file = json_lines.LineFile(self._path)
+        self._pending: list[bytes] = []
+        """Lines that could not be written yet."""
         self._failing = False
-        self._syncing = json_lines.Syncing()
         self._secret = secret
-        self._read = self._read_again() if resume and files.is_there(self._path) else None
+        self._earlier = self._read() if resume and files.is_there(self._path) else None
         self._chain = Chain(secret)
-        if self._read and checkout.tracks(self._path):
+        if self._earlier and checkout.tracks(self._path):
             raise UsageError(
                 f"--resume: git tracks {self._path}, so whoever could commit it could have written any "
                 f"result into it; take it out of the repository (git rm --cached), {_AFRESH}"
@@ -95,42 +93,42 @@ class Journal:
 
     @property
     def past(self) -> Past | None:
-        """What had finished in the run that is gone on with; None where a run begins."""
-        return self._read.past if self._read else None
+        """The finished trials of the resumed run; None if a run begins."""
+        return self._earlier.past if self._earlier else None
 
     def open(self, header: JournalHeader) -> None:
-        """Begins the journal, or goes on with it.
+        """Begin the journal, or continue it.
 
         Raises:
             UsageError: it is of another run or version, another run is writing it, or it cannot be written.
         """
         self._check(header)
         try:
-            if self._read is None:
+            if self._earlier is None:
                 self._set_aside()
-            fd = self._fd = files.open_to_append(self._path)
-            _lock(fd, self._path)
-            if self._read and os.fstat(fd).st_size != self._read.found:
+            self._file.open()
+            _check_lock(self._path, free=self._file.lock())
+            if self._earlier and self._file.size() != self._earlier.file_size:
                 # The run that wrote it had not quite ended when it was read.
-                self._read = self._read_again()
+                self._earlier = self._read()
                 self._check(header)
-            read = self._read
-            if read:
-                os.ftruncate(fd, read.size)
-                self._chain = read.chain
+            earlier = self._earlier
+            if earlier:
+                self._file.truncate(earlier.size)
+                self._chain = earlier.chain
             if self.past is None:
                 self._append(header)
-                os.fsync(fd)
+                self._file.flush()
         except OSError as error:
             raise UsageError(f"cannot write {str(self._path)!r}: {error.strerror or error}") from error
         if self.past and (caution := header.context.caution(self.past.header.context)):
             self._say(f"warning: {caution}")
-        if read and read.damaged:
+        if earlier and earlier.damaged:
             self._say(
-                f"warning: line {read.damaged} of {self._path} is not as it was written: that line and all "
-                "behind it are dropped, and their trials are played again"
+                f"warning: line {earlier.damaged} of {self._path} is not as it was written: that line and "
+                "all behind it are dropped, and their trials are played again"
             )
-        elif read and read.torn:
+        elif earlier and earlier.torn:
             self._say(
                 f"the last line of {self._path} is torn, since the program was killed while it wrote: that "
                 "trial is played again"
@@ -139,18 +137,17 @@ class Journal:
     async def keep(
         self, trial: Trial, result: TrialResult, elapsed: float, at: datetime | None = None
     ) -> None:
-        """Appends a finished trial, and comes back when it is safe on the disk.
+        """Append a finished trial, and wait until it is on the disk.
 
-        A journal that cannot be written does not end a run: the user is told, what could not be written is
-        tried again with the next trial, and the reports will have it.
+        A journal that cannot be written does not end a run: the user is warned, and the lines are written
+        with the next trial if possible.
         """
         entry = JournalEntry(
             suite=trial.suite, test=trial.test, index=trial.index, elapsed=elapsed, at=at, result=result
         )
         try:
             self._append(entry)
-            if self._fd is not None:
-                await self._syncing.sync(self._fd)
+            await self._file.sync()
         except OSError as error:
             if not self._failing:
                 self._say(
@@ -159,33 +156,29 @@ class Journal:
                 )
             self._failing = True
         else:
-            # What was written before the trouble began may be safe only now.
-            if self._failing and not self._waiting:
+            if self._failing and not self._pending:
                 self._say(f"{self._path} can be written again: nothing is missing in it")
                 self._failing = False
 
     def mark(self, mark: JournalMark) -> None:
-        """Appends a mark. One that cannot be written is left out."""
+        """Append a mark, if possible."""
         with suppress(OSError):
             self._append(mark)
-            if self._fd is not None:
-                os.fsync(self._fd)
+            self._file.flush()
 
     def close(self) -> None:
-        """Lets go of the file."""
-        if self._fd is not None:
-            os.close(self._fd)
-            self._fd = None
+        """Close the file."""
+        self._file.close()
 
-    def _read_again(self) -> _Read:
+    def _read(self) -> _Content:
         return _read(self._path, self._secret)
 
     def _check(self, header: JournalHeader) -> None:
-        """Makes sure that the journal which was read is of this run."""
-        if self.past and (why := header.context.refusal(self.past.header.context)):
+        """Check that the journal is of this run."""
+        if self.past and (reason := header.context.refusal(self.past.header.context)):
             raise UsageError(
-                f"{self._path}: in CI only the journal of the same run and commit is resumed: {why}; start "
-                "afresh without --resume"
+                f"{self._path}: in CI only the journal of the same run and commit is resumed: {reason}; "
+                "start afresh without --resume"
             )
         if self.past and (unlike := self.past.header.unlike(header)):
             raise UsageError(
@@ -194,29 +187,26 @@ class Journal:
             )
 
     def _append(self, record: Record) -> None:
-        """Writes what waits and this: whole lines or nothing."""
-        if self._fd is None:
-            raise OSError("it is not open")
-        self._waiting.append(self._chain.seal(json_lines.line(record)))
-        if os.fstat(self._fd).st_nlink == 0:
+        """Append all pending lines and this one."""
+        self._pending.append(self._chain.seal(json_lines.line(record)))
+        if self._file.is_removed():
             raise OSError(errno.ENOENT, "it was removed")
-        while self._waiting:
-            json_lines.append(self._fd, self._waiting[0])
-            del self._waiting[0]
-            self._syncing.wrote()
+        while self._pending:
+            self._file.append(self._pending[0])
+            del self._pending[0]
 
     def _set_aside(self) -> None:
-        """Keeps the journal of a run that was broken off: what it holds has been paid for."""
+        """Keep the journal of an interrupted run, whose trials have been paid for."""
         if not self._path.exists():
             return
         with input_files.open_file(self._path) as file:
-            _lock(file.fileno(), self._path)
+            _check_lock(self._path, free=json_lines.lock(file.fileno()))
         try:
-            found = self._read_again()
+            content = self._read()
         except UsageError:
             past, worthless = None, False
         else:
-            past, worthless = found.past, found.ended or not found.past or not found.past.done
+            past, worthless = content.past, content.ended or not content.past or not content.past.done
         if worthless:
             self._path.unlink()
             return
@@ -233,15 +223,15 @@ class Journal:
         )
 
 
-def _lock(fd: int, path: Path) -> None:
-    """Makes sure that no other run writes the file."""
-    if not json_lines.lock(fd):
+def _check_lock(path: Path, *, free: bool) -> None:
+    """Check that no other run writes the file."""
+    if not free:
         raise UsageError(
             f"{path}: another run is writing here; wait for its end, or name another --output-dir"
         )
 
 
-def _read(path: Path, secret: str | None) -> _Read:
+def _read(path: Path, secret: str | None) -> _Content:
     try:
         with input_files.open_file(path) as file:
             return _read_lines(path, input_files.lines(file), secret)
@@ -249,8 +239,8 @@ def _read(path: Path, secret: str | None) -> _Read:
         raise UsageError(f"--resume: {path} cannot be read: {error.strerror or error}") from error
 
 
-def _read_lines(path: Path, file: Iterable[bytes], secret: str | None) -> _Read:
-    """Reads line by line: the journal of a long run does not fit into the memory twice."""
+def _read_lines(path: Path, file: Iterable[bytes], secret: str | None) -> _Content:
+    """Read line by line: the journal of a long run does not fit into memory twice."""
     header: JournalHeader | None = None
     written_at: datetime | None = None
     done: dict[Trial, TrialResult] = {}
@@ -267,7 +257,7 @@ def _read_lines(path: Path, file: Iterable[bytes], secret: str | None) -> _Read:
             continue
         record = _record(line) if chain.accepts(line) else None
         if record is None:
-            # After a crash of the machine, the last line may hold what was on the disk before.
+            # After a crash of the machine, the last line may hold older data of the disk.
             rest, damaged = len(line), number if following else None
             continue
         size += len(line)
@@ -284,7 +274,7 @@ def _read_lines(path: Path, file: Iterable[bytes], secret: str | None) -> _Read:
             check_failed = False
         ended = isinstance(record, JournalMark) and record.mark == "ended"
     past = Past(header, done, elapsed, written_at) if header else None
-    return _Read(past, size, size + rest, torn=bool(rest), damaged=damaged, ended=ended, chain=chain)
+    return _Content(past, size, size + rest, torn=bool(rest), damaged=damaged, ended=ended, chain=chain)
 
 
 def _header(path: Path, line: bytes, chain: Chain, secret: str | None) -> JournalHeader:
@@ -299,7 +289,7 @@ def _header(path: Path, line: bytes, chain: Chain, secret: str | None) -> Journa
     try:
         header = JournalHeader.model_validate(data)
     except ValidationError as error:
-        raise UsageError(f"{path}: this is no journal of ci-evals: {json_lines.why(error)}") from None
+        raise UsageError(f"{path}: this is no journal of ci-evals: {json_lines.reason(error)}") from None
     if not chain.accepts(line):
         keyed = ", or was written with another LLM key, or outside CI" if secret else ""
         raise UsageError(
@@ -310,7 +300,7 @@ def _header(path: Path, line: bytes, chain: Chain, secret: str | None) -> Journa
 
 
 def _record(line: bytes) -> JournalEntry | JournalMark | None:
-    """Return what a line says; None if it says nothing that can be read."""
+    """Parse a line; None if it is invalid."""
     try:
         data = json.loads(line)
         return (JournalMark if "mark" in data else JournalEntry).model_validate(data)

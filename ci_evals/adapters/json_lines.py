@@ -1,13 +1,15 @@
-"""Files that grow by a line of JSON at a time, and hold whole lines whenever their writer is killed."""
+"""Files that grow by a line of JSON at a time, and hold complete lines whenever their writer is killed."""
 
 import asyncio
 import json
 import os
 from contextlib import suppress
+from pathlib import Path
 
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
+from ci_evals.adapters import files
 from ci_evals.domain.base import Record
 from ci_evals.threads import in_thread
 
@@ -17,12 +19,84 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 
+class LineFile:
+    """A file that lines are appended to. Every method but `open` and `close` raises `OSError` on failure."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._open_descriptor: int | None = None
+        self._appended = self._synced = 0
+        self._sync_lock = asyncio.Lock()
+
+    def open(self) -> None:
+        """Open the file, and create it with its folder if needed.
+
+        Raises:
+            OSError: as `files.open_to_append`.
+        """
+        self._open_descriptor = files.open_to_append(self._path)
+
+    def close(self) -> None:
+        """Close the file if it is open."""
+        if self._open_descriptor is not None:
+            os.close(self._open_descriptor)
+            self._open_descriptor = None
+
+    def lock(self) -> bool:
+        """Lock the file until it is closed. Return whether no other process has it."""
+        return lock(self._descriptor)
+
+    def size(self) -> int:
+        """Return the size in bytes."""
+        return os.fstat(self._descriptor).st_size
+
+    def truncate(self, size: int) -> None:
+        """Cut the file off."""
+        os.ftruncate(self._descriptor, size)
+
+    def is_removed(self) -> bool:
+        """Return whether the file has no name any more."""
+        return os.fstat(self._descriptor).st_nlink == 0
+
+    def append(self, data: bytes) -> None:
+        """Append a line: all of it, or nothing."""
+        size = self.size()
+        rest = memoryview(data)
+        try:
+            while rest:
+                rest = rest[os.write(self._descriptor, rest) :]
+        except OSError:
+            with suppress(OSError):
+                self.truncate(size)
+            raise
+        self._appended += 1
+
+    def flush(self) -> None:
+        """Write all lines to the disk."""
+        os.fsync(self._descriptor)
+
+    async def sync(self) -> None:
+        """Wait until all lines so far are on the disk: one wait for all lines that are appended meanwhile."""
+        appended = self._appended
+        async with self._sync_lock:
+            if self._synced < appended:
+                appended = self._appended
+                await in_thread(os.fsync, self._descriptor)
+                self._synced = appended
+
+    @property
+    def _descriptor(self) -> int:
+        if self._open_descriptor is None:
+            raise OSError("it is not open")
+        return self._open_descriptor
+
+
 def lock(descriptor: int, *, shared: bool = False) -> bool:
-    """Lock an open file until it is closed, and return whether nobody else has it.
+    """Lock an open file until it is closed, and return whether no other process has it.
 
     Args:
         descriptor: Of the file.
-        shared: True for one who only reads it, beside others who do.
+        shared: Whether it is only read, beside other readers.
     """
     if fcntl is None:
         return True
@@ -35,34 +109,8 @@ def lock(descriptor: int, *, shared: bool = False) -> bool:
     return True
 
 
-class Syncing:
-    """Brings what was written to the disk: one wait for all lines that are written meanwhile."""
-
-    def __init__(self) -> None:
-        self._written = self._synced = 0
-        self._lock = asyncio.Lock()
-
-    def wrote(self) -> None:
-        """Count a line that was written."""
-        self._written += 1
-
-    async def sync(self, descriptor: int) -> None:
-        """Wait until all that is written by now is on the disk.
-
-        Raises:
-            OSError: it cannot be.
-        """
-        mine = self._written
-        async with self._lock:
-            if self._synced >= mine:
-                return
-            now = self._written
-            await in_thread(os.fsync, descriptor)
-            self._synced = now
-
-
 def line(record: Record) -> bytes:
-    """The record as a line."""
+    """Return a record as a line."""
     try:
         return record.model_dump_json(by_alias=True).encode() + b"\n"
     except (PydanticSerializationError, UnicodeEncodeError):
@@ -70,25 +118,8 @@ def line(record: Record) -> bytes:
         return json.dumps(record.model_dump(mode="json", by_alias=True)).encode() + b"\n"
 
 
-def append(descriptor: int, data: bytes) -> None:
-    """Writes a line at the end of a file that is open for appending: all of it, or nothing.
-
-    Raises:
-        OSError: it cannot be written.
-    """
-    size = os.fstat(descriptor).st_size
-    left = memoryview(data)
-    try:
-        while left:
-            left = left[os.write(descriptor, left) :]
-    except OSError:
-        with suppress(OSError):
-            os.ftruncate(descriptor, size)
-        raise
-
-
-def why(error: ValidationError) -> str:
-    """The first reason why what a line holds is no such record, with its place in there."""
+def reason(error: ValidationError) -> str:
+    """Return the first reason why a line is no such record, with its location."""
     fault = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    where = ".".join(map(str, fault["loc"]))
-    return f"{where}: {fault['msg']}" if where else fault["msg"]
+    location = ".".join(map(str, fault["loc"]))
+    return f"{location}: {fault['msg']}" if location else fault["msg"]

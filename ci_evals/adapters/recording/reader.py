@@ -122,7 +122,7 @@ class Recording:
         try:
             return _read_as(kind, line)
         except ValidationError as error:
-            why = payload.shorten(json_lines.why(error))
+            why = payload.shorten(json_lines.reason(error))
             raise UsageError(
                 f"{str(self.path)!r}: line {number} cannot be read: {why}; record again, or take the "
                 "line out, and the recording lacks its trial"

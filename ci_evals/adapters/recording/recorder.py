@@ -31,7 +31,6 @@ from ci_evals.adapters.recording.records import (
     texts_digest,
 )
 from ci_evals.domain import journal
-from ci_evals.domain.base import Record
 from ci_evals.domain.errors import AgentError, LLMError, UsageError
 from ci_evals.domain.plan import Plan, Trial
 from ci_evals.domain.results.trial import TrialResult
@@ -117,11 +116,10 @@ class Recorder:
         """
         self._path = folder / NAME
         self._plan, self._models, self._redactor, self._say = plan, models, redactor, say
-        self._fd: int | None = None
+        self._file = json_lines.LineFile(self._path)
         self._under_way: dict[Trial, TrialCapture] = {}
         self._check = TrialCapture(redactor)
         self._missing = 0
-        self._syncing = json_lines.Syncing()
 
     def begin(self, run: journal.JournalHeader, done: Collection[Trial] = ()) -> frozenset[Trial]:
         """Begin the recording of a run, or continue it if the run is resumed.
@@ -138,8 +136,8 @@ class Recorder:
         """
         was_there = os.path.lexists(self._path)
         try:
-            self._fd = files.open_to_append(self._path)
-            earlier = self._begin_or_continue(self._fd, run, done)
+            self._file.open()
+            earlier = self._begin_or_continue(run, done)
         except OSError as error:
             raise UsageError(
                 f"--record: cannot write {str(self._path)!r}: {error.strerror or error}"
@@ -162,10 +160,10 @@ class Recorder:
         return lacking
 
     def _begin_or_continue(
-        self, fd: int, run: journal.JournalHeader, done: Collection[Trial]
+        self, run: journal.JournalHeader, done: Collection[Trial]
     ) -> reader.Recording | None:
         """Begin the recording, or continue and return the earlier one."""
-        if not json_lines.lock(fd):
+        if not self._file.lock():
             raise UsageError(
                 f"--record: another run is recording to {str(self._path)!r}; wait for its end, or name "
                 "another folder"
@@ -196,8 +194,6 @@ class Recorder:
 
     def _continue(self, run: journal.JournalHeader, earlier: reader.Recording | None) -> None:
         """Cut off an incomplete line, or begin the file if it is not of this run."""
-        if self._fd is None:
-            return
         own = earlier is not None and earlier.header.run == run.run
         size = earlier.size if earlier and own else 0
         if earlier and own and earlier.torn:
@@ -209,10 +205,10 @@ class Recorder:
             models=self._models,
             suites=tuple(RecordedSuite.of(planned, self._redactor) for planned in self._plan.suites),
         )
-        os.ftruncate(self._fd, size)
+        self._file.truncate(size)
         if not size:
-            self._append(header)
-        os.fsync(self._fd)
+            self._file.append(json_lines.line(header))
+        self._file.flush()
 
     def capture(self, trial: Trial) -> TrialCapture:
         """Begin to capture a trial."""
@@ -231,10 +227,10 @@ class Recorder:
             for evaluation, finding in zip(evaluations, result.findings, strict=bool(result.findings))
         )
         try:
-            self._append(capture.record(key_of(self._plan, trial, self._redactor), outcomes))
+            record = capture.record(key_of(self._plan, trial, self._redactor), outcomes)
+            self._file.append(json_lines.line(record))
             # On the disk before the journal has the trial: a trial in the journal is not rerun.
-            if self._fd is not None:
-                await self._syncing.sync(self._fd)
+            await self._file.sync()
         except OSError as error:
             if not self._missing:
                 self._say(
@@ -252,24 +248,15 @@ class Recorder:
         if not self._check.judge:
             return
         try:
-            self._append(self._check.record(JUDGE_CHECK, ()))
+            self._file.append(json_lines.line(self._check.record(JUDGE_CHECK, ())))
         except OSError as error:
             self._say(f"warning: {self._path} lacks the judge check: {error.strerror or error}")
 
     def close(self) -> None:
         """Close the file."""
-        if self._fd is not None:
-            os.close(self._fd)
-            self._fd = None
+        self._file.close()
         if self._missing:
             self._say(f"warning: {self._path} lacks {self._missing} of the trials that were played")
-
-    def _append(self, record: Record) -> None:
-        """Append a complete line or nothing."""
-        if self._fd is None:
-            raise OSError("it is not open")
-        json_lines.append(self._fd, json_lines.line(record))
-        self._syncing.wrote()
 
 
 class RecordedAgent:
