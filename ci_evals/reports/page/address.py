@@ -6,7 +6,7 @@ from ci_evals.reports.page.embedded_data import TestView
 from ci_evals.support.text import whole
 
 _KEPT = "!*'()"
-"""What `encodeURIComponent` leaves as it is, beyond what `quote` does."""
+"""Characters that `encodeURIComponent` keeps and `quote` does not."""
 
 
 def of(shown: TestView, trial: int | None = None, turn: int | None = None, base: int | None = None) -> str:

@@ -14,10 +14,10 @@ from ci_evals.scoring.usage import cost_of_trial
 
 @dataclass(frozen=True)
 class ComparisonRun:
-    """What the page tells of another run: a row of numbers, none of its conversations."""
+    """Another run in numbers, without its conversations."""
 
     label: str
-    """Where it was read from, as a reader knows it: a folder or a file."""
+    """The folder or file that it was read from, as a reader knows it."""
     id: str
     at: datetime
     """When it began."""
@@ -26,14 +26,14 @@ class ComparisonRun:
     """0 to 100."""
     interval: Interval | None
     cost_usd: float | None
-    """US dollars a trial, of all that has a price. None where it is not known."""
+    """US dollars a trial, of all that has a price. None if it is unknown."""
     run_outcome: RunOutcome
     ref: str | None = None
     """Its branch, or what else it was made of."""
     original: bool = True
-    """Whether it held its conversations itself: not where it is a replay, or judged another run again."""
+    """False for a replay, and for a run that judged another one's conversations again."""
     outcomes: Mapping[tuple[str, str, str], TestOutcome] = field(default_factory=dict)
-    """Of each test, by suite, name and digest: a test that was defined otherwise is another test."""
+    """The outcome of each test, by suite, name and digest: one that was defined differently is another."""
 
     @classmethod
     def of(cls, results: Results, label: str) -> "ComparisonRun":
@@ -60,7 +60,7 @@ class ComparisonRun:
 
 @dataclass(frozen=True)
 class ComparisonRuns:
-    """What is there to be shown beside a run."""
+    """The runs that are shown beside one."""
 
     baseline: Results | None = None
     """The run that it was compared with, without secrets; its conversations stand beside this run's."""

@@ -32,7 +32,7 @@ much to be unpacked.
 """
 
 _MOST_COMPARED = 20
-"""Of the baseline's trials of a test, those that each of this run's is compared with."""
+"""Number of the baseline's trials with which each trial of a test is compared."""
 _WORST_FIRST = (TestOutcome.FAILED, TestOutcome.ERROR, TestOutcome.UNDECIDED)
 
 
@@ -53,23 +53,23 @@ class TestView:
     of: SuiteResult
     test: TestResult
     outcomes: tuple[TestOutcome, ...]
-    """Of each trial: what the test would have come to with this one alone."""
+    """For each trial the outcome that the test would have with it alone."""
     doubts: Mapping[str, str] = field(default_factory=dict)
-    """Of its criteria those that are to be trusted less, and why."""
+    """By criterion why it is less reliable; only those that are."""
     base: TestResult | None = None
     base_trials: tuple[TrialResult, ...] = ()
     """The baseline's trials that a reader can compare one of this run with."""
     base_outcomes: tuple[TestOutcome, ...] = ()
-    """Of these."""
+    """The outcome of each of these."""
 
     @property
     def same(self) -> bool:
-        """Whether the baseline's test was defined alike."""
+        """True if the baseline's test was defined in the same way."""
         return self.base is not None and self.base.digest == self.test.digest
 
 
 def tests_of(results: Results, baseline: Results | None) -> tuple[TestView, ...]:
-    """All tests in the order of the results, each with its namesake of the baseline."""
+    """Return all tests in the order of the results, each with its namesake of the baseline."""
     there = {
         (suite, name): test
         for suite, result in _named(baseline.suites if baseline else ())
@@ -153,7 +153,7 @@ class _Packs:
 
     def __init__(self, name: str) -> None:
         self.lengths: list[int] = []
-        """How many trials are in each element."""
+        """The number of trials in each element."""
         self._name = name
         self._trials: list[bytes] = []
         self._size = 0

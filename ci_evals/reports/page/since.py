@@ -1,4 +1,4 @@
-"""Since when a test fails, told from the runs that stand beside this one."""
+"""The run since which a test fails, by the comparison runs."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
 
 _BRANCH = "refs/heads/"
 _KNOWN = frozenset({TestOutcome.PASSED, TestOutcome.FAILED})
-"""What says whether a test passes. A run that could not tell is passed over."""
+"""The outcomes that decide; runs with another one are passed over."""
 
 
 @dataclass(frozen=True)
@@ -18,11 +18,11 @@ class Since:
     """The unbroken row of failures that ends with this run."""
 
     first: ComparisonRun | None
-    """The run in which it begins; None where that is this one."""
+    """The run in which it begins; None if that is this one."""
     passed: ComparisonRun | None
-    """The last run before it, in which the test passed; None where no known run is older."""
+    """The last run before it, in which the test passed; None if no known run is older."""
     runs: int
-    """How many runs the row has, this one included."""
+    """The length of the row, this run included."""
 
 
 def earlier(results: Results, comparison_runs: ComparisonRuns) -> tuple[ComparisonRun, ...]:
@@ -47,14 +47,14 @@ def earlier(results: Results, comparison_runs: ComparisonRuns) -> tuple[Comparis
 
 
 def _on_the_way(ref: str | None, here: str | None, base: str | None) -> bool:
-    """Whether a run of `ref` may be of the history of one of `here`, whose baseline is of `base`."""
+    """True if a run of `ref` may belong to the history of one of `here`, whose baseline is of `base`."""
     if ref is None or here is None or ref in {here, base}:
         return True
     return base is None and ref.startswith(_BRANCH) and not here.startswith(_BRANCH)
 
 
 def of(test: tuple[str, str, str], runs: Iterable[ComparisonRun]) -> Since | None:
-    """Since when the test (suite, name, digest), which fails now, does so; None where no run knows it.
+    """Since when the test (suite, name, digest), which fails now, does so; None if no run has it.
 
     Args:
         test: Of another digest it would be another test.

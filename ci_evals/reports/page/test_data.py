@@ -24,7 +24,7 @@ from ci_evals.support.json_text import written
 from ci_evals.support.text import visible
 
 Data: TypeAlias = dict[str, Any]
-"""What stands as a JSON object in the page."""
+"""A JSON object of the page."""
 
 _SHORT = 60
 """Characters of a name or a value in the sentence on a divergence."""
@@ -176,7 +176,7 @@ def _action(action: AgentAction, before: Turn | None) -> Data:
 
 
 def _audit(trial: TrialResult) -> str | None:
-    """How the simulated user kept to its role, where a model looked or should have; broken roles apart."""
+    """The verdict on the simulated user's role, if it is valid and a model was asked."""
     audit = trial.user_audit
     if audit is None or audit.violations or audit.by_model is None:
         return None
@@ -210,7 +210,7 @@ def _finding(finding: Finding, doubt: str | None) -> Data:
 
 
 def _verdict(verdict: Finding | Vote) -> Data:
-    """What a finding and a vote have in common. An empty quote stands for what is not there."""
+    """The data that a finding and a vote share. An empty quote stands for something absent."""
     return _known(
         outcome=verdict.outcome,
         cause=labels.CAUSES[verdict.cause] if verdict.cause else None,

@@ -1,4 +1,4 @@
-"""How far the judge's votes agree, criterion by criterion."""
+"""The agreement of the judge's votes, criterion by criterion."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ _ENOUGH = 80
 
 
 def figure(results: Results) -> Figure | None:
-    """None where no criterion had several votes."""
+    """Return the chart; None if no criterion had several votes."""
     votes = results.vote_agreement
     parts = votes.criteria if votes else ()
     shares = [(part, part.share) for part in parts if part.share is not None]

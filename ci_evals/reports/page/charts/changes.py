@@ -32,7 +32,7 @@ class Changed:
 
 
 def figure(results: Results, tests: Sequence[TestView]) -> Figure | None:
-    """None where nothing was compared, or no score changed."""
+    """Return the chart; None if nothing was compared, or no score changed."""
     comparison = results.comparison
     if not comparison or not comparison.comparable:
         return None
@@ -62,7 +62,7 @@ def figure(results: Results, tests: Sequence[TestView]) -> Figure | None:
 
 
 def _of_tests(tests: Sequence[TestView]) -> Iterator[Changed]:
-    """All tests that both runs have and define alike."""
+    """The tests that both runs have and define in the same way."""
     for shown in tests:
         head, base = shown.test.score, shown.base.score if shown.base else None
         if shown.same and head is not None and base is not None:
@@ -70,7 +70,7 @@ def _of_tests(tests: Sequence[TestView]) -> Iterator[Changed]:
 
 
 def _of_comparison(comparison: Comparison) -> Iterator[Changed]:
-    """Those that the comparison names, where the baseline itself is not at hand."""
+    """The tests that the comparison names, if the baseline itself is not at hand."""
     named = {
         (test.suite, test.name): test
         for test in (*comparison.regressed, *comparison.suspects, *comparison.fixed)
@@ -81,7 +81,7 @@ def _of_comparison(comparison: Comparison) -> Iterator[Changed]:
 
 
 def _shown(changed: Sequence[Changed]) -> Sequence[Changed]:
-    """As many as there is room for: the deepest falls, and the highest rises where room is left."""
+    """The deepest falls, and the highest rises if there is room left."""
     falls = [test for test in changed if test.delta < 0][:MOST_ROWS]
     rises = [test for test in changed if test.delta > 0]
     room = MOST_ROWS - len(falls)

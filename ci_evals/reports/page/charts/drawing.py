@@ -1,4 +1,4 @@
-"""What charts are drawn with: the library's elements, their texts escaped and their numbers short.
+"""The elements of charts: the library's own, their texts escaped and their numbers short.
 
 The library escapes nothing. So every text goes through `words` or `titled`, and classes are our own. Nothing
 has a style but by its classes, which the page's style sheet knows (`assets/charts.css`).
@@ -13,16 +13,16 @@ import svg
 from ci_evals.reports import sanitize
 
 WIDTH = 360
-"""Of every chart, in units that are a pixel on a phone, so that no text is smaller there than it is drawn."""
+"""The width of every chart in units of a pixel on a phone, so that no text is smaller there than drawn."""
 
 SIZE = 13
-"""Of the text, in the same units."""
+"""The size of text in the same units."""
 
 _LONGEST = 1_000
 """Characters of any text: what is cut has its whole in the table beside the chart."""
 
 _EMS = (("ijl.,:;'|! ", 0.32), ("tfr()/-", 0.42), ("sckvxyz", 0.56), ("mw@%+—…→", 0.95))
-"""How wide letters of a wide font are, in its size; see `_em` for all others."""
+"""The widths of letters of a wide font, in its size; see `_em` for all others."""
 
 Drawn = svg.Element
 
@@ -84,7 +84,7 @@ def box(x: float, y: float, width: float, height: float, *classes: str) -> Drawn
 
 
 def fitted(text: str, width: float, size: float = SIZE) -> str:
-    """`text` on one line, cut with an ellipsis where it is wider than `width`, as far as can be text."""
+    """`text` on one line, cut with an ellipsis if its estimated width exceeds `width`."""
     text = sanitize.one_line(text, 500)
     room = width / size
     if _ems(text) <= room:
@@ -98,7 +98,7 @@ def fitted(text: str, width: float, size: float = SIZE) -> str:
 
 
 def width_of(text: str, size: float = SIZE) -> float:
-    """How wide a text is at most, as far as can be text without its font."""
+    """An upper estimate of a text's width, made without its font."""
     return _ems(text) * size
 
 

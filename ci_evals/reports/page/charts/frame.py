@@ -13,13 +13,13 @@ from ci_evals.reports.page.charts.scale import Scale, ticks
 ROW = 44
 """Height of a row: a name with a number, and the track below it."""
 MOST_ROWS = 25
-"""Of a chart; the table beside it has all."""
+"""Rows of a chart; the table beside it has all."""
 _VALUE = 200
 """The most that a number may take of a row's width; a file of somebody else's may hold a long one."""
 _SIDE = 7
 """Room for half a mark at both ends of a track."""
 _TRACK = 28
-"""How far the track stands below the top of its row."""
+"""The distance of the track from the top of its row."""
 
 SCORES = Scale(0, 100, _SIDE, WIDTH - _SIDE)
 """The scale of tracks of scores, in points."""
@@ -44,7 +44,7 @@ class TrackRow:
     value: str
     marks: Marks
     classes: tuple[str, ...] = ()
-    """Of the value."""
+    """Classes of the value."""
     about: str = ""
     """Shown when a pointer rests on the row, beside the whole name."""
 
@@ -60,7 +60,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Chart:
-    """What a chart says, in words and as a table."""
+    """A chart in words and as a table."""
 
     id: str
     title: str
@@ -92,7 +92,7 @@ class Chart:
 
 
 def rows(tracks: Sequence[TrackRow], top: float, scale: Scale | None = SCORES) -> Iterator[Drawn]:
-    """All rows, each with its track and the ticks of the scale, if there is one; the numbers stand below."""
+    """Draw all rows, each with its track and the ticks of the scale, if there is one; numbers below."""
     if scale:
         yield from _numbers(scale, top + len(tracks) * ROW + 12)
     for index, row in enumerate(tracks):
@@ -160,22 +160,22 @@ class Plot:
 
     @property
     def left(self) -> float:
-        """Where it begins."""
+        """Its left end."""
         return self.x.start
 
     @property
     def right(self) -> float:
-        """Where it ends."""
+        """Its right end."""
         return self.x.end
 
     @property
     def bottom(self) -> float:
-        """Where the x axis lies."""
+        """The height of the x axis."""
         return self.y.start
 
     @property
     def top(self) -> float:
-        """Where the y axis ends."""
+        """The upper end of the y axis."""
         return self.y.end
 
 

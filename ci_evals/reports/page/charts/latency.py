@@ -1,4 +1,4 @@
-"""How long the agent took to reply."""
+"""The chart of the time that the agent took to reply."""
 
 import math
 from bisect import bisect_right
@@ -48,7 +48,7 @@ class Axis:
     unit: str
     size: float
     log: bool = False
-    """Whether they grow by factors."""
+    """True if they grow by factors."""
 
     @property
     def named(self) -> tuple[float, ...]:
@@ -60,7 +60,7 @@ class Axis:
 
 
 def figure(results: Results, baseline: Results | None) -> Figure | None:
-    """None where no reply came."""
+    """Return the chart; None if no reply came."""
     seconds = sorted(
         time
         for suite in results.suites
@@ -101,7 +101,7 @@ def _summaries(results: Results, baseline: Results | None) -> Iterator[LatencySu
 
 
 def _axis(seconds: Sequence[float], slowest: float) -> Axis:
-    """Of the bins, from the fastest reply to what took longest, in whichever run."""
+    """The axis of the bins, from the fastest reply to the slowest of both runs."""
     middle = seconds[len(seconds) // 2]
     unit, size = next(((name, size) for limit, name, size in _UNITS if slowest < limit), ("hours", 3600.0))
     if slowest <= _AT_ONCE:

@@ -1,4 +1,4 @@
-"""Which runs are worth their cost: those that no other run beats in cost and in score."""
+"""The runs that no other run beats in both cost and score."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ class Candidate:
     """0 to 100."""
 
     def dominates(self, other: "Candidate") -> bool:
-        """Whether it costs no more and scores no less, and is not the same in both."""
+        """True if it costs no more and scores no less, and is not the same in both."""
         return (
             self.cost <= other.cost
             and self.score >= other.score
@@ -24,7 +24,7 @@ class Candidate:
 
 
 def frontier(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
-    """Those that none of the others dominates, the cheapest first; of equal ones all."""
+    """The candidates that no other dominates, the cheapest first; of equal ones all."""
     best: list[Candidate] = []
     for one in sorted(candidates, key=lambda one: (one.cost, -one.score)):
         last = best[-1] if best else None
@@ -34,7 +34,7 @@ def frontier(candidates: Iterable[Candidate]) -> tuple[Candidate, ...]:
 
 
 def dominated(candidates: Sequence[Candidate]) -> Iterator[tuple[Candidate, tuple[Candidate, ...]]]:
-    """All others, each with those of the frontier that dominate it."""
+    """The other candidates, each with those of the frontier that dominate it."""
     best = frontier(candidates)
     for one in candidates:
         if better := tuple(other for other in best if other.dominates(one)):

@@ -1,4 +1,4 @@
-"""What runs cost against what they score, and which of them no other beats in both."""
+"""The cost of runs against their scores, and the frontier that no other run beats in both."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -34,7 +34,7 @@ class _PricedRun(Candidate):
 
 
 def figure(results: Results, comparison_runs: ComparisonRuns) -> Figure | None:
-    """None where fewer than two runs have both cost and score, or nothing cost anything.
+    """Return the chart; None if fewer than two runs have both cost and score, or nothing cost anything.
 
     What a run scored that cannot be trusted, nobody knows.
     """
@@ -132,7 +132,7 @@ def _run(plot: Plot, run: _PricedRun, *, on_it: bool) -> Iterator[Drawn]:
 
 
 def _labels(plot: Plot, runs: Sequence[_PricedRun], best: Sequence[Candidate]) -> Iterator[Drawn]:
-    """Names beside the marks, where they cover no other name and no mark."""
+    """Names beside the marks, if they cover no other name and no mark."""
     marks = [(plot.x(run.cost), plot.y(run.score)) for run in runs]
     taken = [(x - 6, y - 6, x + 6, y + 6) for x, y in marks]
     named = [run for run in runs if run.this]

@@ -13,10 +13,10 @@ class Scale:
     start: float
     end: float
     log: bool = False
-    """Whether equal steps are equal factors; then `low` is above 0."""
+    """True if equal steps are equal factors; then `low` is above 0."""
 
     def __call__(self, value: float) -> float:
-        """The place of a value; where there is but one, the middle."""
+        """The place of a value; the middle if there is only one."""
         value = min(max(value, self.low), self.high)
         low, high, value = map(math.log10, (self.low, self.high, value)) if self.log else self._plain(value)
         share = (value - low) / (high - low) if high > low else 0.5
@@ -70,5 +70,5 @@ def decades(low: float, high: float, most: int = 7) -> tuple[float, ...]:
 
 
 def _round(value: float, size: float) -> float:
-    """What binary arithmetic left beside a multiple of `size`."""
+    """The multiple of `size` that binary arithmetic missed by a little."""
     return round(value, max(0, 2 - math.floor(math.log10(size)))) + 0.0

@@ -19,7 +19,7 @@ from ci_evals.scoring.statistics import mean_interval
 from ci_evals.scoring.validity import scores_of_tests
 
 _FEW = 8
-"""Tags or difficulties that are shown; where there are more, they are names and no groups."""
+"""Tags or difficulties that are shown; if there are more, they are names and no groups."""
 _LEAST = 0.1
 """Points that a score must fall by to be text."""
 _FLOORS = frozenset({CheckKind.MIN_SCORE, CheckKind.THRESHOLD})
@@ -36,11 +36,11 @@ class Scored:
     """The baseline's score over the tests that both runs share."""
     floor: GateCheck | None = None
     whole: bool = False
-    """Whether it is the run, which holds all others."""
+    """True for the run, which contains all others."""
 
     @property
     def missed(self) -> bool:
-        """Whether the score is below its floor."""
+        """True if the score is below its floor."""
         return self.floor is not None and self.floor.holds is False
 
 
@@ -80,7 +80,7 @@ def _floor(
 
 
 def by_group(results: Results, baseline: Results | None) -> Figure | None:
-    """Categories over all suites, and tags and difficulties where there are few; None without any."""
+    """Categories over all suites, and tags and difficulties if there are few; None without any."""
     names = {
         SelectorKind.CATEGORY: [group.name for suite in results.suites for group in suite.categories],
         SelectorKind.TAG: [group.name for suite in results.suites for group in suite.tags],

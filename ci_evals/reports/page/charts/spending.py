@@ -1,4 +1,4 @@
-"""Where the time of a run went, and its tokens and dollars."""
+"""The time of a run by who took it, and its tokens and dollars by role."""
 
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -16,7 +16,7 @@ from ci_evals.reports.page.charts.scale import Scale
 
 
 def time(results: Results) -> Figure | None:
-    """None where no time was measured."""
+    """Return the chart of time; None if none was measured."""
     times = results.process.times
     parts = _parts(times) if times else ()
     whole = sum(seconds for _, seconds, _ in parts)
@@ -66,7 +66,7 @@ def _part_marks(left: float, width: float, kind: str, y: float) -> Iterator[Draw
 
 
 def usage(results: Results) -> Figure | None:
-    """None where no tokens were counted."""
+    """Return the chart of tokens; None if none were counted."""
     used = [role for role in results.usage.by_role if role.input_tokens or role.output_tokens]
     if not used:
         return None

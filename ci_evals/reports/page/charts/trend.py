@@ -1,4 +1,4 @@
-"""How the score went from run to run."""
+"""The score from run to run."""
 
 from collections.abc import Iterator, Sequence
 
@@ -22,7 +22,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM, _HEIGHT = 34.0, WIDTH - 10.0, 50.0, 200.0, 224.0
 
 
 def figure(results: Results, comparison_runs: ComparisonRuns) -> Figure | None:
-    """None where there are not three runs with a score, each of its own time."""
+    """Return the chart; None if there are not three runs with a score, each of its own time."""
     mine = ComparisonRun.of(results, THIS)
     played = [run for run in (mine, *comparison_runs.others) if run.run_outcome is not RunOutcome.SKIPPED]
     runs = sorted(played, key=lambda run: run.at)

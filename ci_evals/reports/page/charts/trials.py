@@ -1,4 +1,4 @@
-"""How the scores of trials are spread: how many passed whole, how many nearly, how many were broken off."""
+"""The distribution of the trials' scores."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _APART = WIDTH - _SLOT - 17
 
 @dataclass(frozen=True)
 class Spread:
-    """How many trials have which score."""
+    """Numbers of trials by score."""
 
     passed: tuple[int, ...]
     """By tens of points, of those that passed every evaluation."""
@@ -32,7 +32,7 @@ class Spread:
 
     @classmethod
     def of(cls, results: Results) -> "Spread":
-        """Of all trials of a run."""
+        """Count all trials of a run."""
         counting = Counting(offline=results.run.offline)
         trials = [trial for suite in results.suites for test in suite.tests for trial in test.trials]
         scored = [trial for trial in trials if trial.scored]
@@ -44,7 +44,7 @@ class Spread:
 
     @property
     def trials(self) -> int:
-        """All of them."""
+        """The number of all trials."""
         return sum(self.passed) + sum(self.others) + self.unscored
 
     @property
@@ -61,7 +61,7 @@ def _bins(trials: Iterable[TrialResult]) -> tuple[int, ...]:
 
 
 def figure(results: Results, baseline: Results | None) -> Figure | None:
-    """None where no trial was played."""
+    """Return the chart; None if no trial was played."""
     spread = Spread.of(results)
     if not spread.trials:
         return None

@@ -1,1 +1,1 @@
-"""What stands on the page before a test is opened."""
+"""The overview: the page before a test is opened."""

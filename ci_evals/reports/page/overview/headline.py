@@ -16,7 +16,7 @@ _NOTE = 600
 _FIRST = 3
 """Newly failing tests that the head names."""
 _CHECKS = 4
-"""Checks that the head tells of."""
+"""Checks that the headline shows."""
 _NAME = 60
 """Characters of a suite's name."""
 _FEW = 5
@@ -41,7 +41,7 @@ class Headline:
     """The head of the page, in plain text."""
 
     title: str
-    """Of the document."""
+    """The document's."""
     suites: str
     tone: str
     words: str
@@ -49,7 +49,7 @@ class Headline:
     checks: tuple[str, ...]
     """Why the gate does not hold, a sentence a check."""
     more_checks: int
-    """Those beyond."""
+    """The number of checks that are not shown."""
     reasons: tuple[str, ...]
     """Why the run cannot be trusted, or was skipped."""
     origin: str | None
@@ -58,7 +58,7 @@ class Headline:
     not_compared: tuple[str, ...]
     small_print: str | None
     warnings: tuple[str, ...]
-    """Where judge and simulated user are to be trusted less."""
+    """Reasons to trust judge and simulated user less."""
     notes: tuple[str, ...]
     facts: tuple[tuple[str, str], ...]
 
@@ -151,7 +151,7 @@ def _changed(results: Results, comparison: Comparison) -> Tile:
 
 
 def _tone(comparison: Comparison) -> str:
-    """Good or bad news only where it is more than noise."""
+    """Good or bad news; nothing if it may be noise."""
     if change.shows_p(comparison) and comparison.p is not None and comparison.p <= ALPHA:
         return "bad"
     return "good" if comparison.interval and comparison.interval.low > 0 else ""
@@ -170,7 +170,7 @@ def _newly(results: Results, comparison: Comparison, links: TestLinks) -> Tile:
 
 
 def _baseline(results: Results) -> str | None:
-    """Which run this one was compared with, or why there is none."""
+    """The run that this one was compared with, or why there is none."""
     comparison, note = results.comparison, _line((results.run.baseline_note or "").rstrip("."))
     note = f"{note[:1].upper()}{note[1:]}"
     if comparison is None:

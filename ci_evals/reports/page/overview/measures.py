@@ -18,11 +18,11 @@ _TONES = {True: "good", False: "bad", None: "open"}
 
 @dataclass(frozen=True)
 class CoverageTables:
-    """What of the agent's logic the tests reached."""
+    """The agent's logic that the tests reached."""
 
     says: str
     open: tuple[Table, ...]
-    """What a reader should look at: no longer fired, wanted and never fired, newly fired."""
+    """The parts that deserve a look: no longer fired, wanted and never fired, newly fired."""
     all: tuple[Table, ...]
     """Every part of it, a table for each kind."""
 
@@ -35,7 +35,7 @@ def of_suites(results: Results) -> Table:
 
 
 def of_gate(results: Results) -> Table | None:
-    """What each check of the gate asked and saw."""
+    """The table of the gate's checks: required and seen."""
     checks = gate.in_order(results)
     if not checks:
         return None
@@ -86,7 +86,7 @@ def _cost(role: RoleUsage) -> str:
 
 
 def of_latency(results: Results, baseline: Results | None) -> Table | None:
-    """How long the agent took to answer."""
+    """The table of the agent's latency."""
     sides = [("this run", results), *([("baseline", baseline)] if baseline else [])]
     rows = [
         [
@@ -102,7 +102,7 @@ def of_latency(results: Results, baseline: Results | None) -> Table | None:
 
 
 def of_coverage(results: Results) -> CoverageTables:
-    """What of the agent's logic fired."""
+    """The tables of the agent's logic that fired."""
     whole = results.coverage
     if not whole.traced_trials:
         return CoverageTables(f"Not known: {NO_TRACE}.", (), ())

@@ -1,4 +1,4 @@
-"""What stands on the page before a test is opened, as facts that its template only places."""
+"""The page before a test is opened, as facts that the templates only place."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ _REMARK = 1_000
 
 @dataclass(frozen=True)
 class Reliability:
-    """How reliable judge and simulated user are, in sentences, charts and tables."""
+    """The reliability of judge and simulated user, in sentences, charts and tables."""
 
     remarks: tuple[tuple[str, str], ...]
     """Each a topic and what is known of it."""
@@ -36,7 +36,7 @@ class Reliability:
 
 @dataclass(frozen=True)
 class Overview:
-    """All of it, in plain text that is made safe to be shown, and not yet escaped."""
+    """The overview in plain texts, made safe to be shown and not yet escaped."""
 
     headline: Headline
     what_broke: WhatBroke
@@ -81,7 +81,7 @@ def of(results: Results, tests: Sequence[TestView], comparison_runs: ComparisonR
 
 
 def _reliability(results: Results) -> Reliability | None:
-    """None if nothing is known of judge and simulated user."""
+    """Return the section on judge and simulated user; None if nothing is known of them."""
     remarks = reliability.remarks(results)
     if not remarks:
         return None

@@ -1,4 +1,4 @@
-"""How the agent went about it: the measures of process as a table."""
+"""The table of the measures of process."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ class _Measure:
     name: str
     meaning: str
     show: Callable[[ProcessSummary], str]
-    """Empty where it is not known."""
+    """Empty if it is not known."""
     why_not: Callable[[ProcessSummary], str] = lambda summary: "" if summary.traced_trials else NO_TRACE
-    """Why it is not known, where that can be told."""
+    """Why it is not known; may be empty."""
 
 
 def table_of(results: Results, baseline: Results | None) -> Table:
@@ -46,7 +46,7 @@ def table_of(results: Results, baseline: Results | None) -> Table:
 
 
 def _note(measure: _Measure, summary: ProcessSummary) -> str:
-    """What it means and, where it is not known, why."""
+    """Its meaning and, if it is not known, why not."""
     why = "" if measure.show(summary) else measure.why_not(summary)
     return f"{measure.meaning}; {numbers.NONE}: {why}" if why else measure.meaning
 

@@ -19,13 +19,13 @@ class Table:
     texts: frozenset[str]
     """The columns, beside the first, that hold words and no numbers."""
     tones: tuple[str, ...]
-    """How each row is told: `good`, `bad`, `open`, or nothing."""
+    """Of each row `good`, `bad`, `open`, or nothing."""
     notes: tuple[str, ...]
     """Below each row's name, or nothing."""
 
     @property
     def columns(self) -> tuple[bool, ...]:
-        """Of each column whether it holds numbers, which stand to the right."""
+        """True for each column that holds numbers, which are aligned to the right."""
         return tuple(index > 0 and header not in self.texts for index, header in enumerate(self.headers))
 
 

@@ -25,7 +25,7 @@ _ORDER = ("failed", "error", "undecided", "not_run", "passed")
 
 @dataclass(frozen=True)
 class NumberCell:
-    """A number as it is shown, and to sort by; None where there is none."""
+    """A number as it is shown, and to sort by; None if there is none."""
 
     text: str
     key: float | None
@@ -40,7 +40,7 @@ class TestRow:
     test: str
     outcome: str
     words: str
-    """What it came to: `failed`."""
+    """The words for the outcome: `failed`."""
     order: int
     """To sort by: the worst first, and of these what is new."""
     became: str
@@ -65,7 +65,7 @@ class TestRow:
 
     @property
     def facets(self) -> dict[str, str]:
-        """What filters look at; of several names each on a line."""
+        """The values for the filters; several names are on a line each."""
         marks = (("flaky", self.flaky), ("changed", self.changed))
         return {
             "status": self.outcome,
@@ -97,11 +97,11 @@ class TestTable:
     flaky: int
     changed: int
     compared: bool
-    """Whether there is a baseline to show beside the scores."""
+    """True if there is a baseline to show beside the scores."""
 
     @property
     def filters(self) -> tuple[tuple[str, str, tuple[FilterChoice, ...]], ...]:
-        """Those with something to choose: facet, label and choices."""
+        """The filters with something to choose from: facet, label and choices."""
         facets = (
             ("status", "Result", self.statuses),
             ("suite", "Suite", self.suites),
