@@ -19,7 +19,7 @@ from ci_evals.scoring.gate.invalid_run import worst
 from ci_evals.scoring.gate.policy import RunEnding
 from ci_evals.scoring.scorecard import Scorecard, recounted, total
 from ci_evals.scoring.scores import Counting
-from ci_evals.scoring.shards import ShardRun, told_apart
+from ci_evals.scoring.shards import ShardRun, differing
 from ci_evals.scoring.usage import summed
 from ci_evals.support.digest import digest, of_loops, of_models, of_tests
 from ci_evals.support.redaction import MASK
@@ -77,11 +77,11 @@ def merge(runs: Sequence[ShardRun], *, expected: int | None = None) -> Merged:
     for part in sorted((part for run in runs for part in _parts(run)), key=_first_place):
         suites_of.setdefault((part.suite.name, PurePath(part.suite.file).as_posix()), []).append(part)
     if not (problems and of_one_run.shards_of(runs)):
-        problems += [problem for found in suites_of.values() for problem in _unlike_suites(found)]
+        problems += [problem for parts in suites_of.values() for problem in _unlike_suites(parts)]
     if problems:
         raise UsageError("\n".join(problems))
     counting = Counting(offline=runs[0].results.run.offline)
-    suites = [recounted(_joined(found), counting) for found in suites_of.values()]
+    suites = [recounted(_joined(parts), counting) for parts in suites_of.values()]
     usage, parts = summed([run.results.usage for run in runs]), wanted_in(run.results for run in runs)
     card = total([*_in_own_folders(suites)], usage, counting, parts)
     skipped = all(run.results.run.status == "skipped" for run in runs)
@@ -99,7 +99,7 @@ def _judge_checks(runs: Iterable[ShardRun]) -> tuple[JudgeCheck, ...]:
     checks: dict[tuple[str | None, str], list[JudgeCheck]] = {}
     for check in (check for run in runs for check in run.results.judge_checks):
         checks.setdefault((check.provider, check.model), []).append(check)
-    return tuple(one for found in checks.values() if (one := worst(found)))
+    return tuple(found for same in checks.values() if (found := worst(same)))
 
 
 def _parts(run: ShardRun) -> Iterator[_SuitePart]:
@@ -147,8 +147,8 @@ def _unlike_suites(parts: Sequence[_SuitePart]) -> Iterator[str]:
             )
 
 
-def _differ(name: str, one: SuiteResult, other: SuiteResult) -> bool:
-    return bool(getattr(one, name) != getattr(other, name))
+def _differ(name: str, suite: SuiteResult, other: SuiteResult) -> bool:
+    return bool(getattr(suite, name) != getattr(other, name))
 
 
 def _may_share_a_name(test: TestResult, run: ShardRun, other: ShardRun) -> bool:
@@ -170,7 +170,7 @@ def _in_own_folders(suites: Iterable[SuiteResult]) -> Iterator[SuiteResult]:
     for suite in suites:
         name, slash, below = suite.folder.partition("/")
         names = (name if number == 1 else f"{name}-{number}" for number in count(1))
-        own = next(one for one in names if one.casefold() not in taken)
+        own = next(name for name in names if name.casefold() not in taken)
         taken.add(own.casefold())
         yield suite.model_copy(update={"folder": f"{own}{slash}{below}"})
 
@@ -216,10 +216,10 @@ def _info(
 
 def _status(infos: Sequence[RunInfo], ending: RunEnding) -> Status:
     """The worst; a shard that is missing, or was skipped where others were not, stopped the whole."""
-    found = {info.status for info in infos}
-    if "interrupted" in found:
+    statuses = {info.status for info in infos}
+    if "interrupted" in statuses:
         return "interrupted"
-    if found == {"skipped"} and not ending.incomplete:
+    if statuses == {"skipped"} and not ending.incomplete:
         return "skipped"
     return "stopped" if ending.incomplete else "completed"
 
@@ -239,15 +239,15 @@ def _agreed(parts: Sequence[Mapping[str, _Value]]) -> dict[str, _Value]:
 
 def _git(parts: Sequence[Git]) -> Git:
     return Git(
-        commit=_one(part.commit for part in parts),
-        ref=_one(part.ref for part in parts),
-        repository=_one(part.repository for part in parts),
-        head_commit=_one(part.head_commit for part in parts),
-        pull_request=_one(part.pull_request for part in parts),
+        commit=_only(part.commit for part in parts),
+        ref=_only(part.ref for part in parts),
+        repository=_only(part.repository for part in parts),
+        head_commit=_only(part.head_commit for part in parts),
+        pull_request=_only(part.pull_request for part in parts),
     )
 
 
-def _one(values: Iterable[_Known | None]) -> _Known | None:
+def _only(values: Iterable[_Known | None]) -> _Known | None:
     """The one value that is known; None where there are several."""
     known = {value for value in values if value is not None}
     return known.pop() if len(known) == 1 else None
@@ -257,8 +257,8 @@ def _digests(runs: Sequence[Results], suites: Sequence[SuiteResult]) -> Digests:
     """The digests that one run of all shards would have, as far as they can be known."""
 
     def common(name: str) -> str:
-        found = sorted({getattr(run.run.digests, name) for run in runs})
-        return found[0] if len(found) == 1 else digest(found)
+        digests = sorted({getattr(run.run.digests, name) for run in runs})
+        return digests[0] if len(digests) == 1 else digest(digests)
 
     provider = runs[0].run.provider
     # They were made before secrets were taken out of names, so that ours may not be the same.
@@ -285,22 +285,24 @@ def _models(provider: JsonValue, suites: Iterable[SuiteResult]) -> str:
 
 def _confirmation(infos: Sequence[RunInfo]) -> Confirmation | None:
     """The further trials, where all shards played as many."""
-    found = [info.confirmation for info in infos if info.confirmation]
-    if len(found) < len(infos) or len({one.trials for one in found}) > 1:
+    confirmations = [info.confirmation for info in infos if info.confirmation]
+    if len(confirmations) < len(infos) or len({confirmation.trials for confirmation in confirmations}) > 1:
         return None
-    because = tuple(dict.fromkeys(reason for one in found for reason in one.because))
-    return Confirmation(trials=found[0].trials, because=because)
+    because = tuple(
+        dict.fromkeys(reason for confirmation in confirmations for reason in confirmation.because)
+    )
+    return Confirmation(trials=confirmations[0].trials, because=because)
 
 
 def _origin(infos: Sequence[RunInfo]) -> Origin | None:
     """The run behind all shards; of several what they would be called if they were merged."""
-    found = [info.origin for info in infos if info.origin]
-    if not found:
+    origins = [info.origin for info in infos if info.origin]
+    if not origins:
         return None
     return Origin(
-        how=found[0].how,
-        run=_one(one.run for one in found) or _id(one.run for one in found),
-        started_at=min(o.started_at for o in found),
+        how=origins[0].how,
+        run=_only(origin.run for origin in origins) or _id(origin.run for origin in origins),
+        started_at=min(origin.started_at for origin in origins),
     )
 
 
@@ -312,8 +314,8 @@ def _resumed(infos: Sequence[RunInfo]) -> Resumed | None:
     return Resumed(
         trials=sum(part.trials for part in parts),
         written_at=max((part.written_at for part in parts if part.written_at), default=None),
-        attempt=_one(part.attempt for part in parts),
-        commit=_one(part.commit for part in parts),
+        attempt=_only(part.attempt for part in parts),
+        commit=_only(part.commit for part in parts),
     )
 
 
@@ -323,15 +325,15 @@ def _id(ids: Iterable[str]) -> str:
 
 
 def _warnings(runs: Sequence[ShardRun], suites: Sequence[SuiteResult], expected: int | None) -> Iterator[str]:
-    if len(runs) < of_one_run.wanted(runs, expected):
+    if len(runs) < of_one_run.shard_count(runs, expected):
         yield "all numbers, and what is said of single tests, are of the shards that are here"
         here = {suite.file for suite in suites}
         whole = dict.fromkeys(file for shard in of_one_run.shards_of(runs) for file in shard.suites)
         if nothing := [file for file in whole if file not in here]:
             yield f"of {', '.join(nothing)} nothing is here"
-    if told := told_apart(runs, [run.results.tool.version for run in runs]):
-        yield f"the shards are of different versions of ci-evals: {told}"
+    if values := differing(runs, [run.results.tool.version for run in runs]):
+        yield f"the shards are of different versions of ci-evals: {values}"
     infos = [run.results.run for run in runs]
     more = [info.confirmation.trials if info.confirmation else 0 for info in infos]
-    if told := told_apart(runs, [str(trials) for trials in more]):
-        yield f"the shards played different numbers of further trials of each test (--confirm): {told}"
+    if values := differing(runs, [str(trials) for trials in more]):
+        yield f"the shards played different numbers of further trials of each test (--confirm): {values}"

@@ -79,9 +79,9 @@ def score(
     """The scorecard of a run. `played` is in the order of `plan.trials`, `facts` in that of its suites."""
     trials: dict[tuple[int, int], list[TrialResult]] = {}
     for trial, result in zip(plan.trials, played, strict=True):
-        place = trials.setdefault((trial.suite, trial.test), [])
+        played_trials = trials.setdefault((trial.suite, trial.test), [])
         if result is not None:
-            place.append(result)
+            played_trials.append(result)
     suites = []
     for s, (planned, fact) in enumerate(zip(plan.suites, facts, strict=True)):
         tests = tuple(
@@ -121,7 +121,7 @@ def recounted(suite: SuiteResult, counting: Counting) -> SuiteResult:
     tests = tuple(
         test.model_copy(
             update={
-                "trials": (trials := _held(test.trials, test.optimal_tools)),
+                "trials": (trials := _compared(test.trials, test.optimal_tools)),
                 **_numbers_of_test(trials, len(trials) + test.not_run, counting),
             }
         )
@@ -131,25 +131,25 @@ def recounted(suite: SuiteResult, counting: Counting) -> SuiteResult:
 
 
 def _test(
-    planned: PlannedSuite, place: int, loops: int, trials: Sequence[TrialResult], counting: Counting
+    planned: PlannedSuite, index: int, loops: int, trials: Sequence[TrialResult], counting: Counting
 ) -> TestResult:
-    test = planned.tests[place]
-    trials = _held(trials, test.optimal_tools)
+    test = planned.tests[index]
+    trials = _compared(trials, test.optimal_tools)
     return TestResult(
         name=test.name,
         tags=test.tags,
         difficulty=test.difficulty,
         critical=test.critical,
         min_score=test.min_score,
-        line=planned.test_lines[place],
-        digest=planned.test_digests[place],
+        line=planned.test_lines[index],
+        digest=planned.test_digests[index],
         user_info=test.user_info,
         guidelines=test.guidelines,
         turns=test.turns,
         optimal_tools=test.optimal_tools,
         rubrics={
-            place: evaluation.whole_rubric
-            for place, evaluation in enumerate(test.evaluations, 1)
+            number: evaluation.whole_rubric
+            for number, evaluation in enumerate(test.evaluations, 1)
             if isinstance(evaluation, Graded)
         },
         trials=trials,
@@ -158,8 +158,8 @@ def _test(
     )
 
 
-def _held(trials: Sequence[TrialResult], optimal: Sequence[str] | None) -> tuple[TrialResult, ...]:
-    """The trials held against the optimal workflows of their test, which may have changed meanwhile."""
+def _compared(trials: Sequence[TrialResult], optimal: Sequence[str] | None) -> tuple[TrialResult, ...]:
+    """The trials compared with the optimal workflows of their test, which may have changed meanwhile."""
     return tuple(process.compared(trial, optimal) for trial in trials)
 
 
@@ -198,11 +198,11 @@ def _statistics(
 
 def _passing(tests: Iterable[TestResult]) -> dict[str, dict[int, float]]:
     """pass@k and pass^k over tests: the mean, for each k that every test has so many scored trials for."""
-    found = [test.statistics for test in tests if test.statistics]
-    most = min((len(one.pass_hat_k) for one in found), default=0)
+    statistics = [test.statistics for test in tests if test.statistics]
+    most = min((len(own.pass_hat_k) for own in statistics), default=0)
     return {
-        "pass_at_k": {k: fmean(one.pass_at_k[k] for one in found) for k in range(1, most + 1)},
-        "pass_hat_k": {k: fmean(one.pass_hat_k[k] for one in found) for k in range(1, most + 1)},
+        "pass_at_k": {k: fmean(own.pass_at_k[k] for own in statistics) for k in range(1, most + 1)},
+        "pass_hat_k": {k: fmean(own.pass_hat_k[k] for own in statistics) for k in range(1, most + 1)},
     }
 
 
@@ -266,7 +266,7 @@ def _group(
     name: str, tests: Sequence[TestResult], counting: Counting, choice: Choice = scores.every
 ) -> ScoreGroup:
     chosen = [[f for trial in test.trials for f in trial.findings if choice(f)] for test in tests]
-    outcomes = Counter(finding.outcome for found in chosen for finding in found)
+    outcomes = Counter(finding.outcome for findings in chosen for finding in findings)
     return ScoreGroup(
         name=name,
         score=points(scores.of_tests(tests, counting, choice)),

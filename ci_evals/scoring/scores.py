@@ -77,8 +77,8 @@ def decided(tests: Sequence[TestResult], counting: Counting) -> float | None:
     decides nothing; one that is left out is not counted.
     """
     shares = [_decided_of_test(test, counting) for test in tests]
-    found = [share for share in shares if share is not None]
-    return fmean(found) if found else None
+    known = [share for share in shares if share is not None]
+    return fmean(known) if known else None
 
 
 def _decided_of_test(test: TestResult, counting: Counting) -> float | None:

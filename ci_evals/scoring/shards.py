@@ -29,18 +29,18 @@ def problems(runs: Sequence[ShardRun], expected: int | None) -> Iterator[str]:
 
 def missing(runs: Sequence[ShardRun], expected: int | None) -> Iterator[str]:
     """Yield a sentence on the shards that are missing, if any are."""
-    count = wanted(runs, expected) - len(runs)
+    count = shard_count(runs, expected) - len(runs)
     if count <= 0:
         return
-    here = f"1 of {wanted(runs, expected)} shards is here"
+    here = f"1 of {shard_count(runs, expected)} shards is here"
     if len(runs) > 1:
-        here = f"{len(runs)} of {wanted(runs, expected)} shards are here"
+        here = f"{len(runs)} of {shard_count(runs, expected)} shards are here"
     lost = _lost(runs) or ("one is" if count == 1 else f"{count} are")
     job, it = ("job", "it") if count == 1 else ("jobs", "them")
     yield f"{here}: {lost} missing. Look at the {job} that left no results, and run {it} again"
 
 
-def wanted(runs: Sequence[ShardRun], expected: int | None) -> int:
+def shard_count(runs: Sequence[ShardRun], expected: int | None) -> int:
     """The number of shards that there should be, as far as it is known."""
     return max([expected or 0, *(shard.of for shard in shards_of(runs))])
 
@@ -50,7 +50,7 @@ def shards_of(runs: Sequence[ShardRun]) -> list[Shard]:
     return [run.results.run.shard for run in runs if run.results.run.shard]
 
 
-def told_apart(runs: Sequence[ShardRun], values: Sequence[str | None]) -> str | None:
+def differing(runs: Sequence[ShardRun], values: Sequence[str | None]) -> str | None:
     """The values that are known, each with its files; None where there is but one."""
     files: dict[str, list[str]] = {}
     for run, value in zip(runs, values, strict=True):
@@ -58,7 +58,7 @@ def told_apart(runs: Sequence[ShardRun], values: Sequence[str | None]) -> str | 
             files.setdefault(value, []).append(run.file)
     if len(files) < 2:
         return None
-    return "; ".join(f"{value} ({', '.join(found)})" for value, found in files.items())
+    return "; ".join(f"{value} ({', '.join(names)})" for value, names in files.items())
 
 
 def _unlike_runs(runs: Sequence[ShardRun]) -> Iterator[str]:
@@ -67,7 +67,7 @@ def _unlike_runs(runs: Sequence[ShardRun]) -> Iterator[str]:
     audited = f"{comparable[:-1]}, and with the same --audit-user and --audit-model."
     provider = "Their scores do not mean the same: run all shards with one --provider."
     infos = [run.results.run for run in runs]
-    for what, found, remedy in (
+    for what, values, remedy in (
         ("repositories", [info.git.repository for info in infos], "Merge only results of one repository."),
         ("commits", [_short(info.git.commit) for info in infos], "Merge only results of one commit."),
         ("providers", [info.provider or "its own" for info in infos], provider),
@@ -76,8 +76,8 @@ def _unlike_runs(runs: Sequence[ShardRun]) -> Iterator[str]:
         ("rules of scoring", [_short(info.digests.scoring) for info in infos], comparable),
         ("origins", [_origin(info) for info in infos], "Merge only runs that were made in one way."),
     ):
-        if told := told_apart(runs, found):
-            yield f"the shards are of different {what}: {told}. {remedy}"
+        if differences := differing(runs, values):
+            yield f"the shards are of different {what}: {differences}. {remedy}"
 
 
 def _short(value: str | None) -> str | None:
@@ -102,7 +102,7 @@ def _unlike_shards(runs: Sequence[ShardRun], expected: int | None) -> Iterator[s
     baselines = (
         "They were balanced by different baselines: play all with --baseline=none, or all with one file."
     )
-    for what, found, remedy in (
+    for what, values, remedy in (
         ("of different numbers", [f"of {shard.of}" for shard in shards], "Play all shards I/N with one N."),
         (
             "of different plans",
@@ -111,8 +111,8 @@ def _unlike_shards(runs: Sequence[ShardRun], expected: int | None) -> Iterator[s
         ),
         ("split in different ways", [_short(shard.split) for shard in shards], baselines),
     ):
-        if told := told_apart(runs, found):
-            yield f"the shards are {what}: {told}. {remedy}"
+        if differences := differing(runs, values):
+            yield f"the shards are {what}: {differences}. {remedy}"
             return
     if expected is not None and len(runs) <= expected != shards[0].of:
         yield f"--shards={expected}, but these are shards of {shards[0].of}: leave --shards out."

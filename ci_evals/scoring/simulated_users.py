@@ -20,7 +20,7 @@ def user_checks(tests: Iterable[TestResult]) -> UserChecks | None:
     broken = Counter(rule for audit in audits for rule in {violation.rule for violation in audit.violations})
     return UserChecks(
         conversations=len(audits),
-        rerun=sum(any(one.user_audit for one in trial.attempts) for trial in trials),
+        rerun=sum(any(attempt.user_audit for attempt in trial.attempts) for trial in trials),
         invalid=sum(trial.status is EndState.INVALID_USER for trial in trials),
         audited=sum(audit.by_model is True for audit in audits),
         not_audited=sum(audit.by_model is False for audit in audits),
@@ -32,8 +32,8 @@ def user_checks(tests: Iterable[TestResult]) -> UserChecks | None:
 def _first_users(test: TestResult) -> Bundle:
     """Count the users that broke character in the first conversations of the test's trials."""
     firsts = [next(_audits(trial), None) for trial in test.trials]
-    found = [audit for audit in firsts if audit]
-    return Bundle(yes=sum(not audit.valid for audit in found), of=len(found))
+    audits = [audit for audit in firsts if audit]
+    return Bundle(yes=sum(not audit.valid for audit in audits), of=len(audits))
 
 
 def _audits(trial: TrialResult) -> Iterator[UserAudit]:

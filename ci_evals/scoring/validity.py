@@ -38,8 +38,8 @@ def undecided(finding: Finding, counting: Counting) -> bool:
 
 def all_passed(trial: TrialResult, counting: Counting) -> bool:
     """Return whether every evaluation that was wanted passed, and at least one did."""
-    wanted = [finding for finding in trial.findings if not counting.excused(finding)]
-    return bool(wanted) and all(finding.outcome is Outcome.PASSED for finding in wanted)
+    required = [finding for finding in trial.findings if not counting.excused(finding)]
+    return bool(required) and all(finding.outcome is Outcome.PASSED for finding in required)
 
 
 def outcome_of(trials: Sequence[TrialResult], planned: int, counting: Counting) -> TestOutcome:
@@ -84,9 +84,9 @@ def scores_of_tests(
 
 def criteria_of(trials: Iterable[TrialResult], choice: Choice = scores.every) -> float:
     """The mean effective number of criteria in a trial: few heavy ones count as fewer."""
-    found = []
+    effective = []
     for trial in trials:
         weights = [finding.weight for finding in trial.findings if choice(finding)]
         if squares := sum(weight**2 for weight in weights):
-            found.append(sum(weights) ** 2 / squares)
-    return fmean(found) if found else 1.0
+            effective.append(sum(weights) ** 2 / squares)
+    return fmean(effective) if effective else 1.0

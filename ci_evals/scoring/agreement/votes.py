@@ -32,7 +32,7 @@ _MOST_WITHOUT = 0.05
 
 
 @dataclass(frozen=True)
-class Rated:
+class RatedVerdict:
     """A verdict by the votes of the first batch that decide: how many pass, how many fail."""
 
     suite: str
@@ -66,15 +66,15 @@ def vote_agreement(suites: Sequence[SuiteResult]) -> VoteAgreement | None:
     voting = [suite for suite in suites if suite.judge_votes > 1]
     if not voting:
         return None
-    rated = [one for suite in voting for one in _rated(suite) if one.votes > 1]
+    rated = [verdict for suite in voting for verdict in _rated(suite) if verdict.votes > 1]
     by_criterion, by_category = defaultdict(list), defaultdict(list)
-    for one in rated:
-        by_criterion[one.suite, one.test, one.criterion].append(one)
-        if one.category is not None:
-            by_category[one.category].append(one)
+    for verdict in rated:
+        by_criterion[verdict.suite, verdict.test, verdict.criterion].append(verdict)
+        if verdict.category is not None:
+            by_category[verdict.category].append(verdict)
     criteria = [
-        _part(found, criterion, lambda one: str(one.trial), suite=suite, test=test)
-        for (suite, test, criterion), found in by_criterion.items()
+        _part(verdicts, criterion, lambda verdict: str(verdict.trial), suite=suite, test=test)
+        for (suite, test, criterion), verdicts in by_criterion.items()
     ]
     return VoteAgreement(
         votes=max(suite.judge_votes for suite in voting),
@@ -82,11 +82,11 @@ def vote_agreement(suites: Sequence[SuiteResult]) -> VoteAgreement | None:
         whole=_part(rated, "all", _test),
         levels=_of_levels(rated),
         criteria=tuple(sorted(criteria, key=_worst_first)),
-        categories=tuple(_part(found, name, _test) for name, found in sorted(by_category.items())),
+        categories=tuple(_part(verdicts, name, _test) for name, verdicts in sorted(by_category.items())),
     )
 
 
-def _rated(suite: SuiteResult) -> Iterator[Rated]:
+def _rated(suite: SuiteResult) -> Iterator[RatedVerdict]:
     for test in suite.tests:
         for trial in test.trials:
             for finding in trial.findings:
@@ -94,65 +94,70 @@ def _rated(suite: SuiteResult) -> Iterator[Rated]:
                     yield _rated_by(suite, test.name, trial.index, finding)
 
 
-def _rated_by(suite: SuiteResult, test: str, trial: int, finding: Finding) -> Rated:
+def _rated_by(suite: SuiteResult, test: str, trial: int, finding: Finding) -> RatedVerdict:
     first = (finding.votes or ())[: suite.judge_votes // 2 + 1]
     counts = Counter(vote.outcome for vote in first)
     passes, fails = counts[Outcome.PASSED], counts[Outcome.FAILED]
     levels: dict[str, tuple[float, ...]] = {}
     for grade in filter(None, (vote.grade for vote in first)):
-        for one in grade.dimensions:
-            levels[one.name] = (*levels.get(one.name, ()), one.score)
-    named = tuple(levels.values())
-    return Rated(suite.name, test, trial, finding.criterion, finding.category, passes, fails, named)
+        for dimension in grade.dimensions:
+            levels[dimension.name] = (*levels.get(dimension.name, ()), dimension.score)
+    scores = tuple(levels.values())
+    return RatedVerdict(suite.name, test, trial, finding.criterion, finding.category, passes, fails, scores)
 
 
-def _test(one: Rated) -> str:
-    return f"{one.suite}\n{one.test}"
+def _test(verdict: RatedVerdict) -> str:
+    return f"{verdict.suite}\n{verdict.test}"
 
 
 def _worst_first(part: PartAgreement) -> tuple[Any, ...]:
     return (part.share.value if part.share else 1.0, part.suite, part.test, part.name)
 
 
-def _part(rated: Sequence[Rated], name: str, unit: Callable[[Rated], str], **place: str) -> PartAgreement:
+def _part(
+    rated: Sequence[RatedVerdict], name: str, unit: Callable[[RatedVerdict], str], **part: str
+) -> PartAgreement:
     """The agreement on these verdicts; those of one unit are not independent of one another."""
-    units: dict[str, list[Rated]] = defaultdict(list)
-    for one in rated:
-        units[unit(one)].append(one)
+    units: dict[str, list[RatedVerdict]] = defaultdict(list)
+    for verdict in rated:
+        units[unit(verdict)].append(verdict)
     share = share_of(
-        Bundle(yes=sum(one.agreeing for one in found), of=sum(one.pairs for one in found))
-        for _, found in sorted(units.items())
+        Bundle(
+            yes=sum(verdict.agreeing for verdict in unit_verdicts),
+            of=sum(verdict.pairs for verdict in unit_verdicts),
+        )
+        for _, unit_verdicts in sorted(units.items())
     )
     return PartAgreement(
         name=name,
-        **place,
+        **part,
         share=share,
-        alpha=_alpha(rated, units, f"{place} {name}"),
+        alpha=_alpha(rated, units, f"{part} {name}"),
         verdicts=len(rated),
         low=_is_low(rated),
     )
 
 
-def _is_low(rated: Sequence[Rated]) -> bool:
+def _is_low(rated: Sequence[RatedVerdict]) -> bool:
     """Return whether the share is below 80 % by more than chance does to so few verdicts.
 
     By more than a standard error, and half a verdict for continuity (Yates, 1934): with 3 verdicts it takes
     two whose votes differ, with 10 four. A single one never says enough.
     """
-    pairs, verdicts = sum(one.pairs for one in rated), len(rated)
+    pairs, verdicts = sum(verdict.pairs for verdict in rated), len(rated)
     if not pairs:
         return False
-    below = LOW - Fraction(sum(one.agreeing for one in rated), pairs) - Fraction(1, 2 * verdicts)
+    below = LOW - Fraction(sum(verdict.agreeing for verdict in rated), pairs) - Fraction(1, 2 * verdicts)
     return below > 0 and below**2 * verdicts > LOW * (1 - LOW)
 
 
-def _alpha(rated: Sequence[Rated], units: dict[str, list[Rated]], seed: str) -> Estimate | None:
+def _alpha(rated: Sequence[RatedVerdict], units: dict[str, list[RatedVerdict]], seed: str) -> Estimate | None:
     """Krippendorff's alpha, nominal, with a bootstrap interval by unit.
 
     Of few units a bootstrap draws too little: its percentiles are taken as far out as Student's t has it
     (Hesterberg, 2015).
     """
-    value = krippendorff.alpha([True] * one.passes + [False] * one.fails for one in rated)
+    value = krippendorff.alpha([True] * verdict.passes + [False] * verdict.fails for verdict in rated)
     if value is None:
         return None
     drawn = _drawn(units, seed) if value < 1 and len(units) >= LEAST else []
@@ -168,64 +173,69 @@ def _estimate(value: krippendorff.Number, drawn: Sequence[float], *, units: int,
     return Estimate(value=float(value), low=drawn[edge], high=drawn[-1 - edge], count=count)
 
 
-def _drawn(units: dict[str, list[Rated]], seed: str) -> list[float]:
+def _drawn(units: dict[str, list[RatedVerdict]], seed: str) -> list[float]:
     """The alphas of as many runs drawn from these units, in their order; none where too few have one.
 
     What is drawn hangs on the units' number alone, so that the same results give the same interval.
     """
     sums = [tuple(map(sum, zip(*map(_coincidences, units[name]), strict=True))) for name in sorted(units)]
     rng = random.Random(f"{seed} {len(sums)}")  # noqa: S311  # a simulation, not a secret
-    found = []
+    alphas = []
     for _ in range(DRAWS):
         counts = Counter(rng.choices(sums, k=len(sums)))
         both_pass, split, both_fail = (
-            sum(one[place] * times for one, times in counts.items()) for place in range(3)
+            sum(pairs[kind] * times for pairs, times in counts.items()) for kind in range(3)
         )
         passes, fails = both_pass + split, both_fail + split
         if passes and fails:
-            found.append(1 - (passes + fails - 1) * split / (passes * fails))
-    return sorted(found) if len(found) >= DRAWS * (1 - _MOST_WITHOUT) else []
+            alphas.append(1 - (passes + fails - 1) * split / (passes * fails))
+    return _enough(alphas)
 
 
-def _coincidences(one: Rated) -> tuple[float, float, float]:
+def _enough(alphas: list[float]) -> list[float]:
+    """The alphas in order; none if too few draws have one."""
+    return sorted(alphas) if len(alphas) >= DRAWS * (1 - _MOST_WITHOUT) else []
+
+
+def _coincidences(verdict: RatedVerdict) -> tuple[float, float, float]:
     """Count pairs of votes: pass and pass, pass and fail, fail and fail."""
-    among = one.votes - 1
+    among = verdict.votes - 1
     return (
-        one.passes * (one.passes - 1) / among,
-        one.passes * one.fails / among,
-        one.fails * (one.fails - 1) / among,
+        verdict.passes * (verdict.passes - 1) / among,
+        verdict.passes * verdict.fails / among,
+        verdict.fails * (verdict.fails - 1) / among,
     )
 
 
-def _of_levels(rated: Sequence[Rated]) -> Estimate | None:
+def _of_levels(rated: Sequence[RatedVerdict]) -> Estimate | None:
     """Krippendorff's alpha, ordinal, of the levels that votes on rubrics name, dimension by dimension."""
     units: dict[str, list[tuple[float, ...]]] = defaultdict(list)
-    for one in rated:
-        if one.levels:
-            units[_test(one)] += one.levels
-    every = [named for found in units.values() for named in found]
-    value = krippendorff.alpha(every, krippendorff.ordinal)
+    for verdict in rated:
+        if verdict.levels:
+            units[_test(verdict)] += verdict.levels
+    levels = [scores for unit in units.values() for scores in unit]
+    value = krippendorff.alpha(levels, krippendorff.ordinal)
     if value is None:
         return None
     drawn = (
         _levels_drawn([units[name] for name in sorted(units)]) if value < 1 and len(units) >= LEAST else []
     )
-    return _estimate(value, drawn, units=len(units), count=len(every))
+    return _estimate(value, drawn, units=len(units), count=len(levels))
 
 
 def _levels_drawn(units: Sequence[Sequence[tuple[float, ...]]]) -> list[float]:
     """The same of as many runs drawn from these units, as `_drawn` has it."""
-    beside = [
-        {pair: float(many) for pair, many in krippendorff.coincidences(found).items()} for found in units
+    coincidences = [
+        {pair: float(count) for pair, count in krippendorff.coincidences(unit).items()} for unit in units
     ]
     rng = random.Random(f"levels {len(units)}")  # noqa: S311  # a simulation, not a secret
-    found = []
+    alphas = []
     for _ in range(DRAWS):
         drawn: dict[tuple[float, float], float] = defaultdict(float)
-        for place, times in Counter(rng.choices(range(len(units)), k=len(units))).items():
-            for pair, many in beside[place].items():
-                drawn[pair] += many * times
+        for index, times in Counter(rng.choices(range(len(units)), k=len(units))).items():
+            for pair, count in coincidences[index].items():
+                drawn[pair] += count * times
         value = krippendorff.ordinal(drawn)
         if value is not None:
-            found.append(float(value))
-    return sorted(found) if len(found) >= DRAWS * (1 - _MOST_WITHOUT) else []
+            alphas.append(float(value))
+    return _enough(alphas)

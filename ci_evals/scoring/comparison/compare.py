@@ -156,7 +156,7 @@ class Pairing:
             ),
             regressed=_worst_first(failing),
             fixed=tuple(
-                self._told(pair, pair.base)
+                self._test_change(pair, pair.base)
                 for pair in self.pairs
                 if pair.base.outcome is TestOutcome.FAILED and pair.head.passed
             ),
@@ -199,11 +199,11 @@ class Pairing:
 
     def _with_proof(self, pair: TestPair) -> TestChange:
         """A test of this run, with its p if it is a suspect."""
-        told = self._told(pair, pair.head)
+        change = self._test_change(pair, pair.head)
         if pair.numbers not in self._proofs:
-            return told
+            return change
         p = self._proofs[pair.numbers]
-        return told.model_copy(update={"p": p, "confirmed": p is not None and p <= statistics.ALPHA})
+        return change.model_copy(update={"p": p, "confirmed": p is not None and p <= statistics.ALPHA})
 
     @cached_property
     def _scored(self) -> tuple[tuple[TestPair, statistics.ScorePair], ...]:
@@ -212,7 +212,7 @@ class Pairing:
         scored = ((pair, *self._scores(pair, part)) for pair in self.pairs)
         return tuple((pair, _floats(head, base)) for pair, head, base in scored if head and base)
 
-    def _told(self, pair: TestPair, shown: TestResult) -> TestChange:
+    def _test_change(self, pair: TestPair, shown: TestResult) -> TestChange:
         head, base = pair.head.score, pair.base.score
         here, there = Counting(offline=self.head.run.offline), Counting(offline=self.base.run.offline)
         return TestChange(
@@ -250,9 +250,9 @@ def _floats(head: Sequence[Fraction], base: Sequence[Fraction]) -> statistics.Sc
 
 def _evidence(test: TestResult, counting: Counting) -> Evidence | None:
     """The first verdict that failed, or else the first that could not be reached."""
-    found = [(trial, finding) for trial in _whole(test) for finding in trial.findings]
-    failed = [(trial, finding) for trial, finding in found if finding.outcome is Outcome.FAILED]
-    missing = [(trial, finding) for trial, finding in found if undecided(finding, counting)]
+    verdicts = [(trial, finding) for trial in _whole(test) for finding in trial.findings]
+    failed = [(trial, finding) for trial, finding in verdicts if finding.outcome is Outcome.FAILED]
+    missing = [(trial, finding) for trial, finding in verdicts if undecided(finding, counting)]
     for trial, finding in [*failed, *missing]:
         return _shown(trial, finding)
     return None

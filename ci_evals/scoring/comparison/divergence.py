@@ -147,7 +147,7 @@ def _whole(trials: Sequence[TrialResult]) -> list[TrialResult]:
 def _is_unknown(mine: Turn, theirs: Turn) -> bool:
     """Return whether one of two replies reports a kind that the other does not, or neither reports any."""
     kinds = [
-        {name for name in ("workflows", "params", "rules", "integrations") if getattr(one, name) is not None}
-        for one in (mine, theirs)
+        {name for name in ("workflows", "params", "rules", "integrations") if getattr(turn, name) is not None}
+        for turn in (mine, theirs)
     ]
     return kinds[0] != kinds[1] or not kinds[0]

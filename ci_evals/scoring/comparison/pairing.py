@@ -73,12 +73,12 @@ def pair(head: Side, base: Side) -> tuple[SuitePair, ...]:
     """All suites of both sides, those of this run first; suites and tests are paired by name."""
     partners = _partners(head.suites, base.suites)
     taken = {id(partner) for partner in partners if partner}
-    found = [
+    pairs = [
         _paired(suite.name, suite, partner, number)
         for number, (suite, partner) in enumerate(zip(head.suites, partners, strict=True), start=1)
     ]
     removed = [_paired(suite.name, None, suite, 0) for suite in base.suites if id(suite) not in taken]
-    return (*found, *removed)
+    return (*pairs, *removed)
 
 
 def _partners(here: Sequence[SuiteResult], there: Sequence[SuiteResult]) -> list[SuiteResult | None]:
@@ -92,14 +92,14 @@ def _partners(here: Sequence[SuiteResult], there: Sequence[SuiteResult]) -> list
         ours, theirs = ([suite for suite in side if suite.name == name] for side in (here, there))
         left = []
         for suite in ours:
-            same = next((one for one in theirs if _file(one) == _file(suite)), None)
+            same = next((candidate for candidate in theirs if _file(candidate) == _file(suite)), None)
             if same:
                 partners[id(suite)] = same
-                theirs = [one for one in theirs if one is not same]
+                theirs = [candidate for candidate in theirs if candidate is not same]
             else:
                 left.append(suite)
         if len(left) == len(theirs):
-            partners |= {id(suite): one for suite, one in zip(left, theirs, strict=True)}
+            partners |= {id(suite): candidate for suite, candidate in zip(left, theirs, strict=True)}
     return [partners.get(id(suite)) for suite in here]
 
 

@@ -65,12 +65,12 @@ def odds_of(
     whole = noise.scores(range(len(noise.tests)))
     if whole is None:
         return None
-    found = [(check, fails) for check in checks if (fails := _failing(check, noise)) is not None]
-    together = [any(run) for run in zip(*(fails for _, fails in found), strict=True)]
+    failing = [(check, fails) for check in checks if (fails := _failing(check, noise)) is not None]
+    together = [any(run) for run in zip(*(fails for _, fails in failing), strict=True)]
     lowest = sorted(whole.drawn)[math.ceil(WORTH_TELLING * _DRAWS) - 1]
     return Odds(
         share=fmean(together) if together else 0.0,
-        checks=tuple(_odds_of_check(check, fmean(fails)) for check, fails in found),
+        checks=tuple(_odds_of_check(check, fmean(fails)) for check, fails in failing),
         floor=math.floor(10 * lowest) / 10,
         loops=max(noise.planned),
     )
@@ -135,24 +135,24 @@ class _TrialNoise:
     def scores(self, places: Sequence[int], choice: Choice = scores.every) -> _Scores | None:
         """The scores of some tests; None where there are none."""
         trials = [scores_of_trials(self.tests[index][1], self._strict, choice) for index in places]
-        found = [(index, tuple(map(float, own))) for index, own in zip(places, trials, strict=True) if own]
-        if not found:
+        scored = [(index, tuple(map(float, own))) for index, own in zip(places, trials, strict=True) if own]
+        if not scored:
             return None
-        criteria = criteria_of((t for index, _ in found for t in self.tests[index][1].trials), choice)
-        noise = noise_of([own for _, own in found], criteria)
+        criteria = criteria_of((t for index, _ in scored for t in self.tests[index][1].trials), choice)
+        noise = noise_of([own for _, own in scored], criteria)
         moves, squares = [0.0] * _DRAWS, 0.0
-        for (index, own), variance in zip(found, noise, strict=True):
+        for (index, own), variance in zip(scored, noise, strict=True):
             # Twice: for what the recorded trials leave open of the test's true score, and for the new trials.
-            square = variance * (1 / len(own) + 1 / self.planned[index]) / (100 * len(found)) ** 2
+            square = variance * (1 / len(own) + 1 / self.planned[index]) / (100 * len(scored)) ** 2
             error = math.sqrt(square)
             moves = [move + error * own for move, own in zip(moves, self._moves(index), strict=True)]
             squares += square
-        recorded, count = fmean(fmean(own) for _, own in found) / 100, sum(len(own) for _, own in found)
+        recorded, count = fmean(fmean(own) for _, own in scored) / 100, sum(len(own) for _, own in scored)
         # As if of two more trials one had failed: a perfect record leaves some doubt.
         doubted = (recorded * count + 1) / (count + 2)
         n_eff = doubted * (1 - doubted) / squares
         # The noise itself is told from few trials, so that far moves come more often: Student's t.
-        freedom = count - len(found) or len(found) - 1 or 1
+        freedom = count - len(scored) or len(scored) - 1 or 1
         rng = self._rng(f"noise {freedom}")
         far = [move / math.sqrt(squares * rng.gammavariate(freedom / 2, 2 / freedom)) for move in moves]
         return _Scores([100 * wilson(recorded, n_eff, z) for z in far], [100 * move for move in moves])
@@ -164,8 +164,8 @@ class _TrialNoise:
             chances = _chances_to_pass(self._counts[index], self.planned[index])
             rng = self._rng(f"passes {index}")
             missed = [
-                one or rng.random() >= chances[belief]
-                for one, belief in zip(missed, self._beliefs, strict=True)
+                miss or rng.random() >= chances[belief]
+                for miss, belief in zip(missed, self._beliefs, strict=True)
             ]
         return missed
 
@@ -176,7 +176,7 @@ class _TrialNoise:
             [all_passed(trial, self._shown) for trial in test.trials if trial.scored]
             for _, test in self.tests
         ]
-        return [(sum(found), len(found) - sum(found)) for found in passed]
+        return [(sum(passes), len(passes) - sum(passes)) for passes in passed]
 
     @cached_property
     def _beliefs(self) -> list[int]:
