@@ -33,8 +33,9 @@ from ci_evals.job.limits import Budget, LimitsWatcher
 from ci_evals.job.results_builder import ResultsBuilder
 from ci_evals.job.setup import RunSetup
 from ci_evals.planning.workload import of_plan
+from ci_evals.reports.facts.gate import near_threshold
 from ci_evals.runner import Participants, ParticipantsFor, SaveTrial, run
-from ci_evals.scoring.gate.near_threshold import close_calls
+from ci_evals.scoring.gate.near_threshold import checks_near_threshold
 from ci_evals.stop import Stop
 from ci_evals.wiring import Connections, RunParticipants, build_participants
 
@@ -163,13 +164,13 @@ async def _play_and_confirm(
     listen: Listener,
     stop: Stop,
 ) -> Results:
-    """Play the plan, and if its results are close, more trials of each test."""
+    """Play the plan, and if checks are near their threshold, more trials of each test."""
     played = await play(job.plan, done=done)
     await checked
     _mark_outage(job, stop)
     results = builder.results(job.plan, played)
-    close = close_calls(results.gate) if job.confirm and not stop.requested else ()
-    if not close:
+    near = checks_near_threshold(results.gate) if job.confirm and not stop.requested else ()
+    if not near:
         return results
     plan = replace(job.plan, more=job.confirm)
     if _too_dear(job, results, len(plan.trials)):
@@ -177,10 +178,11 @@ async def _play_and_confirm(
         info = results.run.model_copy(update={"warnings": (*results.run.warnings, warning)})
         return results.model_copy(update={"run": info})
     first = {trial: result for trial, result in zip(job.plan.trials, played, strict=True) if result}
-    listen(Extended(plan, close))
+    because = tuple(map(near_threshold, near))
+    listen(Extended(plan, because))
     played = await play(plan, done={**done, **first})
     _mark_outage(job, stop)
-    return builder.results(plan, played, Confirmation(trials=job.confirm, because=close))
+    return builder.results(plan, played, Confirmation(trials=job.confirm, because=because))
 
 
 def _journal(job: Job, builder: ResultsBuilder) -> Iterator[SaveTrial]:

@@ -40,7 +40,6 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decima
 from ci_evals.domain.base import Interval
 from ci_evals.domain.results.judge import Estimate
 from ci_evals.domain.results.usage import RoleUsage
-from ci_evals.support.p_values import named, written
 
 NONE = "n/a"
 _EVERY_FLOAT = Context(prec=400)
@@ -49,6 +48,8 @@ _EVERY_FLOAT = Context(prec=400)
 HALF = 0.5
 """The share of its weight that must be decided for a score to be a headline."""
 _TENTH = Decimal("0.1")
+_LEAST_P, _MOST_P = 0.001, 0.99
+"""A p value beyond them is not shown exactly."""
 
 
 def score(points: float | None, floor: float | None = None) -> str:
@@ -168,13 +169,23 @@ def gain(square_points: float | None) -> str:
 
 
 def chance(p: float | None) -> str:
-    """A p value."""
-    return NONE if p is None else written(p)
+    """A p value: `0.06`, with three decimals below 0.01 and around 0.05, where it stays on its side."""
+    if p is None:
+        return NONE
+    if p < _LEAST_P:
+        return f"below {_LEAST_P}"
+    if p > _MOST_P:
+        return f"above {_MOST_P}"
+    near = 0.045 <= p <= 0.055
+    step = Decimal("0.001") if p < 0.01 or near else Decimal("0.01")
+    rounding = ROUND_HALF_EVEN if not near else ROUND_CEILING if p > 0.05 else ROUND_FLOOR
+    return f"{Decimal(repr(float(p))).quantize(step, rounding).normalize():f}"
 
 
 def p_value(p: float | None) -> str:
-    """A p value with its name: `p = 0.06`."""
-    return f"p = {NONE}" if p is None else named(p)
+    """A p value with its name: `p = 0.06`, `p below 0.001`."""
+    exact = p is None or _LEAST_P <= p <= _MOST_P
+    return f"p = {chance(p)}" if exact else f"p {chance(p)}"
 
 
 def decimal(share: float | None) -> str:

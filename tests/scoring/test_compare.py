@@ -14,12 +14,13 @@ from ci_evals.domain.results.run import Git, Results
 from ci_evals.domain.transcript import Turns
 from ci_evals.job.conclude import worded
 from ci_evals.reports import numbers
+from ci_evals.reports.facts.gate import near_threshold
 from ci_evals.scoring import scores
 from ci_evals.scoring.comparison.compare import ComparedPart, Pairing
 from ci_evals.scoring.comparison.pairing import Side
 from ci_evals.scoring.gate.checks import GateInput
 from ci_evals.scoring.gate.decision import decide
-from ci_evals.scoring.gate.near_threshold import close_calls
+from ci_evals.scoring.gate.near_threshold import checks_near_threshold
 from ci_evals.scoring.gate.policy import Policy, RunEnding
 from ci_evals.scoring.gate.selectors import Selector, SelectorKind, Threshold, read_drops
 from ci_evals.scoring.scorecard import Scorecard
@@ -368,7 +369,7 @@ def test_budgets():
 
 
 def close(*args, **policy):
-    return close_calls(decided(*args, **policy))
+    return tuple(map(near_threshold, checks_near_threshold(decided(*args, **policy))))
 
 
 def test_a_floor_inside_the_interval_is_close():
@@ -391,7 +392,7 @@ def test_a_suspicious_drop_is_close_however_small_its_p():
 def test_a_close_p_is_written_as_in_every_report(p):
     """The words stand beside the numbers of the tables."""
     check = build.check(name="regression", required=0.05, seen=p, holds=True)
-    (said,) = close_calls(Decision(passed=True, exit_code=0, checks=(check,)))
+    (said,) = map(near_threshold, checks_near_threshold(Decision(passed=True, exit_code=0, checks=(check,))))
     assert said.endswith(f" with {numbers.p_value(p)}")
 
 
@@ -540,7 +541,7 @@ def test_a_drop_that_so_few_trials_could_not_prove_is_not_checked():
         baseline_required=True,
     )
     assert required.exit_code == 3
-    assert close_calls(required)
+    assert checks_near_threshold(required)
 
 
 def suites(run_id: str, **trials: tuple) -> Results:

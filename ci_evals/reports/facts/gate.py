@@ -97,6 +97,14 @@ def in_words(check: GateCheck) -> str:
     return f"{sentence}."
 
 
+def near_threshold(check: GateCheck) -> str:
+    """The reason why a check is near its threshold."""
+    if is_chance(check):
+        return f"regression: chance alone shows such a drop with {numbers.p_value(check.seen)}"
+    low, high = (check.interval.low, check.interval.high) if check.interval else (0, 100)
+    return f"{check.name}: {check.required:g} lies within {low:.1f} to {high:.1f}"
+
+
 def _of(check: GateCheck) -> str:
     """The part of the run that a check is about, in words; empty for the whole run."""
     if check.test is not None:

@@ -2,37 +2,31 @@
 
 from ci_evals.domain.results.gate import CheckKind, Decision, GateCheck
 from ci_evals.scoring.statistics import ALPHA
-from ci_evals.support.p_values import named
 
 CLOSE = 0.25
-"""The p up to which a drop is looked at again where `--confirm` is given."""
+"""The p up to which a drop counts as near the threshold."""
 
 
-def close_calls(decision: Decision) -> tuple[str, ...]:
-    """The checks that are near their threshold, in words.
-
-    Nothing, where the run is not to be trusted, or where the gate fails on something that is not close.
-    """
-    calls = [(check, _close(check)) for check in decision.checks]
+def checks_near_threshold(decision: Decision) -> tuple[GateCheck, ...]:
+    """The checks near their threshold; none if the run has no verdict or clearly fails another check."""
+    near = tuple(check for check in decision.checks if _is_near(check))
     # More trials may yet make a check that so few could not; each of these is one of the reasons.
     unchecked = sum(check.blocks_verdict for check in decision.checks)
-    clear = any((check.holds is False or check.blocks_verdict) and not why for check, why in calls)
-    return () if len(decision.reasons) > unchecked or clear else tuple(why for _, why in calls if why)
+    clear = any(
+        check not in near for check in decision.checks if check.holds is False or check.blocks_verdict
+    )
+    return () if len(decision.reasons) > unchecked or clear else near
 
 
-def _close(check: GateCheck) -> str | None:
+def _is_near(check: GateCheck) -> bool:
     if check.kind is CheckKind.REGRESSION and check.required == ALPHA:
-        if check.seen is None or check.seen > CLOSE:
-            return None
-        return f"regression: chance alone shows such a drop with {named(check.seen)}"
+        return check.seen is not None and check.seen <= CLOSE
     if check.holds is False and check.seen != check.seen_if_undecided_failed:
         # More trials must not open a gate that undecided verdicts have closed.
-        return None
+        return False
     bounds = check.interval
     if not bounds or check.required is None:
-        return None
+        return False
     # A drop ends where scores do, so that its interval may begin at just what is allowed.
-    least = bounds.low <= check.required if check.kind is CheckKind.MAX_DROP else bounds.low < check.required
-    if least and check.required <= bounds.high:
-        return f"{check.name}: {check.required:g} lies within {bounds.low:.1f} to {bounds.high:.1f}"
-    return None
+    at_low = check.kind is CheckKind.MAX_DROP and bounds.low == check.required
+    return (bounds.low < check.required or at_low) and check.required <= bounds.high
