@@ -4,13 +4,12 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from ci_evals.cli.github import actions
 from ci_evals.cli.process.interruption import Interruption
+from ci_evals.cli.run.showing import show_progress
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.terminal import display, progress
 from ci_evals.cli.terminal.console import Console
 from ci_evals.domain.errors import Exit
-from ci_evals.domain.plan import Plan
 from ci_evals.domain.progress import Listener
 from ci_evals.reports import numbers
 from ci_evals.stop import Stop
@@ -32,7 +31,7 @@ def noise(settings: NoiseSettings, context: RunContext) -> None:
     interruption = Interruption(context)
     with ExitStack() as shown:
         listen = shown.enter_context(
-            _listening(prepared.study.sample_plan.plan, context, quiet=settings.quiet)
+            show_progress(prepared.study.sample_plan.plan, context, quiet=settings.quiet)
         )
 
         def judging(count: int) -> Listener:
@@ -52,19 +51,6 @@ def _workload(prepared: PreparedStudy) -> str:
         f"Of {tests}{rest}: {numbers.count(fresh, 'conversation')} to play anew, {fixed:,} with the user's "
         f"words held, {rejudged:,} to judge again"
     )
-
-
-@contextmanager
-def _listening(planned: Plan, context: RunContext, *, quiet: bool) -> Iterator[Listener]:
-    console = context.console
-    if quiet:
-        yield progress.silent
-    elif console.stream.isatty():
-        with display.live(planned, console) as listen:
-            yield listen
-    else:
-        with actions.group(f"Playing {numbers.count(len(planned.trials), 'trial')}", context):
-            yield progress.lines(planned, console)
 
 
 @contextmanager
