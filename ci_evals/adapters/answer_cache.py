@@ -1,8 +1,8 @@
-"""Answers of models, kept in a folder: each in a file of its own, found again by the digest of its question.
+"""A cache of models' answers: a folder with a file for each, named by the digest of its question.
 
-Whoever can write there could say what a judge says. So the folder is its owner's alone, and each answer is
+Whoever can write there could forge a judge's answers. So the folder is its owner's alone, and each answer is
 signed with a secret of the run, together with the question's digest, the model and the date. An answer
-without a good signature counts as missing.
+without a valid signature counts as missing.
 """
 
 import hashlib
@@ -24,71 +24,71 @@ from ci_evals.domain.errors import UsageError
 from ci_evals.support.redaction import Redactor
 
 VERSION = 2
-"""Of what is kept: raised where an answer is read in another way than before, so that all are asked anew."""
+"""Version of the entries: raised if answers are read differently than before."""
 
-MOST_DAYS = 30
-"""So long an answer is given again. A model that was replaced in silence is then asked once more."""
-MOST_CHARACTERS = 100_000
-"""Of an answer that is kept."""
+MAX_DAYS = 30
+"""Maximum age of an answer, since a model may be replaced in silence."""
+MAX_CHARACTERS = 100_000
+"""Maximum length of an answer."""
 
-_MOST_BYTES = 6 * MOST_CHARACTERS + 1_000
-"""Of a file: JSON takes six bytes for a character at the most."""
+_MAX_BYTES = 6 * MAX_CHARACTERS + 1_000
+"""Maximum size of a file: JSON takes up to six bytes for a character."""
 _DAY = 24 * 60 * 60
 _PURPOSE = b"ci-evals judge cache"
 _SECRET = "signing-key"  # noqa: S105  # a file's name
 _SWEPT = "swept"
-"""A file that is as old as the last look for old answers."""
+"""A file that is as old as the last removal of old answers."""
 _OURS = re.compile(r"[0-9a-f]{64}\.json|\.[0-9a-f]{16}\.tmp")
 
 
 class AnswerCache:
-    """The answers in a folder. Many processes may use it at the same time.
+    """The answers in a folder, which many processes may use at the same time.
 
-    No fault of it costs more than the call that it would have saved: what cannot be read is not there, and
-    after the first that cannot be written no more are.
+    An answer that cannot be read counts as missing. After the first failure to write, nothing more is
+    written.
     """
 
     def __init__(
         self, folder: Path, redactor: Redactor, key: bytes | None, clock: Callable[[], float] = time.time
     ) -> None:
-        """Opens nothing yet.
+        """Create a cache without opening files.
 
         Args:
-            folder: Where the answers are.
-            redactor: Knows what must not be written.
-            key: Signs the answers (`signing_key`); without one none is read or kept.
+            folder: Folder of the answers.
+            redactor: Knows the secrets, which must not be written.
+            key: Signs the answers (`signing_key`); without it none is read or written.
             clock: Seconds since 1970.
         """
         self._folder, self._redactor, self._key, self._clock = folder, redactor, key, clock
-        self._lost: str | None = None
-        if _is_everybodys(folder):
-            self._lost = f"everybody may write to {str(folder)!r}"
+        self._failure: str | None = None
+        if _is_world_writable(folder):
+            self._failure = f"everybody may write to {str(folder)!r}"
         elif key is None:
-            self._lost = (
+            self._failure = (
                 "answers cannot be signed: the LLM's key can be guessed, and you have no cache folder"
             )
-        self._unsafe = self._lost is not None
+        self._unsafe = self._failure is not None
         self._forged = 0
-        self._held: dict[str, list[tuple[str, str]]] = {}
+        self._postponed: dict[str, list[tuple[str, str]]] = {}
 
     def hold(self, model: str) -> None:
-        """Write no answers of a model until they are released."""
-        self._held[model] = []
+        """Postpone writing the answers of a model."""
+        self._postponed[model] = []
 
     def release(self, model: str) -> None:
-        """Write the answers of a model that were held, and from now on all at once."""
-        for key, answer in self._held.pop(model, ()):
+        """Write the postponed answers of a model, and later ones at once."""
+        for key, answer in self._postponed.pop(model, ()):
             self.keep(key, model, answer)
 
     def find(self, key: str, model: str) -> str | None:
-        """The model's answer to the question of that digest; None if there is none with a good signature."""
+        """Return the answer to the question with this digest, if it has a valid signature."""
         if self._unsafe:
             return None
         try:
-            kept = json.loads(_read(self._path(key)))
+            entry = json.loads(_read(self._path(key)))
         except (OSError, ValueError, RecursionError):
             return None
-        match kept:
+        match entry:
             case {"version": int(version), "answer": str(answer), "at": int(at), **rest} if (
                 version == VERSION
             ):
@@ -98,15 +98,15 @@ class AnswerCache:
         if not isinstance(signature, str) or not self._is_signed(signature, key, model, answer, at):
             self._forged += 1
             return None
-        too_old = not -_DAY < self._clock() - at <= MOST_DAYS * _DAY
-        return None if too_old or not 0 < len(answer) <= MOST_CHARACTERS else answer
+        too_old = not -_DAY < self._clock() - at <= MAX_DAYS * _DAY
+        return None if too_old or not 0 < len(answer) <= MAX_CHARACTERS else answer
 
     def keep(self, key: str, model: str, answer: str) -> None:
-        """Keeps an answer, in place of what was there; none that holds a secret, or is longer than any is."""
-        if model in self._held:
-            self._held[model].append((key, answer))
+        """Write an answer, unless it holds a secret or is too long."""
+        if model in self._postponed:
+            self._postponed[model].append((key, answer))
             return
-        if self._lost or len(answer) > MOST_CHARACTERS or self._redactor.text_to_read(answer) != answer:
+        if self._failure or len(answer) > MAX_CHARACTERS or self._redactor.text_to_read(answer) != answer:
             return
         at = int(self._clock())
         signature = self._signature(key, model, answer, at)
@@ -116,23 +116,23 @@ class AnswerCache:
         try:
             files.write(self._path(key), json.dumps(entry) + "\n", private=True, durable=False)
         except UsageError as error:
-            self._lost = str(error)
+            self._failure = str(error)
 
     def sweep(self) -> None:
-        """Takes away what is older than is given again, at most once a day. Other files are left alone."""
+        """Remove outdated answers, at most once a day. Other files are left alone."""
         mark = self._folder / _SWEPT
         if self._unsafe or not files.is_folder(self._folder) or self._age(mark) < _DAY:
             return
         with suppress(OSError, UsageError):
             files.write(mark, "", private=True)
-            for file in _kept(self._folder):
-                if self._age(file) > MOST_DAYS * _DAY:
+            for file in _entries(self._folder):
+                if self._age(file) > MAX_DAYS * _DAY:
                     file.unlink(missing_ok=True)
 
     def note(self) -> str | None:
-        """What its user should know, if anything."""
-        if self._lost:
-            return f"--judge-cache: {self._lost}; the judge's answers are not kept"
+        """Return a warning for the user, if any."""
+        if self._failure:
+            return f"--judge-cache: {self._failure}; the judge's answers are not kept"
         if not self._forged:
             return None
         answers = "1 answer is" if self._forged == 1 else f"{self._forged} answers are"
@@ -154,7 +154,7 @@ class AnswerCache:
         return self._folder / key[:2] / f"{key}.json"
 
     def _age(self, path: Path) -> float:
-        """Seconds since a file was written; no end of them where there is none."""
+        """Return the seconds since a file was written; infinity if there is none."""
         try:
             return self._clock() - path.lstat().st_mtime
         except OSError:
@@ -162,22 +162,22 @@ class AnswerCache:
 
 
 def folder_of_the_user(environ: Mapping[str, str]) -> Path | None:
-    """The folder in which programs of this platform keep what they can do without; None if there is none."""
+    """Return the platform's folder for caches of this user; None if there is none."""
     home = environ.get("USERPROFILE" if os.name == "nt" else "HOME", "")
     if os.name == "nt":
-        named, usual = environ.get("LOCALAPPDATA", ""), Path(home, "AppData", "Local")
+        configured, default = environ.get("LOCALAPPDATA", ""), Path(home, "AppData", "Local")
     else:
         library = Path(home, "Library", "Caches") if sys.platform == "darwin" else Path(home, ".cache")
-        named, usual = environ.get("XDG_CACHE_HOME", ""), library
-    place = Path(named) if Path(named).is_absolute() else usual
-    return place / "ci-evals" if place.is_absolute() else None
+        configured, default = environ.get("XDG_CACHE_HOME", ""), library
+    folder = Path(configured) if Path(configured).is_absolute() else default
+    return folder / "ci-evals" if folder.is_absolute() else None
 
 
 def signing_key(secret: str | None, environ: Mapping[str, str]) -> bytes | None:
-    """The key that signs a run's answers: derived from the LLM's key, or from a secret of this user's.
+    """Return the key that signs a run's answers, derived from the LLM's key or a secret of this user.
 
-    A server on this machine takes any key, and some providers need none: then a secret that is made once, in
-    the user's own folder, does. None if it cannot be had.
+    Local servers accept any key, and some providers need none. Then a secret is created once in the user's
+    own folder. None if that fails.
     """
     if secret is None or not can_sign(secret):
         folder = folder_of_the_user(environ)
@@ -188,39 +188,34 @@ def signing_key(secret: str | None, environ: Mapping[str, str]) -> bytes | None:
 
 
 def _read(path: Path) -> bytes:
-    """Return what is in a file.
-
-    Raises:
-        OSError, ValueError: it cannot be read, or is none that was written here.
-    """
     if path.is_symlink():
         raise ValueError("it is a link, which may lead anywhere")
-    return input_files.read(path, _MOST_BYTES)
+    return input_files.read(path, _MAX_BYTES)
 
 
 def _secret_in(folder: Path) -> str | None:
-    """The secret in the user's own folder, made if it is not there."""
+    """Return the secret in the user's own folder, created if it is missing."""
     path = folder / _SECRET
     with suppress(OSError, UsageError, ValueError):
         if not files.is_there(path):
             files.write(path, secrets.token_hex(32) + "\n", private=True)
-        if _is_everybodys(folder) or path.is_symlink():
+        if _is_world_writable(folder) or path.is_symlink():
             return None
-        text = input_files.read(path, _MOST_BYTES).decode("ascii").strip()
+        text = input_files.read(path, _MAX_BYTES).decode("ascii").strip()
         return text if can_sign(text) else None
     return None
 
 
-def _is_everybodys(folder: Path) -> bool:
-    """Whether anybody on this machine may put something there."""
+def _is_world_writable(folder: Path) -> bool:
+    """Whether anybody on this machine may write to a folder."""
     try:
         return os.name == "posix" and bool(folder.stat().st_mode & stat.S_IWOTH)
     except OSError:
         return False
 
 
-def _kept(folder: Path) -> Iterator[Path]:
-    """The files that were written here."""
+def _entries(folder: Path) -> Iterator[Path]:
+    """Yield the files of the cache."""
     for inner in folder.iterdir():
         if re.fullmatch("[0-9a-f]{2}", inner.name) and not inner.is_symlink() and inner.is_dir():
             yield from (file for file in inner.iterdir() if _OURS.fullmatch(file.name))

@@ -1,6 +1,6 @@
-"""The git checkout around a file, read from git's own files, since the image has no git to ask.
+"""Reads the git checkout around a file from git's own files, since the image has no git.
 
-Formats: <https://git-scm.com/docs/gitrepository-layout>. What cannot be read is None: the caller must then
+Formats: <https://git-scm.com/docs/gitrepository-layout>. What cannot be read is None, and the caller must
 assume the worst.
 """
 
@@ -18,11 +18,11 @@ _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _BRANCH_REF = "refs/heads/"
 _REMOTE_REF = "refs/remotes/origin/"
 _MAX_LINKS = 5
-"""How many symbolic refs in a row are followed."""
+"""Maximum number of symbolic refs in a row."""
 _MAX_TEXT = 100_000_000
-"""Bytes of a text file of git's. Refs of very large repositories are packed in some megabytes."""
+"""Maximum size of a text file of git. Packed refs of very large repositories take some megabytes."""
 _MAX_INDEX = 500_000_000
-"""Bytes of git's list of tracked files."""
+"""Maximum size of git's list of tracked files."""
 _ENTRY_HEAD = 40
 """Bytes of an entry of that list before its hash."""
 _EXTENDED = 0x4000
@@ -30,7 +30,7 @@ _EXTENDED = 0x4000
 
 @dataclass(frozen=True)
 class RemoteRepository:
-    """A repository on a server, as an address names it; both parts are in lower case."""
+    """A repository on a server, in lower case."""
 
     host: str
     name: str
@@ -39,7 +39,7 @@ class RemoteRepository:
 
 @dataclass(frozen=True)
 class Checkout:
-    """A working tree and what its HEAD is at."""
+    """A working tree and its HEAD."""
 
     root: Path
     commit: str | None = None

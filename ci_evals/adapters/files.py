@@ -1,4 +1,4 @@
-"""Writes text files whole or not at all, and never outside their root."""
+"""Writes text files, each completely or not at all, and never outside a root folder."""
 
 import errno
 import os
@@ -14,36 +14,36 @@ _SYSTEM = (Path("/dev"), Path("/proc"), Path("/sys"))
 _MEMORY = Path("/dev/shm")  # noqa: S108  # files there are regular
 
 Text = str | Iterable[str]
-"""Of a file, whole or in parts that are made as they are written."""
+"""The text of a file, at once or in parts that are created while they are written."""
 
 
 def is_there(path: Path) -> bool:
-    """Whether something can be seen there. Unlike `Path.exists` it never raises: opening it tells why."""
+    """Return whether something is there. Unlike `Path.exists` it never raises."""
     return os.path.exists(path)  # noqa: PTH110
 
 
 def is_folder(path: Path) -> bool:
-    """Whether a folder can be seen there, likewise."""
+    """Return whether a folder is there, without raising."""
     return os.path.isdir(path)  # noqa: PTH112
 
 
 def is_link(path: Path) -> bool:
-    """Whether a symbolic link can be seen there, likewise."""
+    """Return whether a symbolic link is there, without raising."""
     return os.path.islink(path)  # noqa: PTH114
 
 
 def write_all(root: Path, files: Mapping[str, Text]) -> None:
-    """Writes every file of `files` (path relative to `root`, with `/`, and text), making folders as needed.
+    """Write files, by their paths relative to `root`, and create folders as needed.
 
     Raises:
-        UsageError: A path leads out of `root`, or something cannot be written. What was written before stays.
+        UsageError: a path leads out of `root`, or something cannot be written. Files written before stay.
     """
     check_inside(root, files)
     write_each(root, files.items(), durable=True)
 
 
 def write_each(root: Path, files: Iterable[tuple[str, Text]], *, durable: bool = False) -> None:
-    """The same for files that are made one after another, and can be made again: `durable` is as in `write`.
+    """Write files as `write_all` does, but check each path only when its turn comes.
 
     Raises:
         UsageError: as `write_all`.
@@ -54,17 +54,17 @@ def write_each(root: Path, files: Iterable[tuple[str, Text]], *, durable: bool =
 
 
 def write_new(root: Path, files: Mapping[str, str]) -> None:
-    """Writes files that are not there yet: all of them, or none.
+    """Create files, all or none.
 
     Raises:
-        UsageError: One is there already, a path leads out of `root`, or something cannot be written.
+        UsageError: one exists already, a path leads out of `root`, or something cannot be written.
     """
     paths = {_inside(root, name): text for name, text in files.items()}
     owner = _owner(root)
-    there = [path for path in paths if os.path.lexists(path)]
-    if there:
-        named = ", ".join(repr(str(path)) for path in there)
-        raise UsageError(f"{named}: there already, and not written over")
+    existing = [path for path in paths if os.path.lexists(path)]
+    if existing:
+        names = ", ".join(repr(str(path)) for path in existing)
+        raise UsageError(f"{names}: there already, and not written over")
     missing = {folder for path in paths for folder in _missing(path.parent)}
     written: list[Path] = []
     try:
@@ -85,7 +85,7 @@ def _write_new(path: Path, text: str, owner: os.stat_result) -> None:
     aside = path.with_name(f".{secrets.token_hex(8)}.tmp")
     try:
         write(aside, text, owner=owner)
-        os.link(aside, path)  # unlike a renaming it fails where something came between
+        os.link(aside, path)  # unlike a rename it fails if a file was created meanwhile
     except FileExistsError as error:
         raise UsageError(f"{str(path)!r}: there already, and not written over") from error
     except OSError as error:
@@ -96,9 +96,9 @@ def _write_new(path: Path, text: str, owner: os.stat_result) -> None:
 
 
 def unfit(path: Path) -> str | None:
-    """Return what a path is that can be no output file; None if it can be one.
+    """Return why a path cannot be an output file; None if it can.
 
-    A file is written aside and renamed, which would put it in place of a device, a pipe or a socket.
+    Writing renames a file, which would replace a device, a pipe or a socket.
     """
     folder = path.parent.resolve()
     if any(folder.is_relative_to(system) for system in _SYSTEM) and not folder.is_relative_to(_MEMORY):
@@ -114,30 +114,26 @@ def unfit(path: Path) -> str | None:
 
 
 def leads_out(path: Path, root: Path) -> bool:
-    """Return whether a path is named as one within `root` and a symbolic link takes it elsewhere."""
-    named = Path(os.path.abspath(path))  # noqa: PTH100  # `resolve` follows links
+    """Return whether a symbolic link takes a path inside `root` elsewhere."""
+    literal = Path(os.path.abspath(path))  # noqa: PTH100  # `resolve` follows links
     try:
-        return named.is_relative_to(root.absolute()) and not path.resolve().is_relative_to(root.resolve())
+        return literal.is_relative_to(root.absolute()) and not path.resolve().is_relative_to(root.resolve())
     except (OSError, RuntimeError):  # links in a circle
         return True
 
 
 def check_inside(root: Path, names: Iterable[str]) -> None:
-    """Make sure that no symbolic link takes files out of `root`.
-
-    Args:
-        root: The folder that they are to be in.
-        names: Their paths relative to it, with `/`.
+    """Check that paths relative to `root` stay within it, also after symbolic links.
 
     Raises:
-        UsageError: one does, or a path is not within it.
+        UsageError: one does not.
     """
     for name in names:
         _inside(root, name)
 
 
 def is_same(path: Path, other: Path) -> bool:
-    """Return whether two paths lead to one file, be it by links."""
+    """Return whether two paths lead to the same file."""
     try:
         return path.resolve() == other.resolve() or path.samefile(other)
     except (OSError, RuntimeError):
@@ -145,10 +141,10 @@ def is_same(path: Path, other: Path) -> bool:
 
 
 def check_writable(folder: Path) -> None:
-    """Makes sure that the folder can be made and written to: before a run, not after it.
+    """Check before a run that a folder can be created and written to.
 
     Raises:
-        UsageError: they cannot.
+        UsageError: it cannot.
     """
     probe = folder / f".{secrets.token_hex(8)}.tmp"
     missing = _missing(folder)
@@ -159,9 +155,9 @@ def check_writable(folder: Path) -> None:
     except OSError as error:
         raise UsageError(f"cannot write to the folder {str(folder)!r}: {error.strerror or error}") from error
     finally:
-        for made in missing:  # the run may still be refused, and then leaves nothing behind
+        for created in missing:  # the run may still be refused, and then leaves nothing behind
             with suppress(OSError):
-                made.rmdir()
+                created.rmdir()
 
 
 def write(
@@ -172,14 +168,18 @@ def write(
     private: bool = False,
     durable: bool = True,
 ) -> None:
-    """Writes one file: aside first, then in place of what was there. `owner` gets it where we are root.
+    """Write a file under a temporary name and rename it.
 
-    A private one is its owner's alone to read, and so are folders that are made for it. A durable one is on
-    the disk before its name leads to it: whole or not there, even after a crash of the machine. That takes
-    some milliseconds.
+    Args:
+        path: Path of the file.
+        text: Its text.
+        owner: Owner of the file if we are root; by default the owner of the folder.
+        private: Whether only its owner may read the file and the folders created for it.
+        durable: Whether it is complete or missing even after a crash of the machine, which takes
+            milliseconds.
 
     Raises:
-        UsageError: It cannot be written.
+        UsageError: it cannot be written.
     """
     owner = owner or _owner(path.parent)
     aside = path.with_name(f".{secrets.token_hex(8)}.tmp")
@@ -207,10 +207,10 @@ def write(
 
 
 def remove(path: Path) -> None:
-    """Take a file away, if it is there.
+    """Remove a file if it is there.
 
     Raises:
-        UsageError: it cannot be taken away.
+        UsageError: it cannot be removed.
     """
     try:
         path.unlink(missing_ok=True)
@@ -219,7 +219,7 @@ def remove(path: Path) -> None:
 
 
 def open_to_append(path: Path) -> int:
-    """The descriptor of a file that grows, made with its folder where it is not there yet.
+    """Open a file for appending, and create it with its folder if needed.
 
     Raises:
         OSError: it cannot be opened, is no regular file, or is linked, so that another file would grow.
@@ -239,7 +239,7 @@ def open_to_append(path: Path) -> int:
 
 
 def _inside(root: Path, name: str) -> Path:
-    """The path of `name`, unless it or a symbolic link on its way leads out of `root`."""
+    """Return the path of `name`, unless it or a symbolic link on its way leads out of `root`."""
     relative = PurePosixPath(name)
     path = root.joinpath(*relative.parts)
     if relative.is_absolute() or not relative.parts or ".." in relative.parts or "\\" in name or "\0" in name:
@@ -257,7 +257,7 @@ def _inside(root: Path, name: str) -> Path:
 
 
 def _owner(folder: Path) -> os.stat_result:
-    """Whoever owns the nearest folder that is there already: in a container the workspace's owner."""
+    """Return the owner of the nearest existing folder: in a container the workspace's owner."""
     folder = folder.absolute()
     for candidate in (folder, *folder.parents):
         with suppress(OSError):
@@ -266,8 +266,8 @@ def _owner(folder: Path) -> os.stat_result:
 
 
 def _missing(folder: Path) -> list[Path]:
-    """What has to be made for the folder to be there, the innermost first."""
-    return [place for place in (folder, *folder.parents) if not is_there(place)]
+    """Return the folders that have to be created, the innermost first."""
+    return [path for path in (folder, *folder.parents) if not is_there(path)]
 
 
 def _make_folder(folder: Path, owner: os.stat_result, mode: int = 0o777) -> None:
@@ -277,7 +277,7 @@ def _make_folder(folder: Path, owner: os.stat_result, mode: int = 0o777) -> None
 
 
 def _hand_over(path: Path, owner: os.stat_result) -> None:
-    """In a container we are root, and what root leaves in a workspace its owner cannot clean away."""
+    """Change the owner if we are root (in a container), whose files the workspace's owner cannot remove."""
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         with suppress(OSError):
             os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)

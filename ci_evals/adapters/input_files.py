@@ -1,4 +1,4 @@
-"""Files that somebody else wrote: regular files alone and only so much of them, so that no read hangs."""
+"""Reads input files: regular files only, up to a maximum size, so that no read hangs."""
 
 import errno
 import os
@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 MAX_TEXT = 20_000_000
-"""Bytes of a file that a person writes, or a small tool: a suite, options, prices, an event, a sheet."""
+"""Maximum size of a file by a person or a small tool: a suite, options, prices, an event, a sheet."""
 MAX_RESULTS = 1_000_000_000
-"""Bytes of the results of a run: 5,000 long conversations take a tenth of it."""
+"""Maximum size of the results of a run: 5,000 long conversations take a tenth of it."""
 MAX_LINE = 100_000_000
-"""Bytes of a line of a journal or a recording: one trial."""
+"""Maximum size of a line of a journal or a recording: one trial."""
 
 _KINDS = (
     (stat.S_ISDIR, "a folder"),
@@ -24,10 +24,10 @@ _KINDS = (
 
 
 def open_file(path: Path) -> BinaryIO:
-    """Open a regular file for reading; any other kind is refused without waiting for it.
+    """Open a regular file for reading.
 
     Raises:
-        OSError: it cannot be opened, or is no regular file. `strerror` says so to the user.
+        OSError: it cannot be opened, or is no regular file. `strerror` is a message for the user.
     """
     _check_kind(path, os.stat(path).st_mode)  # noqa: PTH116  # a device may act when it is opened
     flags = (
@@ -46,7 +46,7 @@ def read(path: Path, limit: int = MAX_TEXT) -> bytes:
     """Read a regular file of at most `limit` bytes.
 
     Raises:
-        OSError: it cannot be read, is no regular file, or is larger. `strerror` says so to the user.
+        OSError: it cannot be read, is no regular file, or is larger. `strerror` is a message for the user.
     """
     with open_file(path) as file:
         if os.fstat(file.fileno()).st_size <= limit and len(data := file.read(limit + 1)) <= limit:
@@ -70,5 +70,5 @@ def _check_kind(path: Path, mode: int) -> None:
     for is_kind, name in _KINDS:
         if is_kind(mode):
             number = errno.EISDIR if is_kind is stat.S_ISDIR else errno.EINVAL
-            words = os.strerror(number) if number == errno.EISDIR else f"it is {name}, not a regular file"
-            raise OSError(number, words, str(path))
+            reason = os.strerror(number) if number == errno.EISDIR else f"it is {name}, not a regular file"
+            raise OSError(number, reason, str(path))

@@ -1,4 +1,4 @@
-"""Where prices of models come from: the table that is shipped with the package, or a file of the user's."""
+"""Reads prices of models: the bundled table, or a file of the user."""
 
 import json
 from collections.abc import Iterator
@@ -22,16 +22,16 @@ _FORM = (
 
 @cache
 def bundled() -> PriceTable:
-    """The prices that the package knows, with their date."""
+    """Return the bundled prices, with their date."""
     name = "prices.yaml"
     return _parse(files("ci_evals.adapters").joinpath(name).read_text(encoding="utf-8"), name)
 
 
 def read(path: Path) -> PriceTable:
-    """The prices in a YAML or JSON file. They stand in place of the bundled ones, not beside them.
+    """Return the prices in a YAML or JSON file, which replace the bundled ones.
 
     Raises:
-        UsageError: it cannot be read, or is no table of prices; every fault with its place.
+        UsageError: it cannot be read, or is no table of prices; with every problem and its position.
     """
     name = path.as_posix()
     if path.suffix.lower() not in ENDINGS:
@@ -61,11 +61,11 @@ def _parse(text: str, name: str) -> PriceTable:
 
 def _faults(document: Document, error: ValidationError) -> Iterator[Problem]:
     for detail in error.errors(include_url=False):
-        said = detail["msg"].removeprefix("Input ")
+        problem = detail["msg"].removeprefix("Input ")
         message = {
             "missing": "is missing",
             "extra_forbidden": "unknown key",
             "model_type": "should be an object",
-        }.get(detail["type"], f"{said[0].lower()}{said[1:]}, found {json.dumps(detail['input'])[:60]}")
-        place = tuple(step for step in detail["loc"] if step != "[key]")
-        yield document.problem(place, message, at_key=detail["type"] == "extra_forbidden")
+        }.get(detail["type"], f"{problem[0].lower()}{problem[1:]}, found {json.dumps(detail['input'])[:60]}")
+        path = tuple(step for step in detail["loc"] if step != "[key]")
+        yield document.problem(path, message, at_key=detail["type"] == "extra_forbidden")

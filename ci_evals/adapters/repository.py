@@ -1,7 +1,4 @@
-"""What can be found out about a repository without asking: its root, its default branch, the suites in it.
-
-Only files are read, git's own among them, so that no git is needed.
-"""
+"""Surveys a repository for `init`: its root, its default branch, its suites. Needs no git."""
 
 import os
 import re
@@ -17,7 +14,7 @@ from ci_evals.domain.errors import SuiteError
 from ci_evals.planning.reader import read
 
 HOME = "evals"
-"""Where suites go in a repository that has none."""
+"""The folder of suites in a repository without any."""
 
 _DEFAULT_BRANCHES = ("main", "master", "trunk", "develop")
 _NOT_OURS = {"node_modules", "venv", "env", "site-packages", "dist", "build", "target", "vendor", "results"}
@@ -27,20 +24,20 @@ _HEAD = re.compile(r"ref: refs/(?:heads|remotes/origin)/(\S+)")
 
 @dataclass(frozen=True)
 class Repository:
-    """A repository, as far as its files tell. Paths are relative to its root, with `/`."""
+    """A repository. Paths are relative to its root, with `/`."""
 
     root: Path
     branch: str
     home: str
-    """The folder of its suites, or where they would go."""
+    """The folder for its suites, existing or not."""
     others: tuple[str, ...]
-    """Suites that are not in that folder."""
+    """Suites outside of that folder."""
     adapter: str | None
-    """The adapter that all suites name; None where there are none, or several."""
+    """The adapter of all suites; None if there are none, or several."""
 
 
 def look(folder: Path) -> Repository:
-    """What `folder` and the repository around it tell."""
+    """Survey a folder and the repository around it."""
     folder = folder.resolve()
     root = checkout.root_of(folder) or folder
     suites = dict(_suites(folder))
@@ -56,12 +53,11 @@ def look(folder: Path) -> Repository:
 
 
 def _home(folder: Path, suites: list[Path]) -> Path:
-    """The folder that holds suites and nothing else that looks like one."""
-    for place in sorted(
-        {path.parent for path in suites} - {folder}, key=lambda path: (len(path.parts), path)
-    ):
-        if set(_candidates(place)) <= set(suites):
-            return place
+    """Return the folder that holds suites and nothing else that looks like one."""
+    parents = {path.parent for path in suites} - {folder}
+    for parent in sorted(parents, key=lambda path: (len(path.parts), path)):
+        if set(_candidates(parent)) <= set(suites):
+            return parent
     return folder / HOME
 
 
@@ -83,10 +79,10 @@ def _is_test(test: Any) -> bool:
 
 
 def _candidates(folder: Path) -> Iterator[Path]:
-    """Files that could be suites, in order; none that is hidden or somebody else's."""
+    """Yield files that could be suites, in order, except hidden ones and those of others."""
     depth = len(folder.parts)
-    for place, folders, files in os.walk(folder):
-        here = Path(place)
+    for path, folders, files in os.walk(folder):
+        here = Path(path)
         kept = [name for name in sorted(folders) if name[0] not in "._" and name not in _NOT_OURS]
         folders[:] = kept if len(here.parts) - depth < _DEEPEST else []
         for name in sorted(files):
@@ -95,14 +91,14 @@ def _candidates(folder: Path) -> Iterator[Path]:
 
 
 def _branch(root: Path) -> str:
-    """The default branch: the remote's, else one of a usual name, else the one checked out, else main."""
+    """Return the default branch: the remote's, one with a common name, the current one, or main."""
     git = checkout.common_folder(checkout.git_folder(root))
-    if found := _HEAD.match(checkout.text_of(git / "refs/remotes/origin/HEAD")):
-        return found[1]
+    if head := _HEAD.match(checkout.text_of(git / "refs/remotes/origin/HEAD")):
+        return head[1]
     packed = checkout.text_of(git / "packed-refs")
     for kind in ("remotes/origin", "heads"):
         for name in _DEFAULT_BRANCHES:
             if (git / "refs" / kind / name).is_file() or f" refs/{kind}/{name}\n" in packed:
                 return name
-    found = _HEAD.match(checkout.text_of(git / "HEAD"))
-    return found[1] if found else _DEFAULT_BRANCHES[0]
+    head = _HEAD.match(checkout.text_of(git / "HEAD"))
+    return head[1] if head else _DEFAULT_BRANCHES[0]

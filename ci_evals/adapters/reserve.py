@@ -1,4 +1,4 @@
-"""Descriptors and memory that are kept back, so that what was paid for can be reported when they run out."""
+"""Reserves descriptors and memory, so that a run can still be reported when they run out."""
 
 import os
 from contextlib import suppress
@@ -17,10 +17,10 @@ _MOST_DESCRIPTORS = 1 << 16
 
 
 class Reserve:
-    """What is kept back from now until `release`."""
+    """Descriptors and memory that are reserved until `release`."""
 
     def __init__(self) -> None:
-        """Allow as many open files as the system does, and keep some, and some memory, back."""
+        """Raise the limit of open files, and reserve some of them and some memory."""
         _raise_limit()
         self._memory: bytearray | None = None
         self._descriptors: list[int] = []
@@ -32,7 +32,7 @@ class Reserve:
                 self._descriptors.append(os.open(os.devnull, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0)))
 
     def release(self) -> None:
-        """Give back all that was kept. Once more does no harm."""
+        """Release everything. Calling it again does no harm."""
         self._memory = None
         while self._descriptors:
             with suppress(OSError):
@@ -40,7 +40,7 @@ class Reserve:
 
 
 def _limit() -> int:
-    """How many files may be open."""
+    """Return the maximum number of open files."""
     if resource is None:
         return _MOST_DESCRIPTORS
     soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]

@@ -1,4 +1,4 @@
-"""Where suites come from: paths, globs, folders, and those that are bundled with the package."""
+"""Finds suites by paths, globs, folders, or names of those bundled with the package."""
 
 import difflib
 import glob
@@ -14,23 +14,24 @@ ENDINGS = (".json", ".yaml", ".yml")
 
 
 @dataclass(frozen=True)
-class Source:
-    """The text of one suite, and how its user called it."""
+class SuiteSource:
+    """The text of a suite."""
 
     file: str
+    """Its name as given by the user."""
     text: str
     path: Path
 
 
 def bundled_path(collection: str) -> Path:
-    """The folder of a collection of bundled suites: in the installed package, or in a checkout."""
+    """Return the folder of a collection of bundled suites, in the installed package or a checkout."""
     package = Path(__file__).parent.parent
     installed = package / "suites" / collection
     return installed if installed.is_dir() else package.parent / "suites" / collection
 
 
 def bundled_names() -> tuple[str, ...]:
-    """All bundled suites, as `demo:hr`."""
+    """Return the names of all bundled suites, such as `demo:hr`."""
     return tuple(
         f"{collection}:{path.relative_to(bundled_path(collection)).with_suffix('').as_posix()}"
         for collection in COLLECTIONS
@@ -38,22 +39,22 @@ def bundled_names() -> tuple[str, ...]:
     )
 
 
-def sources(name: str) -> tuple[Source, ...]:
-    """The suites that `name` stands for; files in a folder or glob come sorted.
+def sources(name: str) -> tuple[SuiteSource, ...]:
+    """Return the suites of a path, glob, folder or bundled name, sorted.
 
     Raises:
-        UsageError: something is not there, holds no suite, or cannot be read.
+        UsageError: something is missing, holds no suite, or cannot be read.
     """
     if not name.strip():
         raise UsageError("a suite's name is empty")
     if is_bundled(name):
         path = _bundled(name)
-        return (Source(name, _read(path, name), path),)
+        return (SuiteSource(name, _read(path, name), path),)
     try:
-        found = list(_files(name))
+        paths = list(_files(name))
     except OSError as error:
         raise UsageError(f"{name!r} cannot be read: {error.strerror or error}") from error
-    return tuple(Source(p.as_posix(), _read(p, p.as_posix()), p.resolve()) for p in found)
+    return tuple(SuiteSource(p.as_posix(), _read(p, p.as_posix()), p.resolve()) for p in paths)
 
 
 def _bundled(name: str) -> Path:

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from ci_evals.adapters.answer_cache import MOST_CHARACTERS, MOST_DAYS, AnswerCache
+from ci_evals.adapters.answer_cache import MAX_CHARACTERS, MAX_DAYS, AnswerCache
 from ci_evals.support.redaction import Redactor
 
 SIGNS, MODEL = b"signs", "judge"
@@ -74,7 +74,7 @@ def test_a_well_signed_entry_is_believed(tmp_path):
         entry(version=True),
         entry(model="another"),
         entry(at=int(time.time()) + 2 * DAY),
-        entry(at=int(time.time()) - (MOST_DAYS + 1) * DAY),
+        entry(at=int(time.time()) - (MAX_DAYS + 1) * DAY),
         entry(at=True),
         entry(at=1e300),
         entry(signs=b"another key"),
@@ -84,7 +84,7 @@ def test_a_well_signed_entry_is_believed(tmp_path):
         entry(answer=None),
         entry(answer=""),
         entry(answer={"verdict": "pass"}),
-        entry(answer="x" * (MOST_CHARACTERS + 1)),
+        entry(answer="x" * (MAX_CHARACTERS + 1)),
         entry() + " " * 1_000_000,
         json.dumps(json.loads(entry()) | {"answer": "another"}),
         json.dumps(json.loads(entry()) | {"at": int(time.time()) - DAY}),
@@ -175,7 +175,7 @@ def test_a_folder_of_everybodys_is_not_used(tmp_path):
 
 def test_old_answers_are_asked_for_again_and_taken_away(tmp_path):
     """Not what others left in the folder; and not at every run."""
-    late = int(time.time()) + (MOST_DAYS + 1) * DAY
+    late = int(time.time()) + (MAX_DAYS + 1) * DAY
     cache(tmp_path).keep(KEY, MODEL, ANSWER)
     (tmp_path / "cache" / "notes.txt").write_text("mine")
     (tmp_path / "cache" / "ab" / "notes.txt").write_text("mine")

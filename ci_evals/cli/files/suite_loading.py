@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ci_evals.adapters import input_files
 from ci_evals.adapters.code import plugins
-from ci_evals.adapters.suites import Source, sources
+from ci_evals.adapters.suites import SuiteSource, sources
 from ci_evals.cli import environment_secrets
 from ci_evals.cli.github.trust import FileTrust
 from ci_evals.cli.run_context import RunContext
@@ -112,7 +112,7 @@ def _together(faults: Sequence[UsageError]) -> UsageError:
     return UsageError("\n".join(dict.fromkeys(str(fault) for fault in faults)))
 
 
-def _sources(names: Sequence[str], faults: list[UsageError]) -> Iterator[Source]:
+def _sources(names: Sequence[str], faults: list[UsageError]) -> Iterator[SuiteSource]:
     for name in names:
         try:
             yield from sources(name)

@@ -13,7 +13,7 @@ _HISTORY = "_conversation"
 _USUAL_NAMES = ("question", "message", "input", "query", "user_input", "user_message", "prompt", "text")
 """Common names of the variable that holds the user's line, if a test has several."""
 
-MOST_CHARACTERS = 200_000
+MAX_CHARACTERS = 200_000
 """The limit of a text with its variables filled in: a variable may occur in it a thousand times."""
 
 
@@ -160,9 +160,9 @@ def _filled(text: str, variables: JsonObject) -> str:
             return match[0]
         new = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         length += len(new)
-        if length > MOST_CHARACTERS:
+        if length > MAX_CHARACTERS:
             raise OverlongError(
-                f"a text has more than {MOST_CHARACTERS:,} characters once its variables are filled in"
+                f"a text has more than {MAX_CHARACTERS:,} characters once its variables are filled in"
             )
         return new
 
