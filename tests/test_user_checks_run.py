@@ -247,7 +247,7 @@ async def test_what_shows_a_violation_is_told_without_secrets():
 # Seeded truth: a user that breaks its role as often as it is told.
 
 CRITERION = "The agent explains the cancellation fee of the annual plan before it ends"
-BREACHES = {
+VIOLATIONS = {
     "alternation": ("User: I want to cancel.\nAgent: I will do that for you.", "Go on."),
     "as_agent": ("Hello! How can I help you today?", "Go on."),
     "meta": (BROKEN, "Go on."),
@@ -263,7 +263,7 @@ class Seeded(fakes.ScriptedLLM):
 
     def __init__(self, rule: str, rate: float, seed: object) -> None:
         super().__init__([])
-        self._broken, self._rate, self._rng = BREACHES[rule], rate, Random(f"user {rule} {seed}")
+        self._broken, self._rate, self._rng = VIOLATIONS[rule], rate, Random(f"user {rule} {seed}")
         self._lines = iter(())
         self.broken = 0
 
@@ -298,7 +298,7 @@ def within(count: int, of: int, share: float) -> bool:
     return abs(count - of * share) <= 3.3 * (of * share * (1 - share)) ** 0.5
 
 
-@pytest.mark.parametrize("rule", BREACHES)
+@pytest.mark.parametrize("rule", VIOLATIONS)
 async def test_after_one_replay_the_square_of_the_rate_is_left_out(rule):
     """What is scored are the good users alone, and says of the agent what honest ones would."""
     trials, rate, quality = 120, 0.4, 0.7

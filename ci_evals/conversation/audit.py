@@ -13,7 +13,7 @@ from ci_evals.conversation.user_checks import is_checked, spoken, violations
 from ci_evals.domain.errors import LLMAnswerError, LLMError
 from ci_evals.domain.results.simulated_user import UserAudit, Violation
 from ci_evals.domain.suite import Test
-from ci_evals.domain.transcript import EndState, Transcript, UserSource
+from ci_evals.domain.transcript import END_REASONS, Transcript, UserSource
 from ci_evals.ports import LLM, Completion, Prompt, ask_twice
 from ci_evals.support.json_text import parse_answer, strict_object
 from ci_evals.support.redaction import Redactor
@@ -26,13 +26,6 @@ TEMPLATES = (SYSTEM_TEMPLATE, TEMPLATE)
 
 RULE = "audit"
 """The rule of a violation that a model found."""
-
-_ENDS: Mapping[EndState, str] = {
-    EndState.COMPLETED: "all messages that were planned had been sent",
-    EndState.STOPPED: "the simulated user said that it is done",
-    EndState.ESCALATED: "the agent handed over to a person",
-    EndState.AGENT_ERROR: "the agent answered with an error",
-}
 
 
 class _ReportedViolation(BaseModel):
@@ -101,7 +94,7 @@ class Auditor:
         }
         prompt = Prompt(
             system=render(SYSTEM_TEMPLATE),
-            text=render(TEMPLATE, **self._redactor.json(data), end=_ENDS[transcript.status]),
+            text=render(TEMPLATE, **self._redactor.json(data), end=END_REASONS[transcript.status]),
             schema=SCHEMA,
             schema_name="audit",
         )

@@ -1,6 +1,6 @@
 """Playbooks: all that the demo agent knows about one domain, read from a file in `domains/`.
 
-A playbook is data. `catalogue` reads it, `engine` plays it; a further domain is a further file and no Python.
+A playbook is data. `catalog` reads it, `engine` plays it; a further domain is a further file and no Python.
 """
 
 import re

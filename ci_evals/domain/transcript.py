@@ -3,7 +3,7 @@
 import json
 import zlib
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cache
 from typing import Any, overload
@@ -260,6 +260,18 @@ class EndState(StrEnum):
     """The simulated user broke its role, so that the conversation says nothing of the agent."""
     INTERRUPTED = "interrupted"
     """The run was stopped while the trial was under way."""
+
+
+END_REASONS: Mapping[EndState, str] = {
+    EndState.COMPLETED: "all planned messages of the user were sent",
+    EndState.STOPPED: "the user had nothing more to say",
+    EndState.ESCALATED: "the agent handed over to a person",
+    EndState.AGENT_ERROR: "the agent answered with an error",
+    EndState.INVALID_USER: "the user did not keep to its role",
+    EndState.FAILED: "the agent or the user could not be reached any more",
+    EndState.INTERRUPTED: "the conversation was cut off",
+}
+"""The end of a trial in words, for whoever judges its conversation: models and people."""
 
 
 class Transcript(Record):

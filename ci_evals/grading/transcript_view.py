@@ -6,17 +6,7 @@ from typing import Any
 
 from ci_evals.domain.actions import AgentAction, LogicKind, actions_of
 from ci_evals.domain.suite import PlannedTurn
-from ci_evals.domain.transcript import EndState, Reply, Transcript
-
-_ENDS = {
-    EndState.COMPLETED: "all planned messages of the user were sent",
-    EndState.STOPPED: "the user had nothing more to say",
-    EndState.ESCALATED: "the agent handed over to a person",
-    EndState.AGENT_ERROR: "the agent answered with an error",
-    EndState.INVALID_USER: "the user did not keep to its role",
-    EndState.FAILED: "the agent or the user could not be reached any more",
-    EndState.INTERRUPTED: "the conversation was cut off",
-}
+from ci_evals.domain.transcript import END_REASONS, Reply, Transcript
 
 
 def conversation(
@@ -31,7 +21,7 @@ def conversation(
         if actions and (did := agent_actions(turn)):
             shown["did"] = did
         turns.append(shown)
-    end = {"end": _ENDS[transcript.status]}
+    end = {"end": END_REASONS[transcript.status]}
     if transcript.closing_remark:
         end["closing_remark_of_the_user"] = transcript.closing_remark
     return [*turns, end]

@@ -101,7 +101,7 @@ class Forecast:
     talking: Range
     """Seconds of its conversation, whose turns follow each other."""
     judging: Range
-    """Seconds of its judgements, which run concurrently."""
+    """Seconds of its judgments, which run concurrently."""
     embedder: Spending = Spending()
     auditor: Spending = Spending()
 

@@ -100,8 +100,8 @@ def judged(folder, llm, sample_id="1", votes=1):
     transcript = Transcript(turns=(build.turn(1, agent="All is well."),), status=EndState.COMPLETED)
     meter = MeteredLLM(cached(folder, llm), "judge", lambda _: None)
     judge = Judge([meter], Redactor(), votes=votes, sample_id=sample_id)
-    hearing = judge.context(suite.tests[0], suite.turns_of(suite.tests[0]), transcript)
-    verdict = asyncio.run(hearing.decide(suite.tests[0].evaluations[0]))
+    context = judge.context(suite.tests[0], suite.turns_of(suite.tests[0]), transcript)
+    verdict = asyncio.run(context.decide(suite.tests[0].evaluations[0]))
     return verdict.outcome, verdict.cause, meter.usage
 
 

@@ -408,7 +408,7 @@ def test_a_stop_in_the_same_breath_as_an_answer(transcript):
     assert (violation.rule, violation.turn, violation.text) == ("stop", 2, transcript.closing_remark)
 
 
-def test_one_violation_of_a_rule_in_an_turn():
+def test_one_violation_of_a_rule_in_a_turn():
     """Of several rules several; in the order of the turns."""
     text = "As an AI language model I have processed your refund. As a simulated user I say so. " + "x " * 300
     found = violations(a_test(), talk("=Hi.", "Hello.", "(waits for the agent)", "Well.", text, "Ok."))

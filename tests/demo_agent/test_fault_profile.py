@@ -23,7 +23,7 @@ FLAGS = {"include_business_trace": "true", "include_context_trace": "true"}
 
 
 def seen(playbook, messages, variables=LATE, profile=None, faults=()):
-    """The replies to messages in one conversation; the first messages meet these slips."""
+    """The replies to messages in one conversation; the first messages have these faults."""
     state, replies = State(), []
     for number, text in enumerate(messages):
         fault = faults[number] if number < len(faults) else None
@@ -85,8 +85,8 @@ def test_a_seed_gives_the_same_conversations_however_many_are_held_at_once():
     assert conversations(noise=0.4, seed=4) != one_by_one
 
 
-def test_slips_come_as_often_as_was_asked():
-    """A share of all messages, half of them of each kind; more noise adds slips and takes none away."""
+def test_faults_come_as_often_as_was_asked():
+    """A share of all messages, half of them of each kind; more noise adds faults and removes none."""
     few, many = (
         [FaultProfile(noise=noise, seed=5).draw("c", n) for n in range(4000)] for noise in (0.1, 0.3)
     )

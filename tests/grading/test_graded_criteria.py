@@ -277,16 +277,16 @@ def vote(*named: int | None, cause: Cause = Cause.CANNOT_TELL) -> Vote:
     return Vote(model="m", outcome=outcome, reason=f"{named}", grade=graded)
 
 
-def asked(cast: list[Vote], most: int) -> tuple[int, Verdict]:
+def asked(votes: list[Vote], most: int) -> tuple[int, Verdict]:
     """How many of these votes were asked for, and what they came to."""
     rule, given = MedianLevel(), []
     while more := rule.more(given, most):
-        given += cast[len(given) : len(given) + more]
+        given += votes[len(given) : len(given) + more]
     return len(given), rule.verdict(given, most)
 
 
 @pytest.mark.parametrize(
-    ("cast", "count", "score"),
+    ("votes", "count", "score"),
     [
         ([vote(3), vote(3), vote(0)], 2, 0.75),
         ([vote(3), vote(0), vote(3)], 3, 0.75),
@@ -299,23 +299,23 @@ def asked(cast: list[Vote], most: int) -> tuple[int, Verdict]:
         ([vote(3), vote(), vote(), vote(3), vote(1)], 5, 0.25),
     ],
 )
-def test_the_median_of_the_votes(cast, count, score):
+def test_the_median_of_the_votes(votes, count, score):
     """Asked for as long as a vote could move it; what is missing counts below all."""
-    found, verdict = asked(cast, len(cast))
+    found, verdict = asked(votes, len(votes))
     assert (found, verdict.grade.score, len(verdict.votes)) == (count, score, count)
 
 
 @pytest.mark.parametrize(
-    ("cast", "count", "cause"),
+    ("votes", "count", "cause"),
     [
         ([vote(), vote(), vote(4)], 2, Cause.CANNOT_TELL),
         ([vote(), vote(4), vote()], 3, Cause.CANNOT_TELL),
         ([vote(4), vote(cause=Cause.JUDGE_ERROR), vote()], 3, Cause.JUDGE_ERROR),
     ],
 )
-def test_too_few_votes_for_a_grade(cast, count, cause):
+def test_too_few_votes_for_a_grade(votes, count, cause):
     """More than half of all that were wanted must name levels."""
-    found, verdict = asked(cast, 3)
+    found, verdict = asked(votes, 3)
     assert (found, verdict.outcome, verdict.cause, verdict.grade) == (count, "undecided", cause, None)
 
 
@@ -332,14 +332,14 @@ rows = st.tuples(*[st.one_of(st.none(), st.integers(0, 4))] * 2)
 @given(st.lists(rows, min_size=5, max_size=5))
 def test_stopping_early_changes_no_grade(named):
     """What is settled, all votes together would have said too; and no order of votes changes those."""
-    cast = [vote(*row) for row in named]
-    _, early = asked(cast, 5)
-    whole = MedianLevel().verdict(cast, 5)
+    votes = [vote(*row) for row in named]
+    _, early = asked(votes, 5)
+    whole = MedianLevel().verdict(votes, 5)
     assert (early.outcome, early.grade and early.grade.score) == (
         whole.outcome,
         whole.grade and whole.grade.score,
     )
-    for mixed in list(permutations(cast))[::31]:
+    for mixed in list(permutations(votes))[::31]:
         again = MedianLevel().verdict(mixed, 5)
         assert (again.outcome, again.grade and again.grade.score) == (
             whole.outcome,

@@ -14,15 +14,9 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.rubric import WHOLE, Rubric
-from ci_evals.domain.transcript import EndState
+from ci_evals.domain.transcript import END_REASONS
 from ci_evals.domain.verdict import Finding, Outcome
 from ci_evals.support.text import visible
-
-_ENDS = {
-    EndState.COMPLETED: "All planned messages of the user were sent.",
-    EndState.STOPPED: "The user had nothing more to say.",
-    EndState.ESCALATED: "The agent handed over to a person.",
-}
 
 
 class Part(NamedTuple):
@@ -155,7 +149,7 @@ def _parts(test: TestResult, trial: TrialResult) -> tuple[Part, ...]:
             )
     if trial.closing_remark:
         parts.append(Part("background", "The user's last remark, not sent", trial.closing_remark))
-    parts.append(Part("end", "How it ended", _ENDS[trial.status]))
+    parts.append(Part("end", "How it ended", f"{END_REASONS[trial.status].capitalize()}."))
     return tuple(Part(part.kind, part.head, visible(part.text).strip()) for part in parts)
 
 
