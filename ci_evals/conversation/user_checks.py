@@ -23,7 +23,7 @@ from ci_evals.domain.transcript import EndState, Transcript, Turn, UserSource
 ENDED = frozenset({EndState.COMPLETED, EndState.STOPPED, EndState.ESCALATED, EndState.AGENT_ERROR})
 """Ends of conversations that are checked. Others broke off, and count for nothing anyway."""
 
-MAX_CHARACTERS, MOST_WORDS = 1_500, 250
+MOST_CHARACTERS, MOST_WORDS = 1_500, 250
 """Limits of a message. The prompt asks for one to three sentences; nobody types ten times that in a chat."""
 
 MOST_REMARK_CHARACTERS, MOST_REMARK_WORDS = 600, 100
@@ -180,12 +180,12 @@ def _length(dialogue: _Dialogue, _index: int, text: str) -> _Match | None:
             text = text.replace(fact, "")
     if _fits(text):
         return None
-    most = f"{MAX_CHARACTERS:,} characters and {MOST_WORDS} words"
+    most = f"{MOST_CHARACTERS:,} characters and {MOST_WORDS} words"
     return _Match(text, f"the message is longer than {most}, which nobody types in a chat")
 
 
 def _fits(text: str) -> bool:
-    return len(text) <= MAX_CHARACTERS and len(text.split()) <= MOST_WORDS
+    return len(text) <= MOST_CHARACTERS and len(text.split()) <= MOST_WORDS
 
 
 def _repeats(dialogue: _Dialogue, index: int, text: str) -> _Match | None:
