@@ -27,7 +27,7 @@ _NAMED = 3
 """Tests that an annotation names."""
 
 
-class Level(StrEnum):
+class Severity(StrEnum):
     """The severity of an annotation."""
 
     ERROR = "error"
@@ -39,7 +39,7 @@ class Level(StrEnum):
 class Annotation:
     """One message, at a place in a file where there is one. Its texts are sanitized, each of one line."""
 
-    level: Level
+    severity: Severity
     title: str
     message: str
     file: str | None = None
@@ -55,26 +55,28 @@ def annotations(results: Results) -> tuple[Annotation, ...]:
     """
     outcome = highlights.run_outcome(results)
     if outcome is RunOutcome.SKIPPED:
-        return (_of_run(results, Level.NOTICE),)
+        return (_of_run(results, Severity.NOTICE),)
     unchecked = outcome is RunOutcome.UNCHECKED
     green = outcome is RunOutcome.PASSED or unchecked or highlights.only_reported(results)
     return (
-        *([_of_run(results, Level.WARNING)] if unchecked else []),
-        *([] if green else [_of_run(results, Level.ERROR)]),
-        *_failed(results, Level.WARNING if green else Level.ERROR),
+        *([_of_run(results, Severity.WARNING)] if unchecked else []),
+        *([] if green else [_of_run(results, Severity.ERROR)]),
+        *_failed(results, Severity.WARNING if green else Severity.ERROR),
         *_trial_errors(results),
         *_criterion_warnings(results),
     )
 
 
-def _of_run(results: Results, level: Level) -> Annotation:
+def _of_run(results: Results, severity: Severity) -> Annotation:
     reasons = (
         "; ".join(results.gate.reasons) or " ".join(gate.warnings(results)) or results.run.stopped_because
     )
-    return _made(level, "ci-evals", f"{highlights.verdict(results)}: {reasons or change.brief(results)}")
+    return _annotation(
+        severity, "ci-evals", f"{highlights.verdict(results)}: {reasons or change.brief(results)}"
+    )
 
 
-def _failed(results: Results, level: Level) -> Iterator[Annotation]:
+def _failed(results: Results, severity: Severity) -> Iterator[Annotation]:
     comparison = results.comparison
     newly = [(test.suite, test.name) for test in change.failing(comparison)] if comparison else []
 
@@ -90,7 +92,7 @@ def _failed(results: Results, level: Level) -> Iterator[Annotation]:
         ]
         since = " (passed in the baseline)" if (suite.name, test.name) in newly else ""
         message = f"score {numbers.score(test.score)}{since}. {' | '.join(criteria)}"
-        yield _made(level, f"Failed: {test.name}", message, suite, test)
+        yield _annotation(severity, f"Failed: {test.name}", message, suite, test)
 
 
 def _trial_errors(results: Results) -> Iterator[Annotation]:
@@ -103,7 +105,7 @@ def _trial_errors(results: Results) -> Iterator[Annotation]:
         which = f". It met {met}: {'; '.join([*names[:_NAMED], *more])}" if count > 1 else ""
         result = labels.OUTCOMES[errors.outcome].words.capitalize()
         message = f"{errors.what}: {sanitize.one_line(errors.reason, _WHY_LIMIT)}{which}"
-        yield _made(Level.WARNING, f"{result}: {met}", message, *errors.affected[0])
+        yield _annotation(Severity.WARNING, f"{result}: {met}", message, *errors.affected[0])
 
 
 def _criterion_warnings(results: Results) -> Iterator[Annotation]:
@@ -113,17 +115,21 @@ def _criterion_warnings(results: Results) -> Iterator[Annotation]:
         for test in suite.tests:
             warned = [f"{name}: {why}" for name, why in warnings.of_test(suite.name, test.name).items()]
             if warned:
-                yield _made(
-                    Level.WARNING, f"To be trusted less: {test.name}", " | ".join(warned), suite, test
+                yield _annotation(
+                    Severity.WARNING, f"To be trusted less: {test.name}", " | ".join(warned), suite, test
                 )
 
 
-def _made(
-    level: Level, title: str, message: str, suite: SuiteResult | None = None, test: TestResult | None = None
+def _annotation(
+    severity: Severity,
+    title: str,
+    message: str,
+    suite: SuiteResult | None = None,
+    test: TestResult | None = None,
 ) -> Annotation:
     file = highlights.file_of(suite) if suite else None
     return Annotation(
-        level=level,
+        severity=severity,
         title=sanitize.log_line(title, _TITLE_LIMIT),
         message=sanitize.log_line(message, _REASON_LIMIT),
         file=file,

@@ -547,7 +547,7 @@ def results(data: bytes) -> None:
     again = report_files.load(files[RESULTS], "again")
     assert whole_text.dump(again) == files[RESULTS]
     console.render(clean, verbose=True)
-    comment.render(clean, comment.Place())
+    comment.render(clean, comment.SummaryContext())
     annotations(clean)
     seen = GateInput(Scorecard.of(clean), Policy(), offline=False)
     odds_of(clean.suites, checks_of(seen), offline=False, seed="s", beyond=0)

@@ -14,7 +14,7 @@ from ci_evals.domain.results.usage import Latency
 from ci_evals.domain.transcript import EndState, Integration
 from ci_evals.domain.verdict import Cause, Outcome
 from ci_evals.job.conclude import worded
-from ci_evals.reports.markdown.comment import Place
+from ci_evals.reports.markdown.comment import SummaryContext
 from ci_evals.scoring.gate.checks import GateInput
 from ci_evals.scoring.gate.decision import decide
 from ci_evals.scoring.gate.odds import applied, odds_of
@@ -23,7 +23,7 @@ from ci_evals.scoring.scorecard import Scorecard
 
 HEAD = "5c6a5de9e5af12275c6a5de9e5af12275c6a5de9"
 FOUND = "the baseline is commit 3aceb90 of main, 2 commits before the base"
-PLACE = Place(run_url="https://github.com/acme/shop-agent/actions/runs/7041", commit=HEAD)
+CONTEXT = SummaryContext(run_url="https://github.com/acme/shop-agent/actions/runs/7041", commit=HEAD)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from hypothesis import given
 
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Cause
-from ci_evals.reports.annotations import Level, annotations
+from ci_evals.reports.annotations import Severity, annotations
 
 BROKEN = build.decision(build.check(name="min-score", required=80, seen=0, holds=False))
 
@@ -27,9 +27,9 @@ def test_a_failed_test_stands_at_its_line():
     """With its criterion and the reason, behind the verdict on the run."""
     suite = build.suite_result("Refunds", failing("Late parcel", line=31), file="evals/refunds.json")
     verdict, failed = annotations(build.results(suite, gate=BROKEN))
-    assert (verdict.level, verdict.file) == (Level.ERROR, None)
+    assert (verdict.severity, verdict.file) == (Severity.ERROR, None)
     assert "does not hold (min-score)" in verdict.message
-    assert (failed.level, failed.file, failed.line) == (Level.ERROR, "evals/refunds.json", 31)
+    assert (failed.severity, failed.file, failed.line) == (Severity.ERROR, "evals/refunds.json", 31)
     assert failed.title == "Failed: Late parcel"
     assert failed.message == "score 0.0. It pays back: no refund was started"
 
@@ -37,14 +37,14 @@ def test_a_failed_test_stands_at_its_line():
 def test_where_the_gate_holds_a_failed_test_is_a_warning():
     """The build is green: it must not look red."""
     (failed,) = annotations(build.results(build.suite_result("Refunds", failing("Late parcel"))))
-    assert failed.level is Level.WARNING
+    assert failed.severity is Severity.WARNING
 
 
 def test_a_gate_that_is_only_reported_makes_no_error():
     """`--no-gate` asks for a green build: failed tests are warnings, and no line says that the gate fails."""
     reported = build.decision(*BROKEN.checks, exit_code=0)
     told = annotations(build.results(build.suite_result("Refunds", failing("Late parcel")), gate=reported))
-    assert [(one.level, one.title) for one in told] == [(Level.WARNING, "Failed: Late parcel")]
+    assert [(one.severity, one.title) for one in told] == [(Severity.WARNING, "Failed: Late parcel")]
 
 
 def test_the_verdict_ends_with_what_the_change_is_worth():
@@ -82,9 +82,9 @@ def test_what_came_to_nothing_is_a_warning_with_its_cause():
         )
     ]
     told = annotations(build.results(build.suite_result("Refunds", *tests)))
-    assert [(one.level, one.title) for one in told] == [
-        (Level.WARNING, "Error: Broken"),
-        (Level.WARNING, "Undecided: Open"),
+    assert [(one.severity, one.title) for one in told] == [
+        (Severity.WARNING, "Error: Broken"),
+        (Severity.WARNING, "Undecided: Open"),
     ]
     assert told[0].message == "1 trial failed: the agent did not answer"
     assert told[1].message == "1 verdict undecided: a model gave no usable answer: it answered nothing"
@@ -127,7 +127,7 @@ def test_a_skipped_run_is_a_notice():
     suite = build.suite_result("Refunds", build.test_result(trials=(), not_run=1))
     skipped = build.results(suite, run=run, gate=build.decision(passed=False, exit_code=0))
     (notice,) = annotations(skipped)
-    assert notice.level is Level.NOTICE
+    assert notice.severity is Severity.NOTICE
     assert notice.message == "not tested: the pull request comes from a fork"
 
 

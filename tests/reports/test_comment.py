@@ -152,7 +152,9 @@ class Drawn:
 def drawn(name: str) -> Drawn:
     """That of one of the huge results."""
     results = HUGE[name]()
-    return Drawn(summary.sections(results, comment_cases.PLACE), comment.render(results, comment_cases.PLACE))
+    return Drawn(
+        summary.sections(results, comment_cases.CONTEXT), comment.render(results, comment_cases.CONTEXT)
+    )
 
 
 @pytest.mark.parametrize("name", HUGE)
@@ -227,7 +229,7 @@ def test_of_many_suites_the_worst_are_open():
     results = results.model_copy(
         update={"comparison": results.comparison.model_copy(update={"suites": better})}
     )
-    first = comment.render(results, comment_cases.PLACE).partition("Baseline")[0]
+    first = comment.render(results, comment_cases.CONTEXT).partition("Baseline")[0]
     assert "| Suite 1 |" in first
     assert "| Suite 0 |" not in first
     assert "<summary>285 more suites</summary>" in documents.summary(results)
@@ -236,7 +238,7 @@ def test_of_many_suites_the_worst_are_open():
 
 def test_checks_that_do_not_hold_are_seen_without_unfolding():
     """Those that hold are behind a line."""
-    text = comment.render(comment_cases.bad(), comment_cases.PLACE)
+    text = comment.render(comment_cases.bad(), comment_cases.CONTEXT)
     head, _, held = text.partition("### Gate: ")[2].partition(
         "<details>\n<summary>4 checks of the gate hold</summary>"
     )
@@ -253,19 +255,19 @@ def test_the_commit_is_the_one_that_is_known():
         return text.partition("\n")[0]
 
     assert headline(documents.summary(claimed)).endswith(f" · `{short}`")
-    told = comment.render(claimed, comment.Place(commit="b" * 40))
+    told = comment.render(claimed, comment.SummaryContext(commit="b" * 40))
     assert headline(told).endswith(" · `bbbbbbb`")
     assert short not in told
-    assert short not in comment.render(claimed, comment.Place(foreign=True))
+    assert short not in comment.render(claimed, comment.SummaryContext(foreign=True))
     merged = claimed.run.git.model_copy(update={"head_commit": None})
     merged = claimed.model_copy(update={"run": claimed.run.model_copy(update={"git": merged})})
-    assert headline(comment.render(merged, comment.Place())).endswith(" · `0000000`")
+    assert headline(comment.render(merged, comment.SummaryContext())).endswith(" · `0000000`")
 
 
 def test_numbers_of_a_fork_are_called_so():
     """One plain line under the verdict."""
     own, foreign = (
-        comment.render(comment_cases.good(), comment.Place(foreign=given)) for given in (False, True)
+        comment.render(comment_cases.good(), comment.SummaryContext(foreign=given)) for given in (False, True)
     )
     line = "These numbers come from the pull request's own workflow run, whose code the fork controls."
     assert line not in own
@@ -275,7 +277,7 @@ def test_numbers_of_a_fork_are_called_so():
 
 def test_where_there_are_no_numbers_none_are_called_a_forks():
     """A run that was skipped has none."""
-    text = comment.render(comment_cases.skipped(), comment.Place(foreign=True))
+    text = comment.render(comment_cases.skipped(), comment.SummaryContext(foreign=True))
     assert "These numbers" not in text
     assert "The pull request comes from a fork, so GitHub gives it no secrets: " in text
 
@@ -286,7 +288,7 @@ def test_a_long_reason_to_skip_is_not_cut_in_the_headline():
     why = f"the pull request comes from a fork: {'secrets are missing ' * 20}at the end"
     run = skipped.run.model_copy(update={"stopped_because": why})
     for text in (
-        comment.render(skipped.model_copy(update={"run": run}), comment_cases.PLACE),
+        comment.render(skipped.model_copy(update={"run": run}), comment_cases.CONTEXT),
         console.render(skipped.model_copy(update={"run": run})),
     ):
         assert "secrets are missing at the end." in text
@@ -296,35 +298,41 @@ def test_a_long_reason_to_skip_is_not_cut_in_the_headline():
 def test_a_refusal_is_inert_and_short():
     """Whatever stood in the suite that could not be read, however much of it."""
     for reason in ("`" * 100_000, "@octocat fixes #1 </details> https://evil.example\n" * 5_000, ""):
-        text = comment.refused(reason, comment_cases.PLACE)
+        text = comment.refused(reason, comment_cases.CONTEXT)
         assert text.startswith(f"## ⚠️ ci-evals: nothing was run · `{comment_cases.HEAD[:7]}`\n")
         assert len(text.encode()) <= comment.BUDGET
         page = hostile.Page(text)
         assert not page.live
         assert page.links == [URL]
         assert ("(cut; the log of the run has it whole)" in text) == bool(reason)
-    assert comment.refused("no suite", comment.Place()).startswith("## ⚠️ ci-evals: nothing was run\n")
-    assert "What stood here before was of an earlier commit." in comment.refused("no suite", comment.Place())
+    assert comment.refused("no suite", comment.SummaryContext()).startswith(
+        "## ⚠️ ci-evals: nothing was run\n"
+    )
+    assert "What stood here before was of an earlier commit." in comment.refused(
+        "no suite", comment.SummaryContext()
+    )
 
 
 def test_only_the_address_that_is_given_becomes_a_link():
     """It is escaped all the same."""
-    text = comment.render(comment_cases.good(), comment.Place(run_url='https://ghe.example/a?b="c"&d'))
+    text = comment.render(
+        comment_cases.good(), comment.SummaryContext(run_url='https://ghe.example/a?b="c"&d')
+    )
     assert hostile.Page(text).links == ['https://ghe.example/a?b="c"&d']
-    assert hostile.Page(comment.render(comment_cases.good(), comment.Place())).links == []
+    assert hostile.Page(comment.render(comment_cases.good(), comment.SummaryContext())).links == []
 
 
 def test_all_is_told_where_there_is_room():
     """The comment of an ordinary run is its summary.md, with a link and the commit."""
     results = comment_cases.good()
-    text = comment.render(results, comment.Place())
+    text = comment.render(results, comment.SummaryContext())
     assert text == documents.summary(results) == whole_text.files(results)[SUMMARY]
     assert "Left out" not in text
 
 
 def test_a_good_run_is_short():
     """Verdict, one table, and what is to be unfolded: nothing that failed is open."""
-    text = comment.render(comment_cases.good(), comment_cases.PLACE)
+    text = comment.render(comment_cases.good(), comment_cases.CONTEXT)
     unfolded = "".join(part.rpartition("</details>")[2] for part in text.split("<details>"))
     assert "####" not in unfolded
     assert "> **User**" not in unfolded

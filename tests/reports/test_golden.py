@@ -60,7 +60,7 @@ def test_reports_read_as_they_should(name):
 @pytest.mark.parametrize("name", comment_cases.COMMENTS)
 def test_comments_read_as_they_should(name):
     """The comment of each kind of pull request is, letter for letter, the file under golden/comments/."""
-    text = comment.render(comment_cases.COMMENTS[name](), comment_cases.PLACE)
+    text = comment.render(comment_cases.COMMENTS[name](), comment_cases.CONTEXT)
     path = GOLDEN / "comments" / f"{name}.md"
     if os.environ.get("REGENERATE"):
         path.parent.mkdir(exist_ok=True)
@@ -70,7 +70,7 @@ def test_comments_read_as_they_should(name):
 
 def test_a_refusal_reads_as_it_should():
     """The comment of a run that was refused is, letter for letter, golden/comments/refused.md."""
-    text = comment.refused(comment_cases.REFUSAL, comment_cases.PLACE)
+    text = comment.refused(comment_cases.REFUSAL, comment_cases.CONTEXT)
     path = GOLDEN / "comments/refused.md"
     if os.environ.get("REGENERATE"):
         path.write_text(text, encoding="utf-8")

@@ -20,7 +20,7 @@ from ci_evals.reports.markdown import comment, documents
 from ci_evals.reports.names import JUNIT
 from ci_evals.support.redaction import Redactor
 
-PLACE = comment.Place(run_url="https://github.com/acme/shop/actions/runs/1", foreign=True)
+CONTEXT = comment.SummaryContext(run_url="https://github.com/acme/shop/actions/runs/1", foreign=True)
 OURS = {
     *(
         "p",
@@ -85,7 +85,7 @@ def reports(results) -> Reports:
     return Reports(
         whole_text.files(results),
         console_texts(results),
-        comment.render(results, PLACE),
+        comment.render(results, CONTEXT),
         documents.comparison(results) if results.comparison else "",
     )
 
@@ -144,9 +144,9 @@ def check_case(name: str, text: str) -> None:
 
 def check_comment(results, whole: str) -> None:
     """No link but ours; cut anywhere it is as whole as the same comment of harmless text."""
-    check_markdown(whole, {PLACE.run_url})
+    check_markdown(whole, {CONTEXT.run_url})
     for budget in (len(whole.encode()) - 1, 4_000, 1_500):
-        check_markdown(comment.render(results, PLACE, budget), {PLACE.run_url})
+        check_markdown(comment.render(results, CONTEXT, budget), {CONTEXT.run_url})
 
 
 def console_texts(results) -> list[str]:

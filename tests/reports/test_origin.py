@@ -23,7 +23,7 @@ def reports(results):
     """Every report in words, by its name."""
     files = whole_text.files(results)
     return {name: text for name, text in files.items() if not name.endswith(".json")} | {
-        "comment": comment.render(results, comment.Place()),
+        "comment": comment.render(results, comment.SummaryContext()),
         "step summary": documents.step_summary(results, 100_000),
         "compare, Markdown": documents.comparison(results),
         "compare, text": console.comparison(results),
@@ -59,4 +59,4 @@ def test_so_does_the_report_of_a_run_that_was_skipped():
     """It has one place less to say it in."""
     results = with_origin(build.results(run=build.run_info(status="skipped")), "replay")
     assert SAID["replay"] in console.render(results)
-    assert SAID["replay"] in comment.render(results, comment.Place())
+    assert SAID["replay"] in comment.render(results, comment.SummaryContext())

@@ -17,7 +17,7 @@ from ci_evals.cli.terminal.console import Console
 from ci_evals.domain.plan import Trial
 from ci_evals.domain.progress import TrialFinished
 from ci_evals.reports import console, numbers
-from ci_evals.reports.annotations import Level, annotations
+from ci_evals.reports.annotations import Severity, annotations
 from ci_evals.reports.facts import reliability, trial_errors
 from ci_evals.reports.markdown import comment, documents, summary, verdicts
 from ci_evals.reports.markdown.sections import truncated
@@ -26,7 +26,7 @@ from ci_evals.studies.calibration.result import OldCalibration
 from ci_evals.support.redaction import Redactor
 
 RUN = reliability_cases.trusted()
-PLACE = comment.Place()
+CONTEXT = comment.SummaryContext()
 FLAG = "the judge's votes disagree on this one (60 % of pairs agree)"
 LEFT_OUT = "3 trials are left out of every score"
 DISAGREE = "The judge's votes disagree on 1 criterion"
@@ -38,7 +38,7 @@ def everywhere(results) -> dict[str, str]:
     return {
         "summary": documents.summary(results),
         "step summary": documents.step_summary(results, 900_000),
-        "comment": comment.render(results, PLACE),
+        "comment": comment.render(results, CONTEXT),
         "console": console.render(results),
         "page": whole_text.files(results)["report.html"].split("<script")[0],
         "suite": next(text for path, text in whole_text.files(results).items() if "_summary.md" in path),
@@ -70,7 +70,7 @@ def test_where_nothing_is_known_nothing_is_told(name):
 
 def test_a_comment_keeps_what_is_to_be_trusted_less_however_little_room_there_is():
     """All else goes first, and is named."""
-    sections = summary.sections(RUN, PLACE)
+    sections = summary.sections(RUN, CONTEXT)
     always = sum(len(section.text.encode()) + 1 for section in sections if section.rank == 0)
     text = truncated(sections, always + 600, "More is elsewhere.")
     assert LEFT_OUT in text
@@ -236,7 +236,7 @@ def test_junit_skips_a_test_of_which_no_trial_is_valid():
 
 def test_annotations_stand_at_the_tests_whose_criteria_are_to_be_trusted_less():
     told = [one for one in annotations(RUN) if one.title.startswith("To be trusted less")]
-    assert [(one.level, one.line) for one in told] == [(Level.WARNING, 12), (Level.WARNING, 31)]
+    assert [(one.severity, one.line) for one in told] == [(Severity.WARNING, 12), (Severity.WARNING, 31)]
     assert FLAG in told[1].message
 
 

@@ -8,7 +8,7 @@ from ci_evals.cli.run_context import RunContext
 from ci_evals.domain.errors import Exit
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import numbers
-from ci_evals.reports.annotations import Level, annotations
+from ci_evals.reports.annotations import Severity, annotations
 from ci_evals.reports.markdown import documents
 from ci_evals.reports.names import PAGE, RESULTS, SUMMARY
 
@@ -59,17 +59,17 @@ def annotate(results: Results, context: RunContext) -> None:
     if not context.in_actions:
         return
     found = annotations(results)
-    for level in Level:
-        of_level = [one for one in found if one.level is level]
+    for severity in Severity:
+        of_level = [one for one in found if one.severity is severity]
         for one in of_level[: workflow.MAX_ANNOTATIONS]:
             file = actions.path_in_workspace(one.file, context.environ)
             context.show(
                 workflow.command(
-                    level, one.message, file=file, line=one.line if file else None, title=one.title
+                    severity, one.message, file=file, line=one.line if file else None, title=one.title
                 )
             )
         if (more := len(of_level) - workflow.MAX_ANNOTATIONS) > 0:
-            context.show(f"and {numbers.count(more, f'more {level}')}, which GitHub would not show here")
+            context.show(f"and {numbers.count(more, f'more {severity}')}, which GitHub would not show here")
 
 
 def _result(results: Results, code: int) -> str:

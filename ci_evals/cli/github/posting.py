@@ -45,21 +45,21 @@ def comment_on(
 def withdraw(error: UsageError, key: str, github: GitHubJob) -> None:
     """Says in the comment that is there that nothing was run: an earlier commit's verdict must not stand."""
     reason = github.context.redactor.text(str(error))
-    text = comment.refused(reason, _place(github))
+    text = comment.refused(reason, _context(github))
     with suppress(GitHubError):  # the error itself is what counts
         github.context.wait(post(text, key, github, pushed=False, create=False))
 
 
 def text_of(results: Results, github: GitHubJob) -> str:
     """The comment as people will see it."""
-    return comment.render(results, _place(github))
+    return comment.render(results, _context(github))
 
 
-def _place(github: GitHubJob) -> comment.Place:
+def _context(github: GitHubJob) -> comment.SummaryContext:
     known = github.event
     foreign = known.foreign and known.event == "workflow_run"
     own = known.head if known.of_pull_request else None
-    return comment.Place(run_url=known.run_url, commit=own.sha if own else None, foreign=foreign)
+    return comment.SummaryContext(run_url=known.run_url, commit=own.sha if own else None, foreign=foreign)
 
 
 async def post(

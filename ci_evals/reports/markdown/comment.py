@@ -6,9 +6,9 @@ from ci_evals.domain.results.run import Results
 from ci_evals.reports import sanitize
 from ci_evals.reports.markdown import summary
 from ci_evals.reports.markdown.sections import section, truncated
-from ci_evals.reports.markdown.summary import Place
+from ci_evals.reports.markdown.summary import SummaryContext
 
-__all__ = ["BUDGET", "Place", "refused", "render"]
+__all__ = ["BUDGET", "SummaryContext", "refused", "render"]
 
 BUDGET = 59_500
 """Bytes of UTF-8. With its hidden marker a comment has 60,000, which is below every reading of the limit."""
@@ -16,21 +16,21 @@ _REASON_BYTES = 10_000
 _CUT = "… (cut; the log of the run has it whole)"
 
 
-def render(results: Results, place: Place, budget: int = BUDGET) -> str:
+def render(results: Results, context: SummaryContext, budget: int = BUDGET) -> str:
     """The text, at most `budget` bytes. Nothing in the results becomes a link, mention or picture."""
     run = (
-        f'<a href="{escape(place.run_url)}">job summary of the run</a>'
-        if place.run_url
+        f'<a href="{escape(context.run_url)}">job summary of the run</a>'
+        if context.run_url
         else "job summary of the run"
     )
     elsewhere = f"The {run} shows more, its <code>summary.md</code> everything."
-    return truncated(summary.sections(results, place), budget, elsewhere)
+    return truncated(summary.sections(results, context), budget, elsewhere)
 
 
-def refused(reason: str, place: Place) -> str:
+def refused(reason: str, context: SummaryContext) -> str:
     """The text where a run was refused before anything was played: a suite that cannot be read, say.
 
-    It takes the place of an earlier commit's comment, whose numbers would otherwise seem to be this one's.
+    It replaces an earlier commit's comment, whose numbers would otherwise seem to be this one's.
     """
     block = sanitize.code_block(sanitize.cut(reason, _REASON_BYTES, _CUT).strip())
-    return section("refused", reason=block, place=place) + "\n"
+    return section("refused", reason=block, context=context) + "\n"

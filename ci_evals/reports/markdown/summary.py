@@ -20,32 +20,32 @@ _ALL = {1: "its check holds", 2: "both checks hold"}
 
 
 @dataclass(frozen=True)
-class Place:
-    """The place where a summary is shown, as known from elsewhere than the results."""
+class SummaryContext:
+    """Facts about the run of a summary that do not come from its results."""
 
     run_url: str | None = None
     """The run that made the results: a trusted address."""
     commit: str | None = None
-    """The commit that was tested: it is told in place of what the results claim."""
+    """The commit that was tested: it replaces what the results claim."""
     foreign: bool = False
     """Whether a fork's own workflow run wrote the results, so that they may say anything."""
 
 
-NOWHERE = Place()
+NO_CONTEXT = SummaryContext()
 
 
-def sections(results: Results, shown_at: Place = NOWHERE) -> tuple[Section, ...]:
+def sections(results: Results, context: SummaryContext = NO_CONTEXT) -> tuple[Section, ...]:
     """The parts of the summary in the order of reading, each with its importance."""
     outcome = highlights.run_outcome(results)
     if outcome is RunOutcome.SKIPPED:
         return present(
-            _head(results, shown_at), baseline.line(results), *notes(results), foot(results, shown_at)
+            _head(results, context), baseline.line(results), *notes(results), foot(results, context)
         )
     comparison, newly = results.comparison, failed_tests.newly_failing(results)
     wrong = errors_and_undecided(results.suites)
     broken = outcome in {RunOutcome.NO_VERDICT, RunOutcome.INTERRUPTED}
     return present(
-        _head(results, shown_at),
+        _head(results, context),
         not_checked(results),
         *suites(results),
         baseline.line(results),
@@ -64,7 +64,7 @@ def sections(results: Results, shown_at: Place = NOWHERE) -> tuple[Section, ...]
         *judge_and_user(results),
         baseline.pace(comparison),
         *_details(results),
-        foot(results, shown_at),
+        foot(results, context),
     )
 
 
@@ -185,7 +185,7 @@ def groups(suite: SuiteResult) -> Section | None:
     return folded(title, Section(name, text, Rank.LISTS)) if text else None
 
 
-def _head(results: Results, shown_at: Place) -> Section:
+def _head(results: Results, context: SummaryContext) -> Section:
     outcome = highlights.run_outcome(results)
     text = section(
         "head",
@@ -193,22 +193,22 @@ def _head(results: Results, shown_at: Place) -> Section:
         label=outcome.value,
         skipped=outcome is RunOutcome.SKIPPED,
         cached=judge.cached(results),
-        commit=_commit(results, shown_at),
-        foreign=shown_at.foreign,
+        commit=_commit(results, context),
+        foreign=context.foreign,
     )
     return Section("the verdict", text)
 
 
-def _commit(results: Results, shown_at: Place) -> str | None:
+def _commit(results: Results, context: SummaryContext) -> str | None:
     """The commit that was tested, of a pull request its own. What a fork claims is not believed."""
-    claimed = None if shown_at.foreign else results.run.git.head_commit or results.run.git.commit
-    return shown_at.commit or claimed
+    claimed = None if context.foreign else results.run.git.head_commit or results.run.git.commit
+    return context.commit or claimed
 
 
-def foot(results: Results, shown_at: Place | None = None) -> Section:
-    """When, of what and with what the run was made. At a place a headline has the commit already."""
-    commit = None if shown_at else _commit(results, NOWHERE)
-    text = section("foot", results=results, commit=commit, run_url=shown_at.run_url if shown_at else None)
+def foot(results: Results, context: SummaryContext | None = None) -> Section:
+    """The time, commit, tool and models of the run. With a context, the headline has the commit already."""
+    commit = None if context else _commit(results, NO_CONTEXT)
+    text = section("foot", results=results, commit=commit, run_url=context.run_url if context else None)
     return Section("the run's facts", text)
 
 
