@@ -5,13 +5,10 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Literal
 
 from pydantic import ValidationError
 
-from ci_evals.adapters.models.claude_code_llm import ClaudeCodeLLM
-from ci_evals.adapters.models.sdk_llm import SdkLLM
 from ci_evals.domain.choices import CheckMode
 from ci_evals.domain.prices import PriceTable
 from ci_evals.domain.results.judge import JudgeCheck
@@ -36,24 +33,7 @@ class CheckedJudge:
 
     llm: LLM
     """Asked directly, past any cache of answers."""
-    find: Callable[[str], str | None] = lambda _: None
-    """Return the check that was kept for a digest of prompts."""
-    keep: Callable[[str, str], object] = lambda _digest, _check: None
-    hold: Callable[[], object] = lambda: None
-    """Keep no answers of this judge for now."""
-    release: Callable[[], object] = lambda: None
-    """Keep them again, those given meanwhile included."""
-
-    @classmethod
-    def cached(cls, llm: SdkLLM | ClaudeCodeLLM, cache: JudgeCache) -> "CheckedJudge":
-        """A judge whose answers and passed checks are kept in a cache."""
-        return cls(
-            llm,
-            partial(cache.find_check, llm),
-            partial(cache.keep_check, llm),
-            partial(cache.hold, llm),
-            partial(cache.release, llm),
-        )
+    cache: JudgeCache | None = None
 
 
 @dataclass(frozen=True)
@@ -79,7 +59,8 @@ class JudgeChecks:
         self._done: dict[str, JudgeCheck] = {}
         if settings.mode is not CheckMode.OFF:
             for judge in self._judges:
-                judge.hold()
+                if judge.cache:
+                    judge.cache.hold()
 
     async def ask(self) -> None:
         """Check every judge, by asking those without a recent passed check."""
@@ -120,8 +101,8 @@ class JudgeChecks:
         digest = control.prompt_digest()
         earlier = None if self._settings.mode is CheckMode.ALWAYS else self._earlier(judge, digest)
         check = self._done[judge.llm.model] = earlier or await self._ask(judge, digest)
-        if check.passed:
-            judge.release()
+        if check.passed and judge.cache:
+            judge.cache.release()
 
     async def _ask(self, judge: CheckedJudge, digest: str) -> JudgeCheck:
         settings = self._settings
@@ -142,8 +123,8 @@ class JudgeChecks:
                 cost_usd=usage_of_roles([meter.usage], settings.prices()).cost_usd,
             )
         )
-        if check.passed:
-            judge.keep(digest, check.model_dump_json(by_alias=True))
+        if check.passed and judge.cache:
+            judge.cache.keep_check(digest, check.model_dump_json(by_alias=True))
         return check
 
     def _earlier(self, judge: CheckedJudge, digest: str) -> JudgeCheck | None:
@@ -151,7 +132,9 @@ class JudgeChecks:
         saved = self._settings.baseline
         known: list[tuple[JudgeCheck, Literal["baseline", "cache"]]] = []
         known += [(check, "baseline") for check in (saved.judge_checks if saved else ())]
-        known += [(check, "cache") for check in _read(judge.find(digest))]
+        known += [
+            (check, "cache") for check in _read(judge.cache.find_check(digest) if judge.cache else None)
+        ]
         now = self._settings.now()
         for check, source in known:
             same = (check.model, check.provider, check.prompt) == (

@@ -278,9 +278,9 @@ async def _players(job: Job, clients: Connections | Participants) -> AsyncIterat
             yield _Players(lambda trial: job.wrap(trial, clients), tuple(map(CheckedJudge, judges)))
         else:
             async with build_participants(job.plan, clients, job.redactor) as built:
-                cache = built.models.cache
+                models = built.models
                 yield _Players(
                     lambda trial: job.wrap(trial, built.by_suite[trial.suite]),
-                    tuple(CheckedJudge.cached(llm, cache) for llm in built.judges),
+                    tuple(CheckedJudge(models.llm(name), models.cache(name)) for name in built.judges),
                     built,
                 )

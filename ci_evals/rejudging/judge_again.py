@@ -75,7 +75,7 @@ async def judges(connections: Connections, redactor: Redactor) -> AsyncIterator[
         models = RunModels(connections, redactor, stack, "rejudge")
 
         def uncached(model: str) -> CheckedJudge:
-            return CheckedJudge.cached(models.llm(model), models.cache)
+            return CheckedJudge(models.llm(model), models.cache(model))
 
         yield Judges(models.judge, models.check, models.waits, models.notes, uncached)
 

@@ -22,6 +22,40 @@ from ci_evals.wiring.providers import CLAUDE_CODE, DEFAULT_EMBEDDING_MODELS, no_
 ProviderLLM = SdkLLM | ClaudeCodeLLM
 
 
+@dataclass(frozen=True)
+class JudgeCache:
+    """Earlier answers of one judge, and the judge check that it passed."""
+
+    llm: ProviderLLM
+    answers: AnswerCache
+    provider: str
+
+    def find_check(self, prompt: str) -> str | None:
+        """Return the passed judge check that was kept for a digest of prompts."""
+        return self.answers.find(self._key(prompt), self.llm.model)
+
+    def keep_check(self, prompt: str, check: str) -> None:
+        """Keep a passed judge check, for runs and for judging again alike."""
+        self.answers.keep(self._key(prompt), self.llm.model, check)
+
+    def hold(self) -> None:
+        """Keep no answers of this judge until they are released."""
+        self.answers.hold(self.llm.model)
+
+    def release(self) -> None:
+        """Keep the answers that were held, and those to come."""
+        self.answers.release(self.llm.model)
+
+    def _key(self, prompt: str) -> str:
+        parts = [VERSION, "judge check", self.provider, _address(self.llm), self.llm.model, prompt]
+        return digest(parts)
+
+
+def _address(llm: ProviderLLM) -> str:
+    """The address of a model's server; empty for a program of this machine."""
+    return llm.address if isinstance(llm, SdkLLM) else ""
+
+
 class RunModels:
     """The models of one provider, each built when it is first asked for, and closed with the stack."""
 
@@ -29,11 +63,14 @@ class RunModels:
         self, connections: Connections, redactor: Redactor, stack: AsyncExitStack, purpose: str
     ) -> None:
         """Build nothing yet. `purpose` separates the cached answers of runs from those of judging again."""
-        self.cache = JudgeCache.of(connections, redactor, purpose)
-        self._connections, self._redactor, self._stack = connections, redactor, stack
+        self._connections, self._redactor, self._stack, self._purpose = connections, redactor, stack, purpose
         self._llms: dict[str, ProviderLLM] = {}
         self._embedder: OpenAIEmbedder | LocalEmbedder | None = None
-        stack.callback(self.cache.close)
+        self._answers: AnswerCache | None = None
+        if connections.judge_cache:
+            key = signing_key(connections.llm_key or connections.llm_token, connections.environ)
+            self._answers = AnswerCache(connections.judge_cache, redactor, key)
+            stack.callback(self._answers.sweep)
 
     def llm(self, model: str) -> ProviderLLM:
         """The model of that name.
@@ -55,8 +92,17 @@ class RunModels:
         return self._llms[model]
 
     def judge(self, model: str) -> LLM:
-        """The model of that name behind the cache of answers."""
-        return self.cache.before(self.llm(model))
+        """The model of that name behind the cache of answers, if there is one."""
+        llm = self.llm(model)
+        if self._answers is None:
+            return llm
+        return CachedLLM(llm, self._answers, (self._purpose, self._connections.provider, _address(llm)))
+
+    def cache(self, model: str) -> JudgeCache | None:
+        """The cache of a judge's answers and checks, if the settings ask for one."""
+        return (
+            JudgeCache(self.llm(model), self._answers, self._connections.provider) if self._answers else None
+        )
 
     def embedder(self, model: str) -> OpenAIEmbedder | LocalEmbedder:
         """The embedding model of that name, the provider's or one that runs here (`local:NAME`).
@@ -94,8 +140,9 @@ class RunModels:
 
     def notes(self) -> tuple[str, ...]:
         """Limits that providers have set to the rate until now, and what is known of the cache."""
-        notes = (model.note() for model in self._limited())
-        return (*(note for note in notes if note), *self.cache.notes())
+        notes = [model.note() for model in self._limited()]
+        notes += [self._answers.note()] if self._answers else []
+        return tuple(note for note in notes if note)
 
     def _limited(self) -> Iterator[ProviderLLM | OpenAIEmbedder]:
         yield from self._llms.values()
@@ -117,65 +164,3 @@ class RunModels:
             redactor=self._redactor,
             environ=connections.environ,
         )
-
-
-@dataclass(frozen=True)
-class JudgeCache:
-    """Earlier answers of judges, and the judge checks that they passed."""
-
-    answers: AnswerCache | None
-    provider: str
-    purpose: str
-    """Runs and judging again share no answers."""
-
-    @classmethod
-    def of(cls, connections: Connections, redactor: Redactor, purpose: str) -> "JudgeCache":
-        """The cache that the settings ask for, or an empty one that keeps nothing."""
-        if connections.judge_cache is None:
-            return cls(None, connections.provider, purpose)
-        key = signing_key(connections.llm_key or connections.llm_token, connections.environ)
-        answers = AnswerCache(connections.judge_cache, redactor, key)
-        return cls(answers, connections.provider, purpose)
-
-    def before(self, llm: ProviderLLM) -> LLM:
-        """The model, asked only questions that it was not asked before."""
-        if self.answers is None:
-            return llm
-        return CachedLLM(llm, self.answers, (self.purpose, self.provider, _address(llm)))
-
-    def find_check(self, llm: ProviderLLM, prompt: str) -> str | None:
-        """Return the passed judge check of this model that was kept for a digest of prompts."""
-        return self.answers.find(self._check(llm, prompt), llm.model) if self.answers else None
-
-    def keep_check(self, llm: ProviderLLM, prompt: str, check: str) -> None:
-        """Keep a passed judge check, for runs and for judging again alike."""
-        if self.answers:
-            self.answers.keep(self._check(llm, prompt), llm.model, check)
-
-    def hold(self, llm: ProviderLLM) -> None:
-        """Keep no answers of this model until they are released."""
-        if self.answers:
-            self.answers.hold(llm.model)
-
-    def release(self, llm: ProviderLLM) -> None:
-        """Keep the answers of this model that were held, and those to come."""
-        if self.answers:
-            self.answers.release(llm.model)
-
-    def _check(self, llm: ProviderLLM, prompt: str) -> str:
-        return digest([VERSION, "judge check", self.provider, _address(llm), llm.model, prompt])
-
-    def notes(self) -> tuple[str, ...]:
-        """What its user should know of it."""
-        note = self.answers and self.answers.note()
-        return (note,) if note else ()
-
-    def close(self) -> None:
-        """Remove what is too old to be given again."""
-        if self.answers:
-            self.answers.sweep()
-
-
-def _address(llm: ProviderLLM) -> str:
-    """The address of a model's server; empty for a program of this machine."""
-    return llm.address if isinstance(llm, SdkLLM) else ""

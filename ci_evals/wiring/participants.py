@@ -15,7 +15,7 @@ from ci_evals.runner import Participants
 from ci_evals.support.redaction import Redactor
 from ci_evals.wiring.agents import RunAgents, about_agent
 from ci_evals.wiring.connections import Connections
-from ci_evals.wiring.models import ProviderLLM, RunModels
+from ci_evals.wiring.models import RunModels
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,8 @@ class RunParticipants:
     """The participants of a run, for each suite of its plan."""
 
     by_suite: tuple[Participants, ...]
-    judges: tuple[ProviderLLM, ...]
-    """The models that judge, without the cache before them."""
+    judges: tuple[str, ...]
+    """The names of the models that judge."""
     agents: RunAgents
     models: RunModels
 
@@ -66,7 +66,7 @@ async def build_participants(
         models = RunModels(connections, redactor, stack, "run")
         compares = connections.embedder if of_plan(plan).embedder_calls else None
         embedder = models.embedder(compares) if compares else None
-        by_suite, judges = [], dict[str, ProviderLLM]()
+        by_suite, judges = [], dict[str, None]()
         for planned in plan.suites:
             participants = Participants(agents.agent(planned.suite), embedder=embedder)
             names, work = connections.models(planned.suite), of_suite(plan, planned)
@@ -74,12 +74,12 @@ async def build_participants(
                 auditor = models.llm(names.auditor) if names.auditor else None
                 participants = replace(participants, user_llm=models.llm(names.user), audit_llm=auditor)
             if names.judges and work.judge_calls:
-                judges |= {name: models.llm(name) for name in names.judges}
+                judges |= dict.fromkeys(names.judges)
                 panel = tuple(map(models.judge, names.judges))
                 participants = replace(participants, judge_panel=panel, judge_votes=names.votes)
             by_suite.append(participants)
         await agents.start()
-        yield RunParticipants(tuple(by_suite), tuple(judges.values()), agents, models)
+        yield RunParticipants(tuple(by_suite), tuple(judges), agents, models)
 
 
 def participants_for(

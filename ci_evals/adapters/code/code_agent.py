@@ -59,16 +59,7 @@ class CodeAgent(ABC):
         open_timeout: float = DEFAULT_TIMEOUT_SECONDS,
         apart: bool = False,
     ) -> None:
-        """Call nothing yet.
-
-        Args:
-            name: The agent's name in errors.
-            about: The suite's settings of it.
-            redactor: Knows the run's secrets, which messages lose.
-            clock: Seconds, for latencies.
-            open_timeout: Seconds that opening a session may take; a message has its turn's timeout.
-            apart: Whether its coroutines run in another event loop than ours: see `Lane`.
-        """
+        """Call nothing yet. `open_timeout` is for opening a session; `apart` is explained at `CodeCaller`."""
         self.name = name
         self.about = about
         self._redactor = redactor or Redactor()

@@ -45,13 +45,8 @@ class CommandAgent:
     ) -> None:
         """Start nothing yet.
 
-        Args:
-            command: The program and its arguments, as for a shell (none is used); after `command:` or not.
-            about: The suite's settings of its agent.
-            environ: The environment; the program gets it without what is meant for us alone.
-            redactor: Knows the run's secrets, which messages lose.
-            clock: Seconds, for latencies.
-            new_id: A fresh id for each message.
+        `command` is the program and its arguments, as for a shell (none is used). The program gets `environ`
+        without what is meant for us alone.
 
         Raises:
             UsageError: there is no such program, or it may not be run.

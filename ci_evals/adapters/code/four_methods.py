@@ -82,14 +82,7 @@ class MethodLLM:
         redactor: Redactor | None = None,
         timeout: float = ANSWER_SECONDS,
     ) -> None:
-        """Call nothing yet.
-
-        Args:
-            method: Is called with the whole prompt and `model`, if it takes two arguments.
-            name: Its name in errors, and in results if no model is named.
-            model: The one that the suite names, if it does.
-            redactor: Knows the run's secrets, which messages lose.
-            timeout: Seconds that an answer may take.
+        """Call nothing yet. `model` is the one that the suite names; else results show `name`.
 
         Raises:
             UsageError: the method cannot be called so.

@@ -95,13 +95,6 @@ def agent_of(
 ) -> CodeAgent:
     """The agent that an object is: one with methods, one of four methods, or a function. Calls nothing of it.
 
-    Args:
-        target: The object.
-        name: Used for it in errors.
-        about: The suite's settings of its agent.
-        redactor: Knows the run's secrets.
-        apart: As for `CodeCaller`.
-
     Raises:
         UsageError: it is none, or cannot be called as it will be.
     """

@@ -52,10 +52,7 @@ KEYS = tuple(info.alias or name for name, info in PlainReply.model_fields.items(
 def read(value: JsonValue, seconds: float, *, keep_raw: bool = False) -> Reply:
     """The reply that an agent gave: a text, or an object with the keys of `PlainReply`.
 
-    Args:
-        value: Clean JSON (see `payload.clean`).
-        seconds: How long the agent took.
-        keep_raw: Whether the reply keeps `value` as it came.
+    With `keep_raw` the reply keeps `value`, which is clean JSON (see `payload.clean`), as it came.
 
     Raises:
         ValueError: it is no reply, with a clause to go after "the agent's answer". It quotes the answer, at

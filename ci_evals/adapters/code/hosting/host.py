@@ -44,13 +44,7 @@ class Host:
     def __init__(
         self, environ: Mapping[str, str], redactor: Redactor, *, loading_seconds: float = _LOADING_SECONDS
     ) -> None:
-        """Start nothing yet.
-
-        Args:
-            environ: The environment; the process gets it without what is meant for us alone.
-            redactor: Knows the run's secrets, which messages lose.
-            loading_seconds: How long loading an agent may take.
-        """
+        """Start nothing yet. The process gets `environ` without what is meant for us alone."""
         self._loading_seconds = loading_seconds
         self.redactor = redactor
         self._environ = environment_for_code(environ)
@@ -192,13 +186,9 @@ class _Worker:
         return next(self._numbers)
 
     async def ask(self, message: Message, name: str, when: str, seconds: float | None = None) -> JsonValue:
-        """The answer to a message.
+        """The answer to a message; `when` is a clause to go after "its process ended".
 
-        Args:
-            message: What to ask.
-            name: The agent's, for errors.
-            when: The moment, as a clause to go after "its process ended".
-            seconds: How long the answer may take; the process itself keeps that, if it can.
+        The process itself keeps the limit of `seconds`, if it can.
 
         Raises:
             AgentError: the code failed, or its process has gone.

@@ -195,7 +195,7 @@ class _Reader:
             or not instructions.strip()
             or instructions.startswith("file://")
         ):
-            self._left_out(case, "its simulated user has no instructions in this file")
+            self._note(case.path, "left out: its simulated user has no instructions in this file")
             return None
         most = config.get("maxTurns", _DEFAULT_MAX_TURNS)
         if type(most) is not int or most < 1:
@@ -225,7 +225,7 @@ class _Reader:
         for case in group:
             lines = user_lines_of_case(self.config.get("prompts"), case.variables)
             if not lines.known:
-                self._left_out(case, "which of its variables the user says cannot be told")
+                self._note(case.path, "left out: which of its variables the user says cannot be told")
                 return None
             if lines.replies:
                 self._note(case.path, "what the assistant said before cannot be put into its mouth here")
@@ -286,9 +286,6 @@ class _Reader:
         problem = self.document.problem(path, message)
         self.unmapped.append(f"{problem.path}: {message}")
         self.imported.notes.append(str(problem))
-
-    def _left_out(self, case: PromptfooCase, reason: str) -> None:
-        self._note(case.path, f"left out: {reason}")
 
 
 def _tags(case: PromptfooCase) -> list[str]:
