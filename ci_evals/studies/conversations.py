@@ -22,13 +22,13 @@ class Saved:
     source: str
     """What it is called in messages: its file."""
 
-    def conversations(self) -> Iterator["Conversation"]:
+    def conversations(self) -> Iterator["JudgedConversation"]:
         """Those that count in a score, in the order of the results."""
         for s, suite in enumerate(self.results.suites):
             for t, test in enumerate(suite.tests):
                 for index, trial in enumerate(test.trials, 1):
                     if speaks(trial):
-                        yield Conversation(self, Trial(s, t, index), suite.name, test, trial)
+                        yield JudgedConversation(self, Trial(s, t, index), suite.name, test, trial)
 
     def check_judged(self) -> None:
         """Makes sure that a judge has decided on conversations that are still there.
@@ -49,7 +49,7 @@ class Saved:
 
 
 @dataclass(frozen=True)
-class Conversation:
+class JudgedConversation:
     """A trial of a saved run."""
 
     run: Saved

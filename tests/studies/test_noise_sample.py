@@ -10,8 +10,8 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.transcript import UserSource
 from ci_evals.studies.noise.sample import (
     FIXED_SUFFIX,
+    PlayedModels,
     SamplePlan,
-    SuiteModels,
     match_tests,
     pick_tests,
     plan_sample,
@@ -46,7 +46,7 @@ def sheet_of(
 ) -> SamplePlan:
     found = pick_tests(results, "r.json", 100, 0)
     sample = match_tests(results, found, plan, Redactor())
-    return plan_sample(results, "openai", sample, {0: SuiteModels(judges, user)}, plays)
+    return plan_sample(results, "openai", sample, {0: PlayedModels(judges, user)}, plays)
 
 
 RUN = run_of(a=(said("Hello", "It is broken", "Thanks"),), b=(said("Hello", "Where is it?"),))

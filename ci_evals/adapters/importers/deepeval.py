@@ -16,7 +16,7 @@ from ci_evals.adapters.importers.imported import (
     fixed,
     turns_at_most,
 )
-from ci_evals.adapters.importers.record import Record, records
+from ci_evals.adapters.importers.record import ImportedRecord, records
 from ci_evals.domain.suite import AUTO
 
 _HOLDERS = ("goldens", "conversational_goldens", "conversationalGoldens", "test_cases", "testCases")
@@ -64,7 +64,7 @@ def read(text: str, file: str) -> ImportedSuite:
     is_table = file.lower().endswith(".csv")
     for row in records(text, file, _HOLDERS):
         values = {_snake(key): value for key, value in row.values.items()}
-        record = Record(values, row.document, row.path)
+        record = ImportedRecord(values, row.document, row.path)
         if is_table:
             record = _unfolded(record)
         imported.add(record.text("name", "scenario"), _test(record, imported))
@@ -75,7 +75,7 @@ def _snake(key: str) -> str:
     return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", key).lower()
 
 
-def _unfolded(record: Record) -> Record:
+def _unfolded(record: ImportedRecord) -> ImportedRecord:
     """A row of a table with the JSON of its cells read."""
     values = dict(record.values)
     for key in _NESTED:
@@ -86,10 +86,10 @@ def _unfolded(record: Record) -> Record:
                 raise record.fault(key, f"the cell {key!r} holds no JSON") from None
     if isinstance(context := values.get("context"), str):
         values["context"] = context.split("|")
-    return Record(values, record.document, record.path)
+    return ImportedRecord(values, record.document, record.path)
 
 
-def _test(record: Record, imported: ImportedSuite) -> JsonObject:
+def _test(record: ImportedRecord, imported: ImportedSuite) -> JsonObject:
     scenario, turns = record.text("scenario"), _turns(record)
     if not scenario and not turns:
         if record.values.get("input"):
@@ -119,7 +119,7 @@ def _test(record: Record, imported: ImportedSuite) -> JsonObject:
     return test
 
 
-def _unmapped(record: Record) -> JsonObject:
+def _unmapped(record: ImportedRecord) -> JsonObject:
     """The fields of a record that have no counterpart here, with their values."""
     unmapped = {key: value for key, value in record.values.items() if key not in _READ and value}
     unmapped |= {"opening": opening} if (opening := _opening(record)) else {}
@@ -133,7 +133,7 @@ def _unmapped(record: Record) -> JsonObject:
     return unmapped
 
 
-def _persona(record: Record) -> str:
+def _persona(record: ImportedRecord) -> str:
     match record.values.get("persona"):
         case {"characteristics": str(text), **more}:
             name = more.get("name")
@@ -141,7 +141,7 @@ def _persona(record: Record) -> str:
     return record.text("user_description")
 
 
-def _turns(record: Record) -> list[JsonObject]:
+def _turns(record: ImportedRecord) -> list[JsonObject]:
     """The user's lines, each with the agent's recorded reply."""
     given: Any = record.values.get("turns") or []
     if not isinstance(given, list):
@@ -161,7 +161,7 @@ def _turns(record: Record) -> list[JsonObject]:
     return turns
 
 
-def _opening(record: Record) -> str:
+def _opening(record: ImportedRecord) -> str:
     """The agent's message before the user's first one; here the user begins."""
     match record.values.get("turns"):
         case [{"role": "assistant", "content": str(line)}, *_]:
@@ -169,14 +169,14 @@ def _opening(record: Record) -> str:
     return ""
 
 
-def _criteria(record: Record) -> list[JsonObject]:
+def _criteria(record: ImportedRecord) -> list[JsonObject]:
     criteria: list[JsonObject] = []
     if outcome := record.text("expected_outcome"):
         criteria.append({"criterion": outcome, "category": "outcome"})
     if role := record.text("chatbot_role"):
         criteria.append({"criterion": f"The agent keeps to its role: {role}", "category": "role"})
     if isinstance(expectations := record.values.get("expectations"), dict):
-        inner = Record(expectations, record.document, (*record.path, "expectations"))
+        inner = ImportedRecord(expectations, record.document, (*record.path, "expectations"))
         criteria += [{"criterion": text, "category": "must"} for text in inner.texts("must")]
         criteria += [
             {"criterion": f"This does not happen: {text}", "category": "must-not"}

@@ -5,7 +5,7 @@ answer` (`?` in the test split, whose answers are private), `file_name`. `Annota
 """
 
 from ci_evals.adapters.importers.imported import SAYS_ITS_LINES, ImportedSuite, JsonObject, fixed
-from ci_evals.adapters.importers.record import Record, records
+from ci_evals.adapters.importers.record import ImportedRecord, records
 from ci_evals.domain.errors import UsageError
 
 NEEDS_FILE = "needs-file"
@@ -58,7 +58,7 @@ def _some(names: list[str]) -> str:
     return ", ".join(names[:_MOST_NAMES]) + more
 
 
-def _test(record: Record, question: str, answer: str) -> JsonObject:
+def _test(record: ImportedRecord, question: str, answer: str) -> JsonObject:
     test: JsonObject = {"guidelines": SAYS_ITS_LINES, "turns": [fixed(question)], "maxTurns": 1}
     test["evaluations"] = [
         {

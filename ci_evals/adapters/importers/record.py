@@ -17,7 +17,7 @@ JSON_LINES = (".jsonl", ".ndjson")
 
 
 @dataclass(frozen=True)
-class Record:
+class ImportedRecord:
     """An object of a foreign file, and its position."""
 
     values: dict[str, Any]
@@ -82,7 +82,7 @@ def whole_document(text: str, file: str) -> Document:
     return document
 
 
-def records(text: str, file: str, under: Sequence[str] = ()) -> list[Record]:
+def records(text: str, file: str, under: Sequence[str] = ()) -> list[ImportedRecord]:
     """The objects of a JSON list, of JSON lines (`.jsonl`) or of a table (`.csv`).
 
     A JSON object may hold the list under one of the keys `under`.
@@ -102,7 +102,7 @@ def records(text: str, file: str, under: Sequence[str] = ()) -> list[Record]:
     return all_records
 
 
-def _listed(document: Document, under: Sequence[str]) -> Iterator[Record]:
+def _listed(document: Document, under: Sequence[str]) -> Iterator[ImportedRecord]:
     value, path = document.value, ()
     if isinstance(value, dict):
         key = next((key for key in under if value.get(key)), None)
@@ -116,10 +116,10 @@ def _listed(document: Document, under: Sequence[str]) -> Iterator[Record]:
         _bounded(i, document.problem((*path, i), ""))
         if not isinstance(item, dict):
             raise SuiteError([document.problem((*path, i), f"wants an object, found {_kind(item)}")])
-        yield Record(item, document, (*path, i))
+        yield ImportedRecord(item, document, (*path, i))
 
 
-def _lines(text: str, file: str) -> Iterator[Record]:
+def _lines(text: str, file: str) -> Iterator[ImportedRecord]:
     count = 0
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
@@ -135,15 +135,15 @@ def _lines(text: str, file: str) -> Iterator[Record]:
             raise SuiteError([document.problem((), "wants one JSON object a line")])
         _bounded(count, document.problem((), ""))
         count += 1
-        yield Record(document.value, document)
+        yield ImportedRecord(document.value, document)
 
 
-def rows(text: str, file: str) -> list[Record]:
+def rows(text: str, file: str) -> list[ImportedRecord]:
     """The rows of a table with a header, cut by commas, semicolons or tabs. Empty cells are left out."""
     first = text.split("\n", 1)[0]
     delimiter = max(",;\t", key=first.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    found: list[Record] = []
+    found: list[ImportedRecord] = []
     header: list[str] = []
     line = 1
     try:
@@ -157,7 +157,9 @@ def rows(text: str, file: str) -> list[Record]:
                     message = f"the row has {len(row)} cells, the header {len(header)}"
                     raise SuiteError([document.problem((), message)])
                 _bounded(len(found), document.problem((), ""))
-                found.append(Record({k: v for k, v in zip(header, row, strict=False) if v.strip()}, document))
+                found.append(
+                    ImportedRecord({k: v for k, v in zip(header, row, strict=False) if v.strip()}, document)
+                )
             line = reader.line_num + 1
     except csv.Error as error:
         raise SuiteError([Problem(file, max(reader.line_num, 1), 1, "", f"not CSV: {error}")]) from error

@@ -28,7 +28,7 @@ from ci_evals.adapters.importers.imported import (
     fixed,
     turns_at_most,
 )
-from ci_evals.adapters.importers.record import Record, rows
+from ci_evals.adapters.importers.record import ImportedRecord, rows
 from ci_evals.domain.errors import SuiteError
 from ci_evals.domain.suite import AUTO
 
@@ -75,14 +75,14 @@ def read(text: str, file: str) -> ImportedSuite:
         for name, column in columns.items():
             if column.startswith(_KEPT) and not name.lower().startswith(_KEPT):
                 imported.leave(f"{file}:1", f"the column {name!r}", f"kept as {column}, without any effect")
-        record = Record({columns[name]: value for name, value in row.values.items()}, row.document)
+        record = ImportedRecord({columns[name]: value for name, value in row.values.items()}, row.document)
         test = _test(record)
         title = record.text("name", "id", "user", "guidelines") or test["turns"][0]["user"]
         imported.add(title, test)
     return imported
 
 
-def _column(name: str, row: Record) -> str:
+def _column(name: str, row: ImportedRecord) -> str:
     """Our name for a column: `Max Turns` is `max_turns`. The part after `user_info.` stays as it is."""
     folded = name.lower().replace(" ", "_").replace("-", "_")
     if folded.startswith(USER_INFO) and len(folded) > len(USER_INFO):
@@ -98,7 +98,7 @@ def _column(name: str, row: Record) -> str:
     raise _at_header(row, f"unknown column {name!r}; {hint}")
 
 
-def _columns(row: Record) -> dict[str, str]:
+def _columns(row: ImportedRecord) -> dict[str, str]:
     """Our name of each column of a row."""
     columns = {name: _column(name, row) for name in row.values}
     if repeated := [name for name, column in columns.items() if [*columns.values()].count(column) > 1]:
@@ -110,11 +110,11 @@ def _columns(row: Record) -> dict[str, str]:
     return columns
 
 
-def _at_header(row: Record, message: str) -> SuiteError:
+def _at_header(row: ImportedRecord, message: str) -> SuiteError:
     return SuiteError([replace(row.document.problem((), message), line=1)])
 
 
-def _test(record: Record) -> JsonObject:
+def _test(record: ImportedRecord) -> JsonObject:
     lines = [*_cell(record, "user"), *_cell(record, "turns")]
     guidelines = record.text("guidelines")
     if not lines and not guidelines:
@@ -142,7 +142,7 @@ def _test(record: Record) -> JsonObject:
     return test
 
 
-def _evaluations(record: Record) -> list[JsonObject]:
+def _evaluations(record: ImportedRecord) -> list[JsonObject]:
     checks: list[JsonObject] = []
     if expected := _cell(record, "expected"):
         checks.append(
@@ -158,5 +158,5 @@ def _evaluations(record: Record) -> list[JsonObject]:
     return checks or [ANSWERS]
 
 
-def _cell(record: Record, column: str) -> list[str]:
+def _cell(record: ImportedRecord, column: str) -> list[str]:
     return [line.strip() for line in record.text(column).splitlines() if line.strip()]

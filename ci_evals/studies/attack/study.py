@@ -14,7 +14,7 @@ from ci_evals.scoring.statistics import ScorePair, chance_of_drop
 from ci_evals.studies.asking import Asking, drawn, spread
 from ci_evals.studies.attack.attacks import Attack, attacks, harmless
 from ci_evals.studies.attack.result import AttackKind, Attacks
-from ci_evals.studies.conversations import Conversation, Saved
+from ci_evals.studies.conversations import JudgedConversation, Saved
 
 AS_IT_WAS = 2
 """How often each verdict is given again with nothing added. Together with those to which harmless words were
@@ -25,7 +25,7 @@ added this tells what the judge changes by itself."""
 class Target:
     """A verdict that had failed."""
 
-    conversation: Conversation
+    conversation: JudgedConversation
     criterion: int
     """Its place among the judged ones of the trial, counted from 0."""
 

@@ -41,7 +41,7 @@ class Item:
     """What the judge said."""
     conversation: str
     """A digest of it."""
-    verdict: "Judged"
+    verdict: "JudgedItem"
 
     @cached_property
     def parts(self) -> tuple[Part, ...]:
@@ -50,7 +50,7 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedItem:
     """A verdict of the judge that decides."""
 
     suite: str
@@ -70,7 +70,7 @@ class Judged:
         return self.finding.outcome is Outcome.PASSED
 
 
-def judged(results: Results) -> Iterator[Judged]:
+def judged(results: Results) -> Iterator[JudgedItem]:
     """The verdicts of the judge, but for undecided ones and those of trials that count in no score.
 
     What is judged by the agent's steps is left out too: these are not shown to people.
@@ -83,7 +83,7 @@ def judged(results: Results) -> Iterator[Judged]:
                     rubric = test.rubrics.get(place)
                     decided = finding.kind == "judged" and finding.outcome is not Outcome.UNDECIDED
                     if decided and not (rubric and rubric.steps):
-                        yield Judged(suite.name, test, trial, finding, rubric)
+                        yield JudgedItem(suite.name, test, trial, finding, rubric)
 
 
 def items(results: Results) -> list[Item]:

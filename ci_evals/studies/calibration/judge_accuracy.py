@@ -19,7 +19,7 @@ from ci_evals.studies.calibration.labelled import (
     UNSEEN,
     Alphas,
     Labelled,
-    Source,
+    LabelSource,
     estimate,
     only,
     people_kappa,
@@ -48,7 +48,7 @@ def rater(group: Group, *, seed: int = 0, draws: int = DRAWS) -> Rater:
     labelled = [one for one in group.labelled if one.told]
     decided = [one for one in labelled if one.by_people is not None]
     counted = _counted(decided, group)
-    source = Source(f"{seed} {group.kind} {group.name}", draws)
+    source = LabelSource(f"{seed} {group.kind} {group.name}", draws)
     rates = _rates(counted, source)
     alphas = Alphas(labelled, counted, source) if counted else None
     found = Rater(
@@ -91,7 +91,7 @@ def corrected(
     rate = counted and joint and pass_rate is not None and _freed(joint, Fraction(pass_rate))
     if not counted or not isinstance(rate, Fraction) or pass_rate is None:
         return None
-    source = Source(f"{seed} corrected", draws)
+    source = LabelSource(f"{seed} corrected", draws)
     found = [_freed(one, pass_rate) for one in _drawn(counted, source, fixed=own)]
     # Where the errors that were drawn leave no better judge than chance, nothing is known of the rate.
     lows = [0.0 if one is None else one for one in found]
@@ -151,7 +151,7 @@ def _joint(counted: Counted) -> AgreementTable[Fraction] | None:
     return AgreementTable(share * right, share * (1 - right), (1 - share) * wrong, (1 - share) * (1 - wrong))
 
 
-def _drawn(counted: Counted, source: Source, *, fixed: bool = False) -> Iterable[AgreementTable[float]]:
+def _drawn(counted: Counted, source: LabelSource, *, fixed: bool = False) -> Iterable[AgreementTable[float]]:
     """What the table may be in truth: shares drawn as likely as the labels make them.
 
     With `fixed` the judge's own passes and fails are as they were counted.
@@ -180,7 +180,7 @@ def _freed(table: AgreementTable[Number], rate: Number) -> Number | None:
     return min(max(found, 0 * rate), 0 * rate + 1)
 
 
-def _rates(counted: Counted | None, source: Source) -> dict[str, Estimate]:
+def _rates(counted: Counted | None, source: LabelSource) -> dict[str, Estimate]:
     """Accuracy, sensitivity, specificity and kappa, as far as they are known."""
     joint = counted and _joint(counted)
     if not counted or not joint:

@@ -48,7 +48,7 @@ class Labelled:
 
 
 @dataclass(frozen=True)
-class Source:
+class LabelSource:
     """Where what is random comes from."""
 
     seed: str
@@ -78,7 +78,7 @@ def estimate(
 class Alphas:
     """Krippendorff's alpha of labels that were drawn by the judge's verdicts, and weigh accordingly."""
 
-    def __init__(self, labelled: Sequence[Labelled], counted: Counted, source: Source) -> None:
+    def __init__(self, labelled: Sequence[Labelled], counted: Counted, source: LabelSource) -> None:
         self._labelled, self._counted, self._source = labelled, counted, source
 
     def with_judge(self) -> Estimate | None:
@@ -150,7 +150,9 @@ def _weighed(
                 yield split, weight * times
 
 
-def people_kappa(labelled: Sequence[Labelled], counted: Counted | None, source: Source) -> Estimate | None:
+def people_kappa(
+    labelled: Sequence[Labelled], counted: Counted | None, source: LabelSource
+) -> Estimate | None:
     """Cohen's kappa between two people; None where there are more or fewer, or they differ in nothing."""
     people = {place for one in labelled for place, said in enumerate(one.people) if said is not None}
     if not counted or len(people) != 2:

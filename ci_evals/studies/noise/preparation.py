@@ -27,8 +27,8 @@ from ci_evals.reports import numbers
 from ci_evals.studies.keeping import check_whole
 from ci_evals.studies.noise.sample import (
     PlayableTest,
+    PlayedModels,
     SamplePlan,
-    SuiteModels,
     match_tests,
     pick_tests,
     plan_sample,
@@ -179,16 +179,16 @@ def _connections(settings: NoiseSettings, results: Results, environ: Mapping[str
 
 def _players(
     settings: NoiseSettings, results: Results, suite: SuiteResult, connections: Connections
-) -> SuiteModels:
+) -> PlayedModels:
     """The models of a suite: those that options name, else the run's own, else the provider's."""
     if connections.offline:
-        return SuiteModels((None,), None)
+        return PlayedModels((None,), None)
     default = DEFAULT_MODELS[connections.provider]
     same = results.run.provider == connections.provider
     asked = _asked(settings, suite)
     own = (suite.judge_panel or ((suite.judge_model,) if suite.judge_model else ())) if same else ()
     named = asked.judge_panel or ((asked.judge_model,) if asked.judge_model else ())
-    return SuiteModels(
+    return PlayedModels(
         judges=named or own or (default.judge,),
         user=settings.user_model or (suite.user_model if same else None) or default.user,
     )

@@ -32,7 +32,7 @@ class SampledTest:
 
 
 @dataclass(frozen=True)
-class SuiteModels:
+class PlayedModels:
     """Who judges and plays the user in a suite; None where nobody does."""
 
     judges: tuple[str | None, ...]
@@ -87,7 +87,7 @@ class PlayableTest:
         """The test itself."""
         return self.planned.tests[self.number]
 
-    def varies(self, players: SuiteModels) -> bool:
+    def varies(self, players: PlayedModels) -> bool:
         """Whether a model writes any of the user's words."""
         return players.user is not None and any(turn.auto for turn in self.planned.suite.turns_of(self.test))
 
@@ -149,7 +149,7 @@ def plan_sample(
     results: Results,
     provider: str,
     sample: Sequence[PlayableTest],
-    players: Mapping[int, SuiteModels],
+    players: Mapping[int, PlayedModels],
     plays: int,
 ) -> SamplePlan:
     """Everything that is to be played and judged.

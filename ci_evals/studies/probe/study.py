@@ -13,7 +13,7 @@ from ci_evals.domain.verdict import UNUSABLE, Finding, Outcome
 from ci_evals.grading.grade import grade
 from ci_evals.scoring.agreement.clustered import wilson_share
 from ci_evals.studies.asking import Asking, spread
-from ci_evals.studies.conversations import Conversation, Saved
+from ci_evals.studies.conversations import JudgedConversation, Saved
 from ci_evals.studies.probe.result import Probe, Probed
 
 LEAST = 3
@@ -29,7 +29,7 @@ class Question:
     suite: str
     test: str
     evaluation: Judged
-    others: tuple[Conversation, ...]
+    others: tuple[JudgedConversation, ...]
 
 
 @dataclass(frozen=True)
@@ -75,12 +75,12 @@ def _judged(suites: Sequence[Suite]) -> Iterator[tuple[tuple[int, int, int], str
 class _Talks:
     """The conversations of a run, by the names of suite and test, and the judged criteria of each test."""
 
-    by_test: Mapping[tuple[str, str], Sequence[Conversation]]
+    by_test: Mapping[tuple[str, str], Sequence[JudgedConversation]]
     criteria: Mapping[tuple[str, str], frozenset[str]]
 
     @classmethod
     def of(cls, run: Saved) -> Self:
-        found: defaultdict[tuple[str, str], list[Conversation]] = defaultdict(list)
+        found: defaultdict[tuple[str, str], list[JudgedConversation]] = defaultdict(list)
         for one in run.conversations():
             found[one.suite, one.test.name].append(one)
         return cls(
@@ -91,7 +91,9 @@ class _Talks:
             },
         )
 
-    def without(self, own: tuple[str, str], criterion: str, most: int, seed: str) -> tuple[Conversation, ...]:
+    def without(
+        self, own: tuple[str, str], criterion: str, most: int, seed: str
+    ) -> tuple[JudgedConversation, ...]:
         """Conversations of other tests, those of the same suite first."""
         foreign = {
             test: talks
