@@ -207,7 +207,7 @@ def _secret_in(folder: Path) -> str | None:
 
 
 def _is_world_writable(folder: Path) -> bool:
-    """Whether anybody on this machine may write to a folder."""
+    """Return whether anybody on this machine may write to a folder."""
     try:
         return os.name == "posix" and bool(folder.stat().st_mode & stat.S_IWOTH)
     except OSError:

@@ -43,7 +43,7 @@ class _Content:
     """Bytes of all complete lines."""
     file_size: int
     torn: bool
-    """Whether a part of one more line follows."""
+    """True if a part of one more line follows."""
     damaged: int | None
     """Number of the first line that was changed, if more lines follow it."""
     ended: bool

@@ -1,1 +1,1 @@
-"""Agents behind HTTP: when they are spoken to, and what is said."""
+"""Agents behind HTTP: an `_agent` sends requests, its `_wire` defines what they and the answers mean."""

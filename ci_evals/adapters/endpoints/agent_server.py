@@ -43,7 +43,7 @@ class AgentRequest:
     timeout: float
     """Seconds that one attempt may take."""
     idempotent: bool
-    """Whether a second attempt does no harm."""
+    """True if a second attempt does no harm."""
     body: JsonValue = None
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Headers in addition to those of every request."""
@@ -103,7 +103,7 @@ class AgentServer:
         self._limiter = limiter or RateLimiter()
         self._clock = clock
         self._key_accepted = False
-        """Whether the key was accepted once: a later 403 is about one request, not about the key."""
+        """True if the key was accepted once: a later 403 is about one request, not about the key."""
 
     def at(self, path: str, query: Mapping[str, str] | None = None) -> httpx2.URL:
         """Return the address of a path.

@@ -35,13 +35,13 @@ class AuiConfig:
     agent_id_in: AgentIdLocation = AgentIdLocation.TOP
     task_origin_type: str = aui_wire.DEFAULT_TASK_ORIGIN_TYPE
     debug: bool = False
-    """Whether replies keep their raw body."""
+    """True if replies keep their raw body."""
     open_timeout: float = DEFAULT_TIMEOUT_SECONDS
     """Seconds that creating a task may take; a message has its turn's timeout."""
 
 
 @dataclass
-class _Session:
+class _AuiSession:
     """One conversation, with the user's data that goes with every message."""
 
     client: httpx2.AsyncClient
@@ -81,7 +81,7 @@ class AuiAgent:
         self._messages = self._server.at(aui_wire.MESSAGE_PATH, aui_wire.MESSAGE_FLAGS)
         self._new_id = new_id
 
-    async def open_session(self, test: Test) -> _Session:
+    async def open_session(self, test: Test) -> _AuiSession:
         """Create a task for a new user."""
         client = self._server.new_client()
         config = self._config
@@ -92,12 +92,12 @@ class AuiAgent:
         request = AgentRequest("POST", self._tasks, config.open_timeout, idempotent=True, body=body)
         try:
             task, _ = await self._server.ask(client, request)
-            return _Session(client, aui_wire.task_id_of(task, self._server.redactor), test.user_info)
+            return _AuiSession(client, aui_wire.task_id_of(task, self._server.redactor), test.user_info)
         except BaseException:
             await client.aclose()
             raise
 
-    async def send_message(self, session: _Session, text: str, *, timeout: float) -> Reply:  # noqa: ASYNC109  # as the port has it
+    async def send_message(self, session: _AuiSession, text: str, *, timeout: float) -> Reply:  # noqa: ASYNC109  # as the port has it
         """Send a message, and request the trace if the reply lacks it."""
         request = AgentRequest(
             "POST",
@@ -115,11 +115,11 @@ class AuiAgent:
             answer, seconds, self._server.redactor, fetched_trace=trace, keep_raw=self._config.debug
         )
 
-    async def close(self, session: _Session) -> None:
+    async def close(self, session: _AuiSession) -> None:
         """Close the connections; the API cannot end a task."""
         await self._server.end(session.client)
 
-    async def _fetch_trace(self, session: _Session, message_id: str | None, longest: float) -> JsonValue:
+    async def _fetch_trace(self, session: _AuiSession, message_id: str | None, longest: float) -> JsonValue:
         """Return the trace of a reply that came without; None if there is none, which is no error."""
         if message_id is None:
             return None

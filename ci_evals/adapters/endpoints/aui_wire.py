@@ -191,7 +191,7 @@ def _message(body: JsonValue) -> dict[str, JsonValue]:
 
 
 def _is_error(body: JsonValue, message: dict[str, JsonValue]) -> bool:
-    """Whether a body is an error although its HTTP status is a success."""
+    """Return whether a body is an error although its HTTP status is a success."""
     holders = (payload.filled(body) or {}, message)
     statuses = (aui_trace.status_of(holder.get("status_code")) for holder in holders)
     errors = (holder.get(key) for holder in holders for key in _ERROR_KEYS)
@@ -231,7 +231,7 @@ def _workflows(message: dict[str, JsonValue]) -> tuple[str, ...] | None:
 
 
 def _hands_over(message: dict[str, JsonValue]) -> bool:
-    """Whether a workflow hands over, although others in the list cannot be read."""
+    """Return whether a workflow hands over, although others in the list cannot be read."""
     if _workflows(message) is not None:
         return False
     listed = (message.get(key) for key in _WORKFLOW_KEYS)

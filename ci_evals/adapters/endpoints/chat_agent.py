@@ -31,11 +31,11 @@ class ChatConfig:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Headers that replace those of the options. Their values are secrets."""
     debug: bool = False
-    """Whether replies keep their raw bodies."""
+    """True if replies keep their raw bodies."""
 
 
 @dataclass
-class _Session:
+class _ChatSession:
     client: httpx2.AsyncClient
     messages: list[chat_wire.Message]
     user_info: Mapping[str, JsonValue]
@@ -86,12 +86,12 @@ class ChatAgent:
             ),
         )
 
-    async def open_session(self, test: Test) -> _Session:
+    async def open_session(self, test: Test) -> _ChatSession:
         """Begin a conversation, of which the endpoint learns with the first message."""
         messages = chat_wire.opening(test, self._config.options)
-        return _Session(self._server.new_client(), messages, test.user_info)
+        return _ChatSession(self._server.new_client(), messages, test.user_info)
 
-    async def send_message(self, session: _Session, text: str, *, timeout: float) -> Reply:  # noqa: ASYNC109  # as the port has it
+    async def send_message(self, session: _ChatSession, text: str, *, timeout: float) -> Reply:  # noqa: ASYNC109  # as the port has it
         """Send a message, and results of tools as often as the endpoint asks for them."""
         options = self._config.options
         messages = [*session.messages, {"role": "user", "content": text}]
@@ -110,12 +110,12 @@ class ChatAgent:
         session.messages = [*messages, {"role": "assistant", "content": rounds[-1].text}]
         return reply
 
-    async def close(self, session: _Session) -> None:
+    async def close(self, session: _ChatSession) -> None:
         """Close the connections."""
         await self._server.end(session.client)
 
     def _wants_results(self, rounds: list[chat_wire.ChatAnswer]) -> bool:
-        """Whether the agent waits for results of tools. One that has handed over gets none.
+        """Return whether the agent waits for results of tools. One that has handed over gets none.
 
         An agent that says something beside calls of unknown tools has run them itself.
         """
@@ -124,7 +124,7 @@ class ChatAgent:
         return last.waits and ours and not chat_wire.hands_over(rounds, options)
 
     async def _ask(
-        self, session: _Session, messages: list[chat_wire.Message], longest: float, spent: float
+        self, session: _ChatSession, messages: list[chat_wire.Message], longest: float, spent: float
     ) -> tuple[JsonValue, float]:
         body = chat_wire.request(self._config.model, messages, session.user_info, self._config.options)
         if spent >= longest:

@@ -39,7 +39,7 @@ class ToolCall:
     arguments: JsonValue
     """The arguments, as JSON if they are valid JSON."""
     captured: bool = True
-    """Whether the arguments are complete: a server may leave them out or be cut off in them."""
+    """True if the arguments are complete: a server may leave them out or be cut off in them."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class ChatAnswer:
     calls: tuple[ToolCall, ...] | None
     """None if the message does not mention tools."""
     unreadable: bool
-    """Whether the message has a tool call that cannot be read."""
+    """True if the message has a tool call that cannot be read."""
     message: Message
     """The message as received."""
     finish: str | None
@@ -60,7 +60,7 @@ class ChatAnswer:
 
     @property
     def waits(self) -> bool:
-        """Whether the endpoint waits for the results of its calls."""
+        """True if the endpoint waits for the results of its calls."""
         return bool(self.calls) and (not self.text.strip() or self.finish in ("tool_calls", "function_call"))
 
 

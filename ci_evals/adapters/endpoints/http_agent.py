@@ -38,13 +38,13 @@ class HttpConfig:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Headers that replace those of the options. Their values are secrets."""
     debug: bool = False
-    """Whether replies keep their raw body."""
+    """True if replies keep their raw body."""
     open_timeout: float = DEFAULT_TIMEOUT_SECONDS
     """Seconds that opening a conversation may take; a message has its turn's timeout."""
 
 
 @dataclass
-class _Session:
+class _HttpSession:
     """One conversation, with the values of placeholders in its requests."""
 
     client: httpx2.AsyncClient
@@ -88,7 +88,7 @@ class HttpAgent:
         self._reader = http_wire.Reader(options.reply)
         self._new_id = new_id
 
-    async def open_session(self, test: Test) -> _Session:
+    async def open_session(self, test: Test) -> _HttpSession:
         """Begin a conversation, with a request if the options define one."""
         values: dict[str, JsonValue] = {
             "userInfo": dict(test.user_info),
@@ -96,7 +96,7 @@ class HttpAgent:
             "model": self._config.model,
             "systemPrompt": test.system_prompt,
         }
-        session = _Session(self._server.new_client(), values, {})
+        session = _HttpSession(self._server.new_client(), values, {})
         try:
             await self._open(session)
         except BaseException:
@@ -104,7 +104,7 @@ class HttpAgent:
             raise
         return session
 
-    async def send_message(self, session: _Session, text: str, *, timeout: float) -> Reply:  # noqa: ASYNC109  # as the port has it
+    async def send_message(self, session: _HttpSession, text: str, *, timeout: float) -> Reply:  # noqa: ASYNC109  # as the port has it
         """Send a message."""
         message: JsonValue = {"role": "user", "content": text}
         message_id = self._new_id()
@@ -121,7 +121,7 @@ class HttpAgent:
         session.history += [message, {"role": "assistant", "content": reply.agent}]
         return reply
 
-    async def close(self, session: _Session) -> None:
+    async def close(self, session: _HttpSession) -> None:
         """End the conversation, with a request if the options define one. Its answer is ignored."""
         template, session.is_open, was_open = self._options.close, False, session.is_open
         try:
@@ -136,7 +136,7 @@ class HttpAgent:
             raise
         await self._server.end(session.client)
 
-    async def _open(self, session: _Session) -> None:
+    async def _open(self, session: _HttpSession) -> None:
         template = self._options.open
         if template is None or self._session_path is None:
             session.values["session"] = self._new_id()
@@ -151,7 +151,7 @@ class HttpAgent:
 
     def _request(
         self,
-        session: _Session,
+        session: _HttpSession,
         template: HttpRequest,
         timeout: float,
         *,
@@ -169,7 +169,7 @@ class HttpAgent:
         headers = session.headers or self._session_headers(session)
         return AgentRequest(template.method, url, timeout, idempotent, body, headers, template=template.path)
 
-    def _session_headers(self, session: _Session) -> dict[str, str]:
+    def _session_headers(self, session: _HttpSession) -> dict[str, str]:
         """Return the headers that depend on the conversation; those with its id once it has one."""
         lookup = _lookup({**session.values, "key": self._config.key.strip()})
         try:

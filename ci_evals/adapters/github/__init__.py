@@ -1,1 +1,1 @@
-"""What the GitHub runner offers an action."""
+"""GitHub: the event of a job, its API, its commands."""

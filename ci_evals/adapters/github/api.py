@@ -97,7 +97,7 @@ class GitHub:
 
     @property
     def of_app(self) -> bool:
-        """Whether the token belongs to an app, such as a workflow's, and not to a user."""
+        """True if the token belongs to an app, such as a workflow's, and not to a user."""
         return self._token.strip().startswith("ghs_")
 
     async def get(self, path: str, *, needs: str, **params: str | int) -> Any:
@@ -320,7 +320,7 @@ def _json(answer: httpx2.Response) -> Any:
 
 
 def _is_limited(answer: httpx2.Response) -> bool:
-    """Whether it was refused for the rate. A missing permission is answered with 403 too."""
+    """Return whether it was refused for the rate. A missing permission is answered with 403 too."""
     if answer.status_code == httpx2.codes.TOO_MANY_REQUESTS:
         return True
     limited = "retry-after" in answer.headers or answer.headers.get("x-ratelimit-remaining") == "0"

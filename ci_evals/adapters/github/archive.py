@@ -88,7 +88,7 @@ def _check(entry: zipfile.ZipInfo, name: str) -> None:
 
 
 def _is_elsewhere(entry: zipfile.ZipInfo) -> bool:
-    """Whether the path is absolute, has a `..` or is ambiguous."""
+    """Return whether the path is absolute, has a `..` or is ambiguous."""
     parts = entry.filename.split("/")[:-1]
     odd = any(part in {"", ".", ".."} or "\\" in part or ":" in part for part in parts)
     return odd or entry.filename != entry.orig_filename  # cut at a NUL

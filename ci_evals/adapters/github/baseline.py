@@ -148,13 +148,13 @@ class _History:
 
     base: str | None
     tested: bool = False
-    """Whether the base is the tested commit itself, as in nightly runs."""
+    """True if the base is the tested commit itself, as in nightly runs."""
     commits: Sequence[_Commit] = ()
     unread: GitHubError | None = None
     """Why there are no commits."""
 
     def is_after(self, artifact: _Artifact) -> bool:
-        """Whether the base is newer than the artifact, as far as commits can be read."""
+        """Return whether the base is newer than the artifact, as far as commits can be read."""
         if self.base is None or not self.commits:
             return True
         return artifact.created_at <= self.commits[0].details.committer.date
@@ -237,7 +237,7 @@ class _Search:
         return list(artifacts.values()), seen == MOST_LISTED
 
     def _is_own(self, run: _ListedRun) -> bool:
-        """Whether it is an earlier attempt of this run."""
+        """Return whether it is an earlier attempt of this run."""
         return self.context.own_run is not None and run.id == self.context.own_run.id
 
     def _may_serve(self, run: _ListedRun) -> bool:
@@ -245,7 +245,7 @@ class _Search:
         return here and (run.head_branch == self.branch or self._is_queued(run))
 
     def _is_queued(self, run: _ListedRun) -> bool:
-        """Whether it ran in the merge queue, so that its commit counts only once it is on the branch."""
+        """Return whether it ran in the merge queue."""
         return run.head_branch.startswith(queue_of(self.branch))
 
     def _why_none(self, listed: Sequence[_Artifact], *, cut: bool) -> str:
@@ -296,7 +296,7 @@ class _Search:
         ]
 
     async def _is_confirmed(self, listed: _ListedRun) -> bool:
-        """Whether the run is as the list of artifacts describes it, and its event is trusted."""
+        """Return whether the run is as the list of artifacts describes it, and its event is trusted."""
         try:
             data = await self.hub.get(f"{self._repository}/actions/runs/{listed.id}", needs=_ACTIONS)
         except GitHubError as error:

@@ -195,7 +195,7 @@ class _Thread:
         return None
 
     async def _is_plausible(self, newer: WorkflowRun) -> bool:
-        """Whether this workflow has such a run: the number in a comment can be invented.
+        """Return whether this workflow has such a run: the number in a comment can be invented.
 
         If runs cannot be read (the token lacks `actions: read`), a near number is plausible.
         """

@@ -79,17 +79,17 @@ class Context:
 
     @property
     def of_pull_request(self) -> bool:
-        """Whether the event belongs to a pull request, known or still to be looked up."""
+        """True if the event belongs to a pull request, known or still to be looked up."""
         return self.number is not None or self.event in PULL_REQUEST_EVENTS or self.event == "workflow_run"
 
     @property
     def foreign(self) -> bool:
-        """Whether the code comes from another repository."""
+        """True if the code comes from another repository."""
         return self.head is not None and self.head.repository != self.repository
 
     @property
     def without_secrets(self) -> bool:
-        """Whether GitHub gives the job no secrets, since it runs code that anybody or a bot proposed."""
+        """True if GitHub gives the job no secrets, since it runs code that anybody or a bot proposed."""
         withheld = self.event in PULL_REQUEST_EVENTS - {"pull_request_target"}
         return withheld and (self.foreign or self.of_dependabot)
 

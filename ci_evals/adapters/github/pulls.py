@@ -64,7 +64,7 @@ async def numbers_of(hub: GitHub, context: Context, *, pushed: bool) -> tuple[in
 
 
 async def _is_tested(hub: GitHub, context: Context) -> bool:
-    """Whether a number may be trusted. After `workflow_run` it may come from a stranger's upload."""
+    """Return whether a number may be trusted. After `workflow_run` it may come from a stranger's upload."""
     if context.event != "workflow_run" or context.head is None:
         return True
     pull = await hub.get(f"{_repository(context)}/pulls/{context.number}", needs=NEEDS)
@@ -77,7 +77,7 @@ async def _numbers(listed: AsyncIterator[Any], head: Commit, context: Context) -
 
 
 def _matches(pull: Any, head: Commit, context: Context) -> bool:
-    """Whether a pull request is open, targets our repository, and is at the commit `head`."""
+    """Return whether a pull request is open, targets our repository, and is at the commit `head`."""
     known = with_pull(Context(), pull).head
     if known is None or pull.get("state") != "open" or _base_repository(pull) != context.repository:
         return False

@@ -101,7 +101,7 @@ def _commits_of(change: Context) -> set[str | None]:
 
 
 def _is_own_tip(context: Context, checkout: Checkout, change: Context | None) -> bool:
-    """Whether HEAD is the newest fetched commit of a branch of this repository that the event names.
+    """Return whether HEAD is the newest fetched commit of a branch of this repository that the event names.
 
     Other branches do not count, since `git fetch origin pull/7/head:…` gives a fork's commit any name.
     """
@@ -124,7 +124,7 @@ def _own_repository(context: Context) -> RemoteRepository | None:
 
 
 def _is_own(change: Context) -> bool:
-    """Whether a pull request comes from a branch of this repository. A deleted fork has no name."""
+    """Return whether a pull request comes from a branch of this repository. A deleted fork has no name."""
     head = change.head.repository if change.head else None
     return head is not None and change.repository is not None and head.lower() == change.repository.lower()
 
@@ -138,5 +138,5 @@ def _unless_own(change: Context) -> str | None:
 
 
 def _has_no_secrets(context: Context) -> bool:
-    """Whether GitHub gives the job no secrets. Dependabot's jobs may have secrets of their own."""
+    """Return whether GitHub gives the job no secrets. Dependabot's jobs may have secrets of their own."""
     return context.without_secrets and context.foreign

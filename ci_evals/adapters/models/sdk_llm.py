@@ -162,7 +162,7 @@ class SdkLLM(ABC):
         self._who = f"{vendor.name} at {connections.host_of(self._url)}"
         self._proxy = connections.proxy_for(self._url)
         self._key_accepted = False
-        """Whether the key was accepted once: a later 403 is about one prompt, not about the key."""
+        """True if the key was accepted once: a later 403 is about one prompt, not about the key."""
         self._module: ModuleType | None = None
         self._importing: asyncio.Future[ModuleType] | None = None
         self._client: Any = None
@@ -407,7 +407,7 @@ async def _imported(module: str) -> ModuleType:
 
 
 def _names_format(status: int, detail: str) -> bool:
-    """Whether a refusal names the answer format: some servers answer 500 to one that they do not know."""
+    """Return whether a refusal names the answer format: some servers answer 500 to an unknown one."""
     return status not in _NEVER_FORMAT and _MENTIONS_FORMAT.search(detail) is not None
 
 

@@ -36,7 +36,7 @@ class Recording:
         self.size = 0
         """Bytes of all complete lines."""
         self.torn = False
-        """Whether a part of one more line follows."""
+        """True if a part of one more line follows."""
         self._positions: dict[TrialKey, tuple[int, int]] = {}
         """Start and length of each trial's line."""
         try:

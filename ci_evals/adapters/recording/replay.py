@@ -101,7 +101,7 @@ def _held(finding: Finding, then: Outcome | None) -> Finding:
 
 
 @dataclass
-class _Session:
+class _ReplaySession:
     """The rest of one attempt."""
 
     answers: Iterator[ReplyRecord]
@@ -116,7 +116,7 @@ class ReplayedAgent:
         self._attempts = iter(replay.recorded.attempts)
         self._tried = 0
 
-    async def open_session(self, test: Test) -> _Session:  # noqa: ARG002  # as the port has it
+    async def open_session(self, test: Test) -> _ReplaySession:  # noqa: ARG002  # as the port has it
         """Begin the next attempt."""
         if self._replay.missing:
             raise AgentError(self._replay.missing)
@@ -127,9 +127,9 @@ class ReplayedAgent:
             raise AgentError(self._replay.miss(question))
         if attempt.fault:
             raise attempt.fault.to_error(AgentError)
-        return _Session(iter(attempt.answers), attempt.closing)
+        return _ReplaySession(iter(attempt.answers), attempt.closing)
 
-    async def send_message(self, session: _Session, text: str, *, timeout: float) -> Reply:  # noqa: ARG002, ASYNC109  # as the port has it
+    async def send_message(self, session: _ReplaySession, text: str, *, timeout: float) -> Reply:  # noqa: ARG002, ASYNC109  # as the port has it
         """Return the recorded reply to this message, if this is the message."""
         message = payload.shorten(self._replay.redactor.text(text))
         recorded = next(session.answers, None)
@@ -142,7 +142,7 @@ class ReplayedAgent:
             raise recorded.answer.to_error(AgentError)
         return recorded.answer
 
-    async def close(self, session: _Session) -> None:
+    async def close(self, session: _ReplaySession) -> None:
         """End the session as recorded."""
         error, session.closing = session.closing, None
         if error:

@@ -1,1 +1,1 @@
-"""What all neighbours are reached by: HTTP connections, programs, and reading what they send."""
+"""Connections, programs, retries, and reading what others send."""

@@ -49,7 +49,7 @@ class ConversationConnections:
     """The connections of one conversation, which nothing else uses, then or later."""
 
     surplus: bool = False
-    """Whether an unrequested answer came, so that the answers may be shifted by one."""
+    """True if an unrequested answer came, so that the answers may be shifted by one."""
     guards: "set[_ConnectionGuard]" = field(default_factory=set)
 
     def close(self) -> None:
@@ -269,7 +269,7 @@ class _ConnectionGuard(asyncio.Protocol):
         self.conversation = conversation
         self.at_rest = False
         self.surplus_at_rest = False
-        """Whether aiohttp would not reuse the connection after the last answer."""
+        """True if aiohttp would not reuse the connection after the last answer."""
         if conversation:
             conversation.guards.add(self)
 
@@ -370,12 +370,12 @@ _TRANSFER_HEADERS = frozenset({_CONTENT_ENCODING, b"content-length", b"transfer-
 
 
 def _is_kept(name: bytes, value: bytes) -> bool:
-    """Whether a header is valid after decompression; a cookie, only if it can be sent back."""
+    """Return whether a header is valid after decompression; a cookie, only if it can be sent back."""
     return value.isascii() if name == b"set-cookie" else name not in _TRANSFER_HEADERS
 
 
 def _ends_connection(answer: aiohttp.ClientResponse) -> bool:
-    """Whether this is the last answer on its connection, so that what follows reaches nobody."""
+    """Return whether this is the last answer on its connection, so that what follows reaches nobody."""
     connection = answer.headers.get("Connection", "").lower()
     is_old = answer.version is None or answer.version < aiohttp.HttpVersion11
     framed = (
@@ -395,7 +395,7 @@ def _address(url: httpx2.URL) -> URL:
 
 
 def _is_readable(transport: asyncio.BaseTransport) -> bool:
-    """Whether unread data or the end of the connection has arrived."""
+    """Return whether unread data or the end of the connection has arrived."""
     file = transport.get_extra_info("socket").fileno()
     if hasattr(select, "poll"):
         poll = select.poll()

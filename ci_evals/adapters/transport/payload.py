@@ -68,7 +68,7 @@ def _finite(number: str) -> float | None:
 
 
 def _is_clean(text: str, value: JsonValue) -> bool:
-    """Whether `clean` would change nothing. Half of a surrogate pair comes as an escape or invalid UTF-8."""
+    """Return whether `clean` would change nothing: half a surrogate pair may be an escape or bad UTF-8."""
     if "\\ud" in text or "\\uD" in text or not (text.isascii() or _SURROGATE.search(text) is None):
         return False
     return text.count("[") + text.count("{") <= MAX_DEPTH or _is_shallow(value)
@@ -79,7 +79,7 @@ _DECODER = json.JSONDecoder(parse_float=_finite, parse_constant=lambda _: None)
 
 
 def _is_shallow(value: JsonValue) -> bool:
-    """Whether no branch is deeper than `MAX_DEPTH`."""
+    """Return whether no branch is deeper than `MAX_DEPTH`."""
     level: list[Any] = [[value]]
     for _ in range(MAX_DEPTH):
         items = (outer.values() if isinstance(outer, dict) else outer for outer in level)
@@ -90,7 +90,7 @@ def _is_shallow(value: JsonValue) -> bool:
 
 
 def _holds_more(text: str, limit: int) -> bool:
-    """Whether JSON has more values, with as little reading as possible."""
+    """Return whether JSON has more values, with as little reading as possible."""
     plain = text.replace("\\\\", "").replace('\\"', "")
     values = (True for match in _NEXT_VALUE.finditer(plain) if match[1])
     return sum(1 for _ in islice(values, limit)) == limit

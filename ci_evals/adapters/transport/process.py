@@ -76,7 +76,7 @@ class ChildProcess(asyncio.SubprocessProtocol):
         self._stderr = b""
         self._stderr_is_cut = False
         self.too_long = False
-        """Whether it was killed for too much unread output."""
+        """True if it was killed for too much unread output."""
 
     @classmethod
     async def start(

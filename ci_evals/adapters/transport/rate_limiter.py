@@ -86,7 +86,7 @@ class RetryableError(Exception):
         self.limits_rate = status is not None and retry.limits_rate(
             status, wait_requested=requested_wait is not None
         )
-        """Whether the server works and only limits the rate."""
+        """True if the server works and only limits the rate."""
 
 
 class RateLimiter:
@@ -244,7 +244,7 @@ class RateLimiter:
                 self._waited_seconds += self._clock() - began_at
 
     def _is_given_up(self, kind: "_Kind") -> bool:
-        """Whether the server refuses every call of a kind, and no wait has helped."""
+        """Return whether the server refuses every call of a kind, and no wait has helped."""
         return kind.fruitless_seconds >= self._patience.limited_seconds
 
     def _has_room(self, queue: "_Queue") -> bool:

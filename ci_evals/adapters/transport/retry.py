@@ -23,7 +23,7 @@ _TOO_MANY_REQUESTS, _UNAVAILABLE, _OVERLOADED = 429, 503, 529
 
 @dataclass(frozen=True)
 class Patience:
-    """How often and how long requests are retried."""
+    """Limits of retries."""
 
     broken: int = MAX_RESENDS
     """Retries after an error other than a rate limit."""
