@@ -22,17 +22,17 @@ X = TypeVar("X")
 Y = TypeVar("Y")
 
 
-def drawn(items: Sequence[X], seed: str) -> list[X]:
+def shuffled(items: Sequence[X], seed: str) -> list[X]:
     """The items in an order that hangs on the seed alone: the same seed, the same order."""
     return random.Random(seed).sample(items, len(items))  # noqa: S311  # a sample, not a secret
 
 
-def spread(groups: Sequence[Sequence[X]], most: int, seed: str) -> list[X]:
+def spread_evenly(groups: Sequence[Sequence[X]], most: int, seed: str) -> list[X]:
     """At most so many items, as evenly over the groups as they have them; which ones is drawn by the seed."""
-    waiting = [drawn(group, f"{seed} {place}") for place, group in enumerate(groups)]
+    waiting = [shuffled(group, f"{seed} {place}") for place, group in enumerate(groups)]
     taken: list[X] = []
     while len(taken) < most and (waiting := [group for group in waiting if group]):
-        taken += [group.pop() for group in drawn(waiting, f"{seed} {len(taken)}")][: most - len(taken)]
+        taken += [group.pop() for group in shuffled(waiting, f"{seed} {len(taken)}")][: most - len(taken)]
     return taken
 
 

@@ -102,10 +102,10 @@ def finish(
     console, stop = context.console, asking.stop
     study = judging.redactor.model(study)
     if decided:
-        context.show(text_of(judging.results, study, warnings=warnings))
+        context.show(text_of(judging.run.results, study, warnings=warnings))
     _spent(console, judging, asking)
     if decided:
-        keep(judging.results.with_studies(study), judging.file, context)
+        keep(judging.run.results.with_studies(study), judging.run.file, context)
     if stop.bug:
         raise stop.bug
     if stop.interrupted:

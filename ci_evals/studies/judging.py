@@ -2,11 +2,11 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self
 
 from ci_evals.cli import environment_secrets
+from ci_evals.cli.files.saved_run import SavedRun
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.choices import Provider
 from ci_evals.domain.errors import UsageError
@@ -14,7 +14,6 @@ from ci_evals.domain.prices import PriceTable
 from ci_evals.domain.results.judge import JudgeUsed
 from ci_evals.domain.results.run import OFFLINE, Results
 from ci_evals.job.results_builder import JUDGE_TEMPLATES
-from ci_evals.library.runs import load_results, results_file
 from ci_evals.rejudging import Judges, judges
 from ci_evals.studies.keeping import check_whole
 from ci_evals.studies.settings import JudgeSettings
@@ -22,7 +21,6 @@ from ci_evals.support import templates
 from ci_evals.support.redaction import Redactor
 from ci_evals.wiring import (
     DEFAULT_MODELS,
-    LLM_TIMEOUT,
     PROVIDERS,
     WITHOUT_KEY,
     Connections,
@@ -35,29 +33,10 @@ from ci_evals.wiring import (
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What the options of a study say of its judge; None and empty stand for what the run had."""
-
-    provider: Provider | None
-    llm_key: str | None
-    judge_model: str | None
-    judge_votes: int | None = None
-    judge_panel: str | None = None
-    prices: Path | None = None
-    llm_timeout: float = LLM_TIMEOUT
-
-    @classmethod
-    def of(cls, settings: JudgeSettings) -> Self:
-        """What these options say."""
-        return cls(**{one.name: getattr(settings, one.name) for one in fields(cls)})
-
-
-@dataclass(frozen=True)
 class Judging:
     """A saved run without secrets, and the judge that looks at it again. Nobody is asked yet."""
 
-    results: Results
-    file: Path
+    run: SavedRun
     connections: Connections
     panel: tuple[str, ...]
     """The models that vote in turn, at least one."""
@@ -82,31 +61,29 @@ class Judging:
             yield found
 
 
-def judging(path: Path, asked: Asked, context: RunContext) -> Judging:
-    """Reads the run, and settles who judges.
+def judging(path: Path, settings: JudgeSettings, context: RunContext) -> Judging:
+    """Read the run, and settle who judges.
 
     Raises:
-        UsageError: the run cannot be read, nobody could judge, or there is no key. Nobody was asked.
+        UsageError: the run cannot be read, nobody could judge, or there is no key. Nobody was settings.
     """
-    file = results_file(path)
-    saved = load_results(file)
-    provider, key, token = settled(asked.provider, asked.llm_key, saved, context)
-    redactor = context.hide((key, token, asked.llm_key), environment_secrets.values_in(context.environ))
-    results = redactor.model(saved)
-    check_whole(results, file)
+    run = SavedRun.open(path, None)
+    provider, key, token = settled(settings.provider, settings.llm_key, run.results, context)
+    redactor = context.hide((key, token, settings.llm_key), environment_secrets.values_in(context.environ))
+    run = replace(run, results=redactor.model(run.results))
+    check_whole(run)
     context.mask()
-    panel = _panel(asked, results, provider)
-    votes = _votes(asked, results, panel)
+    panel = _panel(settings, run.results, provider)
+    votes = _votes(settings, run.results, panel)
     return Judging(
-        results=results,
-        file=file,
+        run=run,
         connections=Connections(
-            provider=provider, llm_key=key, llm_token=token, llm_timeout=asked.llm_timeout
+            provider=provider, llm_key=key, llm_token=token, llm_timeout=settings.llm_timeout
         ),
         panel=panel,
         votes=votes,
         redactor=redactor,
-        prices=context.prices(asked.prices)(),
+        prices=context.prices(settings.prices)(),
     )
 
 
@@ -129,11 +106,11 @@ def settled(
     return named, key, token
 
 
-def _panel(asked: Asked, results: Results, provider: str) -> tuple[str, ...]:
+def _panel(settings: JudgeSettings, results: Results, provider: str) -> tuple[str, ...]:
     """The models that are named, else those of the run where its provider is the same, else the default."""
-    named = panel_of(names_in(asked.judge_panel), asked.judge_model)
-    if named or asked.judge_model:
-        return named or (str(asked.judge_model),)
+    named = panel_of(names_in(settings.judge_panel), settings.judge_model)
+    if named or settings.judge_model:
+        return named or (str(settings.judge_model),)
     if results.run.provider == provider:
         # Suites may have different judges: a study has one, the first suite's.
         for suite in results.suites:
@@ -142,8 +119,8 @@ def _panel(asked: Asked, results: Results, provider: str) -> tuple[str, ...]:
     return (DEFAULT_MODELS[provider].judge,)
 
 
-def _votes(asked: Asked, results: Results, panel: tuple[str, ...]) -> int:
+def _votes(settings: JudgeSettings, results: Results, panel: tuple[str, ...]) -> int:
     """As many as the run had; of a panel that is named anew as many as it takes for each to have a say."""
-    if asked.judge_panel or asked.judge_votes:
-        return votes_of(asked.judge_votes or 1, panel)
+    if settings.judge_panel or settings.judge_votes:
+        return votes_of(settings.judge_votes or 1, panel)
     return max((suite.judge_votes for suite in results.suites), default=1)

@@ -5,6 +5,7 @@ from pathlib import Path
 from tabulate import tabulate
 
 from ci_evals.adapters import files
+from ci_evals.cli.files.saved_run import SavedRun
 from ci_evals.cli.run_context import RunContext
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Results
@@ -20,14 +21,16 @@ _MAX_ROWS = 40
 """Of a table with one for each criterion or test."""
 
 
-def check_whole(results: Results, file: Path) -> None:
+def check_whole(run: SavedRun) -> None:
     """Make sure, before anything is paid for, that a study can be kept with the results.
 
     Raises:
         UsageError: they are one suite's own, which are part of the run's.
     """
-    if report_files.is_of_suite(results, file.resolve()):
-        raise UsageError(f"{file}: these are the results of one suite; name the {RESULTS} of the whole run")
+    if report_files.is_of_suite(run.results, run.file.resolve()):
+        raise UsageError(
+            f"{run.file}: these are the results of one suite; name the {RESULTS} of the whole run"
+        )
 
 
 def text_of(results: Results, study: Study, *, warnings: bool = True) -> str:

@@ -13,7 +13,8 @@ from ci_evals.cli.settings.suite_commands import RunSettings
 from ci_evals.domain.errors import UsageError
 from ci_evals.library import load_suite
 from ci_evals.planning.selection import Selection, plan
-from ci_evals.studies.judging import Asked, judging
+from ci_evals.studies.judging import judging
+from ci_evals.studies.settings import JudgeSettings
 
 
 def asked(**options):
@@ -73,8 +74,8 @@ def test_a_study_asks_the_whole_panel_of_its_run(tmp_path, monkeypatch):
     results = build.results(build.suite_result("S", build.test_result()).model_copy(update=panel))
     saved(results, tmp_path)
     with pytest.raises(UsageError, match="the panel has 4 models"):
-        judging(tmp_path, Asked(None, "k", None, judge_votes=3), RunContext({}))
-    assert judging(tmp_path, Asked(None, "k", None), RunContext({})).votes == 5
+        judging(tmp_path, JudgeSettings(llm_key="k", judge_votes=3), RunContext())
+    assert judging(tmp_path, JudgeSettings(llm_key="k"), RunContext()).votes == 5
 
 
 def test_a_library_asks_for_the_same():

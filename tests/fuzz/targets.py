@@ -74,7 +74,7 @@ from ci_evals.scoring.gate.policy import Policy
 from ci_evals.scoring.gate.selectors import check_names, read_drops, read_thresholds
 from ci_evals.scoring.scorecard import Scorecard
 from ci_evals.studies.calibration import later_runs, sheet_reading, terminal
-from ci_evals.studies.preference.contest import PreferenceAnswer
+from ci_evals.studies.preference.conversation_pair import PreferenceAnswer
 from ci_evals.support.json_path import JsonPath
 from ci_evals.support.json_text import parse_answer
 from ci_evals.support.redaction import Redactor

@@ -3,16 +3,17 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 
 import builders as build
 import pytest
 import world
 
+from ci_evals.cli.files.saved_run import SavedRun
 from ci_evals.domain.results.judge import JudgeUsed
 from ci_evals.domain.results.run import Results
 from ci_evals.rejudging import judges
 from ci_evals.studies.asking import Asking
-from ci_evals.studies.conversations import Saved
 from ci_evals.support.redaction import Redactor
 from ci_evals.wiring import Connections
 
@@ -48,9 +49,9 @@ def run(*tests, name: str = "Refunds", **fields) -> Results:
     return build.results(build.suite_result(name, *tests), run=build.run_info(**fields))
 
 
-def saved(results: Results, source: str = "run/_results.json") -> Saved:
+def saved(results: Results, source: str = "run/_results.json") -> SavedRun:
     """The same, as it was read."""
-    return Saved(results, source)
+    return SavedRun(Path(source), results, Path(source))
 
 
 def side(who: str, tests: int = TESTS, trials: int = TRIALS, **fields):

@@ -12,8 +12,8 @@ from ci_evals.domain.errors import LLMAccessError
 from ci_evals.domain.results.judge import JudgeUsed
 from ci_evals.ports import Prompt
 from ci_evals.rejudging import Judges
-from ci_evals.studies.asking import Asking, spread
-from ci_evals.studies.preference.study import matched, prefer
+from ci_evals.studies.asking import Asking, spread_evenly
+from ci_evals.studies.preference.study import pair_runs, prefer
 from ci_evals.support.redaction import Redactor
 
 USED = JudgeUsed(provider="openai", models=("m",), prompt="p")
@@ -27,18 +27,18 @@ def ask_with(llm, **fields) -> Asking:
 def test_a_sample_is_as_even_as_its_groups_allow(most):
     """One of each before two of any; which ones hangs on the seed."""
     groups = [["a1", "a2", "a3", "a4"], ["b1"], [], ["c1", "c2"]]
-    taken = spread(groups, most, "seed")
+    taken = spread_evenly(groups, most, "seed")
     assert len(taken) == len(set(taken)) == min(most, 7)
     counts = [sum(one in taken for one in group) for group in groups if group]
     assert max(counts) - min(counts) <= 1 or most > 4
-    assert taken == spread(groups, most, "seed")
-    assert most < 2 or any(taken != spread(groups, most, f"seed {number}") for number in range(5))
+    assert taken == spread_evenly(groups, most, "seed")
+    assert most < 2 or any(taken != spread_evenly(groups, most, f"seed {number}") for number in range(5))
 
 
 async def test_results_hang_on_no_order():
     """However many are asked at a time, and whoever answers first."""
     judge = seeded.preferring(0.6, 0.2)
-    found = matched(side("ours"), side("theirs"), 40, 0)
+    found = pair_runs(side("ours"), side("theirs"), 40, 0)
 
     def answer(prompt):
         return judge(world.Asked("", "", prompt.system, prompt.text, "", {}, {}))

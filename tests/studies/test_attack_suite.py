@@ -17,7 +17,7 @@ from ci_evals.grading.grade import grade
 from ci_evals.grading.judge import Judge
 from ci_evals.ports import Prompt
 from ci_evals.studies.attack.attacks import Attack, attacks
-from ci_evals.studies.preference.contest import ComparedConversation, ConversationPair
+from ci_evals.studies.preference.conversation_pair import ComparedConversation, ConversationPair
 from ci_evals.support.redaction import Redactor
 
 TURNS = (PlannedTurn(user="hello"), PlannedTurn(user=AUTO))

@@ -96,12 +96,12 @@ async def test_a_judge_that_obeys_nothing_outside_of_its_task_is_never_turned(mo
 def test_what_is_attacked():
     """Failed judged verdicts of conversations that count, spread over the criteria, by the seed."""
     found = targets(MANY, 40, 0)
-    assert Counter((one.conversation.place.test, one.criterion) for one in found) == Counter(
+    assert Counter((one.conversation.position.test, one.criterion) for one in found) == Counter(
         (test, number) for test in range(20) for number in (0, 2)
     )
     few = [targets(MANY, 10, seed) for seed in (0, 0, 1)]
     assert few[0] == few[1] != few[2]
-    assert len({one.conversation.place.test for one in few[0]}) > 5
+    assert len({one.conversation.position.test for one in few[0]}) > 5
 
 
 @pytest.mark.parametrize(

@@ -9,14 +9,14 @@ from judges import AT, TESTS, TRIALS, asking, run, saved, side, talk
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.judge import Estimate
 from ci_evals.domain.results.run import Origin
-from ci_evals.studies.preference.study import matched, prefer
+from ci_evals.studies.preference.study import pair_runs, prefer
 
 
 async def asked(monkeypatch, answer, *, most: int = 1_000, head=None, base=None, **fields):
-    found = matched(head or side("ours"), base or side("theirs"), most, 0)
+    paired_runs = pair_runs(head or side("ours"), base or side("theirs"), most, 0)
     with world.llm(answer) as models:
         async with asking(models, monkeypatch, **fields) as ask:
-            return await prefer(ask, found, AT), models, ask
+            return await prefer(ask, paired_runs, AT), models, ask
 
 
 def holds(estimate: Estimate, truth: float) -> bool:
@@ -48,12 +48,12 @@ async def test_a_judge_that_knows_places_alone_prefers_nobody(monkeypatch):
 async def test_the_sample_is_spread_and_seeded():
     """A pair of each test before a second one; trial goes with trial; the same seed, the same pairs."""
     head, base = side("ours"), side("theirs")
-    one, same, other = (matched(head, base, 40, seed) for seed in (1, 1, 2))
+    one, same, other = (pair_runs(head, base, 40, seed) for seed in (1, 1, 2))
     counts = [sum(pair.tests[0].name == f"T{test}" for pair in one.pairs) for test in range(TESTS)]
     assert set(counts) == {1, 2}
     assert [pair.place for pair in one.pairs] == sorted(pair.place for pair in same.pairs)
     assert one.pairs != other.pairs
-    assert one.whole == TESTS * TRIALS
+    assert one.available == TESTS * TRIALS
     for pair in one.pairs:
         ours, theirs = (trial.turns[0].agent for trial in pair.trials)
         assert ours.removeprefix("ours") == theirs.removeprefix("theirs")
@@ -66,14 +66,17 @@ async def test_what_has_no_counterpart_is_named():
         update={"trials": (same.trials[0].model_copy(update={"status": "interrupted"}), same.trials[1])}
     )
     changed = build.test_result("changed", digest="a" * 64)
-    found = matched(
+    paired_runs = pair_runs(
         saved(run(same, changed, build.test_result("new"), id="a")),
         saved(run(cut, changed.model_copy(update={"digest": "b" * 64}), build.test_result("old"), id="b")),
         10,
         0,
     )
-    assert [pair.trials[0].index for pair in found.pairs] == [2]
-    names = [[name.name for name in some] for some in (found.only_here, found.only_there, found.changed)]
+    assert [pair.trials[0].index for pair in paired_runs.pairs] == [2]
+    names = [
+        [name.name for name in some]
+        for some in (paired_runs.only_in_head, paired_runs.only_in_base, paired_runs.changed)
+    ]
     assert names == [["new"], ["old"], ["changed"]]
 
 
@@ -106,7 +109,7 @@ async def test_the_same_words_are_a_tie(monkeypatch):
 def test_what_cannot_be_compared(head, base, message):
     """Told before anybody is asked."""
     with pytest.raises(UsageError, match=message):
-        matched(head, base, 10, 0)
+        pair_runs(head, base, 10, 0)
 
 
 async def test_several_votes_and_models(monkeypatch):
@@ -116,10 +119,10 @@ async def test_several_votes_and_models(monkeypatch):
     def answer(asked):
         return judge(asked) if asked.model == "first" else seeded.preferring(0.5, 0.0)(asked)
 
-    found = matched(side("ours"), side("theirs"), 30, 0)
+    paired_runs = pair_runs(side("ours"), side("theirs"), 30, 0)
     with world.llm(answer) as models:
         async with asking(models, monkeypatch, "first", "second", votes=3) as ask:
-            told = await prefer(ask, found, AT)
+            told = await prefer(ask, paired_runs, AT)
     asked_of = [one.model for one in models.asked]
     assert asked_of.count("second") == 60
     assert 60 < asked_of.count("first") < 120
@@ -129,11 +132,11 @@ async def test_several_votes_and_models(monkeypatch):
 
 async def test_a_key_that_is_refused(monkeypatch):
     """Nobody is asked twice, and nothing is told."""
-    found = matched(side("ours"), side("theirs"), 30, 0)
+    paired_runs = pair_runs(side("ours"), side("theirs"), 30, 0)
     with world.llm() as models:
         async with asking(models, monkeypatch) as ask:
             models.key = "another"
-            told = await prefer(ask, found, AT)
+            told = await prefer(ask, paired_runs, AT)
     assert ask.stop.outage
     assert (told.pairs, told.share, told.first) == (0, None, None)
     assert not models.asked

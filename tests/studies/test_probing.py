@@ -159,7 +159,7 @@ async def test_a_criterion_of_several_tests_is_not_held_against_itself():
     polite = [one for one in found.found if one.evaluation.criterion == "It is polite"]
     assert [one.test for one in polite] == ["T0", "T1", "T2", "T3"]
     assert {other.test.name for one in polite for other in one.others} == {"T4", "T5"}
-    assert found.strange == 2
+    assert found.unknown == 2
 
 
 async def test_a_criterion_with_a_rubric_is_graded(monkeypatch):

@@ -10,7 +10,7 @@ import pytest
 from ci_evals.domain.results.judge import JudgeUsed
 from ci_evals.domain.results.run import Git
 from ci_evals.studies.preference.result import Preferred
-from ci_evals.studies.preference.tally import Compared, Round, decided, preference, sign_test
+from ci_evals.studies.preference.tally import ComparedPair, Round, decided, preference, sign_test
 
 JUDGE = JudgeUsed(provider="openai", models=("m",), prompt="p")
 AT = datetime(2026, 11, 22, tzinfo=UTC)
@@ -18,12 +18,12 @@ WIN, LOSS, TIE = Round("first", "second", "better"), Round("second", "first", "w
 PLACE, GONE = Round("first", "first"), Round(None, "first")
 
 
-def pair(*rounds: Round, test: str = "t", votes: int = 0) -> Compared:
+def pair(*rounds: Round, test: str = "t", votes: int = 0) -> ComparedPair:
     votes = votes or len(rounds)
-    return Compared("S", test, rounds, votes, counted=(votes + 1) // 2)
+    return ComparedPair("S", test, rounds, votes, counted=(votes + 1) // 2)
 
 
-def of(*pairs: Compared):
+def of(*pairs: ComparedPair):
     return preference(pairs, JUDGE, AT, "other", Git(commit="c" * 40))
 
 

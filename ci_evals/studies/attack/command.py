@@ -8,9 +8,8 @@ from ci_evals.studies.attack.result import Attacks
 from ci_evals.studies.attack.settings import AttackSettings
 from ci_evals.studies.attack.study import attack as put
 from ci_evals.studies.attack.study import targets
-from ci_evals.studies.conversations import Saved
 from ci_evals.studies.judge_command import carry_out, finish
-from ci_evals.studies.judging import Asked, judging
+from ci_evals.studies.judging import judging
 
 
 def attack(settings: AttackSettings, context: RunContext) -> None:
@@ -19,8 +18,8 @@ def attack(settings: AttackSettings, context: RunContext) -> None:
     Raises:
         UsageError: before anybody is asked; nothing is written then.
     """
-    judge = judging(settings.results, Asked.of(settings), context)
-    found = targets(Saved(judge.results, str(judge.file)), settings.verdicts, settings.seed)
+    judge = judging(settings.results, settings, context)
+    found = targets(judge.run, settings.verdicts, settings.seed)
 
     async def work(asking: Asking) -> Attacks:
         return await put(asking, found, settings.seed, datetime.now(UTC))

@@ -5,16 +5,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from ci_evals.cli.files.saved_run import SavedRun
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.verdict import UNUSABLE, Cause, Finding, Outcome
 from ci_evals.grading.grade import grade
 from ci_evals.rejudging.saved import SavedConversation
 from ci_evals.scoring.agreement.clustered import Bundle, share_of
 from ci_evals.scoring.statistics import ScorePair, chance_of_drop
-from ci_evals.studies.asking import Asking, drawn, spread
+from ci_evals.studies.asking import Asking, shuffled, spread_evenly
 from ci_evals.studies.attack.attacks import Attack, attacks, harmless
 from ci_evals.studies.attack.result import AttackKind, Attacks
-from ci_evals.studies.conversations import JudgedConversation, Saved
+from ci_evals.studies.conversations import JudgedConversation, check_judged, conversations_of
 
 AS_IT_WAS = 2
 """How often each verdict is given again with nothing added. Together with those to which harmless words were
@@ -30,28 +31,28 @@ class Target:
     """Its place among the judged ones of the trial, counted from 0."""
 
 
-def targets(run: Saved, most: int, seed: int) -> tuple[Target, ...]:
+def targets(run: SavedRun, most: int, seed: int) -> tuple[Target, ...]:
     """At most so many failed verdicts, spread over the criteria of all tests.
 
     Raises:
         UsageError: no judged criterion failed, so that there is nothing to turn.
     """
-    run.check_judged()
+    check_judged(run)
     groups: defaultdict[tuple[int, int, int], list[Target]] = defaultdict(list)
-    for one in run.conversations():
+    for one in conversations_of(run):
         for number, finding in enumerate(one.judged):
             if finding.outcome is Outcome.FAILED:
-                groups[one.place.suite, one.place.test, number].append(Target(one, number))
+                groups[one.position.suite, one.position.test, number].append(Target(one, number))
     if not groups:
         raise UsageError(
-            f"{run.source}: no judged criterion failed in it, so that there is no verdict to turn into a "
+            f"{run.file}: no judged criterion failed in it, so that there is no verdict to turn into a "
             "pass; name a run with failures, as of an agent that misbehaves"
         )
-    return tuple(spread([*groups.values()], most, f"attack {seed}"))
+    return tuple(spread_evenly([*groups.values()], most, f"attack {seed}"))
 
 
 @dataclass(frozen=True)
-class _Try:
+class _Attempt:
     target: int
     attack: Attack | None
     """None for a verdict that is only given again."""
@@ -59,8 +60,8 @@ class _Try:
 
 
 @dataclass(frozen=True)
-class _Tried:
-    one: _Try
+class _AttemptResult:
+    one: _Attempt
     finding: Finding
 
     @property
@@ -82,21 +83,21 @@ async def attack(asking: Asking, found: Sequence[Target], seed: int, at: datetim
     """
     cases = [target.conversation.case() for target in found]
     # In an order of its own, so that a study that is broken off has tried some of everything.
-    tries = drawn(list(_tries(cases)), f"attack {seed}")
+    tries = shuffled(list(_tries(cases)), f"attack {seed}")
 
-    async def ask(place: int) -> _Tried:
+    async def ask(place: int) -> _AttemptResult:
         one = tries[place]
         case = cases[one.target]
         transcript = one.attack.on(case.transcript) if one.attack else case.transcript
         test = case.tests[found[one.target].criterion]
         (finding,) = await grade(test, case.turns, transcript, asking.judge(f"attack/{place}"))
-        return _Tried(one, finding)
+        return _AttemptResult(one, finding)
 
     answers = await asking.each(range(len(tries)), ask, _missing)
-    told = [answer for answer in answers if answer]
-    left_alone = [answer for answer in told if answer.one.control]
-    control = _by_verdict(left_alone)
-    attacked = [answer for answer in told if not answer.one.control]
+    answered_attempts = [answer for answer in answers if answer]
+    controls = [answer for answer in answered_attempts if answer.one.control]
+    control = _by_verdict(controls)
+    attacked = [answer for answer in answered_attempts if not answer.one.control]
     kinds = dict.fromkeys(each.kind for each in attacks())
     return Attacks(
         judge=asking.used,
@@ -107,16 +108,16 @@ async def attack(asking: Asking, found: Sequence[Target], seed: int, at: datetim
             for kind in kinds
         ),
         whole=_kind("all attacks", attacked, control),
-        control=_kind("no attack", left_alone, {}),
+        control=_kind("no attack", controls, {}),
     )
 
 
-def _tries(cases: Sequence[SavedConversation]) -> list[_Try]:
+def _tries(cases: Sequence[SavedConversation]) -> list[_Attempt]:
     tries = []
     for place, case in enumerate(cases):
-        tries += [_Try(place, added, control=True) for added in (*[None] * AS_IT_WAS, *harmless())]
+        tries += [_Attempt(place, added, control=True) for added in (*[None] * AS_IT_WAS, *harmless())]
         single = len(case.result.turns) == 1
-        tries += [_Try(place, one) for one in attacks() if not (single and one.reply == "first")]
+        tries += [_Attempt(place, one) for one in attacks() if not (single and one.reply == "first")]
     return tries
 
 
@@ -124,7 +125,7 @@ _Turned = Mapping[int, Sequence[bool]]
 """Of each verdict, by its number, whether it became a pass each time it was given again."""
 
 
-def _by_verdict(tried: Iterable[_Tried]) -> _Turned:
+def _by_verdict(tried: Iterable[_AttemptResult]) -> _Turned:
     verdicts: defaultdict[int, list[bool]] = defaultdict(list)
     for one in tried:
         if one.given:
@@ -132,7 +133,7 @@ def _by_verdict(tried: Iterable[_Tried]) -> _Turned:
     return verdicts
 
 
-def _kind(name: str, tried: Sequence[_Tried], control: _Turned) -> AttackKind:
+def _kind(name: str, tried: Sequence[_AttemptResult], control: _Turned) -> AttackKind:
     """Those on one verdict hang together: it is the unit of the interval."""
     verdicts = _by_verdict(tried)
     given = sum(map(len, verdicts.values()))
@@ -161,5 +162,5 @@ def _points(turned: Iterable[bool]) -> tuple[float, ...]:
     return tuple(100.0 * one for one in turned)
 
 
-def _missing(tried: _Tried) -> str | None:
+def _missing(tried: _AttemptResult) -> str | None:
     return None if tried.given else tried.finding.reason

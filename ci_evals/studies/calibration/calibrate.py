@@ -5,9 +5,10 @@ from pathlib import Path
 
 from ci_evals.adapters import files
 from ci_evals.cli.files.output_paths import check_output
+from ci_evals.cli.files.saved_run import SavedRun
 from ci_evals.cli.run_context import RunContext
 from ci_evals.domain.errors import UsageError
-from ci_evals.library.runs import load_results, results_file
+from ci_evals.library.runs import results_file
 from ci_evals.reports import sanitize
 from ci_evals.scoring.agreement.judge_used import unlike
 from ci_evals.studies.calibration import sheet_reading, study, terminal
@@ -34,8 +35,9 @@ def calibrate(settings: CalibrateSettings, context: RunContext) -> None:
     inputs = {f"the sheet {path}": path for path in settings.labels}
     check_output("--output", settings.output, {"--results": file, **inputs})
     labels = sheet_reading.read(settings.labels)
-    results = redactor.model(load_results(file))
-    check_whole(results, file)
+    run = SavedRun.open(file, redactor)
+    check_whole(run)
+    results = run.results
     try:
         found = study.calibrate(results, labels, datetime.now(UTC), settings.seed)
     except UsageError as error:

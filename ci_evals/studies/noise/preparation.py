@@ -9,6 +9,7 @@ from statistics import fmean
 from pydantic import JsonValue
 from pydantic.alias_generators import to_camel
 
+from ci_evals.cli.files.saved_run import SavedRun
 from ci_evals.cli.files.suite_loading import headers_of, load_suites, values_of
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.choices import Provider
@@ -19,7 +20,6 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.domain.suite import is_bundled
 from ci_evals.job.results_builder import JUDGE_TEMPLATES
-from ci_evals.library.runs import load_results, results_file
 from ci_evals.planning.selection import Selection, plan
 from ci_evals.planning.workload import of_plan
 from ci_evals.rejudging.saved import is_judged
@@ -70,10 +70,10 @@ def prepare(settings: NoiseSettings, context: RunContext) -> PreparedStudy:
         UsageError: something is missing, or not as it was. Nobody was asked.
     """
     environ = context.environ
-    file = results_file(settings.results)
-    saved = load_results(file)
-    check_whole(saved, file)
-    _check_held(saved, file)
+    run = SavedRun.open(settings.results, None)
+    saved, file = run.results, run.file
+    check_whole(run)
+    _check_own_conversations(run)
     _check_agent(settings, saved)
     loaded = load_suites(_suite_settings(settings, saved), context)
     connections = _connections(settings, saved, environ)
@@ -109,12 +109,12 @@ def prepare(settings: NoiseSettings, context: RunContext) -> PreparedStudy:
     return prepared
 
 
-def _check_held(results: Results, file: Path) -> None:
+def _check_own_conversations(run: SavedRun) -> None:
     """Refuses conversations that were not held in the run itself, whose agent and models may be others."""
-    if origin := results.run.origin:
+    if origin := run.results.run.origin:
         how = "played from a recording" if origin.how == "replay" else "judged again"
         raise UsageError(
-            f"{file}: its conversations were {how}; name the results of the run that held them "
+            f"{run.file}: its conversations were {how}; name the results of the run that held them "
             f"({origin.run}, of {origin.started_at:%Y-%m-%d %H:%M} UTC)"
         )
 

@@ -12,8 +12,8 @@ from ci_evals.domain.results.usage import Usage
 from ci_evals.domain.suite import AUTO, Suite, Test
 from ci_evals.domain.transcript import Turn, UserSource
 from ci_evals.rejudging.saved import is_judged
-from ci_evals.studies.asking import drawn
-from ci_evals.studies.conversations import speaks
+from ci_evals.studies.asking import shuffled
+from ci_evals.studies.conversations import is_usable
 from ci_evals.support.redaction import MASK, Redactor
 
 FIXED_SUFFIX = " (words held)"
@@ -50,17 +50,19 @@ def pick_tests(results: Results, source: str, most: int, seed: int) -> tuple[Sam
     for index, suite in enumerate(results.suites):
         for number, test in enumerate(suite.tests):
             recorded = [
-                trial for trial in test.trials if trial.scored and speaks(trial) and _can_be_held(trial)
+                trial for trial in test.trials if trial.scored and is_usable(trial) and _can_be_held(trial)
             ]
             if recorded:
-                found.append(SampledTest(index, test, drawn(recorded, f"noise {seed} {index} {number}")[0]))
+                found.append(
+                    SampledTest(index, test, shuffled(recorded, f"noise {seed} {index} {number}")[0])
+                )
     if len(found) < 2:
         told = f"only {len(found)} of its tests has" if found else "none of its tests has"
         raise UsageError(
             f"{source}: {told} a scored conversation that is still there and can be held again, and noise is "
             "told from two tests at least. Name a run of more tests, with its conversations"
         )
-    chosen = {id(one) for one in drawn(found, f"noise {seed}")[:most]}
+    chosen = {id(one) for one in shuffled(found, f"noise {seed}")[:most]}
     return tuple(one for one in found if id(one) in chosen)
 
 

@@ -12,7 +12,7 @@ from ci_evals.domain.results.run import Git
 from ci_evals.scoring.agreement.clustered import Bundle, share_of
 from ci_evals.studies.preference.result import Better, Preference, Preferred
 
-Result = Literal["win", "loss", "tie"]
+PairResult = Literal["win", "loss", "tie"]
 """What became of a pair, for this run's conversation."""
 
 _REASONS = 3
@@ -31,7 +31,7 @@ class Round:
     """The judge's, for the first of these."""
 
     @property
-    def result(self) -> Result | None:
+    def result(self) -> PairResult | None:
         """A side wins that is named both times; whatever else was answered is a tie."""
         match self.straight, self.swapped:
             case (None, _) | (_, None):
@@ -49,7 +49,7 @@ class Round:
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedPair:
     """One pair of conversations with all that was said of it."""
 
     suite: str
@@ -61,7 +61,7 @@ class Compared:
     """So many of the rounds were asked for whatever came: these alone tell of the judge."""
 
     @property
-    def result(self) -> Result | None:
+    def result(self) -> PairResult | None:
         """What most of all rounds say, else a tie; None where a round that is missing could have decided."""
         said = [one.result for one in self.rounds]
         for result in ("win", "loss", "tie"):
@@ -94,7 +94,9 @@ def decided(rounds: Sequence[Round], votes: int) -> bool:
     return left <= 0 or 2 * most > votes or 2 * (most + left) <= votes
 
 
-def preference(pairs: Sequence[Compared], judge: JudgeUsed, at: datetime, other: str, git: Git) -> Preference:
+def preference(
+    pairs: Sequence[ComparedPair], judge: JudgeUsed, at: datetime, other: str, git: Git
+) -> Preference:
     """All pairs together. They stand test by test."""
     grouped = groupby(pairs, key=lambda pair: (pair.suite, pair.test))
     tests = [tuple(found) for _, found in grouped]
@@ -128,7 +130,7 @@ def sign_test(tests: Iterable[Preferred]) -> float | None:
     return min(1.0, 2 * sum(math.comb(n, k) for k in range(fewer + 1)) / 2**n) if n else None
 
 
-def _first(tests: Iterable[Sequence[Compared]]) -> Estimate | None:
+def _first(tests: Iterable[Sequence[ComparedPair]]) -> Estimate | None:
     """Answers on one test hang together, those on one pair above all: the test is the unit."""
     places = [[pair.places for pair in pairs] for pairs in tests]
     return share_of(Bundle(sum(one.yes for one in test), sum(one.of for one in test)) for test in places)
@@ -138,7 +140,7 @@ def _bundle(test: Preferred) -> Bundle:
     return Bundle(test.wins + test.ties / 2, test.wins + test.losses + test.ties)
 
 
-def _preferred(pairs: Sequence[Compared]) -> Preferred:
+def _preferred(pairs: Sequence[ComparedPair]) -> Preferred:
     results = [pair.result for pair in pairs]
     reasons = [
         f"{result}: {one.reason}"

@@ -10,13 +10,13 @@ from ci_evals.cli.run_context import RunContext
 from ci_evals.planning.parse import LoadedSuite
 from ci_evals.reports import numbers, sanitize
 from ci_evals.studies.asking import Asking
-from ci_evals.studies.conversations import Saved
 from ci_evals.studies.judge_command import carry_out, finish
-from ci_evals.studies.judging import Asked, judging
+from ci_evals.studies.judging import judging
 from ci_evals.studies.probe.result import Probe
 from ci_evals.studies.probe.settings import ProbeSettings
-from ci_evals.studies.probe.study import LEAST, Question, Questions, questions, vacuous
+from ci_evals.studies.probe.study import LEAST, ProbeQuestion, ProbeQuestions, questions, vacuous
 from ci_evals.studies.probe.study import probe as ask
+from ci_evals.studies.settings import JudgeSettings
 
 _SEED = 0
 _WHAT_TO_DO = (
@@ -35,18 +35,20 @@ def probe_suites(
     Raises:
         UsageError: before anybody is asked; nothing is written then.
     """
-    asked = Asked(settings.provider, settings.llm_key, settings.judge_model)
-    judge = judging(results, asked, context)
+    options = JudgeSettings(
+        provider=settings.provider, llm_key=settings.llm_key, judge_model=settings.judge_model
+    )
+    judge = judging(results, options, context)
     # What of a suite came from the environment stands in the run as `***`, and no judge may see it.
     redactor = judge.redactor.knowing(values=values_of(suites, context.environ))
     context.redactor = redactor
     judge = replace(judge, redactor=redactor)
     clean = [redactor.model(loaded.suite) for loaded in suites]
-    found = questions(Saved(judge.results, str(judge.file)), clean, settings.probe_with, _SEED)
+    found = questions(judge.run, clean, settings.probe_with, _SEED)
     console = context.console
-    if found.strange:
-        criteria = numbers.count(found.strange, "judged criterion", "judged criteria")
-        console.say(f"Not probed, since {judge.file} does not hold them: {criteria}")
+    if found.unknown:
+        criteria = numbers.count(found.unknown, "judged criterion", "judged criteria")
+        console.say(f"Not probed, since {judge.run.file} does not hold them: {criteria}")
 
     async def work(asking: Asking) -> Probe:
         return await ask(asking, found, datetime.now(UTC))
@@ -64,7 +66,7 @@ def probe_suites(
     finish(judge, asking, context, probe, decided=decided, warnings=False)  # each criterion has one already
 
 
-def _warnings(suites: Sequence[LoadedSuite], found: Questions, probe: Probe) -> list[str]:
+def _warnings(suites: Sequence[LoadedSuite], found: ProbeQuestions, probe: Probe) -> list[str]:
     """The criteria that measure nothing, each where it stands, as `--strict` has its warnings."""
     return [
         _warning(
@@ -74,7 +76,7 @@ def _warnings(suites: Sequence[LoadedSuite], found: Questions, probe: Probe) -> 
     ]
 
 
-def _warning(suites: Sequence[LoadedSuite], question: Question, seen: str) -> str:
+def _warning(suites: Sequence[LoadedSuite], question: ProbeQuestion, seen: str) -> str:
     suite, test, evaluation = question.place
     path = ("tests", test, "evaluations", evaluation, "criterion")
     criterion = sanitize.one_line(question.evaluation.criterion, 80)

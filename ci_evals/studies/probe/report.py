@@ -41,8 +41,8 @@ def _warnings(found: Probe) -> Iterator[str]:
 
 
 def _criterion_warning(one: Probed) -> CriterionWarning:
-    talks = f"{numbers.count(one.tried, 'conversation')} of other tests"
-    text = f"it measures nothing: it passed before {talks} as well"
+    others = f"{numbers.count(one.tried, 'conversation')} of other tests"
+    text = f"it measures nothing: it passed before {others} as well"
     return CriterionWarning(one.criterion, one.suite, one.test, text)
 
 

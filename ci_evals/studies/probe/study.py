@@ -6,14 +6,15 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Self
 
+from ci_evals.cli.files.saved_run import SavedRun
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.evaluation import Judged
 from ci_evals.domain.suite import Suite, Test
 from ci_evals.domain.verdict import UNUSABLE, Finding, Outcome
 from ci_evals.grading.grade import grade
 from ci_evals.scoring.agreement.clustered import wilson_share
-from ci_evals.studies.asking import Asking, spread
-from ci_evals.studies.conversations import JudgedConversation, Saved
+from ci_evals.studies.asking import Asking, spread_evenly
+from ci_evals.studies.conversations import JudgedConversation, check_judged, conversations_of
 from ci_evals.studies.probe.result import Probe, Probed
 
 LEAST = 3
@@ -21,7 +22,7 @@ LEAST = 3
 
 
 @dataclass(frozen=True)
-class Question:
+class ProbeQuestion:
     """A judged criterion of a suite that stands in the run, and the conversations to try it on."""
 
     place: tuple[int, int, int]
@@ -33,15 +34,15 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Questions:
+class ProbeQuestions:
     """What is to be asked."""
 
-    found: tuple[Question, ...]
-    strange: int
+    found: tuple[ProbeQuestion, ...]
+    unknown: int
     """Judged criteria of the suites that the run does not hold."""
 
 
-def questions(run: Saved, suites: Sequence[Suite], each: int, seed: int) -> Questions:
+def questions(run: SavedRun, suites: Sequence[Suite], each: int, seed: int) -> ProbeQuestions:
     """Every judged criterion of the suites that the run holds, with at most `each` conversations of others.
 
     They are of other tests of the same suite, and only where there are too few of other suites; of tests that
@@ -50,17 +51,17 @@ def questions(run: Saved, suites: Sequence[Suite], each: int, seed: int) -> Ques
     Raises:
         UsageError: the run holds none of the criteria, or no conversation of another test.
     """
-    run.check_judged()
-    talks = _Talks.of(run)
-    found, strange = [], 0
+    check_judged(run)
+    conversations = _RunConversations.of(run)
+    found, unknown = [], 0
     for place, suite, test, evaluation in _judged(suites):
-        if evaluation.criterion not in talks.criteria.get((suite, test), ()):
-            strange += 1
+        if evaluation.criterion not in conversations.criteria.get((suite, test), ()):
+            unknown += 1
             continue
-        others = talks.without((suite, test), evaluation.criterion, each, f"probe {seed} {place}")
-        found.append(Question(place, suite, test, evaluation, others))
+        others = conversations.without((suite, test), evaluation.criterion, each, f"probe {seed} {place}")
+        found.append(ProbeQuestion(place, suite, test, evaluation, others))
     _check(run, found)
-    return Questions(tuple(found), strange)
+    return ProbeQuestions(tuple(found), unknown)
 
 
 def _judged(suites: Sequence[Suite]) -> Iterator[tuple[tuple[int, int, int], str, str, Judged]]:
@@ -72,22 +73,22 @@ def _judged(suites: Sequence[Suite]) -> Iterator[tuple[tuple[int, int, int], str
 
 
 @dataclass(frozen=True)
-class _Talks:
+class _RunConversations:
     """The conversations of a run, by the names of suite and test, and the judged criteria of each test."""
 
     by_test: Mapping[tuple[str, str], Sequence[JudgedConversation]]
     criteria: Mapping[tuple[str, str], frozenset[str]]
 
     @classmethod
-    def of(cls, run: Saved) -> Self:
+    def of(cls, run: SavedRun) -> Self:
         found: defaultdict[tuple[str, str], list[JudgedConversation]] = defaultdict(list)
-        for one in run.conversations():
+        for one in conversations_of(run):
             found[one.suite, one.test.name].append(one)
         return cls(
             found,
             {
-                test: frozenset(finding.criterion for one in talks for finding in one.judged)
-                for test, talks in found.items()
+                test: frozenset(finding.criterion for one in conversations for finding in one.judged)
+                for test, conversations in found.items()
             },
         )
 
@@ -96,28 +97,36 @@ class _Talks:
     ) -> tuple[JudgedConversation, ...]:
         """Conversations of other tests, those of the same suite first."""
         foreign = {
-            test: talks
-            for test, talks in self.by_test.items()
+            test: conversations
+            for test, conversations in self.by_test.items()
             if test != own and criterion not in self.criteria[test]
         }
-        near = spread([talks for test, talks in foreign.items() if test[0] == own[0]], most, seed)
-        far = spread([talks for test, talks in foreign.items() if test[0] != own[0]], most - len(near), seed)
+        near = spread_evenly(
+            [conversations for test, conversations in foreign.items() if test[0] == own[0]],
+            most,
+            seed,
+        )
+        far = spread_evenly(
+            [conversations for test, conversations in foreign.items() if test[0] != own[0]],
+            most - len(near),
+            seed,
+        )
         return (*near, *far)
 
 
-def _check(run: Saved, found: Sequence[Question]) -> None:
+def _check(run: SavedRun, found: Sequence[ProbeQuestion]) -> None:
     if not found:
         raise UsageError(
-            f"--probe: {run.source} holds no judged criterion of these suites: they are found by the names "
+            f"--probe: {run.file} holds no judged criterion of these suites: they are found by the names "
             "of suite and test, and by their words; play them first"
         )
     if not any(question.others for question in found):
         raise UsageError(
-            f"--probe: {run.source} holds no conversations of other tests to hold the criteria against"
+            f"--probe: {run.file} holds no conversations of other tests to hold the criteria against"
         )
 
 
-async def probe(asking: Asking, found: Questions, at: datetime) -> Probe:
+async def probe(asking: Asking, found: ProbeQuestions, at: datetime) -> Probe:
     """Asks the judge about every criterion before each of its conversations.
 
     Raises:
@@ -150,7 +159,7 @@ async def probe(asking: Asking, found: Questions, at: datetime) -> Probe:
     )
 
 
-def vacuous(found: Questions, probe: Probe) -> Iterator[tuple[Question, Probed]]:
+def vacuous(found: ProbeQuestions, probe: Probe) -> Iterator[tuple[ProbeQuestion, Probed]]:
     """The criteria that measure nothing, with where they stand."""
     return (
         (question, probed)
@@ -159,7 +168,7 @@ def vacuous(found: Questions, probe: Probe) -> Iterator[tuple[Question, Probed]]
     )
 
 
-def _probed(question: Question, answers: Iterable[Finding | None]) -> Probed:
+def _probed(question: ProbeQuestion, answers: Iterable[Finding | None]) -> Probed:
     given = [finding for finding in answers if finding]
     outcomes = [finding.outcome for finding in given if finding.outcome is not Outcome.UNDECIDED]
     passed = outcomes.count(Outcome.PASSED)

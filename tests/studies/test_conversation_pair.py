@@ -9,7 +9,7 @@ import pytest
 
 from ci_evals.domain.errors import LLMAnswerError, LLMError
 from ci_evals.domain.suite import AUTO, PlannedTurn
-from ci_evals.studies.preference.contest import ComparedConversation, ConversationPair
+from ci_evals.studies.preference.conversation_pair import ComparedConversation, ConversationPair
 from ci_evals.support.redaction import Redactor
 
 GOOD = json.dumps({"reasoning": " It got there. ", "better": "first"})
