@@ -34,9 +34,9 @@ class AgentContract:
     """Tests of an agent, to be inherited. Define `agent`; tests of other methods are skipped if missing."""
 
     forwards = True
-    """Whether the agent reports that it hands over to a person, when it gets `person`."""
+    """True if the agent reports that it hands over to a person, when it gets `person`."""
     stalls = False
-    """Whether the agent does not answer `stall` for at least ten seconds."""
+    """True if the agent does not answer `stall` for at least ten seconds."""
     patience = 5.0
     """Seconds that an answer may take, and that a timeout may come late."""
     played_test = Test.model_validate(

@@ -54,7 +54,7 @@ class Completion:
     cost_usd: float | None = None
     """Its cost if the provider itself reports it; else the price of its tokens counts."""
     cached: bool = False
-    """Whether it is an earlier answer, which cost nothing now."""
+    """True if it is an earlier answer, which cost nothing now."""
     accept: Callable[[], object] = field(default=lambda: None, compare=False, repr=False)
     """To be called if the answer is of use: then it may be cached."""
 

@@ -61,14 +61,14 @@ class Participants:
 
 @dataclass(frozen=True)
 class Options:
-    """How a plan is played."""
+    """Settings for playing a plan."""
 
     parallel: int = 1
     retries: int = 1
     judge_first: bool = False
-    """Whether a conversation waits for the verdicts on the one before it, since they may end the run."""
+    """True if a conversation waits for the verdicts on the one before it, since they may end the run."""
     timed: bool = True
-    """Whether results say where the time went: while a recording is played nobody waits."""
+    """True if results say where the time went: while a recording is played nobody waits."""
     clock: Callable[[], float] = time.perf_counter
 
 
@@ -221,7 +221,7 @@ class _TrialPlayer:
         )
 
     def _retries(self, earlier: Sequence[Attempt], status: EndState) -> bool:
-        """Whether a trial that ended like this is played once more; one whose user broke its role is once."""
+        """Return whether a trial that ended like this is retried; if its user broke its role, once."""
         most = {EndState.FAILED: self.options.retries, EndState.INVALID_USER: 1}.get(status, 0)
         return sum(attempt.status is status for attempt in earlier) < most and not self.stop.requested
 

@@ -14,13 +14,13 @@ class Stop:
 
     def __init__(self) -> None:
         self.interrupted = False
-        """Whether the request came from outside."""
+        """True if the request came from outside."""
         self.reason: str | None = None
         """The reason for which the run ended itself."""
         self.outage = False
-        """Whether an agent or a model cannot be used, so that the next trials would have failed too."""
+        """True if an agent or a model cannot be used, so that the next trials would have failed too."""
         self.failed_fast = False
-        """Whether a trial failed, after which no more were wanted."""
+        """True if a trial failed, after which no more were wanted."""
         self.bug: Exception | None = None
         """The bug of ours that ended it: what had finished is still worth reporting."""
         self.release: Callable[[], None] = lambda: None
@@ -30,7 +30,7 @@ class Stop:
 
     @property
     def requested(self) -> bool:
-        """Whether no further trial is to be started."""
+        """Return whether no further trial is to be started."""
         return self.interrupted or self.reason is not None
 
     def interrupt(self) -> None:

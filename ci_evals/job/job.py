@@ -60,7 +60,7 @@ class Job:
     """Read when they are first asked for: the bundled table takes a while."""
     config: Mapping[str, JsonValue] = field(default_factory=dict)
     judge_check: CheckMode = CheckMode.OFF
-    """Whether the judges are asked control questions; commands default to `auto`."""
+    """The mode of the judge check; commands default to `auto`."""
     wrap_judges: Callable[[Sequence[CheckedJudge]], Sequence[CheckedJudge]] = tuple
     """Replaces or wraps the judges that are asked these questions, as a recording does."""
     after_judge_check: Callable[[], None] = lambda: None

@@ -79,17 +79,17 @@ class JudgeChecks:
 
     @property
     def refusal(self) -> str | None:
-        """Why a provider refused the key, if one did."""
+        """The reason why a provider refused the key, if one did."""
         return next((meter.refusal for meter in self._meters if meter.refusal), None)
 
     @property
     def failed(self) -> bool:
-        """Whether a judge did not pass, and that is no mere warning."""
+        """Return whether a judge did not pass, and that is no mere warning."""
         return not self.only_warn and any(not check.passed for check in self.checks)
 
     @property
     def only_warn(self) -> bool:
-        """Whether a judge that did not pass is a warning only."""
+        """Return whether a judge that did not pass is a warning only."""
         return self._settings.mode is CheckMode.WARN
 
     def warnings(self) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ _TIE = 1e-9
 _FIRST = 4
 """Trials that begin before the cost of one is known, if there is a budget."""
 _LOOK_SECONDS = 0.5
-"""How often those that wait for them check whether the run was stopped."""
+"""The interval at which those that wait for them check whether the run was stopped."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class LimitsWatcher:
             self._check_failure(result)
 
     async def admits(self) -> bool:
-        """Whether the budget is likely to hold one more trial, with those under way.
+        """Return whether the budget is likely to hold one more trial, with those under way.
 
         While the cost of a trial is unknown, few begin, and the others wait for them.
         """

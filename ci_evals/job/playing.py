@@ -186,7 +186,7 @@ async def _play_and_confirm(
 
 
 def _journal(job: Job, builder: ResultsBuilder) -> Iterator[SaveTrial]:
-    """What puts a finished trial into the journal, if there is one."""
+    """The function that puts a finished trial into the journal, if there is one."""
     if journal := job.journal:
 
         async def keep(trial: Trial, result: TrialResult) -> None:
@@ -213,7 +213,7 @@ async def _in_background(work: Coroutine[Any, Any, None]) -> AsyncIterator[Await
 
 @contextmanager
 def _timed(job: Job, limits: LimitsWatcher) -> Iterator[None]:
-    """Ends the run when its time is up."""
+    """End the run when its time is up."""
     if job.limits.max_duration is None:
         yield
         return
@@ -225,7 +225,7 @@ def _timed(job: Job, limits: LimitsWatcher) -> Iterator[None]:
 
 
 def _too_dear(job: Job, results: Results, trials: int) -> bool:
-    """Whether so many trials in all, each like those played, would cost more than is allowed.
+    """Return whether this number of trials, each like those played, would cost more than is allowed.
 
     So they would where nobody knows the cost.
     """
@@ -235,7 +235,7 @@ def _too_dear(job: Job, results: Results, trials: int) -> bool:
 
 @dataclass(frozen=True)
 class _Players:
-    """Who plays, and what can be asked of them all; nothing of participants that a caller brings."""
+    """The participants of a job, and the checks of those that settings chose."""
 
     participants_for: ParticipantsFor
     judges: tuple[CheckedJudge, ...] = ()
@@ -260,11 +260,11 @@ class _Players:
             stop.because(str(error), outage=True, cut_off=True)
 
     def waits(self) -> Iterable[tuple[str, Waiting | None]]:
-        """How long each neighbor is waited for now."""
+        """The current waits for each server."""
         return self.built.waits() if self.built else ()
 
     def notes(self) -> tuple[str, ...]:
-        """What a person should know of how they were asked."""
+        """Notes about limits to the rate and about the cache."""
         return self.built.notes() if self.built else ()
 
 

@@ -46,7 +46,7 @@ class Conclusion:
     checks: JudgeChecks | None = None
     """Control questions to the judges, if any are asked."""
     incomplete: tuple[str, ...] = ()
-    """Why the saved run was not a whole one."""
+    """Reasons why the saved run was not a whole one."""
 
     def results(self, card: Callable[[], Scorecard], info: Callable[[], RunInfo]) -> Results:
         """Compare and decide; after a bug of ours once more without the baseline."""
@@ -61,7 +61,7 @@ class Conclusion:
         return _redacted(unfinished(card, info), self.redactor)
 
     def status(self, otherwise: Status) -> Status:
-        """How the run ended, unless it came to its own end."""
+        """The status of a run that was cut short; otherwise the given one."""
         return "interrupted" if self.stop.interrupted else "stopped" if self.stop.reason else otherwise
 
     def _results(self, card: Scorecard, info: RunInfo, baseline: Results | None) -> Results:

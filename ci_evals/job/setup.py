@@ -26,7 +26,7 @@ class RunSetup:
     provider: str | None = None
     offline: bool = False
     tells_cost: bool = False
-    """Whether the provider reports itself what each call has cost."""
+    """True if the provider reports itself what each call has cost."""
     connection: str = ""
     """A digest of how agents are reached, besides what suites say."""
 

@@ -1,4 +1,4 @@
-"""What became of verdicts under another judge, for a terminal or a log: which changed, and what that says."""
+"""The verdicts that changed under another judge, and their agreement, for a terminal or a log."""
 
 from collections.abc import Sequence
 from fractions import Fraction
@@ -37,7 +37,7 @@ def render(pairs: Sequence[Twice], judges: str, *, not_judged: int = 0, verbose:
 
 
 def judges(before: Sequence[str | None], after: Sequence[str | None]) -> str:
-    """Who judged, then and now, of the judges of all suites; None where nobody did."""
+    """The judges of all suites, then and now; None if nobody judged."""
     now, then = (", ".join(sorted({name for name in names if name})) for names in (after, before))
     if now == then:
         return f"by the same judge: {now}"

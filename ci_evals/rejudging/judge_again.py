@@ -57,9 +57,9 @@ class Judges:
     check: Callable[[], Coroutine[Any, Any, None]] = _unchecked
     """Learns whether their key is good, if that costs nothing. Raises `LLMAccessError` if it is not."""
     waits: Waits = tuple
-    """How long each neighbor is waited for now."""
+    """The current waits for each server."""
     notes: Callable[[], tuple[str, ...]] = tuple
-    """What a person should know of limits that were set to the rate."""
+    """Notes about limits to the rate."""
     uncached: Callable[[str], CheckedJudge] | None = None
     """Gives the model of a name for a judge check, past any cache of answers; None for `named` itself."""
 

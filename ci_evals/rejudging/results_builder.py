@@ -142,7 +142,7 @@ def _only_judging(trial: TrialResult) -> TrialResult:
 
 
 def _unfinished(judged: Results) -> Iterator[str]:
-    """Why the run that is judged again was not a whole one."""
+    """Reasons why the saved run was not a whole one."""
     run = judged.run
     if run.status != "completed":
         yield f"the saved run was {run.status}" + (f": {run.stopped_because}" if run.stopped_because else "")

@@ -109,7 +109,7 @@ class RejudgeRunner:
         return cost or 0.0
 
     async def _stays_in_budget(self) -> bool:
-        """Whether the budget is likely to hold one more trial; if not, the run ends."""
+        """Return whether the budget is likely to hold one more trial; if not, the run ends."""
         most = self._job.policy.max_cost
         if most is None:
             return True

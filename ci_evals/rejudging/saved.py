@@ -33,7 +33,7 @@ class RejudgeJob:
     policy: Policy
     redactor: Redactor
     source: str = "the saved run"
-    """What it is called in messages: its file."""
+    """Its name in messages: its file."""
     judge_model: str | None = None
     """The judge of all suites; None for the one that the run had, or the provider's default."""
     judge_panel: tuple[str, ...] = ()
@@ -42,12 +42,12 @@ class RejudgeJob:
     """At most, on one criterion; None for as many as the run had, or as a panel takes."""
     parallel: int = 1
     judge_check: CheckMode = CheckMode.OFF
-    """Whether the judges are asked control questions. What a user starts says `auto`."""
+    """The mode of the judge check; commands default to `auto`."""
     """Trials judged at a time."""
     baseline: Results | None = None
     baseline_note: str | None = None
     incomplete: tuple[str, ...] = ()
-    """What is known of the saved run that makes it less than a whole one."""
+    """Reasons why the saved run is not a whole one."""
     prices: PriceTable = NO_PRICES
     config: Mapping[str, JsonValue] = field(default_factory=dict)
     ci: str | None = None
@@ -82,7 +82,7 @@ def to_judge(judged: Results) -> tuple[Trial, ...]:
 
 
 def is_judged(finding: Finding) -> bool:
-    """Whether a judge decided it."""
+    """Return whether a judge decided it."""
     return finding.kind == "judged"
 
 
@@ -108,7 +108,7 @@ class RejudgedTrial:
 
     result: TrialResult
     verdicts: tuple[Verdict | None, ...]
-    """Of its judged criteria; None if the run ended before."""
+    """The verdicts on its judged criteria; None if the run ended before."""
 
 
 def usage_of_others(trial: TrialResult) -> tuple[RoleUsage, ...]:

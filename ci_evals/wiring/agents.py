@@ -73,7 +73,7 @@ class RunAgents:
         return self._limiters.setdefault((host_of(url), key.strip()), RateLimiter())
 
     def waits(self) -> Iterator[tuple[str, Waiting | None]]:
-        """How long each agent's server is waited for now."""
+        """The current waits for each agent's server."""
         for (host, _), limiter in self._limiters.items():
             yield f"the agent at {host}", limiter.waiting()
 

@@ -34,7 +34,7 @@ def process_environment() -> Mapping[str, str]:
 
 @dataclass(frozen=True)
 class Connections:
-    """How agents are reached, and which LLM plays user and judge. Opens nothing by itself."""
+    """Settings for reaching the agents and the LLM behind user and judge. Opens nothing by itself."""
 
     provider: str = "openai"
     llm_key: str | None = field(default=None, repr=False)
@@ -61,7 +61,7 @@ class Connections:
     agent_id_in: str = AgentIdLocation.TOP
     task_origin_type: str = DEFAULT_TASK_ORIGIN_TYPE
     agent_in_process: bool = False
-    """Whether agents in Python run in this process: a debugger reaches them, and they can end it."""
+    """True if agents in Python run in this process: a debugger reaches them, and they can end it."""
     agent_log: Path | None = None
     """The file for what agents in Python print; None for no such file."""
     debug: bool = False
@@ -70,12 +70,12 @@ class Connections:
 
     @property
     def offline(self) -> bool:
-        """Whether no LLM is wanted: the user is scripted, nothing is judged."""
+        """Return whether no LLM is wanted: the user is scripted, nothing is judged."""
         return self.provider == OFFLINE
 
     @property
     def tells_cost(self) -> bool:
-        """Whether the provider reports itself what each call has cost."""
+        """Return whether the provider reports itself what each call has cost."""
         return self.provider in TELLS_COST
 
     @property

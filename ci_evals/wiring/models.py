@@ -135,7 +135,7 @@ class RunModels:
             await model.check()
 
     def waits(self) -> list[tuple[str, Waiting | None]]:
-        """How long each model is waited for now."""
+        """The current waits for each model."""
         return [model.waits() for model in self._limited()]
 
     def notes(self) -> tuple[str, ...]:

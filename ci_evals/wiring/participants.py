@@ -43,12 +43,12 @@ class RunParticipants:
                 raise error
 
     def waits(self) -> Iterator[tuple[str, Waiting | None]]:
-        """How long each neighbor is waited for now."""
+        """The current waits for each server."""
         yield from self.agents.waits()
         yield from self.models.waits()
 
     def notes(self) -> tuple[str, ...]:
-        """Limits that the neighbors have set to the rate until now, and what is known of the cache."""
+        """Limits that servers have set to the rate until now, and what is known of the cache."""
         return (*self.agents.notes(), *self.models.notes())
 
 

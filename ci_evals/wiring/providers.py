@@ -28,7 +28,7 @@ DEFAULT_MODELS: Mapping[str, DefaultModels] = {
 """Used where neither option nor suite names a model: a middle tier to judge, a small one to play the user."""
 
 DEFAULT_EMBEDDING_MODELS: Mapping[str, str] = {"openai": openai_embedder.DEFAULT_MODEL}
-"""Of the providers that have any."""
+"""The embedding models of the providers that have any."""
 
 PROVIDERS = (*DEFAULT_MODELS, OFFLINE)
 WITHOUT_KEY = frozenset({CLAUDE_CODE, OFFLINE})
@@ -70,7 +70,7 @@ def embedding_model(provider: str, option: str | None) -> str | None:
 
 
 def runs_here(model: str) -> bool:
-    """Whether an embedding model needs no provider."""
+    """Return whether an embedding model needs no provider."""
     return model.startswith(LOCAL)
 
 

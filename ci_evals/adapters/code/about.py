@@ -17,4 +17,4 @@ class About:
     options: Mapping[str, JsonValue] = field(default_factory=dict)
     """The suite's `adapterOptions`."""
     debug: bool = False
-    """Whether replies keep the raw answer."""
+    """True if replies keep the raw answer."""

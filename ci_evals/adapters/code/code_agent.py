@@ -275,7 +275,7 @@ def _parameters(function: Any) -> str:
 
 
 def _wants_session(function: Callable[..., Any]) -> bool:
-    """Whether the function wants a second argument: one without a default, or one called `session`."""
+    """Return whether the function wants a second argument: one without a default, or one called `session`."""
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):

@@ -195,7 +195,7 @@ class _Conversation(ChildProcess):
     """The process of one conversation."""
 
     is_waiting = False
-    """Whether a message has not been answered yet."""
+    """True if a message has not been answered yet."""
 
 
 def _line(**message: Any) -> bytes:

@@ -106,12 +106,12 @@ class CodeCaller:
 
 
 def shares_loop() -> bool:
-    """Whether any coroutine has been called in the shared event loop."""
+    """Return whether any coroutine has been called in the shared event loop."""
     return _loop_apart.cache_info().currsize > 0
 
 
 async def shared_loop_answers(seconds: float) -> bool:
-    """Whether the shared event loop is free within so many seconds: a function may block it."""
+    """Return whether the shared event loop is free within so many seconds: a function may block it."""
     answer = asyncio.wrap_future(asyncio.run_coroutine_threadsafe(asyncio.sleep(0), _loop_apart()))
     done, _ = await asyncio.wait([answer], timeout=seconds)
     return bool(done)
@@ -180,7 +180,7 @@ def _is_async(function: Callable[..., Any]) -> bool:
 
 
 def takes(function: Callable[..., Any], *args: Any, **options: Any) -> bool:
-    """Whether the function can be called like this, as far as is known."""
+    """Return whether the function can be called like this, as far as is known."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):

@@ -119,7 +119,7 @@ class PlainAnswer(NamedTuple):
 
     value: JsonValue
     is_reply: bool = False
-    """Whether it was a `Reply`, and has the keys of one."""
+    """True if it was a `Reply`, and has the keys of one."""
 
 
 _MAX_DEPTH = 8
@@ -127,7 +127,7 @@ _MAX_DEPTH = 8
 
 
 def is_data(answer: Any, levels: int = _MAX_DEPTH) -> bool:
-    """Whether an answer has only Python's own types, so that reading it calls no foreign code."""
+    """Return whether an answer has only Python's own types, so that reading it calls no foreign code."""
     kind = type(answer)
     if kind in (str, int, float, bool, NoneType):
         return True

@@ -38,7 +38,7 @@ _CHUNK = 1 << 16
 _LAST_SECONDS = 5.0
 """The longest that code may take for its end (`atexit`, threads) once the run has closed the pipe."""
 _BLOCKED_SECONDS = 5.0
-"""How long the event loop of all agents may be blocked behind a turn that has timed out already."""
+"""The longest that the shared event loop may be blocked after a turn has timed out."""
 
 
 def main() -> None:

@@ -30,12 +30,12 @@ _PROGRAM = ("-P", "-u", "-m", "ci_evals.adapters.code.hosting")
 """`-P`: no file in the current folder is taken for a module that we import; `-u`: last words arrive."""
 
 _LATE_SECONDS = 2.0
-"""How much later than its timeout an answer may come: the process keeps that itself, unless it is blocked."""
+"""The delay after its timeout that an answer may have: the process keeps it itself, unless it is blocked."""
 _LOADING_SECONDS = 600.0
-"""How long loading an agent may take: a module may load a large model."""
+"""The longest that loading an agent may take: a module may load a large model."""
 _MOST_UNREAD = 4 * wire.MOST_BYTES
 _LOG_BYTES = 500_000
-"""Of what all processes of a run have printed that are kept, from the end."""
+"""The part of the output of all processes of a run that is kept, from the end."""
 
 
 class Host:

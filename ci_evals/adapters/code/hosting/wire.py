@@ -24,7 +24,7 @@ from ci_evals.domain.errors import AgentAccessError, AgentError, CiEvalsError, U
 from ci_evals.support.redaction import Redactor
 
 MOST_BYTES = 32 * 2**20
-"""Of one answer: a reply of the greatest length, written as JSON."""
+"""The limit of one answer: a reply of the greatest length, written as JSON."""
 _MOST_VALUES = 1_000_000
 
 Message = dict[str, Any]

@@ -32,11 +32,11 @@ class UserLines:
     used: set[str] = field(default_factory=set)
     """Variables that are used in them."""
     says_prompt: bool = False
-    """Whether the prompt itself is the user's line, so that nothing of it is lost."""
+    """True if the prompt itself is the user's line, so that nothing of it is lost."""
 
     @property
     def known(self) -> bool:
-        """Whether there are lines, and no template is left in them."""
+        """Return whether there are lines, and no template is left in them."""
         return bool(self.lines) and not any(mark in line for line in self.lines for mark in ("{{", "{%"))
 
 
@@ -93,12 +93,12 @@ def variables_in(texts: Any) -> frozenset[str]:
 
 
 def is_whole(prompt: str) -> bool:
-    """Whether a prompt is a single variable, so that nothing but its value is sent."""
+    """Return whether a prompt is a single variable, so that nothing but its value is sent."""
     return _VARIABLE.fullmatch(prompt.strip()) is not None
 
 
 def remembers(prompts: Any) -> bool:
-    """Whether a prompt in the file includes the history, so that cases are steps."""
+    """Return whether a prompt in the file includes the history, so that cases are steps."""
     return any(_HISTORY in text for text in _texts(prompts))
 
 
