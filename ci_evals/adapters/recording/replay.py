@@ -8,6 +8,7 @@ import asyncio
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from typing import Generic, TypeVar
 
 from ci_evals._version import __version__
 from ci_evals.adapters.recording.reader import Recording
@@ -33,6 +34,8 @@ from ci_evals.domain.transcript import Reply
 from ci_evals.domain.verdict import Cause, Finding, Outcome, Verdict
 from ci_evals.ports import Completion, Embeddings, Prompt
 from ci_evals.support.redaction import MASK, Redactor
+
+A = TypeVar("A", TextRecord, VectorsRecord)
 
 _MAX_VERSION = 40
 """Characters of a version that a message quotes."""
@@ -149,53 +152,54 @@ class ReplayedAgent:
             raise error.to_error(AgentError)
 
 
+class _RecordedAnswers(Generic[A]):
+    """Recorded answers by digest of their questions; equal questions get them in the recorded order."""
+
+    def __init__(self, answers: Iterable[tuple[str, A | ErrorRecord]], replay: Replay) -> None:
+        self._replay = replay
+        self._queues: dict[str, deque[A | ErrorRecord]] = defaultdict(deque)
+        for digest, answer in answers:
+            self._queues[digest].append(answer)
+
+    def next(self, digest: str, question: str) -> A:
+        """Return the next answer to a question, or raise the recorded error."""
+        queue = self._queues[digest]
+        if not queue:
+            raise LLMError(self._replay.miss(f"{question} then"))
+        answer = queue.popleft()
+        if isinstance(answer, ErrorRecord):
+            raise answer.to_error(LLMError)
+        return answer
+
+
 class ReplayedLLM:
-    """A model of a recorded trial. Equal prompts are answered in the recorded order."""
+    """A model of a recorded trial."""
 
     def __init__(self, model: str, asks: str, recorded: Iterable[CompletionRecord], replay: Replay) -> None:
-        """Index the recorded answers.
-
-        Args:
-            model: Name of the model.
-            asks: Kind of its questions for messages, such as `the judge's question`.
-            recorded: All of its answers.
-            replay: The trial.
-        """
+        """Replay the answers of a model. `asks` is the kind of its questions: `the judge's question`."""
         self.model = model
-        self._asks, self._replay = asks, replay
-        self._answers: dict[str, deque[TextRecord | ErrorRecord]] = defaultdict(deque)
-        for completion in recorded:
-            self._answers[completion.prompt].append(completion.answer)
+        self._asks, self._redactor = asks, replay.redactor
+        self._answers = _RecordedAnswers(((item.prompt, item.answer) for item in recorded), replay)
 
     async def complete(self, prompt: Prompt) -> Completion:
         """Return the recorded answer to this prompt."""
         await asyncio.sleep(0)  # prompts sent together are asked in their order, as in the recorded run
-        answers = self._answers[prompt_digest(self.model, prompt, self._replay.redactor)]
-        if not answers:
-            raise LLMError(self._replay.miss(f"{self._asks} to {self.model} was not asked then"))
-        answer = answers.popleft()
-        if isinstance(answer, ErrorRecord):
-            raise answer.to_error(LLMError)
+        digest = prompt_digest(self.model, prompt, self._redactor)
+        answer = self._answers.next(digest, f"{self._asks} to {self.model} was not asked")
         return Completion(answer.text, *answer.paid)
 
 
 class ReplayedEmbedder:
     """The embedding model of a recorded trial."""
 
-    def __init__(self, model: str, recorded: Iterable[EmbeddingRecord], replay: TrialReplay) -> None:
+    def __init__(self, model: str, recorded: Iterable[EmbeddingRecord], replay: Replay) -> None:
         self.model = model
-        self._replay = replay
-        self._answers: dict[str, deque[VectorsRecord | ErrorRecord]] = defaultdict(deque)
-        for embedding in recorded:
-            self._answers[embedding.texts].append(embedding.answer)
+        self._redactor = replay.redactor
+        self._answers = _RecordedAnswers(((item.texts, item.answer) for item in recorded), replay)
 
     async def embed(self, texts: Sequence[str]) -> Embeddings:
         """Return the recorded vectors of these texts."""
         await asyncio.sleep(0)
-        answers = self._answers[texts_digest(self.model, texts, self._replay.redactor)]
-        if not answers:
-            raise LLMError(self._replay.miss(f"{self.model} was not asked to compare these answers then"))
-        answer = answers.popleft()
-        if isinstance(answer, ErrorRecord):
-            raise answer.to_error(LLMError)
+        digest = texts_digest(self.model, texts, self._redactor)
+        answer = self._answers.next(digest, f"{self.model} was not asked to compare these answers")
         return Embeddings(answer.vectors, answer.input_tokens)
