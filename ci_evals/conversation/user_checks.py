@@ -23,10 +23,10 @@ from ci_evals.domain.transcript import EndState, Transcript, Turn, UserSource
 ENDED = frozenset({EndState.COMPLETED, EndState.STOPPED, EndState.ESCALATED, EndState.AGENT_ERROR})
 """Ends of conversations that are checked. Others broke off, and count for nothing anyway."""
 
-MOST_CHARACTERS, MOST_WORDS = 1_500, 250
+MAX_CHARACTERS, MAX_WORDS = 1_500, 250
 """Limits of a message. The prompt asks for one to three sentences; nobody types ten times that in a chat."""
 
-MOST_REMARK_CHARACTERS, MOST_REMARK_WORDS = 600, 100
+MAX_REMARK_CHARACTERS, MAX_REMARK_WORDS = 600, 100
 """Limits of the words beside the stop marker: a goodbye, or why the user leaves."""
 
 _FEWEST_REPEATED = 4
@@ -126,7 +126,7 @@ def _in_remark(test: Test, transcript: Transcript) -> Iterator[Violation]:
     if transcript.status is not EndState.STOPPED or not remark:
         return
     index = len(before) + 1
-    if len(remark) > MOST_REMARK_CHARACTERS or len(remark.split()) > MOST_REMARK_WORDS:
+    if len(remark) > MAX_REMARK_CHARACTERS or len(remark.split()) > MAX_REMARK_WORDS:
         most = f"{MOST_REMARK_CHARACTERS} characters and {MOST_REMARK_WORDS} words"
         reason = f"the closing remark is longer than {most}"
         yield Violation(rule="length", turn=index, text=remark, reason=reason)
@@ -185,7 +185,7 @@ def _length(dialogue: _Dialogue, _index: int, text: str) -> _Match | None:
 
 
 def _fits(text: str) -> bool:
-    return len(text) <= MOST_CHARACTERS and len(text.split()) <= MOST_WORDS
+    return len(text) <= MAX_CHARACTERS and len(text.split()) <= MAX_WORDS
 
 
 def _repeats(dialogue: _Dialogue, index: int, text: str) -> _Match | None:

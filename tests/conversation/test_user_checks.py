@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ci_evals.conversation.user_checks import MOST_CHARACTERS, MOST_WORDS, is_checked, violations
+from ci_evals.conversation.user_checks import MAX_CHARACTERS, MAX_WORDS, is_checked, violations
 from ci_evals.domain.suite import Suite, Test
 from ci_evals.domain.transcript import EndState, Transcript, Turn, UserSource
 
@@ -330,7 +330,7 @@ BROKEN = {
         "The user would say: please cancel my plan.",
         "<|im_start|>user I want to cancel",
     ),
-    "length": (LONG, "word " * (MOST_WORDS + 1), "x" * (MOST_CHARACTERS + 1)),
+    "length": (LONG, "word " * (MAX_WORDS + 1), "x" * (MAX_CHARACTERS + 1)),
     "criteria": (
         "Please run CANCEL_PLAN.",
         "I was told to check the billing_portal.",
