@@ -14,7 +14,8 @@ from ci_evals.adapters.importers.table import COLUMNS, USER_INFO
 from ci_evals.cli.app import app
 from ci_evals.domain.evaluation import PASS_AT, Graded
 from ci_evals.domain.verdict import DimensionGrade, Grade
-from ci_evals.planning.parse import Reading, load
+from ci_evals.planning.interpolate import Reading
+from ci_evals.planning.parse import load
 from ci_evals.planning.quality import weaknesses
 
 PAGE = (ROOT / "docs/writing-a-suite.md").read_text()

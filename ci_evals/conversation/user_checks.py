@@ -127,7 +127,7 @@ def _in_remark(test: Test, transcript: Transcript) -> Iterator[Violation]:
         return
     index = len(before) + 1
     if len(remark) > MAX_REMARK_CHARACTERS or len(remark.split()) > MAX_REMARK_WORDS:
-        most = f"{MOST_REMARK_CHARACTERS} characters and {MOST_REMARK_WORDS} words"
+        most = f"{MAX_REMARK_CHARACTERS} characters and {MAX_REMARK_WORDS} words"
         reason = f"the closing remark is longer than {most}"
         yield Violation(rule="length", turn=index, text=remark, reason=reason)
     last = Turn(index=index, user=remark, user_source=UserSource.AUTO, agent="", latency_seconds=0)
@@ -180,7 +180,7 @@ def _length(dialogue: _Dialogue, _index: int, text: str) -> _Match | None:
             text = text.replace(fact, "")
     if _fits(text):
         return None
-    most = f"{MOST_CHARACTERS:,} characters and {MOST_WORDS} words"
+    most = f"{MAX_CHARACTERS:,} characters and {MAX_WORDS} words"
     return _Match(text, f"the message is longer than {most}, which nobody types in a chat")
 
 

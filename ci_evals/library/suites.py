@@ -9,7 +9,8 @@ from ci_evals.adapters import suites as files
 from ci_evals.adapters.code import plugins
 from ci_evals.domain.errors import Problem, SuiteError, UsageError
 from ci_evals.domain.schema import suite_schema as schema
-from ci_evals.planning.parse import LoadedSuite, Reading, load
+from ci_evals.planning.interpolate import Reading
+from ci_evals.planning.parse import LoadedSuite, load
 from ci_evals.wiring import process_environment
 
 SuiteLike = LoadedSuite | Mapping[str, Any] | str | Path

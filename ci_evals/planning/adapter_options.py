@@ -11,7 +11,7 @@ from pydantic import JsonValue, ValidationError
 from ci_evals.domain.agents import BUILT_IN, COMMAND, OPTIONS, PYTHON, is_program, secrets_of
 from ci_evals.domain.errors import Problem, SuiteError
 from ci_evals.planning.document import Document, Path
-from ci_evals.planning.interpolate import interpolate
+from ci_evals.planning.interpolate import Reading, interpolate
 from ci_evals.planning.reader import read
 from ci_evals.planning.validation import problems_in
 from ci_evals.support.redaction import Redactor
@@ -76,7 +76,7 @@ def read_options(text: str, file: str, environ: Mapping[str, str], *, masked: bo
         SuiteError: it cannot be read, with every problem.
     """
     document = read(text, file)
-    filled = interpolate(document, environ, refused_because=None, masked=masked)
+    filled = interpolate(document, Reading(environ=environ, masked=masked))
     problems = [*document.problems, *filled.problems]
     if not problems and not isinstance(filled.value, dict):
         problems.append(document.problem((), "wants an object with the adapter's options"))

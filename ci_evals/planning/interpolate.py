@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,23 @@ from ci_evals.support.redaction import MASK, MIN_LENGTH
 
 _REFERENCE = re.compile(r"\$\$\{|\$\{(?P<inside>[^}]*)\}")
 _INSIDE = re.compile(r"(?P<plain>env:)?(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>.*))?", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """All that the meaning of a suite's text depends on besides the text."""
+
+    environ: Mapping[str, str] = field(default_factory=dict)
+    plugins: frozenset[str] = frozenset()
+    """Adapters that plug-ins add to the built-in ones."""
+    replaced: frozenset[str] = frozenset()
+    """Keys of a suite that options replace: their texts are not read."""
+    may_lack: frozenset[str] = frozenset()
+    """Keys of a suite whose variables may be unset, as in a pull request without secrets."""
+    masked: bool = False
+    """Read secrets and unset variables as `***`, as in a recording."""
+    distrusted: str | None = None
+    """The event in which suites may neither name endpoints nor read the environment (`in the event …`)."""
 
 
 @dataclass
@@ -31,29 +48,12 @@ _NAMES = frozenset({"name", "category", "difficulty", "tags", "aui_logic"})
 """Keys whose values name things in every report: two redacted names look the same."""
 
 
-def interpolate(
-    document: Document,
-    environ: Mapping[str, str],
-    *,
-    refused_because: str | None,
-    replaced: Collection[str] = (),
-    may_lack: Collection[str] = (),
-    masked: bool = False,
-) -> Interpolated:
+def interpolate(document: Document, reading: Reading) -> Interpolated:
     """Replace `${NAME}`, `${NAME:-default}` and `${env:NAME}` (not secret) in all string values.
 
     `$${` stands for a literal `${`. A default is used if the name is unset or empty.
-
-    Args:
-        document: The data.
-        environ: The variables.
-        refused_because: Makes every reference a problem with this reason.
-        replaced: Keys whose texts are dropped unread, since something else replaces them.
-        may_lack: Keys under which an unset name is an empty one.
-        masked: Put `***` in place of every secret and unset name, as in recordings.
     """
-    keys = frozenset((key,) for key in replaced), frozenset((key,) for key in may_lack)
-    interpolation = _Interpolation(document, environ, refused_because, *keys, masked)
+    interpolation = _Interpolation(document, reading)
     interpolation.result.value = interpolation.value(document.value, ())
     return interpolation.result
 
@@ -68,16 +68,12 @@ def not_secret(document: Document) -> frozenset[str]:
 @dataclass
 class _Interpolation:
     document: Document
-    environ: Mapping[str, str]
-    refused_because: str | None
-    replaced: frozenset[Path]
-    may_lack: frozenset[Path]
-    masked: bool
+    reading: Reading
     result: Interpolated = field(default_factory=Interpolated)
 
     def value(self, value: Any, path: Path) -> Any:
         match value:
-            case str() if path in self.replaced:
+            case str() if len(path) == 1 and path[0] in self.reading.replaced:
                 return None
             case str() if "${" in value:
                 return _REFERENCE.sub(lambda match: self._reference(match, path), value)
@@ -94,12 +90,14 @@ class _Interpolation:
         if parts is None:
             return self._problem(match[0], path, "is no variable's name; write $${ for a literal ${")
         name, default = parts["name"], parts["default"]
-        if self.refused_because:
-            return self._problem(self._unresolved(parts), path, self.refused_because)
-        value = self.environ.get(name, "" if path in self.may_lack else None)
+        if self.reading.distrusted:
+            message = f"a suite may not read the environment {self.reading.distrusted}"
+            return self._problem(self._unresolved(parts), path, message)
+        may_lack = len(path) == 1 and path[0] in self.reading.may_lack
+        value = self.reading.environ.get(name, "" if may_lack else None)
         if default is not None and not value:
             return default
-        if value is None and not self.masked:
+        if value is None and not self.reading.masked:
             return self._problem(self._unresolved(parts), path, f"the environment variable {name} is not set")
         secret = parts["plain"] is None
         if secret and value:
@@ -109,7 +107,7 @@ class _Interpolation:
     def _shown(self, value: str, path: Path, *, secret: bool) -> str:
         """Return the value, or the mask that a recording has in its place, escaped within a pattern."""
         kept = bool(value.strip()) and not (secret and len(value.strip()) >= MIN_LENGTH)
-        if kept or not self.masked:
+        if kept or not self.reading.masked:
             return value
         return re.escape(MASK) if path[-1:] == ("pattern",) else MASK
 

@@ -1,7 +1,7 @@
 """From a suite's text to a `Suite`, or to every problem in it with its place."""
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,28 +13,11 @@ from ci_evals.domain.evaluation import OF_A_RUBRIC
 from ci_evals.domain.suite import Suite
 from ci_evals.planning.adapter_options import complaint, option_problems
 from ci_evals.planning.document import Document, short
-from ci_evals.planning.interpolate import interpolate
+from ci_evals.planning.interpolate import Reading, interpolate
 from ci_evals.planning.reader import read
 from ci_evals.planning.validation import problems_in
 from ci_evals.support.redaction import Redactor
 from ci_evals.support.secrets import in_addresses
-
-
-@dataclass(frozen=True)
-class Reading:
-    """All that the meaning of a suite's text depends on besides the text."""
-
-    environ: Mapping[str, str] = field(default_factory=dict)
-    plugins: frozenset[str] = frozenset()
-    """Adapters that plug-ins add to the built-in ones."""
-    replaced: frozenset[str] = frozenset()
-    """Keys of a suite that options replace: their texts are not read."""
-    may_lack: frozenset[str] = frozenset()
-    """Keys of a suite whose variables may be unset, as in a pull request without secrets."""
-    masked: bool = False
-    """Read secrets and unset variables as `***`, as in a recording."""
-    distrusted: str | None = None
-    """The event in which suites may neither name endpoints nor read the environment (`in the event …`)."""
 
 
 @dataclass(frozen=True)
@@ -58,15 +41,7 @@ def load(text: str, file: str, reading: Reading) -> LoadedSuite:
         SuiteError: with every problem at once.
     """
     document = read(text, file)
-    refused = f"a suite may not read the environment {reading.distrusted}" if reading.distrusted else None
-    filled = interpolate(
-        document,
-        reading.environ,
-        refused_because=refused,
-        replaced=reading.replaced,
-        may_lack=reading.may_lack,
-        masked=reading.masked,
-    )
+    filled = interpolate(document, reading)
     problems = [*document.problems, *filled.problems]
     suite: Suite | None = None
     value = _without_comments(filled.value)

@@ -3,7 +3,8 @@ import json
 import pytest
 
 from ci_evals.domain.errors import SuiteError
-from ci_evals.planning.parse import LoadedSuite, Reading, load
+from ci_evals.planning.interpolate import Reading
+from ci_evals.planning.parse import LoadedSuite, load
 
 
 def a_test(**fields) -> dict:

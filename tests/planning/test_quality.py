@@ -5,7 +5,8 @@ import json
 import pytest
 
 from ci_evals.adapters.suites import bundled_names, sources
-from ci_evals.planning.parse import Reading, load
+from ci_evals.planning.interpolate import Reading
+from ci_evals.planning.parse import load
 from ci_evals.planning.quality import weaknesses
 
 STRICT = {"criterion": "The refund is started", "strict": "tool_used", "toolName": "REFUND_REQUEST"}

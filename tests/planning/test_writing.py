@@ -7,7 +7,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ci_evals.planning.interpolate import interpolate
+from ci_evals.planning.interpolate import Reading, interpolate
 from ci_evals.planning.reader import read
 from ci_evals.planning.writing import literal, write
 from ci_evals.support.text import whole
@@ -52,7 +52,7 @@ def test_what_is_written_is_read_back(file, value):
 def test_literal_text_is_filled_with_nothing(file, text):
     """Foreign text must not read the environment."""
     document = read(write(literal({"a": [text]}), file), file)
-    filled = interpolate(document, {"X": "secret-value", "a": "secret-value"}, refused_because=None)
+    filled = interpolate(document, Reading({"X": "secret-value", "a": "secret-value"}))
     assert (filled.value, filled.problems, filled.secrets) == ({"a": [text]}, [], set())
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from ci_evals.domain.errors import SuiteError, UsageError
 from ci_evals.domain.suite import AUTO, MOST_TURNS
-from ci_evals.planning.parse import Reading, load
+from ci_evals.planning.interpolate import Reading
+from ci_evals.planning.parse import load
 from ci_evals.planning.writing import literal, write
 
 MOST_TESTS = 10_000
