@@ -58,7 +58,7 @@ async def evaluate(
     """
     stop = stop or Stop()
     setup = RunSetup.of(job.plan, clients)
-    if job.policy.max_cost is not None and not setup.tells_cost:
+    if job.policy.max_cost is not None and not setup.reports_cost:
         check_priced(set(setup.paid_models(job.plan)), job.prices())
     async with _players(job, clients) as players:
         builder = ResultsBuilder(job, setup, stop, now, notes=players.notes)

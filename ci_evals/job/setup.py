@@ -25,7 +25,7 @@ class RunSetup:
     """A digest of the prompts of simulated user and auditor: the auditor decides which trials count."""
     provider: str | None = None
     offline: bool = False
-    tells_cost: bool = False
+    reports_cost: bool = False
     """True if the provider reports itself what each call has cost."""
     connection: str = ""
     """A digest of how agents are reached, besides what suites say."""
@@ -44,7 +44,7 @@ class RunSetup:
             _user_prompt(models, clients.audit_user, clients.audit_model),
             provider=clients.provider,
             offline=clients.offline,
-            tells_cost=clients.tells_cost,
+            reports_cost=clients.reports_cost,
             connection=_connection(clients),
         )
 

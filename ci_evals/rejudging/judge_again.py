@@ -29,7 +29,7 @@ from ci_evals.rejudging.saved import (
 from ci_evals.scoring.agreement.judges import Twice
 from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
-from ci_evals.wiring import TELLS_COST, Connections
+from ci_evals.wiring import REPORTS_COST, Connections
 from ci_evals.wiring.models import RunModels
 
 
@@ -103,7 +103,7 @@ async def rejudge(
     models = tuple(map(job.models_of, job.judged.suites))
     asked = {index: models[index] for index in {saved.trial.suite: None for saved in conversations}}
     names = dict.fromkeys(name for suite in asked.values() for name in suite.judges)
-    if job.policy.max_cost is not None and job.provider not in TELLS_COST:
+    if job.policy.max_cost is not None and job.provider not in REPORTS_COST:
         check_priced(names, job.prices)
     panels = {
         index: JudgePanel(tuple(map(judges.named, suite.judges)), suite.votes)

@@ -19,7 +19,7 @@ from ci_evals.planning.agent_choice import AgentChoice
 from ci_evals.planning.parse import LoadedSuite
 from ci_evals.planning.workload import of_suite
 from ci_evals.support.secrets import in_addresses
-from ci_evals.wiring.providers import DEFAULT_MODELS, LLM_TIMEOUT, TELLS_COST, embedding_model
+from ci_evals.wiring.providers import DEFAULT_MODELS, LLM_TIMEOUT, REPORTS_COST, embedding_model
 
 _NOBODY_TO_ASK = (
     "--provider=offline: no model is asked, so that --judge-votes, --judge-panel and --audit-user have no "
@@ -74,9 +74,9 @@ class Connections:
         return self.provider == OFFLINE
 
     @property
-    def tells_cost(self) -> bool:
+    def reports_cost(self) -> bool:
         """Return whether the provider reports itself what each call has cost."""
-        return self.provider in TELLS_COST
+        return self.provider in REPORTS_COST
 
     @property
     def embedder(self) -> str | None:

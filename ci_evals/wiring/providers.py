@@ -33,7 +33,7 @@ DEFAULT_EMBEDDING_MODELS: Mapping[str, str] = {"openai": openai_embedder.DEFAULT
 PROVIDERS = (*DEFAULT_MODELS, OFFLINE)
 WITHOUT_KEY = frozenset({CLAUDE_CODE, OFFLINE})
 """Providers that need no key of ours."""
-TELLS_COST = frozenset({CLAUDE_CODE})
+REPORTS_COST = frozenset({CLAUDE_CODE})
 """Providers that say themselves what a call has cost, so that no table of prices is needed."""
 
 

@@ -10,7 +10,7 @@ import pytest
 from ci_evals.adapters import prices
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.prices import Price, unpriced
-from ci_evals.wiring import DEFAULT_EMBEDDING_MODELS, DEFAULT_MODELS, TELLS_COST
+from ci_evals.wiring import DEFAULT_EMBEDDING_MODELS, DEFAULT_MODELS, REPORTS_COST
 
 TABLE = Path(prices.__file__).with_name("prices.yaml")
 
@@ -24,7 +24,7 @@ def written(folder, text, name="prices.yaml"):
 
 def test_the_default_models_have_prices():
     """Whoever names no model is told what the run cost: by the table, or by the provider itself."""
-    priced = [models for provider, models in DEFAULT_MODELS.items() if provider not in TELLS_COST]
+    priced = [models for provider, models in DEFAULT_MODELS.items() if provider not in REPORTS_COST]
     defaults = [name for models in priced for name in (models.judge, models.user)]
     assert unpriced([*defaults, *DEFAULT_EMBEDDING_MODELS.values()], prices.bundled()) == ()
 
