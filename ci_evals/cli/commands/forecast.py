@@ -72,7 +72,7 @@ async def lines(
     spent = {model: spending for model, spending in spent.items() if spending.calls.high}
     return (
         f"tokens      {_tokens(spent.values())}\n"
-        f"cost        {_cost(spent, prices, reported=connections.tells_cost)}\n"
+        f"cost        {_cost(spent, prices, reported=connections.reports_cost)}\n"
         f"duration    {numbers.extent(seconds.low, seconds.high, numbers.about)} at --parallel={parallel}\n"
         "estimated: conversations may end early; what fails and is played again comes on top"
     )
