@@ -38,7 +38,9 @@ def limiter(
         if waits is not None:
             waits.append(seconds)
 
-    return RateLimiter(most=most, patience=patience, sleep=sleep, clock=lambda: 0.0, luck=lambda: 0.5)
+    return RateLimiter(
+        max_concurrent=most, patience=patience, sleep=sleep, clock=lambda: 0.0, luck=lambda: 0.5
+    )
 
 
 ONCE = Patience(broken=0, limited=0)

@@ -1,1 +1,1 @@
-"""One module per neighbour; the only vendor imports."""
+"""Adapters to everything outside: agents, models, files, GitHub. Vendors are imported only here."""

@@ -18,7 +18,7 @@ HOME = "evals"
 
 _DEFAULT_BRANCHES = ("main", "master", "trunk", "develop")
 _NOT_OURS = {"node_modules", "venv", "env", "site-packages", "dist", "build", "target", "vendor", "results"}
-_DEEPEST, _MOST_FILES, _MOST_BYTES = 5, 500, 1_000_000
+_DEEPEST, _MAX_FILES, _MAX_BYTES = 5, 500, 1_000_000
 _HEAD = re.compile(r"ref: refs/(?:heads|remotes/origin)/(\S+)")
 
 
@@ -62,11 +62,11 @@ def _home(folder: Path, suites: list[Path]) -> Path:
 
 
 def _suites(folder: Path) -> Iterator[tuple[Path, dict[str, Any]]]:
-    for path in list(_candidates(folder))[:_MOST_FILES]:
+    for path in list(_candidates(folder))[:_MAX_FILES]:
         with suppress(OSError, UnicodeDecodeError, SuiteError):
-            if path.stat().st_size > _MOST_BYTES:
+            if path.stat().st_size > _MAX_BYTES:
                 continue
-            text = input_files.read(path, _MOST_BYTES).decode("utf-8-sig")
+            text = input_files.read(path, _MAX_BYTES).decode("utf-8-sig")
             if "guidelines" in text and "evaluations" in text:
                 value = read(text, path.name).value
                 tests = value.get("tests") if isinstance(value, dict) else None

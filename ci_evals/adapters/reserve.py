@@ -12,7 +12,7 @@ _DESCRIPTORS = 24
 """Enough to import, to read templates, and to write a report."""
 _BYTES = 24 * 1024 * 1024
 """Enough for modules and reports of a run of hundreds of trials."""
-_MOST_DESCRIPTORS = 1 << 16
+_MAX_DESCRIPTORS = 1 << 16
 """Some programs get slow where more may be open."""
 
 
@@ -42,9 +42,9 @@ class Reserve:
 def _limit() -> int:
     """Return the maximum number of open files."""
     if resource is None:
-        return _MOST_DESCRIPTORS
+        return _MAX_DESCRIPTORS
     soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    return _MOST_DESCRIPTORS if soft == resource.RLIM_INFINITY else soft
+    return _MAX_DESCRIPTORS if soft == resource.RLIM_INFINITY else soft
 
 
 def _raise_limit() -> None:
@@ -52,6 +52,6 @@ def _raise_limit() -> None:
         return
     with suppress(OSError, ValueError):
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        most = _MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _MOST_DESCRIPTORS)
+        most = _MAX_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _MAX_DESCRIPTORS)
         if soft != resource.RLIM_INFINITY and soft < most:
             resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))

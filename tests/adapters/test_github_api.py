@@ -414,7 +414,7 @@ async def test_no_answer_breaks_the_client(answers: list[bytes], method: str) ->
                 case "POST":
                     await hub.post("/x", {}, needs=NEEDS)
                 case _:
-                    await hub.download("/x", io.BytesIO(), needs=NEEDS, most_mb=1)
+                    await hub.download("/x", io.BytesIO(), needs=NEEDS, max_mb=1)
         except GitHubError as error:
             told = str(error)
         assert told.isprintable()

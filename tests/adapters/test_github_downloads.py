@@ -50,9 +50,9 @@ class Download:
         self.path = f"/repos/{REPOSITORY}/actions/artifacts/{artifact['id']}/zip"
         self.artifact, self.into = artifact, io.BytesIO()
 
-    async def read(self, hub: GitHub, most_mb: int = 1) -> bytes:
+    async def read(self, hub: GitHub, max_mb: int = 1) -> bytes:
         async with hub:
-            await hub.download(self.path, self.into, needs="actions: read", most_mb=most_mb)
+            await hub.download(self.path, self.into, needs="actions: read", max_mb=max_mb)
         return self.into.getvalue()
 
     async def refusal(self, hub: GitHub) -> GitHubError:

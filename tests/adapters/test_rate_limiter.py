@@ -298,7 +298,7 @@ async def test_patience_is_one_thing_with_limits_and_another_with_trouble() -> N
 async def test_who_is_cancelled_holds_up_nobody() -> None:
     """Neither in line, nor first in it, nor while it waits for a time, nor under way."""
     time = Time()
-    wire = Wire(time.limiter(most=2))
+    wire = Wire(time.limiter(max_concurrent=2))
     calls = await begun(wire, 8)
     for name in "cdb":  # first in line, then the next first, then one under way
         calls[ord(name) - ord("a")].cancel()

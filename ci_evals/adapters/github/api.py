@@ -158,7 +158,7 @@ class GitHub:
         """Delete something."""
         await self._send("DELETE", self._url + path, needs)
 
-    async def download(self, path: str, into: BinaryIO, *, needs: str, most_mb: int) -> None:
+    async def download(self, path: str, into: BinaryIO, *, needs: str, max_mb: int) -> None:
         """Write to `into` what `path` redirects to, often on another host, which must not see the token.
 
         The signed address is good for a minute, so a retry asks for a new one. An error has a status only if
@@ -168,12 +168,12 @@ class GitHub:
         async def attempt(_: int) -> httpx2.Response:
             answer = await self._follow("GET", self._url + path, needs, leaves=True)
             if not answer.has_redirect_location:
-                if len(answer.content) > most_mb * 1_000_000:
-                    raise GitHubError(f"the download is not read: {AnswerTooLargeError(most_mb)}")
+                if len(answer.content) > max_mb * 1_000_000:
+                    raise GitHubError(f"the download is not read: {AnswerTooLargeError(max_mb)}")
                 into.write(answer.content)
                 return answer
             try:
-                await self._fetch(_target(answer), into, most_mb)
+                await self._fetch(_target(answer), into, max_mb)
             except RetryableError:
                 into.seek(0)
                 into.truncate()
@@ -182,14 +182,14 @@ class GitHub:
 
         await self._limiter.send(attempt)
 
-    async def _fetch(self, url: str, into: BinaryIO, most_mb: int) -> None:
+    async def _fetch(self, url: str, into: BinaryIO, max_mb: int) -> None:
         host = host_of(url)
         if urlsplit(url).scheme != "https" and not self._url.startswith("http:"):
             raise GitHubError(f"GitHub redirects the download to {host} without TLS")
         try:
             proxy = proxy_for(url)
             async with (
-                new_client(proxy=proxy, timeout=_DOWNLOAD_SECONDS, max_mb=most_mb) as stranger,
+                new_client(proxy=proxy, timeout=_DOWNLOAD_SECONDS, max_mb=max_mb) as stranger,
                 asyncio.timeout(_DOWNLOAD_SECONDS),
                 stranger.stream("GET", url) as answer,
             ):

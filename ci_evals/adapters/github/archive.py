@@ -14,7 +14,7 @@ from typing import IO
 
 from ci_evals.domain.errors import CiEvalsError
 
-MOST_MB = 100
+MAX_MB = 100
 """Maximum size after unpacking: the results of 10,000 trials take some 40 MB."""
 
 _LIST_BYTES = 4_000_000
@@ -103,8 +103,8 @@ def _bounded(file: IO[bytes]) -> bytes:
     content = io.BytesIO()
     while piece := file.read(_PIECE):
         content.write(piece)
-        if content.tell() > MOST_MB * 1_000_000:
-            raise ArchiveError(f"holds more than {MOST_MB} MB")
+        if content.tell() > MAX_MB * 1_000_000:
+            raise ArchiveError(f"holds more than {MAX_MB} MB")
     return content.getvalue()
 
 

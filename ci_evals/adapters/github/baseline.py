@@ -26,10 +26,10 @@ TRUSTED_EVENTS = frozenset({"push", "schedule", "workflow_dispatch", "repository
 """Events of code that members of this repository merged or started. Other runs on the base branch, such as
 those of `pull_request_target`, `workflow_run` and `issue_comment`, may hold strangers' data."""
 
-MOST_LISTED = 500
+MAX_LISTED = 500
 """Maximum number of listed artifacts, the newest first."""
 
-MOST_CONFIRMED = 10
+MAX_CONFIRMED = 10
 """Maximum number of checked runs."""
 
 _FILE = "_results.json"
@@ -198,7 +198,7 @@ class _Search:
             own = any(artifact.run.head_branch == self.branch for artifact in usable)
             return self._missing(ALL_NEWER if own else ONLY_OTHERS)
         expired = unfinished = False
-        for candidate in candidates[:MOST_CONFIRMED]:
+        for candidate in candidates[:MAX_CONFIRMED]:
             run = candidate.artifact.run
             if not await self._is_confirmed(run):
                 continue
@@ -232,9 +232,9 @@ class _Search:
             if artifact and artifact.name == self.name and not self._is_own(artifact.run):
                 artifacts[artifact.id] = artifact
             seen += 1
-            if seen == MOST_LISTED:
+            if seen == MAX_LISTED:
                 break
-        return list(artifacts.values()), seen == MOST_LISTED
+        return list(artifacts.values()), seen == MAX_LISTED
 
     def _is_own(self, run: _ListedRun) -> bool:
         """Return whether it is an earlier attempt of this run."""
@@ -318,7 +318,7 @@ class _Search:
         with SpooledTemporaryFile(_SPOOLED_BYTES) as spooled:
             file = cast("BinaryIO", spooled)
             try:
-                await self.hub.download(path, file, needs=_ACTIONS, most_mb=archive.MOST_MB)
+                await self.hub.download(path, file, needs=_ACTIONS, max_mb=archive.MAX_MB)
                 return archive.read(file, _FILE)
             except GitHubError as error:
                 if error.status in _GONE:
@@ -328,7 +328,7 @@ class _Search:
                 raise GitHubError(f"the download cannot be kept ({error.strerror or error})") from error
 
     def _missing(self, text: str, **parts: object) -> NoBaseline:
-        return NoBaseline(_line(text, name=self.name, branch=self.branch, most=MOST_LISTED, **parts))
+        return NoBaseline(_line(text, name=self.name, branch=self.branch, most=MAX_LISTED, **parts))
 
     @property
     def _repository(self) -> str:

@@ -91,7 +91,7 @@ class ClaudeCodeLLM:
         self._timeout = timeout
         self._redactor = redactor or Redactor()
         at_once = min(max(4, 2 * (os.cpu_count() or 1)), connections.fair_share())
-        self._limiter = limiter or RateLimiter(most=at_once)
+        self._limiter = limiter or RateLimiter(max_concurrent=at_once)
 
     async def complete(self, prompt: Prompt) -> Completion:
         """Ask in a new process; again if the program has given up on a rate limit."""

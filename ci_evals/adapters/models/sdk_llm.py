@@ -167,7 +167,7 @@ class SdkLLM(ABC):
         self._importing: asyncio.Future[ModuleType] | None = None
         self._client: Any = None
         """The SDK's client, created on first use."""
-        self._limiter = limiter or RateLimiter(most=connections.fair_share())
+        self._limiter = limiter or RateLimiter(max_concurrent=connections.fair_share())
         self._refused_formats = 0
         """Number of the vendor's formats that the server has refused for good."""
 

@@ -95,7 +95,7 @@ class RateLimiter:
     def __init__(
         self,
         *,
-        most: int | None = None,
+        max_concurrent: int | None = None,
         patience: Patience = PATIENT,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         clock: Callable[[], float] = time.monotonic,
@@ -104,13 +104,14 @@ class RateLimiter:
         """Create a limiter.
 
         Args:
-            most: Maximum number of concurrent calls; None for any number.
+            max_concurrent: Maximum number of concurrent calls; None for any number.
             patience: How often and how long a call is retried.
             sleep: Waits for some seconds.
             clock: Current time in seconds.
             luck: A random number from 0 to 1.
         """
-        self._most, self._patience, self._sleep, self._clock, self._luck = most, patience, sleep, clock, luck
+        self._max_concurrent, self._patience = max_concurrent, patience
+        self._sleep, self._clock, self._luck = sleep, clock, luck
         self._tickets = count()
         self._queue: _Queue | None = None
         self._limit: float | None = None
@@ -132,7 +133,7 @@ class RateLimiter:
     @property
     def at_a_time(self) -> int | None:
         """The current maximum of concurrent calls; None for any number."""
-        return self._most if self._limit is None else int(self._limit)
+        return self._max_concurrent if self._limit is None else int(self._limit)
 
     async def send(self, call: Callable[[int], Awaitable[A]], kind: str = "") -> A:
         """Make a call when its turn comes, and retry it after a `RetryableError` as long as patience lasts.
@@ -248,8 +249,8 @@ class RateLimiter:
         return kind.fruitless_seconds >= self._patience.limited_seconds
 
     def _has_room(self, queue: "_Queue") -> bool:
-        most = self.at_a_time
-        return most is None or queue.under_way < most
+        limit = self.at_a_time
+        return limit is None or queue.under_way < limit
 
     async def _sleep_until(self, due: float) -> float:
         seconds = due - self._clock()

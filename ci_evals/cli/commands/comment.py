@@ -1,7 +1,7 @@
 """`comment`: posts the results of a run that is over: the second workflow, the last job of a matrix."""
 
 from ci_evals.adapters import files
-from ci_evals.adapters.github.archive import MOST_MB
+from ci_evals.adapters.github.archive import MAX_MB
 from ci_evals.cli.files.saved_run import SavedRun
 from ci_evals.cli.github import actions, outputs
 from ci_evals.cli.github.github_job import GitHubJob
@@ -21,8 +21,8 @@ def comment(settings: CommentSettings, context: RunContext) -> None:
     """
     github = GitHubJob.of(settings, context)
     file = results_file(settings.results)
-    if files.is_there(file) and file.stat().st_size > MOST_MB * 1_000_000:
-        raise UsageError(f"{file}: more than {MOST_MB} MB are not read")
+    if files.is_there(file) and file.stat().st_size > MAX_MB * 1_000_000:
+        raise UsageError(f"{file}: more than {MAX_MB} MB are not read")
     try:
         results = SavedRun.open(file, context.hide()).results
     except UsageError as error:
