@@ -36,8 +36,8 @@ app = typer.Typer(
 )
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
+def _show_version(requested: bool) -> None:
+    if requested:
         typer.echo(f"ci-evals {__version__}")
         raise typer.Exit
 
@@ -262,7 +262,7 @@ register_commands(app)
 
 @dataclass(frozen=True)
 class DemoAgentSettings:
-    """What `demo-agent` depends on."""
+    """Options of `demo-agent`."""
 
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes any free port.")] = 8080
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1"

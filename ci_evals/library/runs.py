@@ -1,4 +1,4 @@
-"""Runs as a library's caller has them: say how agents are reached, play a suite, compare, write reports."""
+"""Runs for callers of the library: connect an agent, play a suite, compare, write reports."""
 
 import asyncio
 import json
@@ -59,7 +59,7 @@ def create_adapter(
     base_url: str | None = None,
     agent_in_process: bool = False,
 ) -> Connections:
-    """How a suite's agent is reached, and the LLM behind judge and simulated user. Opens nothing.
+    """Create the settings of a suite's agent, and of the LLM behind judge and simulated user. Opens nothing.
 
     What is said of the agent stands in place of what the suite says; what is not said is left to the suite.
 
@@ -91,7 +91,7 @@ def create_adapter(
     options = None
     if adapter_options is not None:
         options = read_options(json.dumps(adapter_options), "(adapter_options)", process_environment())
-    asked = Connections(
+    connections = Connections(
         provider=provider,
         llm_key=llm_key,
         judge_model=judge_model,
@@ -112,7 +112,7 @@ def create_adapter(
             base_url=base_url,
         ),
     )
-    return checked(asked)
+    return checked(connections)
 
 
 def create_aui_adapter(
@@ -124,7 +124,7 @@ def create_aui_adapter(
     judge_model: str | None = None,
     user_model: str | None = None,
 ) -> Connections:
-    """How to reach AUI agents, and the LLM behind judge and simulated user: `create_adapter` in short.
+    """Create the settings of AUI agents and the LLM: `create_adapter` in short.
 
     Args:
         agent_key: The agent's network API key; the suite's `apiKey` if not given.
@@ -163,7 +163,7 @@ async def run_suite(
     prices: PriceTable | None = None,
     listen: Listener = lambda _: None,
 ) -> Results:
-    """Plays every selected test of a suite and gives back the results, secrets taken out. Writes no file.
+    """Play every selected test of a suite and return the results, without secrets. Writes no file.
 
     Args:
         adapter: From `create_adapter` or `create_aui_adapter`; or any object with the methods of the port
@@ -230,12 +230,12 @@ async def run_suite(
 
 
 def results_file(path: str | Path) -> Path:
-    """The file that is meant by its own name or by the folder that holds it."""
+    """Return the file that a path names, itself or by its folder."""
     return Path(path) / RESULTS if files.is_folder(Path(path)) else Path(path)
 
 
 def load_results(path: str | Path) -> Results:
-    """Reads the `_results.json` of a run, or the one in the folder of that name.
+    """Read the `_results.json` of a run, or the one in the folder of that name.
 
     Raises:
         UsageError: there is none, it cannot be read, or the run that began to write it has not finished.
@@ -258,7 +258,7 @@ def finished(results: Results, source: object) -> Results:
 
 
 def read_results(path: str | Path) -> Results:
-    """Read results likewise, also those of a run that has not finished.
+    """Read results like `load_results`, also those of a run that has not finished.
 
     Raises:
         UsageError: there are none, or they cannot be read.
@@ -273,7 +273,7 @@ def read_results(path: str | Path) -> Results:
 
 
 def compare_results(head: Results, base: Results) -> Comparison:
-    """The comparison of a run with an earlier one, test by test, and what the change is worth."""
+    """Compare a run with an earlier one, test by test, and estimate the significance of the change."""
     return Pairing(Side.of(head), Side.of(base)).comparison()
 
 
@@ -294,12 +294,12 @@ run_suite_sync = _blocking(run_suite)
 
 
 def format_suite_result(results: Results) -> str:
-    """The results as the Markdown of `summary.md`."""
+    """Return the results as the Markdown of `summary.md`."""
     return documents.summary(results)
 
 
 def format_test_result(results: Results, test: str | TestResult) -> str:
-    """The whole story of one test, its conversations and verdicts, as the Markdown of its own report.
+    """Return one test with its conversations and verdicts, as the Markdown of its own report.
 
     Args:
         results: Of the run.
@@ -311,17 +311,17 @@ def format_test_result(results: Results, test: str | TestResult) -> str:
     name = test if isinstance(test, str) else test.name
     warnings = reliability.CriterionWarnings(results)
     for suite in results.suites:
-        for found in suite.tests:
-            if found is test or found.name == test:
-                told = warnings.of_test(suite.name, found.name)
-                return "".join(documents.test_report(suite, found, results.run, told))
+        for result in suite.tests:
+            if result is test or result.name == test:
+                test_warnings = warnings.of_test(suite.name, result.name)
+                return "".join(documents.test_report(suite, result, results.run, test_warnings))
     raise UsageError(f"no test of the run is named {name!r}")
 
 
 def write_reports(
     results: Results, output_dir: str | Path, baseline: Results | None = None
 ) -> tuple[Path, ...]:
-    """Writes every report of a run into a folder, as `ci-evals run` does, and gives back where they are.
+    """Write every report of a run into a folder, as `ci-evals run` does, and return their paths.
 
     Args:
         results: Of the run.

@@ -1,4 +1,4 @@
-"""Suites as a library's caller has them: files, bundled ones, or plain data."""
+"""Suites for callers of the library: files, bundled ones, or plain data."""
 
 import json
 from collections.abc import Mapping
@@ -18,29 +18,29 @@ SuiteLike = LoadedSuite | Mapping[str, Any] | str | Path
 
 
 def demo_suites_path() -> Path:
-    """The folder of the bundled `demo:` suites, such as `hr.json`."""
+    """Return the folder of the bundled `demo:` suites, such as `hr.json`."""
     return files.bundled_path("demo")
 
 
 def quack_suites_path() -> Path:
-    """The folder of the bundled `quack:` suites, such as `artlist/refunds.json`."""
+    """Return the folder of the bundled `quack:` suites, such as `artlist/refunds.json`."""
     return files.bundled_path("quack")
 
 
 def package_root() -> Path:
-    """The folder of the installed package."""
+    """Return the folder of the installed package."""
     return Path(files.__file__).parent.parent
 
 
 def bundled_suites() -> tuple[str, ...]:
-    """The names of all bundled suites, such as `demo:hr`."""
+    """Return the names of all bundled suites, such as `demo:hr`."""
     return files.bundled_names()
 
 
 def load_suite(
     suite: str | Path | Mapping[str, Any], *, environ: Mapping[str, str] | None = None
 ) -> LoadedSuite:
-    """Reads one suite: a JSON or YAML file, a bundled suite such as `demo:hr`, or its data.
+    """Read one suite: a JSON or YAML file, a bundled suite such as `demo:hr`, or its data.
 
     Args:
         suite: Its path, its bundled name, or an object as `json.loads` gives it.
@@ -57,21 +57,21 @@ def load_suite(
         except (TypeError, ValueError, RecursionError) as error:
             raise UsageError(f"the suite is no JSON: {error}") from error
         return load(text, "(suite)", reading)
-    found = files.sources(str(suite))
-    if len(found) > 1:
-        raise UsageError(f"{str(suite)!r} stands for {len(found)} suites: load them one by one")
-    return load(found[0].text, found[0].file, reading)
+    sources = files.sources(str(suite))
+    if len(sources) > 1:
+        raise UsageError(f"{str(suite)!r} stands for {len(sources)} suites: load them one by one")
+    return load(sources[0].text, sources[0].file, reading)
 
 
 def loaded(suite: SuiteLike) -> LoadedSuite:
-    """The suite, loaded if it is not yet."""
+    """Return the suite, loaded if it is not yet."""
     return suite if isinstance(suite, LoadedSuite) else load_suite(suite)
 
 
 def validate_suite(
     suite: str | Path | Mapping[str, Any], *, environ: Mapping[str, str] | None = None
 ) -> tuple[Problem, ...]:
-    """Every problem of a suite, each with file, line, column, path and message; none for one that can be run.
+    """Return every problem of a suite, with file, line, column, path and message; none if it can be run.
 
     Raises:
         UsageError: there is no such file.
@@ -84,5 +84,5 @@ def validate_suite(
 
 
 def suite_schema() -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of a suite, as `ci-evals schema` prints it."""
+    """Return the JSON Schema (draft 2020-12) of a suite, as `ci-evals schema` prints it."""
     return schema()

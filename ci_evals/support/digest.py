@@ -1,4 +1,4 @@
-"""Digests: a short text that differs where two things differ, and tells nothing of them.
+"""Digests: short texts that differ where two values differ, and reveal nothing of them.
 
 Those of a run are made of the parts of it, so that a run and the merger of its shards have the same.
 """
@@ -15,17 +15,17 @@ def digest(value: Any) -> str:
 
 
 def of_tests(digests: Iterable[str]) -> str:
-    """What is asked: of the digests of all tests, in their order."""
+    """Return the digest of all tests, from their digests in their order."""
     return digest([*digests])
 
 
 def of_loops(loops: Iterable[int]) -> str:
-    """How often: of the number of trials of each test, in their order."""
+    """Return the digest of the numbers of trials of each test, in their order."""
     return digest([*loops])
 
 
 def of_models(provider: object, models: Iterable[tuple[object, str | None, str | None]]) -> str:
-    """Who judges and plays: of the provider, and of each suite's jury, simulated user and embedding model.
+    """Return the digest of the provider, and of each suite's jury, simulated user and embedding model.
 
     An embedding model that is not used leaves no trace, so that earlier runs keep their digest.
     """
@@ -33,5 +33,5 @@ def of_models(provider: object, models: Iterable[tuple[object, str | None, str |
 
 
 def jury(judge: str | None, panel: Sequence[str], votes: int) -> object:
-    """Who votes in a suite, as a JSON value: its judge alone where that is all, as in earlier runs."""
+    """Return a suite's voting models as a JSON value: a single judge with one vote by itself."""
     return [[*panel] or [judge], votes] if panel or votes > 1 else judge

@@ -22,10 +22,10 @@ MAX_STEPS = 50_000
 
 
 class JsonPath:
-    """Where in a JSON value something is."""
+    """A path into a JSON value."""
 
     def __init__(self, text: str) -> None:
-        """Reads a path.
+        """Read a path.
 
         Raises:
             ValueError: it is none, or one that is not allowed here; a clause to go after the path.
@@ -49,10 +49,10 @@ class JsonPath:
         self._segments: Sequence[JSONPathSegment] = path.segments
 
     def find(self, value: JsonValue) -> tuple[JsonValue, ...] | None:
-        """All that is there, in the order in which it stands.
+        """Return all matches, in their order.
 
-        None where the place is not there, which tells nothing. Empty where it is, but holds nothing to choose
-        from: `$.tools[*]` finds none in `{"tools": []}`, and is not there in `{}`.
+        None if the path leads nowhere, which is no evidence. Empty if there is nothing to choose from:
+        `$.tools[*]` is empty in `{"tools": []}`, and None in `{}`.
 
         Raises:
             ValueError: the value is too large for the path, with a clause to go after "the answer".
@@ -60,10 +60,10 @@ class JsonPath:
         _budget.left = MAX_STEPS
         nodes: list[JSONPathMatch] = [_Node(value)]
         for segment in self._segments:
-            found = list(segment.resolve(nodes))
-            if not found:
+            matches = list(segment.resolve(nodes))
+            if not matches:
                 return () if _chooses_from(segment, nodes) else None
-            nodes = found
+            nodes = matches
         return tuple(node.obj for node in nodes)  # type: ignore[misc]  # the library calls JSON `object`
 
 
@@ -80,7 +80,7 @@ _budget = _Budget()
 
 
 class _Node(JSONPathMatch):
-    """A place without its address: addresses of places below a long key would fill the memory."""
+    """A match without its location: locations below a long key would fill the memory."""
 
     __slots__ = ()
 
@@ -89,7 +89,7 @@ class _Node(JSONPathMatch):
         super().__init__(filter_context={}, obj=value, parent=None, path="", parts=(), root=root)
 
     def add_child(self, *children: JSONPathMatch) -> None:
-        """Keeps nobody."""
+        """Keep no children."""
 
     def new_child(self, obj: object, key: int | str) -> "_Node":  # noqa: ARG002  # as the library calls it
         _budget.spend()
@@ -125,7 +125,7 @@ def _check(path: JSONPath) -> None:
 
 
 def _chooses_from(segment: JSONPathSegment, nodes: Iterable[JSONPathMatch]) -> bool:
-    """Whether a segment that found nothing had something to choose from, so that there is nothing."""
+    """Return whether a segment without matches had something to choose from."""
     if not isinstance(segment, JSONPathChildSegment):
         return False
     chooses = all(isinstance(s, SliceSelector | WildcardSelector | Filter) for s in segment.selectors)
@@ -133,7 +133,7 @@ def _chooses_from(segment: JSONPathSegment, nodes: Iterable[JSONPathMatch]) -> b
 
 
 def _reason(error: JSONPathError, text: str) -> str:
-    said = str(error.message or "it cannot be read")
+    message = str(error.message or "it cannot be read")
     if error.token is None or not 0 <= error.token.index < len(text):
-        return said
-    return f"{said} at character {error.token.index + 1}"
+        return message
+    return f"{message} at character {error.token.index + 1}"

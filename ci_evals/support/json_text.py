@@ -1,4 +1,4 @@
-"""JSON as text, fast, as it is sent, shown or measured many times in a conversation; and a model's answer."""
+"""JSON as text, fast enough for many times in a conversation; and a model's answer."""
 
 import json
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ MOST_OF_ANSWER = 100_000
 
 
 def written(value: object, indent: int | None = None) -> str:
-    """A JSON value as text in Unicode, as `json.dumps` writes it, in a small part of the time.
+    """Return a JSON value as text in Unicode, as `json.dumps` writes it, in a small part of the time.
 
     Only the exponents of small numbers differ, `1e-7` for `1e-07`, and without an indent there are no blanks.
     """
@@ -25,7 +25,7 @@ def written(value: object, indent: int | None = None) -> str:
 
 
 def canonical(value: JsonValue) -> str:
-    """The same text for equal values: keys in order, and 1 as 1.0, which are one number in JSON."""
+    """Return the same text for equal values: keys in order, and 1 as 1.0, which are one number in JSON."""
     if value is None:
         return "null"
     return written(value) if isinstance(value, str) else json.dumps(_evened(value), sort_keys=True)

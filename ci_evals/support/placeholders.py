@@ -1,4 +1,4 @@
-"""`{{names}}` in texts and JSON that a suite's author wrote, and what stands for them."""
+"""`{{names}}` in texts and JSON that a suite's author wrote, and their values."""
 
 import json
 import re
@@ -14,7 +14,7 @@ _PLACE = re.compile(r"\{\{([^{}]*)\}\}")
 
 
 def names(value: Any) -> Iterator[str]:
-    """Every name in a text, or in those of a JSON value. Keys of objects are not looked at."""
+    """Yield every name in a text, or in those of a JSON value. Keys of objects are not looked at."""
     match value:
         case str():
             yield from (found[1].strip() for found in _PLACE.finditer(value))
@@ -27,7 +27,7 @@ def names(value: Any) -> Iterator[str]:
 
 
 def filled(value: JsonValue, lookup: Lookup) -> JsonValue:
-    """A JSON value with what stands for its names.
+    """Return a JSON value with its names replaced by their values.
 
     A text that is nothing but one `{{name}}` becomes the value itself, be it an object; in other text a value
     is written out (`text`).
@@ -45,7 +45,7 @@ def filled(value: JsonValue, lookup: Lookup) -> JsonValue:
 
 
 def text(template: str, lookup: Lookup, encode: Callable[[str], str] = str) -> str:
-    """A text with what stands for its names, each passed through `encode`.
+    """Return a text with its names replaced by their values, each passed through `encode`.
 
     A text goes in as it is, null as nothing, anything else as JSON. What went in is not looked at again.
     """
@@ -53,7 +53,7 @@ def text(template: str, lookup: Lookup, encode: Callable[[str], str] = str) -> s
 
 
 def member(value: JsonValue, path: str) -> JsonValue:
-    """What a dotted path (`plan.name`, `pets.0`) leads to; null where it leads nowhere."""
+    """Return the value at a dotted path (`plan.name`, `pets.0`); None if there is none."""
     for step in path.split("."):
         match value:
             case dict():

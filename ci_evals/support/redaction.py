@@ -1,4 +1,4 @@
-"""The one place where secrets are taken out of what leaves the program.
+"""Redaction: takes secrets out of everything that leaves the program.
 
 Results are redacted as values, each trial as it ends and the whole before any report is made of it; log
 lines and error messages go through the same object. Two kinds are kept apart: *keys* (API keys and tokens) go
@@ -40,7 +40,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 class Clean:
-    """Marks a field that the tool made itself, or its user typed: nothing foreign can put a secret there.
+    """A mark of a field that the tool made itself, or its user typed: nothing foreign can put a secret there.
 
     Names of folders, digests and the like would break if a value such as today's date were taken out of them.
     """
@@ -66,7 +66,7 @@ class Redactor:
         self.values = frozenset(value for value in values if len(value.strip()) >= MIN_LENGTH)
 
     def knowing(self, keys: Iterable[str] = (), values: Iterable[str] = ()) -> "Redactor":
-        """The redactor that knows these secrets too."""
+        """Return a redactor that knows these secrets too."""
         return Redactor(self.keys.union(keys), self.values.union(values))
 
     def text(self, text: str) -> str:
@@ -106,7 +106,7 @@ class Redactor:
         return value if self._is_clear(value) else self._item(value)
 
     def _is_clear(self, value: Any) -> bool:
-        """Whether it is seen at once that nothing in it can be a secret.
+        """Return whether a quick search finds no secret.
 
         All its texts are searched as one, which takes a small part of the time of a search in each.
         """
@@ -147,7 +147,7 @@ class Redactor:
         return self._value(value) if isinstance(key, Enum) else self._item(value)
 
     def _item(self, value: Any) -> Any:
-        """What stands in a JSON object or list, where a secret made of digits may have become a number."""
+        """Redact an item of JSON, where a secret of digits may have become a number."""
         if type(value) in {int, float}:
             number = repr(value)
             return value if self.text(number) == number else MASK
@@ -160,7 +160,7 @@ class Redactor:
 
 @cache
 def _open_fields(model: type[BaseModel]) -> tuple[str, ...]:
-    """The fields that may hold any text: no numbers or words of a closed set, and not marked as clean."""
+    """Return the fields that may hold any text: no numbers or words of a closed set, not marked as clean."""
     fields = model.model_fields.items()
     return tuple(
         name
@@ -170,7 +170,7 @@ def _open_fields(model: type[BaseModel]) -> tuple[str, ...]:
 
 
 def _is_closed(kind: Any) -> bool:
-    """Whether values of this type are numbers or words of a closed set, or there is none."""
+    """Return whether values of this type are numbers or words of a closed set, or None."""
     match get_origin(kind):
         case None:
             return isinstance(kind, type) and issubclass(kind, int | float | Enum | NoneType)
@@ -181,7 +181,7 @@ def _is_closed(kind: Any) -> bool:
 
 
 def _texts(value: Any) -> list[str]:
-    """The texts, names and numbers in a value: all that may be taken out of it, and maybe more.
+    """Return the texts, names and numbers in a value: all that may be redacted, and maybe more.
 
     Of a value with more than `_MOST_TEXTS` it is a part.
     """
@@ -220,7 +220,7 @@ def _texts_of_json(value: Any) -> list[str]:
 
 
 def _texts_of_rare(part: Any) -> list[str]:
-    """Of what no JSON is made of, but for classes of its own: a record under its place, an enumerated key."""
+    """Return the texts in values that JSON does not have, such as records and enumerated keys."""
     match part:
         case dict():
             return _texts_of_json({**part})
@@ -255,7 +255,7 @@ class _Forms:
         spans = self._spans(text)
         if "\\n" in text or "\\r" in text:
             # Lines within JSON within this text; as many blanks, so that every place stays the same.
-            spans += self._spans(reduce(lambda told, end: told.replace(end, " " * len(end)), _ENDS, text))
+            spans += self._spans(reduce(lambda text, end: text.replace(end, " " * len(end)), _ENDS, text))
         if not spans:
             return text
         clear, end = [], 0
@@ -267,7 +267,7 @@ class _Forms:
         return "".join([*clear, text[end:]])
 
     def _spans(self, text: str) -> list[tuple[int, int]]:
-        """From where to where the secrets stand."""
+        """Return the spans of the secrets."""
         return [found.span() for form in self._in(text) for found in form.pattern.finditer(text)]
 
     def _in(self, text: str) -> set[Form]:
@@ -283,7 +283,7 @@ class _Forms:
 
 
 def _squeezed(text: str) -> str:
-    """The text without its white space.
+    """Return the text without its white space.
 
     For a search of ASCII alone: any other character stands there as what its bytes are in Latin 1.
     """

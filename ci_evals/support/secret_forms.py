@@ -1,4 +1,4 @@
-"""How programs write a secret for one another, and how to find it again: patterns, and signs of them.
+"""The forms in which programs write a secret for one another: patterns, and signs of them.
 
 As it is; within JSON, an address, a form or HTML, also twice over; in a program's own notation; in base 64
 and in hexadecimal; and broken by white space anywhere.
@@ -28,13 +28,13 @@ class Form:
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        """Finds it in a text."""
+        """The compiled pattern."""
         return re.compile(self.source)
 
 
 @lru_cache(1000)
 def forms_of(secret: str) -> tuple[Form, ...]:
-    """Kept, since every part of a run that speaks to somebody has a redactor of its own."""
+    """Return the forms of a secret; cached, since parts of a run have redactors of their own."""
     return (_readable(secret), *_encoded(secret))
 
 
@@ -64,7 +64,7 @@ def _readable(secret: str) -> Form:
 
 
 def _character(character: str, times: int) -> str:
-    """Matches one character, or a run of backslashes, in the ways in which programs write it.
+    """Return a pattern for one character, or a run of backslashes, in the ways in which programs write it.
 
     Repetition is bounded throughout, so that no text makes the search slow. Each way begins with a sign of
     its own, so that `re` need not try each at every place.
@@ -94,12 +94,12 @@ def _character(character: str, times: int) -> str:
 
 
 def _escapes(character: str) -> Iterator[str]:
-    """What stands for a character behind a backslash, in JSON and in programs."""
+    """Yield patterns for a character behind a backslash, in JSON and in programs."""
     code = ord(character)
     units = character.encode("utf-16-be", "surrogatepass").hex()
     data = character.encode(errors="replace")
     yield re.escape(character)
-    yield r"\\{1,8}".join(f"u{_hex(units[place : place + 4])}" for place in range(0, len(units), 4))
+    yield r"\\{1,8}".join(f"u{_hex(units[start : start + 4])}" for start in range(0, len(units), 4))
     yield r"\\{1,8}".join(f"x{_hex(f'{byte:02x}')}" for byte in data)
     yield rf"u\{{0*{_hex(f'{code:x}')}\}}"
     yield f"U{_hex(f'{code:08x}')}"
@@ -110,7 +110,7 @@ def _escapes(character: str) -> Iterator[str]:
 
 
 def _hex(digits: str) -> str:
-    """Matches hexadecimal digits in upper and lower case."""
+    """Return a pattern for hexadecimal digits in upper and lower case."""
     return "".join(f"[{digit}{digit.upper()}]" if digit.isalpha() else digit for digit in digits)
 
 
@@ -167,7 +167,7 @@ _OFFSETS = range(3)
 
 
 def _sextet(character: str) -> str:
-    """Matches a character of base 64 in both alphabets, also within JSON or an address."""
+    """Return a pattern for a character of base 64 in both alphabets, also within JSON or an address."""
     match character:
         case "+":
             return r"(?:[+-]|%(?:25){0,2}2[bB]|\\{1,8}u002[bB]|&#(?:43|[xX]2[bB]);)"

@@ -1,4 +1,4 @@
-"""What is a secret by its name and its looks: in the environment, in addresses, in what adapters are told."""
+"""Secrets recognized by name and value: in the environment, in addresses, in adapter options."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -39,7 +39,7 @@ _PARAMETER = re.compile(r"[?&#;]([^=&#;?]+)=([^&#;]+)")
 
 
 def in_environment(environ: Mapping[str, str]) -> Iterator[str]:
-    """What nobody should see of an environment: keys, tokens and passwords by name, and those in addresses.
+    """Yield the secrets of an environment: keys, tokens and passwords by name, and those in addresses.
 
     A word, a number, a path and an address are no secrets, however they are called: `DB_PASSWORD=postgres`
     must not blot out every mention of that database.
@@ -52,17 +52,17 @@ def in_environment(environ: Mapping[str, str]) -> Iterator[str]:
 
 
 def is_secret_name(name: str) -> bool:
-    """Whether a variable of that name should be in nobody's hands."""
+    """Return whether a variable of that name holds a secret."""
     return bool(_NAME.search(name)) and not _NO_SECRET.search(name)
 
 
 def is_dummy(key: str) -> bool:
-    """Whether a key is a well-known word that opens nothing, such as `none`: that is no secret."""
+    """Return whether a key is a well-known word that opens nothing, such as `none`: that is no secret."""
     return _DUMMY.fullmatch(key.strip()) is not None
 
 
 def looks_made(value: str) -> bool:
-    """Whether nobody should guess this: it is not a word, a number, a path or an address."""
+    """Return whether this is hard to guess: it is not a word, a number, a path or an address."""
     text = value.strip()
     if len(text) < MIN_LENGTH or _PLACE.match(text):
         return False
@@ -74,13 +74,13 @@ def looks_made(value: str) -> bool:
 
 
 def in_addresses(text: str) -> Iterator[str]:
-    """The passwords, and the parameters that are called secrets, of all addresses in a text.
+    """Yield the passwords, and the parameters named like secrets, of all addresses in a text.
 
     As they stand there and as they are meant, if that is not the same. A name without a password is a token.
     """
     for address in _ADDRESS.findall(text):
-        place = re.split("[/?#]", address.partition("://")[2], maxsplit=1)[0]
-        user, at, _ = place.rpartition("@")
+        authority = re.split("[/?#]", address.partition("://")[2], maxsplit=1)[0]
+        user, at, _ = authority.rpartition("@")
         name, colon, password = user.partition(":")
         found = [password if colon else name] if at else []
         found += [value for name, value in _PARAMETER.findall(address) if _is_secret_member(name)]
@@ -90,7 +90,7 @@ def in_addresses(text: str) -> Iterator[str]:
 
 
 def in_options(value: Any, name: str = "") -> Iterator[str]:
-    """The texts in JSON that are called keys, tokens and the like; not those with a `{{name}}` in them."""
+    """Yield the texts in JSON that are named keys, tokens and the like; not those with a `{{name}}`."""
     match value:
         case str() if _is_secret_member(name) and "{{" not in value and looks_made(value):
             yield from (part for part in {value, value.split()[-1]} if looks_made(part))

@@ -1,4 +1,4 @@
-"""The one way from a template in the package to text."""
+"""Renders the templates of the package."""
 
 import hashlib
 import json
@@ -20,13 +20,13 @@ _SELECTORS = re.compile("[\ufe00-\ufe0f]")
 
 
 class Data(str):
-    """What `as_data` has made: a value that stands in several prompts is written once."""
+    """Text made by `as_data`: a value in several prompts is written once."""
 
     __slots__ = ()
 
 
 def render(name: str, **values: object) -> str:
-    """The template `name` (`grading/prompts/judge.md.j2`) filled with `values`.
+    """Render the template `name` (`grading/prompts/judge.md.j2`) filled with `values`.
 
     A name that a template uses and `values` lacks is an error. What is put into a `.html.j2` is escaped, and
     rid of what no place can show; for Markdown the callers sanitise.
@@ -35,7 +35,7 @@ def render(name: str, **values: object) -> str:
 
 
 def digest(*names: str) -> str:
-    """SHA-256 of the templates' sources: changes when a prompt changes."""
+    """Return the SHA-256 of the templates' sources: changes when a prompt changes."""
     sources = [files("ci_evals").joinpath(name).read_text(encoding="utf-8") for name in names]
     return hashlib.sha256("\0".join(sources).encode()).hexdigest()
 
@@ -53,7 +53,7 @@ def as_data(value: object) -> Data:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether there is nothing to escape. It is told by much faster means than the pattern."""
+    """Return whether there is nothing to escape, much faster than by the pattern."""
     printable = "<" not in text and ">" not in text and text.replace("\n", " ").isprintable()
     return printable and (text.isascii() or not _SELECTORS.search(text))
 
@@ -63,7 +63,7 @@ def _escape(match: regex.Match[str]) -> str:
 
 
 def _shown(value: object) -> object:
-    """What is put into HTML, but for our own markup."""
+    """Clean a value for HTML, except our own markup."""
     return visible(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 

@@ -1,4 +1,4 @@
-"""What every text from outside must be before it can be written, sent or shown."""
+"""Cleans text from outside before it is written, sent or shown."""
 
 import re
 import unicodedata
@@ -22,12 +22,12 @@ _SUSPECT = re.compile(f"[{_CONTROLS}{_INVISIBLE}{_SELECTORS}\u2028\u2029\ud800-\
 
 
 def whole(text: str) -> str:
-    """`text` with U+FFFD for each half of a surrogate pair, which JSON can carry in but UTF-8 not out."""
+    """Return `text` with U+FFFD for each half of a surrogate pair, which JSON has and UTF-8 has not."""
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def visible(text: str) -> str:
-    """`text` without what no place can show.
+    """Return `text` without what no output can show.
 
     Lone surrogates become U+FFFD, every line separator a newline. Terminal escapes, control characters,
     bidirectional controls, zero-width and tag characters and runs of variation selectors are taken out.
@@ -39,7 +39,7 @@ def visible(text: str) -> str:
 
 
 def visible_for_scripts() -> str:
-    """What `visible` looks for, in its order, as lines that are regular expressions in JavaScript's syntax.
+    """Return what `visible` removes, in its order, as JavaScript's regular expressions, one a line.
 
     Separators, lone surrogates, terminal escapes, what is not to be seen, runs of selectors. They are in
     ASCII, without `<` and `&`, and want the flag `u`.
@@ -59,7 +59,7 @@ def _in_ascii(text: str) -> str:
 
 
 def bare(text: str) -> str:
-    """`text` as `visible` leaves it, without single variation selectors either: for a search."""
+    """Return `text` as `visible` leaves it, without single variation selectors either: for a search."""
     return text if _harmless(text) else _ANY_SELECTOR.sub("", visible(text))
 
 
@@ -71,7 +71,7 @@ def _harmless(text: str) -> bool:
 
 
 def is_blank(text: str) -> bool:
-    """True for a text in which nothing can be seen: white space, control, format and filler characters."""
+    """Return whether nothing can be seen in a text: white space, control, format and filler characters."""
     return all(char in _BLANK_SIGNS or unicodedata.category(char) in _BLANK_KINDS for char in bare(text))
 
 
@@ -84,7 +84,7 @@ LEAST_LETTERS = 2
 
 
 def has_words(text: str) -> bool:
-    """True for a text that says anything: it has letters of some script, not only signs and digits."""
+    """Return whether a text says anything: it has letters of some script, not only signs and digits."""
     weight = 0
     for char in bare(text):
         kind = unicodedata.category(char)[0]

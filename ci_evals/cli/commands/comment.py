@@ -1,4 +1,4 @@
-"""`comment`: posts the results of a run that is over: the second workflow, the last job of a matrix."""
+"""`comment`: posts the results of a finished run, as in the second workflow or the last job of a matrix."""
 
 from ci_evals.adapters import files
 from ci_evals.adapters.github.archive import MAX_MB
@@ -14,7 +14,7 @@ from ci_evals.reports.names import JUNIT
 
 
 def comment(settings: CommentSettings, context: RunContext) -> None:
-    """Posts the comment, or prints it. What GitHub refuses is a warning.
+    """Post the comment, or print it. What GitHub refuses is a warning.
 
     Raises:
         UsageError: there are no results, or nothing says where to post.
@@ -41,9 +41,9 @@ def comment(settings: CommentSettings, context: RunContext) -> None:
         )
         return
     try:
-        told = context.wait(post(text_of(results, github), settings.comment_key, github))
+        lines = context.wait(post(text_of(results, github), settings.comment_key, github))
     except GitHubError as error:
         actions.warn(f"no comment was posted: {error}", context)
     else:
-        for line in told:
+        for line in lines:
             context.console.say(line)

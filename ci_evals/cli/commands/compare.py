@@ -1,4 +1,4 @@
-"""The commands that hold recorded runs against each other, and against a gate: compare, odds."""
+"""`compare` and `odds`: saved runs compared with each other, and with a gate."""
 
 import json
 import sys
@@ -27,7 +27,7 @@ from ci_evals.scoring.scorecard import Scorecard
 
 
 def compare(settings: CompareSettings, context: RunContext) -> None:
-    """Prints the comparison and exits as the options say.
+    """Print the comparison and exit as the options say.
 
     Raises:
         UsageError: a file is not there or is none of ours, or an option cannot be read.
@@ -40,8 +40,10 @@ def compare(settings: CompareSettings, context: RunContext) -> None:
     pairing = Pairing(Side.of(head), Side.of(base))
     ruling = decide_change(GateInput(Scorecard.of(head), policy, offline=head.run.offline, pairing=pairing))
     decision = worded(ruling)
-    found = compared(head.coverage, pairing.pairs)
-    result = head.model_copy(update={"comparison": pairing.comparison(), "gate": decision, "coverage": found})
+    coverage = compared(head.coverage, pairing.pairs)
+    result = head.model_copy(
+        update={"comparison": pairing.comparison(), "gate": decision, "coverage": coverage}
+    )
     context.show(_text(result, settings.format, context))
     sys.exit(decision.exit_code)
 
@@ -59,7 +61,7 @@ def _text(results: Results, form: ComparisonFormat, context: RunContext) -> str:
 
 
 def odds(settings: OddsSettings, context: RunContext) -> None:
-    """Prints how often an unchanged agent would fail the gate.
+    """Print how often an unchanged agent would fail the gate.
 
     Raises:
         UsageError: the file is not there or is none of ours, an option cannot be read, or nothing was scored.
@@ -71,25 +73,26 @@ def odds(settings: OddsSettings, context: RunContext) -> None:
     check_names("--max-drop", policy.max_drops if settings.max_drop else (), results.suites)
     checks = checks_of(GateInput(Scorecard.of(results), policy, offline=results.run.offline))
     more = results.run.confirmation.trials if results.run.confirmation else 0
-    found = odds_of(results.suites, checks, offline=results.run.offline, seed=results.run.id, beyond=more)
-    if found is None:
+    estimate = odds_of(results.suites, checks, offline=results.run.offline, seed=results.run.id, beyond=more)
+    if estimate is None:
         raise UsageError(f"{settings.results}: nothing was scored, so there is no noise to tell from")
-    context.show(console.odds(found, checks))
+    context.show(console.odds(estimate, checks))
 
 
 def _policy(settings: OddsSettings, config: dict[str, Any]) -> Policy:
-    """The gate of the recorded run, with what the options say in its place."""
+    """Return the gate of the saved run, changed by the options."""
 
-    def asked(name: str, key: str) -> Any:
-        given = getattr(settings, name)
-        return config.get(key) if given is None else given
+    def value_of(name: str, key: str) -> Any:
+        option = getattr(settings, name)
+        return config.get(key) if option is None else option
 
-    least, regression = asked("min_score", "minScore"), asked("regression", "regression")
-    drop, drops = read_drops(_str_or_none(asked("max_drop", "maxDrop")))
+    min_score, regression = value_of("min_score", "minScore"), value_of("regression", "regression")
+    valid = isinstance(min_score, int | float) and 0 <= min_score <= 100
+    drop, drops = read_drops(_str_or_none(value_of("max_drop", "maxDrop")))
     return Policy(
         # What a file tells is not believed where no option could say it.
-        min_score=float(least) if isinstance(least, int | float) and 0 <= least <= 100 else Policy.min_score,
-        thresholds=read_thresholds(_str_or_none(asked("thresholds", "thresholds"))),
+        min_score=float(min_score) if valid else Policy.min_score,
+        thresholds=read_thresholds(_str_or_none(value_of("thresholds", "thresholds"))),
         max_drop=drop,
         max_drops=drops,
         regression=Regression(regression) if regression in list(Regression) else Regression.OFF,

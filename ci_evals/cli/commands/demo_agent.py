@@ -22,7 +22,7 @@ K = TypeVar("K", bound=StrEnum)
 
 @dataclass(frozen=True)
 class DemoBehavior:
-    """What the agent is to do wrong, as the options of these names have it."""
+    """The errors that the agent is to make, by the options of these names."""
 
     fault: str | None
     noise: float
@@ -31,7 +31,7 @@ class DemoBehavior:
     misbehaves: str | None
 
     def __str__(self) -> str:
-        """What is on, in one sentence; empty for nothing."""
+        """Describe the errors in one sentence; empty if there are none."""
         parts = [f"it shows {name}" for name in _names(self.fault)]
         parts += [f"it slips at {100 * self.noise:g} % of messages (seed {self.seed})"] if self.noise else []
         parts += [f"{code} is broken" for code in _names(self.broken)]
@@ -41,7 +41,7 @@ class DemoBehavior:
 
 
 def serve(host: str, port: int, behavior: DemoBehavior) -> None:
-    """Serves the demo agent with such manners.
+    """Serve the demo agent with such behavior.
 
     Raises:
         UsageError: an unknown fault, workflow or misbehaviour, or the address cannot be had.
@@ -84,7 +84,7 @@ def _end(_signal: int, _frame: FrameType | None) -> None:
 
 def _announce(base_url: str, behavior: DemoBehavior) -> None:
     typer.echo(f"The demo agent listens on {base_url}")
-    if said := str(behavior):
-        typer.echo(said)
+    if summary := str(behavior):
+        typer.echo(summary)
     typer.echo(f"\nTry:  ci-evals run demo:hr --base-url={base_url} --provider=offline")
     sys.stdout.flush()

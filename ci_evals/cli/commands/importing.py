@@ -1,4 +1,4 @@
-"""`import`: another tool's file made a suite, and what became of what it holds."""
+"""`import`: makes a suite of another tool's file, and reports what could not be converted."""
 
 import errno
 import os
@@ -19,7 +19,7 @@ _PRINTED = "suite.yaml"
 
 
 def import_suite(settings: ImportSettings, context: RunContext) -> None:
-    """Reads the file, writes or prints the suite, and tells what needs a hand.
+    """Read the file, write or print the suite, and report what needs editing.
 
     Raises:
         UsageError: the file cannot be read as what it should be, or the suite cannot be written.

@@ -1,4 +1,4 @@
-"""`init`: a starter suite and its workflow, right for the repository that they are written into."""
+"""`init`: writes a starter suite and its workflow for a repository."""
 
 import json
 import re
@@ -38,7 +38,7 @@ _HANDING_OVER = {"openai": "adapterOptions.escalationTools", "http": "adapterOpt
 
 @dataclass(frozen=True)
 class Starter:
-    """What is to be written."""
+    """The files to be written."""
 
     kind: str
     """The adapter, without what of it is to be run."""
@@ -52,12 +52,12 @@ class Starter:
 
     @property
     def writes_agent(self) -> bool:
-        """Whether an agent to begin with is written as well."""
+        """True if an agent to begin with is written as well."""
         return self.adapter == _SHORT.get(self.kind)
 
     @property
     def plays_at_once(self) -> bool:
-        """Whether it runs without anything of the user's."""
+        """True if it runs without anything of the user's."""
         return self.kind == "demo" or self.writes_agent
 
     def files(self) -> dict[str, str]:
@@ -93,7 +93,7 @@ class Starter:
 
 
 def init(settings: InitSettings, context: RunContext) -> None:
-    """Writes the files, all or none, and tells what comes next.
+    """Write the files, all or none, and print the next steps.
 
     Raises:
         UsageError: one of them is there already, or cannot be written.
@@ -112,26 +112,26 @@ def init(settings: InitSettings, context: RunContext) -> None:
     context.show(sanitize.log(_next(starter)))
 
 
-def plan(found: Repository, wanted: str | None) -> Starter:
-    """What to write into a repository for the adapter that is wanted, or that its suites name, or for AUI.
+def plan(found: Repository, option: str | None) -> Starter:
+    """Choose the files for the adapter that the option or the repository's suites name, or for AUI.
 
     Raises:
         UsageError: there is no such adapter, or the action cannot run it.
     """
-    adapter = wanted or found.adapter or "aui"
+    adapter = option or found.adapter or "aui"
     adapter = _SHORT.get(adapter, adapter)
     for prefix, kind in ((PYTHON, "python"), (COMMAND, "command")):
         if adapter.startswith(prefix):
             return Starter(kind, adapter, found)
     if adapter not in BUILT_IN:
-        there = [*BUILT_IN, *_SHORT]
-        said = complaint(adapter, ()) if wanted else "is a plug-in, which the action does not hold"
-        raise UsageError(f"--adapter: {adapter!r} {said}; init writes for {', '.join(there)}")
+        supported = [*BUILT_IN, *_SHORT]
+        reason = complaint(adapter, ()) if option else "is a plug-in, which the action does not hold"
+        raise UsageError(f"--adapter: {adapter!r} {reason}; init writes for {', '.join(supported)}")
     return Starter(adapter, adapter, found)
 
 
 def _next(starter: Starter) -> str:
-    """The three steps that are left to the user."""
+    """Return the three steps that are left to the user."""
     over_http = starter.kind in {"aui", "openai", "http"}
     run = f"ci-evals run {starter.suite}"
     keys = "AGENT_KEY, and OPENAI_API_KEY for judge and user"

@@ -10,7 +10,7 @@ from ci_evals.reports import sanitize
 
 
 def list_suites(context: RunContext) -> None:
-    """Lists the bundled suites with what they are about."""
+    """List the bundled suites with their descriptions."""
     rows = []
     for name in bundled_names():
         (source,) = sources(name)

@@ -1,4 +1,4 @@
-"""`merge`: the results of several runs in, one run's reports out, the gate's exit code."""
+"""`merge`: makes one run of the results of several, and exits as the gate decides."""
 
 import sys
 from collections.abc import Sequence
@@ -28,18 +28,18 @@ _NO_SHARDS = "; if the shards' artifacts were to be in it, no shard has left any
 
 
 def merge_runs(settings: MergeSettings, context: RunContext) -> None:
-    """Merges, writes every report, and exits as the gate decides.
+    """Merge, write every report, and exit as the gate decides.
 
     Raises:
         UsageError: results are not there, cannot be read or do not belong together; nothing is written then.
     """
     policy = read_policy(settings)
-    places = OutputPaths(settings.output_dir, settings.junit)
-    places.check()
+    paths = OutputPaths(settings.output_dir, settings.junit)
+    paths.check()
     saved = SavedRun.open_each(settings.results, context.hide(), unfinished=True, if_missing=_NO_SHARDS)
     runs = [ShardRun(str(run.file), run.results) for run in saved]
     suites = [suite.folder for run in runs for suite in run.results.suites]
-    places.check({f"the shard {run.file}": Path(run.file) for run in runs}, suites)
+    paths.check({f"the shard {run.file}": Path(run.file) for run in runs}, suites)
     redactor = context.hide([settings.github_token])
     context.mask()
     try:
@@ -63,12 +63,12 @@ def merge_runs(settings: MergeSettings, context: RunContext) -> None:
             console.say(line)
     results = conclude(merged.card, info, policy, ending, before)
     # Their trials are not looked at again: only what studies say goes into the merged run as it is.
-    known = [
+    studies = [
         run.results.model_copy(update={"studies": tuple(map(redactor.model, run.results.studies))})
         for run in runs
     ]
-    results = after_merging(results, known)
-    sys.exit(publish(results, places, context, before))
+    results = after_merging(results, studies)
+    sys.exit(publish(results, paths, context, before))
 
 
 def _unknown_name(policy: Policy, suites: Sequence[SuiteResult]) -> str | None:

@@ -1,4 +1,4 @@
-"""`rejudge`: a saved run in, the verdicts of another judge out, with how far the two agree."""
+"""`rejudge`: judges a saved run again, and reports how far the two judges agree."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -41,7 +41,7 @@ from ci_evals.wiring import WITHOUT_KEY, Connections, checked, llm_key_of, names
 
 
 def rejudge_run(settings: RejudgeSettings, context: RunContext) -> None:
-    """Judges again, writes every report, tells what changed, and exits as the gate decides.
+    """Judge again, write every report, print what changed, and exit as the gate decides.
 
     Raises:
         UsageError: before any judge is asked; nothing is written then.
@@ -51,8 +51,8 @@ def rejudge_run(settings: RejudgeSettings, context: RunContext) -> None:
     policy = read_policy(settings)
     prices = context.prices(settings.prices)()
     file = results_file(settings.results)
-    places = OutputPaths(settings.output_dir, settings.junit)
-    _check_places(places, file)
+    paths = OutputPaths(settings.output_dir, settings.junit)
+    _check_paths(paths, file)
     keys = (connections.llm_key, connections.llm_token, settings.llm_key, settings.github_token)
     redactor = context.hide(keys, environment_secrets.values_in(context.environ))
     judged = SavedRun.open(file, redactor).results
@@ -64,7 +64,7 @@ def rejudge_run(settings: RejudgeSettings, context: RunContext) -> None:
     if connections.provider not in WITHOUT_KEY and not (connections.llm_key or connections.llm_token):
         raise UsageError(no_key(connections.provider, context.environ))
     console = context.console
-    places.check({"RESULTS": file, "--prices": settings.prices}, [suite.folder for suite in judged.suites])
+    paths.check({"RESULTS": file, "--prices": settings.prices}, [suite.folder for suite in judged.suites])
     interruption = Interruption(context)
     baseline = baseline_of(settings, GitHubJob.of(settings, context), interruption.aside)
     if baseline.note:
@@ -86,13 +86,13 @@ def rejudge_run(settings: RejudgeSettings, context: RunContext) -> None:
         prices=prices,
         config=in_force(settings) | {"judgeCache": "on" if connections.judge_cache else "off"},
         ci="github-actions" if context.in_actions else None,
-        write_unfinished=places.begin,
+        write_unfinished=paths.begin,
     )
-    with _listening(settings, _Told(judged, console, len(trials)), context) as listen:
+    with _listening(settings, _TrialLines(judged, console, len(trials)), context) as listen:
         again = interruption.play(_judged_again(work, connections, listen, interruption.stop))
     again = replace(again, results=after_rejudging(again.results, judged))
-    code = publish(again.results, places, context, work.baseline, verbose=settings.verbose)
-    context.show(_told(judged, again, verbose=settings.verbose))
+    code = publish(again.results, paths, context, work.baseline, verbose=settings.verbose)
+    context.show(_summary(judged, again, verbose=settings.verbose))
     if interruption.stop.bug:
         raise interruption.stop.bug
     sys.exit(code)
@@ -104,7 +104,7 @@ async def _judged_again(work: RejudgeJob, connections: Connections, listen: List
 
 
 def _connections(settings: RejudgeSettings, context: RunContext) -> Connections:
-    """The provider with its key or its token, if there is one."""
+    """Return the provider with its key or its token, if there is one."""
     provider = settings.provider
     if provider is Provider.OFFLINE:
         others = ", ".join(one for one in Provider if one is not Provider.OFFLINE)
@@ -121,30 +121,30 @@ def _connections(settings: RejudgeSettings, context: RunContext) -> Connections:
 
 
 def _panel(settings: RejudgeSettings) -> tuple[str, ...]:
-    """The models that are named to vote in turn; none where that is left to the run."""
-    asked = Connections(
+    """Return the models named to vote in turn; none if that is left to the run."""
+    connections = Connections(
         provider=settings.provider,
         judge_model=settings.judge_model,
         judge_panel=names_in(settings.judge_panel),
         judge_votes=settings.judge_votes or 1,
     )
-    return checked(asked).judge_panel
+    return checked(connections).judge_panel
 
 
-def _check_places(places: OutputPaths, file: Path) -> None:
-    """Makes sure that what is judged again is still there afterwards.
+def _check_paths(paths: OutputPaths, file: Path) -> None:
+    """Make sure that the saved run is not overwritten.
 
     Raises:
         UsageError: the saved run, or the one that a suite's own results are part of, would be written over.
     """
-    saved, written = file.resolve(), places.folder.resolve() / RESULTS
+    saved, written = file.resolve(), paths.folder.resolve() / RESULTS
     if saved == written or (written.is_file() and saved.is_relative_to(written.parent)):
         raise UsageError(
-            f"--output-dir={places.folder}: the results that are to be judged again are in this folder, and "
+            f"--output-dir={paths.folder}: the results that are to be judged again are in this folder, and "
             "would be written over; name another one, as --output-dir=rejudged"
         )
-    if places.junit and places.junit.resolve() == saved:
-        raise UsageError(f"--junit={places.junit}: this is the file that is to be judged again")
+    if paths.junit and paths.junit.resolve() == saved:
+        raise UsageError(f"--junit={paths.junit}: this is the file that is to be judged again")
 
 
 def _unknown_names(policy: Policy, judged: Results) -> tuple[str, ...]:
@@ -164,19 +164,19 @@ def _unknown_names(policy: Policy, judged: Results) -> tuple[str, ...]:
     return ()
 
 
-def _told(judged: Results, again: Rejudged, *, verbose: bool) -> str:
+def _summary(judged: Results, again: Rejudged, *, verbose: bool) -> str:
     before, after = ([_judges(suite) for suite in one.suites] for one in (judged, again.results))
     who = changed_verdicts.judges(before, after)
     return changed_verdicts.render(again.verdicts, who, not_judged=again.not_judged, verbose=verbose)
 
 
 def _judges(suite: SuiteResult) -> str | None:
-    """Who judges a suite, and how often."""
+    """Describe the judges of a suite and their votes."""
     models = ", ".join(suite.judge_panel) or suite.judge_model
     return f"{models} with {suite.judge_votes} votes" if suite.judge_votes > 1 else models
 
 
-class _Told:
+class _TrialLines:
     """A line for each trial that was judged again."""
 
     def __init__(self, judged: Results, console: Console, total: int) -> None:
@@ -185,7 +185,7 @@ class _Told:
         self.console = console
 
     def line(self, event: TrialFinished) -> str:
-        """Which trial it is, its verdicts, and how many of them changed."""
+        """Return the trial's name, its verdicts, and how many of them changed."""
         self._done += 1
         suite = self._judged.suites[event.trial.suite]
         test = suite.tests[event.trial.test]
@@ -206,17 +206,17 @@ def _outcomes(trial: TrialResult) -> Sequence[Outcome]:
 
 
 @contextmanager
-def _listening(settings: RejudgeSettings, told: _Told, context: RunContext) -> Iterator[Listener]:
+def _listening(settings: RejudgeSettings, lines: _TrialLines, context: RunContext) -> Iterator[Listener]:
     if settings.quiet:
         yield progress.silent
-    elif told.console.stream.isatty():
-        with display.counting("trials", told.total, told.console, told.line) as listen:
+    elif lines.console.stream.isatty():
+        with display.counting("trials", lines.total, lines.console, lines.line) as listen:
             yield listen
     else:
 
         def say(event: Event) -> None:
             if isinstance(event, TrialFinished):
-                told.console.say(told.line(event))
+                lines.console.say(lines.line(event))
 
-        with actions.group(f"Judging {numbers.count(told.total, 'trial')} again", context):
+        with actions.group(f"Judging {numbers.count(lines.total, 'trial')} again", context):
             yield say

@@ -1,4 +1,4 @@
-"""`report`: the reports of a saved run, written anew, with other runs beside it."""
+"""`report`: writes the reports of a saved run again, with other runs beside it."""
 
 import webbrowser
 from collections.abc import Mapping, Sequence
@@ -22,11 +22,11 @@ _NO_CONVERSATIONS = (
     f"{PAGE} is without the baseline's conversations: name that run with --baseline=PATH, or --baseline=none"
 )
 _NAMED = 3
-"""So many files are told by name, more by their number."""
+"""The most files that are named; of more the number is printed."""
 
 
 def report(settings: ReportSettings, context: RunContext) -> None:
-    """Writes the reports of a results file anew, beside it.
+    """Write the reports of a results file again, beside it.
 
     Raises:
         UsageError: an option or a file cannot be read, or they do not go together; nothing is written then.
@@ -43,20 +43,20 @@ def report(settings: ReportSettings, context: RunContext) -> None:
     comparison_runs = ComparisonRuns(baseline, tuple(run for _, run in runs.others.values()))
     written = report_files.redraw(results, file, formats, comparison_runs)
     files.write_all(file.parent, written)
-    context.show(sanitize.log_line(_told(list(written), runs)))
+    context.show(sanitize.log_line(_summary(list(written), runs)))
     if PAGE in written and results.comparison and not baseline and settings.baseline != "none":
         context.console.say(_NO_CONVERSATIONS)
     if settings.open:
         _open(file.parent / PAGE, context)
 
 
-def _formats(asked: str | None) -> Sequence[Format]:
-    """The formats that are asked for.
+def _formats(option: str | None) -> Sequence[Format]:
+    """Return the formats that the option names.
 
     Raises:
         UsageError: one of them is none.
     """
-    named = [name.strip() for name in (asked or "").split(",") if name.strip()]
+    named = [name.strip() for name in (option or "").split(",") if name.strip()]
     wrong = [name for name in named if name not in list(Format)]
     if wrong:
         raise UsageError(f"--format: there is no format {wrong[0]!r}; there are: {', '.join(Format)}")
@@ -74,7 +74,7 @@ class _Runs:
 
 
 def _read(paths: Sequence[Path], redactor: Redactor) -> _Runs:
-    """The runs that the paths stand for; of a hundred no more than two are held whole at a time.
+    """Read the runs that the paths stand for; of a hundred no more than two are in memory at a time.
 
     Raises:
         UsageError: a path stands for none, or a file cannot be read; with all of them.
@@ -89,7 +89,7 @@ def _read(paths: Sequence[Path], redactor: Redactor) -> _Runs:
             if shown is None or saved.results.run.started_at > shown.results.run.started_at:
                 shown, aside = saved, shown
         if aside:
-            label = whole(redactor.text(_place(aside.file)))
+            label = whole(redactor.text(_label(aside.file)))
             other = ComparisonRun.of(redactor.model(_without_trials(aside.results)), label)
             others.setdefault(other.id, (aside.file, other))
         del saved, aside  # the next is as large
@@ -100,7 +100,7 @@ def _read(paths: Sequence[Path], redactor: Redactor) -> _Runs:
 
 
 def _without_trials(results: Results) -> Results:
-    """The results without conversations: to look for keys in these takes as long as to read them."""
+    """Return the results without conversations: redacting these takes as long as reading them."""
     suites = tuple(
         suite.model_copy(
             update={"tests": tuple(test.model_copy(update={"trials": ()}) for test in suite.tests)}
@@ -110,38 +110,39 @@ def _without_trials(results: Results) -> Results:
     return results.model_copy(update={"suites": suites})
 
 
-def _place(file: Path) -> str:
-    """Where a run was read from, in as few words as tell it."""
+def _label(file: Path) -> str:
+    """Return the shortest name of the folder or file that a run was read from."""
     if file.name != RESULTS:
         return str(file)
     return str(file.parent) if file.parent.name else file.resolve().parent.name
 
 
-def _baseline(asked: str | None, runs: _Runs, redactor: Redactor) -> Results | None:
-    """The run whose conversations stand beside those of the shown one.
+def _baseline(option: str | None, runs: _Runs, redactor: Redactor) -> Results | None:
+    """Return the run whose conversations are shown beside those of the shown one.
 
     Raises:
         UsageError: it cannot be read, or is not the one that the shown run was compared with.
     """
     shown, file = runs.shown.results, runs.shown.file
     compared = shown.comparison.baseline if shown.comparison else None
-    if asked == "none":
+    if option == "none":
         return None
-    if asked in {None, "", "auto"}:
-        there = runs.others.get(compared.run_id) if compared else None
-        return SavedRun.open(there[0], redactor).results if there else None
+    if option in {None, "", "auto"}:
+        recorded = runs.others.get(compared.run_id) if compared else None
+        return SavedRun.open(recorded[0], redactor).results if recorded else None
     try:
-        given = SavedRun.open(Path(asked), redactor).results
+        baseline = SavedRun.open(Path(option), redactor).results
     except UsageError as error:
         raise UsageError(f"--baseline: {error}") from error
-    if given.run.id == shown.run.id:
-        raise UsageError(f"--baseline={asked}: this is the run that is to be shown; name an earlier one")
-    if compared and given.run.id != compared.run_id:
+    if baseline.run.id == shown.run.id:
+        raise UsageError(f"--baseline={option}: this is the run that is to be shown; name an earlier one")
+    if compared and baseline.run.id != compared.run_id:
         raise UsageError(
-            f"--baseline={asked}: this run began at {_when(given.run.started_at)}, and {file} was compared "
-            f"with one of {_when(compared.at)}; name that one, or see what `ci-evals compare` says of these"
+            f"--baseline={option}: this run began at {_when(baseline.run.started_at)}, and {file} was "
+            f"compared with one of {_when(compared.at)}; name that one, or see what `ci-evals compare` says "
+            "of these"
         )
-    return given
+    return baseline
 
 
 def _when(at: datetime) -> str:
@@ -149,7 +150,7 @@ def _when(at: datetime) -> str:
 
 
 def _check_alone(settings: ReportSettings, formats: Sequence[Format], file: Path) -> None:
-    """Refuses what there is not for a suite's own results.
+    """Refuse options that the results of a single suite do not support.
 
     Raises:
         UsageError: another format is asked for, or another run.
@@ -162,8 +163,8 @@ def _check_alone(settings: ReportSettings, formats: Sequence[Format], file: Path
         )
 
 
-def _told(written: Sequence[str], runs: _Runs) -> str:
-    """What was written, in one line."""
+def _summary(written: Sequence[str], runs: _Runs) -> str:
+    """Describe what was written, in one line."""
     if 0 < len(written) <= _NAMED:
         *most, last = written
         what = f"{', '.join(most)} and {last}" if most else last
@@ -176,6 +177,6 @@ def _told(written: Sequence[str], runs: _Runs) -> str:
 
 
 def _open(page: Path, context: RunContext) -> None:
-    """Opens the page in the browser, or says where it is: in CI, and where there is no browser."""
+    """Open the page in the browser; in CI, and without a browser, print its path."""
     if context.environ.get("CI") or not webbrowser.open(page.as_uri()):
         context.show(sanitize.log_line(f"Open it in a browser: {page}"))

@@ -13,7 +13,7 @@ from ci_evals.adapters.reserve import Reserve
 from ci_evals.adapters.signing import can_sign
 from ci_evals.cli.files.output_paths import RECORDING, Inputs, OutputPaths, check_folder, check_output
 from ci_evals.cli.files.suite_loading import load_suites, values_of
-from ci_evals.cli.github.github_job import BaselineResults, GitHubJob, asked_baseline, wants_comment
+from ci_evals.cli.github.github_job import BaselineResults, GitHubJob, baseline_option, wants_comment
 from ci_evals.cli.github.run_identity import run_identity
 from ci_evals.cli.github.trust import FileTrust
 from ci_evals.cli.process.interruption import Interruption
@@ -67,17 +67,17 @@ def _run(settings: RunSettings, github: GitHubJob) -> NoReturn:
     context = github.context
     settings = _with_resumed_folder(settings)
     FileTrust(settings, context).check_options(settings)
-    settings, tape = recording.opened(settings)
+    settings, recorded_run = recording.opened(settings)
     policy = read_policy(settings)
     calibration = read_calibration(settings.calibration) if settings.calibration else None
     prices = context.prices(settings.prices)
     may_skip = github.event.without_secrets and settings.on_missing_secrets is MissingSecrets.SKIP
-    loaded = _load(settings, github, may_skip=may_skip, replay=tape is not None)
+    loaded = _load(settings, github, may_skip=may_skip, replay=recorded_run is not None)
     check_names("--thresholds", policy.thresholds, [item.suite for item in loaded])
     check_names("--max-drop", policy.max_drops, [item.suite for item in loaded])
     planned = plan(loaded, Selection.of(settings.test, settings.tag), settings.loops)
     part = part_of(settings, planned)
-    missing = () if tape else missing_keys(settings, planned, context.environ, may_skip=may_skip)
+    missing = () if recorded_run else missing_keys(settings, planned, context.environ, may_skip=may_skip)
     skipped = bool(missing) and may_skip
     connections = read_connections(replace(settings, agent_headers=None) if skipped else settings, context)
     connections, uncached = check_cache(connections, settings, context)
@@ -88,28 +88,28 @@ def _run(settings: RunSettings, github: GitHubJob) -> NoReturn:
     redactor = context.hide(keys, values_of(loaded, context.environ))
     context.mask()
     console = context.console
-    planned, notes = recording.as_recorded(planned, tape, redactor)
+    planned, notes = recording.as_recorded(planned, recorded_run, redactor)
     notes += (
         *uncached,
-        *warn_of_short_keys(connections, () if tape else loaded),
+        *warn_of_short_keys(connections, () if recorded_run else loaded),
         *(() if skipped else connections.warnings(planned)),
     )
     warnings = (*(warning for item in loaded for warning in item.warnings), *notes)
     for warning in warnings:
         console.say(f"warning: {warning}")
-    places = OutputPaths(settings.output_dir, settings.junit)
+    paths = OutputPaths(settings.output_dir, settings.junit)
     inputs = _inputs(settings, loaded)
-    places.check({**inputs, "--baseline": None})  # where it is this run's own, that has words of its own
+    paths.check({**inputs, "--baseline": None})  # where it is this run's own, that has words of its own
     identity = run_identity(github.event, context)
     # In CI a journal may come from elsewhere; a person's own key may be another one tomorrow.
     secret = _signing_secret(connections) if identity.ci else None
-    journal = Journal(places.folder, resume=settings.resume is not None, say=console.say, secret=secret)
+    journal = Journal(paths.folder, resume=settings.resume is not None, say=console.say, secret=secret)
     interruption = Interruption(context)
     baseline = BaselineResults() if skipped else _baseline(settings, github, interruption)
     _check_apart(baseline, journal, settings)
     begun = journal.past.header.started_at if journal.past else datetime.now(UTC)
     names = [redactor.text(item.suite.name) for item in planned.suites]
-    places.check(inputs, folders_for(names, begun))
+    paths.check(inputs, folders_for(names, begun))
     if settings.record:
         check_folder("--record", settings.record)
         check_output("--record", settings.record / RECORDING, inputs)
@@ -134,14 +134,14 @@ def _run(settings: RunSettings, github: GitHubJob) -> NoReturn:
         config=in_force(settings) | {"judgeCache": "on" if connections.judge_cache else "off"},
         git=github.git,
         context=identity,
-        write_unfinished=places.begin,
+        write_unfinished=paths.begin,
         ci="github-actions" if context.in_actions else None,
         warnings=warnings,
     )
     job = only_part(job, part, console.say)
-    job = recording.replaying(job, tape, connections)
+    job = recording.replaying(job, recorded_run, connections)
     prepared = _PreparedRun(
-        settings, github, job, journal, connections, places, context, interruption, calibration
+        settings, github, job, journal, connections, paths, context, interruption, calibration
     )
     sys.exit(_skip(prepared, why_skipped(github, missing)) if skipped else _play(prepared))
 
@@ -155,7 +155,7 @@ class _PreparedRun:
     job: Job
     journal: Journal
     connections: Connections
-    places: OutputPaths
+    paths: OutputPaths
     context: RunContext
     interruption: Interruption
     calibration: Addition | None
@@ -166,7 +166,7 @@ def _skip(prepared: _PreparedRun, why: str) -> int:
     from ci_evals.cli.files.publish import publish
 
     results = not_played(prepared.job, prepared.connections, why)
-    code = publish(results, prepared.places, prepared.context)
+    code = publish(results, prepared.paths, prepared.context)
     if wants_comment(prepared.settings, prepared.github):
         # Dependabot's token may write: a comment that is there must not tell of an earlier commit.
         always = prepared.settings.comment is CommentMode.ALWAYS
@@ -191,11 +191,11 @@ def _play(prepared: _PreparedRun) -> int:
         results = prepared.calibration(results, prepared.job.redactor)
     from ci_evals.cli.files.publish import publish
 
-    code = publish(results, prepared.places, prepared.context, job.baseline, verbose=settings.verbose)
+    code = publish(results, prepared.paths, prepared.context, job.baseline, verbose=settings.verbose)
     if results.run.status == "completed" or stop.failed_fast:
         prepared.journal.mark(JournalMark(mark="ended"))
     elif not settings.replay:
-        console.say(f"to go on with this run, give the same command with --resume={prepared.places.folder}")
+        console.say(f"to go on with this run, give the same command with --resume={prepared.paths.folder}")
     if wants_comment(settings, prepared.github):
         _comment(results, prepared)
     if stop.bug:
@@ -243,7 +243,7 @@ def _with_resumed_folder(settings: RunSettings) -> RunSettings:
 
 def _inputs(settings: RunSettings, loaded: Sequence[LoadedSuite]) -> Inputs:
     """Return all files that the run reads, by the options that name them."""
-    baseline, tape = settings.baseline, settings.replay
+    baseline, replay = settings.baseline, settings.replay
     if baseline and baseline.lower() in {"auto", "none", "required"}:
         baseline = None
     suites = {f"the suite {item.file}": Path(item.file) for item in loaded if not is_bundled(item.file)}
@@ -252,7 +252,7 @@ def _inputs(settings: RunSettings, loaded: Sequence[LoadedSuite]) -> Inputs:
         "--prices": settings.prices,
         "--calibration": settings.calibration,
         "--baseline": _within(Path(baseline), RESULTS) if baseline else None,
-        "--replay": _within(tape, RECORDING) if tape else None,
+        "--replay": _within(replay, RECORDING) if replay else None,
     }
 
 
@@ -263,7 +263,7 @@ def _within(path: Path, name: str) -> Path:
 
 def _baseline(settings: RunSettings, github: GitHubJob, interruption: Interruption) -> BaselineResults:
     """Find the run to compare with, if one is to be compared."""
-    if asked_baseline(settings, github) == "none":
+    if baseline_option(settings, github) == "none":
         return BaselineResults()
     from ci_evals.cli.github.baseline import baseline_of
 

@@ -8,5 +8,5 @@ from ci_evals.study_registry import study_kinds
 
 
 def schema(context: RunContext, *, results: bool) -> None:
-    """Prints a JSON Schema."""
+    """Print a JSON Schema."""
     context.show(json.dumps(results_schema(study_kinds()) if results else suite_schema(), indent=2))

@@ -1,1 +1,1 @@
-"""What a command reads and writes: suites, saved runs, reports."""
+"""The files that a command reads and writes: suites, saved runs, reports."""

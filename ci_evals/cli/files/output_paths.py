@@ -1,4 +1,4 @@
-"""Where reports go, made sure of before there are any."""
+"""The paths of reports, checked before there are any."""
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -23,7 +23,7 @@ Inputs = Mapping[str, Path | None]
 
 @dataclass(frozen=True)
 class OutputPaths:
-    """Where reports are written: the folder of all, and the JUnit file where it is to be elsewhere."""
+    """The folder of all reports, and the JUnit file if it is to be elsewhere."""
 
     folder: Path
     junit: Path | None = None

@@ -1,4 +1,4 @@
-"""Results go out: files, the action's outputs and step summary, the console, the exit code."""
+"""Writes results: files, the action's outputs and step summary, the console."""
 
 import shutil
 import sys
@@ -28,36 +28,36 @@ _NO_PAGE = f"There is no {PAGE}; all other reports are there. {PLEASE_REPORT}"
 
 def publish(
     results: Results,
-    places: OutputPaths,
+    paths: OutputPaths,
     context: RunContext,
     baseline: Results | None = None,
     *,
     verbose: bool = False,
 ) -> int:
-    """Writes every report and output, shows the result, and gives the exit code.
+    """Write every report and output, show the result, and return the exit code.
 
     What others wait for comes first, then the page, and the suites' own files last: a cancelled job may be
     killed meanwhile. A bug in the page costs the page, not the other reports. The baseline's conversations
     stand on it, without the secrets that the console knows.
     """
     code, console = results.gate.exit_code, context.console
-    folder: Path | None = places.folder
-    told = False
+    folder: Path | None = paths.folder
+    reported = False
     try:
-        _write_run(results, places)
-        complete = _tell(results, code, places, context)
-        told = True
-        code = max(code, _write_page(results, baseline, places.folder, console))
+        _write_run(results, paths)
+        complete = _write_outputs(results, code, paths, context)
+        reported = True
+        code = max(code, _write_page(results, baseline, paths.folder, console))
         if complete:
-            _tell(results, code, places, context, again=True)
-        files.write_each(places.folder, report_files.of_suites(results))
+            _write_outputs(results, code, paths, context, again=True)
+        files.write_each(paths.folder, report_files.of_suites(results))
     except UsageError as error:
         # The run is paid for: it must not be lost with the disk.
         folder = _rescue(results, baseline, console)
         instead = f"The reports are in {folder} instead." if folder else _NOWHERE
         code = max(code, Exit.INVALID)
         console.say(f"error: {error}\n{instead} The exit code is {code}, whatever the verdict.")
-        _tell(results, code, OutputPaths(folder or places.folder), context, again=told)
+        _write_outputs(results, code, OutputPaths(folder or paths.folder), context, again=reported)
     context.show(report.render(results, color=colored(sys.stdout, context.environ), verbose=verbose))
     if folder:
         first = PAGE if (folder / PAGE).is_file() else SUMMARY
@@ -73,17 +73,17 @@ def load(results: Results) -> None:
     report.render(results, color=False, verbose=True)
 
 
-def _write_run(results: Results, places: OutputPaths) -> None:
-    """Writes the files of the run as a whole, but for the page."""
+def _write_run(results: Results, paths: OutputPaths) -> None:
+    """Write the files of the run as a whole, except the page."""
     written = report_files.of_run(results)
     del written[PAGE]
-    if places.junit:
-        files.write(places.junit, written.pop(JUNIT))
-    files.write_all(places.folder, written)
+    if paths.junit:
+        files.write(paths.junit, written.pop(JUNIT))
+    files.write_all(paths.folder, written)
 
 
 def _write_page(results: Results, baseline: Results | None, folder: Path, console: Console) -> int:
-    """Writes the page, and gives the exit code for that. Where a bug keeps us from it there is none."""
+    """Write the page, and return the exit code for that. A bug costs the page alone."""
     try:
         comparison_runs = ComparisonRuns(console.redactor.model(baseline) if baseline else None)
         files.write_all(folder, {PAGE: report_files.of_run(results, comparison_runs)[PAGE]})
@@ -97,15 +97,16 @@ def _write_page(results: Results, baseline: Results | None, folder: Path, consol
     return Exit.HOLDS
 
 
-def _tell(
-    results: Results, code: int, places: OutputPaths, context: RunContext, *, again: bool = False
+def _write_outputs(
+    results: Results, code: int, paths: OutputPaths, context: RunContext, *, again: bool = False
 ) -> bool:
-    """Writes outputs and step summary, where they are wanted; of outputs the last ones count.
+    """Write outputs and step summary in GitHub Actions; of outputs the last ones count.
 
-    Gives back whether it could.
+    Returns:
+        Whether they could be written.
     """
     try:
-        outputs.write(results, code, places.folder, places.junit or places.folder / JUNIT, context)
+        outputs.write(results, code, paths.folder, paths.junit or paths.folder / JUNIT, context)
         if not again:
             outputs.write_summary(results, context)
     except UsageError as error:
@@ -115,10 +116,10 @@ def _tell(
 
 
 def _rescue(results: Results, baseline: Results | None, console: Console) -> Path | None:
-    """Writes the reports to a new folder in the working folder, or the temporary files, or not at all."""
-    for place in (Path.cwd(), None):
+    """Write the reports to a new folder in the working folder, or the temporary files, or not at all."""
+    for parent in (Path.cwd(), None):
         with suppress(OSError):
-            folder = Path(tempfile.mkdtemp(prefix="ci-evals-", dir=place))
+            folder = Path(tempfile.mkdtemp(prefix="ci-evals-", dir=parent))
             written = report_files.files(results)
             del written[PAGE]
             try:

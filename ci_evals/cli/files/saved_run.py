@@ -1,4 +1,4 @@
-"""Saved results, found and read for a command."""
+"""The saved results that a command reads."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

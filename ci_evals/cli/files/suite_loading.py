@@ -1,4 +1,4 @@
-"""From settings to loaded suites, with every problem of all of them told at once."""
+"""Loads the suites that settings name, and reports all their problems at once."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -22,7 +22,7 @@ from ci_evals.planning.parse import LoadedSuite, load
 def load_suites(
     settings: SuiteSettings, context: RunContext, *, without_key: bool = False, replay: bool = False
 ) -> list[LoadedSuite]:
-    """All suites that the settings name. With `without_key` the key of their agent may be missing.
+    """Load all suites that the settings name. With `without_key` the key of their agent may be missing.
 
     For a `replay` they are read as a recording has them, without secrets and without what reaches an agent.
 
@@ -65,20 +65,20 @@ def load_suites(
     ]
     context.hide(keys, values_of(suites, context.environ))
     if faults:
-        raise _together(faults)
+        raise _joined(faults)
     return suites
 
 
 def values_of(suites: Sequence[LoadedSuite], environ: Mapping[str, str]) -> set[str]:
-    """The values that nobody else should see: those in suites, and what else the environment holds."""
-    taken = {name for item in suites for name in not_secret(item.document)}
+    """Return the values that nobody else should see, of suites and of the environment."""
+    public = {name for item in suites for name in not_secret(item.document)}
     return {value for item in suites for value in item.secrets}.union(
-        environment_secrets.values_in(environ, taken)
+        environment_secrets.values_in(environ, public)
     )
 
 
 def headers_of(text: str | None) -> dict[str, str]:
-    """The headers that `--agent-headers` names.
+    """Read the headers of `--agent-headers`.
 
     Raises:
         UsageError: a line is none.
@@ -104,11 +104,13 @@ def _options(path: Path | None, environ: Mapping[str, str], *, masked: bool) -> 
     return read_options(text, str(path), environ, masked=masked)
 
 
-def _together(faults: Sequence[UsageError]) -> UsageError:
-    """All faults as one; where all have places they keep them."""
+def _joined(faults: Sequence[UsageError]) -> UsageError:
+    """Join all errors into one; if all have locations they keep them."""
     problems = [fault.problems for fault in faults if isinstance(fault, SuiteError)]
     if len(problems) == len(faults):
-        return SuiteError(tuple(dict.fromkeys(problem for found in problems for problem in found)))
+        return SuiteError(
+            tuple(dict.fromkeys(problem for problems_of_file in problems for problem in problems_of_file))
+        )
     return UsageError("\n".join(dict.fromkeys(str(fault) for fault in faults)))
 
 

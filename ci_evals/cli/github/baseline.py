@@ -1,6 +1,6 @@
-"""What a run is held against: results in a file, or those that an earlier run left on GitHub.
+"""Finds the baseline: results in a file, or those that an earlier run left on GitHub.
 
-Nothing here decides an exit code: what GitHub refuses is told in one line, and the run stands without it.
+Nothing here decides an exit code: what GitHub refuses is a line of the log, and the run goes without it.
 """
 
 import asyncio
@@ -8,7 +8,7 @@ import traceback
 
 from ci_evals.adapters.github import baseline as artifacts
 from ci_evals.adapters.github import pulls
-from ci_evals.cli.github.github_job import BaselineResults, GitHubJob, Wait, asked_baseline
+from ci_evals.cli.github.github_job import BaselineResults, GitHubJob, Wait, baseline_option
 from ci_evals.cli.settings.shared import BaselineSettings
 from ci_evals.cli.terminal.console import PLEASE_REPORT
 from ci_evals.domain.errors import GitHubError, UsageError
@@ -19,34 +19,36 @@ _FIND_SECONDS = 180.0
 
 
 def baseline_of(settings: BaselineSettings, github: GitHubJob, wait: Wait | None = None) -> BaselineResults:
-    """The baseline that the settings ask for. `wait` sees the search to its end, or gives None.
+    """Find the baseline that the settings name. `wait` runs the search; None if it was interrupted.
 
     Raises:
         UsageError: they name a file that is not there or is none of ours.
     """
-    match asked := asked_baseline(settings, github):
+    match option := baseline_option(settings, github):
         case "none":
             return BaselineResults()
         case "auto" | "required":
             return _recorded(settings, github, wait or github.context.wait)
     try:
-        return BaselineResults(load_results(asked))
+        return BaselineResults(load_results(option))
     except UsageError as error:
         raise UsageError(f"--baseline: {error}") from error
 
 
 def _recorded(settings: BaselineSettings, github: GitHubJob, wait: Wait) -> BaselineResults:
-    """The baseline that a run of the base branch left on GitHub. Whatever goes wrong is told in one line."""
+    """Find the baseline that a run of the base branch left on GitHub; a failure becomes the note."""
     if github.missing:
         return BaselineResults(note=f"no baseline: {github.missing}")
     try:
-        found = wait(
-            _found(github, artifacts.BaselineRequest(settings.comment_key, settings.baseline_branch))
+        artifact = wait(
+            _find(github, artifacts.BaselineRequest(settings.comment_key, settings.baseline_branch))
         )
-        if isinstance(found, artifacts.BaselineArtifact):
-            source = f"the results of commit {found.commit[:7]}"
-            return BaselineResults(finished(report_files.load(found.data, source), source), found.note)
-        return BaselineResults(note=found.reason if found else "no baseline: the search was interrupted")
+        if isinstance(artifact, artifacts.BaselineArtifact):
+            source = f"the results of commit {artifact.commit[:7]}"
+            return BaselineResults(finished(report_files.load(artifact.data, source), source), artifact.note)
+        return BaselineResults(
+            note=artifact.reason if artifact else "no baseline: the search was interrupted"
+        )
     except TimeoutError:
         why = "GitHub did not answer in time"
     except (GitHubError, UsageError) as error:
@@ -57,8 +59,8 @@ def _recorded(settings: BaselineSettings, github: GitHubJob, wait: Wait) -> Base
     return BaselineResults(note=f"no baseline: {why}")
 
 
-async def _found(
-    github: GitHubJob, wanted: artifacts.BaselineRequest
+async def _find(
+    github: GitHubJob, request: artifacts.BaselineRequest
 ) -> artifacts.BaselineArtifact | artifacts.NoBaseline:
     async with asyncio.timeout(_FIND_SECONDS), github.client() as hub:
-        return await artifacts.find(hub, await pulls.located(hub, github.event), wanted)
+        return await artifacts.find(hub, await pulls.located(hub, github.event), request)

@@ -1,4 +1,4 @@
-"""The job on GitHub that a command runs in, if it runs in one: its event, its commit, its token."""
+"""The job on GitHub that a command runs in, if any: its event, its commit, its token."""
 
 import json
 from collections.abc import Callable, Coroutine, Mapping
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ci_evals.adapters.github.api import GitHub
 
 Wait = Callable[[Coroutine[Any, Any, Any]], Any]
-"""Sees work to its end and gives what came of it, or None where it was cut off."""
+"""Runs asynchronous work to its end; returns its result, or None if it was interrupted."""
 
 _NO_TOKEN = "there is no GitHub token: set GITHUB_TOKEN"  # noqa: S105  # says so
 _NO_REPOSITORY = "GITHUB_REPOSITORY does not say in which repository"
@@ -35,7 +35,7 @@ class GitHubJob:
 
     @classmethod
     def of(cls, settings: GitHubSettings, context: RunContext) -> "GitHubJob":
-        """What settings and environment say.
+        """Read settings and environment.
 
         Raises:
             UsageError: the comment key has characters that names of artifacts cannot have.
@@ -51,7 +51,7 @@ class GitHubJob:
 
     @property
     def git(self) -> Git:
-        """What the results tell of the commit."""
+        """The commit, as results name it."""
         known = self.event
         return Git(
             commit=known.sha,
@@ -63,18 +63,18 @@ class GitHubJob:
 
     @property
     def missing(self) -> str | None:
-        """Why GitHub cannot be asked; None where it can."""
+        """The reason why GitHub cannot be called; None if it can."""
         if not self.event.repository:
             return _NO_REPOSITORY
         return None if self.token else _NO_TOKEN
 
     @property
     def read_only(self) -> bool:
-        """Whether the job's token can only read, whatever it asks for: that of a fork's pull request."""
+        """True if the job's token can only read: that of a fork's pull request."""
         return self.event.without_secrets and self.event.foreign
 
     def client(self) -> "GitHub":
-        """A client of its API."""
+        """Return a client of its API."""
         from ci_evals.adapters.github.api import GitHub  # noqa: PLC0415  # most runs ask GitHub nothing
 
         return GitHub(self.event.api_url, self.token or "", redactor=self.context.redactor)
@@ -82,20 +82,20 @@ class GitHubJob:
 
 @dataclass(frozen=True)
 class BaselineResults:
-    """What a run is held against, and the line that says which it is or why there is none."""
+    """The results of the baseline, and a note that names it or says why there is none."""
 
     results: Results | None = None
     note: str | None = None
 
 
-def asked_baseline(settings: BaselineSettings, github: GitHubJob) -> str:
-    """Which baseline the settings ask for: `auto`, `none`, `required`, or where it is."""
-    asked = settings.baseline or ("auto" if github.event.compared_with_base() else "none")
-    return asked.lower() if asked.lower() in {"auto", "none", REQUIRED} else asked
+def baseline_option(settings: BaselineSettings, github: GitHubJob) -> str:
+    """Return the baseline that the settings name: `auto`, `none`, `required`, or its path."""
+    option = settings.baseline or ("auto" if github.event.compared_with_base() else "none")
+    return option.lower() if option.lower() in {"auto", "none", REQUIRED} else option
 
 
 def wants_comment(settings: RunSettings, github: GitHubJob) -> bool:
-    """Whether a run posts a comment.
+    """Return whether a run posts a comment.
 
     Not by itself in a fork's pull request, whose token may only read: the second workflow does it.
     """
@@ -109,7 +109,7 @@ def wants_comment(settings: RunSettings, github: GitHubJob) -> bool:
 
 
 def _event(environ: Mapping[str, str]) -> Any:
-    """The event's payload; without a readable one nothing is known but the environment."""
+    """Return the event's payload, empty if it cannot be read."""
     path = environ.get("GITHUB_EVENT_PATH")
     try:
         return json.loads(input_files.read(Path(path))) if path else {}

@@ -1,4 +1,4 @@
-"""What results tell GitHub Actions: outputs, step summary, annotations. Elsewhere nothing."""
+"""Outputs, step summary and annotations of results in GitHub Actions. Elsewhere nothing."""
 
 from pathlib import Path
 
@@ -17,16 +17,16 @@ _FINISHED = frozenset({"completed", "skipped"})
 
 
 def write(results: Results, code: int, output_dir: Path, junit: Path, context: RunContext) -> None:
-    """Writes all outputs of the action. `code` is the exit code of the run."""
-    held = results.gate.passed and code == Exit.HOLDS
-    found, cost = results.comparison, results.usage.cost_usd
-    told = {
-        "passed": str(held).lower(),
+    """Write all outputs of the action. `code` is the exit code of the run."""
+    passed = results.gate.passed and code == Exit.HOLDS
+    comparison, cost = results.comparison, results.usage.cost_usd
+    values = {
+        "passed": str(passed).lower(),
         "result": _result(results, code),
         "finished": str(results.run.status in _FINISHED).lower(),
         "score": numbers.score(results.score),
-        "baseline-score": numbers.score(found.base) if found else "",
-        "delta": numbers.signed(found.delta) if found and found.delta is not None else "",
+        "baseline-score": numbers.score(comparison.base) if comparison else "",
+        "delta": numbers.signed(comparison.delta) if comparison and comparison.delta is not None else "",
         "tests": str(results.counts.tests),
         "failed-tests": str(results.counts.failed),
         "errors": str(results.counts.errors),
@@ -38,34 +38,38 @@ def write(results: Results, code: int, output_dir: Path, junit: Path, context: R
         "summary-path": output_dir / SUMMARY,
         "report-path": output_dir / PAGE,
     }
-    told |= {
+    values |= {
         name: actions.relative(path, context.environ) if path.is_file() else ""
         for name, path in paths.items()
     }
     actions.write(
-        context.environ, {name: "" if value == numbers.NONE else value for name, value in told.items()}
+        context.environ, {name: "" if value == numbers.NONE else value for name, value in values.items()}
     )
 
 
 def write_summary(results: Results, context: RunContext) -> None:
-    """Appends the step summary."""
+    """Append the step summary."""
     if path := context.environ.get("GITHUB_STEP_SUMMARY"):
         summary = Path(path)
         workflow.append_summary(summary, documents.step_summary(results, workflow.summary_room(summary)))
 
 
 def annotate(results: Results, context: RunContext) -> None:
-    """Shows what failed at its line of the suite's file, the worst first, as many as GitHub shows."""
+    """Print annotations of failures at their lines in suites, the worst first, as many as GitHub shows."""
     if not context.in_actions:
         return
-    found = annotations(results)
+    all_annotations = annotations(results)
     for severity in Severity:
-        of_level = [one for one in found if one.severity is severity]
-        for one in of_level[: workflow.MAX_ANNOTATIONS]:
-            file = actions.path_in_workspace(one.file, context.environ)
+        of_level = [annotation for annotation in all_annotations if annotation.severity is severity]
+        for annotation in of_level[: workflow.MAX_ANNOTATIONS]:
+            file = actions.path_in_workspace(annotation.file, context.environ)
             context.show(
                 workflow.command(
-                    severity, one.message, file=file, line=one.line if file else None, title=one.title
+                    severity,
+                    annotation.message,
+                    file=file,
+                    line=annotation.line if file else None,
+                    title=annotation.title,
                 )
             )
         if (more := len(of_level) - workflow.MAX_ANNOTATIONS) > 0:

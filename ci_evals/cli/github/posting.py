@@ -1,6 +1,6 @@
-"""The comment on a pull request, posted.
+"""Posts the comment on a pull request.
 
-Nothing here decides an exit code: what GitHub refuses is told in one line, and the run stands without it.
+Nothing here decides an exit code: what GitHub refuses is a line of the log.
 """
 
 import asyncio
@@ -26,11 +26,11 @@ _POST_SECONDS = 90.0
 def comment_on(
     results: Results, settings: RunSettings, github: GitHubJob, wait: Wait, *, create: bool = True
 ) -> None:
-    """Posts a run's comment. One that cannot be posted changes nothing, be it by a bug of ours."""
+    """Post a run's comment. A failure changes no exit code, even a bug of ours."""
     pushed = settings.comment is CommentMode.ALWAYS
     try:
         text = text_of(results, github)
-        told = wait(post(text, settings.comment_key, github, pushed=pushed, create=create))
+        lines = wait(post(text, settings.comment_key, github, pushed=pushed, create=create))
     except GitHubError as error:
         where = f"its text is in the step summary and in {settings.output_dir / SUMMARY}"
         actions.warn(f"no comment was posted: {error}; {where}", github.context)
@@ -38,12 +38,12 @@ def comment_on(
         github.context.console.say(f"{traceback.format_exc()}\n{PLEASE_REPORT}")
         actions.warn("no comment was posted: a bug in ci-evals (see the log)", github.context)
     else:
-        for line in ("no comment: the run was interrupted",) if told is None else told:
+        for line in ("no comment: the run was interrupted",) if lines is None else lines:
             github.context.console.say(line)
 
 
 def withdraw(error: UsageError, key: str, github: GitHubJob) -> None:
-    """Says in the comment that is there that nothing was run: an earlier commit's verdict must not stand."""
+    """Update an existing comment to say that nothing was run: an earlier commit's verdict must not stand."""
     reason = github.context.redactor.text(str(error))
     text = comment.refused(reason, _context(github))
     with suppress(GitHubError):  # the error itself is what counts
@@ -51,21 +51,21 @@ def withdraw(error: UsageError, key: str, github: GitHubJob) -> None:
 
 
 def text_of(results: Results, github: GitHubJob) -> str:
-    """The comment as people will see it."""
+    """Return the comment's Markdown."""
     return comment.render(results, _context(github))
 
 
 def _context(github: GitHubJob) -> comment.SummaryContext:
-    known = github.event
-    foreign = known.foreign and known.event == "workflow_run"
-    own = known.head if known.of_pull_request else None
-    return comment.SummaryContext(run_url=known.run_url, commit=own.sha if own else None, foreign=foreign)
+    event = github.event
+    foreign = event.foreign and event.event == "workflow_run"
+    own = event.head if event.of_pull_request else None
+    return comment.SummaryContext(run_url=event.run_url, commit=own.sha if own else None, foreign=foreign)
 
 
 async def post(
     text: str, key: str, github: GitHubJob, *, pushed: bool = True, create: bool = True
 ) -> tuple[str, ...]:
-    """Posts a comment, and gives back what became of it, a line for each pull request.
+    """Post a comment, and return a line for each pull request.
 
     Args:
         text: What it says.
@@ -81,11 +81,11 @@ async def post(
         raise GitHubError(github.missing)
     try:
         async with asyncio.timeout(_POST_SECONDS), github.client() as hub:
-            known = github.event
-            numbers = await pulls.numbers_of(hub, known, pushed=pushed)
-            commit = known.head.sha if known.head else known.sha
-            written = comments.Comment(key, text, known.run, commit)
-            return await _posted(hub, known.repository or "", numbers, written, create=create)
+            event = github.event
+            numbers = await pulls.numbers_of(hub, event, pushed=pushed)
+            commit = event.head.sha if event.head else event.sha
+            written = comments.Comment(key, text, event.run, commit)
+            return await _posted(hub, event.repository or "", numbers, written, create=create)
     except TimeoutError as error:
         raise GitHubError("GitHub did not answer in time") from error
 
@@ -95,8 +95,8 @@ async def _posted(
 ) -> tuple[str, ...]:
     if not numbers:
         return ("no comment: no open pull request has this commit as its head",)
-    told = []
+    lines = []
     for number in numbers:
         posted = await comments.post(hub, repository, number, written, create=create)
-        told.append(f"comment on #{number} {posted.status}" + (f": {posted.url}" if posted.url else ""))
-    return tuple(told)
+        lines.append(f"comment on #{number} {posted.status}" + (f": {posted.url}" if posted.url else ""))
+    return tuple(lines)

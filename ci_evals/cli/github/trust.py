@@ -30,7 +30,7 @@ Rule = Callable[[Context, Checkout | None, Context | None], str | None]
 
 
 class FileTrust:
-    """Decides whose files are, by the event, by the checkout they lie in, and by `--trust-suites`."""
+    """Decides whose files they are, by the event, by the checkout they lie in, and by `--trust-suites`."""
 
     def __init__(self, settings: object, context: RunContext) -> None:
         self._environ = context.environ
@@ -40,24 +40,24 @@ class FileTrust:
         )
 
     def suite_distrusted(self, path: Path) -> str | None:
-        """Why a suite is not trusted, as a clause (`in the event …`); None if it is."""
+        """Return why a suite is not trusted, as a clause (`in the event …`); None if it is."""
         match self._trust:
             case SuiteTrust.NEVER:
                 return "with --trust-suites=never"
             case SuiteTrust.ALWAYS:
                 return None
-        for place in _places(path):
-            checkout = checkout_of(place.parent) or checkout_of(self._workspace())
+        for location in _locations(path):
+            checkout = checkout_of(location.parent) or checkout_of(self._workspace())
             if because := self._decided(rules.distrusted_because, checkout):
                 return f"{because} {SEE}"
         return None
 
     def workspace_distrusted(self) -> str | None:
-        """Why files of the workspace are not trusted, likewise."""
+        """Return why files of the workspace are not trusted, likewise."""
         return self.suite_distrusted(self._workspace() / "any")
 
     def check_options(self, settings: SuiteSettings) -> None:
-        """Makes sure that no option hands over to a checkout that may be somebody else's.
+        """Make sure that no option names a file of a checkout that may be somebody else's.
 
         Raises:
             UsageError: with the option and the reason.
@@ -71,7 +71,9 @@ class FileTrust:
             value = getattr(settings, item.name) if item.name in _FILES else None
             if not value or str(value).lower() in _WORDS:
                 continue
-            because = next((why for place in _places(Path(value)) if (why := self._foreign(place))), None)
+            because = next(
+                (why for location in _locations(Path(value)) if (why := self._foreign(location))), None
+            )
             if because:
                 option = f"--{item.name.replace('_', '-')}"
                 raise UsageError(
@@ -79,19 +81,19 @@ class FileTrust:
                     f"branch, or say --trust-suites=always if you have read these files"
                 )
 
-    def _foreign(self, place: Path) -> str | None:
-        checkout = checkout_of(place if files.is_folder(place) else place.parent)
-        if checkout is None and not place.is_relative_to(self._workspace()):
+    def _foreign(self, location: Path) -> str | None:
+        checkout = checkout_of(location if files.is_folder(location) else location.parent)
+        if checkout is None and not location.is_relative_to(self._workspace()):
             return None  # an earlier step made it
         return self._decided(rules.foreign_because, checkout)
 
     def _decided(self, rule: Rule, checkout: Checkout | None) -> str | None:
-        """What the rule says. GitHub is asked about a pull request only if that may change the answer."""
-        known = self._github.event
-        because = rule(known, checkout, None)
-        if because is None or known.number is None or known.event in PULL_REQUEST_EVENTS:
+        """Apply the rule. GitHub is called for a pull request only if that may change the answer."""
+        event = self._github.event
+        because = rule(event, checkout, None)
+        if because is None or event.number is None or event.event in PULL_REQUEST_EVENTS:
             return because
-        return rule(known, checkout, self._pull)
+        return rule(event, checkout, self._pull)
 
     @cached_property
     def _pull(self) -> Context | None:
@@ -114,6 +116,6 @@ class FileTrust:
         return Path(self._environ.get("GITHUB_WORKSPACE") or Path.cwd()).resolve()
 
 
-def _places(path: Path) -> tuple[Path, ...]:
-    """Where a path is, as it is written and with links followed: neither may be somebody else's."""
+def _locations(path: Path) -> tuple[Path, ...]:
+    """Return a path as it is written and with links followed: neither may be somebody else's."""
     return tuple(dict.fromkeys((path.absolute(), path.resolve())))

@@ -1,4 +1,4 @@
-"""How the program ends: the user's mistake, a bug of ours and an interruption each in their own way."""
+"""Ends the program: after the user's mistake, a bug of ours or an interruption, each in its own way."""
 
 import decimal  # noqa: F401  # before any signal: begun anew after one had cut it off, it warns on stderr
 import errno
@@ -32,7 +32,7 @@ _NOTHING = "nothing was run"
 def guarded(
     command: Callable[[], object], args: Sequence[str], context: RunContext | None = None
 ) -> NoReturn:
-    """Runs `command` and exits: 2 with one message for a `UsageError`, 70 for a bug, 130 when interrupted.
+    """Run `command` and exit: 2 with one message for a `UsageError`, 70 for a bug, 130 when interrupted.
 
     A number that `command` gives back is the exit code; `args` are those of the command line. A `run`,
     `merge`, `rejudge` or `comment` in GitHub Actions that ends before it could publish anything still writes
@@ -105,7 +105,7 @@ def _give_up(how: str, command: str, context: RunContext) -> NoReturn:
 
 @dataclass(frozen=True)
 class _Ending:
-    """An exit code, and where an error led to it, which."""
+    """An exit code, and the error that led to it, if any."""
 
     code: int
     heading: str = ""
@@ -138,7 +138,7 @@ def _ending(command: Callable[[], object], context: RunContext) -> _Ending:
 
 
 def _hear() -> None:
-    """Lets in the signals that have waited, if the program has made them wait."""
+    """Unblock the signals that have waited, if the program has blocked them."""
     if hasattr(signal, "pthread_sigmask"):  # not on Windows
         signal.pthread_sigmask(signal.SIG_UNBLOCK, supervision.ENDING)
 
@@ -153,21 +153,21 @@ def _refused(error: UsageError, context: RunContext) -> _Ending:
 
 
 def _misread(error: TyperException, context: RunContext) -> _Ending:
-    """Says what cannot be read in a command line, and, but for GitHub Actions, how the command is written."""
+    """Report an unreadable command line, and, except in GitHub Actions, the command's usage."""
     from ci_evals.cli.github.actions import report_error
 
-    told, usage = _told(error), getattr(error, "ctx", None)
-    plain = f"Error: {told}"
-    if usage and told == usage.get_help():
-        told, plain = f"no command was given; {usage.command_path} --help lists them", told
+    message, usage = _typer_message(error), getattr(error, "ctx", None)
+    plain = f"Error: {message}"
+    if usage and message == usage.get_help():
+        message, plain = f"no command was given; {usage.command_path} --help lists them", message
     elif usage:
         plain = f"{usage.get_usage()}\nTry '{usage.command_path} -h' for help.\n\n{plain}"
-    report_error(told, context, elsewhere=plain)
-    return _Ending(Exit.USAGE, _NOTHING, told)
+    report_error(message, context, elsewhere=plain)
+    return _Ending(Exit.USAGE, _NOTHING, message)
 
 
-def _told(error: TyperException) -> str:
-    """What Typer says, with the value, which it leaves out, and the variable only where it has that value."""
+def _typer_message(error: TyperException) -> str:
+    """Return Typer's message with the value, and with the variable only if that set the value."""
     from pydantic import ValidationError
 
     cause = error.__cause__
@@ -199,7 +199,7 @@ def _broken(error: BaseException, context: RunContext) -> _Ending:
 
 
 def _mend_streams() -> None:
-    """A closed stream, or one that cannot spell what a test is called, must not decide the exit code."""
+    """Mend streams that are closed or cannot encode a test's name: they must not decide the exit code."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -209,7 +209,7 @@ def _mend_streams() -> None:
 
 
 def _close_streams() -> None:
-    """Flushes what is left; a reader that has gone (`| head`) or a full disk is no news by now."""
+    """Flush what is left; a reader that has gone (`| head`) or a full disk is no news by now."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

@@ -49,7 +49,7 @@ class Interruption:
                 signal.signal(number, self._take)
 
     def play(self, run: Coroutine[Any, Any, T]) -> T:
-        """What the run gives, which watches `stop`."""
+        """Run until it ends; the run watches `stop`."""
         gc.freeze()  # what was imported stays, and need not be looked through again and again
         gc.enable()
         gc.set_threshold(_OBJECTS_BETWEEN_SEARCHES)
@@ -62,7 +62,7 @@ class Interruption:
             supervision.end_strays()
 
     def aside(self, work: Coroutine[Any, Any, T]) -> T | None:
-        """What work before or after the run gives; None where a signal came, since GitHub kills soon."""
+        """Run work before or after the run; None if a signal came, since GitHub kills soon."""
         if self.came or self.late:
             work.close()
             return None
@@ -132,7 +132,7 @@ def _same_folder() -> Iterator[None]:
 
 @contextmanager
 def _awake(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
-    """Lets a signal wake the loop.
+    """Let a signal wake the loop.
 
     Python runs a handler between two of its own instructions. A signal that comes just before the loop begins
     to wait for its sockets would go unheard until one of them had something to tell.

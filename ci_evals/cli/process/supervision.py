@@ -56,7 +56,7 @@ _verdict: list[int] = []
 
 
 def wanted(args: Sequence[str]) -> bool:
-    """Whether a command line is to be supervised."""
+    """Return whether a command line is to be supervised."""
     return hasattr(os, "fork") and args[:1] != [] and args[0] in SUPERVISED and _HELP.isdisjoint(args)
 
 
@@ -164,7 +164,7 @@ def _reap(worker: int) -> int | None:
 
 
 def _ends(number: int) -> bool:
-    """Whether the command heeds the signal: under nohup it goes on when the terminal is closed."""
+    """Return whether the command heeds the signal: under nohup it continues when the terminal is closed."""
     return number != getattr(signal, "SIGHUP", None) or signal.getsignal(number) is not signal.SIG_IGN
 
 
@@ -198,7 +198,7 @@ def _end_left_over(seconds: float) -> None:
 
 
 def _has_children() -> bool:
-    """Whether this process has any that run, as one that a shell has become by `exec`."""
+    """Return whether this process has children that run, as one that a shell has become by `exec`."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
@@ -237,7 +237,7 @@ def _prctl(option: int, value: int) -> None:
 
 
 def _how(code: int | None) -> str:
-    """How the worker was lost, as a clause."""
+    """Describe how the worker was lost, as a clause."""
     if code is None:
         return f"it was told to end, had not ended {ENDING_SECONDS} seconds later, and was killed"
     if code >= 0:

@@ -162,7 +162,9 @@ def recorded(job: Job, settings: RunSettings, console: Console) -> Iterator[Job]
             before_playing=recorder.begin,
             wrap=lambda trial, participants: heard(recorder, trial, participants),
             save=(*job.save, recorder.keep),
-            wrap_judges=lambda judges: [replace(one, llm=recorder.record_judge(one.llm)) for one in judges],
+            wrap_judges=lambda judges: [
+                replace(judge, llm=recorder.record_judge(judge.llm)) for judge in judges
+            ],
             after_judge_check=recorder.keep_check,
         )
     finally:

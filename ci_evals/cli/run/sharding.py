@@ -14,7 +14,7 @@ from ci_evals.reports import numbers
 
 
 def for_shard(settings: RunSettings) -> RunSettings:
-    """The settings with what a shard does by itself: it looks for no baseline, and posts no comment.
+    """Return the settings with a shard's defaults: no baseline, and no comment.
 
     Shards that find different baselines would split the plan in different ways. Comments of theirs would
     write over each other.
@@ -26,7 +26,7 @@ def for_shard(settings: RunSettings) -> RunSettings:
 
 
 def part_of(settings: RunSettings, plan: Plan) -> ShardNumber | None:
-    """Which part of the plan is asked for; None for the whole.
+    """Return the part of the plan to play; None for the whole.
 
     Raises:
         UsageError: it is none, has no test, or cannot be played so.
@@ -44,10 +44,10 @@ def part_of(settings: RunSettings, plan: Plan) -> ShardNumber | None:
 
 
 def only_part(job: Job, part: ShardNumber | None, say: Callable[[str], None]) -> Job:
-    """The job with that part of its plan. A baseline balances the parts, and is compared with by `merge`."""
+    """Return the job with that part of its plan. Its baseline balances the parts; `merge` compares."""
     if part is None:
         return job
-    taken = sharding.take(job.plan, part, job.redactor, job.baseline)
+    sharded = sharding.take(job.plan, part, job.redactor, job.baseline)
     whole = numbers.count(sum(len(suite.tests) for suite in job.plan.suites), "test")
-    say(f"shard {part.index} of {part.of}: {len(taken.shard.tests)} of {whole}")
-    return replace(job, plan=taken.plan, shard=taken.shard, baseline=None, baseline_note=None)
+    say(f"shard {part.index} of {part.of}: {len(sharded.shard.tests)} of {whole}")
+    return replace(job, plan=sharded.plan, shard=sharded.shard, baseline=None, baseline_note=None)

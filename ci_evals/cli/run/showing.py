@@ -1,4 +1,4 @@
-"""What a person sees while a plan is played."""
+"""The display of a plan while it is played."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

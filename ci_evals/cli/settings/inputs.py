@@ -59,8 +59,10 @@ def read(environ: Mapping[str, str]) -> ActionInputs:
             reports that is lost with the container, no suites.
     """
     inputs = _given(environ)
-    known = declared()
-    problems = [_unknown(name, known) for name in inputs if name not in known and name not in RUNNERS_OWN]
+    defaults = declared()
+    problems = [
+        _unknown(name, defaults) for name in inputs if name not in defaults and name not in RUNNERS_OWN
+    ]
     suites = [line.strip() for line in inputs.pop(SUITES, "").splitlines() if line.strip()]
     if not suites:
         problems.append(
@@ -69,7 +71,7 @@ def read(environ: Mapping[str, str]) -> ActionInputs:
     types = _types()
     options = {}
     for name, text in inputs.items():
-        if name not in known or not text:
+        if name not in defaults or not text:
             continue
         try:
             if name in WRITTEN_TO:
@@ -89,10 +91,12 @@ def check_unused(environ: Mapping[str, str]) -> None:
         UsageError: with every input that says something. GitHub hands over defaults and empty ones by itself,
             and the token is taken from there.
     """
-    known, switches = declared(), _switches()
+    defaults, switches = declared(), _switches()
     problems = []
     for name, value in _given(environ).items():
-        is_default = value == known.get(name) or (value in BOOLEANS and value.lower() == known.get(name))
+        is_default = value == defaults.get(name) or (
+            value in BOOLEANS and value.lower() == defaults.get(name)
+        )
         if not value or is_default or name in RUNNERS_OWN or name == TOKEN:
             continue
         if name == SUITES:
@@ -183,6 +187,6 @@ def _as_text(default: object) -> str:
     return str(default).lower() if isinstance(default, bool) else str(default)
 
 
-def _unknown(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0)
-    return f"unknown input {name!r}: did you mean {near[0]!r}? README.md lists all inputs."
+def _unknown(name: str, defaults: Iterable[str]) -> str:
+    nearest = difflib.get_close_matches(name, defaults, n=1, cutoff=0)
+    return f"unknown input {name!r}: did you mean {nearest[0]!r}? README.md lists all inputs."

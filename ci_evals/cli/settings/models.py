@@ -1,11 +1,11 @@
-"""Which models the options ask for, and how often."""
+"""The models that options name, and their votes."""
 
 from ci_evals.cli.settings.suite_commands import PlanSettings
 from ci_evals.wiring import Connections, checked, names_in
 
 
 def models_asked(settings: PlanSettings) -> Connections:
-    """The models that the options ask for, without a key.
+    """Read the models from the options, without a key.
 
     Raises:
         UsageError: the options contradict one another.

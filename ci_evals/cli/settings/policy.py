@@ -1,4 +1,4 @@
-"""What the options ask of a run, and all those that are in force."""
+"""The gate that options set, and all options in force."""
 
 import dataclasses
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def read_policy(settings: GateSettings) -> Policy:
-    """What the options ask of a run.
+    """Read the gate from the options.
 
     Raises:
         UsageError: a threshold or a drop has no known form.
@@ -44,7 +44,7 @@ _NOT_TOLD = frozenset({"resume"})
 def in_force(
     settings: "RunSettings | MergeSettings | RejudgeSettings",
 ) -> dict[str, str | int | float | bool | None]:
-    """Every option in force but the secret ones, which are those that a settings value does not show."""
+    """Return every option in force except the secret ones, which a settings value does not show."""
     return {
         to_camel(item.name): value if isinstance(value, int | float | None) else str(value)
         for item in dataclasses.fields(settings)

@@ -1,1 +1,1 @@
-"""What people see while a command works."""
+"""The terminal: lines, bars and colors while a command works."""

@@ -1,4 +1,4 @@
-"""What the program says while it works: standard error, sanitised and without secrets."""
+"""Standard error, sanitized and without secrets."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -13,18 +13,18 @@ PLEASE_REPORT = "This is a bug in ci-evals. Please report it with the lines abov
 
 @dataclass(frozen=True)
 class Console:
-    """A stream for people. Every line goes through the redactor and the sanitiser."""
+    """A stream for people. Every line goes through the redactor and the sanitizer."""
 
     stream: TextIO
     redactor: Redactor
     color: bool = False
 
     def say(self, text: str) -> None:
-        """Writes `text`, line by line."""
+        """Write `text`, line by line."""
         self._write(sanitize.log(self.redactor.text(text)))
 
     def command(self, line: str) -> None:
-        """Writes a workflow command, which the sanitiser would break. What is foreign in it is clean."""
+        """Write a workflow command, which the sanitizer would break. What is foreign in it is clean."""
         self._write(self.redactor.text(line))
 
     def _write(self, text: str) -> None:
@@ -34,7 +34,7 @@ class Console:
 
 
 def colored(stream: TextIO, environ: Mapping[str, str]) -> bool:
-    """Whether to use colours: on a terminal or with `FORCE_COLOR`, and never with `NO_COLOR`."""
+    """Return whether to use colors: on a terminal or with `FORCE_COLOR`, and never with `NO_COLOR`."""
     if environ.get("NO_COLOR"):
         return False
     terminal = not stream.closed and stream.isatty()

@@ -1,4 +1,4 @@
-"""What a person sees of a run under way on a terminal: bars that move, above them a line for each trial."""
+"""The display of a running plan on a terminal: bars, and above them a line for each trial."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -28,7 +28,7 @@ _WIDE = 80
 
 
 def bars(console: Console) -> Progress:
-    """A display of what is under way, gone when it is over."""
+    """Return a display of bars, gone when the work is over."""
     screen = RichConsole(file=console.stream, no_color=not console.color, highlight=False)
     return Progress(
         TextColumn("{task.description}", table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")),
@@ -43,7 +43,7 @@ def bars(console: Console) -> Progress:
 
 @contextmanager
 def live(plan: Plan, console: Console) -> Iterator[Listener]:
-    """A bar over all trials, and a line for each conversation under way."""
+    """Show a bar over all trials, and a line for each conversation under way."""
     bar = bars(console)
     whole = bar.add_task("trials", total=len(plan.trials))
     under_way: dict[Trial, TaskID] = {}
@@ -78,7 +78,7 @@ def live(plan: Plan, console: Console) -> Iterator[Listener]:
 def counting(
     what: str, total: int, console: Console, line: Callable[[TrialFinished], str] | None = None
 ) -> Iterator[Listener]:
-    """A bar over as many trials, and above it the line of each, if there is any."""
+    """Show a bar over so many trials, and above it a line of each, if there is any."""
     bar = bars(console)
     whole = bar.add_task(what, total=total)
 

@@ -1,4 +1,4 @@
-"""What a person sees of a run under way in a log: a line a trial. `display` has more for a terminal."""
+"""The lines of a running plan in a log, one for each trial. `display` has more for a terminal."""
 
 from ci_evals.cli.terminal.console import Console
 from ci_evals.domain.plan import Plan, Trial
@@ -17,11 +17,11 @@ from ci_evals.reports import numbers, sanitize
 
 
 def silent(_: Event) -> None:
-    """Shows nothing (`--quiet`)."""
+    """Show nothing (`--quiet`)."""
 
 
 def lines(plan: Plan, console: Console) -> Listener:
-    """One line for each finished trial."""
+    """Print one line for each finished trial."""
     total, done = len(plan.trials), 0
 
     def listen(event: Event) -> None:
@@ -43,7 +43,7 @@ def lines(plan: Plan, console: Console) -> Listener:
 
 
 def name_of(plan: Plan, trial: Trial, console: Console) -> str:
-    """What a trial is called: its suite and test, and which of several it is."""
+    """Return the name of a trial: its suite and test, and its number if there are several."""
     suite, test = plan.suites[trial.suite].suite.name, plan.test_of(trial)
     loop = f" #{trial.index}" if plan.loops_of(test) > 1 else ""
     # Secrets go first: what the sanitiser has changed, the redactor would not know.
@@ -51,7 +51,7 @@ def name_of(plan: Plan, trial: Trial, console: Console) -> str:
 
 
 def line(plan: Plan, event: TrialFinished, console: Console) -> str:
-    """What came of a trial."""
+    """Return the line for a finished trial."""
     result = event.result
     parts = [
         name_of(plan, event.trial, console),
@@ -62,26 +62,26 @@ def line(plan: Plan, event: TrialFinished, console: Console) -> str:
 
 
 def taken_up(event: RunResumed, total: int) -> str:
-    """What had finished before."""
+    """Return the line for a resumed run."""
     began = event.started_at.strftime("%Y-%m-%d %H:%M:%S UTC")
     return f"going on with the run of {began}: {event.trials} of {numbers.count(total, 'trial')} had finished"
 
 
 def waiting(event: StillWaiting) -> str:
-    """For whom the run waits."""
+    """Return the line for a run that waits."""
     return f"waiting {event.seconds:.0f} s for {sanitize.log_line(event.neighbor, 100)}: {event.reason}"
 
 
 def extended(event: Extended) -> str:
-    """Why more is played."""
+    """Return the line for trials that are added."""
     more = numbers.count(event.plan.more, "more trial")
     return f"the first look is close, so {more} of each test follow: {'; '.join(event.because)}"
 
 
 def _summary(result: TrialResult) -> str:
-    """How it ended, and the verdicts by outcome."""
+    """Describe how a trial ended, and count its verdicts by outcome."""
     counts = {outcome: sum(f.outcome is outcome for f in result.findings) for outcome in Outcome}
-    told = [f"{count} {outcome}" for outcome, count in counts.items() if count]
+    counts_by_outcome = [f"{count} {outcome}" for outcome, count in counts.items() if count]
     if result.status is EndState.INVALID_USER:
         return "left out"  # Its error says why.
-    return ", ".join([f"ended {result.status.replace('_', ' ')}", *told])
+    return ", ".join([f"ended {result.status.replace('_', ' ')}", *counts_by_outcome])
