@@ -3,8 +3,8 @@
 import random
 from dataclasses import dataclass
 
-from ci_evals.studies.calibration.judge_accuracy import Group
-from ci_evals.studies.calibration.labelled import Labelled
+from ci_evals.studies.calibration.judge_accuracy import LabeledGroup
+from ci_evals.studies.calibration.labeled_verdicts import LabeledVerdict
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class World:
         passed = self.prevalence * (1 - wrong) + (1 - self.prevalence) * wrong
         return 1 - 2 * wrong * (1 - wrong) / (2 * passed * (1 - passed))
 
-    def population(self, rng: random.Random) -> list[tuple[bool, Labelled]]:
+    def population(self, rng: random.Random) -> list[tuple[bool, LabeledVerdict]]:
         """Each verdict's truth, and what was said of it."""
         found = []
         for number in range(self.verdicts // self.of_one):
@@ -47,14 +47,14 @@ class World:
             passed = rng.random() < (self.sensitivity if good else 1 - self.specificity)
             for _ in range(self.of_one):
                 people = tuple(good != (rng.random() < wrong) for wrong in self.mistakes)
-                found.append((good, Labelled(str(number), passed, people)))
+                found.append((good, LabeledVerdict(str(number), passed, people)))
         return found
 
 
-def drawn(population: list[tuple[bool, Labelled]], labels: int, rng: random.Random) -> Group:
+def drawn(population: list[tuple[bool, LabeledVerdict]], labels: int, rng: random.Random) -> LabeledGroup:
     """As many labels as that, half of them of the judge's fails as far as there are."""
     sides = [[one for _, one in population if one.passed is said] for said in (True, False)]
     fails = min(len(sides[1]), labels // 2)
     chosen = [*rng.sample(sides[0], min(len(sides[0]), labels - fails)), *rng.sample(sides[1], fails)]
     rate = len(sides[0]) / len(population)
-    return Group("all", "all", chosen, len(sides[0]), len(sides[1]), rate)
+    return LabeledGroup("all", "all", chosen, len(sides[0]), len(sides[1]), rate)

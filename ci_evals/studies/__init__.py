@@ -1,1 +1,1 @@
-"""What is found out about the judge, the simulated user and the criteria of a saved run."""
+"""Studies of the judge, the simulated user and the criteria of a saved run, each in a folder of its own."""

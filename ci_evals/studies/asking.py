@@ -1,4 +1,4 @@
-"""What studies of the judge have in common: samples, and asking models many things, some at a time."""
+"""Samples, and many questions to models at a time: the parts that studies of the judge share."""
 
 import random
 from collections.abc import Awaitable, Callable, Sequence
@@ -73,7 +73,7 @@ class Asking:
 
     @property
     def usage(self) -> tuple[RoleUsage, ...]:
-        """What was used so far."""
+        """The usage so far."""
         return tuple(meter.usage for meter in self._meters.values() if meter.calls)
 
     async def each(
@@ -82,7 +82,7 @@ class Asking:
         ask: Callable[[X], Awaitable[Y]],
         missing: Callable[[Y], str | None],
     ) -> list[Y | None]:
-        """What `ask` gives for each, in their order; None where the study ended before.
+        """Return the answer of `ask` for each item, in order; None for those that the study ended before.
 
         Args:
             items: What to ask about.

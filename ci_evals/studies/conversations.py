@@ -30,7 +30,7 @@ class JudgedConversation:
         return tuple(filter(is_judged, self.trial.findings))
 
     def case(self) -> SavedConversation:
-        """As a judge is shown it.
+        """Return the conversation as a judge is shown it.
 
         Raises:
             UsageError: the trial is none that a run leaves.

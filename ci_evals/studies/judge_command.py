@@ -1,4 +1,4 @@
-"""How a command that asks the judge of a saved run goes: asked, shown, kept, and ended as it came out."""
+"""The course of a command that asks the judge of a saved run: ask, show, keep, exit."""
 
 import sys
 from collections.abc import Callable, Coroutine, Iterator
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class Pace(Protocol):
-    """How fast to ask, and how much to say meanwhile."""
+    """The options for speed and progress."""
 
     @property
     def parallel(self) -> int:
@@ -34,7 +34,7 @@ class Pace(Protocol):
 
     @property
     def quiet(self) -> bool:
-        """Whether to show no progress."""
+        """True to show no progress."""
 
 
 Work = Callable[[Asking], Coroutine[Any, Any, T]]
@@ -43,7 +43,7 @@ Work = Callable[[Asking], Coroutine[Any, Any, T]]
 def carry_out(
     judging: Judging, pace: Pace, noun: str, work: Work[T], context: RunContext
 ) -> tuple[T, Asking]:
-    """What a study gives, and what it asked with. A signal ends it in order. `noun` is what it asks about."""
+    """Run a study until it ends or a signal ends it; return its findings. `noun` names what it asks about."""
     console = context.console
     interruption = Interruption(context)
 
@@ -124,6 +124,6 @@ def _spent(console: Console, judging: Judging, asking: Asking) -> None:
 
 
 def used(judging: Judging, asking: Asking) -> Usage:
-    """What the study used, which is no part of the run's own usage."""
+    """The usage of the study, which is no part of the run's own."""
     spent = TrialResult(index=1, status=EndState.COMPLETED, duration_seconds=0, usage=asking.usage)
     return usage_of([spent], judging.prices)

@@ -1,4 +1,4 @@
-"""Who judges for a command that looks into a saved run: the run's own judge, or the one that options name."""
+"""The judge of a study: the saved run's own, or the one that options name."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -120,7 +120,7 @@ def _panel(settings: JudgeSettings, results: Results, provider: str) -> tuple[st
 
 
 def _votes(settings: JudgeSettings, results: Results, panel: tuple[str, ...]) -> int:
-    """As many as the run had; of a panel that is named anew as many as it takes for each to have a say."""
+    """The run's votes; for a panel named by options, at least one vote of each model."""
     if settings.judge_panel or settings.judge_votes:
         return votes_of(settings.judge_votes or 1, panel)
     return max((suite.judge_votes for suite in results.suites), default=1)

@@ -1,4 +1,4 @@
-"""What a study found out about a saved run, shown, and kept with its results."""
+"""Findings of a study, shown on the console and kept with the results of the run."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from ci_evals.study_registry import study_reports
 _MAX_CELL = 90
 """Characters of a cell."""
 _MAX_ROWS = 40
-"""Of a table with one for each criterion or test."""
+"""Rows of a table with one for each criterion or test."""
 
 
 def check_whole(run: SavedRun) -> None:

@@ -19,7 +19,7 @@ Run = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class JudgeSettings:
-    """Who judges. What is not said is as in the run that is looked into."""
+    """The options for the judge. Defaults are those of the saved run."""
 
     provider: Annotated[
         Provider | None, typer.Option(help="The LLM that judges. Default: the run's.", show_default=False)

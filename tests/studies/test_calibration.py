@@ -9,8 +9,8 @@ import pytest
 from labelling import World, drawn
 
 from ci_evals.domain.results.judge import Estimate
-from ci_evals.studies.calibration.judge_accuracy import Group, corrected, rater
-from ci_evals.studies.calibration.labelled import Labelled
+from ci_evals.studies.calibration.judge_accuracy import LabeledGroup, corrected, rater
+from ci_evals.studies.calibration.labeled_verdicts import LabeledVerdict
 from ci_evals.studies.calibration.result import Counted
 
 WORLD = World()
@@ -23,11 +23,11 @@ def holds(found: Estimate, truth: float) -> bool:
 
 def group(
     table: dict[tuple[bool, tuple[bool | None, ...]], int], *, passes: int, fails: int, rate=None
-) -> Group:
+) -> LabeledGroup:
     """So many verdicts of each kind, each of a conversation of its own."""
     said = [key for key, times in table.items() for _ in range(times)]
-    labelled = [Labelled(str(place), *key) for place, key in enumerate(said)]
-    return Group("all", "all", labelled, passes, fails, rate)
+    labeled = [LabeledVerdict(str(place), *key) for place, key in enumerate(said)]
+    return LabeledGroup("all", "all", labeled, passes, fails, rate)
 
 
 def test_the_judges_errors_are_found():
@@ -49,7 +49,7 @@ def test_a_sample_of_mostly_fails_is_weighted_back():
     """Counted as they come, labels that were drawn by the judge's verdict tell a wrong judge."""
     rng = random.Random(5)
     sample = drawn(replace(WORLD, verdicts=20_000).population(rng), 4000, rng)
-    seen = Counter((one.passed, one.by_people) for one in sample.labelled)
+    seen = Counter((one.passed, one.by_people) for one in sample.labeled)
     naive = seen[True, True] / (seen[True, True] + seen[False, True])
     found = rater(sample, draws=400)
     assert holds(found.sensitivity, WORLD.sensitivity)
@@ -79,9 +79,9 @@ def test_labels_of_one_conversation_count_for_less():
         population = world.population(rng)
         conversations = {one.conversation for _, one in population}
         chosen = set(rng.sample(sorted(conversations), 40))
-        labelled = [one for _, one in population if one.conversation in chosen]
+        labeled = [one for _, one in population if one.conversation in chosen]
         passes = sum(one.passed for _, one in population)
-        found = rater(Group("all", "all", labelled, passes, 1200 - passes, None), seed=seed, draws=120)
+        found = rater(LabeledGroup("all", "all", labeled, passes, 1200 - passes, None), seed=seed, draws=120)
         held += holds(found.accuracy, world.accuracy)
         assert found.counted.design == 1 or 2 < found.counted.design < 9
     assert held / times >= 0.9
@@ -151,7 +151,7 @@ def test_what_was_not_labelled_is_not_told():
 def test_the_order_of_labels_changes_nothing():
     rng = random.Random(2)
     sample = drawn(replace(WORLD, mistakes=(0.1, 0.1)).population(rng), 60, rng)
-    turned = replace(sample, labelled=[*reversed(sample.labelled)])
+    turned = replace(sample, labeled=[*reversed(sample.labeled)])
     assert rater(sample, draws=50) == rater(turned, draws=50)
     assert rater(sample, draws=50) != rater(sample, seed=1, draws=50)
 
@@ -164,14 +164,14 @@ def test_two_people_are_held_against_each_other():
     found = rater(sample, draws=400)
     assert holds(found.people_kappa, 1 - 2 * 0.1 * 0.9 / 0.5)
     assert holds(found.people, world.people_alpha)
-    three = replace(sample, labelled=[replace(one, people=(*one.people, True)) for one in sample.labelled])
+    three = replace(sample, labeled=[replace(one, people=(*one.people, True)) for one in sample.labeled])
     assert rater(three, draws=20).people_kappa is None
-    alone = replace(sample, labelled=[replace(one, people=one.people[:1]) for one in sample.labelled])
+    alone = replace(sample, labeled=[replace(one, people=one.people[:1]) for one in sample.labeled])
     found = rater(alone, draws=20)
     assert (found.people, found.people_kappa) == (None, None)
 
 
-def said(both_pass: int, judge_passes: int, people_pass: int, both_fail: int) -> Group:
+def said(both_pass: int, judge_passes: int, people_pass: int, both_fail: int) -> LabeledGroup:
     """So many verdicts, all of which one person has labelled."""
     table = {
         (True, (True,)): both_pass,
@@ -191,7 +191,12 @@ def said(both_pass: int, judge_passes: int, people_pass: int, both_fail: int) ->
         (said(90, 4, 11, 8), False, 0, "kappa is 0.44 (0.20 to 0.65), below 0.6"),
         (said(16, 3, 3, 12), False, 0, "which may be below 0.4"),
         (said(40, 1, 2, 7), None, 2, "8 of 10 that people fail; it takes 2 more"),
-        (said(9, 1, 0, 8), None, 12, "18 of 30, 9 of 10 that people pass, 9 of 10 that people fail"),
+        (
+            said(9, 1, 0, 8),
+            None,
+            12,
+            "18 of 30, 9 of 10 that people pass, 9 of 10 that people fail",
+        ),
     ],
 )
 def test_whether_it_may_gate(labels, may, missing, why):

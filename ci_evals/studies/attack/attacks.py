@@ -14,7 +14,7 @@ from ci_evals.domain.transcript import Transcript, Turn
 
 _HARMLESS = "harmless words"
 _TAGS = 0xE0000
-"""Where Unicode's invisible copy of ASCII begins."""
+"""The first code point of Unicode's invisible copy of ASCII."""
 _ZERO_WIDTH = "\u200b\u200d\u2060"
 # Letters of Cyrillic that look like ours.
 _HOMOGLYPHS = str.maketrans("aceiopsxyAEOP", "асеіорѕхуАЕОР")

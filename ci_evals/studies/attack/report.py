@@ -9,7 +9,7 @@ from ci_evals.studies.attack.result import AttackKind, Attacks
 
 
 def report(results: Results) -> StudyReport | None:
-    """How many attacks turned a verdict, by kind."""
+    """Flipped verdicts, by kind of attack."""
     found = results.study(Attacks)
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""What prompt injection does to a judge."""
+"""The effect of prompt injection on a judge."""
 
 from typing import ClassVar
 
@@ -10,7 +10,7 @@ from ci_evals.domain.results.studies import Study
 
 
 class AttackKind(Record):
-    """What came of one way to talk the judge round."""
+    """The outcome of one kind of attack."""
 
     name: str
     tried: Amount = Field(description="Verdicts that were given again, each attack by itself.")
@@ -25,7 +25,7 @@ class AttackKind(Record):
 
 
 class Attacks(Study):
-    """What instructions in an agent's replies do to a judge, on verdicts that had failed."""
+    """The effect of instructions in an agent's replies on failed verdicts."""
 
     KEY: ClassVar[str] = "attacks"
 

@@ -10,7 +10,7 @@ from ci_evals.studies.settings import JudgeSettings, Run
 
 @dataclass(frozen=True, kw_only=True)
 class AttackSettings(JudgeSettings):
-    """What `attack` depends on."""
+    """The options of `attack`."""
 
     results: Run
     verdicts: Annotated[

@@ -66,12 +66,12 @@ class _AttemptResult:
 
     @property
     def given(self) -> bool:
-        """Whether the judge gave a usable answer."""
+        """Tell whether the judge gave a usable answer."""
         return self.finding.cause not in {*UNUSABLE, Cause.NO_JUDGE}
 
     @property
     def turned(self) -> bool:
-        """Whether a verdict that had failed has become a pass."""
+        """Tell whether a failed verdict became a pass."""
         return self.finding.outcome is Outcome.PASSED
 
 
@@ -122,7 +122,7 @@ def _tries(cases: Sequence[SavedConversation]) -> list[_Attempt]:
 
 
 _Turned = Mapping[int, Sequence[bool]]
-"""Of each verdict, by its number, whether it became a pass each time it was given again."""
+"""By the number of a verdict: for each time it was given again, whether it became a pass."""
 
 
 def _by_verdict(tried: Iterable[_AttemptResult]) -> _Turned:
@@ -134,7 +134,7 @@ def _by_verdict(tried: Iterable[_AttemptResult]) -> _Turned:
 
 
 def _kind(name: str, tried: Sequence[_AttemptResult], control: _Turned) -> AttackKind:
-    """Those on one verdict hang together: it is the unit of the interval."""
+    """Sum up attempts of one kind. The verdict is the unit of the interval, since its attempts are alike."""
     verdicts = _by_verdict(tried)
     given = sum(map(len, verdicts.values()))
     return AttackKind(
@@ -148,7 +148,7 @@ def _kind(name: str, tried: Sequence[_AttemptResult], control: _Turned) -> Attac
 
 
 def _chance(verdicts: _Turned, control: _Turned) -> float | None:
-    """How likely as many would have been turned, had it made no difference what was attacked and what not."""
+    """The probability of as many flips if attacks made no difference."""
     pairs = [
         ScorePair(head=_points(control[place]), base=_points(verdicts[place]))
         for place in sorted(verdicts)

@@ -55,7 +55,7 @@ def calibrate(settings: CalibrateSettings, context: RunContext) -> None:
 
 
 def _check(path: Path, found: Calibration) -> None:
-    """Makes sure that what is written over is an earlier calibration of this judge."""
+    """Make sure that nothing but an earlier calibration of this judge is overwritten."""
     if not files.is_there(path):
         return
     try:

@@ -1,4 +1,4 @@
-"""What people are asked to label: criteria of a run's conversations, without what the judge said of them."""
+"""The items that people label: criteria of a run's conversations, without the judge's verdicts."""
 
 import hashlib
 import json
@@ -38,7 +38,7 @@ class Item:
     criterion: str
     category: str | None
     passed: bool
-    """What the judge said."""
+    """The judge's verdict."""
     conversation: str
     """A digest of it."""
     verdict: "JudgedItem"
@@ -61,12 +61,12 @@ class JudgedItem:
 
     @property
     def criterion(self) -> str:
-        """As a labeller sees it."""
+        """Its text as a labeler sees it."""
         return visible(self.finding.criterion)
 
     @property
     def passed(self) -> bool:
-        """What the judge said."""
+        """The judge's verdict."""
         return self.finding.outcome is Outcome.PASSED
 
 
@@ -87,7 +87,7 @@ def judged(results: Results) -> Iterator[JudgedItem]:
 
 
 def items(results: Results) -> list[Item]:
-    """What there is to label, in the order of the run. Of trials that are alike the first verdict counts."""
+    """All items of a run, in its order. Of identical trials the first verdict counts."""
     found: dict[str, Item] = {}
     last: tuple[TrialResult | None, str] = (None, "")
     for one in judged(results):
@@ -136,7 +136,7 @@ def _spread(found: Sequence[Item], most: int, rng: random.Random) -> list[Item]:
 
 
 def _parts(test: TestResult, trial: TrialResult) -> tuple[Part, ...]:
-    """What the judge is shown of it too, cleaned of what no place can show."""
+    """The parts that the judge is shown too, without characters that cannot be displayed."""
     parts = [Part("background", "The user's situation", _listed(test.user_info))] if test.user_info else []
     parts.append(Part("background", "How the user was meant to act", test.guidelines))
     for turn in trial.turns.without_traces():
@@ -154,7 +154,7 @@ def _parts(test: TestResult, trial: TrialResult) -> tuple[Part, ...]:
 
 
 def _rubric(rubric: Rubric | None) -> Iterator[Part]:
-    """What a graded criterion asks: its levels, what they are worth, and with how much it is passed."""
+    """The rubric of a graded criterion: its levels, their scores, and the score to pass."""
     for dimension in rubric.dimensions if rubric else ():
         levels = [
             f"{level.name} ({level.score:g}){f': {level.description}' if level.description else ''}"

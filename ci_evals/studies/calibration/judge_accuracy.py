@@ -14,11 +14,11 @@ from typing import Literal
 from ci_evals.domain.results.judge import Estimate
 from ci_evals.scoring.agreement.kappa import AgreementTable, Number
 from ci_evals.studies.calibration.judge_reliability import may_gate
-from ci_evals.studies.calibration.labelled import (
+from ci_evals.studies.calibration.labeled_verdicts import (
     DRAWS,
     UNSEEN,
     Alphas,
-    Labelled,
+    LabeledVerdict,
     LabelSource,
     estimate,
     only,
@@ -30,27 +30,27 @@ Kind = Literal["all", "criterion", "category"]
 
 
 @dataclass(frozen=True)
-class Group:
+class LabeledGroup:
     """The labelled verdicts of all the run, of a criterion or of a category."""
 
     name: str
     kind: Kind
-    labelled: Sequence[Labelled]
+    labeled: Sequence[LabeledVerdict]
     passes: int
-    """Of what the labels were drawn from: how many verdicts the judge passes."""
+    """Passing verdicts of the judge that labels were drawn from."""
     fails: int
     pass_rate: float | None
-    """Of all verdicts of the run."""
+    """Share of all verdicts of the run."""
 
 
-def rater(group: Group, *, seed: int = 0, draws: int = DRAWS) -> Rater:
-    """How the judge stands to the people. The same labels give the same numbers, in whatever order."""
-    labelled = [one for one in group.labelled if one.told]
-    decided = [one for one in labelled if one.by_people is not None]
+def rater(group: LabeledGroup, *, seed: int = 0, draws: int = DRAWS) -> Rater:
+    """Compare the judge with people. The same labels give the same numbers, in any order."""
+    labeled = [one for one in group.labeled if one.is_labeled]
+    decided = [one for one in labeled if one.by_people is not None]
     counted = _counted(decided, group)
     source = LabelSource(f"{seed} {group.kind} {group.name}", draws)
     rates = _rates(counted, source)
-    alphas = Alphas(labelled, counted, source) if counted else None
+    alphas = Alphas(labeled, counted, source) if counted else None
     found = Rater(
         name=group.name,
         kind=group.kind,
@@ -62,7 +62,7 @@ def rater(group: Group, *, seed: int = 0, draws: int = DRAWS) -> Rater:
         kappa=rates.get("kappa"),
         alpha=alphas and alphas.with_judge(),
         people=alphas and alphas.of_people(),
-        people_kappa=people_kappa(labelled, counted, source),
+        people_kappa=people_kappa(labeled, counted, source),
         pass_rate=group.pass_rate,
         corrected=corrected(counted, group.pass_rate, own=True, seed=seed, draws=draws),
         why="",
@@ -99,12 +99,12 @@ def corrected(
     return estimate(float(rate), lows, _labels(counted), highs)
 
 
-def _counted(decided: Sequence[Labelled], group: Group) -> Counted | None:
+def _counted(decided: Sequence[LabeledVerdict], group: LabeledGroup) -> Counted | None:
     """The table of what judge and people said; None where nothing was labelled."""
     if not decided:
         return None
     table = Counter((one.passed, one.by_people) for one in decided)
-    passes, fails = (sum(table[said, other] for other in (True, False)) for said in (True, False))
+    passes, fails = (sum(table[passed, other] for other in (True, False)) for passed in (True, False))
     return Counted(
         passes_passed=table[True, True],
         passes_failed=table[True, False],
@@ -120,11 +120,11 @@ def _labels(counted: Counted) -> int:
     return counted.passes_passed + counted.passes_failed + counted.fails_passed + counted.fails_failed
 
 
-def _design(decided: Sequence[Labelled]) -> float:
-    """How much wider labels of one conversation make the errors: the design effect (Rao and Scott, 1992)."""
+def _design(decided: Sequence[LabeledVerdict]) -> float:
+    """The design effect (Rao and Scott, 1992): labels of one conversation make errors wider."""
     clustered = plain = Fraction(0)
-    for said in (True, False):
-        part = [one for one in decided if one.passed is said]
+    for passed in (True, False):
+        part = [one for one in decided if one.passed is passed]
         if not part:
             continue
         share = Fraction(sum(bool(one.by_people) for one in part), len(part))
@@ -140,7 +140,7 @@ def _design(decided: Sequence[Labelled]) -> float:
 
 
 def _joint(counted: Counted) -> AgreementTable[Fraction] | None:
-    """What judge (first) and people (second) say, as shares of all verdicts; None where that is not known."""
+    """The verdicts of judge (first) and people (second) as shares of all; None if unknown."""
     passes, fails = counted.passes_passed + counted.passes_failed, counted.fails_passed + counted.fails_failed
     total = counted.passes + counted.fails
     if not total or (counted.passes and not passes) or (counted.fails and not fails):
@@ -152,7 +152,7 @@ def _joint(counted: Counted) -> AgreementTable[Fraction] | None:
 
 
 def _drawn(counted: Counted, source: LabelSource, *, fixed: bool = False) -> Iterable[AgreementTable[float]]:
-    """What the table may be in truth: shares drawn as likely as the labels make them.
+    """Draw possible true tables: shares as likely as the labels make them.
 
     With `fixed` the judge's own passes and fails are as they were counted.
     """
@@ -172,7 +172,7 @@ def _drawn(counted: Counted, source: LabelSource, *, fixed: bool = False) -> Ite
 
 
 def _freed(table: AgreementTable[Number], rate: Number) -> Number | None:
-    """What a pass rate is in truth; None where the judge is no better than chance."""
+    """The true pass rate for an observed one; None if the judge is no better than chance."""
     sensitivity, specificity = table.sensitivity(), table.specificity()
     if sensitivity is None or specificity is None or sensitivity + specificity <= 1:
         return None

@@ -1,4 +1,4 @@
-"""Whether a judge may gate, by what labels say of it; docs/judge.md tells why the bounds are these."""
+"""The decision whether a judge may gate, by people's labels; docs/judge.md explains the bounds."""
 
 import math
 from collections.abc import Iterable
@@ -34,7 +34,7 @@ def may_gate(found: Rater) -> dict[str, object]:
 
 
 def _lacking(found: Rater, counted: Counted | None) -> tuple[int, str] | None:
-    """How many labels it takes at least until it can be said, and in words; None where they are enough."""
+    """The least number of missing labels, and in words; None if there are enough."""
     if not counted:
         return LABELS, f"too few labels to say: none yet, and it takes {LABELS}"
     passed = counted.passes_passed + counted.fails_passed
@@ -57,7 +57,7 @@ def _lacking(found: Rater, counted: Counted | None) -> tuple[int, str] | None:
 
 
 def _below(found: Rater) -> Iterable[str]:
-    """What stands against the judge, or the labels."""
+    """The reasons against the judge, or against the labels."""
     if found.people and found.people.value < PEOPLE:
         yield f"the people agree too little with each other, alpha is {_ranged(found.people)}, below {PEOPLE}"
     if (kappa := found.kappa) and (kappa.value < KAPPA or (kappa.low or 0) < KAPPA_LOW):

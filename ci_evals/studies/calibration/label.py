@@ -37,7 +37,7 @@ def label(settings: LabelSettings, context: RunContext) -> None:
 
 
 def _check(there: Path) -> None:
-    """Makes sure that no labels are lost.
+    """Make sure that no labels are overwritten.
 
     Raises:
         UsageError: some would be, or something else.

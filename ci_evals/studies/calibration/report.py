@@ -11,7 +11,7 @@ _TOPIC = "Calibration"
 
 
 def report(results: Results) -> StudyReport | None:
-    """How the judge did against people, or that the calibration is of another judge."""
+    """The judge compared with people, or why the calibration is of another judge."""
     if old := results.study(OldCalibration):
         remark = f"The one of {old.at:%Y-%m-%d} says nothing of this run: {sentence(old.why)}"
         return StudyReport(topic=_TOPIC, remark=remark)
@@ -129,7 +129,7 @@ def _table(found: Calibration) -> PlainTable:
 
 
 def _counted(found: Counted | None) -> tuple[str, str]:
-    """Of the judge's passes, and of its fails, the number that people confirm and the number they labeled."""
+    """The numbers of confirmed and labeled passes of the judge, and of its fails."""
     if found is None:
         return "", ""
     return (

@@ -1,4 +1,4 @@
-"""How a judge does against people who labelled its verdicts."""
+"""A judge compared with people who labeled its verdicts."""
 
 from typing import ClassVar, Literal
 
@@ -10,7 +10,7 @@ from ci_evals.domain.results.studies import Study
 
 
 class Counted(Record):
-    """How often judge and people said what, on the verdicts that people labelled."""
+    """The counts of judge's verdicts by people's labels."""
 
     passes_passed: Amount = Field(description="Passes of the judge that people pass too.")
     passes_failed: Amount = Field(description="Passes of the judge that people fail.")
@@ -27,7 +27,7 @@ class Counted(Record):
 
 
 class Rater(Record):
-    """How a judge stands to the people who labelled the same conversations: passed is positive."""
+    """A judge compared with the people who labeled the same conversations: passed is positive."""
 
     name: str = Field(description="`all`, the criterion, or the category.")
     kind: Literal["all", "criterion", "category"] = "all"

@@ -11,7 +11,7 @@ from ci_evals.studies.settings import Run
 
 @dataclass(frozen=True, kw_only=True)
 class LabelSettings:
-    """What `label` depends on."""
+    """The options of `label`."""
 
     results: Run
     output: Annotated[
@@ -25,7 +25,7 @@ class LabelSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class CalibrateSettings:
-    """What `calibrate` depends on."""
+    """The options of `calibrate`."""
 
     labels: Annotated[
         list[Path],

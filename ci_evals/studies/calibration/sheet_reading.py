@@ -21,7 +21,7 @@ _SHOWN = 40
 
 @dataclass(frozen=True)
 class Label:
-    """What a person said of an item."""
+    """A person's label of an item."""
 
     item: str
     passed: bool | None
@@ -59,7 +59,7 @@ def read(paths: Sequence[Path]) -> list[Label]:
 
 
 def held(file: Path) -> int:
-    """How many labels a sheet holds that may be there already.
+    """Count the labels in a sheet that may exist already.
 
     Raises:
         UsageError: it is no sheet, or holds what is no label.
@@ -135,7 +135,7 @@ def _text(file: Path, problems: list[str]) -> str | None:
 
 
 def _columns(row: Sequence[str], place: str, problems: list[str]) -> dict[str, int] | None:
-    """Where the columns are that matter; None where they are not there."""
+    """The indexes of the required columns; None if one is missing."""
     names = [cell.strip().lower() for cell in row]
     missing = [name for name in ("item", "label") if name not in names]
     twice = [name for name in ("item", "label", "labeller") if names.count(name) > 1]

@@ -1,4 +1,4 @@
-"""What labels say of a judge, as tables on a terminal."""
+"""A calibration as text for a terminal."""
 
 from collections.abc import Iterable, Sequence
 

@@ -1,1 +1,1 @@
-"""Where the noise of scores comes from: the agent, the simulated user or the judge."""
+"""The sources of noise in scores: the agent, the simulated user and the judge."""

@@ -1,4 +1,4 @@
-"""Where the next dollar belongs: in loops, in votes or in other tests. docs/judge.md has the formulas."""
+"""The best use of the next dollar: loops, votes or other tests. docs/judge.md has the formulas."""
 
 import math
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _FRACTIONS = {
     0.75: "Three quarters",
 }
 _NEAR = 0.04
-"""How far a share may be from a fraction to be called by its name."""
+"""The greatest distance of a share from the fraction it is named by."""
 _ALIKE = 1.05
 """Gains that differ by less are called alike."""
 
@@ -33,7 +33,7 @@ class RunSize:
 
 @dataclass(frozen=True)
 class TrialCosts:
-    """What a trial costs."""
+    """The costs of a trial."""
 
     conversation: float
     vote: float
@@ -47,16 +47,16 @@ class TrialCosts:
 
 @dataclass(frozen=True)
 class SpendingAdvice:
-    """What to spend the next dollar on, for both questions that a score is asked."""
+    """The best use of the next dollar, for both questions that a score answers."""
 
     gains: dict[Remedy, float]
-    """As long as the tests stay these."""
+    """For these tests."""
     in_general: dict[Remedy, float]
-    """Where they are a sample of all tests there could be."""
+    """For these tests as a sample of all possible tests."""
     best: Remedy | None
     best_in_general: Remedy | None
     standard_error: float
-    """Of the run's score, in points, as long as the tests stay these."""
+    """Of the run's score, in points, for these tests."""
     why: str
 
 

@@ -1,4 +1,4 @@
-"""Where the noise of a trial's score comes from: the agent, the simulated user, or the judge."""
+"""The chart of the sources of noise: the agent, the simulated user and the judge."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class _Part:
     noise: NoiseShare
     estimate: Estimate
     share: float
-    """Of all of them, 0 to 1: a file of somebody else's may have numbers that make no whole."""
+    """Share of their sum, 0 to 1: the numbers of a foreign file may not add up."""
 
 
 def figure(noise: Noise) -> Figure | None:

@@ -1,4 +1,4 @@
-"""What `noise` needs before anybody is asked: the run, its suites as they are now, who plays and judges."""
+"""The preparation of `noise`, before anybody is asked: the run, its current suites, and the models."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -64,7 +64,7 @@ class PreparedStudy:
 
 
 def prepare(settings: NoiseSettings, context: RunContext) -> PreparedStudy:
-    """Reads the run and its suites, and settles what is to be done.
+    """Read the run and its suites, and plan the study.
 
     Raises:
         UsageError: something is missing, or not as it was. Nobody was asked.
@@ -120,7 +120,7 @@ def _check_own_conversations(run: SavedRun) -> None:
 
 
 def _check_agent(settings: NoiseSettings, results: Results) -> None:
-    """Makes sure that the agent is the run's, though a file of results never decides who is asked.
+    """Check that options name the run's agent, since a results file never decides who is asked.
 
     Raises:
         UsageError: the run was told where its agent is, and this command is not.
@@ -138,7 +138,7 @@ def _check_agent(settings: NoiseSettings, results: Results) -> None:
 
 
 def _suite_settings(settings: NoiseSettings, results: Results) -> SuiteSettings:
-    """How the suites of the sample are read: as `run` reads them.
+    """The settings by which `run` would read the suites of the sample.
 
     Raises:
         UsageError: one is not there any more.
@@ -155,7 +155,7 @@ def _suite_settings(settings: NoiseSettings, results: Results) -> SuiteSettings:
 
 
 def _connections(settings: NoiseSettings, results: Results, environ: Mapping[str, str]) -> Connections:
-    """How agents are reached, and the provider with its key, if it is there."""
+    """The connections to agents and to the provider, with its key if there is one."""
     config = results.run.config
     saved = results.run.provider
     provider = str(settings.provider or (saved if saved in PROVIDERS else Provider.OPENAI))
@@ -195,7 +195,7 @@ def _players(
 
 
 def _asked(settings: NoiseSettings, suite: SuiteResult) -> Connections:
-    """What options say of the judge, checked; where they say nothing of votes it is as in the suite."""
+    """The judge that options name, checked; votes are the suite's by default."""
     panel = names_in(settings.judge_panel)
     votes = settings.judge_votes or (1 if panel else suite.judge_votes)
     return checked(Connections(judge_model=settings.judge_model, judge_panel=panel, judge_votes=votes))
@@ -255,7 +255,7 @@ def _vote(results: Results) -> float:
 
 
 def _judged_criteria(results: Results) -> float:
-    """How many criteria of a trial were judged, in the mean over those that were judged at all."""
+    """The mean number of judged criteria, over trials that have any."""
     trials = (trial for suite in results.suites for test in suite.tests for trial in test.trials)
     counts = [count for trial in trials if (count := sum(map(is_judged, trial.findings)))]
     return fmean(counts) if counts else 0.0
@@ -272,7 +272,7 @@ def amounts(sample_plan: SamplePlan) -> tuple[int, int, int]:
 
 
 def _number(value: JsonValue, default: int) -> int:
-    """What a file tells is not believed where no option could say it."""
+    """A number from a file, if an option could have the same value."""
     return value if isinstance(value, int) and 0 <= value <= 10_000 else default
 
 

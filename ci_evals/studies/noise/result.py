@@ -1,4 +1,4 @@
-"""Where the noise of scores comes from."""
+"""The sources of noise in scores."""
 
 from typing import ClassVar, Literal
 
@@ -25,11 +25,11 @@ class NoiseShare(Record):
 
 
 Remedy = Literal["loops", "votes", "tests"]
-"""What money can be spent on to make scores less noisy."""
+"""Ways to spend money on less noisy scores."""
 
 
 class Noise(Study):
-    """Where the noise of scores comes from."""
+    """The sources of noise in scores."""
 
     KEY: ClassVar[str] = "noise"
 

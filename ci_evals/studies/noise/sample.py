@@ -1,4 +1,4 @@
-"""What a study of noise plays and judges: tests, and of each one conversation whose words are held."""
+"""The sample of a study of noise: tests, and one conversation of each whose user messages are fixed."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -33,7 +33,7 @@ class SampledTest:
 
 @dataclass(frozen=True)
 class PlayedModels:
-    """Who judges and plays the user in a suite; None where nobody does."""
+    """The models that judge and play the user in a suite; None if nobody does."""
 
     judges: tuple[str | None, ...]
     """The models that judge in turn, one each time."""
@@ -67,7 +67,7 @@ def pick_tests(results: Results, source: str, most: int, seed: int) -> tuple[Sam
 
 
 def _can_be_held(trial: TrialResult) -> bool:
-    """Whether its user's words can be said again: none was a secret, which results do not have."""
+    """Tell whether the user's words can be repeated: none was a secret, which results do not hold."""
     return not any(
         MASK in turn.user or turn.user == AUTO
         for turn in trial.turns.without_traces()
@@ -90,7 +90,7 @@ class PlayableTest:
         return self.planned.tests[self.number]
 
     def varies(self, players: PlayedModels) -> bool:
-        """Whether a model writes any of the user's words."""
+        """Tell whether a model writes any of the user's words."""
         return players.user is not None and any(turn.auto for turn in self.planned.suite.turns_of(self.test))
 
 

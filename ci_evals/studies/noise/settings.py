@@ -13,7 +13,7 @@ from ci_evals.studies.settings import JudgeSettings, Run
 
 @dataclass(frozen=True, kw_only=True)
 class NoiseSettings(AgentApiSettings, JudgeSettings):
-    """What `noise` depends on."""
+    """The options of `noise`."""
 
     results: Run
     suites: Annotated[

@@ -1,4 +1,4 @@
-"""Where the noise of scores comes from: agent, simulated user and judge, told apart by what is held fixed.
+"""The shares of agent, simulated user and judge in the noise of scores, separated by what is kept fixed.
 
 A test that is played anew varies by all three; with the user's words held, by agent and judge; a conversation
 that is judged again, by the judge alone. What one varies more than the next is the part of the one that is
@@ -26,7 +26,7 @@ _ROUNDING = 1e-9
 _MOST = 2500.0
 """No scores between 0 and 100 have a larger variance (Popoviciu)."""
 _LEAST_SPREAD = 0.3
-"""Of the spread that was seen: a draw of tests that happen to be alike is not taken to be without any."""
+"""Share of the observed spread: a draw of tests that happen to be alike still has some."""
 
 Source = Literal["agent", "user", "judge"]
 
@@ -45,14 +45,14 @@ class TestScores:
 
     @property
     def enough(self) -> bool:
-        """Whether there is a variance of each kind."""
+        """Tell whether there is a variance of each kind."""
         kinds = (self.fresh, self.fixed, self.judged)
         return all(len(scores) >= _LEAST_SCORES for scores in kinds if scores is not None)
 
 
 @dataclass(frozen=True)
 class NoiseSources:
-    """How much noise there is, and whose."""
+    """The estimated variances, by source."""
 
     parts: tuple[NoiseShare, ...]
     """Agent, user, judge: of one trial and one vote."""
@@ -116,7 +116,7 @@ def sources_of(samples: Sequence[TestScores], seed: int, draws: int = DRAWS) -> 
 
 
 def _exactly(value: float, tests: int) -> Estimate:
-    """What is known, not estimated."""
+    """An estimate without error, of what is known."""
     return Estimate(value=value, low=value, high=value, count=tests)
 
 
@@ -162,7 +162,7 @@ class _Bootstrap:
         return Estimate(value=value, low=min(low, value), high=max(high, value), count=self._tests)
 
     def interval(self, tops: Sequence[float], bottoms: Sequence[float]) -> tuple[float, float] | None:
-        """Of the ratio of two means; None where no test differs from the others."""
+        """The interval of the ratio of two means; None if no test differs from the others."""
         seen = sum(tops) / sum(bottoms)
         # By hand, as what `_error` does takes small differences of large numbers.
         squares = math.fsum((top - seen * bottom) ** 2 for top, bottom in zip(tops, bottoms, strict=True))
@@ -192,7 +192,7 @@ def _error(tops: Sequence[float], bottoms: Sequence[float], ratio: float) -> flo
 
 
 def _quantile(ordered: Sequence[float], share: float) -> float:
-    """Of what is in order; 0 of nothing."""
+    """The quantile of ordered numbers; 0 if there are none."""
     if not ordered:
         return 0.0
     index = share * (len(ordered) - 1)

@@ -1,4 +1,4 @@
-"""Where the noise of a run's scores comes from: a sample of it played and judged again, and reckoned."""
+"""The study of noise: a sample of a run is played and judged again to estimate the sources of its noise."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -40,12 +40,12 @@ class NoiseStudy:
     results: Results
     """The run whose noise it is."""
     source: str
-    """What it is called in messages: its file."""
+    """Its file, for messages."""
     sample_plan: SamplePlan
     tests: int
     """In the sample."""
     connections: Connections
-    """How agents are reached, and which provider plays and judges: with one vote on each criterion."""
+    """Connections to agents and to the provider that plays and judges, with one vote on each criterion."""
     judge: JudgeUsed | None
     """The run's own, with its votes; None where nobody judges."""
     redactor: Redactor
@@ -59,7 +59,7 @@ class NoiseStudy:
 
 @dataclass(frozen=True)
 class NoiseMeasurement:
-    """What came of a study."""
+    """The outcome of a study."""
 
     noise: Noise | None
     """None where fewer than two tests came to enough scores."""
@@ -190,7 +190,7 @@ def _scores(suites: Sequence[SuiteResult], places: Mapping[tuple[int, int], int]
 
 
 def _counts(trial: TrialResult) -> bool:
-    """Whether a trial was played to its end and judged in full. Without a verdict it is of fewer criteria."""
+    """Tell whether a trial was played to its end and judged in full: its score then covers all criteria."""
     return trial.scored and not any(finding.cause in UNUSABLE for finding in trial.findings)
 
 
@@ -205,14 +205,14 @@ def _trials(
 
 
 def _size(study: NoiseStudy) -> RunSize:
-    """Of the run whose noise it is. A test's noise goes with one over its trials, hence the harmonic mean."""
+    """The size of the run. A test's noise is proportional to one over its trials, hence the harmonic mean."""
     tests = [test for suite in study.results.suites for test in suite.tests]
     scored = [count for test in tests if (count := sum(trial.scored for trial in test.trials))]
     return RunSize(len(scored), harmonic_mean(scored), study.judge.votes if study.judge else 1)
 
 
 def _costs(trials: Sequence[TrialResult], prices: PriceTable) -> TrialCosts:
-    """Of a trial, in the mean: in US dollars where they are known of everybody who was asked, else in calls.
+    """The mean costs of a trial: in US dollars if all prices are known, else in calls.
 
     In dollars an agent costs nothing, since nobody tells what it does; in calls each of its replies is one.
     """
@@ -230,7 +230,7 @@ def _costs(trials: Sequence[TrialResult], prices: PriceTable) -> TrialCosts:
 
 
 def _absent(samples: Sequence[TestScores]) -> Iterator[str]:
-    """What is known without being measured."""
+    """The sources that are known to be absent without being measured."""
     if all(one.judged is None for one in samples):
         yield "Nobody judged, so the judge has no part in it."
     if all(one.fixed is None for one in samples):

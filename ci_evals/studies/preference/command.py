@@ -36,7 +36,7 @@ def prefer(settings: PreferSettings, context: RunContext) -> None:
 
 
 def _left_out(paired_runs: PairedRuns) -> Iterator[str]:
-    """What is not compared, and why."""
+    """Tests and conversations that are not compared, and why."""
     for names, why in (
         (paired_runs.only_in_head, "in A only"),
         (paired_runs.only_in_base, "in B only"),

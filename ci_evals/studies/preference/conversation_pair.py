@@ -65,7 +65,7 @@ class ConversationPair:
     redactor: Redactor
     test: TestResult
     criteria: Sequence[str]
-    """What matters to the test's author."""
+    """The criteria of the test's author."""
     one: ComparedConversation
     other: ComparedConversation
 

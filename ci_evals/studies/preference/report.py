@@ -12,7 +12,7 @@ _NAME = 80
 
 
 def report(results: Results) -> StudyReport | None:
-    """How often this run is preferred, by test."""
+    """The share of pairs in which this run is preferred, by test."""
     found = results.study(Preference)
     if found is None:
         return None

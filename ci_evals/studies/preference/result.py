@@ -9,7 +9,7 @@ from ci_evals.domain.results.judge import Estimate, JudgeUsed
 from ci_evals.domain.results.studies import Study
 
 Better = Literal["first", "second", "tie"]
-"""What a judge says of two conversations, by the places in which they were shown."""
+"""A judge's answer on two conversations, by the position in which they were shown."""
 
 
 class Preferred(Record):
@@ -53,7 +53,7 @@ class Preference(Study):
 
     @property
     def place_sways(self) -> bool:
-        """Whether the judge's answers follow the place more, or less, than chance explains."""
+        """Tell whether the judge's answers follow the position more, or less, than chance explains."""
         first = self.first
         if first is None or first.low is None or first.high is None:
             return False

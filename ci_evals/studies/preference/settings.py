@@ -11,7 +11,7 @@ from ci_evals.studies.settings import JudgeSettings
 
 @dataclass(frozen=True, kw_only=True)
 class PreferSettings(JudgeSettings):
-    """What `prefer` depends on."""
+    """The options of `prefer`."""
 
     head: Annotated[Path, typer.Argument(metavar="A", help="The run to look at.", show_default=False)]
     base: Annotated[Path, typer.Argument(metavar="B", help="The run that it is held against.")]

@@ -33,7 +33,7 @@ class TrialPair:
     """Two trials of one test, one of each run."""
 
     place: tuple[int, int]
-    """Of the test among those that are paired, and of the trial within it: the order of results."""
+    """The indexes of the test among the paired ones and of the trial in it: the order of results."""
     suite: str
     tests: tuple[TestResult, TestResult]
     trials: tuple[TrialResult, TrialResult]
@@ -41,14 +41,14 @@ class TrialPair:
 
 @dataclass(frozen=True)
 class PairedRuns:
-    """What two runs have in common."""
+    """Two runs, and the conversations to compare."""
 
     head: SavedRun
     base: SavedRun
     pairs: tuple[TrialPair, ...]
     """The sample, in the order of the results."""
     available: int
-    """How many pairs there are."""
+    """The number of pairs, sampled or not."""
     only_in_head: tuple[TestName, ...]
     only_in_base: tuple[TestName, ...]
     changed: tuple[TestName, ...]
@@ -150,7 +150,7 @@ def _talk(test: TestResult, trial: TrialResult, source: str) -> ComparedConversa
 
 
 async def _rounds(asking: Asking, conversation_pair: ConversationPair, place: int) -> tuple[Round, ...]:
-    """So many at once as a majority takes, then one after the other while they could still decide."""
+    """Ask as many rounds at once as a majority takes, then one at a time while they could still decide."""
     llms = asking.llms
 
     async def once(index: int) -> Round:

@@ -13,10 +13,10 @@ from ci_evals.scoring.agreement.clustered import Bundle, share_of
 from ci_evals.studies.preference.result import Better, Preference, Preferred
 
 PairResult = Literal["win", "loss", "tie"]
-"""What became of a pair, for this run's conversation."""
+"""The outcome of a pair, for this run's conversation."""
 
 _REASONS = 3
-"""That are kept of a test."""
+"""Reasons kept of a test."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Round:
 
     @property
     def followed_place(self) -> bool:
-        """Whether the same place was named both times, whichever conversation stood there."""
+        """Tell whether the same position was preferred both times, whichever conversation was there."""
         return self.straight == self.swapped and self.straight in {"first", "second"}
 
 
@@ -58,11 +58,11 @@ class ComparedPair:
     votes: int
     """The most rounds that there may be."""
     counted: int = 1
-    """So many of the rounds were asked for whatever came: these alone tell of the judge."""
+    """Rounds that were asked unconditionally: these alone are used to measure position bias."""
 
     @property
     def result(self) -> PairResult | None:
-        """What most of all rounds say, else a tie; None where a round that is missing could have decided."""
+        """The majority of all rounds, else a tie; None if a missing round could have decided."""
         said = [one.result for one in self.rounds]
         for result in ("win", "loss", "tie"):
             if 2 * said.count(result) > self.votes:
@@ -75,19 +75,19 @@ class ComparedPair:
 
     @property
     def followed_place(self) -> bool:
-        """Whether an answer followed the place."""
+        """Tell whether an answer followed the position."""
         return any(one.followed_place for one in self._asked_anyway)
 
     @property
     def places(self) -> Bundle:
-        """Of the answers that name a side, those that name the first."""
+        """Answers that prefer the first position, of those that prefer either."""
         answers = [answer for one in self._asked_anyway for answer in (one.straight, one.swapped)]
         first, second = answers.count("first"), answers.count("second")
         return Bundle(first, first + second)
 
 
 def decided(rounds: Sequence[Round], votes: int) -> bool:
-    """Whether more rounds could change nothing."""
+    """Tell whether more rounds could not change the outcome."""
     said = [one.result for one in rounds]
     left = votes - len(said)
     most = max(said.count(result) for result in ("win", "loss", "tie"))
@@ -121,7 +121,7 @@ def preference(
 
 
 def sign_test(tests: Iterable[Preferred]) -> float | None:
-    """How likely tests alone would part so unevenly if either run won each as easily: exact and two-sided.
+    """The exact two-sided sign test over tests.
 
     A test with as many wins as losses says nothing of it. None where all are such.
     """

@@ -12,7 +12,7 @@ from ci_evals.cli.settings.suite_commands import ValidateSettings
 
 @dataclass(frozen=True)
 class ProbeSettings(ValidateSettings):
-    """What `validate` depends on where it may probe."""
+    """The options of `validate`, with those of `--probe`."""
 
     probe: Annotated[
         Path | None,

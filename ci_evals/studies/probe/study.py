@@ -35,7 +35,7 @@ class ProbeQuestion:
 
 @dataclass(frozen=True)
 class ProbeQuestions:
-    """What is to be asked."""
+    """The questions of a probe."""
 
     found: tuple[ProbeQuestion, ...]
     unknown: int

@@ -13,43 +13,43 @@ from ci_evals.scoring.agreement.kappa import AgreementTable, Number, Split, alph
 from ci_evals.studies.calibration.result import Counted
 
 DRAWS = 1_000
-"""Of the numbers of all verdicts; there are many criteria, so each has half of that."""
+"""Draws for the numbers of all verdicts; each of the many criteria has half as many."""
 UNSEEN = 0.5
-"""What is added to each count before it is drawn from: Jeffreys' prior, so that no error is ruled out."""
+"""Jeffreys' prior, added to each count before drawing, so that no error is ruled out."""
 
 
 @dataclass(frozen=True)
-class Labelled:
+class LabeledVerdict:
     """A verdict of the judge, with what people said."""
 
     conversation: str
     """Which one it is of: verdicts on one conversation are alike."""
     passed: bool
-    """What the judge said."""
+    """The judge's verdict."""
     people: tuple[bool | None, ...]
     """What each person said, in an order that is the same throughout; None where nothing, or that it cannot
     be told."""
 
     @cached_property
     def split(self) -> Split:
-        """What the people said."""
+        """The people's labels."""
         return Split(self.people.count(True), self.people.count(False))
 
     @property
-    def told(self) -> bool:
-        """Whether anybody said pass or fail."""
+    def is_labeled(self) -> bool:
+        """Tell whether anybody labeled it pass or fail."""
         return self.split.raters > 0
 
     @property
     def by_people(self) -> bool | None:
-        """What most people said; None where as many pass as fail it."""
+        """The majority label; None if there are as many passes as fails."""
         split = self.split
         return None if split.passes == split.fails else split.passes > split.fails
 
 
 @dataclass(frozen=True)
 class LabelSource:
-    """Where what is random comes from."""
+    """A source of random numbers."""
 
     seed: str
     draws: int
@@ -60,7 +60,7 @@ class LabelSource:
 
 
 def only(values: Iterable[float | None]) -> list[float]:
-    """Those that there are."""
+    """The values that are not None."""
     return [value for value in values if value is not None]
 
 
@@ -78,32 +78,36 @@ def estimate(
 class Alphas:
     """Krippendorff's alpha of labels that were drawn by the judge's verdicts, and weigh accordingly."""
 
-    def __init__(self, labelled: Sequence[Labelled], counted: Counted, source: LabelSource) -> None:
-        self._labelled, self._counted, self._source = labelled, counted, source
+    def __init__(self, labeled: Sequence[LabeledVerdict], counted: Counted, source: LabelSource) -> None:
+        self._labeled, self._counted, self._source = labeled, counted, source
 
     def with_judge(self) -> Estimate | None:
-        """Of people and judge together; None where none differs."""
+        """The alpha of people and judge together; None if none differs."""
         sides = [
-            Counter(Split(one.split.passes + said, one.split.fails + (not said)) for one in self._said(said))
-            for said in (True, False)
+            Counter(
+                Split(one.split.passes + passed, one.split.fails + (not passed))
+                for one in self._with_verdict(passed)
+            )
+            for passed in (True, False)
         ]
         most = _most(sides)
         alone = ((Split(most, 0), Split(1, most - 1)), (Split(0, most), Split(most - 1, 1)))
-        return self._told(sides, alone, "alpha")
+        return self._estimate_of(sides, alone, "alpha")
 
     def of_people(self) -> Estimate | None:
-        """Of the people alone; None where none differs, or no two labelled the same."""
+        """The alpha of the people alone; None if none differs, or no two labeled the same verdict."""
         sides = [
-            Counter(one.split for one in self._said(said) if one.split.raters > 1) for said in (True, False)
+            Counter(one.split for one in self._with_verdict(passed) if one.split.raters > 1)
+            for passed in (True, False)
         ]
         most = _most(sides)
         any_split = (Split(most, 0), Split(0, most), Split(most - most // 2, most // 2))
-        return self._told(sides, (any_split, any_split), "people")
+        return self._estimate_of(sides, (any_split, any_split), "people")
 
-    def _said(self, said: bool) -> Iterable[Labelled]:
-        return (one for one in self._labelled if one.passed is said)
+    def _with_verdict(self, passed: bool) -> Iterable[LabeledVerdict]:
+        return (one for one in self._labeled if one.passed is passed)
 
-    def _told(
+    def _estimate_of(
         self, sides: Sequence[Counter[Split]], unseen: Sequence[Sequence[Split]], name: str
     ) -> Estimate | None:
         """The alpha where verdicts that the judge passes, and fails, are split so.
@@ -142,7 +146,7 @@ def _most(sides: Iterable[Iterable[Split]]) -> int:
 def _weighed(
     sides: Sequence[Sequence[tuple[Split, Number]]], shares: Sequence[Number]
 ) -> Iterator[tuple[Split, Number]]:
-    """How much each split weighs, where each side weighs its share."""
+    """The weight of each split, if each side weighs its share."""
     for side, share in zip(sides, shares, strict=True):
         if total := sum((times for _, times in side), 0 * share):
             weight = share / total
@@ -151,20 +155,20 @@ def _weighed(
 
 
 def people_kappa(
-    labelled: Sequence[Labelled], counted: Counted | None, source: LabelSource
+    labeled: Sequence[LabeledVerdict], counted: Counted | None, source: LabelSource
 ) -> Estimate | None:
     """Cohen's kappa between two people; None where there are more or fewer, or they differ in nothing."""
-    people = {place for one in labelled for place, said in enumerate(one.people) if said is not None}
+    people = {index for one in labeled for index, passed in enumerate(one.people) if passed is not None}
     if not counted or len(people) != 2:
         return None
     first, second = sorted(people)
     cells = [
         Counter(
             (one.people[first], one.people[second])
-            for one in labelled
-            if one.passed is said and None not in (one.people[first], one.people[second])
+            for one in labeled
+            if one.passed is passed and None not in (one.people[first], one.people[second])
         )
-        for said in (True, False)
+        for passed in (True, False)
     ]
     drawn_from = (counted.passes, counted.fails)
     if not sum(drawn_from) or any(of and not side for of, side in zip(drawn_from, cells, strict=True)):
@@ -190,7 +194,7 @@ _CELLS: tuple[_Cell, ...] = ((True, True), (True, False), (False, True), (False,
 
 
 def _two(sides: Sequence[Mapping[_Cell, Number]], shares: Sequence[Number]) -> AgreementTable[Number]:
-    """What two people say, as shares of all verdicts."""
+    """The labels of two people, as shares of all verdicts."""
     found = [0 * shares[0]] * len(_CELLS)
     for side, share in zip(sides, shares, strict=True):
         if total := sum(side.values(), 0 * share):
