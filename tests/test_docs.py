@@ -164,17 +164,17 @@ def anchors(text):
     return {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
 
 
-def test_the_architecture_names_every_floor():
+def test_the_architecture_names_every_layer():
     """In the order in which the import contract has them."""
     text = (ROOT / "ARCHITECTURE.md").read_text()
     contract = (ROOT / "pyproject.toml").read_text().split("layers = [")[1].split("]")[0]
-    floors = re.findall(r'"([^"]+)"', contract)
-    drawn = text.split("## Floors")[1].split("\n## ")[0]
+    layers = re.findall(r'"([^"]+)"', contract)
+    drawn = text.split("## Layers")[1].split("\n## ")[0]
     paragraphs = re.split(r"^\d+\. ", drawn, flags=re.MULTILINE)[1:]
-    assert len(paragraphs) == len(floors)
-    for floor, paragraph in zip(floors, paragraphs, strict=True):
-        for room in floor.split(" | "):
-            assert f"`{room}`" in paragraph, room
+    assert len(paragraphs) == len(layers)
+    for layer, paragraph in zip(layers, paragraphs, strict=True):
+        for module in layer.split(" | "):
+            assert f"`{module}`" in paragraph, module
 
 
 def test_make_targets_exist():

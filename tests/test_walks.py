@@ -1,0 +1,84 @@
+"""A real run takes each step of the two walks in ARCHITECTURE.md, in the order that is written."""
+
+import os
+import re
+import subprocess
+import sys
+from importlib import import_module
+from operator import attrgetter
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from papers import ROOT
+
+PACKAGE = ROOT / "ci_evals"
+MOST_STEPS = 16
+FROM_A_CHECK, FROM_AN_INPUT = range(2)
+
+# Writes every call of the functions named, also in the processes that the command forks.
+FOLLOWED = """
+import os, runpy, sys
+calls = os.open(os.environ["CALLS"], os.O_APPEND | os.O_CREAT | os.O_WRONLY)
+steps = set(os.environ["STEPS"].splitlines())
+def follow(frame, event, _):
+    if event == "call":
+        code = frame.f_code
+        name = f"{code.co_filename} {code.co_qualname}"
+        if name in steps:
+            os.write(calls, f"{name}\\n".encode())
+sys.setprofile(follow)
+del sys.argv[0]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+class Step(NamedTuple):
+    """One step of a walk: a function, or a type."""
+
+    module: str
+    name: str
+
+
+def walks() -> list[list[Step]]:
+    """The numbered lists of the section."""
+    section = (ROOT / "ARCHITECTURE.md").read_text().split("## Two walks")[1].split("\n## ")[0]
+    lists = re.split(r"^\*\*.*\*\*$", section, flags=re.MULTILINE)[1:]
+    return [
+        [Step(*step) for step in re.findall(r"^\d+\. `(\S+)` `(\S+)`:", text, re.MULTILINE)] for text in lists
+    ]
+
+
+@pytest.fixture(scope="module")
+def calls(tmp_path_factory: pytest.TempPathFactory) -> list[Step]:
+    """The calls of all steps, in a run of the action that is compared with a baseline."""
+    folder = tmp_path_factory.mktemp("walk")
+    inputs = {
+        "INPUT_SUITES": "demo:hr",
+        "INPUT_PROVIDER": "offline",
+        "INPUT_MAX-DROP": "5",
+        "INPUT_OUTPUT-DIR": "results",
+    }
+    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "CALLS": str(folder / "calls")} | inputs
+    environment["STEPS"] = "\n".join(
+        f"{PACKAGE / step.module} {step.name}" for walk in walks() for step in walk
+    )
+    command = [sys.executable, "-c", FOLLOWED, str(ROOT / "entrypoint.py")]
+    for more in ({}, {"INPUT_BASELINE": "results/_results.json", "INPUT_OUTPUT-DIR": "again"}):
+        (folder / "calls").unlink(missing_ok=True)
+        done = subprocess.run(
+            command, cwd=folder, env=environment | more, capture_output=True, text=True, check=False
+        )
+        assert done.returncode in {0, 1}, done.stderr
+    lines = (line.split() for line in (folder / "calls").read_text().splitlines())
+    return [Step(Path(file).relative_to(PACKAGE).as_posix(), name) for file, name in lines]
+
+
+@pytest.mark.parametrize("walk", [FROM_A_CHECK, FROM_AN_INPUT])
+def test_a_run_takes_every_step_in_this_order(calls, walk):
+    steps = walks()[walk]
+    assert 10 <= len(steps) <= MOST_STEPS
+    remaining = iter(calls)
+    for step in steps:
+        named = attrgetter(step.name)(import_module(f"ci_evals.{step.module[:-3].replace('/', '.')}"))
+        assert isinstance(named, type) or step in remaining, step
