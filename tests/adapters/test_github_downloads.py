@@ -164,7 +164,7 @@ from ci_evals.domain.errors import GitHubError
 
 async def main():
     async with GitHub(sys.argv[1], "ghs_secret") as hub:
-        await hub.download("/zip", io.BytesIO(), needs="actions: read", most_mb=1)
+        await hub.download("/zip", io.BytesIO(), needs="actions: read", max_mb=1)
 
 try:
     asyncio.run(main())
