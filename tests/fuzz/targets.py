@@ -626,7 +626,7 @@ async def _replayed(playback: TrialReplay) -> None:
     for _ in range(2):
         with suppress(AgentError):
             _judged(await agent.send_message(await agent.open_session(TEST), "hi", timeout=1))
-    model = ReplayedLLM("m", "the judge's question", playback.take.judge, playback)
+    model = ReplayedLLM("m", "the judge's question", playback.recorded.judge, playback)
     said = await model.complete(claude_code_llm.Prompt(system="", text="hi"))
     _counted(said.input_tokens, said.output_tokens, said.cost_usd)
 
