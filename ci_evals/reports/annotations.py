@@ -101,8 +101,7 @@ def _trial_errors(results: Results) -> Iterator[Annotation]:
             continue
         names, count = errors.tests, len(errors.tests)
         met = names[0] if count == 1 else numbers.count(count, "test")
-        more = [f"and {numbers.count(count - _NAMED, 'more test')}"] if count > _NAMED else []
-        which = f". It met {met}: {'; '.join([*names[:_NAMED], *more])}" if count > 1 else ""
+        which = f". It met {met}: {numbers.listed(names, _NAMED, 'test')}" if count > 1 else ""
         result = labels.OUTCOMES[errors.outcome].words.capitalize()
         message = f"{errors.what}: {sanitize.one_line(errors.reason, _WHY_LIMIT)}{which}"
         yield _annotation(Severity.WARNING, f"{result}: {met}", message, *errors.affected[0])

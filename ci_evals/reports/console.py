@@ -178,9 +178,8 @@ def _trial_errors(results: Results, *, color: bool) -> str:
     for errors in trial_errors.by_cause(results.suites):
         why = sanitize.log_line(errors.reason, _REASON_LIMIT)
         lines.append(f"{_painted('!', _YELLOW, color=color)} {errors.what}: {why}")
-        named = "; ".join(sanitize.log_line(name, _NAME_LIMIT) for name in errors.tests[:3])
-        more = len(errors.tests) - 3
-        lines.append(f"    {named}" + (f"; and {numbers.count(more, 'more test')}" if more > 0 else ""))
+        names = [sanitize.log_line(name, _NAME_LIMIT) for name in errors.tests]
+        lines.append(f"    {numbers.listed(names, _NAMED, 'test')}")
     return "\n".join(["Errors and undecided", *lines]) if lines else ""
 
 
@@ -207,7 +206,7 @@ def _against(results: Results, *, color: bool, named: bool = True) -> str:
     lines = _changed_in_brief(results, comparison, color=color) if named else []
     for difference in change.differences(comparison):
         names = [sanitize.log_line(name, _NAME_LIMIT) for name in difference.tests]
-        lines.append(f"{difference.title} ({len(names)}): {_listed(names)}")
+        lines.append(f"{difference.title} ({len(names)}): {numbers.listed(names, _NAMED)}")
     lines += [sanitize.log_line(reason, _REASON_LIMIT) for reason in change.shown_reasons(comparison)]
     lines += [line for line in (change.pace(comparison), change.trials_to_prove(comparison, results)) if line]
     body = [*_changes(results), *(f"  {line}" for line in lines)]
@@ -248,7 +247,7 @@ def _changed_in_brief(results: Results, comparison: Comparison, *, color: bool) 
             f"{_test_name(test, comparison)} {change.scores(test)}{_remark(test, remarks)}"
             for test in one.tests
         ]
-        lines.append(f"{head}: {_listed(names)}")
+        lines.append(f"{head}: {numbers.listed(names, _NAMED)}")
         lines += [one.note] if one.note else []
     return lines
 
@@ -309,11 +308,6 @@ def _changes(results: Results) -> list[str]:
     ]
     headers = ("suite", change.score_column(results), "baseline", "change", "95 %", "p")
     return [_table(headers, rows)] if len(rows) > 1 else []
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = len(names) - _NAMED
-    return "; ".join([*names[:_NAMED], *([f"and {more} more"] if more > 0 else [])])
 
 
 def _gate(results: Results, *, color: bool) -> str:

@@ -28,13 +28,14 @@
 | tokens | thousands or millions, below ten one decimal | 184,321 → `184 k` |
 | extent | both ends, or one where they read the same | 1 to 2 → `1 to 2` |
 | count | thousands apart, the noun in number | 1200, test → `1,200 tests` |
+| listed | the first names and the number of the others | `A; B; and 3 more tests` |
 
 Scores, shares and changes are cut and limits raised, so that no shown number looks better than the gate found
 it, and no drop smaller than it is. A p around 0.05 is shown on its side of it: 0.0504 → `0.051`.
 Limits and changes are taken to the billionth: a drop of 5 may stand in binary as a little more.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 
 from ci_evals.domain.base import Interval
@@ -289,6 +290,13 @@ def extent(low: float, high: float, show: Callable[[float], str]) -> str:
 def count(number: int, noun: str, plural: str | None = None) -> str:
     """A number of things: `1 test`, `2 tests`, `3 criteria`."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def listed(names: Sequence[str], most: int, noun: str | None = None) -> str:
+    """The first names, and the number of the others: `A; B; and 3 more tests`."""
+    others = len(names) - most
+    more = count(others, f"more {noun}") if noun else f"{others:,} more"
+    return "; ".join([*names[:most], *([f"and {more}"] if others > 0 else [])])
 
 
 def _step(limit: float | None, fewest: int) -> Decimal:

@@ -73,7 +73,8 @@ def too_little_decided(scored: Results | SuiteResult) -> str | None:
 
 def why_not(comparison: Comparison) -> str:
     """Why there is no change to tell of: the first reasons."""
-    return _joined(comparison.reasons)
+    reasons = numbers.listed(comparison.reasons, _SHOWN_REASONS, "reason")
+    return reasons or "they have nothing in common"
 
 
 def significance_of(results: Results, comparison: Comparison) -> str:
@@ -287,9 +288,3 @@ def _flawless(results: Results) -> bool:
         or any(validity(trial, counting) is Validity.ERRORED for trial in trials)
         or any(finding.outcome is Outcome.FAILED for trial in trials for finding in trial.findings)
     )
-
-
-def _joined(reasons: tuple[str, ...]) -> str:
-    more = len(reasons) - _SHOWN_REASONS
-    rest = [f"and {numbers.count(more, 'more reason')}"] if more > 0 else []
-    return "; ".join([*reasons[:_SHOWN_REASONS], *rest]) or "they have nothing in common"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from ci_evals.domain.results.judge import JudgeUsed
 from ci_evals.domain.results.run import Results
-from ci_evals.reports import sanitize
+from ci_evals.reports import numbers, sanitize
 from ci_evals.reports.facts.figure import Figure
 from ci_evals.scoring.agreement.judge_used import judge_of, unlike
 
@@ -83,8 +83,7 @@ def criterion(name: str, test: str | None = None) -> str:
 
 def listed(names: Sequence[str]) -> str:
     """The first of them, and how many more there are."""
-    more = [f"and {len(names) - _NAMED:,} more"] if len(names) > _NAMED else []
-    return "; ".join([*names[:_NAMED], *more])
+    return numbers.listed(names, _NAMED)
 
 
 def other_judge(results: Results, judge: JudgeUsed | None, *, own_prompt: bool = False) -> str:

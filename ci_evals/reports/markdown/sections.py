@@ -203,8 +203,7 @@ def truncated(sections: Sequence[Section], budget: int, elsewhere: str) -> str:
 
 
 def _note(names: Sequence[str], elsewhere: str) -> str:
-    more = len(names) - _NAMED
-    named = "; ".join(names[:_NAMED]) + (f"; and {numbers.count(more, 'more part')}" if more > 0 else "")
+    named = numbers.listed(names, _NAMED, "part")
     return f"<sub>Left out here for want of room: {named}. {elsewhere}</sub>\n"
 
 

@@ -213,9 +213,7 @@ def foot(results: Results, context: SummaryContext | None = None) -> Section:
 
 
 def _error_line(errors: trial_errors.TrialErrors) -> str:
-    named = "; ".join(sanitize.inline(name, 80) for name in errors.tests[:OPEN])
-    more = len(errors.tests) - OPEN
-    tests = named + (f"; and {numbers.count(more, 'more test')}" if more > 0 else "")
+    tests = numbers.listed([sanitize.inline(name, 80) for name in errors.tests], OPEN, "test")
     return f"- **{errors.what}**: {sanitize.inline(errors.reason, 600)}\n  ({tests})"
 
 
