@@ -65,7 +65,7 @@ def test_a_verdict_leads_to_its_turn_and_back(look, compared):
     verdict.get_by_role("link", name=str(finding.evidence[0]), exact=True).click()
     page.wait_for_selector(".turn[aria-current]")
     assert page.evaluate("document.activeElement === document.querySelector('.turn[aria-current]')")
-    assert page.evaluate("read(location.hash)") == {
+    assert page.evaluate("parseAddress(location.hash)") == {
         "number": page.evaluate("opened.number"),
         "trial": 1,
         "turn": finding.evidence[0],
@@ -116,7 +116,7 @@ def test_the_baseline_stands_beside_and_the_first_divergence_is_shown(look, comp
         assert len(marked) == len(actions)
         assert all(action.name in text for action, text in zip(actions, marked, strict=True))
     assert turn.evaluate("node => node === document.activeElement")
-    assert page.evaluate("read(location.hash).base") == change.first_divergence.base_trial
+    assert page.evaluate("parseAddress(location.hash).base") == change.first_divergence.base_trial
     box = turn.bounding_box()
     assert box
     assert 0 <= box["y"] < 450
@@ -134,7 +134,7 @@ def test_keys_alone_lead_through_a_test(look, compared):
     trial = page.evaluate("opened.trial.index")
     for key, turn in (("j", 1), ("j", 2), ("k", 1)):
         page.keyboard.press(key)
-        assert page.evaluate("read(location.hash).turn") == turn
+        assert page.evaluate("parseAddress(location.hash).turn") == turn
         assert f"Turn {turn}" in page.evaluate("document.activeElement.innerText")
     forth, back, other = ("]", "[", trial + 1) if trial == 1 else ("[", "]", trial - 1)
     page.keyboard.press(forth)

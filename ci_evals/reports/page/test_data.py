@@ -275,10 +275,6 @@ def _steps(process: TrialProcess) -> list[list[object]]:
     return [rows[0], begun, *rows[1:]] if begun else rows
 
 
-def _excess(part: float | None) -> str | None:
-    return None if part is None else numbers.excess(part)
-
-
 def _usage(usage: RoleUsage) -> list[str]:
     counts = (usage.calls, usage.input_tokens, usage.output_tokens)
     cost = "" if usage.cost_usd is None else numbers.money(usage.cost_usd)

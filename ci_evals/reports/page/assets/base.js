@@ -6,7 +6,7 @@
 /** The tests in the order of the page, each {suite, test, outcome, trials}, and the words for outcomes. */
 const { tests: TESTS, outcomes: OUTCOMES } = JSON.parse(document.getElementById("index").textContent);
 
-/** What no place can show, and what stands for it: the steps of the reports' own sanitiser, in its order. */
+/** Signs that cannot be shown, and their replacements: the steps of the reports' own sanitizer, in its order. */
 const UNSEEN = document
   .getElementById("hidden")
   .textContent.split("\n")
@@ -45,7 +45,7 @@ function el(tag, props = {}, ...children) {
   return node;
 }
 
-/** `parts` with a dot between each two; what is empty is passed over. */
+/** `parts` with a dot between each two; empty ones are left out. */
 function dotted(parts) {
   return separated(
     parts.flat().filter((part) => part !== null && part !== undefined && part !== ""),
@@ -113,8 +113,8 @@ function addressOf(number, trial = null, turn = null, base = null) {
   return `#${parts.join("/")}`;
 }
 
-/** What an address names: {number, trial, turn, base}, the others maybe null; null where it names no test. */
-function read(address) {
+/** Parse an address into {number, trial, turn, base}, the others maybe null; null if it names no test. */
+function parseAddress(address) {
   const [suite, test, ...places] = address.replace(/^#/, "").split("/").map(decoded);
   const number = TESTS.findIndex((one) => whole(one.suite) === suite && whole(one.test) === test);
   if (number < 0) return null;

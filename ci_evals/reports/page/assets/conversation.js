@@ -23,7 +23,7 @@ function headingOf(index, href, ...more) {
   return el("h4", {}, el("a", { href }, `Turn ${index}`), ...more);
 }
 
-/** What both said, with the words marked that verdicts rest on. */
+/** The messages of both, with the words marked that verdicts rest on. */
 function messagesNode(turn, quotes) {
   return el(
     "div",

@@ -13,7 +13,7 @@ function announce(text) {
   }, SHOWN_FOR);
 }
 
-/** A button that copies what `text` gives when it is pressed, without what no place can show. */
+/** A button that copies what `text` gives when it is pressed, without signs that cannot be shown. */
 function copyButton(label, text) {
   const press = async () => {
     const done = await copied(clean(await text()));

@@ -1,11 +1,11 @@
 // What stands behind a judged verdict: the words it rests on, its grade, its votes. And where the user broke its role.
 
-/** A turn by its number, as a link where there is one. */
+/** A turn by its number, as a link if there is one. */
 function turnLink(index, href) {
   return href(index) ? el("a", { href: href(index) }, `turn ${index}`) : `turn ${index}`;
 }
 
-/** The words that a verdict rests on; null where there are none. */
+/** The words that a verdict rests on; null if there are none. */
 function quotesNode(quotes, href) {
   if (!quotes) return null;
   const items = quotes.map(({ turn, text }) =>
@@ -14,7 +14,7 @@ function quotesNode(quotes, href) {
   return el("ul", { class: "words", "aria-label": "The words it rests on" }, items);
 }
 
-/** The dimensions of a rubric's grade as a table; null where there is no grade. */
+/** The dimensions of a rubric's grade as a table; null if there is no grade. */
 function gradeNode(grade) {
   if (!grade) return null;
   const rows = grade.rows.map((row) => row.map((cell) => long(cell, MOST_QUOTED)));
@@ -24,7 +24,7 @@ function gradeNode(grade) {
   ];
 }
 
-/** How the votes went, and each of them behind that; null where there was one judge with one vote. */
+/** The tally of the votes, and each of them folded; null if one judge had one vote. */
 function votesNode({ votes, tally }, href) {
   if (!votes) return null;
   const items = votes.map((vote) =>
@@ -64,7 +64,7 @@ const LEFT_OUT = /\s*(?:\.{3,}|…)\s*/;
 const EMPHASIS = "[*_`~]";
 const ALIKE = ["'‘’‚‛´", '"“”„‟«»', "-‐‑‒–—−"];
 
-/** Where the words of a quote stand in `text`, each part of it [from, to]; nowhere where they do not. */
+/** The spans [from, to] of a quote's parts in `text`; none if it is not there. */
 function spansOf(text, quote) {
   const spans = [];
   let from = 0;
@@ -80,7 +80,7 @@ function spansOf(text, quote) {
   return spans;
 }
 
-/** What finds words whatever their white space, case, quotation marks, dashes and emphasis; null of none. */
+/** The pattern for words with any white space, case, quotation marks, dashes and emphasis; null for none. */
 function patternOf(words) {
   const alike = (sign) => {
     const signs = ALIKE.find((some) => some.includes(sign));
@@ -99,7 +99,7 @@ function violationsOf({ violations = [] }, turn) {
   return violations.filter((violation) => violation.turn === turn);
 }
 
-/** Where a simulated user broke its role, at the place; null where it did not. */
+/** The violations in one turn; null if there are none. */
 function violationsNode(violations) {
   if (!violations.length) return null;
   const items = violations.map(({ rule, reason, text }) =>
@@ -120,7 +120,7 @@ function violationsNode(violations) {
   );
 }
 
-/** What was made of the simulated user of a trial, in a line; null where that is nothing beyond the ordinary. */
+/** A line on the simulated user of a trial; null if there is nothing to say. */
 function auditNode({ violations, audit }, href, turns) {
   if (!violations) return audit ? el("p", { class: "muted" }, audit) : null;
   const links = [...new Set(violations.map(({ turn }) => turn))].map((turn) =>

@@ -31,21 +31,21 @@ function keysNode() {
 
 addEventListener("keydown", (event) => {
   const typing = event.target instanceof Element && event.target.closest("input, select, textarea, [contenteditable]");
-  if (document.getElementById("test").hidden || event.defaultPrevented || held(event)) return;
+  if (document.getElementById("test").hidden || event.defaultPrevented || isForBrowser(event)) return;
   if (event.key === "Escape") {
     location.hash = OVERVIEW;
   } else if (opened?.nodes && !typing && document.getElementById("keys-on").checked) {
-    if (pressed(event.key)) event.preventDefault();
+    if (handleKey(event.key)) event.preventDefault();
   }
 });
 
-/** Whether a key is pressed with another, for the browser. On many keyboards a bracket takes AltGr, or Option. */
-function held({ key, ctrlKey, altKey, metaKey }) {
+/** True for a key that is pressed with another one, which is for the browser. On many keyboards a bracket takes AltGr, or Option. */
+function isForBrowser({ key, ctrlKey, altKey, metaKey }) {
   return metaKey || (/^[[\]]$/.test(key) ? ctrlKey && !altKey : ctrlKey || altKey);
 }
 
-/** Does what a key asks for; false where it asks for nothing. */
-function pressed(key) {
+/** Act on a key; false if it has no meaning here. */
+function handleKey(key) {
   switch (key) {
     case "j":
     case "k":

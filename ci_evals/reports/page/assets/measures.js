@@ -1,6 +1,6 @@
 // What a trial took: time, steps, calls and tokens.
 
-/** The measures of a trial, folded; null where there are none. */
+/** The measures of a trial, folded; null if there are none. */
 function measuresNode({ times, steps, usage }) {
   if (!times && !steps && !usage) return null;
   return el(

@@ -1,15 +1,15 @@
-// Overview or test: what the address says is shown. The address of a section begins with `#_`, that of a test
+// The switch between overview and test, by the address. The address of a section begins with `#_`, that of a test
 // has a slash.
 
 const TITLE = document.title;
 const overview = document.getElementById("overview");
-const lost = document.getElementById("lost");
+const notFound = document.getElementById("not-found");
 let scrolled = 0;
 
-/** Shows what the address names. `moved` tells that the reader went there, and did not just open the page. */
+/** Shows what the address names. `moved`: the reader followed a link, and did not just open the page. */
 function show(moved) {
   const address = location.hash;
-  const place = address.includes("/") ? read(address) : null;
+  const place = address.includes("/") ? parseAddress(address) : null;
   if (place) {
     if (!overview.hidden) scrolled = scrollY;
     openPlace(place);
@@ -35,11 +35,11 @@ function openOverview(address, moved) {
   document.title = TITLE;
   if (back) closeTest();
   const named = address.startsWith("#_") ? document.getElementById(address.slice(1)) : null;
-  lost.textContent = named || address.length < 2 ? "" : "This run has no test of the name in the address.";
+  notFound.textContent = named || address.length < 2 ? "" : "This run has no test of the name in the address.";
   if (named) {
     named.scrollIntoView({ behavior: back || !moved ? "instant" : "auto" });
     if (moved) named.focus({ preventScroll: true });
-  } else if (lost.textContent) {
+  } else if (notFound.textContent) {
     scrollTo({ top: 0, behavior: "instant" });
   } else if (back) {
     scrollTo({ top: scrolled, behavior: "instant" });

@@ -16,27 +16,27 @@
     shown: true,
   }));
 
-  /** What is asked of a row, as tests that all must hold. */
-  function wanted() {
-    const asked = new FormData(form);
-    const words = (asked.get("text") ?? "").toLowerCase().split(/\s+/).filter(Boolean);
+  /** The conditions of all filters on a row. */
+  function conditions() {
+    const fields = new FormData(form);
+    const words = (fields.get("text") ?? "").toLowerCase().split(/\s+/).filter(Boolean);
     const tests = words.map((word) => (one) => one.text.includes(word));
     for (const name of ["status", "suite"]) {
-      const value = asked.get(name);
+      const value = fields.get(name);
       if (value) tests.push((one) => one[name] === value);
     }
     for (const name of ["tags", "categories"]) {
-      const value = asked.get(name);
+      const value = fields.get(name);
       if (value) tests.push((one) => one[name].includes(value));
     }
     for (const name of ["flaky", "changed"]) {
-      if (asked.get(name)) tests.push((one) => one.marks.includes(name));
+      if (fields.get(name)) tests.push((one) => one.marks.includes(name));
     }
     return tests;
   }
 
   function filter() {
-    const tests = wanted();
+    const tests = conditions();
     let count = 0;
     for (const one of rows) {
       const shown = tests.every((holds) => holds(one));

@@ -1,6 +1,6 @@
-// The head of the view of one test: what it is, what came of it, and the ways to its trials and to other tests.
+// The head of the view of one test: its traits, its outcome, and the ways to its trials and to other tests.
 
-/** The tests in the order in which the table shows them; all of them where it does not show `number`. */
+/** The tests in the order in which the table shows them; all of them if it does not show `number`. */
 function testsInOrder(number) {
   const numbers = new Map(TESTS.map((_, place) => [addressOf(place), place]));
   const links = document.querySelectorAll("#tests tbody tr:not([hidden]) th a");

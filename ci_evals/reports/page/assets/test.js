@@ -1,39 +1,39 @@
 // The view of one test: its head, its trials, and the conversation of one of them, alone or beside the baseline's.
 
-/** What is shown: the data of the test, its number, the place of the trial, ...; null while none is. */
+/** The test that is shown: its data and number, the place of the trial, ...; null while there is none. */
 let opened = null;
-/** What had the focus on the overview. */
+/** The element that had the focus on the overview. */
 let cameFrom = null;
-/** Counts what was asked for, so that what an earlier address asked for and comes late is not shown. */
-let asked = 0;
+/** Counts requests, so that the late answer to an earlier one is not shown. */
+let requests = 0;
 
 const OVERVIEW = "#";
 
 /** Shows what `place` names: {number, trial, turn, base}, all but the number maybe null. */
 async function openTest(place) {
-  const mine = ++asked;
+  const request = ++requests;
   const root = document.getElementById("test");
   try {
     if (opened?.number !== place.number) {
       opened = null;
       beginTest(root, place.number);
       const data = await dataOf(place.number);
-      if (mine !== asked) return;
+      if (request !== requests) return;
       opened = { number: place.number, ...data };
       root.querySelector(".loading").replaceWith(headNode(opened), el("div", { id: "trial" }));
     }
-    await showTrial(root, place, () => mine !== asked);
+    await showTrial(root, place, () => request !== requests);
   } catch (error) {
-    if (mine !== asked) return;
+    if (request !== requests) return;
     opened = null;
-    const spoilt = root.querySelector(".loading") ?? root.querySelector("#trial");
-    spoilt?.replaceWith(el("p", { class: "notice", role: "alert" }, unreadable(error)));
+    const placeholder = root.querySelector(".loading") ?? root.querySelector("#trial");
+    placeholder?.replaceWith(el("p", { class: "notice", role: "alert" }, unreadable(error)));
   }
 }
 
-/** Leaves the view: the focus goes back to where it came from, or where that was nowhere to the start. */
+/** Leaves the view: the focus goes back to where it came from, or else to the start. */
 function closeTest() {
-  asked++;
+  requests++;
   opened = null;
   document.getElementById("test").replaceChildren();
   const to = cameFrom && cameFrom !== document.body ? cameFrom : document.getElementById("_content");
@@ -70,7 +70,7 @@ function unreadable(error) {
   );
 }
 
-/** The place of the trial of this index, or of the other one where there is none. */
+/** The place of the trial of this index, or else of the other one. */
 function placeOf({ trials }, index, otherwise) {
   const place = trials.findIndex((trial) => trial.index === index);
   return place >= 0 ? place : trials.findIndex((trial) => trial.index === otherwise);
@@ -121,7 +121,7 @@ function here() {
   return addressOf(number, trial?.index ?? null, at ?? null, beside ?? null);
 }
 
-/** Goes to a turn, counted from 1: marks it, shows it, and gives it the focus. Whether there is such a one. */
+/** Goes to a turn, counted from 1: marks it, shows it, and gives it the focus. False if there is no such turn. */
 function goTo(index) {
   const node = opened?.nodes?.[index - 1];
   if (!node) return false;
@@ -130,7 +130,7 @@ function goTo(index) {
   return true;
 }
 
-/** Marks a turn, and no other one; none where it is null. */
+/** Marks a turn, and no other one; none if it is null. */
 function mark(index) {
   opened.nodes.forEach((node, place) => {
     if (place + 1 === index) node.setAttribute("aria-current", "true");
@@ -148,5 +148,5 @@ function showNode(node, block = "start") {
 // A link to the place that the address names already changes no address: whoever follows it wants to be there again.
 document.getElementById("test").addEventListener("click", (event) => {
   const link = event.target.closest("a");
-  if (opened && link?.getAttribute("href") === location.hash) openTest(read(location.hash));
+  if (opened && link?.getAttribute("href") === location.hash) openTest(parseAddress(location.hash));
 });

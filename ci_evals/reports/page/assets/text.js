@@ -1,4 +1,4 @@
-// Foreign text for elements: the beginning of what is long, and the rest for whoever asks for it.
+// Foreign text for elements: long text is cut, with a button for the rest.
 
 /** Characters of a message or a trace that are shown at once: a browser lays out no megabyte without a pause. */
 const MOST_SAID = 20_000;
