@@ -50,8 +50,8 @@ def render(results: Results, *, color: bool = False, verbose: bool = False) -> s
         *_suites(results, color=color),
         _failed(results, color=color, verbose=verbose),
         _trial_errors(results, color=color),
-        _trust(results),
-        _against(results, color=color),
+        _reliability(results),
+        _comparison(results, color=color),
         _gate(results, color=color),
         _verdict(results, color=color),
     ]
@@ -68,10 +68,10 @@ def comparison(results: Results, *, color: bool = False) -> str:
     ]
     shown = [sanitize.log_line(line, 2 * _REASON_LIMIT) for line in lines]
     if results.gate.checks:
-        shown = [_standing(results, color=color), *(f"  {line}" for line in shown)]
+        shown = [_headline(results, color=color), *(f"  {line}" for line in shown)]
     blocks = [
         *(_changed_with_evidence(results, results.comparison, color=color) if results.comparison else []),
-        _against(results, color=color, named=False),
+        _comparison(results, color=color, named=False),
         _gate(results, color=color),
         "\n".join(shown),
     ]
@@ -83,7 +83,7 @@ def odds(odds: Odds, checks: Sequence[GateCheck]) -> str:
     found: dict[object, deque[float]] = defaultdict(deque)
     for one in odds.checks:
         found[one.key].append(one.share)
-    rows = [
+    cells = [
         [
             sanitize.log_line(check.name, _NAME_LIMIT),
             gate.required(check),
@@ -91,7 +91,7 @@ def odds(odds: Odds, checks: Sequence[GateCheck]) -> str:
         ]
         for check in checks
     ]
-    rows.append(["the gate", "", numbers.odds(odds.share)])
+    cells.append(["the gate", "", numbers.odds(odds.share)])
     trials = numbers.count(odds.loops, "trial")
     floor = numbers.NONE if odds.floor is None else numbers.plain(odds.floor)
     lines = [
@@ -104,7 +104,7 @@ def odds(odds: Odds, checks: Sequence[GateCheck]) -> str:
     ]
     if left := [check for check in checks if check.key not in {one.key for one in odds.checks}]:
         lines.append(f"Not looked at: {', '.join(map(_left_out, left))}.")
-    return _text([_table(("check", "required", "would fail"), rows), "\n".join(lines)])
+    return _text([_table(("check", "required", "would fail"), cells), "\n".join(lines)])
 
 
 def _left_out(check: GateCheck) -> str:
@@ -183,7 +183,7 @@ def _trial_errors(results: Results, *, color: bool) -> str:
     return "\n".join(["Errors and undecided", *lines]) if lines else ""
 
 
-def _trust(results: Results) -> str:
+def _reliability(results: Results) -> str:
     """The facts about judge and simulated user."""
     remarks = [
         sanitize.log_line(f"{remark.topic}: {remark.text}", 3 * _REASON_LIMIT)
@@ -192,7 +192,7 @@ def _trust(results: Results) -> str:
     return "\n".join(["Judge and simulated user", *(f"  {line}" for line in remarks)]) if remarks else ""
 
 
-def _against(results: Results, *, color: bool, named: bool = True) -> str:
+def _comparison(results: Results, *, color: bool, named: bool = True) -> str:
     """The comparison of the suites and, if `named`, of the tests with the baseline."""
     comparison = results.comparison
     if comparison is None:
@@ -209,7 +209,7 @@ def _against(results: Results, *, color: bool, named: bool = True) -> str:
         lines.append(f"{difference.title} ({len(names)}): {numbers.listed(names, _NAMED)}")
     lines += [sanitize.log_line(reason, _REASON_LIMIT) for reason in change.shown_reasons(comparison)]
     lines += [line for line in (change.pace(comparison), change.trials_to_prove(comparison, results)) if line]
-    body = [*_changes(results), *(f"  {line}" for line in lines)]
+    body = [*_suite_changes(results), *(f"  {line}" for line in lines)]
     # Where nothing was compared, the verdict says why.
     return "\n".join([sanitize.log_line(title), *body]) if body or comparison.delta is not None else ""
 
@@ -292,9 +292,9 @@ def _test_name(test: TestChange, comparison: Comparison) -> str:
     return sanitize.log_line(f"{test.suite} › {test.name}" if many else test.name, _NAME_LIMIT)
 
 
-def _changes(results: Results) -> list[str]:
+def _suite_changes(results: Results) -> list[str]:
     """A table of the suites, where there are several."""
-    rows = [
+    cells = [
         [
             sanitize.log_line(found.name, _NAME_LIMIT),
             numbers.score(found.head),
@@ -307,7 +307,7 @@ def _changes(results: Results) -> list[str]:
         if found and found.delta is not None
     ]
     headers = ("suite", change.score_column(results), "baseline", "change", "95 %", "p")
-    return [_table(headers, rows)] if len(rows) > 1 else []
+    return [_table(headers, cells)] if len(cells) > 1 else []
 
 
 def _gate(results: Results, *, color: bool) -> str:
@@ -337,11 +337,11 @@ def _verdict(results: Results, *, color: bool) -> str:
         *gate.warnings(results),
         *sentence,
         ", ".join(highlights.counts(results)),
-        *_took(results),
+        *_costs_and_latency(results),
         *reliability.warnings(results),
         *highlights.notes(results),
     ]
-    head = _standing(results, "" if sentence else score + interval, color=color)
+    head = _headline(results, "" if sentence else score + interval, color=color)
     return "\n".join([head, *(f"  {sanitize.log_line(line, 2 * _REASON_LIMIT)}" for line in lines)])
 
 
@@ -351,7 +351,7 @@ def _skipped(results: Results, *, color: bool) -> str:
     played = f"{numbers.count(results.counts.tests, 'test')}, none of them played"
     lines = [*_origin(results), *([why] if why else []), played, *highlights.notes(results)]
     shown = [f"  {sanitize.log_line(line, 2 * _REASON_LIMIT)}" for line in lines]
-    return "\n".join([_standing(results, color=color), *shown])
+    return "\n".join([_headline(results, color=color), *shown])
 
 
 def _origin(results: Results) -> list[str]:
@@ -360,14 +360,14 @@ def _origin(results: Results) -> list[str]:
     return [origin] if origin else []
 
 
-def _standing(results: Results, more: str = "", *, color: bool) -> str:
+def _headline(results: Results, more: str = "", *, color: bool) -> str:
     """The verdict in one line."""
     label = highlights.run_outcome(results).value
     words = sanitize.log_line(highlights.verdict(results), 2 * _NAME_LIMIT)
     return _painted(words[0].upper() + words[1:] + more, _COLORS[label.tone] + _BOLD, color=color)
 
 
-def _took(results: Results) -> list[str]:
+def _costs_and_latency(results: Results) -> list[str]:
     """Cost by role and model, and the agent's latency, where they are known."""
     usage, latency = results.usage, results.latency
     costs = [
