@@ -36,10 +36,12 @@ class FaultProfile:
     """The faults of an agent, in all conversations.
 
     Args:
-        noise: The share of messages with a fault, from 0 to 1.
-        seed: The seed of the draws.
-        broken: Codes of workflows that run without their rules and call no integration.
-        misbehaves: What it does wrong in every conversation.
+        noise: The share of messages, from 0 to 1, with a `ReplyFault`; both kinds are equally frequent.
+        seed: The seed of these faults. Conversations that begin alike are numbered as they come, and draw
+            their faults by that number: a new server with the same seed gives the trials of a test the same
+            faults, however many are played at once.
+        broken: Codes of workflows that run without their rules and call no integration, in every domain.
+        misbehaves: What the agent does wrong in every conversation.
 
     Raises:
         ValueError: `noise` is out of range.

@@ -32,13 +32,7 @@ class DemoServer:
         faults: Faults of the server, in all conversations.
         delay: Seconds that an answer to a message takes under `ServerFault.SLOW`.
         retry_after: Seconds in `Retry-After` under the faults that send it.
-        noise: The share of messages, from 0 to 1, with a fault: the agent answers as if it had not
-            understood, or plays on without its rules, each as often as the other.
-        seed: The seed of these faults. Conversations that begin alike are numbered as they come, and draw
-            their faults by that number: a new server with the same seed gives the trials of a test the same
-            faults, however many are played at once.
-        broken: Codes of workflows that have lost their rules and call no integration, in every domain.
-        misbehaves: What the agent does wrong, in all conversations.
+        noise, seed, broken, misbehaves: The agent's own faults, see `FaultProfile`.
 
     Raises:
         OSError: the port cannot be had.

@@ -45,13 +45,8 @@ def task(task_id: str, user_id: str, welcome: str, suggestions: Iterable[str]) -
 
 def agent_message(message_id: str, created_at: str, user_id: str, reply: DemoReply) -> Body:
     """Return the agent's message, without its trace."""
-    return {
-        "id": message_id,
-        "created_at": created_at,
-        "text": reply.text,
-        "sender": {"id": AGENT, "type": "agent"},
-        "receiver": {"id": user_id, "type": "user"},
-        "cards": [],
+    message = _message(message_id, created_at, reply.text, (AGENT, "agent"), (user_id, "user"))
+    return message | {
         "followup_suggestions": list(reply.suggestions),
         "executed_workflows": list(reply.workflows),
     }
@@ -59,12 +54,18 @@ def agent_message(message_id: str, created_at: str, user_id: str, reply: DemoRep
 
 def user_message(message_id: str, created_at: str, user_id: str, text: str) -> Body:
     """Return the user's message, as in the list of a task's messages."""
+    return _message(message_id, created_at, text, (user_id, "user"), (AGENT, "agent"))
+
+
+def _message(
+    message_id: str, created_at: str, text: str, sender: tuple[str, str], receiver: tuple[str, str]
+) -> Body:
     return {
         "id": message_id,
         "created_at": created_at,
         "text": text,
-        "sender": {"id": user_id, "type": "user"},
-        "receiver": {"id": AGENT, "type": "agent"},
+        "sender": {"id": sender[0], "type": sender[1]},
+        "receiver": {"id": receiver[0], "type": receiver[1]},
         "cards": [],
         "followup_suggestions": [],
     }
