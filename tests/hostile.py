@@ -123,7 +123,7 @@ def commands(text: str) -> list[str]:
 
 
 _CLOSED = {
-    *("folder", "role", "kind", "outcome", "method", "told_from", "only", "best", "best_in_general"),
+    *("folder", "role", "kind", "outcome", "method", "estimated_from", "only", "best", "best_in_general"),
     *("gains", "gains_in_general"),
 }
 """Fields whose values are of a closed set."""

@@ -238,13 +238,8 @@ def _agreed(parts: Sequence[Mapping[str, _Value]]) -> dict[str, _Value]:
 
 
 def _git(parts: Sequence[Git]) -> Git:
-    return Git(
-        commit=_only(part.commit for part in parts),
-        ref=_only(part.ref for part in parts),
-        repository=_only(part.repository for part in parts),
-        head_commit=_only(part.head_commit for part in parts),
-        pull_request=_only(part.pull_request for part in parts),
-    )
+    known = {name: _only(getattr(part, name) for part in parts) for name in Git.model_fields}
+    return Git.model_validate(known)
 
 
 def _only(values: Iterable[_Known | None]) -> _Known | None:

@@ -64,7 +64,7 @@ class MeanSpread:
     freedom: int
     trial_variance: float
     """Of a single trial's score around its test's mean."""
-    told_from: Literal["trials", "tests"]
+    estimated_from: Literal["trials", "tests"]
 
     def interval(self, delta: float, base: float) -> Interval:
         """Return the 95 % interval around the difference that was seen, from a mean of `base`.

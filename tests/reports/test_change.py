@@ -75,7 +75,7 @@ NOTHING = {
     "detectable": None,
     "trials_needed": None,
 }
-SINGLE = {"trials": "p", "told_from": "tests", "detectable": 11.9, "p": 0.12, "smallest_p": 1 / 4096}
+SINGLE = {"trials": "p", "estimated_from": "tests", "detectable": 11.9, "p": 0.12, "smallest_p": 1 / 4096}
 
 
 @pytest.mark.parametrize(

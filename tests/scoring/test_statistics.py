@@ -495,7 +495,7 @@ def test_one_pair_of_single_trials_tells_no_spread():
 
 def test_the_trials_that_would_be_needed():
     """2 * 400 * 2.4865² / (8 * 5²), rounded up."""
-    spread = statistics.MeanSpread(variance=10, freedom=32, trial_variance=400, told_from="trials")
+    spread = statistics.MeanSpread(variance=10, freedom=32, trial_variance=400, estimated_from="trials")
     assert spread.trials_needed(drop=5, tests=8) == 25
     assert spread.trials_needed(drop=100, tests=8) == 1
     # With so many the smallest drop that is seen is that drop.
@@ -504,7 +504,7 @@ def test_the_trials_that_would_be_needed():
 
 def test_a_drop_of_next_to_nothing_needs_more_trials_than_anybody_plays():
     """A weight may be tiny. 2 * 400 * 2.4865² / 8 is 618.26 trials at one point, 1,000 at 0.7863."""
-    spread = statistics.MeanSpread(variance=10, freedom=32, trial_variance=400, told_from="trials")
+    spread = statistics.MeanSpread(variance=10, freedom=32, trial_variance=400, estimated_from="trials")
     assert spread.trials_needed(drop=0.7864, tests=8) == 1_000
     assert spread.trials_needed(drop=0.7862, tests=8) is None
     assert spread.trials_needed(drop=1e-200, tests=8) is None
@@ -548,9 +548,9 @@ def test_of_many_trials_of_one_test_one_is_enough():
 def test_from_what_a_spread_is_told():
     """Trials, where both sides have several of some test."""
     one, several = ScorePair((50,), (60,)), ScorePair((50, 60), (60, 80))
-    assert spread_of([one, one, several], 5).told_from == "trials"
-    assert spread_of([one, one], 5).told_from == "tests"
-    assert spread_of([ScorePair((50, 60), (60,)), one], 5).told_from == "tests"
+    assert spread_of([one, one, several], 5).estimated_from == "trials"
+    assert spread_of([one, one], 5).estimated_from == "tests"
+    assert spread_of([ScorePair((50, 60), (60,)), one], 5).estimated_from == "tests"
 
 
 def test_noise_of_tests_by_hand():

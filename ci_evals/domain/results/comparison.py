@@ -35,9 +35,9 @@ class Change(Record):
     fewest_broken: int | None = Field(
         None, description="How many tests must fail wholly, at least, for so many trials to prove it."
     )
-    told_from: Literal["trials", "tests"] | None = Field(
+    estimated_from: Literal["trials", "tests"] | None = Field(
         None,
-        description="What noise was told from: how trials of a test differ or, with single trials, tests.",
+        description="The source of the noise: how trials of a test differ or, with single trials, tests.",
     )
     detectable: float | None = Field(
         None, description="The smallest drop, in points, that would have been seen with a chance of 80 %."

@@ -62,7 +62,7 @@ def _caught(change: Change) -> tuple[str, ...]:
         # No score falls so far.
         return ()
     caught = f"would have caught a drop of {numbers.least(change.detectable)} or more in four of five cases"
-    if change.told_from == "tests":
+    if change.estimated_from == "tests":
         return (f"single trials do not show how a test varies by itself, and {caught}",)
     return (f"this run {caught}",)
 

@@ -82,7 +82,7 @@ class Pairing:
             method=chance.method if chance else None,
             smallest_p=chance.smallest if chance else None,
             fewest_broken=statistics.fewest_broken(pairs),
-            told_from=spread.told_from if spread else None,
+            estimated_from=spread.estimated_from if spread else None,
             detectable=spread.detectable if spread else None,
             trials_needed=spread.trials_needed(-delta, len(pairs)) if spread and open_drop else None,
         )
