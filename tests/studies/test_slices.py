@@ -106,3 +106,20 @@ def test_a_study_that_cannot_be_read_is_refused_by_who_knows_it(tmp_path):
     (tmp_path / "_results.json").write_text(json.dumps(data))
     with pytest.raises(ci_evals.UsageError, match=r"studies\.noise\.parts\[0\]\.source: "):
         ci_evals.load_results(tmp_path)
+
+
+def test_a_study_that_nobody_knows_is_kept(tmp_path):
+    """As it is, unless it is nested too deeply to be written again."""
+    data = json.loads(whole_text.dump(reliability_cases.trusted()))
+    data["studies"]["weather"] = {"sun": [1, {"rain": None}], "wind": "half \ud800 a pair"}
+    (tmp_path / "_results.json").write_text(json.dumps(data))
+    again = json.loads(whole_text.dump(ci_evals.load_results(tmp_path)))
+    assert again["studies"]["weather"] == {"sun": [1, {"rain": None}], "wind": "half \ufffd a pair"}
+    assert {**again, "studies": None} == {**data, "studies": None}
+    deep = None
+    for _ in range(100):
+        deep = [deep]
+    data["studies"]["weather"] = deep
+    (tmp_path / "_results.json").write_text(json.dumps(data))
+    with pytest.raises(ci_evals.UsageError, match=r"studies\.weather.*nested too deeply"):
+        ci_evals.load_results(tmp_path)
