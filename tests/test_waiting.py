@@ -12,7 +12,7 @@ from plans import planned
 
 from ci_evals.adapters.endpoints.aui_agent import AuiAgent, AuiConfig
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, RetryableError, Waiting
-from ci_evals.adapters.transport.waits import Reminder, telling
+from ci_evals.adapters.transport.waits import Reminder, report_waits
 from ci_evals.domain.errors import LLMAccessError, LLMError
 from ci_evals.domain.progress import StillWaiting
 from ci_evals.job import Job, evaluate
@@ -145,7 +145,7 @@ def test_a_neighbour_is_spoken_of_at_growing_intervals():
 async def test_waits_are_told_as_long_as_the_run_lasts():
     """By who is asked every second; nothing is told of what is short."""
     told, clock = [], Time()
-    async with telling(
+    async with report_waits(
         lambda: [("b", Waiting(clock.now, "no answer yet")), ("c", Waiting(3, ""))], told.append, clock.sleep
     ):
         for _ in range(99):

@@ -19,7 +19,7 @@ from typing import Any
 
 from ci_evals.adapters.transport import pool
 from ci_evals.adapters.transport.rate_limiter import Waiting
-from ci_evals.adapters.transport.waits import telling
+from ci_evals.adapters.transport.waits import report_waits
 from ci_evals.domain.errors import AgentAccessError, LLMAccessError
 from ci_evals.domain.journal import JournalMark
 from ci_evals.domain.plan import Trial
@@ -107,7 +107,7 @@ async def evaluate(
             await stop.cuts_off(players.check_agents(stop))
             async with (
                 _in_background(stop.on_bug(players.check_models(stop))),
-                telling(players.waits, listen),
+                report_waits(players.waits, listen),
                 _in_background(stop.on_bug(_check_judges(job, checks, stop))) as checked,
             ):
                 return await play_all(checked)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from ci_evals.adapters.transport.waits import Waits, telling
+from ci_evals.adapters.transport.waits import Waits, report_waits
 from ci_evals.domain.errors import LLMAccessError, UsageError
 from ci_evals.domain.prices import check_priced
 from ci_evals.domain.progress import Listener
@@ -128,7 +128,7 @@ async def rejudge(
         await stop.cuts_off(judges.check())
     except LLMAccessError as error:
         stop.because(str(error), outage=True)
-    async with telling(judges.waits, listen):
+    async with report_waits(judges.waits, listen):
         await asyncio.gather(runner.judge(conversations), stop.on_bug(_check_judges(checks, stop)))
     trials = {saved.trial: runner.result_of(saved) for saved in conversations}
     pairs = (pair for saved in conversations for pair in _pairs(job.judged, saved, trials[saved.trial]))

@@ -5,7 +5,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol, TypeVar
 
-from ci_evals.adapters.transport.waits import telling
+from ci_evals.adapters.transport.waits import report_waits
 from ci_evals.cli.process.interruption import Interruption
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.terminal import display, progress
@@ -52,7 +52,7 @@ def carry_out(
             if isinstance(event, StillWaiting) and not pace.quiet:
                 console.say(progress.waiting(event))
 
-        async with judging.judges() as judges, telling(judges.waits, hear):
+        async with judging.judges() as judges, report_waits(judges.waits, hear):
             asking = Asking(
                 judges=judges,
                 panel=judging.panel,

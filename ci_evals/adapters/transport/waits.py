@@ -43,7 +43,7 @@ class Reminder:
 
 
 @asynccontextmanager
-async def telling(
+async def report_waits(
     waits: Waits, listen: Listener, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 ) -> AsyncIterator[None]:
     """Report long waits to the listener during the block."""
