@@ -180,6 +180,19 @@ def test_a_run_by_hand_for_a_pull_request(tmp_path, api):
     assert len(api.comments[7]) == 1
 
 
+def test_results_of_an_earlier_version_are_no_baseline(tmp_path, api):
+    """They are compared with nothing, and the run says why."""
+    write_suite(tmp_path, HELLO, **DEMO)
+    api.add_commits("b" * 40, HEAD)
+    api.add_run("b" * 40, github_api.zip_of({"_results.json": '{"schemaVersion": 1}'}))
+    api.add_pull(7, HEAD)
+    done = run(tmp_path, "--pr-number=7", env=job(tmp_path, "workflow_dispatch", {}, api))
+    assert done.returncode == 0, done.stderr
+    note = results_in(tmp_path)["run"]["baselineNote"]
+    assert note.startswith("no baseline: the results of commit bbbbbbb: schemaVersion 1 cannot be read")
+    assert results_in(tmp_path)["comparison"] is None
+
+
 def test_none_is_no_baseline(tmp_path, api):
     """Also in a pull request."""
     write_suite(tmp_path, HELLO, **DEMO)
