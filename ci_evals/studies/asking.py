@@ -28,7 +28,7 @@ def shuffled(items: Sequence[X], seed: str) -> list[X]:
 
 
 def spread_evenly(groups: Sequence[Sequence[X]], most: int, seed: str) -> list[X]:
-    """At most so many items, as evenly over the groups as they have them; which ones is drawn by the seed."""
+    """Draw at most `most` items by the seed, as evenly over the groups as possible."""
     waiting = [shuffled(group, f"{seed} {place}") for place, group in enumerate(groups)]
     taken: list[X] = []
     while len(taken) < most and (waiting := [group for group in waiting if group]):
@@ -49,9 +49,9 @@ class Asking:
     parallel: int = 1
     stop: Stop = field(default_factory=Stop)
     done: Callable[[], None] = lambda: None
-    """Hears of each thing that was asked."""
+    """Called after each question."""
     expect: Callable[[int], None] = lambda _: None
-    """Hears how many things will be asked, before the first is."""
+    """Called with the number of questions, before the first."""
 
     def __post_init__(self) -> None:
         self._meters: dict[str, MeteredLLM] = {}
@@ -108,7 +108,7 @@ class Asking:
         return self._meters[name]
 
     async def _check(self) -> None:
-        """Ends the study before it begins where the key is known to be no good."""
+        """End the study before it begins if the key is known to be invalid."""
         for name in self.panel:
             self._metered(name)
         try:

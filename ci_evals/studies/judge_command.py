@@ -73,7 +73,7 @@ def carry_out(
 def _progress(
     console: Console, judging: Judging, noun: str, *, quiet: bool
 ) -> Iterator[tuple[Callable[[int], None], Callable[[], None]]]:
-    """Hears how many things are asked, and of each that is done."""
+    """Show the number of questions, and each that is answered."""
     models = sanitize.log_line(", ".join(judging.used.models), 200)
     if quiet:
         yield lambda _: None, lambda: None

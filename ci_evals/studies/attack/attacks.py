@@ -54,7 +54,7 @@ class Attack:
 
 
 def attacks() -> Sequence[Attack]:
-    """All of them, kind by kind."""
+    """All attacks, kind by kind."""
     return tuple(one for one in _all() if one.kind != _HARMLESS)
 
 

@@ -13,7 +13,7 @@ from ci_evals.studies.judging import judging
 
 
 def attack(settings: AttackSettings, context: RunContext) -> None:
-    """Attacks, shows and keeps in the results.
+    """Attack the judge, show the outcome, and keep it with the results.
 
     Raises:
         UsageError: before anybody is asked; nothing is written then.

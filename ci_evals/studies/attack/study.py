@@ -32,7 +32,7 @@ class Target:
 
 
 def targets(run: SavedRun, most: int, seed: int) -> tuple[Target, ...]:
-    """At most so many failed verdicts, spread over the criteria of all tests.
+    """Draw at most `most` failed verdicts, spread over the criteria of all tests.
 
     Raises:
         UsageError: no judged criterion failed, so that there is nothing to turn.
@@ -76,7 +76,7 @@ class _AttemptResult:
 
 
 async def attack(asking: Asking, found: Sequence[Target], seed: int, at: datetime) -> Attacks:
-    """Puts every attack into every conversation, and asks the judge again.
+    """Put every attack into every conversation, and ask the judge again.
 
     Raises:
         UsageError: a trial is none that a run leaves; nobody was asked then.

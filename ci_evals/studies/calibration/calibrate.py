@@ -24,7 +24,7 @@ _JUDGED_AGAIN = (
 
 
 def calibrate(settings: CalibrateSettings, context: RunContext) -> None:
-    """Prints what labels say of the judge, and keeps it in a file and with the run.
+    """Print how the judge compares with people, and keep that in a file and with the run.
 
     Raises:
         UsageError: a sheet or the run cannot be read, no label is of it, or the file that is to be written

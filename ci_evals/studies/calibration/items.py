@@ -111,7 +111,7 @@ def items(results: Results) -> list[Item]:
 
 
 def sample(found: Sequence[Item], most: int, seed: int) -> list[Item]:
-    """At most so many items, as many fails as passes as far as there are, in an order that tells nothing.
+    """Draw at most `most` items, as many fails as passes if possible, in an order that reveals nothing.
 
     Each pass is as likely to be drawn as any other, and each fail: only so can what is told of the sample be
     weighted back. They are spread over criteria and tests as they are in the run.

@@ -14,7 +14,7 @@ from ci_evals.studies.calibration.settings import LabelSettings
 
 
 def label(settings: LabelSettings, context: RunContext) -> None:
-    """Writes the sheet, its page, and the guidelines.
+    """Write the sheet, its page, and the guidelines.
 
     Raises:
         UsageError: the run cannot be read or holds nothing to label, or a sheet is there that holds labels;

@@ -32,7 +32,7 @@ class Label:
 
 
 def read(paths: Sequence[Path]) -> list[Label]:
-    """All labels of all sheets; a folder stands for the tables (`.csv`) in it.
+    """Read all labels of all sheets; a folder stands for the tables (`.csv`) in it.
 
     The labeller is whom the column names, else the file's name without its ending. A person may have several
     files, and say the same of an item twice.

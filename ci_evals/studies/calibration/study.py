@@ -77,7 +77,7 @@ def calibrate(results: Results, labels: Sequence[Label], at: datetime, seed: int
 def _groups(
     results: Results, items_by_id: Mapping[str, Item], labeled: Mapping[str, LabeledVerdict]
 ) -> Iterable[LabeledGroup]:
-    """All together, then the criteria, then the categories that somebody labelled."""
+    """The groups: all together, then each criterion, then each category that somebody labeled."""
     rates = verdicts(results)
     distinct: dict[_PartKey, Counter[bool]] = defaultdict(Counter)
     found: dict[_PartKey, list[LabeledVerdict]] = defaultdict(list)

@@ -20,7 +20,7 @@ from ci_evals.studies.noise.study import NoiseMeasurement, measure
 
 
 def noise(settings: NoiseSettings, context: RunContext) -> None:
-    """Plays and judges a sample again, shows where the noise is, and keeps that with the results.
+    """Play and judge a sample again, show the sources of noise, and keep them with the results.
 
     Raises:
         UsageError: before anybody is asked; nothing is written then.
@@ -55,7 +55,7 @@ def _workload(prepared: PreparedStudy) -> str:
 
 @contextmanager
 def _judging(count: int, console: Console, *, quiet: bool) -> Iterator[Listener]:
-    """Says that the judge is at work, on a terminal by a bar."""
+    """Show that the judge is at work, on a terminal by a bar."""
     if quiet:
         yield progress.silent
     elif console.stream.isatty():
@@ -67,7 +67,7 @@ def _judging(count: int, console: Console, *, quiet: bool) -> Iterator[Listener]
 
 
 def _finish(prepared: PreparedStudy, found: NoiseMeasurement, stop: Stop, context: RunContext) -> int:
-    """Says what was found and keeps it, if the study came to anything, and gives the exit code."""
+    """Show and keep the findings, if there are any, and return the exit code."""
     console, cost = context.console, found.usage.cost_usd
     spent = (
         f"{numbers.count(found.plays, 'conversation')} played, {found.judgements:,} judged again, "

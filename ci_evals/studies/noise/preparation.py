@@ -110,7 +110,7 @@ def prepare(settings: NoiseSettings, context: RunContext) -> PreparedStudy:
 
 
 def _check_own_conversations(run: SavedRun) -> None:
-    """Refuses conversations that were not held in the run itself, whose agent and models may be others."""
+    """Refuse conversations of another run, whose agent and models may be others."""
     if origin := run.results.run.origin:
         how = "played from a recording" if origin.how == "replay" else "judged again"
         raise UsageError(
@@ -227,7 +227,7 @@ def _check_key(connections: Connections, sample_plan: SamplePlan) -> None:
 
 
 def _check_cost(prepared: PreparedStudy, most: float | None) -> None:
-    """Refuses what would be cut short, since a part of it tells nothing: told from what the run itself cost.
+    """Refuse a study that would be cut short, estimated from the costs of the run: a part of it is worthless.
 
     Raises:
         UsageError: it takes more than it may.

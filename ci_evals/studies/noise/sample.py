@@ -41,7 +41,7 @@ class PlayedModels:
 
 
 def pick_tests(results: Results, source: str, most: int, seed: int) -> tuple[SampledTest, ...]:
-    """At most so many tests of the run, drawn by the seed, in their order.
+    """Draw at most `most` tests of the run by the seed, and return them in their order.
 
     Raises:
         UsageError: two at least are needed, and there are fewer whose conversations are there.
@@ -154,7 +154,7 @@ def plan_sample(
     players: Mapping[int, PlayedModels],
     plays: int,
 ) -> SamplePlan:
-    """Everything that is to be played and judged.
+    """Plan all that is to be played and judged.
 
     Args:
         results: The run.

@@ -65,7 +65,7 @@ class NoiseSources:
 
 
 def sources_of(samples: Sequence[TestScores], seed: int, draws: int = DRAWS) -> NoiseSources:
-    """Tells the sources apart. Each estimate is a mean over tests, so that the test is the unit.
+    """Estimate the variance of each source. Each is a mean over tests, so that the test is the unit.
 
     Estimates below 0, which chance makes of small ones, are shown as 0. Intervals are 95 % by the bootstrap-t
     over tests (Efron and Tibshirani, 1993), and no narrower than Student's; none where all tests are alike.

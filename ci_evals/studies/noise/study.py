@@ -35,7 +35,7 @@ _LEAST_TESTS = 2
 
 @dataclass(frozen=True)
 class NoiseStudy:
-    """Everything that is needed to find out where the noise is."""
+    """A study of noise that may begin."""
 
     results: Results
     """The run whose noise it is."""
@@ -76,7 +76,7 @@ async def measure(
     stop: Stop | None = None,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> NoiseMeasurement:
-    """Plays the sample anew and with words held, judges it again, and tells the sources of noise apart.
+    """Play the sample anew and with fixed user words, judge it again, and estimate the sources of noise.
 
     `listen` hears of the conversations that are played; `judging` then how many are judged again, and gives
     who hears of these.
@@ -197,7 +197,7 @@ def _counts(trial: TrialResult) -> bool:
 def _trials(
     suites: Sequence[SuiteResult], places: Mapping[tuple[int, int], int] | None = None
 ) -> Iterator[TrialResult]:
-    """All trials, or those of the tests that stand at these places."""
+    """All trials, or those of the tests at these indexes."""
     for s, suite in enumerate(suites):
         for t, test in enumerate(suite.tests):
             if places is None or (s, t) in places:

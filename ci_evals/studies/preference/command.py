@@ -16,7 +16,7 @@ from ci_evals.studies.preference.study import prefer as ask
 
 
 def prefer(settings: PreferSettings, context: RunContext) -> None:
-    """Compares, shows and keeps in the results of A.
+    """Compare two runs, show the outcome, and keep it with the results of A.
 
     Raises:
         UsageError: before anybody is asked; nothing is written then.

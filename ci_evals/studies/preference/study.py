@@ -25,7 +25,7 @@ from ci_evals.studies.preference.tally import ComparedPair, Round, decided, pref
 from ci_evals.support import templates
 
 _SHOWN = (*TEMPLATES, "adapters/prompts/json_answer.md.j2")
-"""All that a judge may be shown besides the conversations."""
+"""Templates of all that a judge may be shown besides the conversations."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ def _nothing(head: SavedRun, base: SavedRun, same_tests: bool) -> str:
 
 
 async def prefer(asking: Asking, paired_runs: PairedRuns, at: datetime) -> Preference:
-    """Asks the judge for each pair in both orders, and sums up what it said.
+    """Ask the judge about each pair in both orders, and sum up its answers.
 
     Raises:
         UsageError: a trial is none that a run leaves; nobody was asked then.

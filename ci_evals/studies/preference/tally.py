@@ -97,7 +97,7 @@ def decided(rounds: Sequence[Round], votes: int) -> bool:
 def preference(
     pairs: Sequence[ComparedPair], judge: JudgeUsed, at: datetime, other: str, git: Git
 ) -> Preference:
-    """All pairs together. They stand test by test."""
+    """Sum up all pairs, which are ordered by test."""
     grouped = groupby(pairs, key=lambda pair: (pair.suite, pair.test))
     tests = [tuple(found) for _, found in grouped]
     told = tuple(map(_preferred, tests))

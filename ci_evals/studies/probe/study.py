@@ -127,7 +127,7 @@ def _check(run: SavedRun, found: Sequence[ProbeQuestion]) -> None:
 
 
 async def probe(asking: Asking, found: ProbeQuestions, at: datetime) -> Probe:
-    """Asks the judge about every criterion before each of its conversations.
+    """Ask the judge about every criterion on each of its conversations.
 
     Raises:
         UsageError: a trial is none that a run leaves; nobody was asked then.
