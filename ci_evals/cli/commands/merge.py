@@ -1,7 +1,6 @@
 """`merge`: makes one run of the results of several, and exits as the gate decides."""
 
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,13 +12,10 @@ from ci_evals.cli.files.saved_run import SavedRun
 from ci_evals.cli.github.baseline import baseline_of
 from ci_evals.cli.github.github_job import BaselineResults, GitHubJob
 from ci_evals.cli.run_context import RunContext
-from ci_evals.cli.settings.policy import in_force, read_policy
+from ci_evals.cli.settings.policy import in_force, read_policy, unknown_names
 from ci_evals.cli.settings.result_commands import MergeSettings
 from ci_evals.domain.errors import UsageError
-from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.job.conclude import conclude
-from ci_evals.scoring.gate.policy import Policy
-from ci_evals.scoring.gate.selectors import check_names
 from ci_evals.scoring.merge import merge
 from ci_evals.scoring.shards import ShardRun
 from ci_evals.study_registry import after_merging
@@ -48,10 +44,8 @@ def merge_runs(settings: MergeSettings, context: RunContext) -> None:
         files = ", ".join(run.file for run in runs)
         raise UsageError(f"{files}: times or amounts of these runs do not go together") from error
     ending = merged.ending
-    if not ending.incomplete and (problem := _unknown_name(policy, merged.card.suites)):
-        if _all_told(merged.card.suites):
-            raise UsageError(problem)
-        ending = replace(ending, incomplete=(problem,))
+    if not ending.incomplete:
+        ending = replace(ending, incomplete=unknown_names(policy, merged.card.suites))
     skipped = merged.info.status == "skipped"
     baseline = BaselineResults() if skipped else baseline_of(settings, GitHubJob.of(settings, context))
     options = {"config": merged.info.config | in_force(settings), "baseline_note": baseline.note}
@@ -69,19 +63,3 @@ def merge_runs(settings: MergeSettings, context: RunContext) -> None:
     ]
     results = after_merging(results, studies)
     sys.exit(publish(results, paths, context, before))
-
-
-def _unknown_name(policy: Policy, suites: Sequence[SuiteResult]) -> str | None:
-    """What a floor or a drop names that is in none of the suites."""
-    try:
-        check_names("--thresholds", policy.thresholds, suites)
-        check_names("--max-drop", policy.max_drops, suites)
-    except UsageError as error:
-        return str(error)
-    return None
-
-
-def _all_told(suites: Sequence[SuiteResult]) -> bool:
-    """Whether results tell all names there are: categories and rules are told by the verdicts of trials."""
-    tests = [test for suite in suites for test in suite.tests]
-    return all(test.trials and all(trial.findings for trial in test.trials) for test in tests)

@@ -18,7 +18,7 @@ from ci_evals.cli.process.interruption import Interruption
 from ci_evals.cli.run.judge_cache import folder_of, refused
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.choices import Provider
-from ci_evals.cli.settings.policy import in_force, read_policy
+from ci_evals.cli.settings.policy import in_force, read_policy, unknown_names
 from ci_evals.cli.settings.result_commands import RejudgeSettings
 from ci_evals.cli.terminal import display, progress
 from ci_evals.cli.terminal.console import Console
@@ -33,8 +33,6 @@ from ci_evals.library.runs import results_file
 from ci_evals.rejudging import Rejudged, RejudgeJob, changed_verdicts, judges, rejudge, to_judge
 from ci_evals.reports import numbers, sanitize
 from ci_evals.reports.names import RESULTS
-from ci_evals.scoring.gate.policy import Policy
-from ci_evals.scoring.gate.selectors import check_names
 from ci_evals.stop import Stop
 from ci_evals.study_registry import after_rejudging
 from ci_evals.wiring import WITHOUT_KEY, Connections, checked, llm_key_of, names_in, no_key
@@ -60,7 +58,7 @@ def rejudge_run(settings: RejudgeSettings, context: RunContext) -> None:
     trials = to_judge(judged)
     if not trials:
         raise UsageError(f"{file}: it holds no judged verdict, so that there is nothing to judge again")
-    incomplete = _unknown_names(policy, judged)
+    incomplete = unknown_names(policy, judged.suites)
     if connections.provider not in WITHOUT_KEY and not (connections.llm_key or connections.llm_token):
         raise UsageError(no_key(connections.provider, context.environ))
     console = context.console
@@ -145,23 +143,6 @@ def _check_paths(paths: OutputPaths, file: Path) -> None:
         )
     if paths.junit and paths.junit.resolve() == saved:
         raise UsageError(f"--junit={paths.junit}: this is the file that is to be judged again")
-
-
-def _unknown_names(policy: Policy, judged: Results) -> tuple[str, ...]:
-    """What a floor or a drop names that is not in the results, where it may be in what they lack.
-
-    Raises:
-        UsageError: they lack nothing, so that it is a slip of the pen.
-    """
-    try:
-        check_names("--thresholds", policy.thresholds, judged.suites)
-        check_names("--max-drop", policy.max_drops, judged.suites)
-    except UsageError as error:
-        tests = [test for suite in judged.suites for test in suite.tests]
-        if all(test.trials and all(trial.findings for trial in test.trials) for test in tests):
-            raise
-        return (str(error),)
-    return ()
 
 
 def _summary(judged: Results, again: Rejudged, *, verbose: bool) -> str:

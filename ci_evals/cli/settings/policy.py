@@ -1,14 +1,17 @@
 """The gate that options set, and all options in force."""
 
 import dataclasses
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pydantic.alias_generators import to_camel
 
 from ci_evals.cli.settings.shared import REQUIRED, BaselineSettings, GateSettings
 from ci_evals.cli.settings.suite_commands import RunSettings
+from ci_evals.domain.errors import UsageError
+from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.scoring.gate.policy import Policy
-from ci_evals.scoring.gate.selectors import read_drops, read_thresholds
+from ci_evals.scoring.gate.selectors import check_names, read_drops, read_thresholds
 
 if TYPE_CHECKING:
     from ci_evals.cli.settings.result_commands import MergeSettings, RejudgeSettings
@@ -37,8 +40,25 @@ def read_policy(settings: GateSettings) -> Policy:
     )
 
 
-_NOT_TOLD = frozenset({"resume"})
-"""A run that was taken up again is the same as one that was never broken off."""
+def unknown_names(policy: Policy, suites: Sequence[SuiteResult]) -> tuple[str, ...]:
+    """Return what a threshold or a drop names that the results lack, if it may be in trials they lack.
+
+    Raises:
+        UsageError: the results lack no trial: categories and rules are known from their verdicts.
+    """
+    try:
+        check_names("--thresholds", policy.thresholds, suites)
+        check_names("--max-drop", policy.max_drops, suites)
+    except UsageError as error:
+        tests = [test for suite in suites for test in suite.tests]
+        if all(test.trials and all(trial.findings for trial in test.trials) for test in tests):
+            raise
+        return (str(error),)
+    return ()
+
+
+_NOT_RECORDED = frozenset({"resume"})
+"""A resumed run is the same as one that was never interrupted."""
 
 
 def in_force(
@@ -49,5 +69,5 @@ def in_force(
         to_camel(item.name): value if isinstance(value, int | float | None) else str(value)
         for item in dataclasses.fields(settings)
         for value in [getattr(settings, item.name)]
-        if item.repr and not isinstance(value, list) and item.name not in _NOT_TOLD
+        if item.repr and not isinstance(value, list) and item.name not in _NOT_RECORDED
     }
