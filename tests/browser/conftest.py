@@ -103,7 +103,7 @@ def look(browser: Browser, profile: BrowserContext) -> Iterator[Look]:
         yield look
         for watch in opened:
             watch.close()
-    assert [deed for watch in opened for deed in watch.deeds] == []
+    assert [event for watch in opened for event in watch.events] == []
 
 
 @dataclass(frozen=True)

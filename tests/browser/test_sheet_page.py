@@ -41,12 +41,12 @@ def test_two_items_by_keyboard(browser, page_file, tmp_path):
     """Labelled without a mouse, kept over a reload, saved as the very sheet with two labels more."""
     with browser.new_context(accept_downloads=True) as context:
         page = context.new_page()
-        deeds = []
-        page.on("console", lambda said: deeds.append(said.text))
-        page.on("pageerror", lambda error: deeds.append(str(error)))
-        page.on("request", lambda asked: deeds.append(asked.url))
+        events = []
+        page.on("console", lambda said: events.append(said.text))
+        page.on("pageerror", lambda error: events.append(str(error)))
+        page.on("request", lambda asked: events.append(asked.url))
         page.goto(page_file.as_uri())
-        deeds.remove(page_file.as_uri())
+        events.remove(page_file.as_uri())
         page.set_default_timeout(10_000)
         count = len(HOSTILE)
         assert page.locator("#progress").text_content() == f"0 of {count} labelled"
@@ -58,7 +58,7 @@ def test_two_items_by_keyboard(browser, page_file, tmp_path):
         page.locator("#labeller").fill("Ada Ü; =1")
         for _ in range(50):  # a browser writes down what a page keeps when it has the time
             page.reload()
-            deeds.remove(page_file.as_uri())
+            events.remove(page_file.as_uri())
             if "0 of" not in page.locator("#progress").text_content():
                 break
             page.wait_for_timeout(50)
@@ -72,7 +72,7 @@ def test_two_items_by_keyboard(browser, page_file, tmp_path):
         file = tmp_path / "saved.csv"
         saved.value.save_as(file)
         assert page.title() == f"Sheet of {count} to label"
-        assert [deed for deed in deeds if not deed.startswith("blob:")] == []
+        assert [event for event in events if not event.startswith("blob:")] == []
     empty = labelled_runs.rows((tmp_path / sheet.SHEET).read_bytes().decode())
     rows = labelled_runs.rows(file.read_bytes().decode())
     said = [{"label": row["label"], "note": row["note"]} for row in rows[:3]]
@@ -87,7 +87,7 @@ def test_two_items_by_keyboard(browser, page_file, tmp_path):
 
 
 def test_nobody_is_left_out(look, page_file):
-    """No violation of WCAG 2.2 AA, by day and by night, and no deed beyond showing itself."""
+    """No violation of WCAG 2.2 AA, by day and by night, and no event beyond showing itself."""
     page = look(page_file, width=400)
     assert page.locator("details[open] li").count() > 5
     page.locator("[data-label=fail]").click()

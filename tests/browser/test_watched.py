@@ -23,7 +23,7 @@ def test_what_a_page_does_is_seen(profile, tmp_path):
     watch.page.click("#away")
     watch.page.wait_for_url("about:blank")
     watch.close()
-    for deed in (
+    for event in (
         f"request: GET {tmp_path.as_uri()}/style.css",
         "request: GET http://127.0.0.1:9/pixel.png",
         "request: POST http://127.0.0.1:9/beacon",
@@ -34,16 +34,16 @@ def test_what_a_page_does_is_seen(profile, tmp_path):
         "tab: about:blank",
         "went to: about:blank",
     ):
-        assert deed in watch.deeds
-    assert not any("only said" in deed for deed in watch.deeds)
+        assert event in watch.events
+    assert not any("only said" in event for event in watch.events)
 
 
 def test_a_page_that_does_nothing_is_let_be(profile, tmp_path):
-    """Nor is moving about within it a deed."""
+    """Nor is moving about within it an event."""
     file = tmp_path / "calm.html"
     file.write_text('<!doctype html><title>x</title><a id="here" href="#here">x</a>')
     watch = watched.Watch(profile, file)
     watch.page.click("#here")
     watch.page.wait_for_url("**#here")
     watch.close()
-    assert watch.deeds == []
+    assert watch.events == []

@@ -1,4 +1,4 @@
-"""A tab of a real browser whose every deed is written down."""
+"""A tab of a real browser whose every event is recorded."""
 
 import os
 import shutil
@@ -37,7 +37,7 @@ class Watch:
     """
 
     def __init__(self, context: BrowserContext, file: Path, at: str = "", *, width: int = 1280) -> None:
-        self.deeds: list[str] = []
+        self.events: list[str] = []
         """Complaints in the console, errors, requests, dialogs, tabs, and addresses of other pages."""
         self._address = file.as_uri()
         self.page = context.new_page()
@@ -46,10 +46,10 @@ class Watch:
         self.page.on("popup", self._on_page)
         self.page.on("request", self._on_request)
         self.page.on("console", self._on_console)
-        self.page.on("pageerror", lambda error: self.deeds.append(f"error: {error}"))
+        self.page.on("pageerror", lambda error: self.events.append(f"error: {error}"))
         self.page.on("dialog", self._on_dialog)
-        self.page.on("download", lambda download: self.deeds.append(f"download: {download.url}"))
-        self.page.on("websocket", lambda socket: self.deeds.append(f"socket: {socket.url}"))
+        self.page.on("download", lambda download: self.events.append(f"download: {download.url}"))
+        self.page.on("websocket", lambda socket: self.events.append(f"socket: {socket.url}"))
         self.page.on("framenavigated", self._on_navigation)
         self.page.goto(self._address + at)
 
@@ -58,20 +58,20 @@ class Watch:
         self.page.close()
 
     def _on_page(self, page: Page) -> None:
-        self.deeds.append(f"tab: {page.url}")
+        self.events.append(f"tab: {page.url}")
 
     def _on_request(self, request: Request) -> None:
         if request.url.partition("#")[0] != self._address:
-            self.deeds.append(f"request: {request.method} {request.url}")
+            self.events.append(f"request: {request.method} {request.url}")
 
     def _on_console(self, message: ConsoleMessage) -> None:
         if message.type in {"error", "warning", "assert"}:
-            self.deeds.append(f"console: {message.type}: {message.text}")
+            self.events.append(f"console: {message.type}: {message.text}")
 
     def _on_dialog(self, dialog: Dialog) -> None:
-        self.deeds.append(f"dialog: {dialog.type}: {dialog.message}")
+        self.events.append(f"dialog: {dialog.type}: {dialog.message}")
         dialog.dismiss()
 
     def _on_navigation(self, frame: Frame) -> None:
         if frame.url.partition("#")[0] != self._address:
-            self.deeds.append(f"went to: {frame.url}")
+            self.events.append(f"went to: {frame.url}")
