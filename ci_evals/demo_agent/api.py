@@ -70,14 +70,14 @@ class _RequestBody(BaseModel):
 NonEmpty = Annotated[str, Field(min_length=1)]
 
 
-class _Agent(_RequestBody):
+class _DemoAgent(_RequestBody):
     agent_id: NonEmpty | None = None
 
 
 class _CreateTask(_RequestBody):
     user_id: NonEmpty
     agent_id: NonEmpty | None = None
-    agent: _Agent | None = None
+    agent: _DemoAgent | None = None
     task_origin_type: str | None = None
 
 

@@ -30,11 +30,11 @@ Phrase = Annotated[re.Pattern[str], BeforeValidator(_phrase)]
 Phrases = tuple[Phrase, ...]
 
 
-class _Entry(BaseModel):
+class _PlaybookEntry(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class ValueCheck(_Entry):
+class ValueCheck(_PlaybookEntry):
     """A check of a value. Limits may be `{names}`; an unknown one is never exceeded."""
 
     over: Scalar | None = None
@@ -50,7 +50,7 @@ Condition = dict[str, Expected]
 """Names and what they must be: a value, one of several, or a comparison. All must hold."""
 
 
-class Parameter(_Entry):
+class Parameter(_PlaybookEntry):
     """A value that the agent extracts from messages."""
 
     ask: str = Field(description="The question for it.")
@@ -62,7 +62,7 @@ class Parameter(_Entry):
     keep: bool = Field(default=False, description="Whether it outlives its workflow.")
 
 
-class RestIntegration(_Entry):
+class RestIntegration(_PlaybookEntry):
     """An outside system behind an HTTP interface."""
 
     type: Literal["REST"]
@@ -74,7 +74,7 @@ class RestIntegration(_Entry):
     )
 
 
-class RagIntegration(_Entry):
+class RagIntegration(_PlaybookEntry):
     """A searchable collection of documents. It has no HTTP status."""
 
     type: Literal["RAG"]
@@ -82,7 +82,7 @@ class RagIntegration(_Entry):
     resources: tuple[str, ...] = ()
 
 
-class McpIntegration(_Entry):
+class McpIntegration(_PlaybookEntry):
     """A tool server. It has no HTTP status."""
 
     type: Literal["MCP"]
@@ -90,7 +90,7 @@ class McpIntegration(_Entry):
     completion: str
 
 
-class IntegrationFailure(_Entry):
+class IntegrationFailure(_PlaybookEntry):
     """A status other than 200, and when it comes."""
 
     status: int = Field(ge=400, le=599)
@@ -101,7 +101,7 @@ class IntegrationFailure(_Entry):
 Integration = Annotated[RestIntegration | RagIntegration | McpIntegration, Field(discriminator="type")]
 
 
-class _BaseStep(_Entry):
+class _BaseStep(_PlaybookEntry):
     when: Condition = Field({}, description="The step is passed over where this does not hold.")
 
 
@@ -196,7 +196,7 @@ Step = Annotated[
 ]
 
 
-class Workflow(_Entry):
+class Workflow(_PlaybookEntry):
     """One task of the agent: how users ask for it, and its steps in order."""
 
     code: str = Field(pattern=r"^[A-Z][A-Z0-9_]*$")
@@ -210,7 +210,7 @@ class Workflow(_Entry):
     suggestions: tuple[str, ...] = ()
 
 
-class Refusal(_Entry):
+class Refusal(_PlaybookEntry):
     """A topic that guardrails refuse at any time."""
 
     patterns: Phrases
@@ -218,14 +218,14 @@ class Refusal(_Entry):
     text: str
 
 
-class SmallTalk(_Entry):
+class SmallTalk(_PlaybookEntry):
     """A reply without a workflow."""
 
     patterns: Phrases
     text: str
 
 
-class Language(_Entry):
+class Language(_PlaybookEntry):
     """Phrases that mean the same in every domain."""
 
     agree: Phrases
@@ -234,7 +234,7 @@ class Language(_Entry):
     anger: Phrases
 
 
-class Texts(_Entry):
+class Texts(_PlaybookEntry):
     """Texts of the agent outside of workflows."""
 
     welcome: str
@@ -250,14 +250,14 @@ class Texts(_Entry):
     error: str = Field(description="When an integration has failed.")
 
 
-class Misconduct(_Entry):
+class Misconduct(_PlaybookEntry):
     """Texts of an agent that misbehaves."""
 
     leak: str = Field(description="What nobody should be told.")
     rude: str = Field(description="An insult.")
 
 
-class Playbook(_Entry):
+class Playbook(_PlaybookEntry):
     """One domain."""
 
     variables: dict[str, Scalar] = Field(

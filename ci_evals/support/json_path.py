@@ -67,7 +67,7 @@ class JsonPath:
         return tuple(node.obj for node in nodes)  # type: ignore[misc]  # the library calls JSON `object`
 
 
-class _Budget(local):
+class _SearchBudget(local):
     left = 0
 
     def spend(self) -> None:
@@ -76,7 +76,7 @@ class _Budget(local):
             raise ValueError("holds too much to look through")
 
 
-_budget = _Budget()
+_budget = _SearchBudget()
 
 
 class _Node(JSONPathMatch):

@@ -62,10 +62,10 @@ class CommandAgent:
         self._environ = _environ(environ, about.api_key)
         self._arguments = self._find_program(line, environ)
 
-    async def open_session(self, test: Test) -> "_Conversation":
+    async def open_session(self, test: Test) -> "_CommandConversation":
         """Start a process, and send it the test of the conversation. That is not answered."""
         try:
-            process = await _Conversation.start(self._arguments, self._environ, MAX_ANSWER_MB * 2**20)
+            process = await _CommandConversation.start(self._arguments, self._environ, MAX_ANSWER_MB * 2**20)
         except (OSError, ValueError) as error:
             raise AgentError(
                 f"{self._name} could not be started: {self._redactor.text(str(error))}"
@@ -82,7 +82,7 @@ class CommandAgent:
         )
         return process
 
-    async def send_message(self, session: "_Conversation", text: str, *, timeout: float) -> Reply:  # noqa: ASYNC109  # as the port has it
+    async def send_message(self, session: "_CommandConversation", text: str, *, timeout: float) -> Reply:  # noqa: ASYNC109  # as the port has it
         """Send `text`, and read the one line that answers it."""
         await asyncio.sleep(0)  # what has arrived is read
         if extra := session.unread():
@@ -108,7 +108,7 @@ class CommandAgent:
         except ValueError as error:
             raise AgentError(self._unreadable(line, error)) from None
 
-    async def close(self, session: "_Conversation") -> None:
+    async def close(self, session: "_CommandConversation") -> None:
         """Give the program a moment to end by itself, then end it and its children.
 
         Raises:
@@ -191,7 +191,7 @@ class CommandAgent:
         return payload.excerpt(line, self._redactor)
 
 
-class _Conversation(ChildProcess):
+class _CommandConversation(ChildProcess):
     """The process of one conversation."""
 
     is_waiting = False

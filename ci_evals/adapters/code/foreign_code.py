@@ -43,7 +43,7 @@ class CodeCaller:
         the caller's code has opened in its own loop wants it.
         """
         self._apart = apart
-        self._jobs: queue.SimpleQueue[_Job | None] | None = None
+        self._jobs: queue.SimpleQueue[_CallJob | None] | None = None
 
     async def call(self, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
         """Return the result of the function, awaited if it is awaitable.
@@ -88,10 +88,10 @@ class CodeCaller:
 
     async def _in_thread(self, work: Callable[[], Any]) -> Any:
         if self._jobs is None:
-            jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+            jobs: queue.SimpleQueue[_CallJob | None] = queue.SimpleQueue()
             threading.Thread(target=_work, args=(jobs,), daemon=True, name="ci-evals agent").start()
             self._jobs = jobs  # only now: without a thread nobody would take a job from it
-        job = _Job(work)
+        job = _CallJob(work)
         self._jobs.put(job)
         try:
             await job.done
@@ -125,23 +125,23 @@ def _loop_apart() -> asyncio.AbstractEventLoop:
 
 
 @dataclass(frozen=True)
-class _Outcome:
+class _CallOutcome:
     value: Any = None
     error: BaseException | None = None
 
 
-async def _caught(value: Awaitable[Any]) -> _Outcome:
+async def _caught(value: Awaitable[Any]) -> _CallOutcome:
     """The outcome as a value: some exceptions, raised in the shared loop, would end it."""
     try:
-        return _Outcome(await value)
+        return _CallOutcome(await value)
     except BaseException as error:  # raised again where it is waited for
         task = asyncio.current_task()
         if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
             raise
-        return _Outcome(error=error)
+        return _CallOutcome(error=error)
 
 
-class _Job:
+class _CallJob:
     """One call in a thread, and its outcome."""
 
     def __init__(self, work: Callable[[], Any]) -> None:
@@ -167,7 +167,7 @@ class _Job:
             self.value.close()  # nobody waits for it any more
 
 
-def _work(jobs: "queue.SimpleQueue[_Job | None]") -> None:
+def _work(jobs: "queue.SimpleQueue[_CallJob | None]") -> None:
     while job := jobs.get():
         job.run()
         del job  # what a conversation held must not live until the next one

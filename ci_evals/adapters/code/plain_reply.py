@@ -16,7 +16,7 @@ from ci_evals.domain.base import Amount, Model
 from ci_evals.domain.transcript import Integration, Reply
 
 
-class _Integration(Model):
+class _PlainIntegration(Model):
     code: str
     status: int | None = None
     type: str | None = None
@@ -30,7 +30,7 @@ class PlainReply(Model):
     workflows: tuple[str, ...] | None = None
     params: dict[str, JsonValue] | None = None
     rules: tuple[str, ...] | None = None
-    integrations: tuple[_Integration, ...] | None = None
+    integrations: tuple[_PlainIntegration, ...] | None = None
     escalated: bool | None = Field(None, description="Whether the agent hands over to a person.")
     error: str | bool | None = Field(None, description="What went wrong, or whether; false or null: nothing.")
     input_tokens: Amount | None = None

@@ -84,18 +84,18 @@ async def find(hub: GitHub, context: Context, wanted: BaselineRequest) -> Baseli
         return NoBaseline(_line(NO_ANSWER, why=error))
 
 
-class _Answer(BaseModel):
+class _GitHubAnswer(BaseModel):
     """A part of an answer of GitHub's. An unexpected one is skipped."""
 
     model_config = ConfigDict(frozen=True, strict=True)
 
 
-_T = TypeVar("_T", bound=_Answer)
+_T = TypeVar("_T", bound=_GitHubAnswer)
 _Sha = Annotated[str, StringConstraints(pattern="^[0-9a-f]{7,64}$")]
 _Moment = Annotated[AwareDatetime, Field(strict=False)]
 
 
-class _ListedRun(_Answer):
+class _ListedRun(_GitHubAnswer):
     id: int
     repository_id: int
     head_repository_id: int
@@ -103,7 +103,7 @@ class _ListedRun(_Answer):
     head_sha: _Sha
 
 
-class _Artifact(_Answer):
+class _Artifact(_GitHubAnswer):
     id: int
     name: str
     expired: bool
@@ -111,32 +111,32 @@ class _Artifact(_Answer):
     run: _ListedRun = Field(alias="workflow_run")
 
 
-class _Repository(_Answer):
+class _RunRepository(_GitHubAnswer):
     id: int
 
 
-class _RunDetails(_Answer):
+class _RunDetails(_GitHubAnswer):
     id: int
     event: str
     head_branch: str
     head_sha: _Sha
-    repository: _Repository
-    head_repository: _Repository
+    repository: _RunRepository
+    head_repository: _RunRepository
 
 
-class _Parent(_Answer):
+class _Parent(_GitHubAnswer):
     sha: _Sha
 
 
-class _Committer(_Answer):
+class _Committer(_GitHubAnswer):
     date: _Moment
 
 
-class _Details(_Answer):
+class _Details(_GitHubAnswer):
     committer: _Committer
 
 
-class _Commit(_Answer):
+class _ListedCommit(_GitHubAnswer):
     sha: _Sha
     parents: list[_Parent]
     details: _Details = Field(alias="commit")
@@ -149,7 +149,7 @@ class _History:
     base: str | None
     tested: bool = False
     """True if the base is the tested commit itself, as in nightly runs."""
-    commits: Sequence[_Commit] = ()
+    commits: Sequence[_ListedCommit] = ()
     unread: GitHubError | None = None
     """Why there are no commits."""
 
@@ -174,7 +174,7 @@ class _History:
 
 
 @dataclass(frozen=True)
-class _Candidate:
+class _BaselineCandidate:
     """An artifact that may be the baseline, and its relation to the base."""
 
     artifact: _Artifact
@@ -263,7 +263,7 @@ class _Search:
             items = await self.hub.get(path, needs=_CONTENTS, sha=base or self.branch, per_page=PAGE)
         except GitHubError as error:
             return _History(base, tested, unread=error)
-        commits = [_read(_Commit, item) for item in items] if isinstance(items, list) else []
+        commits = [_read(_ListedCommit, item) for item in items] if isinstance(items, list) else []
         known = [commit for commit in commits if commit]
         return _History(base, tested, known, unread=None if known else GitHubError("GitHub lists none"))
 
@@ -275,12 +275,12 @@ class _Search:
         if base.merge:
             path = f"{self._repository}/commits/{quote(whole(base.merge), safe='')}"
             with suppress(GitHubError):
-                merge = _read(_Commit, await self.hub.get(path, needs=_CONTENTS))
+                merge = _read(_ListedCommit, await self.hub.get(path, needs=_CONTENTS))
                 if merge and len(merge.parents) > 1:
                     return merge.parents[0].sha
         return whole(base.sha) if base.sha else None
 
-    def _ranked(self, artifacts: Sequence[_Artifact], history: _History) -> list[_Candidate]:
+    def _ranked(self, artifacts: Sequence[_Artifact], history: _History) -> list[_BaselineCandidate]:
         """Return candidates, the best first: the nearest commits, then the newest runs of the branch."""
         indexes = {commit.sha: index for index, commit in enumerate(history.commits)}
         kept = [
@@ -291,7 +291,7 @@ class _Search:
         ]
         kept.sort(key=lambda artifact: (indexes.get(artifact.run.head_sha, len(indexes)), -artifact.id))
         return [
-            _Candidate(artifact, history.relation(indexes.get(artifact.run.head_sha), self.branch))
+            _BaselineCandidate(artifact, history.relation(indexes.get(artifact.run.head_sha), self.branch))
             for artifact in kept
         ]
 

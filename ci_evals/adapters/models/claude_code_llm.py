@@ -108,9 +108,9 @@ class ClaudeCodeLLM:
     async def aclose(self) -> None:
         """Nothing is kept open."""
 
-    async def _attempt(self, prompt: Prompt) -> "_Answer":
+    async def _attempt(self, prompt: Prompt) -> "_ClaudeAnswer":
         with TemporaryDirectory(prefix="ci-evals-", ignore_cleanup_errors=True) as folder:
-            return _Answer(self._read(await self._answer(prompt, Path(folder)), prompt))
+            return _ClaudeAnswer(self._read(await self._answer(prompt, Path(folder)), prompt))
 
     async def _answer(self, prompt: Prompt, folder: Path) -> dict[str, JsonValue]:
         """Run the program and return its `result` event."""
@@ -219,7 +219,7 @@ class ClaudeCodeLLM:
 
 
 @dataclass(frozen=True)
-class _Answer:
+class _ClaudeAnswer:
     """An answer without headers, which the program does not show."""
 
     completion: Completion

@@ -46,7 +46,7 @@ _HEAD = b'{"recordingVersion":'
 
 
 @dataclass
-class _Attempt:
+class _OpenAttempt:
     fault: ErrorRecord | None = None
     answers: list[ReplyRecord] = field(default_factory=list)
     closing: ErrorRecord | None = None
@@ -73,7 +73,7 @@ class TrialCapture:
     """The answers so far of a trial that is under way."""
 
     redactor: Redactor
-    attempts: list[_Attempt] = field(default_factory=list)
+    attempts: list[_OpenAttempt] = field(default_factory=list)
     user: list[_PendingAnswer] = field(default_factory=list)
     auditor: list[_PendingAnswer] = field(default_factory=list)
     judge: list[_PendingAnswer] = field(default_factory=list)
@@ -267,7 +267,7 @@ class RecordedAgent:
 
     async def open_session(self, test: Test) -> Any:
         """Open a session: a new attempt."""
-        attempt = _Attempt()
+        attempt = _OpenAttempt()
         self._capture.attempts.append(attempt)
         try:
             return await self._agent.open_session(test)

@@ -52,7 +52,7 @@ def targets(run: SavedRun, most: int, seed: int) -> tuple[Target, ...]:
 
 
 @dataclass(frozen=True)
-class _Attempt:
+class _AttackAttempt:
     target: int
     attack: Attack | None
     """None for a verdict that is only given again."""
@@ -61,7 +61,7 @@ class _Attempt:
 
 @dataclass(frozen=True)
 class _AttemptResult:
-    one: _Attempt
+    one: _AttackAttempt
     finding: Finding
 
     @property
@@ -112,12 +112,12 @@ async def attack(asking: Asking, found: Sequence[Target], seed: int, at: datetim
     )
 
 
-def _tries(cases: Sequence[SavedConversation]) -> list[_Attempt]:
+def _tries(cases: Sequence[SavedConversation]) -> list[_AttackAttempt]:
     tries = []
     for place, case in enumerate(cases):
-        tries += [_Attempt(place, added, control=True) for added in (*[None] * AS_IT_WAS, *harmless())]
+        tries += [_AttackAttempt(place, added, control=True) for added in (*[None] * AS_IT_WAS, *harmless())]
         single = len(case.result.turns) == 1
-        tries += [_Attempt(place, one) for one in attacks() if not (single and one.reply == "first")]
+        tries += [_AttackAttempt(place, one) for one in attacks() if not (single and one.reply == "first")]
     return tries
 
 

@@ -15,7 +15,7 @@ _CLASSES = {"agent": "c-agent", "user": "c-user", "judge": "c-judge"}
 
 
 @dataclass(frozen=True)
-class _Part:
+class _ChartPart:
     noise: NoiseShare
     estimate: Estimate
     share: float
@@ -46,20 +46,22 @@ def figure(noise: Noise) -> Figure | None:
     return chart.drawn(frame.STACK + len(parts) * frame.ROW + frame.AXIS, _drawn(parts))
 
 
-def _parts(found: Sequence[NoiseShare]) -> tuple[_Part, ...]:
+def _parts(found: Sequence[NoiseShare]) -> tuple[_ChartPart, ...]:
     known = [(one, one.share) for one in found if one.share is not None]
     whole = sum(max(0.0, share.value) for _, share in known)
-    return tuple(_Part(one, share, max(0.0, share.value) / whole) for one, share in known) if whole else ()
+    return (
+        tuple(_ChartPart(one, share, max(0.0, share.value) / whole) for one, share in known) if whole else ()
+    )
 
 
-def _drawn(parts: Sequence[_Part]) -> Iterator[Drawn]:
+def _drawn(parts: Sequence[_ChartPart]) -> Iterator[Drawn]:
     """One bar of all sources, and below it each with the interval of its share."""
     for part, (left, width) in zip(parts, frame.stacked([part.share for part in parts]), strict=True):
         yield drawing.box(left, 2, width, frame.STACK - 8, _CLASSES[part.noise.source])
     yield from frame.rows([_row(part) for part in parts], frame.STACK)
 
 
-def _row(part: _Part) -> TrackRow:
+def _row(part: _ChartPart) -> TrackRow:
     share, kind = part.estimate, _CLASSES[part.noise.source]
 
     def marks(y: float) -> Iterator[Drawn]:

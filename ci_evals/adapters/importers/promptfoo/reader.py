@@ -67,7 +67,7 @@ def read(text: str, file: str) -> ImportedSuite:
     if left := sorted(str(key) for key in set(config) - _OF_SUITE):
         imported.fields["x-unmapped"] = left
         imported.notes.append(f"{file}: nothing here is like {', '.join(left)}")
-    reader = _Reader(document, config, imported)
+    reader = _ConfigReader(document, config, imported)
     groups = _conversations(list(cases(document, imported.notes)), together=remembers(config.get("prompts")))
     for group in groups:
         reader.add(group)
@@ -85,7 +85,7 @@ def _conversations(all_cases: list[PromptfooCase], *, together: bool) -> Iterato
     yield from groups.values()
 
 
-class _Reader:
+class _ConfigReader:
     """Makes tests of cases, and notes what has no counterpart here."""
 
     def __init__(self, document: Document, config: JsonObject, imported: ImportedSuite) -> None:

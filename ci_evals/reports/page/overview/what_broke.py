@@ -128,7 +128,7 @@ def of(results: Results, links: TestLinks, comparison_runs: ComparisonRuns) -> W
     """The section for these results."""
     if highlights.run_outcome(results) is RunOutcome.SKIPPED:
         return WhatBroke((), (), _NOT_PLAYED, None)
-    section = _Section(results, links, since.earlier(results, comparison_runs))
+    section = _BrokenSection(results, links, since.earlier(results, comparison_runs))
     newly = failed_tests.newly_failing(results)
     groups = (
         section.newly(newly),
@@ -161,7 +161,7 @@ def _lost_logic(results: Results) -> str | None:
     )
 
 
-class _Section:
+class _BrokenSection:
     """Makes the groups of one page."""
 
     def __init__(self, results: Results, links: TestLinks, earlier: Sequence[ComparisonRun]) -> None:
