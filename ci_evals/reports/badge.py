@@ -28,7 +28,7 @@ class Badge:
     ground: str
     """Behind white text that it keeps readable (WCAG AA)."""
     shade: str
-    """The colour's name at shields.io."""
+    """The color's name at shields.io."""
 
 
 def badge_of(results: Results) -> Badge:
