@@ -212,7 +212,7 @@ async def test_the_page_beside_a_baseline(tmp_path):
         for file in ci_evals.write_reports(results, tmp_path, baseline=baseline)
         if file.name == "report.html"
     ]
-    assert sizes[1] > 1.9 * sizes[0]
+    assert sizes[1] > 1.6 * sizes[0]
     compared = await ci_evals.run_suite(adapter, "demo:hr", test="colleague", baseline=results)
     with pytest.raises(UsageError, match="not the run that the results were compared with"):
         ci_evals.write_reports(compared, tmp_path / "other", baseline=compared)
