@@ -15,7 +15,9 @@ from ci_evals.adapters.github import baseline
 from ci_evals.cli.app import app
 from ci_evals.domain.errors import Exit
 from ci_evals.domain.evaluation import Criterion, Strict
+from ci_evals.domain.schema import results_schema
 from ci_evals.domain.suite import Suite
+from ci_evals.study_registry import study_kinds
 
 TOOLS = Path(sys.executable).parent
 PAPERS = [
@@ -184,3 +186,17 @@ def test_make_targets_exist():
     assert {"demo", "test", "lint"} <= set(named)
     for target in named:
         assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target
+
+
+def test_the_results_page_names_keys_of_the_schema():
+    """Keys of version 2 are there, those of version 1 are gone."""
+    schema = json.dumps(results_schema(study_kinds()))
+    keys = set(re.findall(r'"(\w+)": \{', schema))
+    rows = re.findall(r"^\| (.*?) \| (.*?) \| .* \|$", (ROOT / "docs/results.md").read_text(), re.MULTILINE)
+    renamed = [
+        (old, new) for old, new in rows if "`" in old and "`" in new and old.count("`") == new.count("`")
+    ]
+    assert len(renamed) >= 9
+    for old, new in renamed:
+        assert set(re.findall(r"`(\w+)`", new)) <= keys | {"shards"}, new
+        assert not set(re.findall(r"`(\w+)`", old)) & keys, old
