@@ -59,8 +59,8 @@ A = {"name": "a"}
 B = {"name": "b"}
 
 
-def gate(plan, *trials, offline=False, ending=None, pairing=None, **policy) -> Decision:
+def gate(plan, *trials, offline=False, ending=None, comparer=None, **policy) -> Decision:
     """What the gate says of these trials."""
     scores = card(plan, *trials, offline=offline)
-    case = GateInput(scores, Policy(**policy), offline=offline, pairing=pairing)
+    case = GateInput(scores, Policy(**policy), offline=offline, comparer=comparer)
     return worded(decide(case, ending or RunEnding()))

@@ -15,7 +15,7 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.verdict import Cause, Finding, Outcome
 from ci_evals.ports import Prompt
 from ci_evals.runner import Participants
-from ci_evals.scoring.comparison.compare import Pairing
+from ci_evals.scoring.comparison.compare import RunComparer
 from ci_evals.scoring.comparison.pairing import Side
 from ci_evals.support.digest import of_models
 
@@ -97,7 +97,7 @@ async def test_three_votes_take_most_errors_away(tmp_path):
     )
     assert one.run.digests.models == of_models(None, [("m", None, None)])  # as in earlier runs
     assert three.run.digests.models != one.run.digests.models
-    compared = Pairing(Side.of(three), Side.of(one)).comparison()
+    compared = RunComparer(Side.of(three), Side.of(one)).comparison()
     assert not compared.comparable
     assert compared.reasons == ("Stub: the judge is m with 3 votes, in the baseline it was m",)
 

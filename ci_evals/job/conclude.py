@@ -7,7 +7,7 @@ from ci_evals.domain.errors import Exit
 from ci_evals.domain.results.gate import Decision
 from ci_evals.domain.results.run import Results, RunInfo, Tool
 from ci_evals.reports.facts.invalid_run import in_words
-from ci_evals.scoring.comparison.compare import Pairing
+from ci_evals.scoring.comparison.compare import RunComparer
 from ci_evals.scoring.comparison.pairing import Side
 from ci_evals.scoring.coverage import compared
 from ci_evals.scoring.gate.checks import GateInput
@@ -56,13 +56,13 @@ def conclude(
     baseline = None if info.shard else baseline
     head = Side(info, card.score, card.usage, card.latency, card.suites)
     skipped = info.status == "skipped"
-    pairing = Pairing(head, Side.of(baseline)) if baseline and not skipped else None
+    comparer = RunComparer(head, Side.of(baseline)) if baseline and not skipped else None
     gate = Decision(passed=False, exit_code=Exit.HOLDS)
     if not skipped:
         unpaired = LEFT_TO_MERGE if info.shard else _why_no_baseline(info)
         if info.shard:
             policy = replace(policy, baseline_required=False)
-        case = GateInput(card, policy, offline=info.offline, pairing=pairing, unpaired=unpaired)
+        case = GateInput(card, policy, offline=info.offline, comparer=comparer, unpaired=unpaired)
         gate = worded(decide(case, ending))
     more = info.confirmation.trials if info.confirmation else 0
     noise = None
@@ -79,12 +79,12 @@ def conclude(
         pass_hat_k=card.pass_hat_k,
         counts=card.counts,
         gate=gate,
-        comparison=pairing.comparison() if pairing else None,
+        comparison=comparer.comparison() if comparer else None,
         odds=noise,
         usage=card.usage,
         latency=card.latency,
         process=card.process,
-        coverage=compared(card.coverage, pairing.pairs) if pairing else card.coverage,
+        coverage=compared(card.coverage, comparer.pairs) if comparer else card.coverage,
         judge_check=worst(ending.judge_checks),
         judge_checks=ending.judge_checks,
         vote_agreement=card.vote_agreement,

@@ -28,7 +28,7 @@ from ci_evals.reports.markdown import documents
 from ci_evals.reports.names import RESULTS
 from ci_evals.reports.page.comparison_runs import ComparisonRuns
 from ci_evals.runner import Options
-from ci_evals.scoring.comparison.compare import Pairing
+from ci_evals.scoring.comparison.compare import RunComparer
 from ci_evals.scoring.comparison.pairing import Side
 from ci_evals.scoring.gate.policy import Policy
 from ci_evals.scoring.gate.selectors import check_names
@@ -274,7 +274,7 @@ def read_results(path: str | Path) -> Results:
 
 def compare_results(head: Results, base: Results) -> Comparison:
     """Compare a run with an earlier one, test by test, and estimate the significance of the change."""
-    return Pairing(Side.of(head), Side.of(base)).comparison()
+    return RunComparer(Side.of(head), Side.of(base)).comparison()
 
 
 P = ParamSpec("P")

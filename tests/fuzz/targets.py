@@ -66,7 +66,7 @@ from ci_evals.reports.page import page as pages
 from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
 from ci_evals.scoring import coverage
 from ci_evals.scoring import merge as merging
-from ci_evals.scoring.comparison.compare import Pairing
+from ci_evals.scoring.comparison.compare import RunComparer
 from ci_evals.scoring.comparison.pairing import Side
 from ci_evals.scoring.gate.checks import GateInput, checks_of
 from ci_evals.scoring.gate.decision import decide_change
@@ -553,11 +553,13 @@ def results(data: bytes) -> None:
     seen = GateInput(Scorecard.of(clean), Policy(), offline=False)
     odds_of(clean.suites, checks_of(seen), offline=False, seed="s", beyond=0)
     for head, base in ((clean, _OTHER), (_OTHER, clean)):
-        pairing = Pairing(Side.of(head), Side.of(base))
+        comparer = RunComparer(Side.of(head), Side.of(base))
         policy = Policy(max_drop=5, regression=Regression.SIGNIFICANT)
-        gate = worded(decide_change(GateInput(Scorecard.of(head), policy, offline=False, pairing=pairing)))
-        reached = coverage.compared(head.coverage, pairing.pairs)
-        told = head.model_copy(update={"comparison": pairing.comparison(), "gate": gate, "coverage": reached})
+        gate = worded(decide_change(GateInput(Scorecard.of(head), policy, offline=False, comparer=comparer)))
+        reached = coverage.compared(head.coverage, comparer.pairs)
+        told = head.model_copy(
+            update={"comparison": comparer.comparison(), "gate": gate, "coverage": reached}
+        )
         documents.comparison(told)
         documents.summary(told)
         console.comparison(told, color=False)
@@ -573,7 +575,7 @@ def page(data: bytes) -> None:
     except UsageError:
         return
     for head, base in ((found, _OTHER), (_OTHER, found)):
-        compared = Pairing(Side.of(head), Side.of(base)).comparison()
+        compared = RunComparer(Side.of(head), Side.of(base)).comparison()
         comparison_runs = ComparisonRuns(
             baseline=base, others=(ComparisonRun.of(base, "then"), ComparisonRun.of(head, "now"))
         )

@@ -17,7 +17,7 @@ from ci_evals.domain.transcript import EndState, Integration
 from ci_evals.domain.verdict import Cause, Outcome
 from ci_evals.job.conclude import worded
 from ci_evals.scoring import coverage
-from ci_evals.scoring.comparison.compare import Pairing
+from ci_evals.scoring.comparison.compare import RunComparer
 from ci_evals.scoring.comparison.pairing import Side
 from ci_evals.scoring.gate.checks import GateInput
 from ci_evals.scoring.gate.decision import decide
@@ -283,7 +283,7 @@ def base_run(*suites, **fields) -> Results:
 
 def against(head: Results, base: Results, **told) -> Results:
     """The run with its comparison. What depends on how noise is reckoned is told, of run and suites alike."""
-    found = Pairing(Side.of(head), Side.of(base)).comparison()
+    found = RunComparer(Side.of(head), Side.of(base)).comparison()
     suites = tuple(suite.model_copy(update=told if suite.tests else {}) for suite in found.suites)
     return head.model_copy(update={"comparison": found.model_copy(update=told | {"suites": suites})})
 
@@ -292,11 +292,11 @@ def decided(head: Results, base: Results, policy: Policy) -> Results:
     """The run with its comparison, gate, odds and process as they are computed."""
     head = build.completed(head)
     base = build.completed(base)
-    pairing = Pairing(Side.of(head), Side.of(base))
-    gate = worded(decide(GateInput(Scorecard.of(head), policy, pairing=pairing), RunEnding()))
+    comparer = RunComparer(Side.of(head), Side.of(base))
+    gate = worded(decide(GateInput(Scorecard.of(head), policy, comparer=comparer), RunEnding()))
     noise = odds_of(head.suites, applied(gate.checks), offline=False, seed=head.run.id)
-    reached = coverage.compared(head.coverage, pairing.pairs)
-    told = {"comparison": pairing.comparison(), "gate": gate, "odds": noise, "coverage": reached}
+    reached = coverage.compared(head.coverage, comparer.pairs)
+    told = {"comparison": comparer.comparison(), "gate": gate, "odds": noise, "coverage": reached}
     return head.model_copy(update=told)
 
 

@@ -21,7 +21,7 @@ from ci_evals.reports.facts.labels import RunOutcome
 from ci_evals.reports.page import embedded_data
 from ci_evals.reports.page.charts import figures
 from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
-from ci_evals.scoring.comparison.compare import Pairing
+from ci_evals.scoring.comparison.compare import RunComparer
 from ci_evals.scoring.comparison.pairing import Side
 from ci_evals.scoring.usage import latency_of
 from ci_evals.studies.noise.result import NoiseShare
@@ -54,7 +54,7 @@ def drawn(
 ) -> dict[str, Figure]:
     """All charts of a run by their names, compared with `base` if it is given."""
     if base:
-        told = Pairing(Side.of(head), Side.of(base)).comparison()
+        told = RunComparer(Side.of(head), Side.of(base)).comparison()
         head = head.model_copy(update={"comparison": told})
     made = figures.of_run(head, embedded_data.tests_of(head, base), ComparisonRuns(base, others))
     for figure in made:
@@ -182,7 +182,7 @@ def test_without_the_baseline_the_named_changes_are_shown():
     """As where a page is made of a results file alone."""
     head = run({"a": (score_trial(20),), "b": (score_trial(100),)})
     base = run({"a": (score_trial(100),), "b": (score_trial(100),)}, "base")
-    told = Pairing(Side.of(head), Side.of(base)).comparison()
+    told = RunComparer(Side.of(head), Side.of(base)).comparison()
     figures = drawn(head.model_copy(update={"comparison": told}))
     assert [row[1] for row in figures["changes"].rows] == ["a"]
     assert figures["changes"].says.endswith("; 1 did not change.")

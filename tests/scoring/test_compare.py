@@ -16,7 +16,7 @@ from ci_evals.job.conclude import worded
 from ci_evals.reports import numbers
 from ci_evals.reports.facts.gate import near_threshold
 from ci_evals.scoring import scores
-from ci_evals.scoring.comparison.compare import ComparedPart, Pairing
+from ci_evals.scoring.comparison.compare import ComparedPart, RunComparer
 from ci_evals.scoring.comparison.pairing import Side
 from ci_evals.scoring.gate.checks import GateInput
 from ci_evals.scoring.gate.decision import decide
@@ -47,12 +47,12 @@ def run(run_id: str, tests: dict[str, tuple], *, suite: str = "S", info=None, **
     return build.results(build.suite_result(suite, *made, **fields), run=told)
 
 
-def pairing(head: Results, base: Results) -> Pairing:
-    return Pairing(Side.of(head), Side.of(base))
+def comparer(head: Results, base: Results) -> RunComparer:
+    return RunComparer(Side.of(head), Side.of(base))
 
 
 def compared(head: dict, base: dict, **fields) -> Comparison:
-    return pairing(run("head", head, **fields), run("base", base)).comparison()
+    return comparer(run("head", head, **fields), run("base", base)).comparison()
 
 
 def names(listed) -> list[str]:
@@ -66,7 +66,7 @@ def test_tests_are_paired_by_name_where_their_digests_agree():
     changed = suite.tests[1].model_copy(update={"digest": "u" * 64})
     suite = suite.model_copy(update={"tests": (suite.tests[0], changed, suite.tests[2])})
     base = run("base", {"a": points(75), "b": points(0), "d": points(0)})
-    told = pairing(head.model_copy(update={"suites": (suite,)}), base).comparison()
+    told = comparer(head.model_copy(update={"suites": (suite,)}), base).comparison()
     assert (told.comparable, told.tests, told.base, told.head, told.delta) == (True, 1, 75, 50, -25)
     assert (names(told.new), names(told.removed), names(told.changed)) == (["c"], ["d"], ["b"])
 
@@ -97,7 +97,7 @@ def test_the_same_files_give_the_same_numbers():
     """Also where arrangements are drawn."""
     head = run("head", {f"t{i}": points(*[(i * 7 + k * 13) % 100 for k in range(3)]) for i in range(30)})
     base = run("base", {f"t{i}": points(*[(i * 11 + k * 5) % 100 for k in range(3)]) for i in range(30)})
-    first, second = pairing(head, base).comparison(), pairing(head, base).comparison()
+    first, second = comparer(head, base).comparison(), comparer(head, base).comparison()
     assert first.method == "drawn"
     assert first == second
 
@@ -120,7 +120,7 @@ def test_no_number_where_the_yardstick_changed(info, fields, reason):
         digests = build.run_info().digests
         info = {"digests": digests.model_copy(update=info["digests"])}
     head = run("head", {"a": points(0, 0)}, info=info, **fields)
-    pairs = pairing(head, run("base", {"a": points(100, 100)}))
+    pairs = comparer(head, run("base", {"a": points(100, 100)}))
     told = pairs.comparison()
     assert (told.comparable, told.delta, told.p, told.interval, told.regressed) == (
         False,
@@ -132,7 +132,7 @@ def test_no_number_where_the_yardstick_changed(info, fields, reason):
     assert any(reason in said for said in told.reasons)
     assert not told.suites[0].comparable
     policy = Policy(min_score=0, max_drop=0, regression=Regression.SIGNIFICANT)
-    decision = decide(GateInput(Scorecard.of(head), policy, pairing=pairs), RunEnding())
+    decision = decide(GateInput(Scorecard.of(head), policy, comparer=pairs), RunEnding())
     drop, regression = (c for c in decision.checks if c.name in {"max-drop", "regression"})
     assert (drop.holds, regression.holds, decision.exit_code) == (None, None, 0)
     assert reason in drop.note
@@ -159,7 +159,7 @@ def test_another_embedding_model_is_another_yardstick(here, there, reason):
         trial = build.trial_result(findings=(build.finding(), *undecided))
         return run(name, {"a": (trial,)}, embedding_model=None if model == "no_model" else model)
 
-    told = pairing(side("head", here), side("base", there)).comparison()
+    told = comparer(side("head", here), side("base", there)).comparison()
     assert [said.partition(": ")[2] for said in told.reasons] == ([reason] if reason else [])
 
 
@@ -168,7 +168,7 @@ def test_other_loops_agents_and_commits_can_be_compared():
     digests = build.run_info().digests.model_copy(update={"agents": "x", "loops": "y", "suites": "z"})
     info = {"digests": digests, "git": Git(commit="abc")}
     head = run("head", {"a": points(50)}, info=info, agent_id="agent-2")
-    assert pairing(head, run("base", {"a": points(100)})).comparison().delta == -50
+    assert comparer(head, run("base", {"a": points(100)})).comparison().delta == -50
 
 
 def test_only_the_suite_with_another_judge_is_left_out():
@@ -181,7 +181,7 @@ def test_only_the_suite_with_another_judge_is_left_out():
         build.suite_result("S", build.test_result("a", trials=points(100))),
         build.suite_result("T", build.test_result("b", trials=points(100)), judge_model="old"),
     ]
-    told = pairing(build.results(*here), build.results(*there)).comparison()
+    told = comparer(build.results(*here), build.results(*there)).comparison()
     assert (told.comparable, told.tests, told.delta) == (True, 1, -100)
     assert told.reasons == ("T: the judge is new, in the baseline it was old",)
     assert [suite.comparable for suite in told.suites] == [True, False]
@@ -199,7 +199,7 @@ def test_suites_of_one_name_are_paired_in_their_order():
     """They are two files."""
     here = [build.suite_result("S", build.test_result("a", trials=points(score))) for score in (100, 0)]
     there = [build.suite_result("S", build.test_result("a", trials=points(score))) for score in (100, 50)]
-    told = pairing(build.results(*here), build.results(*there)).comparison()
+    told = comparer(build.results(*here), build.results(*there)).comparison()
     assert [suite.delta for suite in told.suites] == [0, -50]
 
 
@@ -247,7 +247,7 @@ def decided(head: dict, base: dict, **policy):
     case = GateInput(
         Scorecard.of(made),
         Policy(**({"min_score": 0} | policy)),
-        pairing=pairing(made, run("base", base)) if base else None,
+        comparer=comparer(made, run("base", base)) if base else None,
     )
     return worded(decide(case, RunEnding()))
 
@@ -430,7 +430,7 @@ def test_an_undecided_verdict_never_opens_a_gate_that_the_baseline_closed(head, 
 
 def test_the_change_of_nothing():
     """No pair, no number."""
-    pairs = pairing(run("head", {"a": points(0)}), run("base", {"b": points(0)}))
+    pairs = comparer(run("head", {"a": points(0)}), run("base", {"b": points(0)}))
     assert pairs.change(ComparedPart(pairs.pairs, scores.every)).tests == 0
 
 
@@ -472,13 +472,13 @@ def test_tests_of_one_name_are_paired_in_their_order():
     """As where a secret was taken out of their names."""
     tests = [build.test_result("Login as ***", trials=points(score)) for score in (100, 50)]
     made = build.results(build.suite_result("S", *tests))
-    told = pairing(made, made).comparison()
+    told = comparer(made, made).comparison()
     assert (told.tests, told.new, told.removed) == (2, (), ())
 
 
 def test_a_renamed_suite_is_said():
     """Not that its tests were defined differently."""
-    told = pairing(run("head", {"a": points(0)}, suite="T"), run("base", {"a": points(100)})).comparison()
+    told = comparer(run("head", {"a": points(0)}, suite="T"), run("base", {"a": points(100)})).comparison()
     assert told.reasons == ("the baseline has no suite of this name",)
 
 
@@ -501,8 +501,8 @@ def test_a_limit_without_end_is_refused(limit):
 def test_the_interval_of_a_change_lies_within_what_is_possible():
     """A perfect baseline cannot be surpassed, and from 0 nothing falls; so for suites and parts."""
     perfect, nothing = {"a": points(100, 100), "b": points(100, 100)}, {"a": points(0, 0), "b": points(0, 0)}
-    worse = pairing(run("head", {"a": points(100, 60), "b": points(100, 100)}), run("base", perfect))
-    better = pairing(run("head", {"a": points(0, 20), "b": points(0, 0)}), run("base", nothing))
+    worse = comparer(run("head", {"a": points(100, 60), "b": points(100, 100)}), run("base", perfect))
+    better = comparer(run("head", {"a": points(0, 20), "b": points(0, 0)}), run("base", nothing))
     fell, rose = worse.comparison(), better.comparison()
     for found in (fell, *fell.suites):
         assert -100 <= found.interval.low < found.delta < found.interval.high == 0
@@ -516,7 +516,7 @@ def test_a_required_baseline_that_cannot_be_compared_leaves_no_verdict():
     policy = {"min_score": 0, "baseline_required": True}
     assert decided(passed, passed, **policy).exit_code == 0
     judged = run("head", passed, judge_model="other")
-    case = GateInput(Scorecard.of(judged), Policy(**policy), pairing=pairing(judged, run("base", passed)))
+    case = GateInput(Scorecard.of(judged), Policy(**policy), comparer=comparer(judged, run("base", passed)))
     decision = worded(decide(case, RunEnding()))
     assert decision.exit_code == 3
     assert "(--baseline=required): the judge is other" in decision.reasons[0]
@@ -566,7 +566,7 @@ def suites(run_id: str, **trials: tuple) -> Results:
 def test_suites_of_one_name_are_paired_by_their_files(head, base, changes):
     """Else a new suite stands in for one that got worse. If nobody knows which is which, none is paired."""
     sides = [{file: points(score) for file, score in side.items()} for side in (head, base)]
-    found = pairing(suites("head", **sides[0]), suites("base", **sides[1]))
+    found = comparer(suites("head", **sides[0]), suites("base", **sides[1]))
     assert list(found.comparison().deltas) == changes
     assert len(found.newly_failing()) == changes.count(-100)
 
@@ -575,6 +575,6 @@ def test_tests_of_one_name_have_a_p_of_their_own():
     """Of two suites of one name, of which one surely fell and the other perhaps."""
     head = suites("head", a=points(*[0] * 6), b=points(0, 100, 100, 0, 100, 100))
     base = suites("base", a=points(*[100] * 6), b=points(*[100] * 6))
-    found = pairing(head, base).comparison()
+    found = comparer(head, base).comparison()
     for listed in (found.suspects, found.regressed):
         assert [(round(test.delta), test.confirmed) for test in listed] == [(-100, True), (-33, False)]

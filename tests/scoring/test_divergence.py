@@ -9,7 +9,7 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import Integration, Turn, Turns
 from ci_evals.scoring.comparison import divergence
-from ci_evals.scoring.comparison.compare import Pairing
+from ci_evals.scoring.comparison.compare import RunComparer
 from ci_evals.scoring.comparison.pairing import Side
 from ci_evals.scoring.scores import Counting
 
@@ -150,13 +150,13 @@ def test_many_deeds_are_cut():
     assert len(found.head) == divergence.MOST_ACTIONS
 
 
-def compared(head: list[TrialResult], base: list[TrialResult]) -> Pairing:
+def compared(head: list[TrialResult], base: list[TrialResult]) -> RunComparer:
     def side(run_id: str, trials: list[TrialResult]) -> Side:
         test = build.test_result("t", trials=tuple(trials))
         made: Results = build.results(build.suite_result("S", test), run=build.run_info(id=run_id))
         return Side.of(made)
 
-    return Pairing(side("head", head), side("base", base))
+    return RunComparer(side("head", head), side("base", base))
 
 
 def test_the_trials_that_show_a_regression():

@@ -17,7 +17,7 @@ from plans import trial
 
 from ci_evals.reports.facts.change import sentence
 from ci_evals.scoring import statistics
-from ci_evals.scoring.comparison.compare import Pairing
+from ci_evals.scoring.comparison.compare import RunComparer
 from ci_evals.scoring.comparison.pairing import Side
 from ci_evals.scoring.statistics import (
     ALPHA,
@@ -623,7 +623,7 @@ def example_run(day, column):
 def test_the_docs_example_is_what_a_report_says():
     """Word for word."""
     head, base = example_run("tuesday", 2), example_run("monday", 1)
-    comparison = Pairing(Side.of(head), Side.of(base)).comparison()
+    comparison = RunComparer(Side.of(head), Side.of(base)).comparison()
     (told,) = blocks("text", DOCS)
     assert sentence(head.model_copy(update={"comparison": comparison})) == told.strip()
 

@@ -15,7 +15,7 @@ from ci_evals.domain.results.run import Results
 from ci_evals.job.conclude import worded
 from ci_evals.reports import console
 from ci_evals.reports.markdown import documents
-from ci_evals.scoring.comparison.compare import Pairing
+from ci_evals.scoring.comparison.compare import RunComparer
 from ci_evals.scoring.comparison.pairing import Side
 from ci_evals.scoring.coverage import compared
 from ci_evals.scoring.gate.checks import GateInput, checks_of
@@ -37,12 +37,12 @@ def compare(settings: CompareSettings, context: RunContext) -> None:
     head, base = (SavedRun.open(path, redactor).results for path in (settings.head, settings.base))
     check_names("--max-drop", drops, head.suites)
     policy = Policy(max_drop=drop, max_drops=drops, regression=settings.regression)
-    pairing = Pairing(Side.of(head), Side.of(base))
-    ruling = decide_change(GateInput(Scorecard.of(head), policy, offline=head.run.offline, pairing=pairing))
+    comparer = RunComparer(Side.of(head), Side.of(base))
+    ruling = decide_change(GateInput(Scorecard.of(head), policy, offline=head.run.offline, comparer=comparer))
     decision = worded(ruling)
-    coverage = compared(head.coverage, pairing.pairs)
+    coverage = compared(head.coverage, comparer.pairs)
     result = head.model_copy(
-        update={"comparison": pairing.comparison(), "gate": decision, "coverage": coverage}
+        update={"comparison": comparer.comparison(), "gate": decision, "coverage": coverage}
     )
     context.show(_text(result, settings.format, context))
     sys.exit(decision.exit_code)

@@ -41,7 +41,7 @@ class ComparedPart:
     """The score that each uncounted trial of this run is given."""
 
 
-class Pairing:
+class RunComparer:
     """Two runs, test by test: `head`, which is looked at, and `base`, the baseline."""
 
     def __init__(self, head: Side, base: Side) -> None:
@@ -49,7 +49,7 @@ class Pairing:
         self.reasons = tuple(differences(head, base))
         """Why nothing of the two runs can be compared."""
         self.suites = pair(head, base)
-        self._wholes: dict[tuple[bool, int | None], Change] = {}
+        self._overall_changes: dict[tuple[bool, int | None], Change] = {}
 
     @cached_property
     def pairs(self) -> tuple[TestPair, ...]:
@@ -87,13 +87,13 @@ class Pairing:
             trials_needed=spread.trials_needed(-delta, len(pairs)) if spread and open_drop else None,
         )
 
-    def whole(self, *, undecided_fails: bool = False, assumed: int | None = None) -> Change:
+    def overall_change(self, *, undecided_fails: bool = False, assumed: int | None = None) -> Change:
         """The change of all tests that may be compared."""
         open_verdicts = undecided_fails and self._undecided
-        if (open_verdicts, assumed) not in self._wholes:
+        if (open_verdicts, assumed) not in self._overall_changes:
             part = ComparedPart(self.pairs, undecided_fails=open_verdicts, assumed=assumed)
-            self._wholes[open_verdicts, assumed] = self.change(part)
-        return self._wholes[open_verdicts, assumed]
+            self._overall_changes[open_verdicts, assumed] = self.change(part)
+        return self._overall_changes[open_verdicts, assumed]
 
     @cached_property
     def _undecided(self) -> bool:
@@ -117,8 +117,8 @@ class Pairing:
         counting = Counting(offline=self.head.run.offline)
 
         def fails(test: TestResult) -> bool:
-            broken_off = len(test.trials) - len(_whole(test)) + test.not_run
-            return not all(all_passed(trial, counting) for trial in _whole(test)) or (
+            broken_off = len(test.trials) - len(_complete_trials(test)) + test.not_run
+            return not all(all_passed(trial, counting) for trial in _complete_trials(test)) or (
                 assumed == 0 and broken_off > 0
             )
 
@@ -135,16 +135,16 @@ class Pairing:
 
     def comparison(self) -> Comparison:
         """The comparison as it stands in the results."""
-        whole, suspects = self.whole(), self._suspects()
+        overall, suspects = self.overall_change(), self._suspects()
         failing = (self._with_proof(pair) for pair in self.newly_failing())
         reasons = [*self.reasons]
         if not self.reasons:
             reasons += [f"{suite.name}: {reason}" for suite in self.suites for reason in suite.reasons]
-            if not whole.tests and not reasons:
+            if not overall.tests and not reasons:
                 reasons += [self.nothing_in_common]
         return Comparison(
-            **whole.model_dump(),
-            comparable=whole.tests > 0,
+            **overall.model_dump(),
+            comparable=overall.tests > 0,
             reasons=tuple(reasons),
             baseline=Baseline(
                 score=self.base.score,
@@ -240,7 +240,7 @@ def _worst_first(changes: Iterable[TestChange]) -> tuple[TestChange, ...]:
     return tuple(sorted(changes, key=lambda change: 0.0 if change.delta is None else change.delta))
 
 
-def _whole(test: TestResult) -> list[TrialResult]:
+def _complete_trials(test: TestResult) -> list[TrialResult]:
     return [trial for trial in test.trials if trial.complete]
 
 
@@ -250,7 +250,7 @@ def _floats(head: Sequence[Fraction], base: Sequence[Fraction]) -> statistics.Sc
 
 def _evidence(test: TestResult, counting: Counting) -> Evidence | None:
     """The first verdict that failed, or else the first that could not be reached."""
-    verdicts = [(trial, finding) for trial in _whole(test) for finding in trial.findings]
+    verdicts = [(trial, finding) for trial in _complete_trials(test) for finding in trial.findings]
     failed = [(trial, finding) for trial, finding in verdicts if finding.outcome is Outcome.FAILED]
     missing = [(trial, finding) for trial, finding in verdicts if undecided(finding, counting)]
     for trial, finding in [*failed, *missing]:

@@ -27,7 +27,7 @@ def of_test(pair: TestPair, here: Counting, there: Counting) -> Divergence | Non
     These are the first trial of this run that does not pass, or else its first, and its `counterpart`. Trials
     that broke off are looked at only if all did. None if a side has no trial, or that trial no trace.
     """
-    head = _whole(pair.head.trials)
+    head = _complete_trials(pair.head.trials)
     if not head or not pair.base.trials:
         return None
     shown = next((trial for trial in head if not _passed(trial, here)), head[0])
@@ -140,7 +140,7 @@ def _passed(trial: TrialResult, counting: Counting) -> bool:
     return outcome_of((trial,), 1, counting) is TestOutcome.PASSED
 
 
-def _whole(trials: Sequence[TrialResult]) -> list[TrialResult]:
+def _complete_trials(trials: Sequence[TrialResult]) -> list[TrialResult]:
     return [trial for trial in trials if trial.complete] or list(trials)
 
 

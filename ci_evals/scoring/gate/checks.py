@@ -11,7 +11,7 @@ from ci_evals.domain.results.gate import CheckKind, GateCheck
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.results.trial import points
 from ci_evals.scoring import scores
-from ci_evals.scoring.comparison.compare import ComparedPart, Pairing
+from ci_evals.scoring.comparison.compare import ComparedPart, RunComparer
 from ci_evals.scoring.gate.policy import Policy
 from ci_evals.scoring.gate.selectors import Selector, SelectorKind
 from ci_evals.scoring.scorecard import Scorecard
@@ -32,10 +32,10 @@ class GateInput:
     card: Scorecard
     policy: Policy
     offline: bool = False
-    pairing: Pairing | None = None
+    comparer: RunComparer | None = None
     """With the baseline, where there is one."""
     unpaired: str = "there is no baseline"
-    """The reason if there is no pairing."""
+    """The reason if there is no comparer: nothing to compare with."""
     assumed: int | None = None
     """The score that each uncounted trial is given; None for no score at all."""
     only_played: bool = False
@@ -54,13 +54,13 @@ def changes_of(given: GateInput) -> tuple[GateCheck, ...]:
 
 def why_not_compared(given: GateInput) -> str | None:
     """The reason why nothing can be compared with the baseline; None if something can."""
-    pairing = given.pairing
-    if pairing is None:
+    comparer = given.comparer
+    if comparer is None:
         return given.unpaired
-    if pairing.pairs and pairing.whole().tests:
+    if comparer.pairs and comparer.overall_change().tests:
         return None
-    reasons = [*pairing.reasons, *(reason for suite in pairing.suites for reason in suite.reasons)]
-    return "; ".join(dict.fromkeys(reasons)) or pairing.nothing_in_common
+    reasons = [*comparer.reasons, *(reason for suite in comparer.suites for reason in suite.reasons)]
+    return "; ".join(dict.fromkeys(reasons)) or comparer.nothing_in_common
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ class _Checks:
     def __init__(self, given: GateInput) -> None:
         self.given = given
         self.card, self.policy = given.card, given.policy
-        self.pairing, self.assumed = given.pairing, given.assumed
+        self.comparer, self.assumed = given.comparer, given.assumed
         self.shown = Counting(offline=given.offline)
         self.strict = Counting(offline=given.offline, undecided_fails=True)
         self.run = _Subject(tuple(enumerate(given.card.suites, start=1)))
@@ -246,14 +246,14 @@ class _Checks:
         kind = CheckKind.MAX_DROP
         if why := why_not_compared(self.given):
             return subject.check(kind, required, note=why)
-        assert self.pairing is not None  # noqa: S101  # else there was a reason
+        assert self.comparer is not None  # noqa: S101  # else there was a reason
         tests = self._tests(subject)
         numbers = {(own.suite_number, own.test_number) for own, _ in tests}
-        pairs = tuple(pair for pair in self.pairing.pairs if pair.numbers in numbers)
+        pairs = tuple(pair for pair in self.comparer.pairs if pair.numbers in numbers)
         choice = subject.selector.choice if subject.selector else scores.every
-        shown = self.pairing.change(ComparedPart(pairs, choice), tested=False)
+        shown = self.comparer.change(ComparedPart(pairs, choice), tested=False)
         strict = ComparedPart(pairs, choice, undecided_fails=True, assumed=self.assumed)
-        change = self.pairing.change(strict, tested=False)
+        change = self.comparer.change(strict, tested=False)
         if change.delta is None:
             return subject.check(kind, required, note=_NOT_COMPARABLE)
         interval = change.interval
@@ -271,16 +271,16 @@ class _Checks:
         kind, required = CheckKind.REGRESSION, ALPHA if mode is Regression.SIGNIFICANT else 0
         if why := why_not_compared(self.given):
             return self.run.check(kind, required, note=why)
-        assert self.pairing is not None  # noqa: S101  # else there was a reason
+        assert self.comparer is not None  # noqa: S101  # else there was a reason
         tests = self.card.counts.tests
         if mode is Regression.ANY:
-            failing = self.pairing.newly_failing(self.assumed)
+            failing = self.comparer.newly_failing(self.assumed)
             names = ", ".join(pair.head.name for pair in failing[:3])
             more = f" and {len(failing) - 3} more" if len(failing) > 3 else ""
             note = f"passed in the baseline, not now: {names}{more}" if failing else None
-            note = _joined(note, _on(len(self.pairing.pairs), tests))
+            note = _joined(note, _on(len(self.comparer.pairs), tests))
             return self.run.check(kind, required, seen=len(failing), holds=not failing, note=note)
-        change = self.pairing.whole(undecided_fails=True, assumed=self.assumed)
+        change = self.comparer.overall_change(undecided_fails=True, assumed=self.assumed)
         if change.delta is None or change.p is None:
             return self.run.check(kind, required, note=_NOT_COMPARABLE)
         verdict: bool | None = True

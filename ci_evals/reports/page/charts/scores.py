@@ -11,7 +11,7 @@ from ci_evals.reports import numbers
 from ci_evals.reports.facts.figure import Figure
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.frame import MOST_ROWS, SCORES, Chart, Entry, TrackRow
-from ci_evals.scoring.comparison.compare import ComparedPart, Pairing
+from ci_evals.scoring.comparison.compare import ComparedPart, RunComparer
 from ci_evals.scoring.comparison.pairing import Side
 from ci_evals.scoring.gate.selectors import Selector, SelectorKind
 from ci_evals.scoring.scores import Counting, mean
@@ -94,7 +94,7 @@ def by_group(results: Results, baseline: Results | None) -> Figure | None:
     ]
     comparison = results.comparison
     pairs = (
-        Pairing(Side.of(results), Side.of(baseline))
+        RunComparer(Side.of(results), Side.of(baseline))
         if baseline and comparison and comparison.comparable
         else None
     )
@@ -109,14 +109,14 @@ def _base_of_suite(results: Results, place: int) -> float | None:
     return suites[place].base if same and suites[place].comparable else None
 
 
-def _of_selector(selector: Selector, results: Results, pairing: Pairing | None) -> Scored:
+def _of_selector(selector: Selector, results: Results, comparer: RunComparer | None) -> Scored:
     counting = Counting(offline=results.run.offline)
     taken = [test for suite in results.suites for test in suite.tests if selector.takes(suite.name, test)]
     scores = scores_of_tests(taken, counting, selector.choice)
     base = None
-    if pairing:
-        pairs = tuple(pair for pair in pairing.pairs if selector.takes(pair.suite, pair.head))
-        base = pairing.change(ComparedPart(pairs, selector.choice), tested=False).base
+    if comparer:
+        pairs = tuple(pair for pair in comparer.pairs if selector.takes(pair.suite, pair.head))
+        base = comparer.change(ComparedPart(pairs, selector.choice), tested=False).base
     exact = mean(scores)
     return Scored(
         f"{selector.name} ({selector.kind})" if selector.kind is not SelectorKind.CATEGORY else selector.name,
