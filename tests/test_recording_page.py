@@ -27,8 +27,10 @@ def test_the_commands_are_understood():
 
 def test_every_message_is_one_of_ours():
     """Word for word, so that a search finds it."""
-    rooms = ("adapters/recording", "cli", "wiring")
-    source = "".join(file.read_text() for room in rooms for file in (ROOT / "ci_evals" / room).glob("*.py"))
+    folders = ("adapters/recording", "cli", "wiring")
+    source = "".join(
+        file.read_text() for folder in folders for file in (ROOT / "ci_evals" / folder).rglob("*.py")
+    )
     plain = re.sub(r'"\s*f?"', "", source)  # texts that are written in several pieces
     for message, _ in table("message", PAGE):
         for part in re.split("…| to MODEL | 4 ", code(message)):

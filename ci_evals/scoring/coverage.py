@@ -4,14 +4,31 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import comb
+from typing import assert_never
 
 from ci_evals.domain.actions import LogicKind
 from ci_evals.domain.evaluation import (
-    Criterion,
+    AnswerMatches,
+    Contains,
+    Escalated,
+    EscalatedDueToError,
+    Graded,
     IntegrationCalled,
+    Judged,
+    MaxAgentTurns,
+    MaxLatency,
+    NotContains,
+    NotEscalated,
+    NotEscalatedDueToError,
+    NotRegex,
     ParamEquals,
     ParamExists,
+    ParamNotExists,
+    Regex,
+    RuleNotTriggered,
     RuleTriggered,
+    Strict,
+    ToolNotUsed,
     ToolUsed,
 )
 from ci_evals.domain.plan import Plan
@@ -42,7 +59,7 @@ def wanted_parts(plan: Plan, shown: Callable[[str], str] = str) -> frozenset[Log
     return frozenset((part[0], shown(part[1])) for part in parts if part)
 
 
-def _wanted_part(evaluation: Criterion) -> LogicPart | None:
+def _wanted_part(evaluation: Strict | Judged | Graded) -> LogicPart | None:
     match evaluation:
         case ToolUsed():
             return LogicKind.WORKFLOW, evaluation.tool_name
@@ -52,7 +69,27 @@ def _wanted_part(evaluation: Criterion) -> LogicPart | None:
             return LogicKind.RULE, evaluation.rule_code
         case IntegrationCalled():
             return LogicKind.INTEGRATION, evaluation.integration_code
-    return None
+        case (
+            ToolNotUsed()
+            | ParamNotExists()
+            | RuleNotTriggered()
+            | Escalated()
+            | NotEscalated()
+            | EscalatedDueToError()
+            | NotEscalatedDueToError()
+            | Contains()
+            | NotContains()
+            | Regex()
+            | NotRegex()
+            | AnswerMatches()
+            | MaxAgentTurns()
+            | MaxLatency()
+            | Judged()
+            | Graded()
+        ):
+            return None
+        case _:
+            assert_never(evaluation)
 
 
 def wanted_in(runs: Iterable[Results]) -> frozenset[LogicPart]:

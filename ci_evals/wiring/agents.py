@@ -56,8 +56,10 @@ class RunAgents:
                 return self._aui(suite)
             case "openai":
                 return self._chat(suite)
-            case _:
+            case "http":
                 return self._http(suite)
+            case _:
+                raise AssertionError(f"no way to build the built-in adapter {name}")
 
     async def start(self) -> None:
         """Start the process for agents in Python and load them, if there are any.

@@ -161,11 +161,11 @@ class _RecordedAnswers(Generic[A]):
         for digest, answer in answers:
             self._queues[digest].append(answer)
 
-    def next(self, digest: str, question: str) -> A:
-        """Return the next answer to a question, or raise the recorded error."""
+    def next(self, digest: str, missing: str) -> A:
+        """Return the next answer to a question, or raise the recorded error; `missing` if there is none."""
         queue = self._queues[digest]
         if not queue:
-            raise LLMError(self._replay.miss(f"{question} then"))
+            raise LLMError(self._replay.miss(missing))
         answer = queue.popleft()
         if isinstance(answer, ErrorRecord):
             raise answer.to_error(LLMError)
@@ -185,7 +185,7 @@ class ReplayedLLM:
         """Return the recorded answer to this prompt."""
         await asyncio.sleep(0)  # prompts sent together are asked in their order, as in the recorded run
         digest = prompt_digest(self.model, prompt, self._redactor)
-        answer = self._answers.next(digest, f"{self._asks} to {self.model} was not asked")
+        answer = self._answers.next(digest, f"{self._asks} to {self.model} was not asked then")
         return Completion(answer.text, *answer.paid)
 
 
@@ -201,5 +201,5 @@ class ReplayedEmbedder:
         """Return the recorded vectors of these texts."""
         await asyncio.sleep(0)
         digest = texts_digest(self.model, texts, self._redactor)
-        answer = self._answers.next(digest, f"{self.model} was not asked to compare these answers")
+        answer = self._answers.next(digest, f"{self.model} was not asked to compare these answers then")
         return Embeddings(answer.vectors, answer.input_tokens)

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
+from typing import assert_never
 
 from ci_evals.domain.results.gate import CheckKind, GateCheck
 from ci_evals.domain.results.run import Results
@@ -13,16 +14,6 @@ _ERRORED = {
     CheckKind.MAX_ERRORS: "broke off or could not be judged",
     CheckKind.MAX_INVALID_USERS: "left out, since the simulated user broke its role twice",
 }
-_LIMITS = frozenset(
-    {
-        CheckKind.REGRESSION,
-        CheckKind.MAX_DROP,
-        CheckKind.MAX_COST,
-        CheckKind.MAX_P95_LATENCY,
-        CheckKind.MAX_ERRORS,
-        CheckKind.MAX_INVALID_USERS,
-    }
-)
 _ORDER = {False: 0, None: 1, True: 2}
 _NAMED = 2
 """Checks that a sentence names."""
@@ -92,8 +83,10 @@ def in_words(check: GateCheck) -> str:
             sentence = f"The run cost {value}; {limit} is allowed"
         case CheckKind.MAX_P95_LATENCY:
             sentence = f"95 % of the replies came within {value}; {limit} is allowed"
-        case _:
+        case CheckKind.MIN_SCORE | CheckKind.THRESHOLD | CheckKind.FAIL_FAST:
             sentence = f"The score{_of(check)} is {value}; {limit} is asked"
+        case _:
+            assert_never(check.kind)
     return f"{sentence}."
 
 
@@ -168,7 +161,21 @@ def wanting(check: GateCheck) -> bool:
 
 
 def _is_limit(check: GateCheck) -> bool:
-    return check.kind in _LIMITS
+    """Whether the requirement is a maximum; otherwise it is a minimum."""
+    match check.kind:
+        case (
+            CheckKind.REGRESSION
+            | CheckKind.MAX_DROP
+            | CheckKind.MAX_COST
+            | CheckKind.MAX_P95_LATENCY
+            | CheckKind.MAX_ERRORS
+            | CheckKind.MAX_INVALID_USERS
+        ):
+            return True
+        case CheckKind.MIN_SCORE | CheckKind.THRESHOLD | CheckKind.CRITICAL | CheckKind.FAIL_FAST:
+            return False
+        case _:
+            assert_never(check.kind)
 
 
 def _is_drop(check: GateCheck) -> bool:
