@@ -6,7 +6,7 @@ from ci_evals.domain.plan import Plan, PlannedSuite
 from ci_evals.domain.results.gate import Decision
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.suite import Suite
-from ci_evals.job.conclude import worded
+from ci_evals.job.conclude import to_record
 from ci_evals.scoring.gate.checks import GateInput
 from ci_evals.scoring.gate.decision import decide
 from ci_evals.scoring.gate.policy import Policy, RunEnding
@@ -63,4 +63,4 @@ def gate(plan, *trials, offline=False, ending=None, comparer=None, **policy) -> 
     """What the gate says of these trials."""
     scores = card(plan, *trials, offline=offline)
     case = GateInput(scores, Policy(**policy), offline=offline, comparer=comparer)
-    return worded(decide(case, ending or RunEnding()))
+    return to_record(decide(case, ending or RunEnding()))

@@ -11,9 +11,9 @@ from ci_evals.scoring.comparison.compare import RunComparer
 from ci_evals.scoring.comparison.pairing import Side
 from ci_evals.scoring.coverage import compared
 from ci_evals.scoring.gate.checks import GateInput
-from ci_evals.scoring.gate.decision import Ruling, decide
+from ci_evals.scoring.gate.decision import GateDecision, decide
 from ci_evals.scoring.gate.invalid_run import worst
-from ci_evals.scoring.gate.odds import applied, odds_of
+from ci_evals.scoring.gate.odds import evaluated_checks, odds_of
 from ci_evals.scoring.gate.policy import Policy, RunEnding
 from ci_evals.scoring.scorecard import Scorecard
 
@@ -28,13 +28,13 @@ def _why_no_baseline(info: RunInfo) -> str:
     return why or GateInput.unpaired
 
 
-def worded(ruling: Ruling) -> Decision:
-    """The decision with its reasons in words."""
+def to_record(decision: GateDecision) -> Decision:
+    """The decision as results record it, with its reasons in words."""
     return Decision(
-        passed=ruling.passed,
-        exit_code=ruling.exit_code,
-        checks=ruling.checks,
-        reasons=tuple(map(in_words, ruling.reasons)),
+        passed=decision.passed,
+        exit_code=decision.exit_code,
+        checks=decision.checks,
+        reasons=tuple(map(in_words, decision.reasons)),
     )
 
 
@@ -62,12 +62,12 @@ def conclude(
         unpaired = LEFT_TO_MERGE if info.shard else _why_no_baseline(info)
         if info.shard:
             policy = replace(policy, baseline_required=False)
-        case = GateInput(card, policy, offline=info.offline, comparer=comparer, unpaired=unpaired)
-        gate = worded(decide(case, ending))
+        gate_input = GateInput(card, policy, offline=info.offline, comparer=comparer, unpaired=unpaired)
+        gate = to_record(decide(gate_input, ending))
     more = info.confirmation.trials if info.confirmation else 0
     noise = None
     if not (skipped or gate.reasons or ending.interrupted or ending.stopped_because):
-        checks = applied(gate.checks)
+        checks = evaluated_checks(gate.checks)
         noise = odds_of(card.suites, checks, offline=info.offline, seed=info.id, beyond=more)
     return Results(
         tool=Tool(version=__version__),

@@ -53,7 +53,7 @@ from ci_evals.domain.transcript import EndState, Reply, Transcript, Turn, UserSo
 from ci_evals.domain.verdict import Cause, Outcome
 from ci_evals.grading import answer_matching, graded_criteria, quotes, strict
 from ci_evals.grading.judge import Judge, JudgeAnswer
-from ci_evals.job.conclude import worded
+from ci_evals.job.conclude import to_record
 from ci_evals.planning.adapter_options import read_options
 from ci_evals.planning.interpolate import Reading
 from ci_evals.planning.parse import load
@@ -555,7 +555,9 @@ def results(data: bytes) -> None:
     for head, base in ((clean, _OTHER), (_OTHER, clean)):
         comparer = RunComparer(Side.of(head), Side.of(base))
         policy = Policy(max_drop=5, regression=Regression.SIGNIFICANT)
-        gate = worded(decide_change(GateInput(Scorecard.of(head), policy, offline=False, comparer=comparer)))
+        gate = to_record(
+            decide_change(GateInput(Scorecard.of(head), policy, offline=False, comparer=comparer))
+        )
         reached = coverage.compared(head.coverage, comparer.pairs)
         told = head.model_copy(
             update={"comparison": comparer.comparison(), "gate": gate, "coverage": reached}

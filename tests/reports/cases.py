@@ -15,13 +15,13 @@ from ci_evals.domain.results.trial import Attempt
 from ci_evals.domain.results.usage import Latency, RoleUsage, Tokens, Usage
 from ci_evals.domain.transcript import EndState, Integration
 from ci_evals.domain.verdict import Cause, Outcome
-from ci_evals.job.conclude import worded
+from ci_evals.job.conclude import to_record
 from ci_evals.scoring import coverage
 from ci_evals.scoring.comparison.compare import RunComparer
 from ci_evals.scoring.comparison.pairing import Side
 from ci_evals.scoring.gate.checks import GateInput
 from ci_evals.scoring.gate.decision import decide
-from ci_evals.scoring.gate.odds import applied, odds_of
+from ci_evals.scoring.gate.odds import evaluated_checks, odds_of
 from ci_evals.scoring.gate.policy import Policy, RunEnding
 from ci_evals.scoring.gate.selectors import read_drops
 from ci_evals.scoring.scorecard import Scorecard
@@ -293,8 +293,8 @@ def decided(head: Results, base: Results, policy: Policy) -> Results:
     head = build.completed(head)
     base = build.completed(base)
     comparer = RunComparer(Side.of(head), Side.of(base))
-    gate = worded(decide(GateInput(Scorecard.of(head), policy, comparer=comparer), RunEnding()))
-    noise = odds_of(head.suites, applied(gate.checks), offline=False, seed=head.run.id)
+    gate = to_record(decide(GateInput(Scorecard.of(head), policy, comparer=comparer), RunEnding()))
+    noise = odds_of(head.suites, evaluated_checks(gate.checks), offline=False, seed=head.run.id)
     reached = coverage.compared(head.coverage, comparer.pairs)
     told = {"comparison": comparer.comparison(), "gate": gate, "odds": noise, "coverage": reached}
     return head.model_copy(update=told)

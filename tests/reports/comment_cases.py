@@ -13,11 +13,11 @@ from ci_evals.domain.results.trial import Attempt, TrialResult
 from ci_evals.domain.results.usage import Latency
 from ci_evals.domain.transcript import EndState, Integration
 from ci_evals.domain.verdict import Cause, Outcome
-from ci_evals.job.conclude import worded
+from ci_evals.job.conclude import to_record
 from ci_evals.reports.markdown.comment import SummaryContext
 from ci_evals.scoring.gate.checks import GateInput
 from ci_evals.scoring.gate.decision import decide
-from ci_evals.scoring.gate.odds import applied, odds_of
+from ci_evals.scoring.gate.odds import evaluated_checks, odds_of
 from ci_evals.scoring.gate.policy import Policy, RunEnding
 from ci_evals.scoring.scorecard import Scorecard
 
@@ -250,8 +250,8 @@ def no_baseline() -> Results:
     )
     found = suites({"Refund for a gift": "fhf", "Partial refund": "pph"}, {}, {"Asks in Spanish": "hhh"})
     head = run(found, note)
-    gate = worded(decide(GateInput(Scorecard.of(head), POLICY), RunEnding()))
-    noise = odds_of(head.suites, applied(gate.checks), offline=False, seed=head.run.id)
+    gate = to_record(decide(GateInput(Scorecard.of(head), POLICY), RunEnding()))
+    noise = odds_of(head.suites, evaluated_checks(gate.checks), offline=False, seed=head.run.id)
     return head.model_copy(update={"gate": gate, "odds": noise})
 
 

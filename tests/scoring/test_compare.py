@@ -12,7 +12,7 @@ from ci_evals.domain.results.comparison import Comparison
 from ci_evals.domain.results.gate import Decision
 from ci_evals.domain.results.run import Git, Results
 from ci_evals.domain.transcript import Turns
-from ci_evals.job.conclude import worded
+from ci_evals.job.conclude import to_record
 from ci_evals.reports import numbers
 from ci_evals.reports.facts.gate import near_threshold
 from ci_evals.scoring import scores
@@ -249,7 +249,7 @@ def decided(head: dict, base: dict, **policy):
         Policy(**({"min_score": 0} | policy)),
         comparer=comparer(made, run("base", base)) if base else None,
     )
-    return worded(decide(case, RunEnding()))
+    return to_record(decide(case, RunEnding()))
 
 
 def check(decision, name):
@@ -517,7 +517,7 @@ def test_a_required_baseline_that_cannot_be_compared_leaves_no_verdict():
     assert decided(passed, passed, **policy).exit_code == 0
     judged = run("head", passed, judge_model="other")
     case = GateInput(Scorecard.of(judged), Policy(**policy), comparer=comparer(judged, run("base", passed)))
-    decision = worded(decide(case, RunEnding()))
+    decision = to_record(decide(case, RunEnding()))
     assert decision.exit_code == 3
     assert "(--baseline=required): the judge is other" in decision.reasons[0]
     drops = read_drops("test:b=5")[1]

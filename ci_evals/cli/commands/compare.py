@@ -12,7 +12,7 @@ from ci_evals.cli.terminal.console import colored
 from ci_evals.domain.choices import Regression
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Results
-from ci_evals.job.conclude import worded
+from ci_evals.job.conclude import to_record
 from ci_evals.reports import console
 from ci_evals.reports.markdown import documents
 from ci_evals.scoring.comparison.compare import RunComparer
@@ -38,8 +38,10 @@ def compare(settings: CompareSettings, context: RunContext) -> None:
     check_names("--max-drop", drops, head.suites)
     policy = Policy(max_drop=drop, max_drops=drops, regression=settings.regression)
     comparer = RunComparer(Side.of(head), Side.of(base))
-    ruling = decide_change(GateInput(Scorecard.of(head), policy, offline=head.run.offline, comparer=comparer))
-    decision = worded(ruling)
+    gate_decision = decide_change(
+        GateInput(Scorecard.of(head), policy, offline=head.run.offline, comparer=comparer)
+    )
+    decision = to_record(gate_decision)
     coverage = compared(head.coverage, comparer.pairs)
     result = head.model_copy(
         update={"comparison": comparer.comparison(), "gate": decision, "coverage": coverage}

@@ -21,7 +21,7 @@ _OF_BASELINE = frozenset({CheckKind.MAX_DROP, CheckKind.REGRESSION})
 
 
 @dataclass(frozen=True)
-class Ruling:
+class GateDecision:
     """The decision of the gate, with its reasons as values."""
 
     passed: bool
@@ -30,7 +30,7 @@ class Ruling:
     reasons: tuple[InvalidRunReason, ...] = ()
 
 
-def decide(given: GateInput, ending: RunEnding) -> Ruling:
+def decide(given: GateInput, ending: RunEnding) -> GateDecision:
     """Make all checks, and derive the exit code from them."""
     reasons = tuple(invalid_run_reasons(given.card, given.policy, ending))
     if ending.failed_fast:
@@ -51,17 +51,17 @@ def decide(given: GateInput, ending: RunEnding) -> Ruling:
         code = Exit.INVALID
     else:
         code = Exit.HOLDS if passed or not given.policy.enforced else Exit.FAILED
-    return Ruling(passed, code, checks, reasons)
+    return GateDecision(passed, code, checks, reasons)
 
 
-def decide_change(given: GateInput) -> Ruling:
+def decide_change(given: GateInput) -> GateDecision:
     """Decide by the checks against the baseline alone. One that cannot be made leaves no verdict."""
     checks = _blocking(changes_of(given))
     undecided: tuple[InvalidRunReason, ...] = tuple(_uncounted_decide(given, changes_of))
     reasons = (*(undecided if given.card.score is not None else (NothingScored(),)), *_not_checked(checks))
     passed = _none_fails(checks) and not reasons
     code = Exit.INVALID if checks and reasons else Exit.HOLDS if passed or not checks else Exit.FAILED
-    return Ruling(passed, code, checks, reasons)
+    return GateDecision(passed, code, checks, reasons)
 
 
 def _fail_fast(ending: RunEnding) -> GateCheck:

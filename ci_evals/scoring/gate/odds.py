@@ -80,7 +80,7 @@ def _odds_of_check(check: GateCheck, share: float) -> CheckOdds:
     return CheckOdds(**{name: getattr(check, name) for name in CheckId.model_fields}, share=share)
 
 
-def applied(checks: Iterable[GateCheck]) -> tuple[GateCheck, ...]:
+def evaluated_checks(checks: Iterable[GateCheck]) -> tuple[GateCheck, ...]:
     """The checks that decided something: without a baseline, say, a drop was looked at by none."""
     return tuple(
         check
@@ -211,7 +211,7 @@ def _log_beta(a: float, b: float) -> float:
 
 
 def _failing(check: GateCheck, noise: _TrialNoise) -> list[bool] | None:
-    """For each run whether it fails a check; None for a check that noise cannot fail."""
+    """Return, for each simulated run, whether it fails the check; None where noise cannot fail it."""
     match check.kind:
         case CheckKind.REGRESSION if check.required == 0:
             return noise.misses(noise.where(lambda _, test: test.passed))
