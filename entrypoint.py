@@ -7,12 +7,12 @@ import signal
 import sys
 
 if __name__ == "__main__":
-    # The imports take a moment. A signal waits for their end, when `guarded` answers it: as process 1 of a
-    # container it would go unheard.
+    # The imports take a moment. A signal waits for their end, when `run_command` answers it: as process 1 of
+    # a container it would go unheard.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})
 
 from ci_evals.cli.app import PROGRAM, invoke
-from ci_evals.cli.process.guard import guarded
+from ci_evals.cli.process.guard import run_command
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.inputs import check_unused, read
 
@@ -33,5 +33,5 @@ def run_arguments(context: RunContext) -> object:
 if __name__ == "__main__":
     process = RunContext()
     if len(sys.argv) > 1:
-        guarded(lambda: run_arguments(process), sys.argv[1:], process)
-    guarded(lambda: run_inputs(process), ["run"], process)
+        run_command(lambda: run_arguments(process), sys.argv[1:], process)
+    run_command(lambda: run_inputs(process), ["run"], process)

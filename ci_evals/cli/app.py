@@ -343,8 +343,8 @@ def invoke(args: Sequence[str], context: RunContext, name: str | None = None) ->
 
 def main(args: list[str] | None = None) -> NoReturn:
     """Run the command line and exit: see `ci_evals.cli.process.guard` for what each kind of ending means."""
-    from ci_evals.cli.process.guard import guarded
+    from ci_evals.cli.process.guard import run_command
 
     arguments = sys.argv[1:] if args is None else args
     context = RunContext()
-    guarded(lambda: invoke(arguments, context), arguments, context)
+    run_command(lambda: invoke(arguments, context), arguments, context)

@@ -399,7 +399,9 @@ def test_one_that_is_never_loaded_runs_nothing(tmp_path, monkeypatch):
         asyncio.run(started())
 
 
-USURPER = "import os\nfrom ci_evals.cli import supervision\nsupervision.conclude(0)\nos._exit(0)\n"
+USURPER = (
+    "import os\nfrom ci_evals.cli.process import supervision\nsupervision.send_exit_code(0)\nos._exit(0)\n"
+)
 USURPED = ("jinja2", "junit_xml", "pickle", "six", "svg", "tabulate", "wcwidth", "yaml")
 """Modules that only reports need."""
 

@@ -8,8 +8,8 @@ import pytest
 from commands import CLEAN, SCRIPT, ci_evals
 
 BUG = """
-from ci_evals.cli.process.guard import guarded
-guarded(lambda: [][1], ["run"])
+from ci_evals.cli.process.guard import run_command
+run_command(lambda: [][1], ["run"])
 """
 
 
@@ -44,7 +44,7 @@ def test_an_interrupted_command_exits_130():
 IMPATIENT = """
 import os, signal, time
 from typer import Typer
-from ci_evals.cli.process.guard import guarded
+from ci_evals.cli.process.guard import run_command
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 if not os.fork():
     parent = os.getppid()
@@ -54,7 +54,7 @@ if not os.fork():
     os._exit(0)
 app = Typer()
 app.command()(lambda: time.sleep(60))
-guarded(lambda: app(args=[], standalone_mode=False), ["run"])
+run_command(lambda: app(args=[], standalone_mode=False), ["run"])
 """
 
 

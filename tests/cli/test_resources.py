@@ -15,7 +15,7 @@ RUN = """
 import os, resource, sys, threading, time
 from pathlib import Path
 from ci_evals.cli.app import invoke
-from ci_evals.cli.process.guard import guarded
+from ci_evals.cli.process.guard import run_command
 from ci_evals.cli.run_context import RunContext
 
 kept = []
@@ -44,7 +44,7 @@ def leak():
 
 threading.Thread(target=leak, daemon=True).start()
 args = ["run", "demo:hr", "--provider=offline", "--parallel=4", "--loops=10", "--quiet"]
-guarded(lambda: invoke(args, RunContext()), args)
+run_command(lambda: invoke(args, RunContext()), args)
 """
 
 

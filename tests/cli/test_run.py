@@ -371,8 +371,8 @@ def test_an_interruption_before_anything_runs(tmp_path, agent, number):
     """Every output of the action is written, once, as for an invalid run."""
     outputs = tmp_path / "outputs"
     command = (
-        "import os, signal; from ci_evals.cli.process.guard import guarded; "
-        f"guarded(lambda: os.kill(os.getpid(), {int(number)}) or signal.pause(), ['run'])"
+        "import os, signal; from ci_evals.cli.process.guard import run_command; "
+        f"run_command(lambda: os.kill(os.getpid(), {int(number)}) or signal.pause(), ['run'])"
     )
     env = CLEAN | env_of(agent, GITHUB_OUTPUT=str(outputs))
     ran = subprocess.run([sys.executable, "-c", command], cwd=tmp_path, env=env, check=False, timeout=20)

@@ -12,16 +12,16 @@ import pytest
 from commands import CLEAN, holders, results_in, start, write_suite
 
 KEY = "llm-key-7f2d91c4"
-GUARDED = "import os, signal, subprocess, sys, time\nfrom ci_evals.cli.process.guard import guarded\n"
+IMPORTS = "import os, signal, subprocess, sys, time\nfrom ci_evals.cli.process.guard import run_command\n"
 
 linux = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")
 
 
-def guarded(work, tmp_path, command="run", **env):
+def run_command(work, tmp_path, command="run", **env):
     """What comes of a command that does `work`, as a step of GitHub Actions."""
     env = CLEAN | {"GITHUB_OUTPUT": str(tmp_path / "outputs"), "LLM_API_KEY": KEY} | env
     return subprocess.run(
-        [sys.executable, "-c", f"{GUARDED}\ndef work():\n    {work}\nguarded(work, [{command!r}])"],
+        [sys.executable, "-c", f"{IMPORTS}\ndef work():\n    {work}\nrun_command(work, [{command!r}])"],
         env=env,
         capture_output=True,
         text=True,
@@ -43,14 +43,14 @@ LOST = {
 @pytest.mark.parametrize("command", ["run", "merge", "rejudge", "compare", "validate"])
 def test_every_command_that_gates_is_watched(tmp_path, command):
     """Whatever it does, an exit code of 0 that it has not decided on is none."""
-    assert guarded("os._exit(0)", tmp_path, command).returncode == 3
+    assert run_command("os._exit(0)", tmp_path, command).returncode == 3
 
 
 @pytest.mark.parametrize("work", LOST)
 def test_what_ends_without_a_verdict_has_not_passed(tmp_path, work):
     """Exit 3 with one message, and the last outputs of the action say so, whatever was written before."""
     passed = "open(os.environ['GITHUB_OUTPUT'], 'a').write('passed=true\\nresult=passed\\n'); "
-    ran = guarded(passed + work, tmp_path)
+    ran = run_command(passed + work, tmp_path)
     assert ran.returncode == 3, ran.stderr
     assert LOST[work] in ran.stderr
     assert ran.stderr.count("ended without a verdict") == 1
@@ -65,7 +65,7 @@ def test_what_ends_without_a_verdict_has_not_passed(tmp_path, work):
 def test_any_exception_at_the_top_is_one_message_without_keys(tmp_path, kind):
     """Exit 70, also for those that are no `Exception`."""
     work = f"raise type('Odd', ({kind},), {{}})(os.environ['LLM_API_KEY'])"
-    ran = guarded(work, tmp_path)
+    ran = run_command(work, tmp_path)
     assert ran.returncode == 70
     assert ran.stderr.count("This is a bug in ci-evals") == 1
     assert KEY not in ran.stdout + ran.stderr
@@ -75,7 +75,7 @@ def test_any_exception_at_the_top_is_one_message_without_keys(tmp_path, kind):
 def test_closed_streams_change_no_verdict(tmp_path, work):
     """The command decides, not its streams."""
     for code in (0, 1, 3):
-        assert guarded(f"{work}; return {code}", tmp_path).returncode == code
+        assert run_command(f"{work}; return {code}", tmp_path).returncode == code
 
 
 DAEMON = (
@@ -89,7 +89,7 @@ DAEMON = (
 def test_nothing_that_it_started_outlives_it(tmp_path, end):
     """Also what leads a session of its own and has lost its parent."""
     began = time.monotonic()
-    ran = guarded(f"os.chdir({str(tmp_path)!r}); {DAEMON}{end}", tmp_path)
+    ran = run_command(f"os.chdir({str(tmp_path)!r}); {DAEMON}{end}", tmp_path)
     assert ran.returncode == (0 if end == "return 0" else 3), ran.stderr
     assert time.monotonic() - began < 30
     assert not holders(tmp_path / "left")
@@ -100,7 +100,7 @@ def test_a_killed_parent_takes_the_work_with_it(tmp_path):
     """Nobody would learn what came of it."""
     work = f"open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid())); time.sleep(60)"
     process = subprocess.Popen(
-        [sys.executable, "-c", f"{GUARDED}\nguarded(lambda: [exec({work!r})], ['run'])"]
+        [sys.executable, "-c", f"{IMPORTS}\nrun_command(lambda: [exec({work!r})], ['run'])"]
     )
     pid = int(wait_for(tmp_path / "pid"))
     assert pid != process.pid
@@ -190,7 +190,7 @@ def test_what_ran_before_it_goes_on(tmp_path, work):
     held = [tmp_path / "child", tmp_path / "grandchild"]
     waits = f"while not all(map(os.path.exists, {[*map(str, held)]})): time.sleep(0.01)"
     work = f"open('working', 'w')\n    {waits}\n    {DAEMON}{work}"
-    code = f"{GUARDED}\ndef work():\n    {work}\nguarded(work, ['run'])"
+    code = f"{IMPORTS}\ndef work():\n    {work}\nrun_command(work, ['run'])"
     ran = subprocess.run(
         ["sh", "-c", f'{sys.executable} server.py & exec "$@"', "sh", sys.executable, "-c", code],
         cwd=tmp_path,
@@ -225,9 +225,9 @@ def test_a_run_under_nohup_outlives_its_terminal(tmp_path):
     """A signal that is ignored at the start stays so."""
     work = "os.kill(os.getppid(), signal.SIGHUP); os.kill(os.getpid(), signal.SIGHUP); return 1"
     code = (
-        f"import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n{GUARDED}\ndef work():\n    {work}\n"
+        f"import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN)\n{IMPORTS}\ndef work():\n    {work}\n"
     )
-    ran = subprocess.run([sys.executable, "-c", f"{code}guarded(work, ['run'])"], env=CLEAN, check=False)
+    ran = subprocess.run([sys.executable, "-c", f"{code}run_command(work, ['run'])"], env=CLEAN, check=False)
     assert ran.returncode == 1
 
 

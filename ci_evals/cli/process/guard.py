@@ -29,7 +29,7 @@ _LACKS = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
 _NOTHING = "nothing was run"
 
 
-def guarded(
+def run_command(
     command: Callable[[], object], args: Sequence[str], context: RunContext | None = None
 ) -> NoReturn:
     """Run `command` and exit: 2 with one message for a `UsageError`, 70 for a bug, 130 when interrupted.
@@ -43,8 +43,8 @@ def guarded(
     context = context or RunContext()
     _mend_streams()
     command_files.watch(context.environ)
-    if supervision.wanted(args) and (how := supervision.begin()):
-        _give_up(how, args[0], context)
+    if supervision.is_supervised(args) and (reason := supervision.fork_worker()):
+        _exit_without_verdict(reason, args[0], context)
     before = command_files.lengths()
     # As process 1 of a container Python ignores SIGTERM unless there is a handler.
     signal.signal(signal.SIGTERM, _interrupt)
@@ -71,7 +71,7 @@ def guarded(
     command_files.restore()
     _close_streams()
     gc.freeze()  # what was imported would be looked through once more for garbage, for 0.2 s
-    supervision.conclude(ending.code)
+    supervision.send_exit_code(ending.code)
     sys.exit(ending.code)
 
 
@@ -82,14 +82,14 @@ def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
     raise KeyboardInterrupt
 
 
-def _give_up(how: str, command: str, context: RunContext) -> NoReturn:
+def _exit_without_verdict(reason: str, command: str, context: RunContext) -> NoReturn:
     """End as invalid, after a worker that is gone without a verdict, whatever that has written."""
     from ci_evals.cli.github import actions
 
-    _hear()
+    _unblock_signals()
     command_files.restore()
     heading = "ended without a verdict"
-    why = f"No verdict: the process of the run is gone: {how}."
+    why = f"No verdict: the process of the run is gone: {reason}."
     if command == "run":
         why += (
             " What had finished is in the journal: give the same command with --resume=OUTPUT_DIR to go on."
@@ -119,7 +119,7 @@ _INTERRUPTED = _Ending(
 
 def _ending(command: Callable[[], object], context: RunContext) -> _Ending:
     try:
-        _hear()
+        _unblock_signals()
         if (code := command()) == Exit.INTERRUPTED:
             raise KeyboardInterrupt  # noqa: TRY301  # Typer has made a number of it
     except SystemExit as end:
@@ -129,30 +129,30 @@ def _ending(command: Callable[[], object], context: RunContext) -> _Ending:
     except KeyboardInterrupt:
         return _INTERRUPTED
     except UsageError as error:
-        return _refused(error, context)
+        return _report_usage_error(error, context)
     except TyperException as error:
-        return _misread(error, context)
+        return _report_bad_arguments(error, context)
     except BaseException as error:  # noqa: BLE001  # the top: whatever arrives here is a bug of ours
-        return _broken(error, context)
+        return _report_bug(error, context)
     return _Ending(code if isinstance(code, int) else Exit.HOLDS)
 
 
-def _hear() -> None:
+def _unblock_signals() -> None:
     """Unblock the signals that have waited, if the program has blocked them."""
     if hasattr(signal, "pthread_sigmask"):  # not on Windows
         signal.pthread_sigmask(signal.SIG_UNBLOCK, supervision.ENDING)
 
 
-def _refused(error: UsageError, context: RunContext) -> _Ending:
+def _report_usage_error(error: UsageError, context: RunContext) -> _Ending:
     if isinstance(error.__cause__, OSError) and error.__cause__.errno in _LACKS:
-        return _broken(error, context)
+        return _report_bug(error, context)
     from ci_evals.cli.github.actions import report_usage_error
 
     report_usage_error(error, context)
     return _Ending(Exit.USAGE, _NOTHING, str(error))
 
 
-def _misread(error: TyperException, context: RunContext) -> _Ending:
+def _report_bad_arguments(error: TyperException, context: RunContext) -> _Ending:
     """Report an unreadable command line, and, except in GitHub Actions, the command's usage."""
     from ci_evals.cli.github.actions import report_error
 
@@ -182,7 +182,7 @@ def _typer_message(error: TyperException) -> str:
     return f"Invalid value for '{name}': {message if value in message else f'{value}. {message}'}"
 
 
-def _broken(error: BaseException, context: RunContext) -> _Ending:
+def _report_bug(error: BaseException, context: RunContext) -> _Ending:
     from ci_evals.cli.github.actions import report_error
     from ci_evals.cli.terminal.console import PLEASE_REPORT
 

@@ -99,7 +99,7 @@ class Interruption:
             self.came, self._since = True, time.monotonic()
         elif sys.stderr.isatty() or time.monotonic() - self._since > PATIENCE_SECONDS:
             actions.write_invalid(self._context)
-            supervision.conclude(Exit.INTERRUPTED)
+            supervision.send_exit_code(Exit.INTERRUPTED)
             os._exit(Exit.INTERRUPTED)  # as process 1 no default of the system would end it
         if self._loop and self._aside:
             self._loop.call_soon_threadsafe(self._aside.cancel)

@@ -35,8 +35,8 @@ _WATCHED = {*ENDING, *(getattr(signal, name) for name in ("SIGCHLD", "SIGALRM") 
 """The signals that the parent waits for. SIGALRM is that of its own clock."""
 
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_CHILD_SUBREAPER = 1, 4, 36
-_FROM_A_PERSON = 0
-"""A signal's code is no greater if a process sent it, and greater if the terminal did."""
+_SI_USER = 0
+"""The code of a signal that a process has sent. Signals of the terminal have a greater one."""
 
 ENDING_SECONDS = 8.5
 """How long a worker may take to end after the first signal that tells it to.
@@ -55,13 +55,13 @@ _verdict: list[int] = []
 """The end of the pipe that the worker's exit code goes into; empty without a supervisor."""
 
 
-def wanted(args: Sequence[str]) -> bool:
+def is_supervised(args: Sequence[str]) -> bool:
     """Return whether a command line is to be supervised."""
     return hasattr(os, "fork") and args[:1] != [] and args[0] in SUPERVISED and _HELP.isdisjoint(args)
 
 
-def begin() -> str | None:
-    """Fork. The worker gets None; the parent gets how the worker was lost, or exits with its verdict."""
+def fork_worker() -> str | None:
+    """Fork. Return None in the worker; the parent exits with its verdict, or gets how it was lost."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):
             stream.flush()  # else both would write what is in the buffer
@@ -74,7 +74,7 @@ def begin() -> str | None:
         code = _watch(supervisor, in_time=False)
         if code is not None and code >= 0:
             os._exit(code)
-        return _how(code)
+        return _loss_reason(code)
     reader, writer = os.pipe()
     worker = _fork()
     if not worker:
@@ -88,10 +88,10 @@ def begin() -> str | None:
     _end_left_over(_LEFT_OVER_SECONDS if code is not None else _KILLED_SECONDS)
     if code is not None and code >= 0 and _written(reader) == b"%d\n" % code:
         os._exit(code)
-    return _how(code)
+    return _loss_reason(code)
 
 
-def conclude(code: int) -> None:
+def send_exit_code(code: int) -> None:
     """Write the verdict, as the last act of the worker. Without a supervisor nothing."""
     while _verdict:
         with suppress(OSError):  # the parent then finds no verdict, which opens no gate
@@ -174,7 +174,7 @@ def _next_signal() -> tuple[int, bool]:
         number = signal.sigwait(_WATCHED)
         return number, number == signal.SIGINT and os.isatty(0)
     info = signal.sigwaitinfo(_WATCHED)
-    return info.si_signo, info.si_signo != signal.SIGTERM and info.si_code > _FROM_A_PERSON
+    return info.si_signo, info.si_signo != signal.SIGTERM and info.si_code > _SI_USER
 
 
 def _written(reader: int) -> bytes:
@@ -236,7 +236,7 @@ def _prctl(option: int, value: int) -> None:
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
-def _how(code: int | None) -> str:
+def _loss_reason(code: int | None) -> str:
     """Describe how the worker was lost, as a clause."""
     if code is None:
         return f"it was told to end, had not ended {ENDING_SECONDS} seconds later, and was killed"
