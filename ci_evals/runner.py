@@ -116,7 +116,7 @@ async def run(
         async def play_trial(index: int) -> None:
             conversation = await player.conversation(trials[index])
             await judging.acquire()
-            task = grading.create_task(stop.on_bug(grade_trial(index, conversation)))
+            task = grading.create_task(stop.stop_on_error(grade_trial(index, conversation)))
             if options.judge_first:
                 await task
 
@@ -193,16 +193,16 @@ class _TrialPlayer:
             conversation = ConversationPlayer(
                 who.agent, user, lambda number: self.listen(TurnPlayed(trial, number))
             )
-            end = await self.stop.cuts_off(conversation.play(test, turns))
+            end = await self.stop.run_until_stopped(conversation.play(test, turns))
             end = end or ConversationEnd(EndState.INTERRUPTED)
             transcript, user_audit = conversation.transcript(end), None
             if user_meter:
-                user_audit = await self.stop.cuts_off(audit.check(test, transcript, auditor))
+                user_audit = await self.stop.run_until_stopped(audit.check(test, transcript, auditor))
             if user_audit and not user_audit.valid:
                 invalid = {"status": EndState.INVALID_USER, "error": audit.reason(user_audit)}
                 transcript = transcript.model_copy(update=invalid)
             if isinstance(end.failure, AgentAccessError | LLMAccessError):
-                self.stop.because(str(end.failure), outage=True)
+                self.stop.request(str(end.failure), outage=True)
             attempt = Attempt(status=transcript.status, error=transcript.error)
             if not self._retries(attempts, transcript.status):
                 attempts.append(attempt)
@@ -240,7 +240,7 @@ class _TrialPlayer:
         transcript, findings, begun = finished.transcript, None, self.options.clock()
         if transcript.status not in {EndState.INTERRUPTED, EndState.INVALID_USER}:
             grading = grade(test, turns, transcript, finished.judge, finished.meanings)
-            findings = await self.stop.cuts_off(grading)
+            findings = await self.stop.run_until_stopped(grading)
             if findings is None:  # what needs no model is decided all the same
                 findings = await grade(test, turns, transcript, _RUN_ENDED, _RUN_ENDED)
                 transcript = transcript.model_copy(update={"status": EndState.INTERRUPTED})
@@ -249,7 +249,7 @@ class _TrialPlayer:
             transcript = transcript.model_copy(update={"error": error})
         for meter in finished.meters:
             if meter.refusal:
-                self.stop.because(meter.refusal, outage=True)
+                self.stop.request(meter.refusal, outage=True)
         ended = self.options.clock()
         result = TrialResult(
             index=trial.index,

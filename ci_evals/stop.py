@@ -38,7 +38,7 @@ class Stop:
         self.interrupted = True
         self._cut()
 
-    def because(
+    def request(
         self, reason: str, *, outage: bool = False, failed_fast: bool = False, cut_off: bool = False
     ) -> None:
         """Begin no more trials, for a reason; those under way end by themselves, or are cut off."""
@@ -52,27 +52,27 @@ class Stop:
         for task in self._under_way:
             task.cancel()
 
-    async def on_bug(self, work: Coroutine[Any, Any, None]) -> None:
+    async def stop_on_error(self, work: Coroutine[Any, Any, None]) -> None:
         """Do `work`; an exception that no error of ours explains ends the run in order."""
         try:
             await work
         except (KeyboardInterrupt, asyncio.CancelledError):
             raise
         except Exception as bug:  # noqa: BLE001  # finished trials are paid for and must be reported
-            self.broke(bug)
+            self.record_failure(bug)
         except BaseException as error:  # noqa: BLE001  # such as SystemExit, by code of somebody else
             message = f"code in this process raised {type(error).__name__}"
             self.bug = self.bug or RuntimeError(message)
-            self.because(f"a bug in ci-evals: {message}")
+            self.request(f"a bug in ci-evals: {message}")
 
-    def broke(self, error: Exception) -> None:
+    def record_failure(self, error: Exception) -> None:
         """End the run over an error: the machine's resources ran out, or it is a bug of ours."""
         if why := exhausted(error):
             self.release()
-            self.because(f"on this machine {why}", outage=True)
+            self.request(f"on this machine {why}", outage=True)
             return
         self.bug = self.bug or error
-        self.because(f"a bug in ci-evals: {type(error).__name__}: {error}")
+        self.request(f"a bug in ci-evals: {type(error).__name__}: {error}")
 
     async def for_each(
         self,
@@ -97,9 +97,9 @@ class Stop:
 
         async with asyncio.TaskGroup() as group:
             for _ in range(min(parallel, len(items))):
-                group.create_task(self.on_bug(worker()))
+                group.create_task(self.stop_on_error(worker()))
 
-    async def cuts_off(self, work: Coroutine[Any, Any, T]) -> T | None:
+    async def run_until_stopped(self, work: Coroutine[Any, Any, T]) -> T | None:
         """Return the result of `work`, or None if it is cut off."""
         if self._cutting:
             work.close()

@@ -102,7 +102,7 @@ async def test_a_run_that_ends_plays_nothing_again():
     stop = Stop()
 
     def says(test, heard):
-        stop.because("enough")
+        stop.request("enough")
         return "cancelled"
 
     (result,) = await play(planned(TEST), fakes.ScriptedAgent(says), user(BROKEN), stop=stop)

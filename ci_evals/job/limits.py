@@ -94,7 +94,7 @@ class LimitsWatcher:
         to_come = fsum(max(each - spent, 0.0) for spent in self._under_way.values())
         if self._spent + to_come + each <= most + _TIE:
             return True
-        self._stop.because(
+        self._stop.request(
             f"{self._spent:.4f} US dollars are spent, and it may cost {most:g} (--max-cost): one more trial "
             "would pass that"
         )
@@ -121,13 +121,13 @@ class LimitsWatcher:
     def out_of_time(self) -> None:
         """End the run: its time is up."""
         seconds = self._limits.max_duration
-        self._stop.because(f"the time that it may take is up (--max-duration={seconds:g})", cut_off=True)
+        self._stop.request(f"the time that it may take is up (--max-duration={seconds:g})", cut_off=True)
 
     def _cost(self, usage: RoleUsage) -> float:
         """The cost as far as it is known; without it a budget cannot be kept, and the run ends."""
         cost, most = cost_of(usage, self._budget.prices()), self._budget.most
         if cost is None and most is not None:
-            self._stop.because(unmeasured(usage, most))
+            self._stop.request(unmeasured(usage, most))
         return cost or 0.0
 
     def _count(self, cost: float) -> None:
@@ -140,7 +140,7 @@ class LimitsWatcher:
         self._in_row = self._in_row + 1 if result.infrastructure_failed else 0
         if self._most_in_row and self._in_row >= self._most_in_row:
             last = result.error or next(finding.reason for finding in result.findings if finding.cause)
-            self._stop.because(
+            self._stop.request(
                 f"{self._in_row} trials in a row broke off or could not be judged (--max-failures-in-row); "
                 f"the last one: {last}",
                 outage=True,
@@ -151,10 +151,10 @@ class LimitsWatcher:
             return
         failed = next((one for one in result.findings if one.outcome is Outcome.FAILED), None)
         if failed and result.counts:
-            self._stop.because(f"a trial failed {failed.criterion!r} (--fail-fast)", failed_fast=True)
+            self._stop.request(f"a trial failed {failed.criterion!r} (--fail-fast)", failed_fast=True)
         elif validity(result, self._counting) is Validity.ERRORED:
             reason = result.error or "a verdict is missing"
             # What broke off is played again when the run is gone on with: else it would end there again.
-            self._stop.because(
+            self._stop.request(
                 f"a trial is unsound: {reason} (--fail-fast)", outage=result.infrastructure_failed
             )

@@ -102,13 +102,13 @@ async def evaluate(
         with _timed(job, limits):
             # The judges of a resumed run are checked even if all its trials have finished.
             if done.keys() >= set(job.plan.trials):
-                async with _in_background(stop.on_bug(_check_judges(job, checks, stop))) as checked:
+                async with _in_background(stop.stop_on_error(_check_judges(job, checks, stop))) as checked:
                     return await play_all(checked)
-            await stop.cuts_off(players.check_agents(stop))
+            await stop.run_until_stopped(players.check_agents(stop))
             async with (
-                _in_background(stop.on_bug(players.check_models(stop))),
+                _in_background(stop.stop_on_error(players.check_models(stop))),
                 report_waits(players.waits, listen),
-                _in_background(stop.on_bug(_check_judges(job, checks, stop))) as checked,
+                _in_background(stop.stop_on_error(_check_judges(job, checks, stop))) as checked,
             ):
                 return await play_all(checked)
 
@@ -146,9 +146,9 @@ def _resume(job: Job, builder: ResultsBuilder, listen: Listener) -> Mapping[Tria
 async def _check_judges(job: Job, checks: JudgeChecks, stop: Stop) -> None:
     """Ask the judges their control questions."""
     await asyncio.sleep(0)  # the first conversations begin before anything is rendered or imported for it
-    await stop.cuts_off(checks.ask())
+    await stop.run_until_stopped(checks.ask())
     if checks.refusal:
-        stop.because(checks.refusal, outage=True)
+        stop.request(checks.refusal, outage=True)
     if job.journal and checks.failed:
         job.journal.mark(JournalMark(mark="judge_check_failed"))
     job.after_judge_check()
@@ -248,7 +248,7 @@ class _Players:
             if self.built:
                 await self.built.check_agents()
         except AgentAccessError as error:
-            stop.because(str(error), outage=True)
+            stop.request(str(error), outage=True)
 
     async def check_models(self, stop: Stop) -> None:
         """End the run soon after it has begun if the models' key is refused."""
@@ -257,7 +257,7 @@ class _Players:
             if self.built and not stop.requested:
                 await self.built.models.check()
         except LLMAccessError as error:
-            stop.because(str(error), outage=True, cut_off=True)
+            stop.request(str(error), outage=True, cut_off=True)
 
     def waits(self) -> Iterable[tuple[str, Waiting | None]]:
         """The current waits for each server."""

@@ -53,7 +53,7 @@ class Conclusion:
         try:
             return self._results(card(), info(), self.baseline)
         except Exception as bug:  # noqa: BLE001  # finished trials are paid for and must be reported
-            self.stop.broke(bug)
+            self.stop.record_failure(bug)
             return self._results(card(), info(), None)
 
     def unfinished(self, card: Scorecard, info: RunInfo) -> Results:

@@ -125,11 +125,11 @@ async def rejudge(
     if job.write_unfinished:
         job.write_unfinished(builder.unfinished())
     try:
-        await stop.cuts_off(judges.check())
+        await stop.run_until_stopped(judges.check())
     except LLMAccessError as error:
-        stop.because(str(error), outage=True)
+        stop.request(str(error), outage=True)
     async with report_waits(judges.waits, listen):
-        await asyncio.gather(runner.judge(conversations), stop.on_bug(_check_judges(checks, stop)))
+        await asyncio.gather(runner.judge(conversations), stop.stop_on_error(_check_judges(checks, stop)))
     trials = {saved.trial: runner.result_of(saved) for saved in conversations}
     pairs = (pair for saved in conversations for pair in _pairs(job.judged, saved, trials[saved.trial]))
     return Rejudged(
@@ -141,9 +141,9 @@ async def rejudge(
 
 async def _check_judges(checks: JudgeChecks, stop: Stop) -> None:
     if not stop.requested:
-        await stop.cuts_off(checks.ask())
+        await stop.run_until_stopped(checks.ask())
     if checks.refusal:
-        stop.because(checks.refusal, outage=True)
+        stop.request(checks.refusal, outage=True)
 
 
 def _pairs(judged: Results, saved: SavedConversation, rejudged: RejudgedTrial) -> Iterator[Twice]:

@@ -65,13 +65,13 @@ class RejudgeRunner:
         self._costs.append(fsum(map(self._cost, usage)))
         for meter in meters:
             if meter.refusal:
-                self._stop.because(meter.refusal, outage=True)
+                self._stop.request(meter.refusal, outage=True)
         self._look_for_judge(verdicts)
         self._listen(TrialFinished(saved.trial, rejudged.result))
 
     async def _verdict(self, saved: SavedConversation, test: Test, judge: Judge) -> Verdict | None:
         """The verdict on the one criterion of `test`; None if the run ended before."""
-        findings = await self._stop.cuts_off(grade(test, saved.turns, saved.transcript, judge))
+        findings = await self._stop.run_until_stopped(grade(test, saved.turns, saved.transcript, judge))
         if findings is None:
             return None
         (finding,) = findings
@@ -105,7 +105,7 @@ class RejudgeRunner:
         """The cost as far as it is known; a budget ends if it is not."""
         cost, most = cost_of(usage, self._job.prices), self._job.policy.max_cost
         if cost is None and most is not None:
-            self._stop.because(unmeasured(usage, most))
+            self._stop.request(unmeasured(usage, most))
         return cost or 0.0
 
     async def _stays_in_budget(self) -> bool:
@@ -114,7 +114,7 @@ class RejudgeRunner:
         if most is None:
             return True
         if self._others is None:
-            self._stop.because(
+            self._stop.request(
                 f"the cost of the saved run is unknown, so that --max-cost={most:g} cannot be kept"
             )
             return False
@@ -122,7 +122,7 @@ class RejudgeRunner:
         each = fsum(self._costs) / len(self._costs) if self._costs else 0.0
         if spent + each * (self._under_way + 1) <= most:
             return True
-        self._stop.because(
+        self._stop.request(
             f"{spent:.4f} US dollars are spent, with those of the saved run, and it may cost {most:g} "
             "(--max-cost): one more trial could pass that"
         )
@@ -133,7 +133,7 @@ class RejudgeRunner:
         unusable = [verdict for verdict in verdicts if verdict and verdict.cause in UNUSABLE]
         self._in_row = self._in_row + 1 if len(unusable) == len(verdicts) else 0
         if self._in_row >= max(_MOST_IN_ROW, self._job.parallel):
-            self._stop.because(
+            self._stop.request(
                 f"in {self._in_row} trials in a row nothing could be judged, in the last one since "
                 f"{unusable[-1].reason}"
             )

@@ -94,7 +94,7 @@ class Asking:
         answers: list[Y | None] = [None] * len(items)
 
         async def ask_about(index: int) -> None:
-            answers[index] = answer = await self.stop.cuts_off(_awaited(ask(items[index])))
+            answers[index] = answer = await self.stop.run_until_stopped(_awaited(ask(items[index])))
             if answer is not None:
                 self._heard(missing(answer))
 
@@ -112,18 +112,18 @@ class Asking:
         for name in self.panel:
             self._metered(name)
         try:
-            await self.stop.cuts_off(self.judges.check())
+            await self.stop.run_until_stopped(self.judges.check())
         except LLMAccessError as error:
-            self.stop.because(str(error), outage=True)
+            self.stop.request(str(error), outage=True)
 
     def _heard(self, missing: str | None) -> None:
         self.done()
         for meter in self._meters.values():
             if meter.refusal:
-                self.stop.because(meter.refusal, outage=True)
+                self.stop.request(meter.refusal, outage=True)
         self._in_row = self._in_row + 1 if missing else 0
         if self._in_row >= max(_MOST_IN_ROW, self.parallel):
-            self.stop.because(
+            self.stop.request(
                 f"{self._in_row} times in a row the judge could not be asked, the last time since {missing}",
                 outage=True,
             )

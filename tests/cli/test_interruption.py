@@ -40,7 +40,7 @@ def test_a_signal_wakes_a_run_that_waits(number):
 
     async def run() -> bool:
         later(number)
-        await interruption.stop.cuts_off(asyncio.sleep(2 * SOON))
+        await interruption.stop.run_until_stopped(asyncio.sleep(2 * SOON))
         return interruption.stop.interrupted
 
     began = time.monotonic()
@@ -48,7 +48,7 @@ def test_a_signal_wakes_a_run_that_waits(number):
     assert time.monotonic() - began < SOON
 
 
-def test_a_signal_wakes_what_is_done_aside():
+def test_a_signal_cuts_off_what_can_be_canceled():
     """Such as a comment that GitHub does not answer."""
     interruption = Interruption(RunContext())
 
@@ -57,5 +57,5 @@ def test_a_signal_wakes_what_is_done_aside():
         await asyncio.sleep(2 * SOON)
 
     began = time.monotonic()
-    assert interruption.aside(work()) is None
+    assert interruption.run_cancellable(work()) is None
     assert time.monotonic() - began < SOON

@@ -208,7 +208,7 @@ def test_a_second_signal_at_a_terminal_ends_a_run_that_hangs():
     code = (
         "import os, signal, time; from ci_evals.cli.process.interruption import Interruption; "
         "from ci_evals.cli.run_context import RunContext; i = Interruption(RunContext()); "
-        "os.kill(os.getpid(), signal.SIGINT); print(i.came, flush=True); "
+        "os.kill(os.getpid(), signal.SIGINT); print(i.signaled, flush=True); "
         "os.kill(os.getpid(), signal.SIGTERM); time.sleep(5); print('still here')"
     )
     ours, its = os.openpty()

@@ -64,7 +64,7 @@ def rejudge_run(settings: RejudgeSettings, context: RunContext) -> None:
     console = context.console
     paths.check({"RESULTS": file, "--prices": settings.prices}, [suite.folder for suite in judged.suites])
     interruption = Interruption(context)
-    baseline = baseline_of(settings, GitHubJob.of(settings, context), interruption.aside)
+    baseline = baseline_of(settings, GitHubJob.of(settings, context), interruption.run_cancellable)
     if baseline.note:
         console.say(baseline.note)
     work = RejudgeJob(

@@ -216,7 +216,9 @@ def _import_reports(prepared: _PreparedRun) -> None:
 def _comment(results: Results, prepared: _PreparedRun, *, create: bool = True) -> None:
     from ci_evals.cli.github.posting import comment_on
 
-    comment_on(results, prepared.settings, prepared.github, prepared.interruption.aside, create=create)
+    comment_on(
+        results, prepared.settings, prepared.github, prepared.interruption.run_cancellable, create=create
+    )
 
 
 def _signing_secret(connections: Connections) -> str | None:
@@ -267,7 +269,7 @@ def _baseline(settings: RunSettings, github: GitHubJob, interruption: Interrupti
         return BaselineResults()
     from ci_evals.cli.github.baseline import baseline_of
 
-    return baseline_of(settings, github, interruption.aside)
+    return baseline_of(settings, github, interruption.run_cancellable)
 
 
 def _check_apart(baseline: BaselineResults, journal: Journal, settings: RunSettings) -> None:

@@ -34,19 +34,19 @@ class Interruption:
 
     The first one ends the run in order. A second one ends the program: at a terminal at once, elsewhere only
     where the first one's work takes too long. When every trial has been played, they change no result any
-    more: the outcome stands, its reports are written in full, and only what is done `aside` is cut off.
+    more: the outcome stands, its reports are written in full, and only `run_cancellable` cuts its work off.
     """
 
     def __init__(self, context: RunContext) -> None:
         self._context = context
-        self.came = self.over = self.late = False
+        self.signaled = self.finished = self.signaled_late = False
         self.stop = Stop()
         self._since = 0.0
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._aside: asyncio.Task[Any] | None = None
+        self._cancellable: asyncio.Task[Any] | None = None
         for number in supervision.ENDING:
             if number != getattr(signal, "SIGHUP", None) or signal.getsignal(number) is not signal.SIG_IGN:
-                signal.signal(number, self._take)
+                signal.signal(number, self._on_signal)
 
     def play(self, run: Coroutine[Any, Any, T]) -> T:
         """Run until it ends; the run watches `stop`."""
@@ -61,9 +61,9 @@ class Interruption:
         finally:
             supervision.end_strays()
 
-    def aside(self, work: Coroutine[Any, Any, T]) -> T | None:
+    def run_cancellable(self, work: Coroutine[Any, Any, T]) -> T | None:
         """Run work before or after the run; None if a signal came, since GitHub kills soon."""
-        if self.came or self.late:
+        if self.signaled or self.signaled_late:
             work.close()
             return None
         try:
@@ -71,39 +71,39 @@ class Interruption:
         except asyncio.CancelledError:
             return None
         finally:
-            self._loop = self._aside = None
+            self._loop = self._cancellable = None
 
     async def _played(self, run: Coroutine[Any, Any, T]) -> T:
         self._loop = asyncio.get_running_loop()
         with _awake(self._loop):
-            if self.came:
+            if self.signaled:
                 self.stop.interrupt()
             try:
                 return await run
             finally:
-                self.over = True
+                self.finished = True
                 await _cancel_leftovers()
 
     async def _cut_off(self, work: Coroutine[Any, Any, T]) -> T:
-        self._loop, self._aside = asyncio.get_running_loop(), asyncio.current_task()
+        self._loop, self._cancellable = asyncio.get_running_loop(), asyncio.current_task()
         with _awake(self._loop):
-            if self.came or self.late:
+            if self.signaled or self.signaled_late:
                 work.close()
                 raise asyncio.CancelledError
             return await work
 
-    def _take(self, _number: int, _frame: FrameType | None) -> None:
-        if self.over:
-            self.late = True
-        elif not self.came:
-            self.came, self._since = True, time.monotonic()
+    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+        if self.finished:
+            self.signaled_late = True
+        elif not self.signaled:
+            self.signaled, self._since = True, time.monotonic()
         elif sys.stderr.isatty() or time.monotonic() - self._since > PATIENCE_SECONDS:
             actions.write_invalid(self._context)
             supervision.send_exit_code(Exit.INTERRUPTED)
             os._exit(Exit.INTERRUPTED)  # as process 1 no default of the system would end it
-        if self._loop and self._aside:
-            self._loop.call_soon_threadsafe(self._aside.cancel)
-        elif self._loop and not self.over:
+        if self._loop and self._cancellable:
+            self._loop.call_soon_threadsafe(self._cancellable.cancel)
+        elif self._loop and not self.finished:
             self._loop.call_soon_threadsafe(self.stop.interrupt)
 
 
