@@ -107,7 +107,7 @@ async def run(
 
     async def grade_trial(index: int, conversation: _FinishedConversation) -> None:
         try:
-            results[index] = await player.graded(trials[index], conversation)
+            results[index] = await player.grade_conversation(trials[index], conversation)
         finally:
             judging.release()
 
@@ -234,7 +234,7 @@ class _TrialPlayer:
             return Verdict.undecided(Cause.JUDGE_ERROR, str(end.failure))
         return Judge(llms, self.redactor, votes=votes, sample_id=str(trial.index))
 
-    async def graded(self, trial: Trial, finished: _FinishedConversation) -> TrialResult:
+    async def grade_conversation(self, trial: Trial, finished: _FinishedConversation) -> TrialResult:
         """Grade the conversation, whatever made it end; one that is interrupted here is cut off too."""
         test, turns = self.plan.test_of(trial), self.plan.turns_of(trial)
         transcript, findings, begun = finished.transcript, None, self.options.clock()
@@ -271,7 +271,7 @@ class _TrialPlayer:
         if result.status is not EndState.INTERRUPTED:
             for save in self.save:
                 await save(trial, result)
-        result = result.kept()
+        result = result.packed()
         self.listen(TrialFinished(trial, result))
         return result
 

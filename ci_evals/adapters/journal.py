@@ -264,7 +264,7 @@ def _read_lines(path: Path, file: Iterable[bytes], secret: str | None) -> _Conte
         if isinstance(record, JournalEntry):
             elapsed, written_at = max(elapsed, record.elapsed), record.at
             if not (check_failed and record.result.judged):
-                done[record.trial] = record.result.kept()
+                done[record.trial] = record.result.packed()
         elif record.mark == "outage":
             done = {trial: result for trial, result in done.items() if not result.infrastructure_failed}
         elif record.mark == "judge_check_failed":

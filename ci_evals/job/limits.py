@@ -71,7 +71,7 @@ class LimitsWatcher:
         self._finished, self._cost_of_finished = 0, 0.0
         self._one_finished = asyncio.Event()
 
-    def take(self, done: Iterable[TrialResult]) -> None:
+    def count_resumed(self, done: Iterable[TrialResult]) -> None:
         """Count the trials that had finished before the run was resumed."""
         for result in done:
             cost = fsum(map(self._cost, result.usage))

@@ -65,7 +65,7 @@ async def evaluate(
         done = _resume(job, builder, listen)
         budget = Budget(job.policy.max_cost, job.prices)
         limits = LimitsWatcher(job.limits, budget, stop, builder.counting, job.options.parallel)
-        limits.take(done.values())
+        limits.count_resumed(done.values())
 
         def hear(event: Event) -> None:
             limits(event)

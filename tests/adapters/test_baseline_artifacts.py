@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from ci_evals.adapters.github.api import GitHub
 from ci_evals.adapters.github.baseline import BaselineArtifact, BaselineRequest, NoBaseline, find
-from ci_evals.adapters.github.context import Base, Context, WorkflowRun
+from ci_evals.adapters.github.context import Base, GitHubEvent, WorkflowRun
 
 NAME = "ci-evals-results-default"
 LINE = tuple(f"{place:x}" * 40 for place in range(1, 10))
 """Commits of main, the oldest first, one a day from the first of the month."""
 BASE, HEAD, MERGE, ELSEWHERE = LINE[-1], "d" * 40, "e" * 40, "f" * 40
 
-PULL_REQUEST = Context(
+PULL_REQUEST = GitHubEvent(
     event="pull_request",
     repository=REPOSITORY,
     number=7,
@@ -46,7 +46,7 @@ def api():
         yield server
 
 
-def found(api: GitHubApi, context: Context = PULL_REQUEST, **wanted) -> BaselineArtifact | NoBaseline:
+def found(api: GitHubApi, context: GitHubEvent = PULL_REQUEST, **wanted) -> BaselineArtifact | NoBaseline:
     """What is found, with waits that take no time."""
 
     async def no_wait(_seconds: float) -> None:
@@ -162,7 +162,7 @@ def test_this_very_run_is_not_its_own_baseline(api):
     """Started again, it finds what its first attempt left."""
     earlier = api.add_run(BASE, artifact("earlier"))
     again = api.add_run(BASE, artifact("this"))
-    pushed = Context(
+    pushed = GitHubEvent(
         event="schedule", repository=REPOSITORY, base=Base("main", BASE), own_run=WorkflowRun(again["id"], 2)
     )
     assert name_of(found(api, pushed)) == "earlier"
@@ -175,7 +175,7 @@ def test_a_push_is_compared_with_the_commit_before_it(api):
     """There is no merge to be looked up."""
     api.add_run(LINE[3], artifact("before"))
     api.add_run(LINE[5], artifact("after"))
-    pushed = Context(event="push", repository=REPOSITORY, base=Base("main", LINE[3]))
+    pushed = GitHubEvent(event="push", repository=REPOSITORY, base=Base("main", LINE[3]))
     assert name_of(found(api, pushed)) == "before"
     assert len(api.requests) == 4
 
@@ -226,7 +226,7 @@ def test_only_the_last_hundred_commits_are_read(api):
     for place, sha in enumerate(line):
         api.add_commit(sha, *line[max(0, place - 1) : place])
     api.add_run(line[10], artifact("long ago"), created_at="2026-11-08T09:00:00Z")
-    pushed = Context(event="push", repository=REPOSITORY, base=Base("main", line[-1]))
+    pushed = GitHubEvent(event="push", repository=REPOSITORY, base=Base("main", line[-1]))
     assert found(api, pushed).note.endswith("not among the last 100 commits")
     assert len(api.asked("/commits$")) == 1
     api.add_run(line[50], artifact("the last that is read"))
@@ -272,7 +272,7 @@ def test_the_events_own_branch_by_name_changes_nothing(api):
 def test_a_new_branch_is_compared_with_its_newest_run(api):
     """There is no commit before the first push."""
     api.add_run(LINE[2], artifact("there"), head_branch="topic")
-    pushed = Context(event="push", repository=REPOSITORY, base=Base("topic", None))
+    pushed = GitHubEvent(event="push", repository=REPOSITORY, base=Base("topic", None))
     assert (
         found(api, pushed).note == f"the baseline is commit {LINE[2][:7]} of topic, the newest run of topic"
     )
@@ -296,7 +296,7 @@ def test_a_merge_group_is_compared_with_the_one_before_it(api):
     """Which may still wait to be merged: then it is no commit of main yet."""
     api.add_commit("c" * 40, BASE)
     api.add_run("c" * 40, artifact("in front"), event="merge_group", head_branch=QUEUE)
-    queued = Context(event="merge_group", repository=REPOSITORY, base=Base("main", "c" * 40))
+    queued = GitHubEvent(event="merge_group", repository=REPOSITORY, base=Base("main", "c" * 40))
     assert name_of(found(api, queued)) == "in front"
 
 
@@ -320,7 +320,7 @@ def test_what_did_not_come_through_the_queue_is_not_taken(api, fields):
 
 def test_a_night_is_compared_with_the_night_before(api):
     """Its base is the tested commit itself, so the line speaks of that."""
-    night = Context(event="schedule", repository=REPOSITORY, sha=BASE, base=Base("main", BASE))
+    night = GitHubEvent(event="schedule", repository=REPOSITORY, sha=BASE, base=Base("main", BASE))
     api.add_run(LINE[-2], artifact("before"))
     assert (
         found(api, night).note == f"the baseline is commit {LINE[-2][:7]} of main, 1 commit before this one"
@@ -549,7 +549,7 @@ def test_a_file_that_was_uploaded_unzipped_serves(api):
 
 def test_an_event_without_a_base_is_told(api):
     """A release, say; a branch can be named for it."""
-    nowhere = Context(event="release", repository=REPOSITORY)
+    nowhere = GitHubEvent(event="release", repository=REPOSITORY)
     assert found(api, nowhere) == NoBaseline(
         "no baseline: the event 'release' names no base branch; name one by --baseline-branch"
     )

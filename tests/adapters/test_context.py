@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ci_evals.adapters.github import context
-from ci_evals.adapters.github.context import PULL_REQUEST_EVENTS, Base, Commit, Context, WorkflowRun
+from ci_evals.adapters.github.context import PULL_REQUEST_EVENTS, Base, Commit, GitHubEvent, WorkflowRun
 
 EVENTS = Path(__file__).parents[1] / "events"
 OWN = "c0ffee" + "1" * 34
@@ -42,7 +42,7 @@ class Case:
     run: WorkflowRun = THIS
     actor: str = "octocat"
 
-    def read(self) -> Context:
+    def read(self) -> GitHubEvent:
         environ = environment(
             GITHUB_EVENT_NAME=self.event, GITHUB_REF=self.ref, GITHUB_SHA=self.sha, GITHUB_ACTOR=self.actor
         )
@@ -142,7 +142,7 @@ CASES = [
 def test_an_event_says_what_is_tested_and_against_what(case: Case) -> None:
     """One row for each kind of event, after GitHub's documented shapes."""
     known = case.read()
-    assert known == Context(
+    assert known == GitHubEvent(
         event=case.event,
         repository=REPOSITORY,
         sha=case.sha,
@@ -198,7 +198,7 @@ def test_an_enterprise_has_its_own_addresses() -> None:
 def test_outside_of_actions_nothing_is_known() -> None:
     """No variable, no payload."""
     known = context.read({}, None)
-    assert known == Context(base=Base())
+    assert known == GitHubEvent(base=Base())
     assert (known.run_url, known.foreign, known.without_secrets) == (None, False, False)
     assert not known.of_pull_request
 

@@ -6,7 +6,7 @@ import pytest
 from github_api import FORK, REPOSITORY
 
 from ci_evals.adapters.checkout import Checkout, RemoteRepository
-from ci_evals.adapters.github.context import Base, Commit, Context
+from ci_evals.adapters.github.context import Base, Commit, GitHubEvent
 from ci_evals.adapters.github.trust import UNTRUSTED_EVENTS, distrusted_because, foreign_because
 
 EVENT, HEAD, MERGE, BASE, TIP, OTHER = (letter * 40 for letter in "012345")
@@ -27,16 +27,16 @@ CALLED_BY_HAND = Checkout(Path("/w"), OTHER, "pr/7", OTHER, HERE)
 UNREADABLE = Checkout(Path("/w"))
 
 
-def of_event(name: str, **fields) -> Context:
-    return Context(name, REPOSITORY, sha=EVENT, default_branch=DEFAULT_BRANCH, **fields)
+def of_event(name: str, **fields) -> GitHubEvent:
+    return GitHubEvent(name, REPOSITORY, sha=EVENT, default_branch=DEFAULT_BRANCH, **fields)
 
 
-def of_pull(event: str, repository: str | None, **fields) -> Context:
+def of_pull(event: str, repository: str | None, **fields) -> GitHubEvent:
     head, base = Commit(HEAD, repository, "topic"), Base("main", BASE, EVENT)
     return of_event(event, number=7, head=head, base=base, merged=MERGE, **fields)
 
 
-def by_hand(event: str = "workflow_dispatch") -> Context:
+def by_hand(event: str = "workflow_dispatch") -> GitHubEvent:
     return of_event(event, number=7)
 
 
@@ -45,8 +45,8 @@ OWN, FORKED, DELETED = (of_pull("", repository) for repository in (REPOSITORY, F
 
 ROWS = [
     # event, checkout, pull request by number, trusted
-    (Context(), None, None, True),
-    (Context(), AT_OTHER, None, True),
+    (GitHubEvent(), None, None, True),
+    (GitHubEvent(), AT_OTHER, None, True),
     (of_pull("pull_request", FORK), AT_EVENT, None, True),
     (of_pull("pull_request_review", FORK), AT_OTHER, None, True),
     (of_pull("pull_request", None), None, None, True),
@@ -105,7 +105,7 @@ ROWS = [
 
 def label(value: object) -> str:
     match value:
-        case Context():
+        case GitHubEvent():
             return f"{value.event or 'none'}{' of fork' if value.foreign else ''}"
         case Checkout():
             return f"{(value.commit or 'unreadable')[:1]} {value.branch or 'detached'}"

@@ -12,7 +12,7 @@ from github_api import FORK, REPOSITORY, TOKEN, Answer, GitHubApi
 
 from ci_evals.adapters.github import context, pulls
 from ci_evals.adapters.github.api import GitHub
-from ci_evals.adapters.github.context import Base, Commit, Context
+from ci_evals.adapters.github.context import Base, Commit, GitHubEvent
 from ci_evals.domain.errors import GitHubError
 
 EVENTS = Path(__file__).parents[1] / "events"
@@ -28,29 +28,29 @@ def api() -> Iterator[GitHubApi]:
         yield serving
 
 
-async def numbers(api: GitHubApi, known: Context, *, pushed: bool = False) -> tuple[int, ...]:
+async def numbers(api: GitHubApi, known: GitHubEvent, *, pushed: bool = False) -> tuple[int, ...]:
     async with GitHub(api.url, TOKEN) as hub:
         return await pulls.numbers_of(hub, known, pushed=pushed)
 
 
-async def located(api: GitHubApi, known: Context) -> Context:
+async def located(api: GitHubApi, known: GitHubEvent) -> GitHubEvent:
     async with GitHub(api.url, TOKEN) as hub:
         return await pulls.located(hub, known)
 
 
-def event(file: str, name: str | None = None, **environ: str) -> Context:
+def event(file: str, name: str | None = None, **environ: str) -> GitHubEvent:
     """The context of one of the examples."""
     known = {"GITHUB_EVENT_NAME": name or file, "GITHUB_REPOSITORY": REPOSITORY} | environ
     return context.read(known, json.loads((EVENTS / f"{file}.json").read_text()))
 
 
-def after(repository: str | None = FORK, branch: str = "topic", sha: str = FOREIGN) -> Context:
+def after(repository: str | None = FORK, branch: str = "topic", sha: str = FOREIGN) -> GitHubEvent:
     """After a run of that commit."""
-    return Context("workflow_run", REPOSITORY, head=Commit(sha, repository, branch))
+    return GitHubEvent("workflow_run", REPOSITORY, head=Commit(sha, repository, branch))
 
 
-def pushed_to(branch: str, sha: str, event: str = "push") -> Context:
-    return Context(event, REPOSITORY, sha=sha, head=Commit(sha, REPOSITORY, branch))
+def pushed_to(branch: str, sha: str, event: str = "push") -> GitHubEvent:
+    return GitHubEvent(event, REPOSITORY, sha=sha, head=Commit(sha, REPOSITORY, branch))
 
 
 # -- by the event's number
@@ -115,12 +115,12 @@ def table(api: GitHubApi) -> None:
         pytest.param(after(repository="octo/fork"), (11,), id="a fork of our own"),
         pytest.param(after(repository=None, branch="gone"), (), id="a deleted fork"),
         pytest.param(after(repository="eve/renamed"), (), id="a renamed fork"),
-        pytest.param(Context("workflow_run", REPOSITORY), (), id="nothing known"),
+        pytest.param(GitHubEvent("workflow_run", REPOSITORY), (), id="nothing known"),
         pytest.param(after(branch=""), (), id="no branch"),
     ],
 )
 async def test_a_finished_run_belongs_to_the_pull_requests_of_its_very_commit(
-    api: GitHubApi, known: Context, expected: tuple[int, ...]
+    api: GitHubApi, known: GitHubEvent, expected: tuple[int, ...]
 ) -> None:
     """Open, into this repository, from the same repository, at the same commit: a name alone is nobody's."""
     table(api)
@@ -191,12 +191,12 @@ async def test_a_pushed_commit_is_looked_for_only_if_that_is_wanted(api: GitHubA
         pushed_to("gh-readonly-queue/main/pr-7-abc", OWN, "merge_group"),
         pushed_to("main", OWN, "release"),
         event("issue_comment_issue", "issue_comment"),
-        Context("push", REPOSITORY),
-        Context(),
+        GitHubEvent("push", REPOSITORY),
+        GitHubEvent(),
     ],
     ids=["merge_group", "release", "issue", "no commit", "nothing"],
 )
-async def test_other_events_belong_to_none(api: GitHubApi, known: Context) -> None:
+async def test_other_events_belong_to_none(api: GitHubApi, known: GitHubEvent) -> None:
     """A merge queue tests several pull requests at once."""
     api.add_pull(1, OWN)
     assert await numbers(api, known, pushed=True) == ()
@@ -238,11 +238,11 @@ async def test_what_a_finished_run_tested_stays_what_it_was(api: GitHubApi) -> N
         event("push", GITHUB_REF="refs/heads/main", GITHUB_SHA="a" * 40),
         event("workflow_run"),
         event("merge_group"),
-        Context(),
+        GitHubEvent(),
     ],
     ids=lambda known: known.event,
 )
-async def test_what_the_event_tells_stays(api: GitHubApi, known: Context) -> None:
+async def test_what_the_event_tells_stays(api: GitHubApi, known: GitHubEvent) -> None:
     """Nothing is asked."""
     assert await located(api, known) is known
     assert api.requests == []
@@ -255,13 +255,13 @@ async def test_a_pull_request_that_cannot_be_read_is_said(api: GitHubApi, answer
     """It would be compared with nothing, without a word."""
     api.fail("/pulls/7", Answer(200, answer))
     with pytest.raises(GitHubError, match="GitHub does not tell the commits of pull request 7"):
-        await located(api, replace(Context("issue_comment", REPOSITORY), number=7))
+        await located(api, replace(GitHubEvent("issue_comment", REPOSITORY), number=7))
 
 
 @pytest.mark.parametrize(
     "ask",
     [
-        lambda api: located(api, replace(Context("issue_comment", REPOSITORY), number=7)),
+        lambda api: located(api, replace(GitHubEvent("issue_comment", REPOSITORY), number=7)),
         lambda api: numbers(api, after()),
         lambda api: numbers(api, pushed_to("topic", OWN), pushed=True),
     ],

@@ -179,11 +179,11 @@ def test_a_replay_and_a_recording_at_once_are_refused():
     """Nobody is asked in a replay; and one that was broken off is begun again."""
     folder = Path("recording")
     with pytest.raises(UsageError, match="there is nothing to record"):
-        recording.opened(RunSettings(suites=[], record=folder, replay=folder))
+        recording.open_recording(RunSettings(suites=[], record=folder, replay=folder))
     with pytest.raises(UsageError, match="leave --resume out"):
-        recording.opened(RunSettings(suites=[], resume=folder, replay=folder))
+        recording.open_recording(RunSettings(suites=[], resume=folder, replay=folder))
     with pytest.raises(UsageError, match="--replay: there is no recording in 'recording'"):
-        recording.opened(RunSettings(suites=[], replay=folder))
+        recording.open_recording(RunSettings(suites=[], replay=folder))
 
 
 def write_recording(folder, *recorded, torn="", **models):
@@ -202,7 +202,7 @@ def write_recording(folder, *recorded, torn="", **models):
 def test_provider_and_models_are_those_of_the_recording(tmp_path):
     """Unless others are named: they gave no answers, and the replay will say so."""
     write_recording(tmp_path, judge_model="judge-1", user_model="user-1")
-    settings, found = recording.opened(RunSettings(suites=[], replay=tmp_path, user_model="user-2"))
+    settings, found = recording.open_recording(RunSettings(suites=[], replay=tmp_path, user_model="user-2"))
     assert (settings.provider, settings.judge_model, settings.user_model) == (
         "anthropic",
         "judge-1",
@@ -210,10 +210,10 @@ def test_provider_and_models_are_those_of_the_recording(tmp_path):
     )
     assert found is not None
     with pytest.raises(UsageError, match="--provider=offline: the recording was made with anthropic"):
-        recording.opened(RunSettings(suites=[], replay=tmp_path, provider=Provider.OFFLINE))
+        recording.open_recording(RunSettings(suites=[], replay=tmp_path, provider=Provider.OFFLINE))
     write_recording(tmp_path, provider="nobody")
     with pytest.raises(UsageError, match="'nobody', which is no provider"):
-        recording.opened(RunSettings(suites=[], replay=tmp_path))
+        recording.open_recording(RunSettings(suites=[], replay=tmp_path))
 
 
 def loaded(folder, *tests, replay=True, **fields):
@@ -239,7 +239,7 @@ async def test_a_killed_run_is_taken_up_with_its_recording(tmp_path):
     async def play(folder, listen=lambda _: None, *, resume=False):
         journal = Journal(folder, resume=resume)
         settings = RunSettings(suites=[], record=folder / "recording")
-        with recording.recorded(
+        with recording.recording_job(
             replace(job, journal=journal), settings, Console(log, Redactor())
         ) as with_recorder:
             results = await evaluate(with_recorder, Participants(fakes.ScriptedAgent()), listen=listen)
@@ -272,7 +272,7 @@ def test_the_agent_that_answered_is_the_one_that_is_named(tmp_path):
     now = loaded(tmp_path)
     then = RecordedSuite(file="elsewhere.json", name="Stub", adapter="http", agent_id="agent-0")
     write_recording(tmp_path, then, torn='{"file":')
-    played = recording.as_recorded(now, Recording(tmp_path), Redactor())
+    played = recording.with_recorded_agents(now, Recording(tmp_path), Redactor())
     (suite,) = played.plan.suites
     assert (suite.suite.adapter, suite.suite.agent_id) == ("http", "agent-0")
     torn, other = played.warnings
@@ -280,7 +280,7 @@ def test_the_agent_that_answered_is_the_one_that_is_named(tmp_path):
     assert "names the agent 'agent-1', and was recorded with 'agent-0', whose answers these are" in other
     write_recording(tmp_path, then.model_copy(update={"name": "Other"}))
     with pytest.raises(UsageError, match=r"none of these suites is in .* it has: 'Other'"):
-        recording.as_recorded(now, Recording(tmp_path), Redactor())
+        recording.with_recorded_agents(now, Recording(tmp_path), Redactor())
 
 
 def test_a_suite_is_read_without_its_secrets(tmp_path):

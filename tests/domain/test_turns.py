@@ -51,9 +51,9 @@ def test_they_are_what_they_were_made_of(said: tuple[Turn, ...]):
         pickle.loads(pickle.dumps(made.packed())),
         copy.deepcopy(made.packed()),
         trial.turns,
-        trial.kept().turns,
+        trial.packed().turns,
         read(trial).turns,
-        read(trial.kept()).turns,
+        read(trial.packed()).turns,
     ]
     for one in kept:
         assert tuple(one) == said
@@ -62,7 +62,7 @@ def test_they_are_what_they_were_made_of(said: tuple[Turn, ...]):
         assert list(one.latencies) == [turn.latency_seconds for turn in said]
         assert one == made
         assert one != Turns([*said, build.turn(9)])
-    assert read(trial) == trial == trial.kept()
+    assert read(trial) == trial == trial.packed()
 
 
 @kinds
@@ -102,8 +102,8 @@ def test_what_is_changed_stays_as_small(said):
 def test_a_kept_trial_tells_all_of_itself():
     """Also to who asks only for what was given: nobody knows any more what that was."""
     trial = build.trial_result(attempts=[Attempt(status="failed", error="x")])
-    assert trial.kept().model_dump(exclude_unset=True) == trial.model_dump()
-    copied = trial.kept().model_copy(update={"index": 7})
+    assert trial.packed().model_dump(exclude_unset=True) == trial.model_dump()
+    copied = trial.packed().model_copy(update={"index": 7})
     assert copied.model_dump(exclude_unset=True) == trial.model_dump() | {"index": 7}
 
 
@@ -124,11 +124,11 @@ def test_trials_that_are_kept_take_little_memory():
         found = (build.finding(reason=f"{number}-{n} {'because ' * 20}") for n in range(5))
         return build.trial_result(number, turns=tuple(said), findings=tuple(found))
 
-    trial(0).kept()
+    trial(0).packed()
     tracemalloc.start()
     try:
         before = tracemalloc.get_traced_memory()[0]
-        held = [trial(number).kept() for number in range(20)]
+        held = [trial(number).packed() for number in range(20)]
         each = (tracemalloc.get_traced_memory()[0] - before) / len(held)
     finally:
         tracemalloc.stop()

@@ -148,7 +148,7 @@ def kept(results: Results) -> Results:
     """As a run holds them."""
     suites = []
     for suite in results.suites:
-        trials = [tuple(trial.kept() for trial in test.trials) for test in suite.tests]
+        trials = [tuple(trial.packed() for trial in test.trials) for test in suite.tests]
         tests = [
             test.model_copy(update={"trials": own}) for test, own in zip(suite.tests, trials, strict=True)
         ]

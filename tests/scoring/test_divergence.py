@@ -201,4 +201,4 @@ def test_packed_conversations_part_alike():
     long_ago = Turn.model_validate(build.turn(trace={"a": ["b"]}, workflows=("GREETING",)))
     one, other = talk(REFUND), talk(HELLO)
     other = other.model_copy(update={"turns": Turns((long_ago,))})
-    assert divergence.between(one.kept(), other.kept()) == divergence.between(one, other) is not None
+    assert divergence.between(one.packed(), other.packed()) == divergence.between(one, other) is not None

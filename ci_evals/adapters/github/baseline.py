@@ -18,7 +18,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstrai
 from ci_evals.adapters.github import archive
 from ci_evals.adapters.github.api import PAGE, GitHub
 from ci_evals.adapters.github.archive import ArchiveError
-from ci_evals.adapters.github.context import Context, queue_of
+from ci_evals.adapters.github.context import GitHubEvent, queue_of
 from ci_evals.domain.errors import GitHubError
 from ci_evals.support.text import visible, whole
 
@@ -69,7 +69,7 @@ class NoBaseline:
     reason: str
 
 
-async def find(hub: GitHub, context: Context, wanted: BaselineRequest) -> BaselineArtifact | NoBaseline:
+async def find(hub: GitHub, context: GitHubEvent, wanted: BaselineRequest) -> BaselineArtifact | NoBaseline:
     """The baseline for the run that `context` tells of, whose repository is known.
 
     Usually five requests, the download among them. Whatever GitHub refuses or answers is told as `Missing`.
@@ -184,7 +184,7 @@ class _BaselineCandidate:
 @dataclass(frozen=True)
 class _Search:
     hub: GitHub
-    context: Context
+    context: GitHubEvent
     name: str
     branch: str
 

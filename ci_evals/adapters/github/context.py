@@ -52,7 +52,7 @@ class WorkflowRun:
 
 
 @dataclass(frozen=True)
-class Context:
+class GitHubEvent:
     """The event. A value that the event lacks is None."""
 
     event: str = ""
@@ -105,13 +105,13 @@ class Context:
         return self.event in PULL_REQUEST_EVENTS or self.event == "merge_group" or self.number is not None
 
 
-def read(environ: Mapping[str, str], payload: Any) -> Context:
-    """Return the context of a job by its environment and the payload of its event (any JSON).
+def read(environ: Mapping[str, str], payload: Any) -> GitHubEvent:
+    """Read the event of a job from its environment and the payload (any JSON).
 
     Shapes: "Webhook events and payloads" of GitHub's documentation.
     """
     event = _Payload(payload)
-    known = Context(
+    known = GitHubEvent(
         event=environ.get("GITHUB_EVENT_NAME", ""),
         repository=environ.get("GITHUB_REPOSITORY") or event.text("repository", "full_name"),
         sha=environ.get("GITHUB_SHA") or None,
@@ -120,8 +120,8 @@ def read(environ: Mapping[str, str], payload: Any) -> Context:
         own_run=_run(environ.get("GITHUB_RUN_ID"), environ.get("GITHUB_RUN_ATTEMPT")),
         run=_run(environ.get("GITHUB_RUN_ID"), environ.get("GITHUB_RUN_ATTEMPT")),
         of_dependabot=environ.get("GITHUB_ACTOR") == _DEPENDABOT,
-        server_url=(environ.get("GITHUB_SERVER_URL") or Context.server_url).rstrip("/"),
-        api_url=(environ.get("GITHUB_API_URL") or Context.api_url).rstrip("/"),
+        server_url=(environ.get("GITHUB_SERVER_URL") or GitHubEvent.server_url).rstrip("/"),
+        api_url=(environ.get("GITHUB_API_URL") or GitHubEvent.api_url).rstrip("/"),
     )
     match known.event:
         case name if name in PULL_REQUEST_EVENTS:
@@ -144,7 +144,7 @@ def read(environ: Mapping[str, str], payload: Any) -> Context:
             return replace(known, base=Base(_branch(known.ref), known.sha), head=_own_commit(known))
 
 
-def with_pull(known: Context, pull: Any) -> Context:
+def with_pull(known: GitHubEvent, pull: Any) -> GitHubEvent:
     """Add number, head and base of a pull request: JSON of a payload or of the API."""
     data = _Payload(pull)
     sha = data.text("head", "sha")
@@ -162,14 +162,14 @@ def queue_of(branch: str) -> str:
     return f"{_QUEUE_REF}{branch}/"
 
 
-def _of_pull_request(known: Context, event: "_Payload") -> Context:
+def _of_pull_request(known: GitHubEvent, event: "_Payload") -> GitHubEvent:
     merged = _PULL_REF.match(known.ref or "")
     number = event.number("number") or (_number(merged[1]) if merged else None)
     context = with_pull(replace(known, number=number), event.get("pull_request"))
     return replace(context, base=replace(context.base, merge=known.sha if merged else None))
 
 
-def _after_run(known: Context, event: "_Payload") -> Context:
+def _after_run(known: GitHubEvent, event: "_Payload") -> GitHubEvent:
     run = event.part("workflow_run")
     sha = run.text("head_sha")
     return replace(
@@ -179,7 +179,7 @@ def _after_run(known: Context, event: "_Payload") -> Context:
     )
 
 
-def _own_commit(known: Context) -> Commit | None:
+def _own_commit(known: GitHubEvent) -> Commit | None:
     return Commit(known.sha, known.repository, _branch(known.ref)) if known.sha else None
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import quote
 
 from ci_evals.adapters.github.api import GitHub
-from ci_evals.adapters.github.context import PULL_REQUEST_EVENTS, Commit, Context, with_pull
+from ci_evals.adapters.github.context import PULL_REQUEST_EVENTS, Commit, GitHubEvent, with_pull
 from ci_evals.domain.errors import GitHubError
 
 NEEDS = "pull-requests: read"
@@ -14,7 +14,7 @@ NEEDS = "pull-requests: read"
 _PUSHED_EVENTS = frozenset({"push", "workflow_dispatch", "schedule"})
 
 
-async def located(hub: GitHub, context: Context) -> Context:
+async def located(hub: GitHub, context: GitHubEvent) -> GitHubEvent:
     """Add head and base of the pull request if only its number is known.
 
     That is so after `issue_comment`, and if the user gave the number. After `workflow_run` the head remains
@@ -32,7 +32,7 @@ async def located(hub: GitHub, context: Context) -> Context:
     return replace(known, head=context.head) if context.event == "workflow_run" else known
 
 
-async def numbers_of(hub: GitHub, context: Context, *, pushed: bool) -> tuple[int, ...]:
+async def numbers_of(hub: GitHub, context: GitHubEvent, *, pushed: bool) -> tuple[int, ...]:
     """Return the pull requests that a comment on this run may go to, in order.
 
     That is the one of the event or of the user; after `workflow_run` only if its last commit is the tested
@@ -63,7 +63,7 @@ async def numbers_of(hub: GitHub, context: Context, *, pushed: bool) -> tuple[in
     return ()
 
 
-async def _is_tested(hub: GitHub, context: Context) -> bool:
+async def _is_tested(hub: GitHub, context: GitHubEvent) -> bool:
     """Return whether a number may be trusted. After `workflow_run` it may come from a stranger's upload."""
     if context.event != "workflow_run" or context.head is None:
         return True
@@ -71,14 +71,16 @@ async def _is_tested(hub: GitHub, context: Context) -> bool:
     return _matches(pull, context.head, context)
 
 
-async def _numbers(listed: AsyncIterator[Any], head: Commit, context: Context) -> tuple[int, ...]:
-    numbers = {with_pull(Context(), pull).number async for pull in listed if _matches(pull, head, context)}
+async def _numbers(listed: AsyncIterator[Any], head: Commit, context: GitHubEvent) -> tuple[int, ...]:
+    numbers = {
+        with_pull(GitHubEvent(), pull).number async for pull in listed if _matches(pull, head, context)
+    }
     return tuple(sorted(number for number in numbers if number is not None))
 
 
-def _matches(pull: Any, head: Commit, context: Context) -> bool:
+def _matches(pull: Any, head: Commit, context: GitHubEvent) -> bool:
     """Return whether a pull request is open, targets our repository, and is at the commit `head`."""
-    known = with_pull(Context(), pull).head
+    known = with_pull(GitHubEvent(), pull).head
     if known is None or pull.get("state") != "open" or _base_repository(pull) != context.repository:
         return False
     return (known.sha, known.repository) == (head.sha, head.repository)
@@ -89,5 +91,5 @@ def _base_repository(pull: Any) -> Any:
     return repository.get("full_name") if isinstance(repository, dict) else None
 
 
-def _repository(context: Context) -> str:
+def _repository(context: GitHubEvent) -> str:
     return f"/repos/{quote(context.repository or '')}"

@@ -18,7 +18,7 @@
 """
 
 from ci_evals.adapters.checkout import Checkout, RemoteRepository, repository_of
-from ci_evals.adapters.github.context import PULL_REQUEST_EVENTS, Context
+from ci_evals.adapters.github.context import PULL_REQUEST_EVENTS, GitHubEvent
 
 UNTRUSTED_EVENTS = frozenset({"pull_request_target", "workflow_run", "issue_comment"})
 """Events in which a workflow has secrets while its files may come from anybody."""
@@ -41,7 +41,7 @@ _OWN_TREE = _OWN_COMMIT - UNTRUSTED_EVENTS - {"workflow_dispatch", "repository_d
 
 
 def distrusted_because(
-    context: Context, checkout: Checkout | None, pull: Context | None = None
+    context: GitHubEvent, checkout: Checkout | None, pull: GitHubEvent | None = None
 ) -> str | None:
     """Return why suites of this checkout are not trusted, as a clause; None if they are.
 
@@ -55,7 +55,9 @@ def distrusted_because(
     return foreign_because(context, checkout, pull)
 
 
-def foreign_because(context: Context, checkout: Checkout | None, pull: Context | None = None) -> str | None:
+def foreign_because(
+    context: GitHubEvent, checkout: Checkout | None, pull: GitHubEvent | None = None
+) -> str | None:
     """Return why a checkout may be somebody else's code in a job with secrets; None if it is our own."""
     if not context.event or _has_no_secrets(context):
         return None
@@ -74,7 +76,7 @@ def foreign_because(context: Context, checkout: Checkout | None, pull: Context |
     )
 
 
-def _without_git(context: Context, change: Context | None) -> str | None:
+def _without_git(context: GitHubEvent, change: GitHubEvent | None) -> str | None:
     if change:
         return _unless_own(change)
     if context.event in _OWN_TREE and context.number is None:
@@ -85,7 +87,7 @@ def _without_git(context: Context, change: Context | None) -> str | None:
     )
 
 
-def _own_commits(context: Context, change: Context | None) -> set[str | None]:
+def _own_commits(context: GitHubEvent, change: GitHubEvent | None) -> set[str | None]:
     """Return commits that are on a branch or tag of this repository."""
     own = {change.base.sha} if change else set()
     if context.event == "merge_group":
@@ -95,12 +97,12 @@ def _own_commits(context: Context, change: Context | None) -> set[str | None]:
     return own - {None}
 
 
-def _commits_of(change: Context) -> set[str | None]:
+def _commits_of(change: GitHubEvent) -> set[str | None]:
     """Return the commits of a pull request: its head and its test merges."""
     return {change.head.sha if change.head else None, change.base.merge, change.merged} - {None}
 
 
-def _is_own_tip(context: Context, checkout: Checkout, change: Context | None) -> bool:
+def _is_own_tip(context: GitHubEvent, checkout: Checkout, change: GitHubEvent | None) -> bool:
     """Return whether HEAD is the newest fetched commit of a branch of this repository that the event names.
 
     Other branches do not count, since `git fetch origin pull/7/head:…` gives a fork's commit any name.
@@ -119,17 +121,17 @@ def _is_own_tip(context: Context, checkout: Checkout, change: Context | None) ->
     )
 
 
-def _own_repository(context: Context) -> RemoteRepository | None:
+def _own_repository(context: GitHubEvent) -> RemoteRepository | None:
     return repository_of(f"{context.server_url}/{context.repository}") if context.repository else None
 
 
-def _is_own(change: Context) -> bool:
+def _is_own(change: GitHubEvent) -> bool:
     """Return whether a pull request comes from a branch of this repository. A deleted fork has no name."""
     head = change.head.repository if change.head else None
     return head is not None and change.repository is not None and head.lower() == change.repository.lower()
 
 
-def _unless_own(change: Context) -> str | None:
+def _unless_own(change: GitHubEvent) -> str | None:
     if _is_own(change):
         return None
     name = f"pull request {change.number}" if change.number else "a pull request"
@@ -137,6 +139,6 @@ def _unless_own(change: Context) -> str | None:
     return f"in a checkout of {name}, which comes from {repository or 'an unknown repository'}"
 
 
-def _has_no_secrets(context: Context) -> bool:
+def _has_no_secrets(context: GitHubEvent) -> bool:
     """Return whether GitHub gives the job no secrets. Dependabot's jobs may have secrets of their own."""
     return context.without_secrets and context.foreign

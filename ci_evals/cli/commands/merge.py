@@ -12,7 +12,7 @@ from ci_evals.cli.files.saved_run import SavedRun
 from ci_evals.cli.github.baseline import baseline_of
 from ci_evals.cli.github.github_job import BaselineResults, GitHubJob
 from ci_evals.cli.run_context import RunContext
-from ci_evals.cli.settings.policy import in_force, read_policy, unknown_names
+from ci_evals.cli.settings.policy import read_policy, recorded_options, unknown_names
 from ci_evals.cli.settings.result_commands import MergeSettings
 from ci_evals.domain.errors import UsageError
 from ci_evals.job.conclude import conclude
@@ -48,7 +48,7 @@ def merge_runs(settings: MergeSettings, context: RunContext) -> None:
         ending = replace(ending, incomplete=unknown_names(policy, merged.card.suites))
     skipped = merged.info.status == "skipped"
     baseline = BaselineResults() if skipped else baseline_of(settings, GitHubJob.of(settings, context))
-    options = {"config": merged.info.config | in_force(settings), "baseline_note": baseline.note}
+    options = {"config": merged.info.config | recorded_options(settings), "baseline_note": baseline.note}
     info = redactor.model(merged.info.model_copy(update=options))
     before = redactor.model(baseline.results) if baseline.results else None
     console = context.console

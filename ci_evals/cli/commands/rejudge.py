@@ -18,7 +18,7 @@ from ci_evals.cli.process.interruption import Interruption
 from ci_evals.cli.run.judge_cache import folder_of, refused
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.choices import Provider
-from ci_evals.cli.settings.policy import in_force, read_policy, unknown_names
+from ci_evals.cli.settings.policy import read_policy, recorded_options, unknown_names
 from ci_evals.cli.settings.result_commands import RejudgeSettings
 from ci_evals.cli.terminal import display, progress
 from ci_evals.cli.terminal.console import Console
@@ -82,7 +82,7 @@ def rejudge_run(settings: RejudgeSettings, context: RunContext) -> None:
         baseline_note=baseline.note,
         incomplete=incomplete,
         prices=prices,
-        config=in_force(settings) | {"judgeCache": "on" if connections.judge_cache else "off"},
+        config=recorded_options(settings) | {"judgeCache": "on" if connections.judge_cache else "off"},
         ci="github-actions" if context.in_actions else None,
         write_unfinished=paths.begin,
     )

@@ -24,7 +24,7 @@ from ci_evals.cli.run.sharding import for_shard, only_part, part_of
 from ci_evals.cli.run.showing import show_progress
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.choices import CommentMode, MissingSecrets
-from ci_evals.cli.settings.policy import in_force, read_policy
+from ci_evals.cli.settings.policy import read_policy, recorded_options
 from ci_evals.cli.settings.suite_commands import RunSettings
 from ci_evals.domain.agents import BUILT_IN
 from ci_evals.domain.errors import SuiteError, UsageError
@@ -67,7 +67,7 @@ def _run(settings: RunSettings, github: GitHubJob) -> NoReturn:
     context = github.context
     settings = _with_resumed_folder(settings)
     FileTrust(settings, context).check_options(settings)
-    settings, recorded_run = recording.opened(settings)
+    settings, recorded_run = recording.open_recording(settings)
     policy = read_policy(settings)
     calibration = read_calibration(settings.calibration) if settings.calibration else None
     prices = context.prices(settings.prices)
@@ -88,7 +88,7 @@ def _run(settings: RunSettings, github: GitHubJob) -> NoReturn:
     redactor = context.hide(keys, values_of(loaded, context.environ))
     context.mask()
     console = context.console
-    planned, notes = recording.as_recorded(planned, recorded_run, redactor)
+    planned, notes = recording.with_recorded_agents(planned, recorded_run, redactor)
     notes += (
         *uncached,
         *warn_of_short_keys(connections, () if recorded_run else loaded),
@@ -106,7 +106,7 @@ def _run(settings: RunSettings, github: GitHubJob) -> NoReturn:
     journal = Journal(paths.folder, resume=settings.resume is not None, say=console.say, secret=secret)
     interruption = Interruption(context)
     baseline = BaselineResults() if skipped else _baseline(settings, github, interruption)
-    _check_apart(baseline, journal, settings)
+    _refuse_self_comparison(baseline, journal, settings)
     begun = journal.past.header.started_at if journal.past else datetime.now(UTC)
     names = [redactor.text(item.suite.name) for item in planned.suites]
     paths.check(inputs, folders_for(names, begun))
@@ -131,7 +131,7 @@ def _run(settings: RunSettings, github: GitHubJob) -> NoReturn:
         confirm=settings.confirm,
         judge_check=settings.judge_check,
         prices=prices,
-        config=in_force(settings) | {"judgeCache": "on" if connections.judge_cache else "off"},
+        config=recorded_options(settings) | {"judgeCache": "on" if connections.judge_cache else "off"},
         git=github.git,
         context=identity,
         write_unfinished=paths.begin,
@@ -183,7 +183,7 @@ def _play(prepared: _PreparedRun) -> int:
     stop.release = reserve.release
     with (
         show_progress(prepared.job.plan, prepared.context, quiet=settings.quiet) as listen,
-        recording.recorded(prepared.job, settings, console) as job,
+        recording.recording_job(prepared.job, settings, console) as job,
     ):
         results = prepared.interruption.play(evaluate(job, prepared.connections, listen=listen, stop=stop))
     reserve.release()
@@ -272,7 +272,7 @@ def _baseline(settings: RunSettings, github: GitHubJob, interruption: Interrupti
     return baseline_of(settings, github, interruption.run_cancellable)
 
 
-def _check_apart(baseline: BaselineResults, journal: Journal, settings: RunSettings) -> None:
+def _refuse_self_comparison(baseline: BaselineResults, journal: Journal, settings: RunSettings) -> None:
     """Refuse to compare a resumed run with its own earlier reports."""
     if journal.past and baseline.results and baseline.results.run.id == journal.past.header.run:
         raise UsageError(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ci_evals.adapters import input_files
-from ci_evals.adapters.github.context import Context, read
+from ci_evals.adapters.github.context import GitHubEvent, read
 from ci_evals.adapters.github.workflow import check_key
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.choices import CommentMode
@@ -29,7 +29,7 @@ _NO_REPOSITORY = "GITHUB_REPOSITORY does not say in which repository"
 class GitHubJob:
     """The event of the job, and the token to speak to GitHub with."""
 
-    event: Context
+    event: GitHubEvent
     context: RunContext
     token: str | None = field(default=None, repr=False)
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from ci_evals.adapters.checkout import checkout_of
-from ci_evals.adapters.github.context import Context
+from ci_evals.adapters.github.context import GitHubEvent
 from ci_evals.cli.run_context import RunContext
 from ci_evals.domain.journal import RunIdentity
 
@@ -21,7 +21,7 @@ COMMITS = (
 """Variables in which CI services other than GitHub name the commit."""
 
 
-def run_identity(event: Context, context: RunContext) -> RunIdentity:
+def run_identity(event: GitHubEvent, context: RunContext) -> RunIdentity:
     """Return the CI run and the commit, as far as they are known."""
     own, environ = event.own_run, context.environ
     checkout = checkout_of(Path.cwd())

@@ -8,7 +8,7 @@ from pathlib import Path
 from ci_evals.adapters import files
 from ci_evals.adapters.checkout import Checkout, checkout_of
 from ci_evals.adapters.github import trust as rules
-from ci_evals.adapters.github.context import PULL_REQUEST_EVENTS, Context
+from ci_evals.adapters.github.context import PULL_REQUEST_EVENTS, GitHubEvent
 from ci_evals.cli.github.github_job import GitHubJob
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.choices import SuiteTrust
@@ -26,7 +26,7 @@ _WORDS = frozenset({"auto", "none"})
 
 _ASK_SECONDS = 30.0
 
-Rule = Callable[[Context, Checkout | None, Context | None], str | None]
+Rule = Callable[[GitHubEvent, Checkout | None, GitHubEvent | None], str | None]
 
 
 class FileTrust:
@@ -96,7 +96,7 @@ class FileTrust:
         return rule(event, checkout, self._pull)
 
     @cached_property
-    def _pull(self) -> Context | None:
+    def _pull(self) -> GitHubEvent | None:
         if self._github.missing:
             return None
         try:
@@ -104,7 +104,7 @@ class FileTrust:
         except (GitHubError, TimeoutError):
             return None
 
-    async def _ask(self) -> Context:
+    async def _ask(self) -> GitHubEvent:
         import asyncio  # noqa: PLC0415  # most runs ask GitHub nothing
 
         from ci_evals.adapters.github.pulls import located  # noqa: PLC0415  # as above

@@ -28,7 +28,7 @@ class Opened(NamedTuple):
     recording: "Recording | None"
 
 
-def opened(settings: RunSettings) -> Opened:
+def open_recording(settings: RunSettings) -> Opened:
     """The recording that the settings name, and the settings with the provider and the models of then.
 
     Raises:
@@ -81,7 +81,7 @@ class Planned(NamedTuple):
     warnings: tuple[str, ...] = ()
 
 
-def as_recorded(planned: Plan, recording: "Recording | None", redactor: Redactor) -> Planned:
+def with_recorded_agents(planned: Plan, recording: "Recording | None", redactor: Redactor) -> Planned:
     """The plan with the agents that gave the recorded answers, whichever the suites name now.
 
     Raises:
@@ -136,14 +136,14 @@ def replaying(job: Job, recording: "Recording | None", connections: Connections)
 
 
 @contextmanager
-def recorded(job: Job, settings: RunSettings, console: Console) -> Iterator[Job]:
+def recording_job(job: Job, settings: RunSettings, console: Console) -> Iterator[Job]:
     """The job with somebody who listens and writes, if that is wanted."""
     if settings.record is None:
         yield job
         return
     from ci_evals.adapters.recording.recorder import Recorder
     from ci_evals.adapters.recording.records import ModelsRecord
-    from ci_evals.wiring.recordings import recorded as heard
+    from ci_evals.wiring.recordings import recorded
 
     models = ModelsRecord(
         provider=settings.provider,
@@ -160,7 +160,7 @@ def recorded(job: Job, settings: RunSettings, console: Console) -> Iterator[Job]
         yield replace(
             job,
             before_playing=recorder.begin,
-            wrap=lambda trial, participants: heard(recorder, trial, participants),
+            wrap=lambda trial, participants: recorded(recorder, trial, participants),
             save=(*job.save, recorder.keep),
             wrap_judges=lambda judges: [
                 replace(judge, llm=recorder.record_judge(judge.llm)) for judge in judges

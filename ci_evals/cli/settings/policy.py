@@ -61,7 +61,7 @@ _NOT_RECORDED = frozenset({"resume"})
 """A resumed run is the same as one that was never interrupted."""
 
 
-def in_force(
+def recorded_options(
     settings: "RunSettings | MergeSettings | RejudgeSettings",
 ) -> dict[str, str | int | float | bool | None]:
     """Return every option in force except the secret ones, which a settings value does not show."""

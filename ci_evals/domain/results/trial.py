@@ -99,7 +99,7 @@ class TrialResult(Record):
         """The trial's score, 0 to 100; None where nothing was decided."""
         return points(self.exact_score())
 
-    def kept(self) -> "TrialResult":
+    def packed(self) -> "TrialResult":
         """The same in a small part of the memory: for one that is held while others are played."""
         result = self.model_copy(update={"turns": self.turns.packed()})
         records = [
