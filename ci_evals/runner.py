@@ -153,7 +153,7 @@ class _FinishedConversation:
     user_seconds: float
     meters: tuple[Meter, ...]
     judge: Judge | Verdict
-    meanings: SemanticMatcher | Verdict
+    semantic_matcher: SemanticMatcher | Verdict
     adjust_findings: Callable[[tuple[Finding, ...]], tuple[Finding, ...]]
 
 
@@ -216,7 +216,7 @@ class _TrialPlayer:
             user_seconds=user_meter.seconds if user_meter else 0.0,
             meters=tuple(m for m in (user_meter, auditor_meter, *judge_meters, embedder_meter) if m),
             judge=self._judge(trial, judge_meters, who.judge_votes, end),
-            meanings=SemanticMatcher(embedder_meter, self.redactor) if embedder_meter else NO_MODEL,
+            semantic_matcher=SemanticMatcher(embedder_meter, self.redactor) if embedder_meter else NO_MODEL,
             adjust_findings=who.adjust_findings,
         )
 
@@ -239,7 +239,7 @@ class _TrialPlayer:
         test, turns = self.plan.test_of(trial), self.plan.turns_of(trial)
         transcript, findings, begun = finished.transcript, None, self.options.clock()
         if transcript.status not in {EndState.INTERRUPTED, EndState.INVALID_USER}:
-            grading = grade(test, turns, transcript, finished.judge, finished.meanings)
+            grading = grade(test, turns, transcript, finished.judge, finished.semantic_matcher)
             findings = await self.stop.run_until_stopped(grading)
             if findings is None:  # what needs no model is decided all the same
                 findings = await grade(test, turns, transcript, _RUN_ENDED, _RUN_ENDED)

@@ -18,7 +18,7 @@ from ci_evals.domain.transcript import EndState, Transcript, Turn, UserSource
 from ci_evals.domain.verdict import Cause, Finding, Outcome
 from ci_evals.scoring import process
 from ci_evals.scoring.coverage import coverage_of
-from ci_evals.scoring.scores import Counting
+from ci_evals.scoring.scores import UndecidedRule
 from ci_evals.scoring.statistics import pass_at_k, pass_hat_k
 
 STARTED_AT = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
@@ -148,10 +148,10 @@ def results(*suites: SuiteResult, **fields) -> Results:
 
 def completed(results: Results) -> Results:
     """The results with what their conversations tell: every trial's process, and all numbers of process."""
-    counting = Counting(offline=False)
-    suites = tuple(_with_process(suite, counting) for suite in results.suites)
+    rule = UndecidedRule(offline=False)
+    suites = tuple(_with_process(suite, rule) for suite in results.suites)
     tests = [test for suite in suites for test in suite.tests]
-    whole = process.of_tests(tests, counting)
+    whole = process.of_tests(tests, rule)
     return results.model_copy(
         update={
             "process": process.of_run(whole, results.score, results.usage, results.counts.trials),
@@ -161,7 +161,7 @@ def completed(results: Results) -> Results:
     )
 
 
-def _with_process(suite: SuiteResult, counting: Counting) -> SuiteResult:
+def _with_process(suite: SuiteResult, rule: UndecidedRule) -> SuiteResult:
     tests = []
     for test in suite.tests:
         told = [process.of_turns(trial.turns, test.optimal_tools) for trial in test.trials]
@@ -169,9 +169,9 @@ def _with_process(suite: SuiteResult, counting: Counting) -> SuiteResult:
             trial.model_copy(update={"process": one.process, "fired": one.fired})
             for trial, one in zip(test.trials, told, strict=True)
         )
-        summary = process.summary(trials, len(trials) + test.not_run, counting)
+        summary = process.summary(trials, len(trials) + test.not_run, rule)
         tests.append(test.model_copy(update={"process": summary, "trials": trials}))
-    return suite.model_copy(update={"process": process.of_tests(tests, counting), "tests": tuple(tests)})
+    return suite.model_copy(update={"process": process.of_tests(tests, rule), "tests": tuple(tests)})
 
 
 def run_info(**fields) -> RunInfo:

@@ -11,7 +11,7 @@ from ci_evals.scoring.gate.checks import GateInput
 from ci_evals.scoring.gate.decision import decide
 from ci_evals.scoring.gate.policy import Policy, RunEnding
 from ci_evals.scoring.scorecard import Scorecard, SuiteFacts, score
-from ci_evals.scoring.scores import Counting
+from ci_evals.scoring.scores import UndecidedRule
 
 
 def planned(*tests: dict, loops: int = 1, name: str = "S", **fields) -> Plan:
@@ -40,7 +40,7 @@ def planned(*tests: dict, loops: int = 1, name: str = "S", **fields) -> Plan:
 
 def card(plan: Plan, *trials: TrialResult | None, offline: bool = False) -> Scorecard:
     facts = [SuiteFacts("S/x")] * len(plan.suites)
-    return score(plan, trials, facts, Counting(offline=offline))
+    return score(plan, trials, facts, UndecidedRule(offline=offline))
 
 
 def trial(*outcomes: str, status: str = "completed", index: int = 1, **fields) -> TrialResult:

@@ -35,7 +35,7 @@ from ci_evals.job import Job, Limits, evaluate
 from ci_evals.planning.selection import Selection, plan
 from ci_evals.runner import Options, Participants, run
 from ci_evals.scoring.gate.policy import Policy
-from ci_evals.scoring.scores import Counting
+from ci_evals.scoring.scores import UndecidedRule
 from ci_evals.scoring.validity import Validity, validity
 from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
@@ -232,7 +232,7 @@ def test_what_the_page_promises_of_all_faults(runs, place, fault):
             continue
         assert faults.books_agree([one.trial], one.agent) == []
         sound = one.came_to in {"sent again", "played again", "no harm"}
-        assert (validity(one.trial, Counting(offline=False)) is Validity.VALID) is sound
+        assert (validity(one.trial, UndecidedRule(offline=False)) is Validity.VALID) is sound
         assert sound or lasts or fault in {Fault.REFUSED, Fault.QUOTA}
         assert not sound or not lasts or fault in HARMLESS
 
@@ -439,7 +439,9 @@ async def test_every_trial_is_accounted_for_though_a_tenth_of_all_requests_goes_
         assert all(attempt.error for attempt in trial.attempts[:-1])
         assert len(trial.findings) == 3
         assert all(found.reason for found in trial.findings)
-    bad = [trial for trial in test.trials if validity(trial, Counting(offline=False)) is Validity.ERRORED]
+    bad = [
+        trial for trial in test.trials if validity(trial, UndecidedRule(offline=False)) is Validity.ERRORED
+    ]
     assert results.counts.errors == len(bad)
     assert results.gate.exit_code == 3
     assert 0 < len(bad) < trials / 4

@@ -22,7 +22,7 @@ from ci_evals.domain.verdict import Outcome
 from ci_evals.grading import strict
 from ci_evals.runner import Participants
 from ci_evals.scoring.gate.policy import Policy
-from ci_evals.scoring.gate.selectors import Selector, SelectorKind, Threshold
+from ci_evals.scoring.gate.selectors import Selector, SelectorKind, SelectorLimit
 from ci_evals.support.templates import as_data
 
 NOTICED_BY = {
@@ -80,7 +80,7 @@ def failing(test, transcript, kind):
 async def test_a_suite_notices_an_agent_that_is_rude(path):
     """By what a judge thinks of its tone: the score falls, and with it a gate that asks for a good tone."""
     suite = load_suite(FOLDER / path)
-    tone = Threshold(Selector(SelectorKind.CATEGORY, "tone"), 80)
+    tone = SelectorLimit(Selector(SelectorKind.CATEGORY, "tone"), 80)
     judge = TouchyJudge(suite.suite)
 
     async def result(*kinds):

@@ -21,20 +21,20 @@ async def grade(
     turns: Sequence[PlannedTurn],
     transcript: Transcript,
     judge: Judge | Verdict,
-    meanings: SemanticMatcher | Verdict = NO_MODEL,
+    semantic_matcher: SemanticMatcher | Verdict = NO_MODEL,
 ) -> tuple[Finding, ...]:
     """Return a finding for each evaluation of the test, in its order; models are asked concurrently.
 
-    A verdict in place of `judge` or `meanings` says why nobody is asked, and is that of every evaluation that
-    needs one.
+    A verdict in place of `judge` or `semantic_matcher` says why nobody is asked, and is that of every
+    evaluation that needs one.
     """
     context = judge if isinstance(judge, Verdict) else judge.context(test, turns, transcript)
 
     async def decide(evaluation: Judged | Strict) -> Verdict:
         if compares_meanings(evaluation):
-            if isinstance(meanings, Verdict):
-                return meanings
-            return await meanings.decide(evaluation, transcript)
+            if isinstance(semantic_matcher, Verdict):
+                return semantic_matcher
+            return await semantic_matcher.decide(evaluation, transcript)
         if not isinstance(evaluation, Judged):
             return strict.decide(evaluation, transcript)
         if isinstance(context, Verdict):

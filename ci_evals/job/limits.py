@@ -15,7 +15,7 @@ from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.results.usage import RoleUsage
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Outcome
-from ci_evals.scoring.scores import Counting
+from ci_evals.scoring.scores import UndecidedRule
 from ci_evals.scoring.usage import cost_of, unmeasured
 from ci_evals.scoring.validity import Validity, validity
 from ci_evals.stop import Stop
@@ -61,9 +61,11 @@ class Budget:
 class LimitsWatcher:
     """Listens to a run, and stops it if a limit is met."""
 
-    def __init__(self, limits: Limits, budget: Budget, stop: Stop, counting: Counting, parallel: int) -> None:
+    def __init__(
+        self, limits: Limits, budget: Budget, stop: Stop, rule: UndecidedRule, parallel: int
+    ) -> None:
         """`parallel`: how many conversations play at a time."""
-        self._limits, self._budget, self._stop, self._counting = limits, budget, stop, counting
+        self._limits, self._budget, self._stop, self._undecided_rule = limits, budget, stop, rule
         self._most_in_row = max(limits.failures_in_row, parallel) if limits.failures_in_row else 0
         self._in_row = 0
         self._spent = 0.0
@@ -152,7 +154,7 @@ class LimitsWatcher:
         failed = next((one for one in result.findings if one.outcome is Outcome.FAILED), None)
         if failed and result.counts:
             self._stop.request(f"a trial failed {failed.criterion!r} (--fail-fast)", failed_fast=True)
-        elif validity(result, self._counting) is Validity.ERRORED:
+        elif validity(result, self._undecided_rule) is Validity.ERRORED:
             reason = result.error or "a verdict is missing"
             # What broke off is played again when the run is gone on with: else it would end there again.
             self._stop.request(

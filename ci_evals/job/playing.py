@@ -64,7 +64,7 @@ async def evaluate(
         builder = ResultsBuilder(job, setup, stop, now, notes=players.notes)
         done = _resume(job, builder, listen)
         budget = Budget(job.policy.max_cost, job.prices)
-        limits = LimitsWatcher(job.limits, budget, stop, builder.counting, job.options.parallel)
+        limits = LimitsWatcher(job.limits, budget, stop, builder.undecided_rule, job.options.parallel)
         limits.count_resumed(done.values())
 
         def hear(event: Event) -> None:

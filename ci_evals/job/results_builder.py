@@ -22,9 +22,9 @@ from ci_evals.job.judge_check import JudgeChecks
 from ci_evals.job.setup import RunSetup
 from ci_evals.reports.names import folders_for
 from ci_evals.scoring.gate.policy import Policy, RunEnding
-from ci_evals.scoring.gate.selectors import Threshold
+from ci_evals.scoring.gate.selectors import SelectorLimit
 from ci_evals.scoring.scorecard import Scorecard, SuiteFacts, score
-from ci_evals.scoring.scores import Counting
+from ci_evals.scoring.scores import UndecidedRule
 from ci_evals.scoring.usage import summed, usage_of_roles
 from ci_evals.stop import Stop
 from ci_evals.support import templates
@@ -97,7 +97,7 @@ class ResultsBuilder:
         """The trials that are taken from the journal."""
         self.judge_checks: JudgeChecks | None = None
         """Control questions to the judges, if any are asked."""
-        self.counting = Counting(offline=setup.offline)
+        self.undecided_rule = UndecidedRule(offline=setup.offline)
         past = job.journal.past if job.journal else None
         self._id = past.header.run if past else uuid4().hex
         self._started = past.header.started_at if past else self.now()
@@ -153,7 +153,7 @@ class ResultsBuilder:
 
     def _scorecard(self, plan: Plan, played: Sequence[TrialResult | None], prices: PriceTable) -> Scorecard:
         job, checks = self._job, self.judge_checks
-        card = score(plan, played, self._facts, self.counting, prices=prices, shown=job.redactor.text)
+        card = score(plan, played, self._facts, self.undecided_rule, prices=prices, shown=job.redactor.text)
         if checks and checks.usage:
             card = replace(card, usage=summed([card.usage, usage_of_roles(checks.usage, prices)]))
         # Tests are compared by name, and those of a baseline have had their secrets taken out.
@@ -213,7 +213,7 @@ def environment(ci: str | None) -> dict[str, str | None]:
 def _redacted_policy(policy: Policy, redactor: Redactor) -> Policy:
     """The policy with its parts named as in the results, where secrets are taken out of names too."""
 
-    def redacted(thresholds: Sequence[Threshold]) -> tuple[Threshold, ...]:
+    def redacted(thresholds: Sequence[SelectorLimit]) -> tuple[SelectorLimit, ...]:
         return tuple(
             replace(threshold, selector=replace(selector, name=redactor.text(selector.name)))
             for threshold in thresholds

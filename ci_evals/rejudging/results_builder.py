@@ -18,13 +18,13 @@ from ci_evals.rejudging.saved import RejudgedTrial, RejudgeJob, usage_of_others
 from ci_evals.reports.names import folders_for
 from ci_evals.scoring.coverage import wanted_in
 from ci_evals.scoring.scorecard import Scorecard, recounted, total
-from ci_evals.scoring.scores import Counting
+from ci_evals.scoring.scores import UndecidedRule
 from ci_evals.scoring.usage import summed, usage_of, usage_of_roles, with_other
 from ci_evals.stop import Stop
 from ci_evals.support import templates
 from ci_evals.support.digest import of_models
 
-_COUNTING = Counting(offline=False)
+_RULE = UndecidedRule(offline=False)
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class RejudgedResultsBuilder:
     def unfinished(self) -> Results:
         """Return the results for as long as the judges are asked: the saved trials, and nothing passed."""
         judged = self.job.judged
-        card = total(tuple(self._suites({})), judged.usage, _COUNTING, wanted_in([judged]))
+        card = total(tuple(self._suites({})), judged.usage, _RULE, wanted_in([judged]))
         return self._conclusion.unfinished(card, self._info(self.started, 0))
 
     @property
@@ -65,12 +65,12 @@ class RejudgedResultsBuilder:
 
     def _scorecard(self, trials: Mapping[Trial, RejudgedTrial]) -> Scorecard:
         judged, prices = self.job.judged, self.job.prices
-        suites = tuple(recounted(suite, _COUNTING) for suite in self._suites(trials))
+        suites = tuple(recounted(suite, _RULE) for suite in self._suites(trials))
         played = [trial for suite in suites for test in suite.tests for trial in test.trials]
         usage = usage_of(map(_only_judging, played), prices)
         if self.checks.usage:
             usage = summed([usage, usage_of_roles(self.checks.usage, prices)])
-        return total(suites, with_other(judged.usage, "judge", usage), _COUNTING, wanted_in([judged]))
+        return total(suites, with_other(judged.usage, "judge", usage), _RULE, wanted_in([judged]))
 
     def _suites(self, trials: Mapping[Trial, RejudgedTrial]) -> Iterator[SuiteResult]:
         suites = self.job.judged.suites

@@ -18,7 +18,7 @@ from ci_evals.scoring.coverage import wanted_in
 from ci_evals.scoring.gate.invalid_run import worst
 from ci_evals.scoring.gate.policy import RunEnding
 from ci_evals.scoring.scorecard import Scorecard, recounted, total
-from ci_evals.scoring.scores import Counting
+from ci_evals.scoring.scores import UndecidedRule
 from ci_evals.scoring.shards import ShardRun, differing
 from ci_evals.scoring.usage import summed
 from ci_evals.support.digest import digest, of_loops, of_models, of_tests
@@ -80,10 +80,10 @@ def merge(runs: Sequence[ShardRun], *, expected: int | None = None) -> Merged:
         problems += [problem for parts in suites_of.values() for problem in _unlike_suites(parts)]
     if problems:
         raise UsageError("\n".join(problems))
-    counting = Counting(offline=runs[0].results.run.offline)
-    suites = [recounted(_joined(parts), counting) for parts in suites_of.values()]
+    rule = UndecidedRule(offline=runs[0].results.run.offline)
+    suites = [recounted(_joined(parts), rule) for parts in suites_of.values()]
     usage, parts = summed([run.results.usage for run in runs]), wanted_in(run.results for run in runs)
-    card = total([*_in_own_folders(suites)], usage, counting, parts)
+    card = total([*_in_own_folders(suites)], usage, rule, parts)
     skipped = all(run.results.run.status == "skipped" for run in runs)
     unfinished = [] if skipped else _unfinished(runs)
     ending = RunEnding(

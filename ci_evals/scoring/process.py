@@ -18,7 +18,7 @@ from ci_evals.domain.results.suite import TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.results.usage import Usage
 from ci_evals.domain.transcript import Turn, is_empty
-from ci_evals.scoring.scores import Counting
+from ci_evals.scoring.scores import UndecidedRule
 from ci_evals.scoring.usage import cost_of_trial
 from ci_evals.scoring.validity import all_passed
 from ci_evals.support.json_text import canonical
@@ -221,7 +221,7 @@ def _shared_fired(fired: Fired) -> Fired:
     return fired
 
 
-def summary(trials: Sequence[TrialResult], planned: int, counting: Counting) -> ProcessSummary:
+def summary(trials: Sequence[TrialResult], planned: int, rule: UndecidedRule) -> ProcessSummary:
     """The process of the trials of a test, a suite or a run, with the number of `planned` ones.
 
     Excluded trials say nothing about the agent; their time counts all the same.
@@ -239,7 +239,7 @@ def summary(trials: Sequence[TrialResult], planned: int, counting: Counting) -> 
     ended = [trial for trial in trials if trial.counts]
     return ProcessSummary(
         completion_rate=_share(len(ended), planned) if trials else None,
-        success_rate=_share(sum(all_passed(trial, counting) for trial in ended), planned) if trials else None,
+        success_rate=_share(sum(all_passed(trial, rule) for trial in ended), planned) if trials else None,
         traced_trials=sum(trial.fired is not None for trial in trials),
         steps_per_trial=_mean(process.steps for process in complete),
         redundancy_rate=_share(
@@ -255,10 +255,10 @@ def summary(trials: Sequence[TrialResult], planned: int, counting: Counting) -> 
     )
 
 
-def of_tests(tests: Sequence[TestResult], counting: Counting) -> ProcessSummary:
+def of_tests(tests: Sequence[TestResult], rule: UndecidedRule) -> ProcessSummary:
     """The process of the trials of these tests."""
     trials = [trial for test in tests for trial in test.trials]
-    return summary(trials, len(trials) + sum(test.not_run for test in tests), counting)
+    return summary(trials, len(trials) + sum(test.not_run for test in tests), rule)
 
 
 def of_run(whole: ProcessSummary, score: float | None, usage: Usage, trials: int) -> ProcessSummary:

@@ -23,7 +23,7 @@ from ci_evals.domain.verdict import Finding, Outcome
 from ci_evals.scoring import process, scores
 from ci_evals.scoring.agreement.votes import vote_agreement
 from ci_evals.scoring.coverage import LogicPart, coverage_of, wanted_parts
-from ci_evals.scoring.scores import Choice, Counting
+from ci_evals.scoring.scores import FindingFilter, UndecidedRule
 from ci_evals.scoring.simulated_users import user_checks
 from ci_evals.scoring.statistics import mean_interval, pass_at_k, pass_hat_k
 from ci_evals.scoring.usage import latency_of, usage_of
@@ -71,7 +71,7 @@ def score(
     plan: Plan,
     played: Sequence[TrialResult | None],
     facts: Sequence[SuiteFacts],
-    counting: Counting,
+    rule: UndecidedRule,
     *,
     prices: PriceTable = NO_PRICES,
     shown: Callable[[str], str] = str,
@@ -85,30 +85,32 @@ def score(
     suites = []
     for s, (planned, fact) in enumerate(zip(plan.suites, facts, strict=True)):
         tests = tuple(
-            _test(planned, t, plan.loops_of(test), trials[s, t], counting)
-            for t, test in enumerate(planned.tests)
+            _test(planned, t, plan.loops_of(test), trials[s, t], rule) for t, test in enumerate(planned.tests)
         )
-        suites.append(_suite(planned, fact, tests, counting))
+        suites.append(_suite(planned, fact, tests, rule))
     usage = usage_of((result for result in played if result is not None), prices)
-    return total(suites, usage, counting, wanted_parts(plan, shown))
+    return total(suites, usage, rule, wanted_parts(plan, shown))
 
 
 def total(
-    suites: Sequence[SuiteResult], usage: Usage, counting: Counting, parts: frozenset[LogicPart] = frozenset()
+    suites: Sequence[SuiteResult],
+    usage: Usage,
+    rule: UndecidedRule,
+    parts: frozenset[LogicPart] = frozenset(),
 ) -> Scorecard:
     """The scorecard of suites whose own numbers are there; `parts` of the agent's logic are to fire."""
     tests = tuple(test for suite in suites for test in suite.tests)
-    points_of_all = points(scores.of_tests(tests, counting))
+    points_of_all = points(scores.of_tests(tests, rule))
     played = sum(len(test.trials) for test in tests)
     return Scorecard(
         score=points_of_all,
-        interval=_interval(tests, counting),
-        decided_share=scores.decided(tests, counting),
+        interval=_interval(tests, rule),
+        decided_share=scores.decided(tests, rule),
         **_passing(tests),
-        counts=_counts(tests, counting),
+        counts=_counts(tests, rule),
         usage=usage,
         latency=latency_of(trial for test in tests for trial in test.trials),
-        process=process.of_run(process.of_tests(tests, counting), points_of_all, usage, played),
+        process=process.of_run(process.of_tests(tests, rule), points_of_all, usage, played),
         coverage=coverage_of(suites, parts),
         user_checks=user_checks(tests),
         vote_agreement=vote_agreement(suites),
@@ -116,22 +118,22 @@ def total(
     )
 
 
-def recounted(suite: SuiteResult, counting: Counting) -> SuiteResult:
+def recounted(suite: SuiteResult, rule: UndecidedRule) -> SuiteResult:
     """The suite with every number in it made anew from its trials."""
     tests = tuple(
         test.model_copy(
             update={
                 "trials": (trials := _compared(test.trials, test.optimal_tools)),
-                **_numbers_of_test(trials, len(trials) + test.not_run, counting),
+                **_numbers_of_test(trials, len(trials) + test.not_run, rule),
             }
         )
         for test in suite.tests
     )
-    return suite.model_copy(update=_numbers_of_suite(tests, counting))
+    return suite.model_copy(update=_numbers_of_suite(tests, rule))
 
 
 def _test(
-    planned: PlannedSuite, index: int, loops: int, trials: Sequence[TrialResult], counting: Counting
+    planned: PlannedSuite, index: int, loops: int, trials: Sequence[TrialResult], rule: UndecidedRule
 ) -> TestResult:
     test = planned.tests[index]
     trials = _compared(trials, test.optimal_tools)
@@ -154,7 +156,7 @@ def _test(
         },
         trials=trials,
         not_run=loops - len(trials),
-        **_numbers_of_test(trials, loops, counting),
+        **_numbers_of_test(trials, loops, rule),
     )
 
 
@@ -163,25 +165,25 @@ def _compared(trials: Sequence[TrialResult], optimal: Sequence[str] | None) -> t
     return tuple(process.compared(trial, optimal) for trial in trials)
 
 
-def _numbers_of_test(trials: Sequence[TrialResult], planned: int, counting: Counting) -> dict[str, Any]:
+def _numbers_of_test(trials: Sequence[TrialResult], planned: int, rule: UndecidedRule) -> dict[str, Any]:
     """The numbers of a `TestResult` with so many planned trials."""
-    passed = [all_passed(trial, counting) for trial in trials if scores.of_trial(trial, counting) is not None]
-    outcome = outcome_of(trials, planned, counting)
+    passed = [all_passed(trial, rule) for trial in trials if scores.of_trial(trial, rule) is not None]
+    outcome = outcome_of(trials, planned, rule)
     return {
-        "score": points(scores.mean(scores.of_trial(trial, counting) for trial in trials)),
+        "score": points(scores.mean(scores.of_trial(trial, rule) for trial in trials)),
         "pass_rate": sum(passed) / len(passed) if passed else None,
         "passed": outcome is TestOutcome.PASSED,
         "outcome": outcome,
         "flaky": len(set(passed)) > 1,
-        "statistics": _statistics(trials, passed, counting),
-        "process": process.summary(trials, planned, counting),
+        "statistics": _statistics(trials, passed, rule),
+        "process": process.summary(trials, planned, rule),
     }
 
 
 def _statistics(
-    trials: Sequence[TrialResult], passed: Sequence[bool], counting: Counting
+    trials: Sequence[TrialResult], passed: Sequence[bool], rule: UndecidedRule
 ) -> Statistics | None:
-    of_each = [score for trial in trials if (score := scores.of_trial(trial, counting)) is not None]
+    of_each = [score for trial in trials if (score := scores.of_trial(trial, rule)) is not None]
     if not of_each:
         return None
     shown = [float(score) for score in of_each]
@@ -207,13 +209,13 @@ def _passing(tests: Iterable[TestResult]) -> dict[str, dict[int, float]]:
 
 
 def _interval(
-    tests: Iterable[TestResult], counting: Counting, choice: Choice = scores.every
+    tests: Iterable[TestResult], rule: UndecidedRule, finding_filter: FindingFilter = scores.all_findings
 ) -> Interval | None:
-    return mean_interval([float(score) for score in scores_of_tests(tests, counting, choice)])
+    return mean_interval([float(score) for score in scores_of_tests(tests, rule, finding_filter)])
 
 
 def _suite(
-    planned: PlannedSuite, facts: SuiteFacts, tests: tuple[TestResult, ...], counting: Counting
+    planned: PlannedSuite, facts: SuiteFacts, tests: tuple[TestResult, ...], rule: UndecidedRule
 ) -> SuiteResult:
     return SuiteResult(
         name=planned.suite.name,
@@ -229,11 +231,11 @@ def _suite(
         embedding_model=facts.models.embedder,
         min_score=planned.suite.min_score,
         folder=facts.folder,
-        **_numbers_of_suite(tests, counting),
+        **_numbers_of_suite(tests, rule),
     )
 
 
-def _numbers_of_suite(tests: tuple[TestResult, ...], counting: Counting) -> dict[str, Any]:
+def _numbers_of_suite(tests: tuple[TestResult, ...], rule: UndecidedRule) -> dict[str, Any]:
     """The tests, and what a `SuiteResult` tells of them."""
     findings = [f for test in tests for trial in test.trials for f in trial.findings]
     categories = _names(f.category for f in findings)
@@ -241,18 +243,16 @@ def _numbers_of_suite(tests: tuple[TestResult, ...], counting: Counting) -> dict
     tags = _names(tag for test in tests for tag in test.tags)
     difficulties = _names(test.difficulty for test in tests)
     return {
-        "score": points(scores.of_tests(tests, counting)),
-        "interval": _interval(tests, counting),
-        "decided_share": scores.decided(tests, counting),
+        "score": points(scores.of_tests(tests, rule)),
+        "interval": _interval(tests, rule),
+        "decided_share": scores.decided(tests, rule),
         **_passing(tests),
-        "counts": _counts(tests, counting),
-        "categories": tuple(_group(n, tests, counting, scores.of_category(n)) for n in categories),
-        "aui_logic": tuple(_group(n, tests, counting, scores.of_logic(n)) for n in logic),
-        "tags": tuple(_group(n, [t for t in tests if n in t.tags], counting) for n in tags),
-        "difficulties": tuple(
-            _group(n, [t for t in tests if t.difficulty == n], counting) for n in difficulties
-        ),
-        "process": process.of_tests(tests, counting),
+        "counts": _counts(tests, rule),
+        "categories": tuple(_group(n, tests, rule, scores.of_category(n)) for n in categories),
+        "aui_logic": tuple(_group(n, tests, rule, scores.of_logic(n)) for n in logic),
+        "tags": tuple(_group(n, [t for t in tests if n in t.tags], rule) for n in tags),
+        "difficulties": tuple(_group(n, [t for t in tests if t.difficulty == n], rule) for n in difficulties),
+        "process": process.of_tests(tests, rule),
         "tests": tests,
     }
 
@@ -263,14 +263,17 @@ def _names(names: Iterable[str | None]) -> list[str]:
 
 
 def _group(
-    name: str, tests: Sequence[TestResult], counting: Counting, choice: Choice = scores.every
+    name: str,
+    tests: Sequence[TestResult],
+    rule: UndecidedRule,
+    finding_filter: FindingFilter = scores.all_findings,
 ) -> ScoreGroup:
-    chosen = [[f for trial in test.trials for f in trial.findings if choice(f)] for test in tests]
+    chosen = [[f for trial in test.trials for f in trial.findings if finding_filter(f)] for test in tests]
     outcomes = Counter(finding.outcome for findings in chosen for finding in findings)
     return ScoreGroup(
         name=name,
-        score=points(scores.of_tests(tests, counting, choice)),
-        interval=_interval(tests, counting, choice),
+        score=points(scores.of_tests(tests, rule, finding_filter)),
+        interval=_interval(tests, rule, finding_filter),
         tests=sum(map(bool, chosen)),
         passed=outcomes[Outcome.PASSED],
         failed=outcomes[Outcome.FAILED],
@@ -278,11 +281,11 @@ def _group(
     )
 
 
-def _counts(tests: Sequence[TestResult], counting: Counting) -> Counts:
+def _counts(tests: Sequence[TestResult], rule: UndecidedRule) -> Counts:
     trials = [trial for test in tests for trial in test.trials]
     findings: list[Finding] = [finding for trial in trials for finding in trial.findings]
     statuses = Counter(trial.status for trial in trials)
-    validities = Counter(validity(trial, counting) for trial in trials)
+    validities = Counter(validity(trial, rule) for trial in trials)
     outcomes = Counter(finding.outcome for finding in findings)
     return Counts(
         tests=len(tests),
@@ -292,7 +295,7 @@ def _counts(tests: Sequence[TestResult], counting: Counting) -> Counts:
         undecided=sum(test.outcome is TestOutcome.UNDECIDED for test in tests),
         flaky=sum(test.flaky for test in tests),
         trials=len(trials),
-        scored_trials=sum(scores.of_trial(trial, counting) is not None for trial in trials),
+        scored_trials=sum(scores.of_trial(trial, rule) is not None for trial in trials),
         not_run=sum(test.not_run for test in tests),
         invalid_users=validities[Validity.EXCLUDED],
         by_status={state: statuses[state] for state in EndState},

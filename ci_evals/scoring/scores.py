@@ -13,29 +13,29 @@ from ci_evals.domain.results.suite import TestResult
 from ci_evals.domain.results.trial import TrialResult, passed_share
 from ci_evals.domain.verdict import Cause, Finding, Outcome
 
-Choice = Callable[[Finding], bool]
+FindingFilter = Callable[[Finding], bool]
 
 
-def every(_: Finding) -> bool:
-    """Chooses all findings."""
+def all_findings(_: Finding) -> bool:
+    """Accept all findings."""
     return True
 
 
-def of_category(name: str) -> Choice:
-    """Chooses the findings of a category."""
+def of_category(name: str) -> FindingFilter:
+    """Return a filter for the findings of a category."""
     return lambda finding: finding.category == name
 
 
-def of_logic(code: str) -> Choice:
-    """Chooses the findings that an AUI logic rule governs."""
+def of_logic(code: str) -> FindingFilter:
+    """Return a filter for the findings that an AUI logic rule governs."""
     return lambda finding: code in finding.aui_logic
 
 
 @dataclass(frozen=True)
-class Counting:
-    """The way in which undecided verdicts count.
+class UndecidedRule:
+    """The rule by which undecided verdicts count.
 
-    `offline`: whether the run had no judge on purpose; then `no_judge` is left out in every way of counting.
+    `offline`: whether the run had no judge on purpose; then `no_judge` is left out by every rule.
     `undecided_fails`: whether the others count as failed, as the gate's floors want it, or are left out.
     """
 
@@ -43,51 +43,57 @@ class Counting:
     undecided_fails: bool = False
 
     def counts(self, finding: Finding) -> bool:
-        """Return whether the finding stands below the line of the share."""
+        """Return whether the finding is in the denominator."""
         if finding.outcome is not Outcome.UNDECIDED:
             return True
-        return self.undecided_fails and not self.excused(finding)
+        return self.undecided_fails and not self.not_judged(finding)
 
-    def excused(self, finding: Finding) -> bool:
+    def not_judged(self, finding: Finding) -> bool:
         """Return whether the verdict is missing because no judge was wanted."""
         return self.offline and finding.cause is Cause.NO_JUDGE
 
 
-def of_trial(trial: TrialResult, counting: Counting, choice: Choice = every) -> Fraction | None:
+def of_trial(
+    trial: TrialResult, rule: UndecidedRule, finding_filter: FindingFilter = all_findings
+) -> Fraction | None:
     """The trial's score in points; None where it does not count or holds nothing that counts."""
     if not trial.counts:
         return None
-    return passed_share(f for f in trial.findings if choice(f) and counting.counts(f))
+    return passed_share(f for f in trial.findings if finding_filter(f) and rule.counts(f))
 
 
-def of_test(test: TestResult, counting: Counting, choice: Choice = every) -> Fraction | None:
+def of_test(
+    test: TestResult, rule: UndecidedRule, finding_filter: FindingFilter = all_findings
+) -> Fraction | None:
     """The mean over the test's scored trials."""
-    return mean(of_trial(trial, counting, choice) for trial in test.trials)
+    return mean(of_trial(trial, rule, finding_filter) for trial in test.trials)
 
 
-def of_tests(tests: Sequence[TestResult], counting: Counting, choice: Choice = every) -> Fraction | None:
+def of_tests(
+    tests: Sequence[TestResult], rule: UndecidedRule, finding_filter: FindingFilter = all_findings
+) -> Fraction | None:
     """The mean over tests, each weighing the same however many trials it had."""
-    return mean(of_test(test, counting, choice) for test in tests)
+    return mean(of_test(test, rule, finding_filter) for test in tests)
 
 
-def decided(tests: Sequence[TestResult], counting: Counting) -> float | None:
+def decided(tests: Sequence[TestResult], rule: UndecidedRule) -> float | None:
     """Return the share of the criteria's weight on which the score rests, 0 to 1; None without any weight.
 
     Tests weigh the same, and so do the planned trials of a test, as in the score. A trial that is not scored
     decides nothing; one that is left out is not counted.
     """
-    shares = [_decided_of_test(test, counting) for test in tests]
+    shares = [_decided_of_test(test, rule) for test in tests]
     known = [share for share in shares if share is not None]
     return fmean(known) if known else None
 
 
-def _decided_of_test(test: TestResult, counting: Counting) -> float | None:
+def _decided_of_test(test: TestResult, rule: UndecidedRule) -> float | None:
     shares = [0.0] * test.not_run
     for trial in test.trials:
         if trial.excluded:
             continue
         total = math.fsum(finding.weight for finding in trial.findings)
-        if of_trial(trial, counting) is None:
+        if of_trial(trial, rule) is None:
             shares.append(0.0)
         elif total:
             known = (f.weight for f in trial.findings if f.outcome is not Outcome.UNDECIDED)

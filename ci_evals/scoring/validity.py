@@ -9,7 +9,7 @@ from ci_evals.domain.results.suite import TestOutcome, TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.verdict import Finding, Outcome
 from ci_evals.scoring import scores
-from ci_evals.scoring.scores import Choice, Counting
+from ci_evals.scoring.scores import FindingFilter, UndecidedRule
 
 
 class Validity(Enum):
@@ -22,27 +22,27 @@ class Validity(Enum):
     """It ended in an error, or a verdict of it could not be reached."""
 
 
-def validity(trial: TrialResult, counting: Counting) -> Validity:
+def validity(trial: TrialResult, rule: UndecidedRule) -> Validity:
     """Return the validity of a trial."""
     if trial.excluded:
         return Validity.EXCLUDED
-    if not trial.counts or any(undecided(finding, counting) for finding in trial.findings):
+    if not trial.counts or any(undecided(finding, rule) for finding in trial.findings):
         return Validity.ERRORED
     return Validity.VALID
 
 
-def undecided(finding: Finding, counting: Counting) -> bool:
+def undecided(finding: Finding, rule: UndecidedRule) -> bool:
     """Return whether a verdict is missing that was wanted."""
-    return finding.outcome is Outcome.UNDECIDED and not counting.excused(finding)
+    return finding.outcome is Outcome.UNDECIDED and not rule.not_judged(finding)
 
 
-def all_passed(trial: TrialResult, counting: Counting) -> bool:
+def all_passed(trial: TrialResult, rule: UndecidedRule) -> bool:
     """Return whether every evaluation that was wanted passed, and at least one did."""
-    required = [finding for finding in trial.findings if not counting.excused(finding)]
+    required = [finding for finding in trial.findings if not rule.not_judged(finding)]
     return bool(required) and all(finding.outcome is Outcome.PASSED for finding in required)
 
 
-def outcome_of(trials: Sequence[TrialResult], planned: int, counting: Counting) -> TestOutcome:
+def outcome_of(trials: Sequence[TrialResult], planned: int, rule: UndecidedRule) -> TestOutcome:
     """Return the outcome of a test with so many `planned` trials, of which these were played.
 
     Excluded trials are not needed as long as there is another one.
@@ -55,7 +55,7 @@ def outcome_of(trials: Sequence[TrialResult], planned: int, counting: Counting) 
         return TestOutcome.FAILED
     if not counted or len(trials) < planned or not all(trial.counts for trial in counted):
         return TestOutcome.ERROR
-    if all(all_passed(trial, counting) for trial in counted):
+    if all(all_passed(trial, rule) for trial in counted):
         return TestOutcome.PASSED
     return TestOutcome.UNDECIDED
 
@@ -66,27 +66,33 @@ def uncounted_trials(test: TestResult) -> int:
 
 
 def scores_of_trials(
-    test: TestResult, counting: Counting, choice: Choice = scores.every, assumed: int | None = None
+    test: TestResult,
+    rule: UndecidedRule,
+    finding_filter: FindingFilter = scores.all_findings,
+    assumed: int | None = None,
 ) -> tuple[Fraction, ...]:
     """The scores of the test's trials that count. `assumed`: the score that each uncounted trial is given."""
-    of_each = [scores.of_trial(trial, counting, choice) for trial in test.trials]
+    of_each = [scores.of_trial(trial, rule, finding_filter) for trial in test.trials]
     others = [] if assumed is None else [Fraction(assumed)] * uncounted_trials(test)
     return (*(score for score in of_each if score is not None), *others)
 
 
 def scores_of_tests(
-    tests: Iterable[TestResult], counting: Counting, choice: Choice = scores.every, assumed: int | None = None
+    tests: Iterable[TestResult],
+    rule: UndecidedRule,
+    finding_filter: FindingFilter = scores.all_findings,
+    assumed: int | None = None,
 ) -> tuple[Fraction, ...]:
     """The mean scores of the tests that have one."""
-    means = [scores.mean(scores_of_trials(test, counting, choice, assumed)) for test in tests]
+    means = [scores.mean(scores_of_trials(test, rule, finding_filter, assumed)) for test in tests]
     return tuple(mean for mean in means if mean is not None)
 
 
-def criteria_of(trials: Iterable[TrialResult], choice: Choice = scores.every) -> float:
+def criteria_of(trials: Iterable[TrialResult], finding_filter: FindingFilter = scores.all_findings) -> float:
     """The mean effective number of criteria in a trial: few heavy ones count as fewer."""
     effective = []
     for trial in trials:
-        weights = [finding.weight for finding in trial.findings if choice(finding)]
+        weights = [finding.weight for finding in trial.findings if finding_filter(finding)]
         if squares := sum(weight**2 for weight in weights):
             effective.append(sum(weights) ** 2 / squares)
     return fmean(effective) if effective else 1.0

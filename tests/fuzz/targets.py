@@ -180,7 +180,7 @@ def thresholds(data: bytes) -> None:
     for read in (read_thresholds, lambda text: read_drops(text)[1]):
         with suppress(UsageError):
             found = read(text)
-            assert all(0 <= item.required <= 100 for item in found)
+            assert all(0 <= item.limit <= 100 for item in found)
             check_names("--thresholds", found, suites)
 
 

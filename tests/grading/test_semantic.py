@@ -102,8 +102,8 @@ async def test_too_few_vectors():
         async def embed(self, texts):
             return await super().embed(texts[:1])
 
-    meanings = SemanticMatcher(Forgetful(CAPITALS), Redactor())
-    verdict = await meanings.decide(
+    semantic_matcher = SemanticMatcher(Forgetful(CAPITALS), Redactor())
+    verdict = await semantic_matcher.decide(
         check("Paris"),
         Transcript(turns=(build.turn(1, agent="Rome"),), status=EndState.COMPLETED),
     )
@@ -146,7 +146,7 @@ async def test_without_a_model():
     assert (meaning.kind, meaning.strict, meaning.cause) == ("strict", "answer_matches", Cause.NO_MODEL)
     assert text.outcome is Outcome.PASSED
     (finding,) = await graded(
-        check("Paris"), meanings=SemanticMatcher(fakes.ScriptedEmbedder(CAPITALS), Redactor())
+        check("Paris"), semantic_matcher=SemanticMatcher(fakes.ScriptedEmbedder(CAPITALS), Redactor())
     )
     assert finding.outcome is Outcome.PASSED
 

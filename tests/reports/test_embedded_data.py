@@ -18,7 +18,7 @@ from ci_evals.reports.page import address, embedded_data
 from ci_evals.scoring.comparison.divergence import between
 from ci_evals.scoring.comparison.divergence import of_test as between_of_test
 from ci_evals.scoring.comparison.pairing import TestPair
-from ci_evals.scoring.scores import Counting
+from ci_evals.scoring.scores import UndecidedRule
 from ci_evals.support.text import visible, visible_for_scripts
 
 HALF = "\ud83d"
@@ -176,10 +176,10 @@ def test_a_trial_is_compared_first_with_the_one_that_the_comparison_takes():
         )
         for side in (0, 1)
     )
-    counting, found = Counting(offline=False), unpacked(head, base)
+    rule, found = UndecidedRule(offline=False), unpacked(head, base)
     for shown in embedded_data.tests_of(head, base):
         assert shown.base
-        expected = between_of_test(TestPair("S", shown.test, shown.base), counting, counting)
+        expected = between_of_test(TestPair("S", shown.test, shown.base), rule, rule)
         assert expected
         trials = {trial["index"]: trial for trial in found[f"t{shown.number}"]["head"]["trials"]}
         assert trials[expected.head_trial]["counterpart"] == expected.base_trial

@@ -22,7 +22,7 @@ from ci_evals.scoring.gate.checks import GateInput
 from ci_evals.scoring.gate.decision import decide
 from ci_evals.scoring.gate.near_threshold import checks_near_threshold
 from ci_evals.scoring.gate.policy import Policy, RunEnding
-from ci_evals.scoring.gate.selectors import Selector, SelectorKind, Threshold, read_drops
+from ci_evals.scoring.gate.selectors import Selector, SelectorKind, SelectorLimit, read_drops
 from ci_evals.scoring.scorecard import Scorecard
 
 
@@ -288,9 +288,9 @@ def test_undecided_counts_as_failed_against_the_score_that_the_baseline_showed()
 def test_drops_of_parts():
     """Tests by suite, test, tag and difficulty; findings by category and logic."""
     drops = (
-        Threshold(Selector(SelectorKind.CATEGORY, "tone"), 10),
-        Threshold(Selector(SelectorKind.TEST, "b"), 0),
-        Threshold(Selector(SelectorKind.SUITE, "S"), 5),
+        SelectorLimit(Selector(SelectorKind.CATEGORY, "tone"), 10),
+        SelectorLimit(Selector(SelectorKind.TEST, "b"), 0),
+        SelectorLimit(Selector(SelectorKind.SUITE, "S"), 5),
     )
     head = {"a": points(100, category="facts"), "b": (trial("failed", category="tone"),)}
     base = {"a": points(100, category="facts"), "b": (trial("passed", category="tone"),)}
@@ -399,7 +399,7 @@ def test_a_close_p_is_written_as_in_every_report(p):
 def test_what_fails_clearly_needs_no_second_look():
     """More trials could not open the gate, nor could they make a run sound."""
     mixed = {f"t{i}": points(100 if i % 4 else 40) for i in range(12)}
-    floor = Threshold(Selector(SelectorKind.TEST, "t0"), 90)
+    floor = SelectorLimit(Selector(SelectorKind.TEST, "t0"), 90)
     assert close(mixed, {}, min_score=80, thresholds=(floor,)) == ()
     assert close({"a": points("failed"), **mixed}, {}, min_score=80) == ()
 
@@ -431,7 +431,7 @@ def test_an_undecided_verdict_never_opens_a_gate_that_the_baseline_closed(head, 
 def test_the_change_of_nothing():
     """No pair, no number."""
     pairs = comparer(run("head", {"a": points(0)}), run("base", {"b": points(0)}))
-    assert pairs.change(ComparedPart(pairs.pairs, scores.every)).tests == 0
+    assert pairs.change(ComparedPart(pairs.pairs, scores.all_findings)).tests == 0
 
 
 def test_a_scorecard_can_be_had_of_results():
@@ -464,7 +464,7 @@ def test_a_clear_failure_is_not_hidden_by_a_close_check_of_the_same_name():
     """Two floors for one suite."""
     mixed = {f"t{i}": points(100 if i % 4 else 40) for i in range(12)}
     suite = Selector(SelectorKind.SUITE, "S")
-    floors = (Threshold(suite, 99.9), Threshold(suite, 85))
+    floors = (SelectorLimit(suite, 99.9), SelectorLimit(suite, 85))
     assert close(mixed, {}, min_score=0, thresholds=floors) == ()
 
 

@@ -11,7 +11,7 @@ from ci_evals.domain.transcript import Integration, Turn, Turns
 from ci_evals.scoring.comparison import divergence
 from ci_evals.scoring.comparison.compare import RunComparer
 from ci_evals.scoring.comparison.pairing import Side
-from ci_evals.scoring.scores import Counting
+from ci_evals.scoring.scores import UndecidedRule
 
 
 def talk(*turns: dict, index: int = 1, outcome: str = "passed", **fields) -> TrialResult:
@@ -191,7 +191,7 @@ def test_a_conversation_that_the_agent_ended_by_an_error_shows_the_change():
     """Whatever its verdicts say, the test has not passed with it."""
     head = [talk(HELLO, index=1), talk({}, index=2, status="agent_error")]
     (suite,) = compared(head, [talk(HELLO)]).suites
-    found = divergence.of_test(suite.pairs[0], Counting(offline=False), Counting(offline=False))
+    found = divergence.of_test(suite.pairs[0], UndecidedRule(offline=False), UndecidedRule(offline=False))
     assert found is not None
     assert (found.head_trial, found.turn, found.base) == (2, 1, (workflow("GREETING"),))
 

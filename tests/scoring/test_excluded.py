@@ -16,7 +16,7 @@ from ci_evals.domain.results.trial import Attempt
 from ci_evals.domain.transcript import EndState
 from ci_evals.job.limits import Budget, Limits, LimitsWatcher
 from ci_evals.scoring.merge import merge
-from ci_evals.scoring.scores import Counting
+from ci_evals.scoring.scores import UndecidedRule
 from ci_evals.scoring.shards import ShardRun
 from ci_evals.scoring.simulated_users import user_checks
 from ci_evals.stop import Stop
@@ -101,7 +101,7 @@ def test_it_ends_no_run_early():
     """It is no failure of the agent's, and no outage."""
     stop = Stop()
     limits, budget = Limits(failures_in_row=1, fail_fast=True), Budget(None, lambda: NO_PRICES)
-    watch = LimitsWatcher(limits, budget, stop, Counting(offline=False), parallel=1)
+    watch = LimitsWatcher(limits, budget, stop, UndecidedRule(offline=False), parallel=1)
     for index in range(1, 4):
         watch(TrialFinished(Trial(0, 0, index), lost(index)))
     assert not stop.requested

@@ -11,7 +11,13 @@ from ci_evals.reports import numbers
 from ci_evals.reports.facts.gate import in_words
 from ci_evals.scoring.gate.checks import GateInput, checks_of
 from ci_evals.scoring.gate.policy import Policy, RunEnding
-from ci_evals.scoring.gate.selectors import Selector, SelectorKind, Threshold, check_names, read_thresholds
+from ci_evals.scoring.gate.selectors import (
+    Selector,
+    SelectorKind,
+    SelectorLimit,
+    check_names,
+    read_thresholds,
+)
 from ci_evals.scoring.scorecard import Scorecard
 
 
@@ -64,7 +70,7 @@ def test_offline_judged_criteria_do_not_fail_floors():
 def test_a_floor_on_judged_criteria_alone_is_not_applied_offline():
     """The same thresholds serve the wiring run and the real one; it says so."""
     plan = planned(A | {"evaluations": [{"criterion": "c", "category": "tone"}]}, B)
-    threshold = Threshold(Selector(SelectorKind.CATEGORY, "tone"), 100)
+    threshold = SelectorLimit(Selector(SelectorKind.CATEGORY, "tone"), 100)
     trials = (trial("no_judge", category="tone"), trial("passed"))
     check = gate(plan, *trials, offline=True, thresholds=(threshold,)).checks[1]
     assert (check.holds, check.seen) == (None, None)
@@ -143,7 +149,7 @@ def test_thresholds_on_every_selector():
 def test_a_threshold_on_what_was_not_selected_is_not_checked_and_says_so():
     """A filtered run is not measured by what it left out."""
     plan = planned(A)
-    threshold = Threshold(Selector(SelectorKind.TEST, "left out"), 100)
+    threshold = SelectorLimit(Selector(SelectorKind.TEST, "left out"), 100)
     decision = gate(plan, trial("passed"), thresholds=(threshold,))
     assert decision.checks[1].holds is None
     assert decision.checks[1].note == "nothing of it was selected for this run"
@@ -162,7 +168,7 @@ def test_a_threshold_on_what_was_not_selected_is_not_checked_and_says_so():
 )
 def test_reading_thresholds(text, read):
     """One per line or comma; commas and equals signs in names do no harm."""
-    assert [(t.selector.kind, t.selector.name, t.required) for t in read_thresholds(text)] == read
+    assert [(t.selector.kind, t.selector.name, t.limit) for t in read_thresholds(text)] == read
 
 
 @pytest.mark.parametrize(
@@ -178,9 +184,9 @@ def test_a_threshold_on_an_unknown_name_is_refused():
     """It would guard nothing."""
     suites = [planned(A).suites[0].suite]
     with pytest.raises(UsageError, match="there is no test 'aa'; did you mean 'a'"):
-        check_names("--thresholds", [Threshold(Selector(SelectorKind.TEST, "aa"), 5)], suites)
+        check_names("--thresholds", [SelectorLimit(Selector(SelectorKind.TEST, "aa"), 5)], suites)
     with pytest.raises(UsageError, match="there is no tag 'x'; known are: none"):
-        check_names("--thresholds", [Threshold(Selector(SelectorKind.TAG, "x"), 5)], suites)
+        check_names("--thresholds", [SelectorLimit(Selector(SelectorKind.TAG, "x"), 5)], suites)
 
 
 @pytest.mark.parametrize(

@@ -23,13 +23,13 @@ from ci_evals.scoring.gate.policy import Policy, RunEnding
 from ci_evals.scoring.gate.selectors import read_drops, read_thresholds
 from ci_evals.scoring.merge import Merged, merge
 from ci_evals.scoring.scorecard import Scorecard, recounted, total
-from ci_evals.scoring.scores import Counting
+from ci_evals.scoring.scores import UndecidedRule
 from ci_evals.scoring.shards import ShardRun
 from ci_evals.scoring.usage import usage_of
 from ci_evals.support.digest import digest, jury, of_loops, of_models, of_tests
 from ci_evals.support.redaction import Redactor
 
-COUNTING = Counting(offline=False)
+RULE = UndecidedRule(offline=False)
 PRICES = PriceTable.model_validate({"asOf": "2026-11-22", "models": {"known": {"input": 2, "output": 8}}})
 LOOK = "Look at the job that left no results, and run it again"
 DROP, DROPS = read_drops("5, suite:a=3")
@@ -56,9 +56,9 @@ def suite_of(name, *tests, **fields):
 
 def run(*suites, usage=None, **info) -> Results:
     """A run of these suites, with the numbers and digests that it would have."""
-    suites = tuple(recounted(suite, COUNTING) for suite in suites)
+    suites = tuple(recounted(suite, RULE) for suite in suites)
     played = [trial for suite in suites for test in suite.tests for trial in test.trials]
-    card = total(suites, usage or usage_of(played, PRICES), COUNTING)
+    card = total(suites, usage or usage_of(played, PRICES), RULE)
     digests = {name: name[0] * 64 for name in Digests.model_fields} | {
         "suites": of_tests(test.digest for suite in suites for test in suite.tests),
         "loops": of_loops(len(test.trials) + test.not_run for suite in suites for test in suite.tests),

@@ -12,9 +12,9 @@ from ci_evals.domain.results.process import Fired, Times, TrialProcess
 from ci_evals.domain.results.usage import Tokens, Usage
 from ci_evals.domain.transcript import Integration, Turn, UserSource
 from ci_evals.scoring import process
-from ci_evals.scoring.scores import Counting
+from ci_evals.scoring.scores import UndecidedRule
 
-ONLINE = Counting(offline=False)
+ONLINE = UndecidedRule(offline=False)
 
 
 def said(*replies: dict) -> tuple[Turn, ...]:

@@ -12,7 +12,7 @@ from ci_evals.domain.verdict import Outcome
 from ci_evals.reports import numbers
 from ci_evals.reports.facts import significance
 from ci_evals.scoring.comparison.compare import SUSPECT
-from ci_evals.scoring.scores import Counting
+from ci_evals.scoring.scores import UndecidedRule
 from ci_evals.scoring.validity import Validity, validity
 
 COMMIT = 7
@@ -280,11 +280,11 @@ def _baseline_tests(results: Results, comparison: Comparison) -> int:
 
 def _flawless(results: Results) -> bool:
     """Whether every planned trial was completed, and nothing failed or is missing."""
-    counting = Counting(offline=results.run.offline)
+    rule = UndecidedRule(offline=results.run.offline)
     tests = [test for suite in results.suites for test in suite.tests]
     trials = [trial for test in tests for trial in test.trials]
     return not (
         any(test.not_run for test in tests)
-        or any(validity(trial, counting) is Validity.ERRORED for trial in trials)
+        or any(validity(trial, rule) is Validity.ERRORED for trial in trials)
         or any(finding.outcome is Outcome.FAILED for trial in trials for finding in trial.findings)
     )

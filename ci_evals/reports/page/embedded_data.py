@@ -19,7 +19,7 @@ from ci_evals.domain.results.trial import TrialResult
 from ci_evals.reports.facts import reliability
 from ci_evals.reports.page import test_data
 from ci_evals.scoring.comparison.divergence import TracedConversation, counterpart
-from ci_evals.scoring.scores import Counting
+from ci_evals.scoring.scores import UndecidedRule
 from ci_evals.scoring.validity import outcome_of
 
 _Named = TypeVar("_Named", SuiteResult, TestResult)
@@ -75,8 +75,8 @@ def tests_of(results: Results, baseline: Results | None) -> tuple[TestView, ...]
         for suite, result in _named(baseline.suites if baseline else ())
         for name, test in _named(result.tests)
     }
-    here = Counting(offline=results.run.offline)
-    back_then = Counting(offline=baseline.run.offline) if baseline else here
+    here = UndecidedRule(offline=results.run.offline)
+    back_then = UndecidedRule(offline=baseline.run.offline) if baseline else here
     views: list[TestView] = []
     doubts = reliability.CriterionWarnings(results)
     for suite, result in _named(results.suites):
@@ -174,10 +174,10 @@ class _Packs:
 
 
 def _compared(
-    trials: Sequence[TrialResult], counting: Counting
+    trials: Sequence[TrialResult], rule: UndecidedRule
 ) -> tuple[tuple[TrialResult, TestOutcome], ...]:
     """The baseline's trials to choose from, with their outcomes: all, or the first and the counterparts."""
-    outcomes = [_outcome(trial, counting) for trial in trials]
+    outcomes = [_outcome(trial, rule) for trial in trials]
     if len(trials) <= _MOST_COMPARED:
         return tuple(zip(trials, outcomes, strict=True))
     kept = {counterpart(trials, outcomes, passed=passed).index for passed in (True, False)}
@@ -186,8 +186,8 @@ def _compared(
     return tuple((trial, outcome) for trial, outcome in pairs if trial.index in kept)
 
 
-def _outcome(trial: TrialResult, counting: Counting) -> TestOutcome:
-    return outcome_of((trial,), 1, counting)
+def _outcome(trial: TrialResult, rule: UndecidedRule) -> TestOutcome:
+    return outcome_of((trial,), 1, rule)
 
 
 def _json(value: object) -> bytes:

@@ -21,7 +21,7 @@ from ci_evals.domain.verdict import Finding, Outcome
 from ci_evals.scoring import scores, statistics
 from ci_evals.scoring.comparison import divergence
 from ci_evals.scoring.comparison.pairing import Side, SuitePair, TestPair, differences, pair
-from ci_evals.scoring.scores import Choice, Counting
+from ci_evals.scoring.scores import FindingFilter, UndecidedRule
 from ci_evals.scoring.usage import cost_of_trial
 from ci_evals.scoring.validity import all_passed, criteria_of, scores_of_trials, undecided
 
@@ -34,7 +34,7 @@ class ComparedPart:
     """A part of the paired tests, and the way in which it is scored."""
 
     pairs: tuple[TestPair, ...]
-    choice: Choice = scores.every
+    finding_filter: FindingFilter = scores.all_findings
     undecided_fails: bool = False
     """Whether undecided verdicts of this run count as failed, as the gate wants it."""
     assumed: int | None = None
@@ -68,7 +68,7 @@ class RunComparer:
         assert head is not None and base is not None  # noqa: S101, PT018  # none of the means is of nothing
         pairs = [_floats(head, base) for _, head, base in scored]
         trials = chain.from_iterable((*pair.head.trials, *pair.base.trials) for pair, _, _ in scored)
-        spread = statistics.spread_of(pairs, criteria_of(trials, part.choice))
+        spread = statistics.spread_of(pairs, criteria_of(trials, part.finding_filter))
         chance = statistics.chance_of_drop(pairs, self.seed) if tested else None
         delta = float(head - base)
         open_drop = chance is not None and delta < 0 and chance.p > statistics.ALPHA
@@ -98,9 +98,9 @@ class RunComparer:
     @cached_property
     def _undecided(self) -> bool:
         """True if this run holds a verdict that was wanted and not reached: else it counts in no way."""
-        counting = Counting(offline=self.head.run.offline)
+        rule = UndecidedRule(offline=self.head.run.offline)
         return any(
-            undecided(finding, counting)
+            undecided(finding, rule)
             for pair in self.pairs
             for trial in pair.head.trials
             for finding in trial.findings
@@ -114,11 +114,11 @@ class RunComparer:
 
     def newly_failing(self, assumed: int | None = None) -> tuple[TestPair, ...]:
         """Tests that passed in the baseline and do not pass now. `assumed`: as for a `ComparedPart`."""
-        counting = Counting(offline=self.head.run.offline)
+        rule = UndecidedRule(offline=self.head.run.offline)
 
         def fails(test: TestResult) -> bool:
             broken_off = len(test.trials) - len(_complete_trials(test)) + test.not_run
-            return not all(all_passed(trial, counting) for trial in _complete_trials(test)) or (
+            return not all(all_passed(trial, rule) for trial in _complete_trials(test)) or (
                 assumed == 0 and broken_off > 0
             )
 
@@ -214,7 +214,8 @@ class RunComparer:
 
     def _test_change(self, pair: TestPair, shown: TestResult) -> TestChange:
         head, base = pair.head.score, pair.base.score
-        here, there = Counting(offline=self.head.run.offline), Counting(offline=self.base.run.offline)
+        here = UndecidedRule(offline=self.head.run.offline)
+        there = UndecidedRule(offline=self.base.run.offline)
         return TestChange(
             suite=pair.suite,
             name=pair.head.name,
@@ -228,11 +229,11 @@ class RunComparer:
     def _scores(
         self, pair: TestPair, part: ComparedPart
     ) -> tuple[tuple[Fraction, ...], tuple[Fraction, ...]]:
-        here = Counting(offline=self.head.run.offline, undecided_fails=part.undecided_fails)
-        there = Counting(offline=self.base.run.offline)
+        here = UndecidedRule(offline=self.head.run.offline, undecided_fails=part.undecided_fails)
+        there = UndecidedRule(offline=self.base.run.offline)
         return (
-            scores_of_trials(pair.head, here, part.choice, part.assumed),
-            scores_of_trials(pair.base, there, part.choice),
+            scores_of_trials(pair.head, here, part.finding_filter, part.assumed),
+            scores_of_trials(pair.base, there, part.finding_filter),
         )
 
 
@@ -248,11 +249,11 @@ def _floats(head: Sequence[Fraction], base: Sequence[Fraction]) -> statistics.Sc
     return statistics.ScorePair(tuple(map(float, head)), tuple(map(float, base)))
 
 
-def _evidence(test: TestResult, counting: Counting) -> Evidence | None:
+def _evidence(test: TestResult, rule: UndecidedRule) -> Evidence | None:
     """The first verdict that failed, or else the first that could not be reached."""
     verdicts = [(trial, finding) for trial in _complete_trials(test) for finding in trial.findings]
     failed = [(trial, finding) for trial, finding in verdicts if finding.outcome is Outcome.FAILED]
-    missing = [(trial, finding) for trial, finding in verdicts if undecided(finding, counting)]
+    missing = [(trial, finding) for trial, finding in verdicts if undecided(finding, rule)]
     for trial, finding in [*failed, *missing]:
         return _shown(trial, finding)
     return None

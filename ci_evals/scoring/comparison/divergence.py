@@ -10,7 +10,7 @@ from ci_evals.domain.results.suite import TestOutcome
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import Turn
 from ci_evals.scoring.comparison.pairing import TestPair
-from ci_evals.scoring.scores import Counting
+from ci_evals.scoring.scores import UndecidedRule
 from ci_evals.scoring.validity import outcome_of
 
 MOST_ACTIONS = 50
@@ -21,7 +21,7 @@ Difference: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
 """The indexes of the actions in a turn that only this run's conversation has, or the baseline's."""
 
 
-def of_test(pair: TestPair, here: Counting, there: Counting) -> Divergence | None:
+def of_test(pair: TestPair, here: UndecidedRule, there: UndecidedRule) -> Divergence | None:
     """The divergence of the two trials that show a test's change.
 
     These are the first trial of this run that does not pass, or else its first, and its `counterpart`. Trials
@@ -135,9 +135,9 @@ class TracedConversation:
         )
 
 
-def _passed(trial: TrialResult, counting: Counting) -> bool:
+def _passed(trial: TrialResult, rule: UndecidedRule) -> bool:
     """Return whether the test would have passed with this trial alone."""
-    return outcome_of((trial,), 1, counting) is TestOutcome.PASSED
+    return outcome_of((trial,), 1, rule) is TestOutcome.PASSED
 
 
 def _complete_trials(trials: Sequence[TrialResult]) -> list[TrialResult]:

@@ -15,7 +15,7 @@ from ci_evals.scoring.comparison.compare import ComparedPart, RunComparer
 from ci_evals.scoring.gate.policy import Policy
 from ci_evals.scoring.gate.selectors import Selector, SelectorKind
 from ci_evals.scoring.scorecard import Scorecard
-from ci_evals.scoring.scores import Choice, Counting
+from ci_evals.scoring.scores import FindingFilter, UndecidedRule
 from ci_evals.scoring.statistics import ALPHA, mean_interval
 from ci_evals.scoring.validity import all_passed, scores_of_tests, uncounted_trials
 
@@ -134,8 +134,8 @@ class _Checks:
         self.given = given
         self.card, self.policy = given.card, given.policy
         self.comparer, self.assumed = given.comparer, given.assumed
-        self.shown = Counting(offline=given.offline)
-        self.strict = Counting(offline=given.offline, undecided_fails=True)
+        self.shown = UndecidedRule(offline=given.offline)
+        self.strict = UndecidedRule(offline=given.offline, undecided_fails=True)
         self.run = _Subject(tuple(enumerate(given.card.suites, start=1)))
         self.tests = [
             (replace(self.run, suite_number=number, test_number=index), suite, test)
@@ -149,7 +149,7 @@ class _Checks:
         yield self._floor(CheckKind.MIN_SCORE, self.policy.min_score, self.run)
         for threshold in self.policy.thresholds:
             for subject in self._subjects(threshold.selector):
-                yield self._floor(CheckKind.THRESHOLD, threshold.required, subject)
+                yield self._floor(CheckKind.THRESHOLD, threshold.limit, subject)
         yield from self._of_suites()
         yield from self.of_baseline()
         yield from self._limits()
@@ -160,7 +160,7 @@ class _Checks:
             yield self._drop(self.policy.max_drop, self.run)
         for drop in self.policy.max_drops:
             for subject in self._subjects(drop.selector):
-                yield self._drop(drop.required, subject)
+                yield self._drop(drop.limit, subject)
         if self.policy.regression is not Regression.OFF:
             yield self._regression(self.policy.regression)
 
@@ -188,17 +188,17 @@ class _Checks:
 
     def _floor(self, kind: CheckKind, required: float, subject: _Subject) -> GateCheck:
         tests = [test for _, test in self._tests(subject)]
-        choice = subject.selector.choice if subject.selector else scores.every
+        finding_filter = subject.selector.finding_filter if subject.selector else scores.all_findings
         if not tests and subject.selector:
             return subject.check(kind, required, note="nothing of it was selected for this run")
-        if self._nothing_to_decide(tests, choice):
+        if self._nothing_to_decide(tests, finding_filter):
             return subject.check(kind, required, note=_NO_JUDGE)
-        of_each = scores_of_tests(tests, self.strict, choice, self.assumed)
+        of_each = scores_of_tests(tests, self.strict, finding_filter, self.assumed)
         decisive = scores.mean(of_each)
         return subject.check(
             kind,
             required,
-            seen=points(scores.of_tests(tests, self.shown, choice)),
+            seen=points(scores.of_tests(tests, self.shown, finding_filter)),
             seen_if_undecided_failed=points(decisive),
             # Of one test nothing is known but its trials: they say nothing of other tests.
             interval=mean_interval([float(score) for score in of_each]) if len(tests) > 1 else None,
@@ -206,10 +206,12 @@ class _Checks:
             note="nothing of it was scored" if decisive is None else _on(len(of_each), len(tests)),
         )
 
-    def _nothing_to_decide(self, tests: Sequence[TestResult], choice: Choice = scores.every) -> bool:
+    def _nothing_to_decide(
+        self, tests: Sequence[TestResult], finding_filter: FindingFilter = scores.all_findings
+    ) -> bool:
         """Return whether all that these tests want is judged, and no judge was wanted."""
-        chosen = [f for test in tests for trial in test.trials for f in trial.findings if choice(f)]
-        return bool(chosen) and all(self.shown.excused(finding) for finding in chosen)
+        chosen = [f for test in tests for trial in test.trials for f in trial.findings if finding_filter(f)]
+        return bool(chosen) and all(self.shown.not_judged(finding) for finding in chosen)
 
     def _of_suites(self) -> Iterator[GateCheck]:
         """The floors and critical tests that the suites themselves ask for."""
@@ -250,9 +252,9 @@ class _Checks:
         tests = self._tests(subject)
         numbers = {(own.suite_number, own.test_number) for own, _ in tests}
         pairs = tuple(pair for pair in self.comparer.pairs if pair.numbers in numbers)
-        choice = subject.selector.choice if subject.selector else scores.every
-        shown = self.comparer.change(ComparedPart(pairs, choice), tested=False)
-        strict = ComparedPart(pairs, choice, undecided_fails=True, assumed=self.assumed)
+        finding_filter = subject.selector.finding_filter if subject.selector else scores.all_findings
+        shown = self.comparer.change(ComparedPart(pairs, finding_filter), tested=False)
+        strict = ComparedPart(pairs, finding_filter, undecided_fails=True, assumed=self.assumed)
         change = self.comparer.change(strict, tested=False)
         if change.delta is None:
             return subject.check(kind, required, note=_NOT_COMPARABLE)

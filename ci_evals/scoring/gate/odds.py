@@ -20,7 +20,7 @@ from ci_evals.domain.results.gate import CheckId, CheckKind, CheckOdds, GateChec
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.scoring import scores
 from ci_evals.scoring.gate.selectors import Selector
-from ci_evals.scoring.scores import Choice, Counting
+from ci_evals.scoring.scores import FindingFilter, UndecidedRule
 from ci_evals.scoring.statistics import noise_of, wilson
 from ci_evals.scoring.validity import all_passed, criteria_of, scores_of_trials
 
@@ -112,7 +112,8 @@ class _TrialNoise:
         ]
         self.planned = [max(1, len(test.trials) + test.not_run - beyond) for _, test in self.tests]
         self._seed = seed
-        self._strict, self._shown = Counting(offline=offline, undecided_fails=True), Counting(offline=offline)
+        self._strict = UndecidedRule(offline=offline, undecided_fails=True)
+        self._shown = UndecidedRule(offline=offline)
         self._moves = cache(self._drawn_moves)
 
     def about(self, check: CheckId) -> list[int]:
@@ -132,13 +133,17 @@ class _TrialNoise:
         """The places of some tests."""
         return [index for index, (suite, test) in enumerate(self.tests) if holds(suite, test)]
 
-    def scores(self, places: Sequence[int], choice: Choice = scores.every) -> _Scores | None:
+    def scores(
+        self, places: Sequence[int], finding_filter: FindingFilter = scores.all_findings
+    ) -> _Scores | None:
         """The scores of some tests; None where there are none."""
-        trials = [scores_of_trials(self.tests[index][1], self._strict, choice) for index in places]
+        trials = [scores_of_trials(self.tests[index][1], self._strict, finding_filter) for index in places]
         scored = [(index, tuple(map(float, own))) for index, own in zip(places, trials, strict=True) if own]
         if not scored:
             return None
-        criteria = criteria_of((t for index, _ in scored for t in self.tests[index][1].trials), choice)
+        criteria = criteria_of(
+            (t for index, _ in scored for t in self.tests[index][1].trials), finding_filter
+        )
         noise = noise_of([own for _, own in scored], criteria)
         moves, squares = [0.0] * _DRAWS, 0.0
         for (index, own), variance in zip(scored, noise, strict=True):
@@ -219,7 +224,9 @@ def _failing(check: GateCheck, noise: _TrialNoise) -> list[bool] | None:
             return noise.misses(noise.about(check))
         case CheckKind.MIN_SCORE | CheckKind.THRESHOLD | CheckKind.MAX_DROP:
             selector = Selector.read(check.selector or "")
-            drawn = noise.scores(noise.about(check), selector.choice if selector else scores.every)
+            drawn = noise.scores(
+                noise.about(check), selector.finding_filter if selector else scores.all_findings
+            )
         case _:
             return None
     if drawn is None or check.required is None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ci_evals.domain.choices import Regression
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.judge import JudgeCheck
-from ci_evals.scoring.gate.selectors import Threshold
+from ci_evals.scoring.gate.selectors import SelectorLimit
 
 
 @dataclass(frozen=True)
@@ -18,13 +18,13 @@ class Policy:
     """
 
     min_score: float = 80
-    thresholds: tuple[Threshold, ...] = ()
+    thresholds: tuple[SelectorLimit, ...] = ()
     max_errors: int = 0
     max_invalid_users: int = 0
     """Trials left out since the simulated user broke its role."""
     max_drop: float | None = None
     """Most points that the score may fall below the baseline's."""
-    max_drops: tuple[Threshold, ...] = ()
+    max_drops: tuple[SelectorLimit, ...] = ()
     """The same for parts of the run."""
     regression: Regression = Regression.OFF
     max_cost: float | None = None

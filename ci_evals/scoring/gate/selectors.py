@@ -12,7 +12,7 @@ from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.suite import Suite, Test
 from ci_evals.domain.verdict import Finding
 from ci_evals.scoring import scores
-from ci_evals.scoring.scores import Choice
+from ci_evals.scoring.scores import FindingFilter
 
 
 class SelectorKind(StrEnum):
@@ -43,7 +43,7 @@ class Selector:
         return cls(SelectorKind(kind), name) if colon and kind in list(SelectorKind) else None
 
     @property
-    def choice(self) -> Choice:
+    def finding_filter(self) -> FindingFilter:
         """The findings that belong to the part."""
         match self.kind:
             case SelectorKind.CATEGORY:
@@ -51,7 +51,7 @@ class Selector:
             case SelectorKind.LOGIC:
                 return scores.of_logic(self.name)
             case _:
-                return scores.every
+                return scores.all_findings
 
     def takes(self, suite: str, test: TestResult) -> bool:
         """Return whether a test, of the suite of that name, has to do with the part."""
@@ -59,11 +59,11 @@ class Selector:
 
 
 @dataclass(frozen=True)
-class Threshold:
-    """A number asked of a part of the run: `category:safety=100`."""
+class SelectorLimit:
+    """A limit on the score, or the drop, of a part of the run: `category:safety=100`."""
 
     selector: Selector
-    required: float
+    limit: float
 
     def __str__(self) -> str:
         return str(self.selector)
@@ -77,16 +77,16 @@ _NEXT = re.compile(rf"\n|,(?=\s*(?:(?:{_KINDS}):|{_NUMBER}\s*(?:,|\n|$)))")
 """What lies between two lines. A comma inside a name does no harm."""
 
 
-def read_thresholds(text: str | None) -> tuple[Threshold, ...]:
+def read_thresholds(text: str | None) -> tuple[SelectorLimit, ...]:
     """The floors in `--thresholds`, one per line or comma.
 
     Raises:
         UsageError: a line is not of the form `kind:NAME=SCORE`, or the score is not 0 to 100.
     """
-    return tuple(_threshold("--thresholds", "SCORE", line) for line in _lines(text))
+    return tuple(_limit("--thresholds", "SCORE", line) for line in _lines(text))
 
 
-def read_drops(text: str | None) -> tuple[float | None, tuple[Threshold, ...]]:
+def read_drops(text: str | None) -> tuple[float | None, tuple[SelectorLimit, ...]]:
     """The most points that the run, and parts of it, may fall (`--max-drop`): `5` or `suite:NAME=3`.
 
     Raises:
@@ -97,14 +97,14 @@ def read_drops(text: str | None) -> tuple[float | None, tuple[Threshold, ...]]:
     if len(whole) > 1 or any(drop > 100 for drop in whole):
         raise UsageError("--max-drop: name one number from 0 to 100 for the whole run")
     parts = [line for line in lines if not _PLAIN.fullmatch(line)]
-    return (whole[0] if whole else None), tuple(_threshold("--max-drop", "POINTS", line) for line in parts)
+    return (whole[0] if whole else None), tuple(_limit("--max-drop", "POINTS", line) for line in parts)
 
 
 def _lines(text: str | None) -> list[str]:
     return [line for line in _NEXT.split(text or "") if line.strip()]
 
 
-def _threshold(option: str, noun: str, line: str) -> Threshold:
+def _limit(option: str, noun: str, line: str) -> SelectorLimit:
     match = _LINE.fullmatch(line)
     if match is None or float(match[3]) > 100:
         number = "a number of points, or " if option == "--max-drop" else ""
@@ -112,11 +112,11 @@ def _threshold(option: str, noun: str, line: str) -> Threshold:
             f"{option}: {line.strip()!r} is not {number}of the form KIND:NAME={noun}, with KIND one of "
             f"{', '.join(SelectorKind)} and {noun} from 0 to 100"
         )
-    return Threshold(Selector(SelectorKind(match[1]), match[2].strip()), float(match[3]))
+    return SelectorLimit(Selector(SelectorKind(match[1]), match[2].strip()), float(match[3]))
 
 
-def check_names(option: str, thresholds: Iterable[Threshold], suites: Sequence[Suite | SuiteResult]) -> None:
-    """Refuses a threshold on a name that none of the suites has: it would guard nothing.
+def check_names(option: str, limits: Iterable[SelectorLimit], suites: Sequence[Suite | SuiteResult]) -> None:
+    """Raise UsageError if a limit names something no suite has: it would guard nothing.
 
     Raises:
         UsageError: with the nearest name that exists.
@@ -126,7 +126,7 @@ def check_names(option: str, thresholds: Iterable[Threshold], suites: Sequence[S
         for test in suite.tests:
             for kind, names in _names(suite.name, test).items():
                 known[kind] |= names
-    for selector in (threshold.selector for threshold in thresholds):
+    for selector in (limit.selector for limit in limits):
         there = sorted(known[selector.kind])
         if selector.name not in there:
             close = difflib.get_close_matches(selector.name, there, n=1)

@@ -14,7 +14,7 @@ from ci_evals.reports.page.charts.frame import MOST_ROWS, SCORES, Chart, Entry, 
 from ci_evals.scoring.comparison.compare import ComparedPart, RunComparer
 from ci_evals.scoring.comparison.pairing import Side
 from ci_evals.scoring.gate.selectors import Selector, SelectorKind
-from ci_evals.scoring.scores import Counting, mean
+from ci_evals.scoring.scores import UndecidedRule, mean
 from ci_evals.scoring.statistics import mean_interval
 from ci_evals.scoring.validity import scores_of_tests
 
@@ -110,13 +110,13 @@ def _base_of_suite(results: Results, place: int) -> float | None:
 
 
 def _of_selector(selector: Selector, results: Results, comparer: RunComparer | None) -> Scored:
-    counting = Counting(offline=results.run.offline)
+    rule = UndecidedRule(offline=results.run.offline)
     taken = [test for suite in results.suites for test in suite.tests if selector.takes(suite.name, test)]
-    scores = scores_of_tests(taken, counting, selector.choice)
+    scores = scores_of_tests(taken, rule, selector.finding_filter)
     base = None
     if comparer:
         pairs = tuple(pair for pair in comparer.pairs if selector.takes(pair.suite, pair.head))
-        base = comparer.change(ComparedPart(pairs, selector.choice), tested=False).base
+        base = comparer.change(ComparedPart(pairs, selector.finding_filter), tested=False).base
     exact = mean(scores)
     return Scored(
         f"{selector.name} ({selector.kind})" if selector.kind is not SelectorKind.CATEGORY else selector.name,

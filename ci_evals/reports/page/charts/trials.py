@@ -11,7 +11,7 @@ from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import WIDTH, Drawn
 from ci_evals.reports.page.charts.frame import Chart, Entry, Plot
 from ci_evals.reports.page.charts.scale import Scale, above, ticks
-from ci_evals.scoring.scores import Counting
+from ci_evals.scoring.scores import UndecidedRule
 from ci_evals.scoring.validity import all_passed
 
 _BINS = 10
@@ -33,12 +33,12 @@ class Spread:
     @classmethod
     def of(cls, results: Results) -> "Spread":
         """Count all trials of a run."""
-        counting = Counting(offline=results.run.offline)
+        rule = UndecidedRule(offline=results.run.offline)
         trials = [trial for suite in results.suites for test in suite.tests for trial in test.trials]
         scored = [trial for trial in trials if trial.scored]
         return cls(
-            _bins(trial for trial in scored if all_passed(trial, counting)),
-            _bins(trial for trial in scored if not all_passed(trial, counting)),
+            _bins(trial for trial in scored if all_passed(trial, rule)),
+            _bins(trial for trial in scored if not all_passed(trial, rule)),
             len(trials) - len(scored),
         )
 
