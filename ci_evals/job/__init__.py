@@ -1,4 +1,4 @@
-"""A run from its plan to its results: play, score, compare, decide, and look twice where it is close."""
+"""A run from its plan to its results: play, score, compare, decide, and play more trials if it was close."""
 
 from ci_evals.job.job import Job
 from ci_evals.job.limits import Limits

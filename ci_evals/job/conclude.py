@@ -48,10 +48,10 @@ def unfinished(card: Scorecard, info: RunInfo) -> Results:
 def conclude(
     card: Scorecard, info: RunInfo, policy: Policy, ending: RunEnding, baseline: Results | None = None
 ) -> Results:
-    """The results of a run, or of runs that were merged.
+    """Decide the gate, and return the results of a run or of merged runs.
 
-    Of a run that was skipped nothing is asked: it does not pass, and fails nothing. A part of a run is held
-    against no baseline: the tests of the other parts would look as if they had been removed.
+    A skipped run gets no checks: it neither passes nor fails. A shard is not compared with a baseline, since
+    the tests of the other shards would look as if they had been removed.
     """
     baseline = None if info.shard else baseline
     head = Side(info, card.score, card.usage, card.latency, card.suites)

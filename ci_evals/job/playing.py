@@ -1,4 +1,4 @@
-"""A run from its plan to its results: play, score, compare, decide, and look twice where it is close."""
+"""Play a plan, decide the gate, and play more trials of each test if a check is near its threshold."""
 
 import asyncio
 from collections.abc import (

@@ -1,4 +1,4 @@
-"""What `--record` and `--replay` make of a run."""
+"""The options `--record` and `--replay`: record a run, or play a recorded one again."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,7 +29,7 @@ class Opened(NamedTuple):
 
 
 def open_recording(settings: RunSettings) -> Opened:
-    """The recording that the settings name, and the settings with the provider and the models of then.
+    """Open the recording that the settings name, and take over its provider and models.
 
     Raises:
         UsageError: it cannot be read, or other options contradict it.
@@ -75,14 +75,14 @@ def open_recording(settings: RunSettings) -> Opened:
 
 
 class Planned(NamedTuple):
-    """What is to be played, and what must be known of it."""
+    """The plan with its recorded agents, and warnings about suites that differ from the recording."""
 
     plan: Plan
     warnings: tuple[str, ...] = ()
 
 
 def with_recorded_agents(planned: Plan, recording: "Recording | None", redactor: Redactor) -> Planned:
-    """The plan with the agents that gave the recorded answers, whichever the suites name now.
+    """Replace the agents that the suites name by those that gave the recorded answers.
 
     Raises:
         UsageError: none of its suites is in the recording.
@@ -117,7 +117,7 @@ def with_recorded_agents(planned: Plan, recording: "Recording | None", redactor:
 
 
 def replaying(job: Job, recording: "Recording | None", connections: Connections) -> Job:
-    """The job with the recording, if there is one, in place of agents and models."""
+    """Let the recording, if there is one, take the place of agents and models."""
     if recording is None:
         return job
     from ci_evals.wiring.recordings import replayed, replayed_judges
@@ -137,7 +137,7 @@ def replaying(job: Job, recording: "Recording | None", connections: Connections)
 
 @contextmanager
 def recording_job(job: Job, settings: RunSettings, console: Console) -> Iterator[Job]:
-    """The job with somebody who listens and writes, if that is wanted."""
+    """Have the job recorded if the settings ask for it."""
     if settings.record is None:
         yield job
         return
