@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 from unittest import SkipTest
 
-from ci_evals.adapters.code.about import About
+from ci_evals.adapters.code.agent_settings import AgentSettings
 from ci_evals.adapters.code.loading import agent_of
 from ci_evals.domain.errors import AgentAccessError, AgentError
 from ci_evals.domain.suite import Test
@@ -67,7 +67,7 @@ class AgentContract:
 
     def played(self, agent: Any) -> Agent:
         """Return the agent as a run plays with it."""
-        return agent_of(agent, type(agent).__name__, About())
+        return agent_of(agent, type(agent).__name__, AgentSettings())
 
     def test_it_answers_in_turn(self) -> None:
         """Each message gets its own reply."""

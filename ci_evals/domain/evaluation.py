@@ -213,34 +213,34 @@ class IntegrationCalled(Criterion):
     )
 
 
-class _OnText(Criterion):
+class _TextCheck(Criterion):
     turn: TurnNumber | Literal["last", "any"] = Field(
         "last", description="Which reply of the agent: its number, `last`, or `any`."
     )
 
 
-class Contains(_OnText):
+class Contains(_TextCheck):
     """Passes if the agent's text contains `text` (case counts)."""
 
     strict: Literal["contains"]
     text: str = Field(min_length=1, description="The text to look for.")
 
 
-class NotContains(_OnText):
+class NotContains(_TextCheck):
     """Passes if the agent's text does not contain `text`; with `any`, if no reply does."""
 
     strict: Literal["not_contains"]
     text: str = Field(min_length=1, description="The text that must not appear.")
 
 
-class Regex(_OnText):
+class Regex(_TextCheck):
     """Passes if the regular expression is found in the agent's text."""
 
     strict: Literal["regex"]
     pattern: Pattern = Field(description="A regular expression in Python's syntax.")
 
 
-class NotRegex(_OnText):
+class NotRegex(_TextCheck):
     """Passes if the regular expression is not found; with `any`, in no reply."""
 
     strict: Literal["not_regex"]
@@ -266,7 +266,7 @@ _MODES_OF = {
 _THRESHOLDS = {"fuzzy": 0.9, "semantic": 0.8}
 
 
-class AnswerMatches(_OnText):
+class AnswerMatches(_TextCheck):
     """Passes if the agent's text answers what was expected, compared as `match` says."""
 
     strict: Literal["answer_matches"]
@@ -342,7 +342,7 @@ def compares_meanings(evaluation: Criterion) -> TypeGuard[AnswerMatches]:
 
 JUDGED = "judged"
 GRADED = "graded"
-OF_A_RUBRIC = frozenset({"rubric", "dimensions"})
+RUBRIC_KEYS = frozenset({"rubric", "dimensions"})
 """Either key makes a judged criterion a graded one."""
 
 
@@ -351,7 +351,7 @@ def _kind(value: Any) -> str | None:
     fields = value if isinstance(value, dict) else {}
     kind = fields.get("strict") if fields else getattr(value, "strict", None)
     if kind is None:
-        return GRADED if isinstance(value, Graded) or OF_A_RUBRIC & fields.keys() else JUDGED
+        return GRADED if isinstance(value, Graded) or RUBRIC_KEYS & fields.keys() else JUDGED
     return kind if isinstance(kind, str) else None
 
 

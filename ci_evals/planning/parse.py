@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from ci_evals.domain.agents import BUILT_IN, is_program, secrets_of
 from ci_evals.domain.errors import Problem, SuiteError
-from ci_evals.domain.evaluation import OF_A_RUBRIC
+from ci_evals.domain.evaluation import RUBRIC_KEYS
 from ci_evals.domain.suite import Suite
 from ci_evals.planning.adapter_options import complaint, option_problems
 from ci_evals.planning.document import Document, short
@@ -117,7 +117,7 @@ _NOT_IF_DISTRUSTED = {
 }
 
 
-_LISTS = frozenset({"tests", "turns", "evaluations"}) | OF_A_RUBRIC
+_LISTS = frozenset({"tests", "turns", "evaluations"}) | RUBRIC_KEYS
 
 
 def _without_comments(value: Any) -> Any:

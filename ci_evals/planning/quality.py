@@ -51,7 +51,7 @@ _NOT_HAPPY = re.compile(
     r"|declin|unhappy|fraud|complain|angry|\bnot\b|\bnever\b|n't\b|without|outside|wrong",
     re.IGNORECASE,
 )
-_FORBIDDING = frozenset(
+_UNHAPPY_KINDS = frozenset(
     {
         "escalated",
         "escalated_due_to_error",
@@ -190,7 +190,7 @@ def _is_happy(test: Test) -> bool:
     """Return whether nothing in the test suggests a refusal, an error, an escalation or ill will."""
     kinds = {getattr(evaluation, "strict", None) for evaluation in test.evaluations}
     text = " ".join([test.name, *test.tags, *(evaluation.criterion for evaluation in test.evaluations)])
-    return not kinds & _FORBIDDING and not _NOT_HAPPY.search(text)
+    return not kinds & _UNHAPPY_KINDS and not _NOT_HAPPY.search(text)
 
 
 def _is_quiz(test: Test) -> bool:

@@ -25,7 +25,7 @@ from ci_evals.studies.keeping import keep, text_of
 T = TypeVar("T")
 
 
-class Pace(Protocol):
+class ProgressOptions(Protocol):
     """The options for speed and progress."""
 
     @property
@@ -41,7 +41,7 @@ Work = Callable[[Asking], Coroutine[Any, Any, T]]
 
 
 def carry_out(
-    judging: Judging, pace: Pace, noun: str, work: Work[T], context: RunContext
+    judging: Judging, options: ProgressOptions, noun: str, work: Work[T], context: RunContext
 ) -> tuple[T, Asking]:
     """Run a study until it ends or a signal ends it; return its findings. `noun` names what it asks about."""
     console = context.console
@@ -49,7 +49,7 @@ def carry_out(
 
     async def asked(expect: Callable[[int], None], done: Callable[[], None]) -> tuple[T, Asking]:
         def hear(event: Event) -> None:
-            if isinstance(event, StillWaiting) and not pace.quiet:
+            if isinstance(event, StillWaiting) and not options.quiet:
                 console.say(progress.waiting(event))
 
         async with judging.judges() as judges, report_waits(judges.waits, hear):
@@ -58,14 +58,14 @@ def carry_out(
                 panel=judging.panel,
                 used=judging.used,
                 redactor=judging.redactor,
-                parallel=pace.parallel,
+                parallel=options.parallel,
                 stop=interruption.stop,
                 expect=expect,
                 done=done,
             )
             return await work(asking), asking
 
-    with _progress(console, judging, noun, quiet=pace.quiet) as (expect, done):
+    with _progress(console, judging, noun, quiet=options.quiet) as (expect, done):
         return interruption.play(asked(expect, done))
 
 

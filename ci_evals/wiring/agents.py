@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
 from ci_evals.adapters.code import plugins
-from ci_evals.adapters.code.about import About
+from ci_evals.adapters.code.agent_settings import AgentSettings
 from ci_evals.adapters.endpoints import chat_wire
 from ci_evals.adapters.endpoints.aui_agent import AuiAgent, AuiConfig
 from ci_evals.adapters.endpoints.aui_wire import DEFAULT_BASE_URL
@@ -47,8 +47,8 @@ class RunAgents:
             from ci_evals.wiring import code  # noqa: PLC0415  # most suites speak to a server
 
             host = None if self._connections.agent_in_process else self._python_host
-            about = about_agent(suite, self._redactor, debug=self._connections.debug)
-            return code.agent(name, about, self._redactor, host, self._connections.environ)
+            settings = agent_settings(suite, self._redactor, debug=self._connections.debug)
+            return code.agent(name, settings, self._redactor, host, self._connections.environ)
         match name:
             case "demo":
                 return self._demo(suite)
@@ -99,12 +99,12 @@ class RunAgents:
         return AuiAgent(config, redactor=self._redactor, limiter=self.limiter(config.base_url, config.key))
 
     def _chat(self, suite: Suite) -> ChatAgent:
-        about = about_agent(suite, self._redactor)
+        settings = agent_settings(suite, self._redactor)
         config = ChatConfig(
-            model=about.model or about.agent_id or "",
-            key=about.api_key or "",
-            base_url=about.base_url or chat_wire.DEFAULT_BASE_URL,
-            options=ChatOptions.model_validate(about.options),
+            model=settings.model or settings.agent_id or "",
+            key=settings.api_key or "",
+            base_url=settings.base_url or chat_wire.DEFAULT_BASE_URL,
+            options=ChatOptions.model_validate(settings.options),
             headers=self._connections.headers,
             debug=self._connections.debug,
         )
@@ -113,13 +113,13 @@ class RunAgents:
     def _http(self, suite: Suite) -> "HttpAgent":
         from ci_evals.adapters.endpoints.http_agent import HttpAgent, HttpConfig  # noqa: PLC0415  # 0.1 s, for the JSONPaths
 
-        about = about_agent(suite, self._redactor)
+        settings = agent_settings(suite, self._redactor)
         config = HttpConfig(
-            base_url=about.base_url or "",
-            options=HttpOptions.model_validate(about.options),
-            key=about.api_key or "",
-            agent_id=about.agent_id,
-            model=about.model,
+            base_url=settings.base_url or "",
+            options=HttpOptions.model_validate(settings.options),
+            key=settings.api_key or "",
+            agent_id=settings.agent_id,
+            model=settings.model,
             headers=self._connections.headers,
             debug=self._connections.debug,
         )
@@ -145,9 +145,9 @@ class RunAgents:
         return self._host
 
 
-def about_agent(suite: Suite, redactor: Redactor, *, debug: bool = False) -> About:
+def agent_settings(suite: Suite, redactor: Redactor, *, debug: bool = False) -> AgentSettings:
     """A suite's settings of its agent, for one that is code."""
-    return About(
+    return AgentSettings(
         agent_id=redactor.only_keys.text(suite.agent_id) if suite.agent_id else None,
         api_key=(suite.api_key.get_secret_value().strip() or None) if suite.api_key else None,
         base_url=suite.base_url,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ci_evals.adapters import files
 from ci_evals.adapters.code import loading
-from ci_evals.adapters.code.about import About
+from ci_evals.adapters.code.agent_settings import AgentSettings
 from ci_evals.adapters.code.command_agent import CommandAgent
 from ci_evals.adapters.code.hosting.host import Host
 from ci_evals.adapters.transport import connections
@@ -20,7 +20,7 @@ from ci_evals.support.redaction import Redactor
 
 def agent(
     adapter: str,
-    about: About,
+    settings: AgentSettings,
     redactor: Redactor,
     host: Callable[[], Host] | None,
     environ: Mapping[str, str],
@@ -33,12 +33,12 @@ def agent(
         UsageError: a module, a program or a plug-in cannot be used.
     """
     if adapter.startswith(COMMAND):
-        return CommandAgent(adapter, about, environ, redactor=redactor)
+        return CommandAgent(adapter, settings, environ, redactor=redactor)
     if host:
-        return host().agent(adapter, about)
+        return host().agent(adapter, settings)
     if adapter.startswith(PYTHON):
         _import_late_packages()
-    return loading.load(adapter, about, Path.cwd(), redactor)
+    return loading.load(adapter, settings, Path.cwd(), redactor)
 
 
 def write_log(host: Host, path: Path) -> None:

@@ -13,7 +13,7 @@ from ci_evals.domain.suite import Suite
 from ci_evals.planning.workload import of_plan, of_suite
 from ci_evals.runner import Participants
 from ci_evals.support.redaction import Redactor
-from ci_evals.wiring.agents import RunAgents, about_agent
+from ci_evals.wiring.agents import RunAgents, agent_settings
 from ci_evals.wiring.connections import Connections
 from ci_evals.wiring.models import RunModels
 
@@ -102,7 +102,7 @@ def participants_for(
         return target
     redactor = redactor or Redactor()
     name = getattr(target, "__qualname__", type(target).__qualname__)
-    agent = agent_of(target, name, about_agent(suite, redactor, debug=debug), redactor)
+    agent = agent_of(target, name, agent_settings(suite, redactor, debug=debug), redactor)
     if not isinstance(agent, FourMethodAgent):
         return Participants(agent)
 

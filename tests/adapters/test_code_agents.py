@@ -14,7 +14,7 @@ import pytest
 from pydantic import BaseModel
 
 from ci_evals import load_suite
-from ci_evals.adapters.code.about import About
+from ci_evals.adapters.code.agent_settings import AgentSettings
 from ci_evals.adapters.code.four_methods import MethodLLM
 from ci_evals.adapters.code.loading import agent_of
 from ci_evals.domain.errors import AgentError, LLMAnswerError, LLMError, UsageError
@@ -33,18 +33,18 @@ TEST = Test(
     turns=({"user": "Hello"},),
     evaluations=({"criterion": "Helpful"},),
 )
-ABOUT = About(agent_id="a1", api_key="key-123456", model="m", options={"tone": "warm"})
+SETTINGS = AgentSettings(agent_id="a1", api_key="key-123456", model="m", options={"tone": "warm"})
 
 
 async def converse(
     target,
     *texts,
-    about=ABOUT,
+    settings=SETTINGS,
     redactor=None,
     timeout=5.0,  # noqa: ASYNC109
     apart=False,
 ) -> list[Reply]:
-    agent = agent_of(target, "mine", about, redactor, apart=apart)
+    agent = agent_of(target, "mine", settings, redactor, apart=apart)
     session = await agent.open_session(TEST)
     try:
         return [await agent.send_message(session, text, timeout=timeout) for text in texts]
@@ -356,7 +356,7 @@ class Recorder:
 async def test_an_object_is_told_what_it_asks_for():
     """Test, session, text and timeout; it is closed once, and what it raises then is of no account."""
     target = Recorder()
-    agent = agent_of(target, "mine", ABOUT)
+    agent = agent_of(target, "mine", SETTINGS)
     session = await agent.open_session(TEST)
     await agent.send_message(session, "Hello", timeout=3)
     await agent.close(session)
@@ -367,7 +367,7 @@ async def test_an_object_is_told_what_it_asks_for():
 async def test_a_raw_reply_is_kept_for_debugging():
     """As over HTTP."""
     answer = {"text": "Hi", "trace": {"steps": 2}}
-    (reply,) = await converse(lambda message: answer, "Hello", about=About(debug=True))
+    (reply,) = await converse(lambda message: answer, "Hello", settings=AgentSettings(debug=True))
     assert (reply.raw, reply.trace) == (answer, {"steps": 2})
     assert (await converse(lambda message: answer, "Hello"))[0].raw is None
 
@@ -398,7 +398,7 @@ class Camel:
 def test_what_is_no_agent_is_refused_before_anything_runs(target, said):
     """With how it should look."""
     with pytest.raises(UsageError, match=said):
-        agent_of(target, "mine", ABOUT)
+        agent_of(target, "mine", SETTINGS)
 
 
 class Original:
@@ -428,7 +428,7 @@ class Original:
 async def test_the_four_methods_get_what_they_always_got():
     """Id, key, a label for each session, and model; then session, text, the user's data and timeout."""
     target = Original()
-    agent = agent_of(target, "mine", ABOUT)
+    agent = agent_of(target, "mine", SETTINGS)
     for _ in range(2):
         session = await agent.open_session(TEST)
         await agent.send_message(session, "Hello", timeout=3)
@@ -511,10 +511,10 @@ def test_the_interpreter_ends_though_a_function_hangs(tmp_path):
     program = """
 import asyncio, threading
 from ci_evals.adapters.code.loading import agent_of
-from ci_evals.adapters.code.about import About
+from ci_evals.adapters.code.agent_settings import AgentSettings
 from ci_evals.contract import AgentContract
 async def main():
-    agent = agent_of(lambda message: threading.Event().wait(), "mine", About())
+    agent = agent_of(lambda message: threading.Event().wait(), "mine", AgentSettings())
     session = await agent.open_session(AgentContract.played_test)
     try:
         await agent.send_message(session, "Hello", timeout=0.01)

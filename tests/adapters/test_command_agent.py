@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ci_evals.adapters.code.about import About
+from ci_evals.adapters.code.agent_settings import AgentSettings
 from ci_evals.adapters.code.command_agent import CommandAgent
 from ci_evals.domain.errors import AgentError, UsageError
 from ci_evals.domain.suite import Test
@@ -37,12 +37,12 @@ for line in sys.stdin:
 def program(tmp_path):
     """Writes a program and gives back an agent that runs it."""
 
-    def written(text, about=None, environ=None, redactor=None, arguments=""):
+    def written(text, settings=None, environ=None, redactor=None, arguments=""):
         file = tmp_path / "program.py"
         file.write_text(text)
         environ = environ or {"PATH": os.environ["PATH"]}
         command = f"command: {sys.executable} {file} {arguments}"
-        return CommandAgent(command, about or About(), environ, redactor=redactor)
+        return CommandAgent(command, settings or AgentSettings(), environ, redactor=redactor)
 
     return written
 
@@ -77,8 +77,8 @@ for line in sys.stdin:
     if heard[-1]["type"] == "message":
         print(json.dumps({"text": "ok", "trace": heard}), flush=True)
 """
-    about = About(agent_id="a1", api_key="key-123456", model="m", options={"tone": "warm"})
-    first, second = await said(program(keeps, about), "Hello", "Two\nlines \u2028 \ud800")
+    settings = AgentSettings(agent_id="a1", api_key="key-123456", model="m", options={"tone": "warm"})
+    first, second = await said(program(keeps, settings), "Hello", "Two\nlines \u2028 \ud800")
     assert first.trace == [
         {
             "type": "open",
@@ -111,7 +111,7 @@ print(json.dumps({"text": "ok", "params": dict(os.environ)}))
         "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "f",
     }
     kept = {"PATH": os.environ["PATH"], "MY_SETTING": "x", "GITHUB_SHA": "y", "AGENT_KEY": "of another"}
-    (reply,) = await said(program(tells, About(api_key="key-123456"), kept | held_back), "Hello")
+    (reply,) = await said(program(tells, AgentSettings(api_key="key-123456"), kept | held_back), "Hello")
     assert reply.params.items() >= (kept | {"AGENT_KEY": "key-123456"}).items()
     assert not held_back.keys() & reply.params.keys()
     (reply,) = await said(program(tells, None, kept), "Hello")
@@ -184,7 +184,7 @@ async def test_endless_lines_that_nobody_reads_end_the_program(program):
 async def test_its_last_words_hold_no_secret_and_are_few(program):
     """Only the end of standard error is told."""
     text = WRITES + "sys.stderr.write('x' * 9000 + ' key-123456 fell over')\nsys.exit(3)"
-    told = await refusal(program(text, About(api_key="key-123456"), redactor=Redactor()))
+    told = await refusal(program(text, AgentSettings(api_key="key-123456"), redactor=Redactor()))
     assert told.endswith("x *** fell over")
     assert len(told) < 600
 
@@ -196,7 +196,7 @@ def test_what_cannot_be_run_is_told_before_anything_runs(tmp_path):
 
     def named(line):
         with pytest.raises(UsageError) as caught:
-            CommandAgent(f"command: {line}", About(), os.environ)
+            CommandAgent(f"command: {line}", AgentSettings(), os.environ)
         return str(caught.value)
 
     assert "'command: no-such-program --x': there is no program 'no-such-program'" in named(
@@ -205,7 +205,7 @@ def test_what_cannot_be_run_is_told_before_anything_runs(tmp_path):
     assert "make it executable (chmod +x), or name what runs it" in named(str(script))
     assert "cannot be read: No closing quotation" in named("node 'agent.js")
     script.chmod(0o755)
-    CommandAgent(f"command: {script}", About(), os.environ)
+    CommandAgent(f"command: {script}", AgentSettings(), os.environ)
 
 
 async def test_a_file_that_the_system_cannot_run(tmp_path):
@@ -214,7 +214,7 @@ async def test_a_file_that_the_system_cannot_run(tmp_path):
     script.write_text("echo '\"Hi\"'\n")
     script.chmod(0o755)
     assert "could not be started: [Errno 8] Exec format error" in await refusal(
-        CommandAgent(str(script), About(), os.environ)
+        CommandAgent(str(script), AgentSettings(), os.environ)
     )
 
 

@@ -13,7 +13,7 @@ import pytest
 import world
 from fakes import ScriptedAgent
 
-from ci_evals.adapters.code.about import About
+from ci_evals.adapters.code.agent_settings import AgentSettings
 from ci_evals.adapters.code.command_agent import CommandAgent
 from ci_evals.adapters.code.hosting.host import Host
 from ci_evals.adapters.code.loading import load_plugin, load_python
@@ -173,7 +173,7 @@ class Function(Ported):
         self.path = tmp_path
 
     def named(self, name: str) -> Agent:
-        return load_python(f"python:echoing:{name}", About(), self.path)
+        return load_python(f"python:echoing:{name}", AgentSettings(), self.path)
 
     def agent(self) -> Any:
         return self.named(self.name)
@@ -294,7 +294,7 @@ class Command(Ported):
         self.file.write_text(PROGRAM)
 
     def running(self, arguments: str) -> CommandAgent:
-        return CommandAgent(f"{sys.executable} {arguments}", About(), os.environ)
+        return CommandAgent(f"{sys.executable} {arguments}", AgentSettings(), os.environ)
 
     def agent(self) -> Any:
         return self.running(f"-I {self.file}")
@@ -307,7 +307,7 @@ class Hosted(Function):
     """A function in a process of its own, as a run has it."""
 
     def named(self, name: str) -> Agent:
-        return self.host.agent(f"python:echoing:{name}", About())
+        return self.host.agent(f"python:echoing:{name}", AgentSettings())
 
     def _play(self, work: Any, given: Any = None) -> None:
         async def play() -> None:
@@ -338,4 +338,4 @@ class PlugIn(Function):
         info.mkdir(exist_ok=True)
         (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-evals\nVersion: 1.0\n")
         (info / "entry_points.txt").write_text("[ci_evals.adapters]\nacme = echoing:Echo\n")
-        return load_plugin("acme", About())
+        return load_plugin("acme", AgentSettings())

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 import world
 
-from ci_evals.adapters.code.about import About
+from ci_evals.adapters.code.agent_settings import AgentSettings
 from ci_evals.adapters.code.command_agent import CommandAgent
 from ci_evals.adapters.endpoints.http_agent import HttpAgent, HttpConfig
 from ci_evals.adapters.models.openai_llm import OpenAILLM
@@ -235,7 +235,7 @@ async def test_a_program_whose_second_line_comes_late_fails_its_trials(tmp_path,
     """Also after its last answer: what it writes until it ends is read."""
     file = tmp_path / "program.py"
     file.write_text(LATE.replace("SECONDS", str(seconds)))
-    agent = CommandAgent(f"command: {sys.executable} {file}", About(), {})
+    agent = CommandAgent(f"command: {sys.executable} {file}", AgentSettings(), {})
     assert await asyncio.gather(*(conversation(agent, n, messages=n) for n in (1, 2, 3))) == [None] * 3
 
 
@@ -251,7 +251,7 @@ for line in sys.stdin:
 async def test_a_program_can_name_the_message_that_it_answers(tmp_path):
     """Another id than the message's is refused."""
     file = tmp_path / "program.py"
-    agent = CommandAgent(f"command: {sys.executable} {file}", About(), {})
+    agent = CommandAgent(f"command: {sys.executable} {file}", AgentSettings(), {})
     for choice, told in (
         ('heard["id"]', None),
         ('"old"', 'answered another message: the answer has the id "old"'),

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ci_evals.adapters.code import plain_reply
-from ci_evals.adapters.code.about import About
+from ci_evals.adapters.code.agent_settings import AgentSettings
 from ci_evals.adapters.code.loading import agent_of
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.suite import Test
@@ -90,7 +90,9 @@ async def test_no_half_of_a_secret_is_left_by_a_cut():
     """What is wrong is quoted whole, and cut by whoever knows the secrets."""
     long = "x" * 290 + "s3cret-value-1234"
     for answer in ({"text": "x", long: 1}, {"text": "x", "integrations": [{"code": "a", long: 1}]}):
-        agent = agent_of(lambda _, answer=answer: answer, "mine", About(), Redactor({"s3cret-value-1234"}))
+        agent = agent_of(
+            lambda _, answer=answer: answer, "mine", AgentSettings(), Redactor({"s3cret-value-1234"})
+        )
         with pytest.raises(AgentError, match="xx") as caught:
             await agent.send_message(await agent.open_session(TEST), "Hi", timeout=5)
         assert "s3c" not in str(caught.value)

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from ci_evals.adapters.code import plugins
-from ci_evals.adapters.code.about import About
+from ci_evals.adapters.code.agent_settings import AgentSettings
 from ci_evals.adapters.code.loading import load_plugin
 from ci_evals.contract import AgentContract
 from ci_evals.domain.errors import UsageError
@@ -43,8 +43,8 @@ def create(config):
 async def test_a_plug_in_is_told_all_that_the_suite_says(installed):
     """In the suite's own words."""
     installed("acme-evals", "acme", FACTORY, acme="acme:create")
-    about = About("a1", "key-123456", "https://a.example", "m", {"tone": "warm"}, debug=True)
-    agent = load_plugin("acme", about)
+    settings = AgentSettings("a1", "key-123456", "https://a.example", "m", {"tone": "warm"}, debug=True)
+    agent = load_plugin("acme", settings)
     session = await agent.open_session(AgentContract.played_test)
     reply = await agent.send_message(session, "Hello", timeout=5)
     await agent.close(session)
@@ -62,7 +62,7 @@ def test_only_the_one_that_is_named_is_loaded(installed):
     """Another one that is broken does no harm."""
     installed("acme-evals", "acme", FACTORY, acme="acme:create", other="acme_gone:create")
     assert {"acme", "other"} <= plugins.names()
-    load_plugin("acme", About())
+    load_plugin("acme", AgentSettings())
 
 
 RAISES = "def create(config): return config['token']"
@@ -85,7 +85,7 @@ def test_a_plug_in_at_fault_is_named_with_its_package(installed, text, said):
     """Its user did nothing wrong, and must know whom to ask."""
     installed("acme-evals", "acme", text, acme="acme:create")
     with pytest.raises(UsageError, match=rf"adapter 'acme' of the package 'acme-evals' 1\.2:? {said}"):
-        load_plugin("acme", About())
+        load_plugin("acme", AgentSettings())
 
 
 def test_two_packages_with_one_name_are_refused(installed):
@@ -94,7 +94,7 @@ def test_two_packages_with_one_name_are_refused(installed):
     installed("other-evals", "acme_too", FACTORY, acme="acme_too:create")
     said = r"more than one package, the packages 'acme-evals' 1\.2 and 'other-evals' 1\.2"
     with pytest.raises(UsageError, match=said):
-        load_plugin("acme", About())
+        load_plugin("acme", AgentSettings())
 
 
 def test_a_built_in_name_is_no_name_for_a_plug_in(installed):
@@ -108,4 +108,4 @@ def test_a_built_in_name_is_no_name_for_a_plug_in(installed):
 def test_one_that_is_gone_is_told():
     """As between two commands."""
     with pytest.raises(UsageError, match="adapter 'nowhere' is not installed"):
-        load_plugin("nowhere", About())
+        load_plugin("nowhere", AgentSettings())

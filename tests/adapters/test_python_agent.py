@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from ci_evals.adapters.code.about import About
+from ci_evals.adapters.code.agent_settings import AgentSettings
 from ci_evals.adapters.code.loading import load_python
 from ci_evals.contract import AgentContract
 from ci_evals.domain.errors import UsageError
@@ -23,11 +23,11 @@ def modules_of_its_own(monkeypatch):
             del sys.modules[name]
 
 
-def load(folder, text, attribute="reply", module="mine", **about):
+def load(folder, text, attribute="reply", module="mine", **settings):
     file = folder / f"{module.replace('.', '/')}.py"
     file.parent.mkdir(exist_ok=True)
     file.write_text(text)
-    return load_python(f"python:{module}:{attribute}", About(**about), folder)
+    return load_python(f"python:{module}:{attribute}", AgentSettings(**settings), folder)
 
 
 async def said(agent) -> str:
@@ -111,11 +111,11 @@ def test_the_name_of_a_file_is_not_that_of_its_module(tmp_path):
     """The slip that is made most often."""
     (tmp_path / "mine.py").write_text("def reply(message): return 'Hi'")
     with pytest.raises(UsageError, match=r"a module is named without '.py': 'python:mine:…'"):
-        load_python("python:mine.py:reply", About(), tmp_path)
+        load_python("python:mine.py:reply", AgentSettings(), tmp_path)
 
 
 @pytest.mark.parametrize("module", ["mine_not_there", "mine_not_there.bot", "json.mine"])
 def test_a_module_that_is_not_there(tmp_path, module):
     """It is looked for in the folder, and among what is installed."""
     with pytest.raises(UsageError, match=rf"there is no module '.*', neither in '{tmp_path}' nor.*{PAGE}"):
-        load_python(f"python:{module}:reply", About(), tmp_path)
+        load_python(f"python:{module}:reply", AgentSettings(), tmp_path)

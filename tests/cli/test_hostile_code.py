@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from commands import CLEAN, ci_evals, files_in, holders, results_in, start, write_suite
 
-from ci_evals.adapters.code.about import About
+from ci_evals.adapters.code.agent_settings import AgentSettings
 from ci_evals.adapters.code.hosting.host import Host
 from ci_evals.domain.errors import UsageError
 from ci_evals.support.redaction import Redactor
@@ -389,7 +389,7 @@ def test_one_that_is_never_loaded_runs_nothing(tmp_path, monkeypatch):
 
     async def started():
         host = Host(os.environ, Redactor(), loading_seconds=0.5)
-        host.agent("python:hanging:reply", About())
+        host.agent("python:hanging:reply", AgentSettings())
         try:
             await host.start()
         finally:

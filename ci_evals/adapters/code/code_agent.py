@@ -16,7 +16,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from ci_evals.adapters.code import plain_reply
-from ci_evals.adapters.code.about import About
+from ci_evals.adapters.code.agent_settings import AgentSettings
 from ci_evals.adapters.code.foreign_code import (
     CodeCaller,
     CodeError,
@@ -52,7 +52,7 @@ class CodeAgent(ABC):
     def __init__(
         self,
         name: str,
-        about: About,
+        settings: AgentSettings,
         *,
         redactor: Redactor | None = None,
         clock: Callable[[], float] = time.perf_counter,
@@ -61,7 +61,7 @@ class CodeAgent(ABC):
     ) -> None:
         """Call nothing yet. `open_timeout` is for opening a session; `apart` is explained at `CodeCaller`."""
         self.name = name
-        self.about = about
+        self.settings = settings
         self._redactor = redactor or Redactor()
         self._clock = clock
         self._open_timeout = open_timeout
@@ -126,7 +126,7 @@ class CodeAgent(ABC):
         """
         if answer.is_reply:
             return Reply.model_validate(answer.value)
-        return plain_reply.read(answer.value, seconds, keep_raw=self.about.debug)
+        return plain_reply.read(answer.value, seconds, keep_raw=self.settings.debug)
 
     async def _within(self, seconds: float, work: Any, doing: str) -> Any:
         try:
@@ -150,13 +150,13 @@ class ObjectAgent(CodeAgent):
     Each may be a coroutine or not. `open_session` may do without the test, `send_message` may take `timeout`.
     """
 
-    def __init__(self, target: Any, name: str, about: About, **how: Any) -> None:
+    def __init__(self, target: Any, name: str, settings: AgentSettings, **how: Any) -> None:
         """Inspect the methods; none is called.
 
         Raises:
             UsageError: one of them cannot be called as it will be.
         """
-        super().__init__(name, about, **how)
+        super().__init__(name, settings, **how)
         self._target = target
         self._wants_test = takes(target.open_session, None)
         self._wants_timeout = takes(target.send_message, None, "", timeout=1.0)
@@ -208,13 +208,13 @@ class _FunctionSession:
 class FunctionAgent(CodeAgent):
     """A function that takes a message and returns the reply."""
 
-    def __init__(self, function: Callable[..., Any], name: str, about: About, **how: Any) -> None:
+    def __init__(self, function: Callable[..., Any], name: str, settings: AgentSettings, **how: Any) -> None:
         """Inspect the function's parameters; it is not called.
 
         Raises:
             UsageError: it cannot be called as it will be.
         """
-        super().__init__(name, about, **how)
+        super().__init__(name, settings, **how)
         self._function = function
         self._wants_session = _wants_session(function)
         callable_as(
@@ -233,16 +233,16 @@ class FunctionAgent(CodeAgent):
 
     async def _opened(self, caller: CodeCaller, test: Test) -> Any:
         del caller  # nothing of the function's is called yet
-        about = self.about
+        settings = self.settings
         return _FunctionSession(
             Conversation(
                 user_info=test.user_info,
                 system_prompt=test.system_prompt,
-                agent_id=about.agent_id,
-                model=about.model,
-                base_url=about.base_url,
-                api_key=about.api_key,
-                options=deepcopy(dict(about.options)),
+                agent_id=settings.agent_id,
+                model=settings.model,
+                base_url=settings.base_url,
+                api_key=settings.api_key,
+                options=deepcopy(dict(settings.options)),
             )
         )
 

@@ -16,7 +16,7 @@ from uuid import uuid4
 from pydantic import JsonValue
 
 from ci_evals.adapters.code import plain_reply
-from ci_evals.adapters.code.about import About
+from ci_evals.adapters.code.agent_settings import AgentSettings
 from ci_evals.adapters.transport import payload
 from ci_evals.adapters.transport.payload import MAX_ANSWER_MB
 from ci_evals.adapters.transport.process import ChildProcess, environment_for_program
@@ -36,7 +36,7 @@ class CommandAgent:
     def __init__(
         self,
         command: str,
-        about: About,
+        settings: AgentSettings,
         environ: Mapping[str, str],
         *,
         redactor: Redactor | None = None,
@@ -51,15 +51,15 @@ class CommandAgent:
         Raises:
             UsageError: there is no such program, or it may not be run.
         """
-        self._about = about
+        self._settings = settings
         secrets = redactor or Redactor()
-        keys = secrets.keys | ({about.api_key} if about.api_key else set())
+        keys = secrets.keys | ({settings.api_key} if settings.api_key else set())
         self._redactor = Redactor(keys, secrets.values)
         self._clock = clock
         self._new_id = new_id
         line = command.removeprefix(COMMAND).strip()
         self._name = f"the program {payload.shorten(self._redactor.text(line))!r}"
-        self._environ = _environ(environ, about.api_key)
+        self._environ = _environ(environ, settings.api_key)
         self._arguments = self._find_program(line, environ)
 
     async def open_session(self, test: Test) -> "_CommandConversation":
@@ -73,11 +73,11 @@ class CommandAgent:
         process.write(
             _line(
                 type="open",
-                agentId=self._about.agent_id,
-                model=self._about.model,
+                agentId=self._settings.agent_id,
+                model=self._settings.model,
                 systemPrompt=test.system_prompt,
                 userInfo=test.user_info,
-                options=dict(self._about.options),
+                options=dict(self._settings.options),
             )
         )
         return process
@@ -104,7 +104,7 @@ class CommandAgent:
         session.is_waiting = False
         try:
             answer = self._of_message(payload.parse(line), message_id)
-            return plain_reply.read(answer, seconds, keep_raw=self._about.debug)
+            return plain_reply.read(answer, seconds, keep_raw=self._settings.debug)
         except ValueError as error:
             raise AgentError(self._unreadable(line, error)) from None
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any
 
-from ci_evals.adapters.code.about import About
+from ci_evals.adapters.code.agent_settings import AgentSettings
 from ci_evals.adapters.code.code_agent import CodeAgent, CodeSession, callable_as
 from ci_evals.adapters.code.foreign_code import CodeCaller, ForeignError, describe, takes
 from ci_evals.adapters.code.plain_reply import PlainAnswer
@@ -32,13 +32,13 @@ ANSWER_SECONDS = 120.0
 class FourMethodAgent(CodeAgent):
     """The agent of such an object."""
 
-    def __init__(self, target: Any, name: str, about: About, **how: Any) -> None:
+    def __init__(self, target: Any, name: str, settings: AgentSettings, **how: Any) -> None:
         """Inspect the methods; none is called.
 
         Raises:
             UsageError: one of them cannot be called as it will be.
         """
-        super().__init__(name, about, **how)
+        super().__init__(name, settings, **how)
         self._target = target
         self._numbers = count(1)
         self._spawn = _accepted(target.spawn_session, 4)
@@ -50,7 +50,7 @@ class FourMethodAgent(CodeAgent):
 
     async def _opened(self, caller: CodeCaller, test: Test) -> Any:
         label = f"{test.name} #{next(self._numbers)}"
-        given = (self.about.agent_id or "", self.about.api_key or "", label, self.about.model)
+        given = (self.settings.agent_id or "", self.settings.api_key or "", label, self.settings.model)
         key = await caller.call(self._target.spawn_session, *given[: self._spawn])
         return key, test.user_info
 
@@ -66,7 +66,7 @@ class FourMethodAgent(CodeAgent):
     def _read(self, answer: PlainAnswer, seconds: float) -> Reply:
         value = answer.value
         if isinstance(value, dict) and not answer.is_reply and not _AUI_KEYS.isdisjoint(value):
-            return aui_wire.read_reply(value, seconds, self._redactor, keep_raw=self.about.debug)
+            return aui_wire.read_reply(value, seconds, self._redactor, keep_raw=self.settings.debug)
         return super()._read(answer, seconds)
 
 

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from ci_evals.adapters.code import plugins
-from ci_evals.adapters.code.about import About
+from ci_evals.adapters.code.agent_settings import AgentSettings
 from ci_evals.adapters.code.code_agent import CodeAgent, FunctionAgent, ObjectAgent
 from ci_evals.adapters.code.foreign_code import CodeUsageError, message_of
 from ci_evals.domain.agents import PYTHON
@@ -27,18 +27,20 @@ FORMS = (
 _PAGE = "see docs/python-agent.md"
 
 
-def load(adapter: str, about: About, folder: Path, redactor: Redactor | None = None) -> CodeAgent:
+def load(adapter: str, settings: AgentSettings, folder: Path, redactor: Redactor | None = None) -> CodeAgent:
     """The agent of a name, imported into this process.
 
     Raises:
         UsageError: it cannot be imported, or is no agent.
     """
     if adapter.startswith(PYTHON):
-        return load_python(adapter, about, folder, redactor)
-    return load_plugin(adapter, about, redactor)
+        return load_python(adapter, settings, folder, redactor)
+    return load_plugin(adapter, settings, redactor)
 
 
-def load_python(adapter: str, about: About, folder: Path, redactor: Redactor | None = None) -> CodeAgent:
+def load_python(
+    adapter: str, settings: AgentSettings, folder: Path, redactor: Redactor | None = None
+) -> CodeAgent:
     """The agent that `python:module:attribute` names. Imports the module, with `folder` first on the path.
 
     A function is called for each message; a class is made an object once, with `adapterOptions` if it takes
@@ -54,11 +56,11 @@ def load_python(adapter: str, about: About, folder: Path, redactor: Redactor | N
     module = _module(module_name, adapter, folder, redactor)
     target = _attribute(module, attribute, adapter)
     if isinstance(target, type):
-        target = _instance(target, about, adapter, redactor)
-    return agent_of(target, adapter, about, redactor, apart=True)
+        target = _instance(target, settings, adapter, redactor)
+    return agent_of(target, adapter, settings, redactor, apart=True)
 
 
-def load_plugin(name: str, about: About, redactor: Redactor | None = None) -> CodeAgent:
+def load_plugin(name: str, settings: AgentSettings, redactor: Redactor | None = None) -> CodeAgent:
     """The agent of the plug-in of that name.
 
     Raises:
@@ -74,12 +76,12 @@ def load_plugin(name: str, about: About, redactor: Redactor | None = None) -> Co
     if not callable(factory):
         raise UsageError(f"{origin}: {entry.value!r} is no factory but of the type {type(factory).__name__}")
     config = {
-        "agentId": about.agent_id,
-        "apiKey": about.api_key,
-        "baseUrl": about.base_url,
-        "model": about.model,
-        "options": dict(about.options),
-        "debug": about.debug,
+        "agentId": settings.agent_id,
+        "apiKey": settings.api_key,
+        "baseUrl": settings.base_url,
+        "model": settings.model,
+        "options": dict(settings.options),
+        "debug": settings.debug,
     }
     try:
         agent = factory(config)
@@ -87,11 +89,11 @@ def load_plugin(name: str, about: About, redactor: Redactor | None = None) -> Co
         raise UsageError(f"{origin}: {error}") from error
     except (Exception, SystemExit) as error:
         raise _unusable(f"{origin}: its factory {entry.value!r} raised ", error, redactor) from error
-    return agent_of(agent, origin, about, redactor, apart=True)
+    return agent_of(agent, origin, settings, redactor, apart=True)
 
 
 def agent_of(
-    target: Any, name: str, about: About, redactor: Redactor | None = None, *, apart: bool = False
+    target: Any, name: str, settings: AgentSettings, redactor: Redactor | None = None, *, apart: bool = False
 ) -> CodeAgent:
     """The agent that an object is: one with methods, one of four methods, or a function. Calls nothing of it.
 
@@ -99,13 +101,13 @@ def agent_of(
         UsageError: it is none, or cannot be called as it will be.
     """
     if _has(target, "open_session", "send_message"):
-        return ObjectAgent(target, name, about, redactor=redactor, apart=apart)
+        return ObjectAgent(target, name, settings, redactor=redactor, apart=apart)
     if _has(target, "spawn_session", "send_message"):
         from ci_evals.adapters.code.four_methods import FourMethodAgent  # noqa: PLC0415  # 0.2 s, for few
 
-        return FourMethodAgent(target, name, about, redactor=redactor, apart=apart)
+        return FourMethodAgent(target, name, settings, redactor=redactor, apart=apart)
     if callable(target) and not isinstance(target, type):
-        return FunctionAgent(target, name, about, redactor=redactor, apart=apart)
+        return FunctionAgent(target, name, settings, redactor=redactor, apart=apart)
     is_class = isinstance(target, type)
     kind = f"the class {target.__name__}" if is_class else f"of the type {type(target).__name__}"
     camel = [method for method in ("openSession", "spawnSession", "sendMessage") if hasattr(target, method)]
@@ -156,10 +158,10 @@ def _attribute(module: ModuleType, path: str, adapter: str) -> Any:
     return target
 
 
-def _instance(kind: type, about: About, adapter: str, redactor: Redactor) -> Any:
+def _instance(kind: type, settings: AgentSettings, adapter: str, redactor: Redactor) -> Any:
     """An object of the class, made with the options if it wants an argument."""
     try:
-        return kind(dict(about.options)) if _wants_options(kind) else kind()
+        return kind(dict(settings.options)) if _wants_options(kind) else kind()
     except (Exception, SystemExit) as error:
         raise _unusable(
             f"adapter {adapter!r}: {kind.__name__} could not be made: ", error, redactor

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ci_evals.adapters.code import loading
-from ci_evals.adapters.code.about import About
+from ci_evals.adapters.code.agent_settings import AgentSettings
 from ci_evals.adapters.code.code_agent import CodeAgent
 from ci_evals.adapters.code.foreign_code import (
     CodeError,
@@ -131,9 +131,9 @@ class _Child:
                 line = line[os.write(self._writer, line) :]
 
     async def _load(self, message: Message) -> None:
-        about, name = About(**message["about"]), message["name"]
+        settings, name = AgentSettings(**message["settings"]), message["name"]
         sys.path[:] = message["path"]
-        self._agents.append(loading.load(name, about, Path(message["folder"])))
+        self._agents.append(loading.load(name, settings, Path(message["folder"])))
 
     async def _open(self, message: Message) -> None:
         agent = self._agents[message["agent"]]

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pydantic import JsonValue, ValidationError
 
-from ci_evals.adapters.code.about import About
+from ci_evals.adapters.code.agent_settings import AgentSettings
 from ci_evals.adapters.code.code_agent import CLOSING_SECONDS
 from ci_evals.adapters.code.foreign_code import CodeTimeoutError
 from ci_evals.adapters.code.hosting import wire
@@ -54,9 +54,14 @@ class Host:
         self._starting = asyncio.Lock()
         self._printed = b""
 
-    def agent(self, name: str, about: About) -> "HostedAgent":
+    def agent(self, name: str, settings: AgentSettings) -> "HostedAgent":
         """The agent of that name, `python:module:attribute` or a plug-in's; it is loaded by `start`."""
-        fields = {"name": name, "about": wire.of_about(about), "folder": self._folder, "path": self._path}
+        fields = {
+            "name": name,
+            "settings": wire.of_settings(settings),
+            "folder": self._folder,
+            "path": self._path,
+        }
         self._loads.append({"do": "load", **fields})
         return HostedAgent(self, name, len(self._loads) - 1)
 

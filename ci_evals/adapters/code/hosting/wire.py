@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from ci_evals.adapters.code.about import About
+from ci_evals.adapters.code.agent_settings import AgentSettings
 from ci_evals.adapters.code.foreign_code import (
     CodeError,
     CodeTimeoutError,
@@ -54,9 +54,9 @@ def decode(line: bytes) -> Message:
     return message
 
 
-def of_about(about: About) -> Message:
+def of_settings(settings: AgentSettings) -> Message:
     """The suite's settings of its agent, as data."""
-    return asdict(about) | {"options": dict(about.options)}
+    return asdict(settings) | {"options": dict(settings.options)}
 
 
 def of_error(error: BaseException, name: str) -> Message:

@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 
 @dataclass(frozen=True)
-class About:
+class AgentSettings:
     """A suite's settings of its agent."""
 
     agent_id: str | None = None
