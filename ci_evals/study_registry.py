@@ -87,7 +87,7 @@ def study_kinds() -> dict[str, type["Study"]]:
 
 
 def study_reports(results: "Results") -> Iterator[Any]:
-    """What reports show of the studies in these results: a `StudyReport` for each."""
+    """Yield a `StudyReport` for each study in these results."""
     module: Report
     for module in _modules("report"):
         if report := module.report(results):

@@ -1,4 +1,4 @@
-"""What the parts of one command share. Imports its own parts late, so that `--help` answers at once."""
+"""The context that parts of one command share. Imports its parts late, so that `--help` answers at once."""
 
 import os
 import sys

@@ -15,7 +15,7 @@ BUILT_IN = ("aui", "demo", "openai", "http")
 """The adapters that have a name of their own."""
 
 PYTHON, COMMAND = "python:", "command:"
-"""What the other two begin with: `python:module:attribute`, `command: node agent.js`."""
+"""Prefixes of the other two: `python:module:attribute`, `command: node agent.js`."""
 
 
 def is_program(adapter: str) -> bool:
@@ -81,9 +81,9 @@ _NOT_IN_REQUEST = {
 }
 
 TEXTS = ("message", "messages", "history")
-"""What stands for words of the conversation: this message, all up to it, all before it."""
+"""Placeholders for words of the conversation: this message, all up to it, all before it."""
 OF_A_TEST = ("userInfo", "agentId", "model", "systemPrompt")
-"""What stands for what a suite says of the agent and its user; `userInfo.plan.name` is a part of it."""
+"""Placeholders for a suite's settings of the agent and its user; `userInfo.plan.name` is a part of it."""
 
 
 def _check_names(value: T, allowed: Collection[str]) -> T:

@@ -11,7 +11,7 @@ from typing import Literal
 import regex
 
 Mode = Literal["bidirectional", "gaia", "exact", "contains", "fuzzy", "numeric", "semantic"]
-"""How an answer is compared with the expected ones: see docs/answers.md."""
+"""The ways to compare an answer with the expected ones: see docs/answers.md."""
 
 MOST_DIGITS = 100
 """A longer row of digits is no number that anybody answers with."""

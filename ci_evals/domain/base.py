@@ -50,7 +50,7 @@ def _all_fields(model: type[BaseModel]) -> set[str]:
 CleanText = Annotated[str, Clean()]
 
 _MOST_TOKENS = 10**9
-"""Of one answer: more is no count."""
+"""The most tokens of one answer: more is no count."""
 
 
 def token_count(value: object) -> int | None:

@@ -10,7 +10,7 @@ class CheckMode(StrEnum):
     """Asks, unless the baseline or the judge's cache holds a recent passed check of the same judge."""
     ALWAYS = "always"
     WARN = "warn"
-    """As `auto`, but a judge that does not pass is a warning only."""
+    """Like `auto`, but a judge that does not pass is a warning only."""
     OFF = "off"
 
 

@@ -78,7 +78,7 @@ class JournalHeader(Record):
     origin: Origin | None = None
     """The run whose answers these trials have; none where they were played."""
     tests: tuple[int, ...] = ()
-    """How many tests of each suite are played: entries tell them by their places, which digests do not."""
+    """The number of tests played of each suite: entries tell them by their places, which digests do not."""
     connection: CleanText = ""
     """The digest of the options that decide how agents are reached."""
     context: RunIdentity = RunIdentity()
@@ -107,9 +107,9 @@ class JournalEntry(Record):
     test: int
     index: int
     elapsed: Seconds
-    """How long the run had gone on by then, without the time in which it was broken off."""
+    """The time that the run had gone on by then, without the time in which it was broken off."""
     at: Instant | None = None
-    """When it was written."""
+    """The time at which it was written."""
     result: TrialResult
 
     @property
@@ -136,4 +136,4 @@ class Past:
     done: Mapping[Trial, TrialResult] = field(default_factory=dict)
     elapsed: float = 0
     written_at: datetime | None = None
-    """When the last of the trials was written."""
+    """The time at which the last of the trials was written."""

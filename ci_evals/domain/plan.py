@@ -11,7 +11,7 @@ class PlannedSuite:
 
     suite: Suite
     file: str
-    """Where it was read from, as the user named it (a path, or `demo:hr`)."""
+    """The place it was read from, as the user named it (a path, or `demo:hr`)."""
     digest: str
     """SHA-256 of the suite's meaning: all that a result depends on, without key and addresses."""
     tests: tuple[Test, ...]

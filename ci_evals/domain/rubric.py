@@ -17,7 +17,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 from ci_evals.domain.base import Model, NonBlank, Record, Share
 
 BUILT_IN_FILE = "domain/dimensions.json"
-"""What the built-in dimensions mean, and their own levels."""
+"""The meanings of the built-in dimensions, and their own levels."""
 
 BuiltIn = Literal["correctness", "completeness", "clarity", "usefulness", "reasoning"]
 
@@ -25,7 +25,7 @@ WHOLE = "criterion"
 """The one dimension of a rubric that names none: the criterion itself."""
 
 CANNOT_TELL = "cannot_tell"
-"""What a judge answers in place of a level; so no level is called that."""
+"""The answer that a judge gives in place of a level; so no level is called that."""
 
 
 class Level(Model):

@@ -121,7 +121,7 @@ class Turns(Sequence[Turn], redaction.Redactable):
         self._items: tuple[Turn, ...] = tuple(items)
         self._packed: bytes | None = None
         self.latencies: Sequence[float] = array("d", [item.latency_seconds for item in self._items])
-        """Of each, in seconds."""
+        """The latency of each, in seconds."""
         self.tokens: Sequence[tuple[int | None, int | None]] = tuple(
             (item.input_tokens, item.output_tokens)
             for item in self._items
@@ -221,7 +221,7 @@ class Turns(Sequence[Turn], redaction.Redactable):
 
 
 _TRACE, _RAW = b'\n    "trace": ', b'\n    "raw": '
-"""Where a trace begins and ends in their JSON: no other lines begin so, with as few blanks."""
+"""The beginnings of a trace and of the text after it in JSON: no other lines with as few blanks begin so."""
 
 
 def _read_without_traces(parts: Sequence[bytes]) -> tuple[Turn, ...]:

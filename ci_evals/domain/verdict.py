@@ -118,13 +118,13 @@ class Verdict(Record):
     evidence: tuple[int, ...] = ()
     quotes: tuple[Quote, ...] = ()
     rests_on: RestsOn | None = None
-    """Of a judged verdict; every judged pass has it."""
+    """The evidence of a judged verdict; every judged pass has it."""
     grade: Grade | None = None
-    """Of a criterion with a rubric, where it was decided."""
+    """The grade on a criterion with a rubric, where it was decided."""
     votes: tuple[Vote, ...] | None = None
-    """Where several were wanted: those that were given, in the order of asking."""
+    """The votes that were given, in the order of asking, where several were wanted."""
     agreement: Share | None = None
-    """Of the votes that were given, the share that are for the outcome; None without votes."""
+    """The share of the votes given that are for the outcome; None without votes."""
 
     @classmethod
     def passed(cls, reason: str, *evidence: int) -> Self:
@@ -185,4 +185,4 @@ class Finding(Record):
 
 
 _SHARED = tuple(Verdict.model_fields)
-"""What a finding says of its verdict, by the same names."""
+"""Fields of a finding that repeat those of its verdict."""

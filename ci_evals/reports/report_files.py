@@ -91,7 +91,7 @@ def redraw(
 
 
 def is_of_suite(results: Results, path: PurePath) -> bool:
-    """Whether the results were read from a suite's own file: one that lies in the suite's folder."""
+    """Return whether the results were read from a suite's own file: one that lies in the suite's folder."""
     if len(results.suites) != 1:
         return False
     own = PurePath(results.suites[0].folder).parts

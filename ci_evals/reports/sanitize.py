@@ -199,7 +199,7 @@ def _enough(limit: int) -> int:
 
 
 def _is_plain(line: str) -> bool:
-    """Whether a line has nothing that `_escaped` would change: most have not, and this is told fast."""
+    """Return whether `_escaped` would change nothing in a line: it changes few, and this is told fast."""
     data = line.encode()
     return (
         len(data.translate(None, _NOT_PLAIN)) == len(data)

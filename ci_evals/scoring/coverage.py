@@ -39,7 +39,7 @@ from ci_evals.domain.results.trial import TrialResult
 from ci_evals.scoring.comparison.pairing import TestPair
 
 _SELDOM, _SELDOM_WANTED = 0.25, 0.5
-"""How often chance may lose what is shown first: 0.25 is two trials of two tests, of one trial each."""
+"""The odds of a loss by chance, if shown first: 0.25 is two trials of two tests, of one trial each."""
 
 LogicPart = tuple[LogicKind, str]
 """A part of the agent's logic: its kind and its name."""

@@ -36,7 +36,7 @@ _ALIKE: dict[str, str] = {
     "embedding_model": "embedding model",
     "min_score": "minScore",
 }
-"""What a suite that is in two shards must have in common, and its name in a message."""
+"""Facts that must agree if a suite is in two shards, and its name in a message."""
 
 
 @dataclass(frozen=True)

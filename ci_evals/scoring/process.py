@@ -24,7 +24,7 @@ from ci_evals.scoring.validity import all_passed
 from ci_evals.support.json_text import canonical
 
 MOST_NAMES = 1_000
-"""Of workflows begun, and of each kind of logic, that are kept of one conversation."""
+"""The most names of workflows begun, and of each kind of logic, kept of one conversation."""
 
 ACCEPTABLE_COST = 1.0
 """US dollars of a trial that cost `COST_WEIGHT` of the score. This and the next two are the defaults of

@@ -63,7 +63,7 @@ class MeanSpread:
     variance: float
     freedom: int
     trial_variance: float
-    """Of a single trial's score around its test's mean."""
+    """The variance of a single trial's score around its test's mean."""
     estimated_from: Literal["trials", "tests"]
 
     def interval(self, delta: float, base: float) -> Interval:

@@ -18,7 +18,7 @@ from pydantic import JsonValue
 MAX_LENGTH = 500
 """Characters of a path."""
 MAX_STEPS = 50_000
-"""What a search may look at: a second at most. Replies of agents hold some hundred values."""
+"""The most steps of a search: a second at most. Replies of agents hold some hundred values."""
 
 
 class JsonPath:
@@ -45,7 +45,7 @@ class JsonPath:
         _check(path)
         self.text = text
         self.single = path.singular_query()
-        """Whether it names one place, which a search finds or not."""
+        """True if it names one place, which a search finds or not."""
         self._segments: Sequence[JSONPathSegment] = path.segments
 
     def find(self, value: JsonValue) -> tuple[JsonValue, ...] | None:

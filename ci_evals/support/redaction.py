@@ -34,7 +34,7 @@ _BETWEEN = '\n"'
 secret holds a quotation mark, and no terminal escape goes on behind the end of its line."""
 
 _MOST_TEXTS = 20_000
-"""That are searched as one. Of a trial there are some thousand; those of a run would fill the memory."""
+"""The most texts searched as one. A trial has some thousand; those of a run would fill the memory."""
 
 M = TypeVar("M", bound=BaseModel)
 

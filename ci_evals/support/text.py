@@ -80,7 +80,7 @@ _BLANK_SIGNS = frozenset("\u2800\u3164\uffa0\u115f\u1160")
 """Signs and letters of Unicode that are drawn as nothing."""
 
 LEAST_LETTERS = 2
-"""Of a reason. A sign as wide as those of Chinese is a word by itself."""
+"""The fewest letters of a reason. A sign as wide as those of Chinese is a word by itself."""
 
 
 def has_words(text: str) -> bool:

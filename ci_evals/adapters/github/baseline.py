@@ -151,7 +151,7 @@ class _History:
     """True if the base is the tested commit itself, as in nightly runs."""
     commits: Sequence[_ListedCommit] = ()
     unread: GitHubError | None = None
-    """Why there are no commits."""
+    """The reason why there are no commits."""
 
     def is_after(self, artifact: _Artifact) -> bool:
         """Return whether the base is newer than the artifact, as far as commits can be read."""

@@ -37,7 +37,7 @@ That of a deployment is not among them: anybody's pull request may be deployed f
 """
 
 _OWN_TREE = _OWN_COMMIT - UNTRUSTED_EVENTS - {"workflow_dispatch", "repository_dispatch"}
-"""Of these the events for which workflows check out nothing else. The others often name a commit by hand."""
+"""Those events for which workflows check out nothing else. The others often name a commit by hand."""
 
 
 def distrusted_because(

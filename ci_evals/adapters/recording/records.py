@@ -87,10 +87,10 @@ class AttemptRecord(Record):
     """One attempt at the trial, in its own session."""
 
     fault: ErrorRecord | None = None
-    """Why no session could be opened."""
+    """The error, if no session could be opened."""
     answers: tuple[ReplyRecord, ...] = ()
     closing: ErrorRecord | None = None
-    """Why the answers do not count, if that became clear at the end of the session."""
+    """The reason why the answers do not count, if that became clear at the end of the session."""
 
 
 class TextRecord(UsageRecord):

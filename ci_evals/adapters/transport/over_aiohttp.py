@@ -39,7 +39,7 @@ QUIET_SECONDS = 0.1
 """Silence after an answer before a connection is reused. A second answer that comes within this time is
 noticed and cannot be taken for the answer to the next request."""
 SURPLUS = "it sent more than one answer to a request"
-"""Why an answer is not used: it may belong to an earlier request."""
+"""The reason not to use an answer: it may belong to an earlier request."""
 
 _NO_END = aiohttp.ClientTimeout(total=None, connect=None, sock_connect=None, sock_read=None)
 

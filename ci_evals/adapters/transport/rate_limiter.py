@@ -125,7 +125,7 @@ class RateLimiter:
         self._call_seconds = 0.0
         """Average duration of the last calls."""
         self._not_before: float | None = None
-        """When the next call may go out."""
+        """The time at which the next call may go out."""
         self._kinds: dict[str, _Kind] = {}
         self._seconds_left = patience.total_seconds
         self._refusals, self._statuses, self._waited_seconds, self._fewest = 0, set[int](), 0.0, 0

@@ -23,7 +23,7 @@ AGENT = "agent_under_test.py"
 _SUITE = "starter.yaml"
 
 _SHORT = {"python": "python:agent_under_test:reply", "command": f"command: python3 {AGENT}"}
-"""What `init` calls the programs that it writes itself."""
+"""Adapters of the programs that `init` writes itself."""
 
 _ABOUT = {
     "aui": "An AUI agent, spoken to over HTTP.",

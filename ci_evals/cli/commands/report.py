@@ -70,7 +70,7 @@ class _Runs:
     shown: SavedRun
     others: Mapping[str, tuple[Path, ComparisonRun]]
     of_folder: int
-    """How many runs the path of the shown one stood for: of several it is the newest."""
+    """The number of runs that the path of the shown one stood for: of several it is the newest."""
 
 
 def _read(paths: Sequence[Path], redactor: Redactor) -> _Runs:

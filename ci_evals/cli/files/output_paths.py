@@ -15,7 +15,7 @@ JOURNAL, RECORDING = "journal.jsonl", "recording.jsonl"
 _OURS = frozenset({*OF_RUN, SUITE_SUMMARY, JOURNAL, RECORDING} - {JUNIT})
 """Names of our other files: a report under one of them would be taken for that."""
 _HEAD_BYTES = 4096
-"""Of a file that is there already: so far its first elements are looked for."""
+"""The part of an existing file in which its first elements are looked for."""
 
 Inputs = Mapping[str, Path | None]
 """The files that a command reads, by the option that names each."""

@@ -13,7 +13,7 @@ from ci_evals.reports.markdown import documents
 from ci_evals.reports.names import PAGE, RESULTS, SUMMARY
 
 _FINISHED = frozenset({"completed", "skipped"})
-"""How a run ends that there is nothing left to play of."""
+"""Statuses of a run with nothing left to play."""
 
 
 def write(results: Results, code: int, output_dir: Path, junit: Path, context: RunContext) -> None:

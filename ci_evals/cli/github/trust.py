@@ -22,7 +22,7 @@ _FILES = ("adapter_options", "prices", "calibration", "baseline", "replay")
 """Options that name files with a say in where secrets go, in what may be spent, or in the verdict."""
 
 _WORDS = frozenset({"auto", "none"})
-"""What `baseline` may be besides a path."""
+"""Values of `baseline` that are no path."""
 
 _ASK_SECONDS = 30.0
 

@@ -19,11 +19,11 @@ from ci_evals.domain.errors import Exit
 from ci_evals.stop import Stop
 
 PATIENCE_SECONDS = 6.0
-"""How long a run that was told to end may take for it. GitHub sends a second signal after 7.5 seconds, and
+"""The time that a run may take to end once told to. GitHub sends a second signal after 7.5 seconds, and
 kills after ten."""
 
 _OBJECTS_BETWEEN_SEARCHES = 10_000
-"""How many are made before Python looks for garbage in circles. A run makes hardly any: to look after every
+"""Objects made before Python looks for garbage in circles. A run makes hardly any: to look after every
 700 takes a twelfth of its processor time, and not to takes a megabyte of memory."""
 
 T = TypeVar("T")

@@ -39,14 +39,14 @@ _SI_USER = 0
 """The code of a signal that a process has sent. Signals of the terminal have a greater one."""
 
 ENDING_SECONDS = 8.5
-"""How long a worker may take to end after the first signal that tells it to.
+"""The time that a worker may take to end after the first signal that tells it to.
 
 Its reports take 7 seconds at most. GitHub sends SIGTERM after 7.5 seconds, upon which a worker that still
 hears anything ends at once, and SIGKILL after ten: 1.5 seconds are left to write the outputs.
 """
 
 _KILLED_SECONDS = 0.5
-"""How long a killed worker is waited for: one that the system holds (a dead network disk) may stay."""
+"""The time to wait for a killed worker: one that the system holds (a dead network disk) may stay."""
 
 _LEFT_OVER_SECONDS = 3.0
 """The longest that the parent takes to end what the worker left running."""

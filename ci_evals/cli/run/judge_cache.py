@@ -1,4 +1,4 @@
-"""Where the judge's answers are kept."""
+"""The folder that keeps the judge's answers."""
 
 from pathlib import Path
 

@@ -13,7 +13,7 @@ class Provider(StrEnum):
 
 
 class SuiteTrust(StrEnum):
-    """Whether a suite may name endpoints and read the environment."""
+    """The trust in a suite: may it name endpoints and read the environment?"""
 
     AUTO = "auto"
     ALWAYS = "always"
@@ -21,7 +21,7 @@ class SuiteTrust(StrEnum):
 
 
 class CommentMode(StrEnum):
-    """When a comment is posted on the pull request."""
+    """The conditions on which a comment is posted on the pull request."""
 
     AUTO = "auto"
     ALWAYS = "always"
@@ -29,14 +29,14 @@ class CommentMode(StrEnum):
 
 
 class MissingSecrets(StrEnum):
-    """What to do in a pull request that is given no secrets."""
+    """The ways to treat a pull request that is given no secrets."""
 
     SKIP = "skip"
     FAIL = "fail"
 
 
 class ImportFormat(StrEnum):
-    """Whose files can be made a suite."""
+    """Formats of other tools, whose files can be made a suite."""
 
     GAIA = "gaia"
     PROMPTFOO = "promptfoo"
@@ -45,7 +45,7 @@ class ImportFormat(StrEnum):
 
 
 class ComparisonFormat(StrEnum):
-    """How a comparison is told."""
+    """The formats of a comparison."""
 
     TEXT = "text"
     MARKDOWN = "markdown"

@@ -110,7 +110,7 @@ OFFLINE = "offline"
 """The provider of runs with a scripted user and no judge."""
 
 Status = Literal["completed", "stopped", "interrupted", "skipped", "unfinished"]
-"""How a run ended; `skipped` if it was given no secrets and nothing was played, `unfinished` if it goes
+"""The way a run ended; `skipped` if it was given no secrets and nothing was played, `unfinished` if it goes
 on, or was killed."""
 
 

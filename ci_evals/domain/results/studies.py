@@ -1,4 +1,4 @@
-"""What studies found out about a saved run, kept in its results under a key for each."""
+"""Findings of studies on a saved run, kept in its results under a key for each."""
 
 from collections.abc import Sequence
 from typing import Annotated, ClassVar
@@ -8,11 +8,11 @@ from pydantic import BeforeValidator, JsonValue, PlainSerializer, SerializeAsAny
 from ci_evals.domain.base import CleanText, Record
 
 _MAX_DEPTH = 50
-"""Of the JSON of a study that nobody here knows."""
+"""The deepest nesting in the JSON of an unknown study."""
 
 
 class Study(Record):
-    """What a study found out about a run. Each study has types of its own."""
+    """The findings of a study on a run. Each study has types of its own."""
 
     KEY: ClassVar[str]
 

@@ -24,7 +24,7 @@ _ENDS = frozenset({EndState.COMPLETED, EndState.STOPPED, EndState.ESCALATED})
 
 
 MOST_TRIALS = 2 * MOST_LOOPS
-"""Of one test: its loops, and as many more to confirm. Counts of a file are not believed beyond it."""
+"""The most trials of one test: its loops, and as many more to confirm. No more are believed of a file."""
 
 
 def passed_share(findings: Iterable[Finding]) -> Fraction | None:

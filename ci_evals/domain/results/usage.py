@@ -13,8 +13,8 @@ from ci_evals.domain.base import (
 )
 
 Role = Literal["user", "judge", "auditor", "embedder", "agent"]
-"""Who used tokens: the two jobs of the LLM (simulated user, judge), the model that compares meanings, and an
-agent that tells of its own."""
+"""The users of tokens: the two jobs of the LLM (simulated user, judge), the model that compares meanings, and
+an agent that tells of its own."""
 
 
 class RoleUsage(Record):

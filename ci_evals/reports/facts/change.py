@@ -64,7 +64,7 @@ def brief(results: Results) -> str:
 
 
 def too_little_decided(scored: Results | SuiteResult) -> str | None:
-    """Why the score is no headline; None where it is, or there is none."""
+    """Return why the score is no headline; None where it is, or there is none."""
     if scored.score is None or numbers.headline(scored.score, scored.decided_share):
         return None
     decided = numbers.percent(scored.decided_share)
@@ -72,7 +72,7 @@ def too_little_decided(scored: Results | SuiteResult) -> str | None:
 
 
 def why_not(comparison: Comparison) -> str:
-    """Why there is no change to tell of: the first reasons."""
+    """Return why there is no change to tell of: the first reasons."""
     reasons = numbers.listed(comparison.reasons, _SHOWN_REASONS, "reason")
     return reasons or "they have nothing in common"
 
@@ -89,7 +89,7 @@ def detectable_drop(comparison: Comparison) -> str | None:
 
 
 def shows_p(change: Change) -> bool:
-    """Whether p is worth showing: for a drop, and with enough trials for a small p."""
+    """Return whether p is worth showing: for a drop, and with enough trials for a small p."""
     fell = change.delta is not None and change.delta < 0
     return fell and change.p is not None and not significance.too_few(change)
 
@@ -117,7 +117,7 @@ def small_print(comparison: Comparison, results: Results) -> str:
 
 
 def shown_reasons(comparison: Comparison) -> tuple[str, ...]:
-    """Why not all could be compared, as far as the sentence does not say it."""
+    """Return why not all could be compared, as far as the sentence does not say it."""
     in_sentence = comparison.delta is None and len(comparison.reasons) <= _SHOWN_REASONS
     return () if in_sentence else comparison.reasons
 
@@ -148,7 +148,7 @@ def pace(comparison: Comparison) -> str | None:
 
 
 def baseline_score_differs(comparison: Comparison) -> bool:
-    """Whether the baseline's score differs from that of the tests that were compared."""
+    """Return whether the baseline's score differs from that of the tests that were compared."""
     whole, part = comparison.baseline.score, comparison.base
     return comparison.delta is not None and numbers.score(whole) != numbers.score(part)
 
@@ -279,7 +279,7 @@ def _baseline_tests(results: Results, comparison: Comparison) -> int:
 
 
 def _flawless(results: Results) -> bool:
-    """Whether every planned trial was completed, and nothing failed or is missing."""
+    """Return whether every planned trial was completed, and nothing failed or is missing."""
     rule = UndecidedRule(offline=results.run.offline)
     tests = [test for suite in results.suites for test in suite.tests]
     trials = [trial for test in tests for trial in test.trials]

@@ -11,7 +11,7 @@ from ci_evals.domain.actions import LogicKind
 from ci_evals.domain.results.comparison import Divergence, DivergentAction
 
 _MOST_NAMED = 3
-"""Of a kind."""
+"""The most names of a kind."""
 _LONGEST_VALUE = 40
 """Characters."""
 

@@ -56,7 +56,7 @@ class FailedTest:
     test: TestResult | None
     change: TestChange | None = None
     warnings: Mapping[str, str] = field(default_factory=dict)
-    """Why criteria are less reliable, by criterion."""
+    """Reasons why criteria are less reliable, by criterion."""
 
     @cached_property
     def criteria(self) -> tuple[FailedCriterion, ...]:

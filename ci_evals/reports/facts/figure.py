@@ -8,10 +8,10 @@ class Figure:
     """One chart. Its texts are plain and not yet escaped; `svg` is markup, made by the drawing library."""
 
     id: str
-    """Of the element, `chart-scores`."""
+    """The id of the element, `chart-scores`."""
     title: str
     says: str
-    """What is to be seen in it, in one sentence with the numbers that matter."""
+    """A description of it, in one sentence with the numbers that matter."""
     svg: str
     headers: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]

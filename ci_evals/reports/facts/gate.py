@@ -63,7 +63,7 @@ def decision(check: GateCheck) -> str:
 
 
 def in_words(check: GateCheck) -> str:
-    """Why a check does not hold, in a sentence for somebody who does not know its name."""
+    """Return why a check does not hold, in a sentence for somebody who does not know its name."""
     if check.seen is None or check.required is None:
         return f"{check.name} does not hold: {check.note or 'nothing was seen'}."
     value, limit = seen(check), required(check)
@@ -151,17 +151,17 @@ def seen(check: GateCheck) -> str:
 
 
 def is_chance(check: GateCheck) -> bool:
-    """Whether the check compares a p with its limit: `regression`, unless it counts newly failing tests."""
+    """Return whether the check compares a p with its limit: `regression`, unless it counts failing tests."""
     return check.kind is CheckKind.REGRESSION and bool(check.required)
 
 
 def wanting(check: GateCheck) -> bool:
-    """Whether undecided verdicts make a difference to the check."""
+    """Return whether undecided verdicts make a difference to the check."""
     return check.seen_if_undecided_failed is not None and check.seen_if_undecided_failed != check.seen
 
 
 def _is_limit(check: GateCheck) -> bool:
-    """Whether the requirement is a maximum; otherwise it is a minimum."""
+    """Return whether the requirement is a maximum; otherwise it is a minimum."""
     match check.kind:
         case (
             CheckKind.REGRESSION

@@ -1,4 +1,4 @@
-"""What a reader looks for first: the verdict in words, the notes on it, and the tests.
+"""The facts that a reader looks for first: the verdict in words, the notes on it, and the tests.
 
 Facts only, in plain words and not yet sanitized; each report puts them into its own form.
 """
@@ -53,7 +53,7 @@ def verdict(results: Results) -> str:
 
 
 def why_skipped(results: Results) -> str | None:
-    """Why nothing was played, in a sentence; None where it was, or nobody said."""
+    """Return why nothing was played, in a sentence; None where it was, or nobody said."""
     why = (results.run.stopped_because or "").strip().rstrip(".")
     return f"{why[:1].upper()}{why[1:]}." if why and run_outcome(results) is RunOutcome.SKIPPED else None
 
@@ -79,7 +79,7 @@ def _resumed(part: Resumed) -> str:
 
 
 def only_reported(results: Results) -> bool:
-    """Whether the gate failed without failing the run, as `--no-gate` asks."""
+    """Return whether the gate failed without failing the run, as `--no-gate` asks."""
     return run_outcome(results) is RunOutcome.FAILED and results.gate.exit_code == Exit.HOLDS
 
 
@@ -129,7 +129,7 @@ def _p_note(results: Results) -> str | None:
 
 
 def _fails_on_more_than_noise(results: Results) -> bool:
-    """Whether the gate fails on more than noise: a proven drop, or missing verdicts."""
+    """Return whether the gate fails on more than noise: a proven drop, or missing verdicts."""
     comparison = results.comparison
     proven = (
         comparison is not None
@@ -142,7 +142,7 @@ def _fails_on_more_than_noise(results: Results) -> bool:
 
 
 def paid(results: Results) -> bool:
-    """Whether there is a cost to show: it is known, and a model was asked."""
+    """Return whether there is a cost to show: it is known, and a model was asked."""
     return results.usage.cost_usd is not None and results.usage.calls > 0
 
 
@@ -200,7 +200,7 @@ def without_judge(results: Results, suites: Iterable[SuiteResult]) -> int:
 
 
 def only_judge_missing(test: TestResult) -> bool:
-    """Whether only a judge was missing to decide this test."""
+    """Return whether only a judge was missing to decide this test."""
     undecided = [f for trial in test.trials for f in trial.findings if f.outcome is Outcome.UNDECIDED]
     return test.outcome == "undecided" and {finding.cause for finding in undecided} == {Cause.NO_JUDGE}
 

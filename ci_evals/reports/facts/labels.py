@@ -8,7 +8,7 @@ from ci_evals.domain.verdict import Cause
 
 
 class Tone(Enum):
-    """Whether something is good news, bad news, or open."""
+    """The tone of a piece of news: good, bad, or open."""
 
     GOOD = "good"
     BAD = "bad"
@@ -31,7 +31,7 @@ OUTCOMES = {
     "undecided": OutcomeLabel("undecided", "❔", Tone.OPEN),
     "not_run": OutcomeLabel("not run", "⏸️", Tone.OPEN),
 }
-"""Of tests and of verdicts."""
+"""Labels of tests and of verdicts."""
 
 
 class RunOutcome(Enum):
@@ -56,7 +56,7 @@ CAUSES = {
     Cause.NO_MODEL: "no embedding model",
     Cause.CANNOT_TELL: "the judge cannot tell",
 }
-"""Why a verdict is undecided."""
+"""Reasons why a verdict is undecided."""
 
 ENDINGS = {
     EndState.COMPLETED: "All planned turns were played.",

@@ -25,11 +25,11 @@ class PlainTable:
     texts: tuple[str, ...] = ()
     """The columns, beside the first, that hold words and no numbers."""
     bad: tuple[bool, ...] = ()
-    """Whether each row is bad news; empty if none is."""
+    """True for each row that is bad news; empty if none is."""
     in_remark: bool = False
-    """Whether the remark on its topic has all of it."""
+    """True if the remark on its topic has all of it."""
     long: bool = False
-    """Whether it has a row for each criterion or test."""
+    """True if it has a row for each criterion or test."""
 
     @property
     def filled(self) -> tuple[int, ...]:
@@ -40,7 +40,7 @@ class PlainTable:
 
 @dataclass(frozen=True)
 class CriterionWarning:
-    """Why the verdicts on a criterion are less reliable."""
+    """The reason why the verdicts on a criterion are less reliable."""
 
     criterion: str
     suite: str | None
@@ -51,7 +51,7 @@ class CriterionWarning:
 
 @dataclass(frozen=True)
 class StudyReport:
-    """What reports say of a study, as plain text that is not yet sanitized."""
+    """The report on a study, as plain text that is not yet sanitized."""
 
     topic: str
     remark: str
@@ -59,7 +59,7 @@ class StudyReport:
     tables: tuple[PlainTable, ...] = ()
     """The same in numbers."""
     warnings: tuple[str, ...] = ()
-    """What a reader must know before the numbers of the run, and what to do."""
+    """Warnings that a reader needs before the numbers of the run, and what to do."""
     criterion_warnings: tuple[CriterionWarning, ...] = ()
     figures: Callable[[], tuple[Figure, ...]] = tuple
     """Draws its charts, for the page alone."""

@@ -42,7 +42,7 @@ def warnings(results: Results) -> tuple[str, ...]:
 
 
 def studies(results: Results) -> tuple[StudyReport, ...]:
-    """What each study has to say of this run."""
+    """The report of each study on this run."""
     return tuple(study_reports(results)) if results.studies else ()
 
 

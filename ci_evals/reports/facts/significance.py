@@ -40,7 +40,7 @@ def detectable_drop(change: Change | None) -> tuple[str, ...]:
 
 
 def too_few(change: Change) -> bool:
-    """Whether there are too few trials to prove any drop."""
+    """Return whether there are too few trials to prove any drop."""
     return change.smallest_p is not None and change.smallest_p > ALPHA
 
 

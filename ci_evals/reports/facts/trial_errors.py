@@ -76,7 +76,7 @@ def _grouped(tests: _Tests, noun: str, what: str, reason: str, outcome: TestOutc
 
 
 def reason(trial: TrialResult) -> str | None:
-    """Why a trial failed, or what the agent said of its error; None if nothing is known."""
+    """Return why a trial failed, or what the agent said of its error; None if nothing is known."""
     if trial.error or trial.status not in ERRORS:
         return trial.error
     if trial.status is EndState.INVALID_USER:

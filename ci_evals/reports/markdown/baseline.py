@@ -28,7 +28,7 @@ def line(results: Results) -> Section | None:
 
 
 def reasons(comparison: Comparison | None) -> tuple[Section, ...]:
-    """Why not all of it was compared."""
+    """The reasons why not all of it was compared."""
     found = change.shown_reasons(comparison) if comparison else ()
     rows = tuple(f"- {sanitize.inline(reason, 300)}" for reason in found)
     whole = Section("what was not compared", "Not compared:", Rank.TELLING, rows, noun="reason")

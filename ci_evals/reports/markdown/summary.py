@@ -28,7 +28,7 @@ class SummaryContext:
     commit: str | None = None
     """The commit that was tested: it replaces what the results claim."""
     foreign: bool = False
-    """Whether a fork's own workflow run wrote the results, so that they may say anything."""
+    """True if a fork's own workflow run wrote the results, so that they may say anything."""
 
 
 NO_CONTEXT = SummaryContext()
@@ -102,7 +102,7 @@ def not_checked(results: Results) -> Section | None:
 
 
 def less_trusted(results: Results) -> Section | None:
-    """Why judge or simulated user are to be trusted less. It is never left out, and short for that."""
+    """Warnings that judge or simulated user are less reliable. It is never left out, and short for that."""
     rows = tuple(f"- ⚠️ {sanitize.inline(warning, 600)}" for warning in reliability.warnings(results))
     return Section("what is to be trusted less", "", Rank.ALWAYS, rows, noun="warning") if rows else None
 

@@ -58,7 +58,7 @@ def details(finding: Finding) -> str:
 
 
 def violations(trial: TrialResult) -> str:
-    """Where the trial's simulated user broke its role, with the words that show it; empty where nowhere."""
+    """Places where the trial's simulated user broke its role, with the words that show it; may be empty."""
     found = trial.user_audit.violations if trial.user_audit else ()
     if not found:
         return ""

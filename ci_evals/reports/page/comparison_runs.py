@@ -20,7 +20,7 @@ class ComparisonRun:
     """The folder or file that it was read from, as a reader knows it."""
     id: str
     at: datetime
-    """When it began."""
+    """The time at which it began."""
     commit: str | None
     score: float | None
     """0 to 100."""

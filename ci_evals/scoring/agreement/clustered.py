@@ -10,7 +10,7 @@ from ci_evals.scoring.statistics import t_quantile, wilson
 
 _Z = NormalDist().inv_cdf(0.975)
 _ROUNDING = 1e-18
-"""Of a squared error: what is less comes from binary numbers."""
+"""The rounding of a squared error: what is less comes from binary numbers."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 Number = Fraction | float
 Coincidences = Mapping[tuple[Any, Any], Number]
-"""How often a value stood beside another: each pair in a unit of m values counts 1 / (m - 1)."""
+"""The times that a value stood beside another: each pair in a unit of m values counts 1 / (m - 1)."""
 
 
 def alpha(

@@ -22,13 +22,15 @@ from ci_evals.scoring.agreement.clustered import Bundle, share_of
 from ci_evals.scoring.statistics import t_quantile
 
 LOW = Fraction(4, 5)
-"""Of pairs of votes: where clearly fewer agree, a verdict hangs on which votes were asked for."""
+"""The share of pairs of votes that should agree. Where clearly fewer do, a verdict hangs on which votes were
+asked for."""
 DRAWS = 1_000
 LEAST = 10
 """Tests, or trials of one, from which an interval of alpha can be told."""
 _NORMAL = NormalDist()
 _MOST_WITHOUT = 0.05
-"""Of the draws: where more have no alpha, since all their votes are alike, there is no interval."""
+"""The share of draws that may lack an alpha. Where more have none, since all their votes are alike, there is
+no interval."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class RatedVerdict:
     passes: int
     fails: int
     levels: tuple[tuple[float, ...], ...] = ()
-    """Of a rubric: for each dimension what the levels are worth that these votes name."""
+    """The values of the levels that these votes name, for each dimension of a rubric."""
 
     @property
     def votes(self) -> int:

@@ -36,7 +36,7 @@ class ComparedPart:
     pairs: tuple[TestPair, ...]
     finding_filter: FindingFilter = scores.all_findings
     undecided_fails: bool = False
-    """Whether undecided verdicts of this run count as failed, as the gate wants it."""
+    """True if undecided verdicts of this run count as failed, as the gate wants it."""
     assumed: int | None = None
     """The score that each uncounted trial of this run is given."""
 
@@ -47,7 +47,7 @@ class RunComparer:
     def __init__(self, head: Side, base: Side) -> None:
         self.head, self.base = head, base
         self.reasons = tuple(differences(head, base))
-        """Why nothing of the two runs can be compared."""
+        """The reasons why nothing of the two runs can be compared."""
         self.suites = pair(head, base)
         self._overall_changes: dict[tuple[bool, int | None], Change] = {}
 

@@ -14,7 +14,7 @@ from ci_evals.scoring.scores import UndecidedRule
 from ci_evals.scoring.validity import outcome_of
 
 MOST_ACTIONS = 50
-"""Of each side: fewer show already what an agent began to do differently."""
+"""The most actions of each side: fewer show already what an agent began to do differently."""
 
 _Key = tuple[LogicKind, str, str]
 Difference: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]

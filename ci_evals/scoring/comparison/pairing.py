@@ -53,7 +53,7 @@ class TestPair:
     head: TestResult
     base: TestResult
     numbers: tuple[int, int] = (0, 0)
-    """Of the suite within this run and of the test within its suite, counted from 1."""
+    """The numbers of the suite within this run and of the test within its suite, from 1."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class SuitePair:
     removed: tuple[TestName, ...] = ()
     changed: tuple[TestName, ...] = ()
     reasons: tuple[str, ...] = ()
-    """Why its scores must not be compared."""
+    """The reasons why its scores must not be compared."""
 
 
 def pair(head: Side, base: Side) -> tuple[SuitePair, ...]:

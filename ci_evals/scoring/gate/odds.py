@@ -29,13 +29,13 @@ WORTH_TELLING = 0.05
 _DRAWS = 2_000
 _TIE = 1e-9
 _RATES = [1 / (1 + 10 ** (step / 4)) for step in range(-16, 17)]
-"""How often trials may pass: one in 10,000, all but one, and each order of magnitude between as likely."""
+"""Possible pass rates: one in 10,000, all but one, and each order of magnitude between as likely."""
 _BELIEFS = [
     (rate * weight, (1 - rate) * weight)
     for rate, weight in product(_RATES, (0.25, 0.5, 1, 2, 4, 8, 16, 32, 64))
 ]
-"""How the pass rates of an agent's tests may be distributed, as beta distributions: from all of them at never
-or always to all at one rate."""
+"""Beta distributions that the pass rates of an agent's tests may have: from all of them at never or always to
+all at one rate."""
 
 
 def odds_of(

@@ -32,9 +32,9 @@ class Policy:
     max_p95_latency: float | None = None
     """Seconds."""
     baseline_required: bool = False
-    """Whether a run that cannot be compared has no verdict (`--baseline=required`)."""
+    """True if a run that cannot be compared has no verdict (`--baseline=required`)."""
     enforced: bool = True
-    """Whether a gate that does not hold fails the build (`--no-gate` says no)."""
+    """True if a gate that does not hold fails the build (`--no-gate` says no)."""
 
     def __post_init__(self) -> None:
         for name in ("min_score", "max_drop", "max_cost", "max_p95_latency"):
@@ -50,12 +50,12 @@ class RunEnding:
     interrupted: bool = False
     stopped_because: str | None = None
     failed_fast: bool = False
-    """Whether it was stopped since a trial had failed: then no more were wanted."""
+    """True if it was stopped since a trial had failed: then no more were wanted."""
     bug: bool = False
-    """Whether it was stopped by a bug of ours."""
+    """True if it was stopped by a bug of ours."""
     judge_checks: tuple[JudgeCheck, ...] = ()
-    """Of each model that judges."""
+    """The check of each model that judges."""
     judge_only_warned: bool = False
-    """Whether a judge that did not pass its check is a warning only (`--judge-check=warn`)."""
+    """True if a judge that did not pass its check is a warning only (`--judge-check=warn`)."""
     incomplete: tuple[str, ...] = ()
-    """Why results that were merged are not all that there should be."""
+    """The reasons why merged results are not complete."""

@@ -74,7 +74,7 @@ _NUMBER = r"[0-9]+(?:\.[0-9]+)?"
 _LINE = re.compile(rf"\s*({_KINDS}):(.+)=\s*({_NUMBER})\s*", re.DOTALL)
 _PLAIN = re.compile(rf"\s*({_NUMBER})\s*")
 _NEXT = re.compile(rf"\n|,(?=\s*(?:(?:{_KINDS}):|{_NUMBER}\s*(?:,|\n|$)))")
-"""What lies between two lines. A comma inside a name does no harm."""
+"""The separator of two lines. A comma inside a name does no harm."""
 
 
 def read_thresholds(text: str | None) -> tuple[SelectorLimit, ...]:

@@ -18,8 +18,8 @@ from ci_evals.studies.attack.result import AttackKind, Attacks
 from ci_evals.studies.conversations import JudgedConversation, check_judged, conversations_of
 
 AS_IT_WAS = 2
-"""How often each verdict is given again with nothing added. Together with those to which harmless words were
-added this tells what the judge changes by itself."""
+"""The times that each verdict is given again with nothing added. Together with those to which harmless words
+were added this tells what the judge changes by itself."""
 
 
 @dataclass(frozen=True)

@@ -23,11 +23,11 @@ class LabeledVerdict:
     """A verdict of the judge, with what people said."""
 
     conversation: str
-    """Which one it is of: verdicts on one conversation are alike."""
+    """The conversation that it is of: verdicts on one conversation are alike."""
     passed: bool
     """The judge's verdict."""
     people: tuple[bool | None, ...]
-    """What each person said, in an order that is the same throughout; None where nothing, or that it cannot
+    """The label of each person, in an order that is the same throughout; None where none, or that it cannot
     be told."""
 
     @cached_property

@@ -18,8 +18,8 @@ MOST_IN_CELL = 30_000
 """Characters: a cell of a spreadsheet holds 32,767."""
 _CUT = "\n… (cut; sheet.html has it whole)"
 FORMULA = r"""(^|[;\t\n])([\s"']*)(?=[=+\-@＝＋－＠])"""
-"""Where a spreadsheet may take text for a formula: where a cell begins, or what it takes for one when
-it cuts a table by semicolons, tabs or lines. Scripts read it too."""
+"""The places where a spreadsheet may take text for a formula: where a cell begins, or what it takes for one
+when it cuts a table by semicolons, tabs or lines. Scripts read it too."""
 _FORMULA = re.compile(FORMULA)
 
 

@@ -56,7 +56,7 @@ class SpendingAdvice:
     best: Remedy | None
     best_in_general: Remedy | None
     standard_error: float
-    """Of the run's score, in points, for these tests."""
+    """The standard error of the run's score, in points, for these tests."""
     why: str
 
 

@@ -1,1 +1,1 @@
-"""Which of two runs a judge prefers, conversation by conversation."""
+"""A study of which of two runs a judge prefers, conversation by conversation."""

@@ -1,4 +1,4 @@
-"""Which of two runs a judge prefers."""
+"""The result of the study of which of two runs a judge prefers."""
 
 from typing import ClassVar, Literal
 
@@ -13,7 +13,7 @@ Better = Literal["first", "second", "tie"]
 
 
 class Preferred(Record):
-    """Which of two runs' conversations a judge prefers, of one test."""
+    """The preferences of a judge between two runs' conversations of one test."""
 
     suite: str
     test: str

@@ -172,5 +172,5 @@ def _round(straight: JudgedPreference, swapped: JudgedPreference) -> Round:
 
 
 def _missing(pair: ComparedPair) -> str | None:
-    """Why the judge could not be asked, where no round came to anything."""
+    """Return why the judge could not be asked, where no round came to anything."""
     return pair.rounds[-1].reason if all(one.result is None for one in pair.rounds) else None

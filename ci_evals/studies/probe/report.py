@@ -16,7 +16,7 @@ from ci_evals.studies.probe.result import Probe, Probed
 
 
 def report(results: Results) -> StudyReport | None:
-    """Which criteria passed on every conversation of other tests."""
+    """The report on criteria that passed on every conversation of other tests."""
     found = results.study(Probe)
     if found is None:
         return None

@@ -1,4 +1,4 @@
-"""Which criteria measure nothing."""
+"""The criteria that measure nothing."""
 
 from typing import ClassVar
 
@@ -23,7 +23,7 @@ class Probed(Record):
 
 
 class Probe(Study):
-    """Which criteria measure nothing."""
+    """The criteria that measure nothing."""
 
     KEY: ClassVar[str] = "probe"
 

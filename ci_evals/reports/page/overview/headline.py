@@ -47,11 +47,11 @@ class Headline:
     words: str
     """The verdict."""
     checks: tuple[str, ...]
-    """Why the gate does not hold, a sentence a check."""
+    """The reasons why the gate does not hold, a sentence a check."""
     more_checks: int
     """The number of checks that are not shown."""
     reasons: tuple[str, ...]
-    """Why the run cannot be trusted, or was skipped."""
+    """The reasons why the run cannot be trusted, or was skipped."""
     origin: str | None
     tiles: tuple[Tile, ...]
     baseline: str | None

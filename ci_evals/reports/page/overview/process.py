@@ -20,7 +20,7 @@ class _Measure:
     show: Callable[[ProcessSummary], str]
     """Empty if it is not known."""
     why_not: Callable[[ProcessSummary], str] = lambda summary: "" if summary.traced_trials else NO_TRACE
-    """Why it is not known; may be empty."""
+    """The reason why it is not known; may be empty."""
 
 
 def table_of(results: Results, baseline: Results | None) -> Table:

@@ -19,7 +19,7 @@ class Table:
     texts: frozenset[str]
     """The columns, beside the first, that hold words and no numbers."""
     tones: tuple[str, ...]
-    """Of each row `good`, `bad`, `open`, or nothing."""
+    """The tone of each row: `good`, `bad`, `open`, or nothing."""
     notes: tuple[str, ...]
     """Below each row's name, or nothing."""
 

@@ -47,7 +47,7 @@ class TestRow:
     """`newly failing`, `fixed`, or nothing."""
     critical: bool
     doubts: tuple[str, ...]
-    """Why criteria of it are to be trusted less."""
+    """The reasons why criteria of it are less reliable."""
     left_out: int
     """Trials that are left out for their simulated user."""
     flaky: bool

@@ -41,7 +41,7 @@ class CriterionLine:
     """In how many of its trials; empty if there is one."""
     reason: str
     doubt: str = ""
-    """Why it is less reliable; may be empty."""
+    """The reason why it is less reliable; may be empty."""
     where: str = ""
     """The turn that shows it: `turn 4 of trial 1`."""
     href: str | None = None
