@@ -398,10 +398,14 @@ BAD = {
     "other JSON": ('{"journalVersion": 1}\n', "is no recording of ci-evals"),
     "no JSON": ("[" * 100_000 + "\n", "is no recording of ci-evals"),
     "a newer form": (
-        '{"recordingVersion": 2, "tool": {"version": "9.9"}}\n',
-        "was recorded by ci-evals '9.9' in a form that is not known here; record again",
+        '{"recordingVersion": 3, "tool": {"version": "9.9"}}\n',
+        "was recorded by ci-evals '9.9' in form 3, and this version replays form 2; record again",
     ),
-    "a poor header": ('{"recordingVersion": 1}\n', "line 1 cannot be read: tool: Field required"),
+    "the form that kept verdicts under another key": (
+        '{"recordingVersion": 1, "tool": {"version": "0.1.0"}}\n',
+        "was recorded by ci-evals '0.1.0' in form 1, and this version replays form 2; record again",
+    ),
+    "a poor header": ('{"recordingVersion": 2}\n', "line 1 cannot be read: tool: Field required"),
 }
 
 
@@ -448,7 +452,7 @@ async def test_two_runs_do_not_record_to_one_file(tmp_path):
     assert not is_written(tmp_path)
 
 
-@pytest.mark.parametrize("left", [b"", b'{"recordingV', b'{"recordingVersion":1,"tool":{"na'])
+@pytest.mark.parametrize("left", [b"", b'{"recordingV', b'{"recordingVersion":2,"tool":{"na'])
 async def test_a_recording_that_was_killed_in_its_first_line_begins_anew(tmp_path, left):
     """There is nothing in it to lose."""
     plan, folder = planned({"name": "t", "evaluations": [JUDGED]}), Folder(tmp_path)

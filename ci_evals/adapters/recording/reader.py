@@ -11,6 +11,7 @@ from ci_evals.adapters import files, input_files, json_lines
 from ci_evals.adapters.recording.records import (
     JUDGE_CHECK,
     NAME,
+    RECORDING_VERSION,
     RecordedSuite,
     RecordingHeader,
     TrialKey,
@@ -110,11 +111,12 @@ class Recording:
         version = payload.member(data, "recordingVersion")
         if version is None:
             raise UsageError(f"{str(self.path)!r} is no recording of ci-evals")
-        if version != 1:
+        if version != RECORDING_VERSION:
             by = payload.shorten(str(payload.member(payload.member(data, "tool"), "version")))
+            form = payload.shorten(str(version))
             raise UsageError(
-                f"{str(self.path)!r} was recorded by ci-evals {by!r} in a form that is not known here; "
-                "record again"
+                f"{str(self.path)!r} was recorded by ci-evals {by!r} in form {form}, "
+                f"and this version replays form {RECORDING_VERSION}; record again"
             )
         return self._parse(RecordingHeader, line, 1)
 

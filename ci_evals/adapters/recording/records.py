@@ -7,7 +7,7 @@ without invisible characters, so a recording can be replayed where no secret is 
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 from ci_evals.domain.base import Amount, CleanText, Dollars, Instant, Positive, Record
 from ci_evals.domain.errors import (
@@ -212,10 +212,14 @@ class ModelsRecord(Record):
     audit_model: str | None = None
 
 
+RECORDING_VERSION: Final = 2
+"""The form of recordings. A replay of another form would drop what that keeps under other keys."""
+
+
 class RecordingHeader(Record):
     """The run that was recorded."""
 
-    recording_version: Literal[1] = 1
+    recording_version: Literal[2] = RECORDING_VERSION
     tool: Tool
     run: CleanText
     started_at: Instant
