@@ -225,7 +225,7 @@ def startup(field: Field, size: Size) -> Iterator[Row]:
 def faults(field: Field, size: Size) -> Iterator[Row]:
     """What 5 % of 429, 2 % of 500 and 1 % of broken connections cost, and whether a trial is lost.
 
-    A message to an agent that may have arrived is not sent again: the conversation begins anew, so it takes
+    A message to an agent that may have arrived is not sent again: the trial is retried, so it takes
     some `--retries`.
     """
     parallel, conversations = size.faulty_at_a_time, size.faulty

@@ -226,9 +226,9 @@ def odds(settings: OddsSettings, context: RunContext) -> None:
 def merge(settings: MergeSettings, context: RunContext) -> None:
     """Make one run of the results of several, as of a matrix's jobs: one file, one gate, one set of reports.
 
-    Every number is made anew from the trials. The gate is that of these options; whether a shard held its own
-    does not matter, so play the shards with --no-gate. Exit codes as of run; 3 also where a shard is
-    missing (see --shards), stopped or interrupted.
+    Every number is computed again from the trials. The gate is that of these options; whether a shard held
+    its own does not matter, so play the shards with --no-gate. Exit codes as of run; 3 also where a shard
+    is missing (see --shards), stopped or interrupted.
 
     \b
     ci-evals merge shards/ --min-score=85 --output-dir=merged

@@ -111,7 +111,7 @@ class Turn(Reply):
 class Turns(Sequence[Turn], redaction.Redactable):
     """The turns of a trial that has ended.
 
-    Packed they take a small part of the memory, and are made anew whenever they are looked at, but for
+    Packed they take a small part of the memory, and are unpacked whenever they are read, except
     `latencies` and `tokens`. What is read from JSON is packed at once.
     """
 

@@ -1,4 +1,4 @@
-"""Shards of one run become one: its suites whole again, and every number made anew from the trials."""
+"""Merge shards into one run: its suites whole again, every number computed again from the trials."""
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

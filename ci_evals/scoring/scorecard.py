@@ -119,7 +119,7 @@ def total(
 
 
 def recounted(suite: SuiteResult, rule: UndecidedRule) -> SuiteResult:
-    """The suite with every number in it made anew from its trials."""
+    """The suite with every number computed again from its trials."""
     tests = tuple(
         test.model_copy(
             update={
