@@ -9,7 +9,7 @@ TOO_OLD = ci-evals needs Python 3.11 or later as $(PYTHON). To name another: mak
 LOCK = $(BIN)/uv pip compile $(UPGRADE) --quiet --no-config --generate-hashes --no-emit-index-url --no-emit-find-links \
 	--custom-compile-command 'make lock'
 
-.PHONY: help demo test lint unit bench endurance image lock upgrade clean
+.PHONY: help demo test lint unit docs reference pictures bench endurance simulate frameworks image lock upgrade clean
 .DEFAULT_GOAL := help
 
 help:
@@ -17,8 +17,13 @@ help:
 	@echo 'make test    every check, then all tests'
 	@echo 'make lint    the checks alone'
 	@echo 'make unit    the tests alone, without those that build the container'
+	@echo 'make docs    build the documentation site in build/site'
+	@echo 'make reference  write the generated pages of docs/reference'
+	@echo 'make pictures  draw the pictures of README again; needs Chromium'
 	@echo 'make bench   measure speed and memory for bench/README.md; some forty minutes, on an idle machine'
+	@echo 'make simulate  the tables of docs/statistics.md about harder agents again, in full; some minutes'
 	@echo 'make endurance  thousands of trials through faults and kills; takes some minutes'
+	@echo 'make frameworks  test agents of real frameworks, in environments of their own; takes some minutes'
 	@echo 'make image   build the container image ci-evals'
 	@echo 'make lock    lock what pyproject.toml asks for, keeping versions where it can'
 	@echo 'make upgrade lock the newest versions that pyproject.toml allows'
@@ -32,13 +37,28 @@ test: lint
 	$(PYTEST)
 
 unit: .venv/installed
-	$(PYTEST) -m 'not container and not endurance'
+	$(PYTEST) -m 'not container and not endurance and not simulate and not frameworks'
 
 bench: .venv/installed
 	$(BIN)/python -m bench
 
+simulate: .venv/installed
+	$(PYTEST) tests/scoring/test_simulation.py -m simulate --durations 0
+
 endurance: .venv/installed
 	$(BIN)/pytest -m endurance --durations 0
+
+frameworks: .venv/installed
+	$(BIN)/pytest -m frameworks tests/frameworks
+
+docs: .venv/installed
+	$(BIN)/zensical build --strict --clean
+
+reference: .venv/installed
+	$(BIN)/python -m docsite
+
+pictures: .venv/installed
+	$(BIN)/python -m docsite pictures
 
 lint: .venv/installed
 	$(BIN)/ruff check
@@ -51,6 +71,8 @@ lint: .venv/installed
 	$(BIN)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
 	$(BIN)/hadolint Dockerfile
 	$(BIN)/actionlint .github/workflows/*.yml examples/*.yml
+	$(BIN)/codespell
+	$(BIN)/zensical build --strict --clean
 
 image:
 	docker build --network host --tag ci-evals .
@@ -67,7 +89,7 @@ upgrade:
 	$(MAKE) lock UPGRADE=--upgrade
 
 clean:
-	rm -rf .venv results build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv results build dist .cache .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 # An environment without this mark was left half done, so it is made anew.
 .venv/installed: requirements/dev.txt pyproject.toml

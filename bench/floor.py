@@ -17,14 +17,14 @@ Post = Callable[[str, Any], Awaitable[Any]]
 
 async def play(requests: list[tuple[str, Any]], conversations: int, parallel: int, client: str) -> None:
     """Plays so many conversations, so many at a time, and keeps what was answered."""
-    talk, judgements = requests[:-3], requests[-3:]
+    talk, judgments = requests[:-3], requests[-3:]
     waiting = iter(range(conversations))
     kept: list[list[Any]] = []
 
     async def work(post: Post) -> None:
         for _ in waiting:
             heard = [await post(path, body) for path, body in talk]
-            heard += await asyncio.gather(*(post(path, body) for path, body in judgements))
+            heard += await asyncio.gather(*(post(path, body) for path, body in judgments))
             kept.append(heard)
 
     async with AsyncExitStack() as stack:

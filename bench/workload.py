@@ -34,6 +34,6 @@ def write_suite(path: Path, conversations: int) -> int:
 
 
 def ideal_seconds(conversations: int, parallel: int, agent: float, llm: float) -> float:
-    """How long the calls alone take: task, then user and agent in turn, then all judgements together."""
+    """How long the calls alone take: task, then user and agent in turn, then all judgments together."""
     one = agent * (1 + TURNS) + llm * (TURNS - 1) + llm
     return -(-conversations // parallel) * one

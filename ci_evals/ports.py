@@ -1,14 +1,23 @@
-"""The ports of the core: an agent to talk to, models to ask."""
+"""The ports of the core: an agent to talk to, models to ask, functions to call, the world around a trial."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
 
+from pydantic import JsonValue
+
 from ci_evals.domain.errors import LLMAnswerError
 from ci_evals.domain.suite import Test
-from ci_evals.domain.transcript import Reply
+from ci_evals.domain.transcript import ProbeResult, Reply
+from ci_evals.domain.world import Names, World
 
 T = TypeVar("T")
+
+
+def id_of(session: object) -> str | None:
+    """Return the id of an agent's session: itself, or its `id`; None if it has none."""
+    found = session if isinstance(session, str | int) else getattr(session, "id", None)
+    return str(found) if isinstance(found, str | int) else None
 
 
 class Agent(Protocol):
@@ -30,6 +39,40 @@ class Agent(Protocol):
         Raises:
             AgentError: something came that was not asked for, so that the replies may answer other messages.
         """
+
+
+class FunctionError(Exception):
+    """A function of a suite's author cannot be called, failed, or returned no JSON.
+
+    Its text is a clause, without secrets.
+    """
+
+
+class CallFunction(Protocol):
+    """Calls a Python function of a suite's author, in a process of its own."""
+
+    async def __call__(self, function: str, arguments: Mapping[str, JsonValue]) -> JsonValue:
+        """Call `module:attribute` with those arguments that it has parameters for, and return its result.
+
+        Raises:
+            FunctionError: it failed, or did not end in time.
+        """
+
+
+class WorldSteps(Protocol):
+    """Does the steps and probes of tests' worlds. One object serves all trials of a run."""
+
+    async def set_up(self, world: World, names: Names) -> None:
+        """Do the setup, with `{{names}}` replaced; raise `WorldError` at the first step that fails."""
+
+    async def probe(self, world: World, names: Names) -> dict[str, ProbeResult]:
+        """Return what each probe returns, or why it failed."""
+
+    async def tear_down(self, world: World, names: Names) -> None:
+        """Do all of the teardown, whatever fails; raise nothing."""
+
+    def notes(self) -> Sequence[str]:
+        """Return warnings about what failed."""
 
 
 @dataclass(frozen=True)

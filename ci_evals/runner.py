@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from ci_evals.conversation import audit
 from ci_evals.conversation.converse import ConversationEnd, ConversationPlayer
+from ci_evals.conversation.in_world import WorldPlayer
 from ci_evals.conversation.scripted_user import ScriptedUser
 from ci_evals.conversation.simulated_user import ModelUser
 from ci_evals.domain.errors import AgentAccessError, LLMAccessError, UsageError
@@ -25,8 +26,8 @@ from ci_evals.grading.answer_matching import NO_MODEL
 from ci_evals.grading.grade import NO_JUDGE, grade
 from ci_evals.grading.judge import Judge
 from ci_evals.grading.semantic import SemanticMatcher
-from ci_evals.metering import Meter, MeteredEmbedder, MeteredLLM
-from ci_evals.ports import LLM, Agent, Embedder
+from ci_evals.metering import MeteredEmbedder, MeteredLLM
+from ci_evals.ports import LLM, Agent, CallFunction, Embedder, WorldSteps
 from ci_evals.scoring import process
 from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
@@ -44,10 +45,14 @@ class Participants:
     """The models that vote in turn, in place of one judge."""
     judge_votes: int = 1
     """The most votes on one criterion; odd."""
+    world: WorldSteps | None = None
+    """Does the steps of the tests' worlds; without it they have none."""
     audit_llm: LLM | None = None
     """Checks whether the simulated user kept to its role."""
     adjust_findings: Callable[[tuple[Finding, ...]], tuple[Finding, ...]] = tuple
     """Changes findings that are known to be wrong, as those of a recording may be."""
+    call_function: CallFunction | None = None
+    """Calls the functions of `python` checks; without it they are undecided."""
 
     def __post_init__(self) -> None:
         if self.judge_votes < 1 or self.judge_votes % 2 == 0:
@@ -121,7 +126,13 @@ async def run(
                 await task
 
         order = _play_order(plan, done, options.parallel)
-        await stop.for_each(order, play_trial, parallel=options.parallel, admit=admit)
+        await stop.for_each(
+            order,
+            play_trial,
+            parallel=options.parallel,
+            admit=admit,
+            lock_of=lambda index: plan.lock_of(trials[index]),
+        )
     return tuple(results)
 
 
@@ -129,8 +140,7 @@ def _play_order(plan: Plan, done: Container[Trial], parallel: int) -> list[int]:
     """The positions in the plan of the trials to play, in the order in which they begin.
 
     Those with the most turns first, or the last one to begin could be long, and all other slots idle until it
-    ends; of equally long tests each once, then each again, which is the earliest news of every one. One at a
-    time they all take as long in any order.
+    ends; of equally long tests each once, then each again, which is the earliest news of every one.
     """
     trials = plan.trials
     order = [index for index, trial in enumerate(trials) if trial not in done]
@@ -139,22 +149,23 @@ def _play_order(plan: Plan, done: Container[Trial], parallel: int) -> list[int]:
     return order
 
 
+_WITHOUT_WORLD: dict[str, object] = {"setup": (), "probes": {}, "teardown": ()}
+"""An agent may be anybody's code: addresses and passwords of databases are not for it."""
 _RUN_ENDED = Verdict.undecided(Cause.JUDGE_ERROR, "the run was ended before the model had answered")
 
 
 @dataclass
 class _FinishedConversation:
-    """A trial whose conversation has ended."""
-
     transcript: Transcript
     attempts: tuple[Attempt, ...]
     started: float
     user_audit: UserAudit | None
     user_seconds: float
-    meters: tuple[Meter, ...]
+    meters: tuple[MeteredLLM | MeteredEmbedder, ...]
     judge: Judge | Verdict
     semantic_matcher: SemanticMatcher | Verdict
     adjust_findings: Callable[[tuple[Finding, ...]], tuple[Finding, ...]]
+    call_function: CallFunction | None
 
 
 @dataclass(frozen=True)
@@ -186,15 +197,15 @@ class _TrialPlayer:
         # Keys go to nobody: not to the agent, in whose messages an author may have put one, nor to the user.
         test = self.redactor.only_keys.model(self.plan.test_of(trial))
         # An agent may be anybody's code: what it does with its user's data reaches no other trial.
-        test = test.model_copy(update={"user_info": deepcopy(test.user_info)})
+        test = test.model_copy(update=_WITHOUT_WORLD | {"user_info": deepcopy(test.user_info)})
+        world = WorldPlayer(self.plan.world_of(trial), who.world, self.stop)
         turns = self.plan.suites[trial.suite].suite.turns_of(test)
         attempts: list[Attempt] = []
         while True:
             conversation = ConversationPlayer(
                 who.agent, user, lambda number: self.listen(TurnPlayed(trial, number))
             )
-            end = await self.stop.run_until_stopped(conversation.play(test, turns))
-            end = end or ConversationEnd(EndState.INTERRUPTED)
+            end = await world.play(conversation, test, turns)
             transcript, user_audit = conversation.transcript(end), None
             if user_meter:
                 user_audit = await self.stop.run_until_stopped(audit.check(test, transcript, auditor))
@@ -203,7 +214,7 @@ class _TrialPlayer:
                 transcript = transcript.model_copy(update=invalid)
             if isinstance(end.failure, AgentAccessError | LLMAccessError):
                 self.stop.request(str(end.failure), outage=True)
-            attempt = Attempt(status=transcript.status, error=transcript.error)
+            attempt = Attempt(status=transcript.status, error=transcript.error, cause=transcript.cause)
             if not self._retries(attempts, transcript.status):
                 attempts.append(attempt)
                 break
@@ -218,6 +229,7 @@ class _TrialPlayer:
             judge=self._judge(trial, judge_meters, who.judge_votes, end),
             semantic_matcher=SemanticMatcher(embedder_meter, self.redactor) if embedder_meter else NO_MODEL,
             adjust_findings=who.adjust_findings,
+            call_function=who.call_function,
         )
 
     def _retries(self, earlier: Sequence[Attempt], status: EndState) -> bool:
@@ -239,7 +251,14 @@ class _TrialPlayer:
         test, turns = self.plan.test_of(trial), self.plan.turns_of(trial)
         transcript, findings, begun = finished.transcript, None, self.options.clock()
         if transcript.status not in {EndState.INTERRUPTED, EndState.INVALID_USER}:
-            grading = grade(test, turns, transcript, finished.judge, finished.semantic_matcher)
+            grading = grade(
+                test,
+                turns,
+                transcript,
+                finished.judge,
+                finished.semantic_matcher,
+                call_function=finished.call_function,
+            )
             findings = await self.stop.run_until_stopped(grading)
             if findings is None:  # what needs no model is decided all the same
                 findings = await grade(test, turns, transcript, _RUN_ENDED, _RUN_ENDED)
@@ -255,10 +274,12 @@ class _TrialPlayer:
             index=trial.index,
             status=transcript.status,
             error=transcript.error,
+            cause=transcript.cause,
             duration_seconds=ended - finished.started,
             attempts=finished.attempts,
             closing_remark=transcript.closing_remark,
             turns=Turns(transcript.turns),
+            probes=transcript.probes,
             findings=finished.adjust_findings(findings) if findings else (),
             user_audit=finished.user_audit,
             usage=tuple(meter.usage for meter in finished.meters if meter.calls),

@@ -1,12 +1,57 @@
 """The request to end a run, and concurrent work that heeds it."""
 
 import asyncio
+from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from heapq import heappop, heappush
 from typing import Any, TypeVar
 
 from ci_evals.domain.errors import exhausted
 
 T = TypeVar("T")
+
+
+def _cancel_after(task: asyncio.Task[None], seconds: float) -> None:
+    task.get_loop().call_later(seconds, task.cancel)
+
+
+class _LockedQueue:
+    """Indexes of items in their order, but of those with the same lock one at a time."""
+
+    def __init__(self, locks: Sequence[str | None]) -> None:
+        """Take the lock of each item; None locks nothing."""
+        self._locks = locks
+        self._left = len(locks)
+        self._waiting: dict[str | None, deque[int]] = defaultdict(deque)
+        for index, lock in enumerate(locks):
+            self._waiting[lock].append(index)
+        # The first index of each lock that is free, as a heap.
+        self._free = sorted(indexes[0] for indexes in self._waiting.values())
+        self._released = asyncio.Event()
+
+    async def take(self) -> int | None:
+        """Return the next index whose lock is free, when there is one; None if nothing is left."""
+        while self._left:
+            if self._free:
+                index = heappop(self._free)
+                self._left -= 1
+                self._waiting[self._locks[index]].popleft()
+                if self._locks[index] is None:
+                    self._free_next(None)
+                return index
+            self._released.clear()
+            await self._released.wait()
+        return None
+
+    def release(self, index: int) -> None:
+        """Free the lock of an index."""
+        if self._locks[index] is not None:
+            self._free_next(self._locks[index])
+        self._released.set()
+
+    def _free_next(self, lock: str | None) -> None:
+        if self._waiting[lock]:
+            heappush(self._free, self._waiting[lock][0])
 
 
 class Stop:
@@ -27,6 +72,7 @@ class Stop:
         """Frees what is kept in reserve, for when the machine's resources run out."""
         self._cutting = False
         self._under_way: set[asyncio.Task[Any]] = set()
+        self._finishing: dict[asyncio.Task[None], float] = {}
 
     @property
     def requested(self) -> bool:
@@ -51,6 +97,8 @@ class Stop:
         self._cutting = True
         for task in self._under_way:
             task.cancel()
+        for last, seconds in self._finishing.items():
+            _cancel_after(last, seconds)
 
     async def stop_on_error(self, work: Coroutine[Any, Any, None]) -> None:
         """Do `work`; an exception that no error of ours explains ends the run in order."""
@@ -81,23 +129,42 @@ class Stop:
         *,
         parallel: int,
         admit: Callable[[], Awaitable[bool]] | None = None,
+        lock_of: Callable[[T], str | None] = lambda _: None,
     ) -> None:
         """Do `work` for each item in turn, some at a time, until the end is requested.
 
-        `admit` is asked before each item, and may take its time; if it refuses, no more are begun. A bug of
-        ours in `work` ends the run in order.
+        `admit` is asked before each item, and may take its time; if it refuses, no more are begun. Of items
+        with the same lock one is worked on at a time, and later ones go before the others. A bug of ours in
+        `work` ends the run in order.
         """
-        waiting = iter(items)
+        queue = _LockedQueue([lock_of(item) for item in items])
 
         async def worker() -> None:
-            for item in waiting:
-                if self.requested or (admit and not await admit()) or self.requested:
-                    return
-                await work(item)
+            while (index := await queue.take()) is not None:
+                try:
+                    if self.requested or (admit and not await admit()) or self.requested:
+                        return
+                    await work(items[index])
+                finally:
+                    queue.release(index)
 
         async with asyncio.TaskGroup() as group:
             for _ in range(min(parallel, len(items))):
                 group.create_task(self.stop_on_error(worker()))
+
+    async def finish(self, work: Coroutine[Any, Any, None], seconds: float) -> None:
+        """Do `work`, which the end of the run cuts off only after so many seconds more."""
+        task = asyncio.create_task(work)
+        self._finishing[task] = seconds
+        if self._cutting:
+            _cancel_after(task, seconds)
+        try:
+            await task
+        except asyncio.CancelledError:
+            if not self._cutting:
+                raise
+        finally:
+            del self._finishing[task]
 
     async def run_until_stopped(self, work: Coroutine[Any, Any, T]) -> T | None:
         """Return the result of `work`, or None if it is cut off."""

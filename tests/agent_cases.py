@@ -10,9 +10,9 @@ import endpoints
 import world
 from endpoints import Asked, completion
 
-from ci_evals.adapters.endpoints.chat_agent import ChatAgent, ChatConfig
-from ci_evals.adapters.endpoints.http_agent import HttpAgent, HttpConfig
-from ci_evals.domain.agents import ChatOptions, HttpOptions
+from ci_evals.adapters.agent_settings import AgentSettings
+from ci_evals.adapters.endpoints.chat_agent import ChatAgent
+from ci_evals.adapters.endpoints.http_agent import HttpAgent
 from ci_evals.ports import Agent
 
 STALL_SECONDS = 10
@@ -55,25 +55,23 @@ def http_server() -> Iterator[str]:
 
 def chat_case(url: str) -> AgentCase:
     """Agents of the adapter `openai`, at a `chat_server`."""
-    options = ChatOptions(escalation_tools=("to_person",))
+    options = {"escalationTools": ["to_person"]}
 
     def agent(key: str, where: str) -> Agent:
-        return ChatAgent(ChatConfig("refund-agent", key, where, options), limiter=world.limiter())
+        return ChatAgent(AgentSettings(None, key, where, "refund-agent", options), limiter=world.limiter())
 
     return AgentCase(agent(endpoints.KEY, url), agent(endpoints.KEY, NOBODY), agent("wrong", url))
 
 
 def http_case(url: str) -> AgentCase:
     """Agents of the adapter `http`, at an `http_server`."""
-    options = HttpOptions.model_validate(
-        {
-            "send": {"body": {"text": "{{message}}", "earlier": "{{history}}"}},
-            "reply": {"text": "$.say", "escalated": "$.handover"},
-        }
-    )
+    options = {
+        "send": {"body": {"text": "{{message}}", "earlier": "{{history}}"}},
+        "reply": {"text": "$.say", "escalated": "$.handover"},
+    }
 
     def agent(key: str, where: str) -> Agent:
-        return HttpAgent(HttpConfig(where, options, key), limiter=world.limiter())
+        return HttpAgent(AgentSettings(None, key, where, None, options), limiter=world.limiter())
 
     return AgentCase(agent(endpoints.KEY, url), agent(endpoints.KEY, NOBODY), agent("wrong", url))
 

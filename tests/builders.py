@@ -18,7 +18,8 @@ from ci_evals.domain.transcript import EndState, Transcript, Turn, UserSource
 from ci_evals.domain.verdict import Cause, Finding, Outcome
 from ci_evals.scoring import process
 from ci_evals.scoring.coverage import coverage_of
-from ci_evals.scoring.scores import UndecidedRule
+from ci_evals.scoring.scorecard import Scorecard
+from ci_evals.scoring.scores import ScoreRule
 from ci_evals.scoring.statistics import pass_at_k, pass_hat_k
 
 STARTED_AT = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
@@ -107,7 +108,7 @@ def test_result(name: str = "Refund for a cancelled order", **fields) -> TestRes
         "pass_rate": sum(passes) / len(passes) if passes else None,
         "passed": outcome == "passed",
         "outcome": outcome,
-        "flaky": len(set(passes)) > 1,
+        "flaky": any(passes) and any(f.outcome is Outcome.FAILED for trial in sound for f in trial.findings),
         "statistics": _statistics([trial.score for trial in sound], passes),
     } | fields
     return TestResult(name=name, **fields)
@@ -146,9 +147,15 @@ def results(*suites: SuiteResult, **fields) -> Results:
     return Results(suites=suites, **fields)
 
 
+def of_card(card: Scorecard, **info) -> Results:
+    """The results that a run with this scorecard makes, as far as they do not depend on the gate."""
+    numbers = {name: value for name, value in card if name != "suites"}
+    return results(*card.suites, run=run_info(**info), **numbers)
+
+
 def completed(results: Results) -> Results:
     """The results with what their conversations tell: every trial's process, and all numbers of process."""
-    rule = UndecidedRule(offline=False)
+    rule = ScoreRule(offline=False)
     suites = tuple(_with_process(suite, rule) for suite in results.suites)
     tests = [test for suite in suites for test in suite.tests]
     whole = process.of_tests(tests, rule)
@@ -161,7 +168,7 @@ def completed(results: Results) -> Results:
     )
 
 
-def _with_process(suite: SuiteResult, rule: UndecidedRule) -> SuiteResult:
+def _with_process(suite: SuiteResult, rule: ScoreRule) -> SuiteResult:
     tests = []
     for test in suite.tests:
         told = [process.of_turns(trial.turns, test.optimal_tools) for trial in test.trials]
@@ -196,7 +203,7 @@ def shard(index: int = 1, of: int = 2, tests: tuple[int, ...] = (1,), **fields) 
 
 def check(name: str, required: float | None = 80, seen: float | None = None, **fields) -> GateCheck:
     """A check that holds, of the kind that its name begins with, such as `max-drop suite:Refunds`."""
-    return GateCheck(**{"required": required, "seen": seen, "holds": True} | _identity(name) | fields)
+    return GateCheck(**{"required": required, "seen": seen, "passed": True} | _identity(name) | fields)
 
 
 def check_odds(name: str, share: float) -> CheckOdds:
@@ -214,7 +221,7 @@ def _identity(name: str) -> dict[str, str]:
 
 def decision(*checks: GateCheck, **fields) -> Decision:
     """What the gate says of these checks: exit code 0 if all hold, else 1."""
-    passed = all(check.holds is not False for check in checks)
+    passed = all(check.passed is not False for check in checks)
     return Decision(**({"passed": passed, "exit_code": 0 if passed else 1, "checks": checks} | fields))
 
 

@@ -1,7 +1,7 @@
 """Agents behind HTTP endpoints that are not AUI's: stubs on loopback that keep what they were asked.
 
 with endpoints.serving(lambda asked: endpoints.completion("Hi")) as stub:
-    ChatAgent(ChatConfig("m", stub.key, stub.url))
+    ChatAgent(AgentSettings(model="m", api_key=stub.key, base_url=stub.url))
 """
 
 import json

@@ -1,7 +1,7 @@
 """The ports, played from a list. `tests/adapters/test_contract.py` holds them to what the real ones do."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,6 +9,7 @@ from ci_evals.domain.errors import AgentError
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Reply
 from ci_evals.ports import Completion, Embeddings, Prompt
+from ci_evals.wiring.models import CheckedJudge
 
 Line = Reply | str | Exception
 """What an agent says: a whole reply, only its text, or an error to raise."""
@@ -104,6 +105,23 @@ class ScriptedLLM:
         if isinstance(answer, Exception):
             raise answer
         return Completion(answer, input_tokens=100, output_tokens=10) if isinstance(answer, str) else answer
+
+
+class Judges:
+    """One model under every name, in place of a provider's."""
+
+    def __init__(
+        self,
+        llm: Any,
+        check: Callable[[], Coroutine[Any, Any, None]] | None = None,
+        notes: tuple[str, ...] = (),
+    ) -> None:
+        self.judge = lambda _: llm
+        self.checked_judge = lambda _: CheckedJudge(llm)
+        self.check, self.notes, self.waits = check or self._good, lambda: notes, tuple
+
+    async def _good(self) -> None:
+        """Say nothing against the key."""
 
 
 class ScriptedEmbedder:

@@ -123,8 +123,8 @@ def commands(text: str) -> list[str]:
 
 
 _CLOSED = {
-    *("folder", "role", "kind", "outcome", "method", "estimated_from", "only", "best", "best_in_general"),
-    *("gains", "gains_in_general"),
+    *("folder", "role", "kind", "outcome", "method", "test", "estimated_from", "only", "best"),
+    *("best_in_general", "gains", "gains_in_general"),
 }
 """Fields whose values are of a closed set."""
 

@@ -7,6 +7,11 @@ ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
 
 
+def page(name: str) -> str:
+    """The text of one page of the documentation."""
+    return (ROOT / "docs" / name).read_text()
+
+
 def table(heading: str, text: str = README) -> list[list[str]]:
     """The cells of the table whose first column is headed `heading`, without the two rows of its head."""
     rows = text[text.index(f"\n| {heading} |") + 1 :].split("\n\n", 1)[0].splitlines()

@@ -4,6 +4,7 @@ import builders as build
 
 from ci_evals.domain.plan import Plan, PlannedSuite
 from ci_evals.domain.results.gate import Decision
+from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.suite import Suite
 from ci_evals.job.conclude import to_record
@@ -11,7 +12,7 @@ from ci_evals.scoring.gate.checks import GateInput
 from ci_evals.scoring.gate.decision import decide
 from ci_evals.scoring.gate.policy import Policy, RunEnding
 from ci_evals.scoring.scorecard import Scorecard, SuiteFacts, score
-from ci_evals.scoring.scores import UndecidedRule
+from ci_evals.scoring.scores import ScoreRule
 
 
 def planned(*tests: dict, loops: int = 1, name: str = "S", **fields) -> Plan:
@@ -38,9 +39,14 @@ def planned(*tests: dict, loops: int = 1, name: str = "S", **fields) -> Plan:
     return Plan(suites=(whole,), loops=loops)
 
 
+def card_of(results: Results) -> Scorecard:
+    """The scorecard that these results could be made of."""
+    return Scorecard(**{name: getattr(results, name) for name in Scorecard.model_fields})
+
+
 def card(plan: Plan, *trials: TrialResult | None, offline: bool = False) -> Scorecard:
     facts = [SuiteFacts("S/x")] * len(plan.suites)
-    return score(plan, trials, facts, UndecidedRule(offline=offline))
+    return score(plan, trials, facts, ScoreRule(offline=offline))
 
 
 def trial(*outcomes: str, status: str = "completed", index: int = 1, **fields) -> TrialResult:
@@ -61,6 +67,7 @@ B = {"name": "b"}
 
 def gate(plan, *trials, offline=False, ending=None, comparer=None, **policy) -> Decision:
     """What the gate says of these trials."""
-    scores = card(plan, *trials, offline=offline)
-    case = GateInput(scores, Policy(**policy), offline=offline, comparer=comparer)
+    config = {"provider": "offline" if offline else "openai"}
+    results = build.of_card(card(plan, *trials, offline=offline), config=config)
+    case = GateInput(results, Policy(**policy), comparer)
     return to_record(decide(case, ending or RunEnding()))

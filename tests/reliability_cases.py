@@ -101,7 +101,7 @@ BREACHES = (
         rule="meta_text", turn=3, text="As an AI language model", reason="it speaks of itself as a model"
     ),
 )
-GONE = "the simulated user broke its role in turn 2 (repeats): it says again what it said in turn 1"
+GONE = "the simulated user broke character in turn 2 (repeats): it says again what it said in turn 1"
 
 
 def judged(index: int = 1, *findings: Finding, **fields):
@@ -238,7 +238,7 @@ NOISE = Noise(
     at=AT,
     tests=3,
     plays=12,
-    judgements=48,
+    judgments=48,
     tests_left_out=1,
     left_out=2,
     cost_usd=0.31,
@@ -254,7 +254,7 @@ NOISE = Noise(
     best_in_general="tests",
     gains_in_general={"loops": 14.1, "votes": 12.2, "tests": 23.9},
     why="60 % of the noise is the agent's, and one more loop takes 1.2 times as much of it away for a dollar "
-    "as two more votes. To tell how good the agent is in general, beyond these tests, it belongs in more "
+    "as two more votes. To know how good the agent is in general, beyond these tests, spend it on more "
     "tests.",
 )
 PREFERENCE = Preference(
@@ -344,8 +344,8 @@ def trusted(**fields) -> Results:
         "user_checks": USER_CHECKS,
         "studies": (CALIBRATION, NOISE, PREFERENCE, ATTACKS, PROBE),
         "gate": build.decision(
-            build.check(name="min-score", required=70, seen=75.0, holds=True),
-            build.check(name="max-invalid-users", required=1, seen=3, holds=False),
+            build.check(name="min-score", required=70, seen=75.0, passed=True),
+            build.check(name="max-invalid-users", required=1, seen=3, passed=False),
             exit_code=3,
             reasons=("3 trials are left out for their simulated user, and --max-invalid-users allows 1.",),
         ),

@@ -7,11 +7,12 @@ from random import Random
 from statistics import fmean, variance
 
 import builders as build
-from population import CRITERIA, MEAN, Agent, agent, drifted, pairs, score, unchanged
+from population import CRITERIA, MEAN, Agent, agent, pairs, score, unchanged
+from populations import KINDS, MEANS, LogitAgent, Sessions
 
 from ci_evals.domain.results.gate import GateCheck, Odds
 from ci_evals.domain.results.suite import SuiteResult
-from ci_evals.scoring.gate.near_threshold import CLOSE
+from ci_evals.scoring.gate.decision import CLOSE
 from ci_evals.scoring.gate.odds import odds_of
 from ci_evals.scoring.statistics import (
     ALPHA,
@@ -36,12 +37,14 @@ class Setting:
     """Trials of each test."""
     base: int = 3
     times: int = 1_000
+    kind: str = ""
+    """A kind of `populations`; else agents of `population`."""
 
-    def agents(self) -> Iterator[tuple[Agent, Random]]:
+    def agents(self) -> Iterator[tuple[Agent | LogitAgent, Random]]:
         """An agent for each time, with the dice for it."""
         for time in range(self.times):
-            rng = Random(f"{self.tests} {self.head} {self.base} {time}")
-            yield agent(self.tests, rng), rng
+            rng = Random(f"{self.kind}{self.tests} {self.head} {self.base} {time}")
+            yield (KINDS[self.kind] if self.kind else agent)(self.tests, rng), rng
 
     def pairs(self, damage: Damage) -> Iterator[tuple[list[ScorePair], Random]]:
         """Each agent after some damage against what it was."""
@@ -90,15 +93,6 @@ def fell(setting: Setting, damage: Damage, by: float = 0) -> float:
     return fmean(fmean(pair.delta for pair in played) < -by for played, _ in setting.pairs(damage))
 
 
-def proven_in_spite_of_sessions(setting: Setting, points: float) -> float:
-    """How often a drop is proven where only the day differs, which moves all chances: by this deviation."""
-    found = []
-    for whole, rng in setting.agents():
-        today = drifted(whole, rng.gauss(0, points / 100))
-        found.append(_p(pairs(today, whole, (setting.head, setting.base), rng), rng) <= ALPHA)
-    return fmean(found)
-
-
 @dataclass(frozen=True)
 class Confirmed:
     """What came of a first look and, where it was close, a second."""
@@ -121,6 +115,81 @@ def confirmed(setting: Setting, damage: Damage, more: tuple[int, int]) -> Confir
             ]
         found.append((again, again and _p(played, rng) <= ALPHA))
     return Confirmed(fmean(again for again, _ in found), fmean(worse for _, worse in found))
+
+
+@dataclass(frozen=True)
+class Alarms:
+    """How often an unchanged agent is called worse."""
+
+    first: float
+    """At the first look, by p."""
+    again: float
+    """How often it is played again by `--confirm=4`."""
+    confirmed: float
+    """And called worse then."""
+
+
+def alarms(setting: Setting, sessions: Sessions) -> Alarms:
+    """What an unchanged agent meets if its two runs are of different sessions."""
+    found = []
+    for whole, rng in setting.agents():
+        head, base = sessions.of(whole, rng)
+        played = pairs(head, base, (setting.head, setting.base), rng)
+        p = _p(played, rng)
+        if again := p <= CLOSE:
+            played = [
+                ScorePair(pair.head + case.play(4, rng), pair.base)
+                for pair, case in zip(played, head, strict=True)
+            ]
+        found.append((p <= ALPHA, again, again and _p(played, rng) <= ALPHA))
+    return Alarms(*(fmean(of_one) for of_one in zip(*found, strict=True)))
+
+
+def false_claims(setting: Setting, sessions: Sessions) -> float:
+    """How often any test of an unchanged agent is called worse if its two runs are of different sessions."""
+    found = []
+    for whole, rng in setting.agents():
+        played = pairs(*sessions.of(whole, rng), (setting.head, setting.base), rng)
+        found.append(any(p is not None and p <= ALPHA for p in proven_drops(played, str(rng.random()))))
+    return fmean(found)
+
+
+@dataclass(frozen=True)
+class ScoreIntervals:
+    """Where the interval of a score lies."""
+
+    covers: float
+    above: float
+    """How often the whole of it is above the mean of all tests that might have been asked."""
+    below: float
+    covers_these: float
+    """How often it holds the true score of the very tests that were asked."""
+
+
+def score_intervals(setting: Setting) -> ScoreIntervals:
+    """Where the interval of a score lies, of agents of one kind."""
+    found, mean = [], MEANS[setting.kind]
+    for whole, rng in setting.agents():
+        bounds = mean_interval([fmean(case.play(setting.head, rng)) for case in whole])
+        above, below = bounds.low > mean, bounds.high < mean
+        found.append((not (above or below), above, below, bounds.low <= score(whole) <= bounds.high))
+    return ScoreIntervals(*(fmean(of_one) for of_one in zip(*found, strict=True)))
+
+
+def covers_no_change(setting: Setting, trials: Callable[[int, Random], tuple[int, int]]) -> float:
+    """How often the interval of a change holds 0, of an unchanged agent; `trials` of each test by place."""
+    found = []
+    for whole, rng in setting.agents():
+        counts = [trials(place, rng) for place in range(len(whole))]
+        played = [
+            ScorePair(case.play(head, rng), case.play(base, rng))
+            for case, (head, base) in zip(whole, counts, strict=True)
+        ]
+        delta = fmean(pair.delta for pair in played)
+        spread = spread_of(played, fmean(case.criteria for case in whole))
+        bounds = spread.interval(delta, fmean(fmean(pair.base) for pair in played))
+        found.append(bounds.low <= 1e-9 and bounds.high >= -1e-9)
+    return fmean(found)
 
 
 @dataclass(frozen=True)
@@ -203,11 +272,12 @@ def told_of_newly_failing(setting: Setting) -> list[float]:
 
 
 def _check(name: str, required: float) -> GateCheck:
-    return build.check(name=name, required=required, seen=None, holds=True)
+    return build.check(name=name, required=required, seen=None, passed=True)
 
 
 def _odds(whole: Agent, setting: Setting, rng: Random, *checks: GateCheck) -> Odds:
-    return odds_of([suite_of(whole, setting.head, rng)], checks, offline=False, seed=str(rng.random()))
+    run = build.run_info(id=str(rng.random()))
+    return odds_of(build.results(suite_of(whole, setting.head, rng), run=run), checks)
 
 
 def _further(whole: Agent, setting: Setting, runs: int, rng: Random) -> list[float]:

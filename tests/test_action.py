@@ -1,14 +1,18 @@
 """The action: its declaration, its documentation and the settings agree, and its door opens."""
 
 import json
+import re
 
 import pytest
 import world
 import yaml
 from commands import action
 from github_runner import Step
-from papers import ROOT, code, table
+from papers import ROOT, code, page, table
+from typer.main import get_command
 
+from ci_evals.cli.app import app
+from ci_evals.cli.settings.help import sections
 from ci_evals.cli.settings.inputs import declared
 
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
@@ -30,20 +34,44 @@ def test_the_inputs_are_the_options_of_run():
     assert {name: entry.get("default", "") for name, entry in ACTION["inputs"].items()} == declared()
 
 
-def test_the_readme_lists_every_input():
+def test_the_options_page_lists_every_input():
     """With its default."""
-    assert {code(name): code(default) for name, default, _ in table("name")} == declared()
+    rows = re.findall(r"^\| `([\w-]+)` \| (.*?) \|", page("reference/options.md"), flags=re.MULTILINE)
+    assert {name: code(default) for name, default in rows} == declared()
 
 
-def test_the_readme_lists_every_output():
+def test_the_page_of_the_action_lists_every_output():
     """Those that action.yml declares."""
-    assert [code(name) for name, _ in table("output")] == list(ACTION["outputs"])
+    assert [code(name) for name, _ in table("output", page("github-action.md"))] == list(ACTION["outputs"])
 
 
 def test_everything_declared_is_described():
     """GitHub shows these texts."""
     entries = [*ACTION["inputs"].values(), *ACTION["outputs"].values()]
     assert all(entry["description"].endswith(".") for entry in entries)
+
+
+def test_inputs_are_described_as_the_options_are():
+    """In the words of `--help` and of its details; the command line has dashes before a name."""
+    described = {name: " ".join(entry["description"].split()) for name, entry in ACTION["inputs"].items()}
+    assert described == descriptions()
+
+
+def descriptions() -> dict[str, str]:
+    """The text of each input that the options make."""
+    group = get_command(app)
+    root = group.make_context("ci-evals", [], resilient_parsing=True)
+    context = group.commands["run"].make_context("run", [], root, resilient_parsing=True)
+    found = {}
+    for options in sections(group.commands["run"], context).values():
+        for option in options:
+            words = [option.text, *option.details.split()]
+            if option.metavar.islower() and "|" in option.metavar:
+                words.append(f"One of {option.metavar.replace('|', ', ')}.")
+            name = "suites" if option.name == "SUITE" else option.name.removeprefix("--")
+            found[name] = " ".join(words).replace("`", "").replace("--", "")
+    del found["-h, --help"]
+    return found
 
 
 def test_only_suites_are_required():
@@ -107,9 +135,9 @@ def test_an_input_beside_arguments_stops_it(step):
     """It would be ignored, and the gate would look as if it held."""
     done = play(step, "merge", "shards", args="merge shards", min_score="99")
     assert done.returncode == 2
-    assert "input 'min-score' has no effect beside 'args'; write --min-score=... there" in done.stderr
+    assert "input 'min-score' has no effect with 'args': write --min-score=... there" in done.stderr
     assert step.outputs["result"] == "invalid"
-    assert "nothing was run" in step.summary
+    assert "Evals did not run" in step.summary
 
 
 @pytest.mark.parametrize(
@@ -117,7 +145,7 @@ def test_an_input_beside_arguments_stops_it(step):
     [
         ({"min-score": "85%"}, "input 'min-score' is '85%': it must be a number from 0 to 100"),
         ({"pr-number": "seven"}, "input 'pr-number' is 'seven': it must be a whole number"),
-        ({"output-dir": "../out"}, "input 'output-dir' is '../out': it is outside of the workspace"),
+        ({"output-dir": "../out"}, "input 'output-dir' is '../out': it is outside the workspace"),
     ],
 )
 def test_a_wrong_input_stops_it(step, inputs, told):

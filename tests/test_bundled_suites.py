@@ -12,19 +12,25 @@ import builders as build
 import pytest
 import yaml
 
-from ci_evals.adapters.endpoints.aui_agent import AuiAgent, AuiConfig
+from ci_evals.adapters.agent_settings import AgentSettings
+from ci_evals.adapters.endpoints.aui_agent import AuiAgent
 from ci_evals.adapters.suites import bundled_names
+from ci_evals.adapters.world.steps import WorldSteps
 from ci_evals.conversation.converse import ConversationPlayer
+from ci_evals.conversation.in_world import WorldPlayer
 from ci_evals.conversation.scripted_user import ScriptedUser
 from ci_evals.conversation.simulated_user import STOP_MARKER
 from ci_evals.demo_agent import catalog
 from ci_evals.demo_agent.server import DemoServer
+from ci_evals.domain.checks.tool_checks import ToolCalled
 from ci_evals.domain.evaluation import Judged
 from ci_evals.domain.suite import PlannedTurn, Suite
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Outcome
 from ci_evals.grading import strict
 from ci_evals.scoring import process
+from ci_evals.stop import Stop
+from ci_evals.support.redaction import Redactor
 
 FOLDER = Path(__file__).parent.parent / "suites"
 NOTES_FOLDER = Path(__file__).parent / "suite_notes"
@@ -104,18 +110,24 @@ USERS = {
 }
 
 
+def in_world(suite, test, server):
+    """What plays a test of the suite in its world, which is on the demo agent's server."""
+    return WorldPlayer(suite.world_of(test), WorldSteps({}, Redactor(), server.base_url), Stop())
+
+
 @cache
 def transcripts(user):
     """Every bundled test, played once against the demo agent: transcripts by suite and test."""
 
     async def play(agent, suite, test):
         conversation = ConversationPlayer(agent, USERS[user](NOTES[suite.name]), lambda _: None)
-        return conversation.transcript(await conversation.play(test, suite.turns_of(test)))
+        end = await in_world(suite, test, server).play(conversation, test, suite.turns_of(test))
+        return conversation.transcript(end)
 
     async def play_all(base_url):
         played = {}
         for suite in SUITES.values():
-            config = AuiConfig(suite.agent_id, suite.api_key.get_secret_value(), base_url)
+            config = AgentSettings(suite.agent_id, suite.api_key.get_secret_value(), base_url)
             for test in suite.tests:
                 played[suite.name, test.name] = await play(AuiAgent(config), suite, test)
             for number, example in enumerate(NOTES[suite.name].counterexamples):
@@ -198,13 +210,18 @@ def test_names_in_checks_exist(suite, test):
     """A check of something that the agent does not have would pass or fail for ever."""
     playbook = catalog.playbook(suite.agent_id)
     tools = {workflow.code for workflow in playbook.workflows} | {"CONVERSATION_FORWARDING"}
+    steps = [step for workflow in playbook.workflows for step in workflow.steps]
     known = {
         "tool_name": tools,
-        "rule_code": playbook.rules,
+        "rule_code": {getattr(step, "rule", None) for step in steps},
         "param_name": playbook.parameters,
         "integration_code": playbook.integrations,
     }
     for evaluation in strict_evaluations(test):
+        if isinstance(evaluation, ToolCalled):
+            assert evaluation.tool_name in tools | playbook.integrations.keys()
+            assert set(evaluation.args or {}) <= playbook.parameters.keys()
+            continue
         for key, names in known.items():
             assert getattr(evaluation, key, None) in {None, *names}
 

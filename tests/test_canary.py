@@ -29,7 +29,9 @@ ECHO = pathlib.Path("echo.txt").read_text()
 def reply(message, session):
     if message == "fall":
         raise LookupError(ECHO)
-    return {"text": ECHO, "workflows": [ECHO], "params": {ECHO: ECHO}, "trace": [ECHO]}
+    call = {"id": ECHO, "name": ECHO, "arguments": {ECHO: ECHO}, "result": [ECHO], "agent": ECHO}
+    calls = [call, {"name": "cut", "arguments": "{" + ECHO}]
+    return {"text": ECHO, "toolCalls": calls, "workflows": [ECHO], "params": {ECHO: ECHO}, "trace": [ECHO]}
 """
 PROGRAM = """
 import json, os, pathlib, sys

@@ -31,12 +31,12 @@ def test_the_whole_text():
         "  agreement: 70.0 % of the 10 verdicts decided both times; Cohen's kappa 0.21 "
         "(0 is chance, 1 is full agreement): fair\n"
         "\n"
-        "  test    criterion     trial    before     after    the new reason\n"
-        "  ------  ------------  -------  ---------  -------  ----------------\n"
-        "  Refund  It is polite  4        passed     failed   r4\n"
-        "  Refund  It is polite  2        failed     passed   r2\n"
-        "  Refund  It is polite  3        failed     passed   r3\n"
-        "  Refund  It is polite  5        undecided  passed   r5\n"
+        "  test    criterion     trial  before     after   the new reason\n"
+        "  ------  ------------  -----  ---------  ------  --------------\n"
+        "  Refund  It is polite      4  passed     failed  r4\n"
+        "  Refund  It is polite      2  failed     passed  r2\n"
+        "  Refund  It is polite      3  failed     passed  r3\n"
+        "  Refund  It is polite      5  undecided  passed  r5\n"
     )
 
 
@@ -53,7 +53,7 @@ def test_twenty_are_named_unless_all_are_wanted():
     pairs = [twice("passed", "failed", number) for number in range(1, 24)]
     text = render(pairs, "by A")
     assert [f"r{number}" in text.split() for number in (1, 20, 21)] == [True, True, False]
-    assert text.endswith("  and 3 more (--verbose names them)\n")
+    assert text.endswith("  and 3 more (--verbose shows all)\n")
     assert "r23" in render(pairs, "by A", verbose=True).split()
 
 
@@ -67,7 +67,7 @@ def test_agreement_is_never_shown_better_than_it_is():
 def test_a_run_that_ended_early():
     """What could not be given anew is told, and is no change."""
     text = render([], "by A", not_judged=7)
-    assert "7 verdicts could not be given anew: the run ended before" in text
+    assert "7 verdicts could not be given again: the run ended before" in text
     assert "agreement" not in text
 
 

@@ -46,7 +46,7 @@ def started(page, folder):
     write_files(page, folder, port)
     lines = [shlex.split(line) for block in blocks("sh", page) for line in block.splitlines()]
     (serve,) = [words for words in lines if words[0] == "python3"]
-    (run,) = [words for words in lines if words[0] == "ci-evals"]
+    run, *_ = [words for words in lines if words[:2] == ["ci-evals", "run"] and "evals/" in words[2]]
     with subprocess.Popen(
         [sys.executable, *serve[1:]], cwd=folder, env=CLEAN, stderr=subprocess.DEVNULL
     ) as agent:
@@ -81,6 +81,17 @@ def test_from_nothing_to_a_green_run(page, tmp_path):
     worse = page.replace('"name": "refund_order"', '"name": "close_account"')
     with started(worse, tmp_path) as command:
         assert ci_evals(*command, cwd=tmp_path).returncode == 1
+
+
+def test_the_run_can_start_the_agent(tmp_path):
+    """By the other command of the page."""
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        port = held.getsockname()[1]
+    write_files(PAGES["http"], tmp_path, port)
+    lines = [shlex.split(line) for block in blocks("sh", PAGES["http"]) for line in block.splitlines()]
+    (command,) = [words for words in lines if any(word.startswith("--start=") for word in words)]
+    ran = ci_evals(*command[1:], cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr + ran.stdout
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,8 @@ from faults import AGENT, HARMLESS, MODELS, Fault, FaultyServer, Place
 from papers import ROOT, code, table
 
 from ci_evals import load_suite
-from ci_evals.adapters.endpoints.aui_agent import AuiAgent, AuiConfig
+from ci_evals.adapters.agent_settings import AgentSettings
+from ci_evals.adapters.endpoints.aui_agent import AuiAgent
 from ci_evals.adapters.journal import Journal
 from ci_evals.adapters.models.anthropic_llm import AnthropicLLM
 from ci_evals.adapters.models.openai_llm import OpenAILLM
@@ -35,8 +36,7 @@ from ci_evals.job import Job, Limits, evaluate
 from ci_evals.planning.selection import Selection, plan
 from ci_evals.runner import Options, Participants, run
 from ci_evals.scoring.gate.policy import Policy
-from ci_evals.scoring.scores import UndecidedRule
-from ci_evals.scoring.validity import Validity, validity
+from ci_evals.scoring.scores import ScoreRule, Validity, validity
 from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
 
@@ -70,8 +70,8 @@ async def at_once(_seconds: float) -> None:
 
 
 def agent_at(url: str, sleep=at_once) -> AuiAgent:
-    config = AuiConfig("agent-1", faults.AGENT_KEY, url, open_timeout=SECONDS)
-    return AuiAgent(config, limiter=RateLimiter(sleep=sleep))
+    settings = AgentSettings("agent-1", faults.AGENT_KEY, url)
+    return AuiAgent(settings, limiter=RateLimiter(sleep=sleep), open_timeout=SECONDS)
 
 
 def model_at(url: str, sleep=at_once, wire: str = "openai") -> SdkLLM:
@@ -100,7 +100,7 @@ class Seen:
         if self._undecided:
             return "undecided"
         if len(self.trial.attempts) > 1:
-            return "played again"
+            return "retried"
         again = len(self.server.at(self.place)) > REQUESTS[self.place] or self.server.deaths
         return "sent again" if again else "no harm"
 
@@ -231,8 +231,8 @@ def test_what_the_page_promises_of_all_faults(runs, place, fault):
         if not (one := runs.get((place, fault, lasts))):
             continue
         assert faults.books_agree([one.trial], one.agent) == []
-        sound = one.came_to in {"sent again", "played again", "no harm"}
-        assert (validity(one.trial, UndecidedRule(offline=False)) is Validity.VALID) is sound
+        sound = one.came_to in {"sent again", "retried", "no harm"}
+        assert (validity(one.trial, ScoreRule(offline=False)) is Validity.VALID) is sound
         assert sound or lasts or fault in {Fault.REFUSED, Fault.QUOTA}
         assert not sound or not lasts or fault in HARMLESS
 
@@ -346,8 +346,8 @@ async def disk_is_full(folder: Path) -> int:
     out, err = process.communicate(timeout=60)
     assert err.count("journal.jsonl cannot be written (File too large): the run goes on") == 1
     assert "There is no room for the reports" in err
-    assert "The exit code is 3, whatever the verdict." in err
-    assert "12 of 12 tests passed" in out
+    assert "The exit code is 3 whatever the verdict." in err
+    assert "12 of 12 tests pass." in out
     assert not any(name.startswith("ci-evals-") for name in files_in(folder))
     kept = (folder / "results/journal.jsonl").read_bytes()
     assert kept.endswith(b"\n")
@@ -439,9 +439,7 @@ async def test_every_trial_is_accounted_for_though_a_tenth_of_all_requests_goes_
         assert all(attempt.error for attempt in trial.attempts[:-1])
         assert len(trial.findings) == 3
         assert all(found.reason for found in trial.findings)
-    bad = [
-        trial for trial in test.trials if validity(trial, UndecidedRule(offline=False)) is Validity.ERRORED
-    ]
+    bad = [trial for trial in test.trials if validity(trial, ScoreRule(offline=False)) is Validity.ERRORED]
     assert results.counts.errors == len(bad)
     assert results.gate.exit_code == 3
     assert 0 < len(bad) < trials / 4

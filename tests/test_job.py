@@ -74,7 +74,7 @@ async def halted(folder, plan, after: int, agent=None, **fields) -> Results:
 
 
 def alike(results: Results) -> dict:
-    """What must not differ where a run was broken off: all but times, and what was resumed."""
+    """What must not differ where a run was interrupted: all but times, and what was resumed."""
     data = results.model_dump(mode="json")
     data["run"] = {
         name: value
@@ -218,7 +218,7 @@ async def test_fail_fast_ends_with_what_failed():
     assert played(results)[-2:] == [None, None]
     assert results.gate.exit_code == 1
     (check,) = [check for check in results.gate.checks if check.name == "fail-fast"]
-    assert (check.holds, check.note) == (False, "a trial failed 'says yes' (--fail-fast)")
+    assert (check.passed, check.note) == (False, "a trial failed 'says yes' (--fail-fast)")
     assert results.gate.reasons == ()
 
 
@@ -236,7 +236,7 @@ async def test_fail_fast_at_a_trial_that_broke_off_cannot_be_trusted():
         Participants(by_name({"t1": AgentError("gone")})),
     )
     assert (played(results), results.gate.exit_code) == (["completed", "failed", None], 3)
-    assert "a trial is unsound: gone (--fail-fast)" in results.gate.reasons[0]
+    assert "a trial is invalid: gone (--fail-fast)" in results.gate.reasons[0]
 
 
 async def test_fail_fast_goes_on_once_what_broke_off_can_be_played(tmp_path):
@@ -253,7 +253,7 @@ async def test_fail_fast_goes_on_once_what_broke_off_can_be_played(tmp_path):
 @pytest.mark.parametrize("seconds", [math.inf, math.nan])
 def test_a_duration_without_end_is_refused(seconds):
     """It could not be told in the results."""
-    with pytest.raises(UsageError, match=r"--max-duration: (inf|nan) is no limit"):
+    with pytest.raises(UsageError, match=r"--max-duration: (inf|nan) is not a limit"):
         Limits(max_duration=seconds)
 
 
@@ -358,7 +358,7 @@ async def test_a_trial_that_breaks_the_budget_is_played_to_its_end():
     assert played(results) == ["completed", None, None]
     assert results.usage.cost_usd == 40
     assert results.run.stopped_because.startswith("40.0000 US dollars are spent, and it may cost 5 ")
-    assert ("max-cost", False) in [(check.name, check.holds) for check in results.gate.checks]
+    assert ("max-cost", False) in [(check.name, check.passed) for check in results.gate.checks]
 
 
 async def test_a_last_trial_that_breaks_the_budget_ends_nothing():

@@ -78,7 +78,7 @@ def test_without_an_event_loop(tmp_path):
 
 def test_errors_are_the_tools_own(tmp_path):
     """A missing file, a faulty suite, a missing key."""
-    with pytest.raises(UsageError, match="there is no file"):
+    with pytest.raises(UsageError, match="No file"):
         ci_evals.load_suite("nowhere.json")
     with pytest.raises(SuiteError, match="maxTurns"):
         ci_evals.load_suite(tmp_path / write_suite(tmp_path, maxTurns=0, apiKey="key-123456"))
@@ -177,7 +177,7 @@ def test_the_schema_is_that_of_the_command():
 
 async def test_an_adapter_may_be_named(tmp_path):
     """In place of the suite's own, with its options; a wrong name is told."""
-    with pytest.raises(UsageError, match="'opnai' is no adapter; did you mean 'openai'"):
+    with pytest.raises(UsageError, match="'opnai' is not an adapter; did you mean 'openai'"):
         await ci_evals.run_suite(ci_evals.create_adapter(provider="offline", adapter="opnai"), "demo:hr")
     faulty = ci_evals.create_adapter(
         provider="offline", adapter="http", base_url="http://127.0.0.1:1", adapter_options={"send": {}}

@@ -17,8 +17,8 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import EndState
 from ci_evals.support.redaction import Redactor
-from ci_evals.wiring import Connections
 from ci_evals.wiring.agents import RunAgents
+from ci_evals.wiring.connections import Connections
 
 run_suite = partial(run_any_suite, judge_check="off")
 VERDICT = fakes.judged("pass", "It greets.")

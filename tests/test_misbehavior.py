@@ -8,14 +8,16 @@ import asyncio
 import fakes
 import pytest
 from fakes import ScriptedLLM
-from test_bundled_suites import FOLDER, SUITES, every_suite, strict_evaluations
+from test_bundled_suites import FOLDER, SUITES, in_world, strict_evaluations
 
 from ci_evals import load_suite, run_suite
-from ci_evals.adapters.endpoints.aui_agent import AuiAgent, AuiConfig
+from ci_evals.adapters.agent_settings import AgentSettings
+from ci_evals.adapters.endpoints.aui_agent import AuiAgent
+from ci_evals.adapters.world.steps import WorldSteps
 from ci_evals.conversation.converse import ConversationPlayer
 from ci_evals.conversation.scripted_user import ScriptedUser
 from ci_evals.demo_agent import catalog
-from ci_evals.demo_agent.misbehavior import Misbehavior
+from ci_evals.demo_agent.faults import Misbehavior
 from ci_evals.demo_agent.server import DemoServer
 from ci_evals.domain.evaluation import Judged
 from ci_evals.domain.verdict import Outcome
@@ -23,8 +25,10 @@ from ci_evals.grading import strict
 from ci_evals.runner import Participants
 from ci_evals.scoring.gate.policy import Policy
 from ci_evals.scoring.gate.selectors import Selector, SelectorKind, SelectorLimit
+from ci_evals.support.redaction import Redactor
 from ci_evals.support.templates import as_data
 
+LOOKS_AT_STATE = [suite for suite in SUITES.values() if any(suite.world_of(test) for test in suite.tests)]
 NOTICED_BY = {
     Misbehavior.SKIP_RULES: {"rule_triggered"},
     Misbehavior.WRONG_INTEGRATION: {"integration_called"},
@@ -32,6 +36,7 @@ NOTICED_BY = {
     Misbehavior.ESCALATE_EARLY: {"not_escalated"},
     Misbehavior.LEAK: {"not_regex", "not_contains"},
     Misbehavior.ERR: {"not_escalated_due_to_error"},
+    Misbehavior.CLAIMS: {"state"},
 }
 """By which checks a suite should notice it: one of these kinds at least."""
 
@@ -41,8 +46,20 @@ def test_every_kind_is_to_be_noticed():
     assert {*NOTICED_BY, Misbehavior.RUDE} == set(Misbehavior)
 
 
-@every_suite
-@pytest.mark.parametrize("kind", NOTICED_BY)
+CASES = [
+    pytest.param(suite, kind, id=f"{suite.agent_id}: {kind}")
+    for suite in SUITES.values()
+    for kind in NOTICED_BY
+    if kind is not Misbehavior.CLAIMS or suite in LOOKS_AT_STATE
+]
+
+
+def test_three_suites_notice_an_agent_that_only_says_what_it_did():
+    """In a shop, in bookings and in balances."""
+    assert [suite.agent_id for suite in LOOKS_AT_STATE] == ["demo-airbnb", "demo-hr", "demo-retail"]
+
+
+@pytest.mark.parametrize(("suite", "kind"), CASES)
 async def test_a_suite_notices_an_agent_that_misbehaves(suite, kind):
     """By checks that are made for it, in two tests at least."""
     with DemoServer(misbehaves=[kind]) as server:
@@ -56,14 +73,15 @@ async def played(suite, server):
 
     async def transcript(test):
         conversation = ConversationPlayer(agent_of(suite, server), ScriptedUser(), lambda _: None)
-        return conversation.transcript(await conversation.play(test, suite.turns_of(test)))
+        end = await in_world(suite, test, server).play(conversation, test, suite.turns_of(test))
+        return conversation.transcript(end)
 
     return list(zip(suite.tests, await asyncio.gather(*map(transcript, suite.tests)), strict=True))
 
 
 def agent_of(suite, server):
     """The suite's agent."""
-    return AuiAgent(AuiConfig(suite.agent_id, suite.api_key.get_secret_value(), server.base_url))
+    return AuiAgent(AgentSettings(suite.agent_id, suite.api_key.get_secret_value(), server.base_url))
 
 
 def failing(test, transcript, kind):
@@ -85,14 +103,17 @@ async def test_a_suite_notices_an_agent_that_is_rude(path):
 
     async def result(*kinds):
         with DemoServer(misbehaves=kinds) as server:
-            participants = Participants(agent_of(suite.suite, server), judge_llm=ScriptedLLM(judge))
+            world = WorldSteps({}, Redactor(), server.base_url)
+            participants = Participants(
+                agent_of(suite.suite, server), judge_llm=ScriptedLLM(judge), world=world
+            )
             policy = Policy(thresholds=(tone,), max_errors=99)
             return await run_suite(participants, suite, parallel=20, policy=policy, judge_check="off")
 
     polite, rude = await result(), await result(Misbehavior.RUDE)
     assert (polite.score, polite.gate.passed) == (100, True)
     assert rude.score < 100
-    assert "category:tone" in {check.name for check in rude.gate.checks if not check.holds}
+    assert "category:tone" in {check.name for check in rude.gate.checks if not check.passed}
 
 
 class TouchyJudge:

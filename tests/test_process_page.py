@@ -13,7 +13,7 @@ from ci_evals.domain.results.process import ProcessSummary, Times
 from ci_evals.domain.results.usage import Tokens, Usage
 from ci_evals.domain.transcript import Integration
 from ci_evals.scoring import process
-from ci_evals.scoring.scores import UndecidedRule
+from ci_evals.scoring.scores import ScoreRule
 
 PAGE = (ROOT / "docs/process.md").read_text()
 
@@ -56,6 +56,6 @@ def test_its_cost_adjusted_score():
     score, each, adjusted = map(
         float, re.search(r"(\d+) points at \$([\d.]+) a trial are (\d+)", PAGE).groups()
     )
-    nothing = process.summary([], 0, UndecidedRule(offline=False))
+    nothing = process.summary([], 0, ScoreRule(offline=False))
     found = process.of_run(nothing, score, Usage(tokens=Tokens(), cost_usd=each * 3), 3)
     assert found.cost_adjusted_score == pytest.approx(adjusted)

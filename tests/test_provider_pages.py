@@ -11,8 +11,9 @@ from ci_evals.adapters.models.anthropic_llm import AnthropicLLM
 from ci_evals.adapters.models.openai_llm import AzureOpenAILLM, OpenAILLM, is_azure
 from ci_evals.cli.environment_secrets import SECRET_VARIABLES
 from ci_evals.cli.settings.suite_commands import RunSettings
+from ci_evals.domain.choices import Provider
 from ci_evals.planning.model_family import family
-from ci_evals.wiring import DEFAULT_MODELS, PROVIDERS
+from ci_evals.wiring.providers import DEFAULT_MODELS
 
 PAGE = (ROOT / "docs/providers.md").read_text()
 VENDORS = {"openai": OpenAILLM, "openai at Azure": AzureOpenAILLM, "anthropic": AnthropicLLM}
@@ -23,7 +24,7 @@ def test_every_provider_and_its_models():
     rows = {code(row[0]): (code(row[1]), code(row[2])) for row in table("`--provider`", PAGE)}
     models = {name: (models.judge, models.user) for name, models in DEFAULT_MODELS.items()}
     assert rows == models | {"offline": ("nothing", "a script")}
-    assert list(rows) == list(PROVIDERS)
+    assert list(rows) == list(Provider)
 
 
 def test_every_variable():

@@ -135,7 +135,7 @@ def test_a_fork_is_skipped_and_the_second_stage_posts(with_baseline):
     )
     assert second.done.returncode == 0, second.done.stderr
     (comment,) = api.comments[8]
-    assert "not tested" in comment["body"]
+    assert "Evals skipped" in comment["body"]
     assert FORKED[:7] in comment["body"]
 
 
@@ -203,9 +203,9 @@ def test_missing_secrets_may_fail_the_build(with_baseline):
         assert step.outputs["result"] == "invalid"
         assert "apiKey: is empty" in step.done.stderr
         assert "write" not in step.done.stderr
-    assert "gives it no secrets" in forked.done.stderr
-    assert "never in a file" in forked.done.stderr
-    assert "gives it no secrets" not in own.done.stderr
+    assert "has no secrets" in forked.done.stderr
+    assert "Never put a key into a file" in forked.done.stderr
+    assert "has no secrets" not in own.done.stderr
 
 
 def test_no_page_and_no_message_puts_a_key_on_a_command_line():
@@ -250,11 +250,11 @@ def test_a_run_that_is_refused_takes_an_older_verdict_back(with_baseline):
         assert refused.done.returncode == 2
         assert 7 not in api.comments
         actions.of_pull_request(7, HEAD, MERGE, inputs=inputs)
-        assert "the gate holds" in api.comments[7][0]["body"]
+        assert "Evals passed" in api.comments[7][0]["body"]
         refused = actions.of_pull_request(7, NEXT, NEXT_MERGE, inputs=wrong)
     assert refused.done.returncode == 2
     (comment,) = api.comments[7]
-    assert "the gate holds" not in comment["body"]
+    assert "Evals passed" not in comment["body"]
     assert "there is no tag 'nothing'" in comment["body"]
     assert NEXT[:7] in comment["body"]
 
@@ -275,7 +275,7 @@ def test_in_a_forks_pull_request_the_command_comment_tries_nothing(with_baseline
     )
     assert said.done.returncode == 0
     assert "::warning" not in said.done.stdout + said.done.stderr
-    assert "a second workflow can post it" in said.done.stderr
+    assert "Post it from a second workflow" in said.done.stderr
     assert not api.asked("comments")
 
 

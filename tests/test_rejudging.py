@@ -18,7 +18,7 @@ from ci_evals.domain.results.usage import RoleUsage
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Cause, Outcome
 from ci_evals.ports import Completion
-from ci_evals.rejudging import Judges, Rejudged, RejudgeJob, rejudge
+from ci_evals.rejudging import Rejudged, RejudgeJob, rejudge
 from ci_evals.reports import report_files
 from ci_evals.runner import Participants
 from ci_evals.scoring.gate.policy import Policy
@@ -106,7 +106,7 @@ def work(judged: Results, **fields) -> RejudgeJob:
 
 
 async def again(judged: Results, judge, stop: Stop | None = None, **fields) -> Rejudged:
-    return await rejudge(work(judged, **fields), Judges(lambda _: judge), stop=stop)
+    return await rejudge(work(judged, **fields), fakes.Judges(judge), stop=stop)
 
 
 def findings(results: Results, kind: str = "judged"):
@@ -168,7 +168,7 @@ async def test_what_is_told_of_the_run():
     judged = await played(suite({}), says("pass"))
     todo = work(judged, judge_model="other", config={"minScore": 90})
     later = judged.run.started_at + timedelta(days=3)
-    got = (await rejudge(todo, Judges(lambda _: says("pass")), now=lambda: later)).results
+    got = (await rejudge(todo, fakes.Judges(says("pass")), now=lambda: later)).results
     assert got.run.id != judged.run.id
     assert (got.run.started_at, got.run.finished_at) == (later, later)
     assert got.suites[0].folder == f"Refunds/{later:%Y-%m-%dT%H-%M-%SZ}"
@@ -187,7 +187,7 @@ async def test_conversations_stay_those_of_the_run_that_held_them(how):
     judged = await played(suite({}), says("pass"))
     first = Origin(how=how, run="first", started_at=judged.run.started_at - timedelta(days=9))
     judged = judged.model_copy(update={"run": judged.run.model_copy(update={"origin": first})})
-    got = (await rejudge(work(judged), Judges(lambda _: says("pass")))).results.run.origin
+    got = (await rejudge(work(judged), fakes.Judges(says("pass")))).results.run.origin
     assert (got.how, got.run, got.started_at) == ("rejudge", "first", first.started_at)
 
 
@@ -342,7 +342,7 @@ async def test_a_refused_key_ends_it_at_once():
     found = await again(await played(suite({}), says("pass"), loops=5), judge)
     assert len(judge.prompts) == 2
     assert found.results.gate.exit_code == 3
-    assert found.results.gate.reasons[0] == "the run was stopped: OpenAI refused the key"
+    assert found.results.gate.reasons[0] == "the run stopped early: OpenAI refused the key"
     assert {finding.outcome for finding in findings(found.results)} == {Outcome.UNDECIDED}
     assert (found.not_judged, len(found.verdicts)) == (8, 2)
 
@@ -355,15 +355,15 @@ async def test_a_key_that_is_known_to_be_refused():
         raise LLMAccessError("OpenAI refused the key")
 
     todo = work(await played(suite({}), says("pass")))
-    found = await rejudge(todo, Judges(lambda _: judge, check))
+    found = await rejudge(todo, fakes.Judges(judge, check))
     assert judge.prompts == []
-    assert found.results.gate.reasons[0] == "the run was stopped: OpenAI refused the key"
+    assert found.results.gate.reasons[0] == "the run stopped early: OpenAI refused the key"
 
 
 async def test_limits_of_the_rate_are_told():
     """As a run tells them, among its warnings."""
     todo = work(await played(suite({}), says("pass")))
-    found = await rejudge(todo, Judges(lambda _: says("pass"), notes=lambda: ("limited 37 times",)))
+    found = await rejudge(todo, fakes.Judges(says("pass"), notes=("limited 37 times",)))
     assert found.results.run.warnings == ("limited 37 times",)
 
 
@@ -390,7 +390,7 @@ async def test_a_bug_keeps_the_verdicts_that_were_given():
 async def test_a_budget_ends_it_in_order():
     """No trial is begun that may pass it; the gate holds it all the same."""
     judge = fakes.ScriptedLLM([Completion(PASS, cost_usd=0.1)], model="other")
-    policy = Policy(max_cost=0.7, max_errors=99)
+    policy = Policy(max_cost=0.65, max_errors=99)
     judged = await played(suite({}), says("pass"), loops=9)
     found = await again(judged, judge, policy=policy, prices=PRICES, judge_model="other")
     assert len(judge.prompts) == 6

@@ -13,7 +13,7 @@ from seeded import block, luck
 from ci_evals import run_suite
 from ci_evals.domain.results.run import Results
 from ci_evals.ports import Prompt
-from ci_evals.rejudging import Judges, RejudgeJob, rejudge
+from ci_evals.rejudging import RejudgeJob, rejudge
 from ci_evals.reports import report_files
 from ci_evals.runner import Participants
 from ci_evals.scoring.gate.policy import Policy
@@ -110,7 +110,7 @@ async def test_a_saved_rubric_is_judged_again():
     )
     assert "Kind to ***?" in repr(rubric)
     work = RejudgeJob(results, provider="openai", policy=Policy(), redactor=Redactor())
-    again = (await rejudge(work, Judges(lambda _: other))).results
+    again = (await rejudge(work, fakes.Judges(other))).results
     assert sorted(map(repr, other.prompts)) == sorted(map(repr, first.prompts))
     assert SECRET not in repr(other.prompts) + whole_text.dump(results)
     (test,) = again.suites[0].tests

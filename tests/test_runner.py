@@ -158,7 +158,7 @@ async def test_an_interruption_cuts_conversations_off_and_keeps_what_was_said():
 
 
 async def test_an_interruption_cuts_judging_off():
-    """A judgement that hangs cannot hold the run; what needs no judge is decided all the same."""
+    """A judgment that hangs cannot hold the run; what needs no judge is decided all the same."""
     stop, asked = Stop(), asyncio.Event()
 
     class Hanging(fakes.ScriptedLLM):

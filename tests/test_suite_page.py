@@ -1,25 +1,31 @@
-"""docs/writing-a-suite.md says what is so: its examples are run, its tables held against the code."""
+"""docs/writing-a-suite.md and docs/import.md: their examples run, their tables match the code."""
 
 import json
-import shlex
 from itertools import product
 
 import pytest
-import typer
-from papers import ROOT, blocks, code, table
+from papers import blocks, code, page, table
 
 from ci_evals.adapters.importers import READERS
 from ci_evals.adapters.importers.imported import suite_text
 from ci_evals.adapters.importers.table import COLUMNS, USER_INFO
-from ci_evals.cli.app import app
 from ci_evals.domain.evaluation import PASS_AT, Graded
 from ci_evals.domain.verdict import DimensionGrade, Grade
 from ci_evals.planning.interpolate import Reading
 from ci_evals.planning.parse import load
 from ci_evals.planning.quality import weaknesses
 
-PAGE = (ROOT / "docs/writing-a-suite.md").read_text()
-VALUES = {"latency": {"threshold": 1000}, "similar": {"value": "a"}, "is-refusal": {}}
+PAGE = page("writing-a-suite.md")
+IMPORT = page("import.md")
+VALUES = {
+    "latency": {"threshold": 1000},
+    "similar": {"value": "a"},
+    "is-refusal": {},
+    "is-json": {"value": None},
+    "trajectory:tool-args-match": {"value": {"name": "a", "args": {"b": 1}}},
+    "trajectory:tool-sequence": {"value": ["a", "b"]},
+    "trajectory:step-count": {"value": {"type": "tool", "max": 3}},
+}
 
 
 @pytest.mark.parametrize("example", blocks("yaml", PAGE))
@@ -28,16 +34,9 @@ def test_its_suites_are_good_ones(example):
     assert [str(problem) for problem in weaknesses(load(example, "page.yaml", Reading()))] == []
 
 
-@pytest.mark.parametrize("line", [line for block in blocks("sh", PAGE) for line in block.splitlines()])
-def test_its_commands_can_be_typed(line):
-    """With options that exist."""
-    _, name, *rest = shlex.split(line)
-    typer.main.get_command(app).commands[name].make_context(name, rest)
-
-
 def test_its_table_is_imported():
     """As the text above it says."""
-    (example,) = blocks("csv", PAGE)
+    (example,) = blocks("csv", IMPORT)
     suite = load(
         suite_text(READERS["csv"](example, "t.csv"), "csv", "t.csv", "s.yaml"), "s.yaml", Reading()
     ).suite
@@ -47,11 +46,13 @@ def test_its_table_is_imported():
 
 def test_every_column_is_described():
     """And no other."""
-    named = {name for cell, _ in table("column", PAGE) for name in code(cell).split("`, `")}
+    named = {name for cell, _ in table("column", IMPORT) for name in code(cell).split("`, `")}
     assert named == {*COLUMNS, f"{USER_INFO}NAME"}
 
 
-ASSERTIONS = [(name, code(to)) for cell, to in table("assertion", PAGE) for name in code(cell).split("`, `")]
+ASSERTIONS = [
+    (name, code(to)) for cell, to in table("assertion", IMPORT) for name in code(cell).split("`, `")
+]
 
 
 @pytest.mark.parametrize(("assertion", "evaluation"), ASSERTIONS)

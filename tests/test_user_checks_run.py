@@ -61,8 +61,8 @@ async def test_a_broken_user_is_played_again_once_from_a_fresh_session():
     first, second = result.attempts
     assert (first.status, second.status) == ("invalid_user", "completed")
     assert first.error == (
-        "the simulated user broke its role in turn 1 (meta): the user speaks of its role, or the message "
-        "is not one alone"
+        "the simulated user broke character in turn 1 (meta): the user mentions its role, or the "
+        "message contains more than one"
     )
     assert [violation.text for violation in first.user_audit.violations] == ["simulated user"]
     assert (second.user_audit, result.user_audit.valid) == (None, True)
@@ -173,7 +173,7 @@ async def test_what_an_auditor_finds_leaves_a_trial_out_too():
     assert (result.status, len(result.attempts)) == ("invalid_user", 2)
     (violation,) = result.user_audit.violations
     assert (violation.rule, violation.turn, violation.text) == ("audit", 1, "a dog")
-    assert result.error == "the simulated user broke its role in turn 1 (audit): it wants another thing"
+    assert result.error == "the simulated user broke character in turn 1 (audit): it wants another thing"
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from ci_evals.domain.verdict import Cause, Finding, Outcome
 from ci_evals.ports import Prompt
 from ci_evals.runner import Participants
 from ci_evals.scoring.comparison.compare import RunComparer
-from ci_evals.scoring.comparison.pairing import Side
 from ci_evals.support.digest import of_models
 
 ERROR = 0.1
@@ -97,7 +96,7 @@ async def test_three_votes_take_most_errors_away(tmp_path):
     )
     assert one.run.digests.models == of_models(None, [("m", None, None)])  # as in earlier runs
     assert three.run.digests.models != one.run.digests.models
-    compared = RunComparer(Side.of(three), Side.of(one)).comparison()
+    compared = RunComparer(three, one).comparison()
     assert not compared.comparable
     assert compared.reasons == ("Stub: the judge is m with 3 votes, in the baseline it was m",)
 
@@ -126,7 +125,7 @@ async def test_a_judge_that_invents_quotes_is_not_believed(tmp_path):
     results, llm = await run(tmp_path, lambda _: quoting("I never said this"), 3, criteria=1, tests=1)
     (finding,) = findings(results)
     assert (finding.outcome, finding.cause) == (Outcome.UNDECIDED, Cause.VOID_ANSWER)
-    assert "quoted words that do not stand in turn 1 (asked twice)" in finding.reason
+    assert "quoted words that are not in turn 1 (asked twice)" in finding.reason
     assert len(llm.prompts) == 4  # two votes, each asked for twice: a third could decide nothing
     assert not results.gate.passed
 

@@ -10,7 +10,8 @@ import world
 from commands import ci_evals, results_in, write_suite
 from plans import planned
 
-from ci_evals.adapters.endpoints.aui_agent import AuiAgent, AuiConfig
+from ci_evals.adapters.agent_settings import AgentSettings
+from ci_evals.adapters.endpoints.aui_agent import AuiAgent
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, RetryableError, Waiting
 from ci_evals.adapters.transport.waits import Reminder, report_waits
 from ci_evals.domain.errors import LLMAccessError, LLMError
@@ -54,7 +55,7 @@ async def test_an_agent_that_refuses_every_message_is_waited_for_once_a_run(told
     clock = Time()
     refusal = world.fault(429, "Slow down", **told)
     with world.agent(lambda _: refusal) as agent:
-        aui = AuiAgent(AuiConfig(agent_id="a", key=agent.key, base_url=agent.url), limiter=clock.limiter())
+        aui = AuiAgent(AgentSettings("a", agent.key, agent.url), limiter=clock.limiter())
         job = Job(planned(*TESTS), Policy(), Options(parallel=parallel, retries=1), Redactor())
         results = await evaluate(job, Participants(aui))
     assert (
@@ -76,7 +77,7 @@ async def test_one_that_refuses_now_and_then_is_waited_for_as_long_as_it_takes()
         return world.fault(429, "Slow down", retry_after="60") if busy else world.message("Hi", workflows=[])
 
     with world.agent(answer) as agent:
-        aui = AuiAgent(AuiConfig(agent_id="a", key=agent.key, base_url=agent.url), limiter=clock.limiter())
+        aui = AuiAgent(AgentSettings("a", agent.key, agent.url), limiter=clock.limiter())
         results = await evaluate(Job(planned(*TESTS), Policy(), Options(), Redactor()), Participants(aui))
     assert clock.now > 480
     assert results.gate.exit_code == 0, results.gate
@@ -174,4 +175,4 @@ def test_a_wait_stands_on_the_console(tmp_path, options, lines):
     assert ran.returncode == 0, ran.stdout + ran.stderr
     said = [line for line in ran.stderr.splitlines() if "no answer yet" in line]
     assert len(said) == lines
-    assert all(line.startswith("waiting 1") and f"for the agent at {agent.url[7:]}" in line for line in said)
+    assert all(line.startswith(f"waiting for the agent at {agent.url[7:]}") for line in said)

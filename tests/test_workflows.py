@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import typer
 import yaml
-from papers import ROOT, blocks
+from papers import ROOT, blocks, page
 
 from ci_evals.cli.app import app
 from ci_evals.reports.names import PAGE
@@ -85,10 +85,12 @@ def comments(workflow, inputs):
     return "pull_request" in workflow["on"] and by_itself
 
 
-def test_the_readme_shows_two_examples():
+def test_the_documentation_shows_the_examples():
     """Both are copied; one of them alone would be kept up to date."""
-    shown = [block for block in blocks("yaml") if "\njobs:" in block]
-    assert shown == [(ROOT / f"examples/{name}.yml").read_text() for name in ("pull-request", "matrix")]
+    examples = {file.stem: file.read_text() for file in EXAMPLES}
+    assert [block for block in blocks("yaml") if "\njobs:" in block] == [examples["pull-request"]]
+    shown = blocks("yaml", page("workflows.md")) + blocks("yaml", page("record-and-replay.md"))
+    assert sorted(shown) == sorted(examples.values())
 
 
 @each_use

@@ -105,7 +105,7 @@ class Models:
     refuses: set[str] = field(default_factory=set)
     """The forms of asking that are refused with a 400: `json_schema`, `json_object`, `text`."""
     truncates: bool = False
-    """Whether every answer is broken off at the limit of tokens."""
+    """Whether every answer is cut off at the token limit."""
     faults: list[Fault] = field(default_factory=list)
     always: Fault | None = None
     asked: list[Asked] = field(default_factory=list)

@@ -13,7 +13,7 @@ cached, and it has no telemetry. All else is as it comes: a log of every sample,
 Measured are wall time, processor time and peak memory of the whole process; what one conversation more costs
 leaves start-up out. Not measured are the two strict criteria, which are left out there; reports, of which it
 makes none but its log; and faults. inspect_ai has one scorer of a sample wait for another, so that it cannot
-end in the ideal time, in which all three judgements are asked for at once.
+end in the ideal time, in which all three judgments are asked for at once.
 """
 
 import os

@@ -53,11 +53,7 @@ class AnswerCache:
     ) -> None:
         """Create a cache without opening files.
 
-        Args:
-            folder: Folder of the answers.
-            redactor: Knows the secrets, which must not be written.
-            key: Signs the answers (`signing_key`); without it none is read or written.
-            clock: Seconds since 1970.
+        The key signs the answers (`signing_key`); without it none is read or written.
         """
         self._folder, self._redactor, self._key, self._clock = folder, redactor, key, clock
         self._failure: str | None = None
@@ -207,7 +203,6 @@ def _secret_in(folder: Path) -> str | None:
 
 
 def _is_world_writable(folder: Path) -> bool:
-    """Return whether anybody on this machine may write to a folder."""
     try:
         return os.name == "posix" and bool(folder.stat().st_mode & stat.S_IWOTH)
     except OSError:
@@ -215,7 +210,6 @@ def _is_world_writable(folder: Path) -> bool:
 
 
 def _entries(folder: Path) -> Iterator[Path]:
-    """Yield the files of the cache."""
     for inner in folder.iterdir():
         if re.fullmatch("[0-9a-f]{2}", inner.name) and not inner.is_symlink() and inner.is_dir():
             yield from (file for file in inner.iterdir() if _OURS.fullmatch(file.name))

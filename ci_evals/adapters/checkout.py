@@ -123,7 +123,6 @@ def text_of(path: Path) -> str:
 
 
 def _resolved(folders: tuple[Path, ...], ref: str) -> str | None:
-    """Return the commit of a ref, loose or packed."""
     for _ in range(_MAX_LINKS):
         if not ref.startswith("refs/") or ".." in ref.split("/"):
             return None
@@ -144,7 +143,6 @@ def _packed(folders: tuple[Path, ...], ref: str) -> str | None:
 
 
 def _values(folder: Path, section: str, key: str) -> Iterator[str]:
-    """Yield the values of a key in a section of a repository's configuration."""
     inside = False
     for line in map(str.strip, text_of(folder / "config").splitlines()):
         name, _, value = line.partition("=")

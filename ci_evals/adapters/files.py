@@ -4,8 +4,9 @@ import errno
 import os
 import secrets
 import stat
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 from ci_evals.domain.errors import UsageError
@@ -15,6 +16,15 @@ _MEMORY = Path("/dev/shm")  # noqa: S108  # files there are regular
 
 Text = str | Iterable[str]
 """The text of a file, at once or in parts that are created while they are written."""
+
+
+@contextmanager
+def os_errors(failure: str) -> Iterator[None]:
+    """Turn an `OSError` into a `UsageError`: the failure (`cannot write 'report.html'`) and the reason."""
+    try:
+        yield
+    except OSError as error:
+        raise UsageError(f"{failure}: {error.strerror or error}") from error
 
 
 def is_there(path: Path) -> bool:
@@ -43,11 +53,7 @@ def write_all(root: Path, files: Mapping[str, Text]) -> None:
 
 
 def write_each(root: Path, files: Iterable[tuple[str, Text]], *, durable: bool = False) -> None:
-    """Write files as `write_all` does, but check each path only when its turn comes.
-
-    Raises:
-        UsageError: as `write_all`.
-    """
+    """Write files as `write_all` does, but check each path only when its turn comes."""
     owner = _owner(root)
     for name, text in files:
         write(_inside(root, name), text, owner=owner, durable=durable)
@@ -69,30 +75,14 @@ def write_new(root: Path, files: Mapping[str, str]) -> None:
     written: list[Path] = []
     try:
         for path, text in paths.items():
-            _write_new(path, text, owner)
+            write(path, text, owner=owner, new=True)
             written.append(path)
     except BaseException:
         for path in written:
             with suppress(OSError):
                 path.unlink()
-        for folder in sorted(missing, reverse=True):  # the inner ones first
-            with suppress(OSError):
-                folder.rmdir()
+        _remove_folders(sorted(missing, reverse=True))  # the inner ones first
         raise
-
-
-def _write_new(path: Path, text: str, owner: os.stat_result) -> None:
-    aside = path.with_name(f".{secrets.token_hex(8)}.tmp")
-    try:
-        write(aside, text, owner=owner)
-        os.link(aside, path)  # unlike a rename it fails if a file was created meanwhile
-    except FileExistsError as error:
-        raise UsageError(f"{str(path)!r}: there already, and not written over") from error
-    except OSError as error:
-        raise UsageError(f"cannot write {str(path)!r}: {error.strerror or error}") from error
-    finally:
-        with suppress(OSError):
-            aside.unlink(missing_ok=True)
 
 
 def unfit(path: Path) -> str | None:
@@ -123,11 +113,7 @@ def leads_out(path: Path, root: Path) -> bool:
 
 
 def check_inside(root: Path, names: Iterable[str]) -> None:
-    """Check that paths relative to `root` stay within it, also after symbolic links.
-
-    Raises:
-        UsageError: one does not.
-    """
+    """Check that paths relative to `root` stay within it, also after symbolic links."""
     for name in names:
         _inside(root, name)
 
@@ -141,23 +127,16 @@ def is_same(path: Path, other: Path) -> bool:
 
 
 def check_writable(folder: Path) -> None:
-    """Check before a run that a folder can be created and written to.
-
-    Raises:
-        UsageError: it cannot.
-    """
+    """Check before a run that a folder can be created and written to."""
     probe = folder / f".{secrets.token_hex(8)}.tmp"
     missing = _missing(folder)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        probe.touch(exist_ok=False)
-        probe.unlink()
-    except OSError as error:
-        raise UsageError(f"cannot write to the folder {str(folder)!r}: {error.strerror or error}") from error
+        with os_errors(f"cannot write to the folder {str(folder)!r}"):
+            folder.mkdir(parents=True, exist_ok=True)
+            probe.touch(exist_ok=False)
+            probe.unlink()
     finally:
-        for created in missing:  # the run may still be refused, and then leaves nothing behind
-            with suppress(OSError):
-                created.rmdir()
+        _remove_folders(missing)  # the run may still be refused, and then leaves nothing behind
 
 
 def write(
@@ -167,55 +146,41 @@ def write(
     owner: os.stat_result | None = None,
     private: bool = False,
     durable: bool = True,
+    new: bool = False,
 ) -> None:
     """Write a file under a temporary name and rename it.
 
-    Args:
-        path: Path of the file.
-        text: Its text.
-        owner: Owner of the file if we are root; by default the owner of the folder.
-        private: Whether only its owner may read the file and the folders created for it.
-        durable: Whether it is complete or missing even after a crash of the machine, which takes
-            milliseconds.
-
-    Raises:
-        UsageError: it cannot be written.
+    If we are root it gets the `owner`, by default the folder's. A `private` file and the folders created for
+    it are its owner's alone. A `durable` one is complete or missing even after a crash of the machine, which
+    takes milliseconds. A `new` one replaces none.
     """
     owner = owner or _owner(path.parent)
     aside = path.with_name(f".{secrets.token_hex(8)}.tmp")
     if why := unfit(path):
         raise UsageError(f"cannot write {str(path)!r}: it is {why}")
     try:
-        _make_folder(path.parent, owner, 0o700 if private else 0o777)
-        mode = 0o600 if private else 0o666
-
-        def opener(name: str, flags: int) -> int:
-            return os.open(name, flags, mode)
-
-        with open(aside, "x", encoding="utf-8", newline="\n", opener=opener) as file:
-            file.writelines([text] if isinstance(text, str) else text)
-            if durable:
-                file.flush()
-                os.fsync(file.fileno())
-        _hand_over(aside, owner)
-        aside.replace(path)
-    except OSError as error:
-        raise UsageError(f"cannot write {str(path)!r}: {error.strerror or error}") from error
+        with os_errors(f"cannot write {str(path)!r}"):
+            _make_folder(path.parent, owner, 0o700 if private else 0o777)
+            opener = partial(os.open, mode=0o600 if private else 0o666)
+            with open(aside, "x", encoding="utf-8", newline="\n", opener=opener) as file:
+                file.writelines([text] if isinstance(text, str) else text)
+                if durable:
+                    file.flush()
+                    os.fsync(file.fileno())
+            _hand_over(aside, owner)
+            if new:
+                os.link(aside, path)  # unlike a rename it fails if a file is there
+            else:
+                aside.replace(path)
     finally:
         with suppress(OSError):
             aside.unlink(missing_ok=True)
 
 
 def remove(path: Path) -> None:
-    """Remove a file if it is there.
-
-    Raises:
-        UsageError: it cannot be removed.
-    """
-    try:
+    """Remove a file if it is there."""
+    with os_errors(f"cannot remove {str(path)!r}"):
         path.unlink(missing_ok=True)
-    except OSError as error:
-        raise UsageError(f"cannot remove {str(path)!r}: {error.strerror or error}") from error
 
 
 def open_to_append(path: Path) -> int:
@@ -268,6 +233,12 @@ def _owner(folder: Path) -> os.stat_result:
 def _missing(folder: Path) -> list[Path]:
     """Return the folders that have to be created, the innermost first."""
     return [path for path in (folder, *folder.parents) if not is_there(path)]
+
+
+def _remove_folders(folders: Iterable[Path]) -> None:
+    for folder in folders:
+        with suppress(OSError):
+            folder.rmdir()
 
 
 def _make_folder(folder: Path, owner: os.stat_result, mode: int = 0o777) -> None:

@@ -43,11 +43,7 @@ def open_file(path: Path) -> BinaryIO:
 
 
 def read(path: Path, limit: int = MAX_TEXT) -> bytes:
-    """Read a regular file of at most `limit` bytes.
-
-    Raises:
-        OSError: it cannot be read, is no regular file, or is larger. `strerror` is a message for the user.
-    """
+    """Read a regular file of at most `limit` bytes. Raises as `open_file`, also if it is larger."""
     with open_file(path) as file:
         if os.fstat(file.fileno()).st_size <= limit and len(data := file.read(limit + 1)) <= limit:
             return data
@@ -55,11 +51,7 @@ def read(path: Path, limit: int = MAX_TEXT) -> bytes:
 
 
 def lines(file: BinaryIO, limit: int = MAX_LINE) -> Iterator[bytes]:
-    """Read lines of at most `limit` bytes each.
-
-    Raises:
-        OSError: a line is longer.
-    """
+    """Read lines of at most `limit` bytes each."""
     while line := file.readline(limit + 1):
         if len(line) > limit:
             raise OSError(errno.EFBIG, f"it has a line of more than {limit // 1_000_000} MB")

@@ -14,7 +14,6 @@ from datetime import datetime
 from itertools import chain as chain_of
 from itertools import count, pairwise
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -35,8 +34,6 @@ _AFRESH = "or start afresh without --resume"
 
 @dataclass(frozen=True)
 class _Content:
-    """The content of a journal."""
-
     past: Past | None
     """None if not even the header is complete."""
     size: int
@@ -62,14 +59,10 @@ class Journal:
         say: Callable[[str], None] = lambda _: None,
         secret: str | None = None,
     ) -> None:
-        """Read the journal of a run to resume.
+        """Read the journal in the output folder, to `resume` its run.
 
-        Args:
-            folder: The output folder of the run.
-            resume: Whether to resume the run of the journal in there. Without a journal the run begins, since
-                a kill may come before there is one.
-            say: Shows a line to the user.
-            secret: Signs the journal, so that only one written with it is resumed; None to accept any.
+        Without a journal the run begins, since a kill may come before there is one. `say` shows a line to the
+        user. With a `secret` the journal is signed, and only one written with it is resumed.
 
         Raises:
             UsageError: the journal cannot be read, or must not be used.
@@ -89,7 +82,7 @@ class Journal:
                 f"result into it; take it out of the repository (git rm --cached), {_AFRESH}"
             )
         if resume and not self.past:
-            say(f"warning: --resume: there is nothing to go on with in {folder}, so the run begins afresh")
+            say(f"warning: --resume: there is nothing to resume in {folder}, so the run starts over")
 
     @property
     def past(self) -> Past | None:
@@ -103,7 +96,7 @@ class Journal:
             UsageError: it is of another run or version, another run is writing it, or it cannot be written.
         """
         self._check(header)
-        try:
+        with files.os_errors(f"cannot write {str(self._path)!r}"):
             if self._earlier is None:
                 self._set_aside()
             self._file.open()
@@ -119,8 +112,6 @@ class Journal:
             if self.past is None:
                 self._append(header)
                 self._file.flush()
-        except OSError as error:
-            raise UsageError(f"cannot write {str(self._path)!r}: {error.strerror or error}") from error
         if self.past and (caution := header.context.caution(self.past.header.context)):
             self._say(f"warning: {caution}")
         if earlier and earlier.damaged:
@@ -139,8 +130,7 @@ class Journal:
     ) -> None:
         """Append a finished trial, and wait until it is on the disk.
 
-        A journal that cannot be written does not end a run: the user is warned, and the lines are written
-        with the next trial if possible.
+        If that fails the user is warned, and the lines are written with the next trial if possible.
         """
         entry = JournalEntry(
             suite=trial.suite, test=trial.test, index=trial.index, elapsed=elapsed, at=at, result=result
@@ -174,7 +164,6 @@ class Journal:
         return _read(self._path, self._secret)
 
     def _check(self, header: JournalHeader) -> None:
-        """Check that the journal is of this run."""
         if self.past and (reason := header.context.refusal(self.past.header.context)):
             raise UsageError(
                 f"{self._path}: in CI only the journal of the same run and commit is resumed: {reason}; "
@@ -187,7 +176,6 @@ class Journal:
             )
 
     def _append(self, record: Record) -> None:
-        """Append all pending lines and this one."""
         self._pending.append(self._chain.seal(json_lines.line(record)))
         if self._file.is_removed():
             raise OSError(errno.ENOENT, "it was removed")
@@ -217,14 +205,14 @@ class Journal:
         finished = len(past.done) if past else 0
         trials = f" after {finished} finished trial{'s' if finished > 1 else ''}" if finished else ""
         self._say(
-            f"warning: a run in {self._path.parent} was broken off{trials}, and this one begins afresh; the "
-            f"journal of that run is kept as {aside.name}. To go on with it, name it {NAME} again and give "
+            f"warning: a run in {self._path.parent} was interrupted{trials}, and this one starts "
+            f"over; the journal of that run is kept as {aside.name}. To resume it, name it {NAME} "
+            "again and give "
             f"--resume={self._path.parent}"
         )
 
 
 def _check_lock(path: Path, *, free: bool) -> None:
-    """Check that no other run writes the file."""
     if not free:
         raise UsageError(
             f"{path}: another run is writing here; wait for its end, or name another --output-dir"
@@ -232,11 +220,8 @@ def _check_lock(path: Path, *, free: bool) -> None:
 
 
 def _read(path: Path, secret: str | None) -> _Content:
-    try:
-        with input_files.open_file(path) as file:
-            return _read_lines(path, input_files.lines(file), secret)
-    except OSError as error:
-        raise UsageError(f"--resume: {path} cannot be read: {error.strerror or error}") from error
+    with files.os_errors(f"--resume: {path} cannot be read"), input_files.open_file(path) as file:
+        return _read_lines(path, input_files.lines(file), secret)
 
 
 def _read_lines(path: Path, file: Iterable[bytes], secret: str | None) -> _Content:
@@ -278,18 +263,21 @@ def _read_lines(path: Path, file: Iterable[bytes], secret: str | None) -> _Conte
 
 
 def _header(path: Path, line: bytes, chain: Chain, secret: str | None) -> JournalHeader:
-    data = _object(path, line)
-    version, tool = data.get("journalVersion"), data.get("tool")
-    written_by = tool.get("version") if isinstance(tool, dict) else None
+    try:
+        data = json.loads(line)
+    except (ValueError, RecursionError):
+        data = None
+    version = payload.member(data, "journalVersion")
+    written_by = payload.member(payload.member(data, "tool"), "version")
     if version is not None and isinstance(written_by, str) and (version, written_by) != (3, __version__):
         raise UsageError(
             f"{path}: the journal was written by ci-evals {written_by[:40]!r}, in form {str(version)[:10]}, "
-            f"and this is {__version__}, with form 3; go on with that version, {_AFRESH}"
+            f"and this is {__version__}, with form 3; resume it with that version, {_AFRESH}"
         )
     try:
-        header = JournalHeader.model_validate(data)
+        header = JournalHeader.model_validate_json(line)
     except ValidationError as error:
-        raise UsageError(f"{path}: this is no journal of ci-evals: {json_lines.reason(error)}") from None
+        raise UsageError(f"{path}: this is not a journal of ci-evals: {json_lines.reason(error)}") from None
     if not chain.accepts(line):
         keyed = ", or was written with another LLM key, or outside CI" if secret else ""
         raise UsageError(
@@ -300,25 +288,8 @@ def _header(path: Path, line: bytes, chain: Chain, secret: str | None) -> Journa
 
 
 def _record(line: bytes) -> JournalEntry | JournalMark | None:
-    """Parse a line; None if it is invalid."""
     try:
         data = json.loads(line)
         return (JournalMark if "mark" in data else JournalEntry).model_validate(data)
     except (ValueError, TypeError, RecursionError):
         return None
-
-
-def _object(path: Path, line: bytes) -> dict[str, Any]:
-    try:
-        data = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise _unreadable(path, f"no JSON: {error}") from None
-    if not isinstance(data, dict):
-        raise _unreadable(path, "no JSON object")
-    return data
-
-
-def _unreadable(path: Path, why: str) -> UsageError:
-    return UsageError(
-        f"{path}: line 1 of the journal cannot be read: {payload.shorten(why)}; start afresh without --resume"
-    )

@@ -29,11 +29,7 @@ class LineFile:
         self._sync_lock = asyncio.Lock()
 
     def open(self) -> None:
-        """Open the file, and create it with its folder if needed.
-
-        Raises:
-            OSError: as `files.open_to_append`.
-        """
+        """Open the file, and create it with its folder if needed, as `files.open_to_append`."""
         self._open_descriptor = files.open_to_append(self._path)
 
     def close(self) -> None:
@@ -92,12 +88,7 @@ class LineFile:
 
 
 def lock(descriptor: int, *, shared: bool = False) -> bool:
-    """Lock an open file until it is closed, and return whether no other process has it.
-
-    Args:
-        descriptor: Of the file.
-        shared: Whether it is only read, beside other readers.
-    """
+    """Lock an open file until it is closed, `shared` with readers. Return whether no other process has it."""
     if fcntl is None:
         return True
     try:

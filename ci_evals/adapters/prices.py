@@ -8,8 +8,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from ci_evals.adapters import input_files
-from ci_evals.adapters.suites import ENDINGS
+from ci_evals.adapters.suites import ENDINGS, read_text
 from ci_evals.domain.errors import Problem, UsageError
 from ci_evals.domain.prices import PriceTable
 from ci_evals.planning.document import Document
@@ -36,13 +35,7 @@ def read(path: Path) -> PriceTable:
     name = path.as_posix()
     if path.suffix.lower() not in ENDINGS:
         raise UsageError(f"{name}: a file of prices ends in {', '.join(ENDINGS)}")
-    try:
-        text = input_files.read(path).decode("utf-8-sig")
-    except OSError as error:
-        raise UsageError(f"{name}: cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{name}: not UTF-8") from error
-    return _parse(text, name)
+    return _parse(read_text(path, name), name)
 
 
 def _parse(text: str, name: str) -> PriceTable:

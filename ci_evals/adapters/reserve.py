@@ -21,14 +21,13 @@ class Reserve:
 
     def __init__(self) -> None:
         """Raise the limit of open files, and reserve some of them and some memory."""
-        _raise_limit()
         self._memory: bytearray | None = None
         self._descriptors: list[int] = []
         with suppress(MemoryError):
             self._memory = bytearray(_BYTES)
-        most = _limit() // 4
+        most = min(_DESCRIPTORS, _raised_limit() // 4)
         with suppress(OSError):
-            while len(self._descriptors) < min(_DESCRIPTORS, most):
+            while len(self._descriptors) < most:
                 self._descriptors.append(os.open(os.devnull, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0)))
 
     def release(self) -> None:
@@ -39,19 +38,18 @@ class Reserve:
                 os.close(self._descriptors.pop())
 
 
-def _limit() -> int:
-    """Return the maximum number of open files."""
+def _raised_limit() -> int:
+    """Raise the maximum number of open files as far as possible, and return it."""
     if resource is None:
         return _MAX_DESCRIPTORS
-    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    return _MAX_DESCRIPTORS if soft == resource.RLIM_INFINITY else soft
-
-
-def _raise_limit() -> None:
-    if resource is None:
-        return
+    soft, hard = (
+        _MAX_DESCRIPTORS if limit == resource.RLIM_INFINITY else limit
+        for limit in resource.getrlimit(resource.RLIMIT_NOFILE)
+    )
+    most = min(hard, _MAX_DESCRIPTORS)
+    if soft >= most:
+        return soft
     with suppress(OSError, ValueError):
-        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        most = _MAX_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _MAX_DESCRIPTORS)
-        if soft != resource.RLIM_INFINITY and soft < most:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+        return most
+    return soft

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ci_evals.adapters import input_files
+from ci_evals.adapters.files import os_errors
 from ci_evals.domain.errors import Problem, SuiteError, UsageError
 from ci_evals.domain.suite import COLLECTIONS, is_bundled
 
@@ -40,29 +41,45 @@ def bundled_names() -> tuple[str, ...]:
 
 
 def sources(name: str) -> tuple[SuiteSource, ...]:
-    """Return the suites of a path, glob, folder or bundled name, sorted.
-
-    Raises:
-        UsageError: something is missing, holds no suite, or cannot be read.
-    """
+    """Return the suites of a path, glob, folder or bundled name, sorted."""
     if not name.strip():
-        raise UsageError("a suite's name is empty")
+        raise UsageError("The name of a suite is empty. Name a file, a folder or a bundled suite.")
     if is_bundled(name):
         path = _bundled(name)
         return (SuiteSource(name, _read(path, name), path),)
-    try:
+    with os_errors(f"{name!r} cannot be read"):
         paths = list(_files(name))
-    except OSError as error:
-        raise UsageError(f"{name!r} cannot be read: {error.strerror or error}") from error
     return tuple(SuiteSource(p.as_posix(), _read(p, p.as_posix()), p.resolve()) for p in paths)
+
+
+MAX_BESIDE = 1_000_000
+"""Maximum size of a file that a suite names."""
+
+
+def read_beside(folder: Path, name: str) -> str:
+    """Read a file that a suite in `folder` names. It must be in the suite's folder or in the current one.
+
+    Raises:
+        UsageError: it cannot be read, with a clause on the file.
+    """
+    try:
+        path = (folder / name).resolve()
+        if not any(path.is_relative_to(root.resolve()) for root in (folder, Path.cwd())):
+            raise UsageError("is outside of the suite's folder and the current folder")
+        return input_files.read(path, MAX_BESIDE).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise UsageError("cannot be read: it is not UTF-8") from None
+    except (OSError, ValueError) as error:  # also a name with a null character
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise UsageError(f"cannot be read: {reason}") from None
 
 
 def _bundled(name: str) -> Path:
     known = bundled_names()
     if name not in known:
         close = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(known)}"
-        raise UsageError(f"there is no bundled suite {name!r}; {hint}")
+        hint = f"Did you mean {close[0]!r}?" if close else f"Bundled suites: {', '.join(known)}."
+        raise UsageError(f"No bundled suite is called {name!r}. {hint}")
     collection, _, rest = name.partition(":")
     return bundled_path(collection) / f"{rest}.json"
 
@@ -74,19 +91,19 @@ def _files(name: str) -> Iterator[Path]:
     elif path.is_dir():
         inside = [p for p in sorted(path.rglob("*")) if _is_suite_of(p, path)]
         if not inside:
-            raise UsageError(f"the folder {name!r} holds no suite (*.json, *.yaml, *.yml)")
+            raise UsageError(f"The folder {name!r} contains no suite (*.json, *.yaml, *.yml).")
         yield from inside
     elif glob.has_magic(name):
         matches = [Path(p) for p in sorted(glob.glob(name, recursive=True)) if Path(p).is_file()]  # noqa: PTH207  # absolute patterns
         if not matches:
-            raise UsageError(f"no file matches {name!r}")
+            raise UsageError(f"No file matches {name!r}.")
         yield from matches
     elif path.is_symlink():
-        raise UsageError(f"{name!r} is a link that leads nowhere")
+        raise UsageError(f"{name!r} is a broken link.")
     elif path.exists():
-        raise UsageError(f"{name!r} is no regular file")
+        raise UsageError(f"{name!r} is not a regular file.")
     else:
-        raise UsageError(f"there is no file {name!r}{_nearby(path)}")
+        raise UsageError(f"No file {name!r}{_nearby(path)}")
 
 
 def _is_suite_of(path: Path, folder: Path) -> bool:
@@ -98,18 +115,21 @@ def _nearby(path: Path) -> str:
     try:
         names = [p.name for p in path.parent.iterdir()]
     except OSError:
-        return f" (nor a folder {path.parent.as_posix()!r})"
+        return f", nor a folder {path.parent.as_posix()!r}."
     close = difflib.get_close_matches(path.name, names, n=1)
-    return f"; did you mean {(path.parent / close[0]).as_posix()!r}?" if close else ""
+    return f". Did you mean {(path.parent / close[0]).as_posix()!r}?" if close else "."
 
 
 def _read(path: Path, name: str) -> str:
     if path.suffix.lower() not in ENDINGS:
-        raise UsageError(f"{name}: a suite's file ends in {', '.join(ENDINGS)}")
-    try:
+        raise UsageError(f"{name}: not a suite file, which ends in {', '.join(ENDINGS)}")
+    return read_text(path, name)
+
+
+def read_text(path: Path, name: str) -> str:
+    """Read a file that a person wrote, and that messages call `name`."""
+    with os_errors(f"{name}: cannot be read"):
         data = input_files.read(path)
-    except OSError as error:
-        raise UsageError(f"{name}: cannot be read: {error.strerror}") from error
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

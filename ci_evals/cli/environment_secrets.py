@@ -1,6 +1,7 @@
 """The secrets in the environment of a command."""
 
 from collections.abc import Collection, Mapping
+from urllib.parse import unquote
 
 from ci_evals.support import secrets
 
@@ -30,12 +31,22 @@ _HEADER_VARIABLES = ("CI_EVALS_AGENT_HEADERS", "INPUT_AGENT-HEADERS")
 """Lines of the form `NAME: VALUE`, whose values are keys."""
 
 
+_EXPORTER_VARIABLES = ("OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS")
+
+
 def keys_in(environ: Mapping[str, str]) -> list[str]:
     """Return the keys and tokens in the environment."""
     keys = [environ[name] for name in SECRET_VARIABLES if environ.get(name)]
     lines = [line for name in _HEADER_VARIABLES for line in environ.get(name, "").splitlines()]
     headers = [line.partition(":")[2].strip() for line in lines]
+    headers += [unquote(value) for value in _exporter_headers(environ)]
     return [*keys, *headers, *(part for value in headers for part in value.split())]
+
+
+def _exporter_headers(environ: Mapping[str, str]) -> list[str]:
+    """Return the values of headers that OpenTelemetry exporters send: `NAME=VALUE`, separated by commas."""
+    lists = [environ.get(name, "") for name in _EXPORTER_VARIABLES]
+    return [pair.partition("=")[2].strip() for text in lists for pair in text.split(",")]
 
 
 def values_in(environ: Mapping[str, str], public: Collection[str] = ()) -> list[str]:

@@ -71,10 +71,24 @@ class RunContext:
 
         return Console(sys.stderr, self.redactor, colored(sys.stderr, self.environ))
 
-    def show(self, text: str) -> None:
-        """Write a result to standard output, without secrets. Foreign text in it was sanitized before."""
+    @property
+    def width(self) -> int | None:
+        """The columns of the terminal that results are shown on; None if they go elsewhere."""
+        from ci_evals.cli.terminal.console import width_of
+
+        return width_of(sys.stdout)
+
+    def show(self, text: str, *, exact: bool = False) -> None:
+        """Write a result to standard output, without secrets. Foreign text in it was sanitized before.
+
+        On a terminal its lines wrap, unless it is `exact`: text that is to be copied, or read by a program.
+        """
         if "redactor" in self.__dict__:
             text = self.redactor.text(text)
+        if not exact and (width := self.width):
+            from ci_evals.reports.columns import wrapped
+
+            text = wrapped(text, width)
         with suppress(OSError, ValueError):  # ValueError: somebody's code has closed it
             sys.stdout.write(text + "\n")
             sys.stdout.flush()

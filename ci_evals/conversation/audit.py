@@ -75,7 +75,7 @@ async def check(test: Test, transcript: Transcript, auditor: "Auditor | None") -
 def reason(audit: UserAudit) -> str:
     """Return why a conversation is excluded, from the first violation."""
     first = audit.violations[0]
-    return f"the simulated user broke its role in turn {first.turn} ({first.rule}): {first.reason}"
+    return f"the simulated user broke character in turn {first.turn} ({first.rule}): {first.reason}"
 
 
 class Auditor:

@@ -6,10 +6,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from ci_evals.conversation.simulated_user import STOP_MARKER, SimulatedUser
-from ci_evals.domain.errors import AgentError, LLMError
+from ci_evals.domain.actions import with_calls
+from ci_evals.domain.errors import AgentError, LLMError, WorldError
 from ci_evals.domain.suite import PlannedTurn, Test
-from ci_evals.domain.transcript import EndState, Reply, Transcript, Turn, UserSource
-from ci_evals.ports import Agent
+from ci_evals.domain.transcript import (
+    EndState,
+    FailureCause,
+    ProbeResult,
+    Reply,
+    Transcript,
+    Turn,
+    UserSource,
+)
+from ci_evals.ports import Agent, id_of
 from ci_evals.support.json_text import written
 from ci_evals.support.text import is_blank
 
@@ -19,7 +28,7 @@ class ConversationEnd:
     """The end of a conversation: its state, and the error if it failed."""
 
     status: EndState
-    failure: AgentError | LLMError | None = None
+    failure: AgentError | LLMError | WorldError | None = None
     closing_remark: str | None = None
 
 
@@ -33,11 +42,16 @@ class ConversationPlayer:
         self.turns: list[Turn] = []
         self.unanswered: int | None = None
         """The turn whose message was sent and is not answered yet."""
+        self.session_id: str | None = None
+        """The id of the agent's session, if it has one."""
+        self.probes: dict[str, ProbeResult] = {}
+        """The state of the world afterwards."""
 
     async def play(self, test: Test, planned_turns: Sequence[PlannedTurn]) -> ConversationEnd:
         """Play the turns in a fresh session until one of the reasons to end occurs."""
         try:
             session = await self._agent.open_session(test)
+            self.session_id = id_of(session)
             try:
                 end = await self._play_turns(session, test, planned_turns)
             except BaseException:
@@ -55,8 +69,10 @@ class ConversationPlayer:
             turns=tuple(self.turns),
             status=end.status,
             error=str(end.failure) if end.failure else None,
+            cause=FailureCause.SETUP_FAILED if isinstance(end.failure, WorldError) else None,
             unanswered=self.unanswered,
             closing_remark=end.closing_remark,
+            probes=self.probes,
         )
 
     async def _play_turns(
@@ -77,7 +93,7 @@ class ConversationPlayer:
 
     async def _play_turn(self, session: Any, planned: PlannedTurn, text: str) -> Turn:
         self.unanswered = len(self.turns) + 1
-        reply = bounded(await self._agent.send_message(session, text, timeout=planned.timeout))
+        reply = with_calls(bounded(await self._agent.send_message(session, text, timeout=planned.timeout)))
         # Traces and raw bodies are large, and were validated when the reply was created.
         large = {"trace": reply.trace, "raw": reply.raw}
         turn = Turn(
@@ -107,8 +123,11 @@ def bounded(reply: Reply) -> Reply:
         raise AgentError("the agent's reply has no visible character")
     if len(reply.agent) > MAX_CHARACTERS:
         raise AgentError(f"the agent's reply is longer than {MAX_CHARACTERS:,} characters")
-    calls = [[call.code, call.type, call.error] for call in reply.integrations or ()]
-    actions = [reply.workflows, reply.params, reply.named_params, reply.rules, reply.error_detail, calls]
+    calls = [
+        call.model_dump(mode="json") for call in (*(reply.integrations or ()), *(reply.tool_calls or ()))
+    ]
+    names = [reply.workflows, reply.params, reply.named_params, reply.rules, reply.error_detail]
+    actions = [calls, names]
     if _json_length(actions) > MAX_CHARACTERS:
         raise AgentError(
             f"what the agent says it did for one reply is longer than {MAX_CHARACTERS:,} characters"

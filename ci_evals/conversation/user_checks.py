@@ -2,7 +2,7 @@
 
 A violation excludes the conversation, so every rule looks for what nearly no good user writes and gives the
 benefit of the doubt: a person may be long-winded, insist, quote the agent, or answer twice when asked twice.
-docs/judge.md explains each rule.
+docs/judge-statistics.md explains each rule.
 """
 
 import re
@@ -15,7 +15,7 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from ci_evals.conversation import phrases
-from ci_evals.domain.evaluation import Criterion
+from ci_evals.domain.checks.criterion import Criterion
 from ci_evals.domain.results.simulated_user import Violation
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import EndState, Transcript, Turn, UserSource
@@ -165,10 +165,10 @@ def _meta(dialogue: _Dialogue, index: int, text: str) -> _Match | None:
     for phrase in phrases.meta(text):
         instructed = _is_sentence_in(spoken(phrase.sentence), dialogue.instructions)
         if not instructed and not any(phrase.text in turn.agent for turn in dialogue.turns[:index]):
-            return _Match(phrase.text, "the user speaks of its role, or the message is not one alone")
+            return _Match(phrase.text, "the user mentions its role, or the message contains more than one")
     gesture = phrases.stage_direction(text)
     if gesture and gesture.verb.casefold() not in dialogue.instructions:
-        return _Match(gesture.text, "a stage direction stands in the message")
+        return _Match(gesture.text, "the message contains a stage direction")
     return None
 
 
@@ -202,7 +202,7 @@ def _repeats(dialogue: _Dialogue, index: int, text: str) -> _Match | None:
         return _Match(text, f"said in turn {turn} too, and the agent has asked nothing since")
     begins_again = before[0] == 0 and phrases.has("greeting", text)
     if begins_again and not phrases.has("may_begin_again", between[-1].agent):
-        return _Match(text, "the user begins anew in the midst of the conversation")
+        return _Match(text, "the user starts over in the middle of the conversation")
     return None
 
 

@@ -11,8 +11,10 @@ from pydantic import JsonValue
 
 from ci_evals.demo_agent import extraction, knowledge
 from ci_evals.demo_agent.playbook import (
+    PLACEHOLDER,
     AnswerStep,
     AskStep,
+    Booking,
     CallStep,
     ComputeStep,
     Condition,
@@ -26,6 +28,7 @@ from ci_evals.demo_agent.playbook import (
     Workflow,
 )
 from ci_evals.demo_agent.reply import (
+    Change,
     ConfirmationRequest,
     Decision,
     DemoReply,
@@ -117,7 +120,6 @@ class _Responder:
         return self._answer_received(before, params, leaves=leaves)
 
     def _confirmation_received(self, before: State, *, leaves: bool) -> Move:
-        """Handle the reply to a request for confirmation."""
         language = self.playbook.language
         if not self._matches(language.decline) and self._matches(language.agree):
             return self._play(before.step + 1)
@@ -126,7 +128,6 @@ class _Responder:
         return self._decline(before.step) if self._matches(language.decline) else self._stuck(before)
 
     def _answer_received(self, before: State, params: Mapping[str, JsonValue], *, leaves: bool) -> Move:
-        """Handle the reply to a question for a parameter."""
         if before.asked_for in params:
             return self._play(before.step)
         if leaves:
@@ -194,27 +195,26 @@ class _Responder:
             self._record_evaluation(step.rule or "", step.when, applies)
         return self._take(step, index) if applies else None
 
-    def _take(self, step: Step, index: int) -> Move | None:
-        move: Move | None = None
+    def _take(self, step: Step, index: int) -> Move | None:  # noqa: PLR0911  # one for each kind of step
         match step:
             case AskStep():
-                move = self._ask(step.ask, index)
+                return self._ask(step.ask, index)
             case RuleStep():
-                move = self._fire(step, index)
+                return self._fire(step, index)
             case CallStep():
-                move = self._call(step.call)
+                return self._call(step.call, step.books)
             case ComputeStep():
                 left, operation, right = step.of
                 self._learn({step.compute: knowledge.compute(left, operation, right, self._known())})
+                return None
             case ConfirmStep():
-                move = self._confirm(step, index)
+                return self._confirm(step, index)
             case AnswerStep():
-                move = self._answer(step.answer)
+                return self._answer(step.answer)
             case EscalateStep():
-                move = self._forward(step.escalate, "a step of the workflow", trigger="rule")
+                return self._forward(step.escalate, "a step of the workflow", trigger="rule")
             case _:
                 assert_never(step)
-        return move
 
     def _ask(self, codes: tuple[str, ...], index: int, *, by_rule: bool = False) -> Move | None:
         missing = tuple(code for code in codes if code not in self.state.params)
@@ -266,30 +266,32 @@ class _Responder:
             return "init"
         return "pre-integration" if any(isinstance(step, CallStep) for step in steps[index:]) else None
 
-    def _call(self, code: str) -> Move | None:
+    def _call(self, code: str, books: Booking | None) -> Move | None:
         tool, integration = self._current().code, self.playbook.integrations[code]
         if not isinstance(integration, RestIntegration):
-            self.decisions.append(IntegrationCall(tool, code, integration))
+            self.decisions.append(IntegrationCall(tool, code, integration, self.state.params))
             return None
         facts = self._known()
         failure = next((item for item in integration.failures if knowledge.holds(item.when, facts)), None)
-        status = failure.status if failure else 200
-        self.decisions.append(
-            IntegrationCall(
-                tool,
-                code,
-                integration,
-                self._fill(integration.url),
-                status,
-                failure.message if failure else None,
-            )
-        )
+        status, error = (failure.status, failure.message) if failure else (200, None)
+        url = self._fill(integration.url)
+        change = self._change(books) if books and not failure else None
+        arguments = self.state.params
+        self.decisions.append(IntegrationCall(tool, code, integration, arguments, url, status, error, change))
         self._learn({code: status})
         if status < 500:
             return None
         text = self.playbook.texts.error
         self.decisions.append(WorkflowAnswer(tool, self._fill(text), failed=True))
         return self._reply(text, ResponseType.ERROR, self._over(), error="integration_failed")
+
+    def _change(self, booking: Booking) -> Change:
+        def value(text: str) -> JsonValue:
+            name = PLACEHOLDER.fullmatch(text)
+            return self._known().get(name[1]) if name else self._fill(text)
+
+        values = {key: value(text) for key, text in booking.values.items()}
+        return Change(booking.table, self._fill(booking.row), values)
 
     def _confirm(self, step: ConfirmStep, index: int) -> Move:
         tool = self._current().code

@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from ci_evals.demo_agent.playbook import Integration
+from ci_evals.demo_agent.playbook import Integration, Table
 
 
 class ResponseType(StrEnum):
@@ -51,15 +51,27 @@ class RuleFired:
 
 
 @dataclass(frozen=True)
+class Change:
+    """New values of a row in the agent's world."""
+
+    table: Table
+    row: str
+    values: Mapping[str, JsonValue]
+
+
+@dataclass(frozen=True)
 class IntegrationCall:
     """An integration was called. Its status is None if there is none (RAG, MCP)."""
 
     tool: str
     code: str
     integration: Integration
+    params: Mapping[str, JsonValue] = field(default_factory=dict)
+    """What it is called with."""
     url: str | None = None
     status: int | None = None
     error: str | None = None
+    change: Change | None = None
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 
-from ci_evals.demo_agent.api import KEY_HEADER, Api, Dropped, HttpAnswer
-from ci_evals.demo_agent.fault_profile import FaultProfile
-from ci_evals.demo_agent.misbehavior import Misbehavior
-from ci_evals.demo_agent.server_faults import ServerFault
+from ci_evals.demo_agent.api import KEY_HEADER, Api, HttpAnswer
+from ci_evals.demo_agent.faults import FaultProfile, Misbehavior
 from ci_evals.domain.errors import exhausted
 from ci_evals.threads import begin as begin_thread
 
@@ -28,11 +26,7 @@ class DemoServer:
     Args:
         host: The address to listen on.
         port: The port; 0 takes a free one.
-        key: The only accepted `x-network-api-key`. Without it any key is accepted, but none is not.
-        faults: Faults of the server, in all conversations.
-        delay: Seconds that an answer to a message takes under `ServerFault.SLOW`.
-        retry_after: Seconds in `Retry-After` under the faults that send it.
-        noise, seed, broken, misbehaves: The agent's own faults, see `FaultProfile`.
+        noise, seed, broken, misbehaves: The agent's faults, see `FaultProfile`.
 
     Raises:
         OSError: the port cannot be had.
@@ -45,24 +39,14 @@ class DemoServer:
         *,
         host: str = "127.0.0.1",
         port: int = 0,
-        key: str | None = None,
-        faults: Collection[ServerFault] = (),
-        delay: float = 2.0,
-        retry_after: int = 1,
         noise: float = 0,
         seed: int = 0,
         broken: Collection[str] = (),
         misbehaves: Collection[Misbehavior] = (),
     ) -> None:
         self._closing = threading.Event()
-        api = Api(
-            key=key,
-            faults=faults,
-            profile=FaultProfile(noise, seed, frozenset(broken), frozenset(misbehaves)),
-            retry_after=retry_after,
-            wait=lambda: self._closing.wait(delay),
-        )
-        self._http = _Server((host, port), api)
+        profile = FaultProfile(noise, seed, frozenset(broken), frozenset(misbehaves))
+        self._http = _Server((host, port), Api(profile))
         self._served: threading.Event | None = None
 
     @property
@@ -216,12 +200,7 @@ class _Handler(BaseHTTPRequestHandler):
         body = self._body()
         if body is None:
             return
-        answer = self.server.api.answer(self.command, self.path, self.headers.get(KEY_HEADER), body)
-        if isinstance(answer, Dropped):
-            self.close_connection = True
-            _hang_up(self.connection)
-        else:
-            self._send(answer)
+        self._send(self.server.api.answer(self.command, self.path, self.headers.get(KEY_HEADER), body))
 
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = do_OPTIONS = _serve  # noqa: N815  # names of the base class
 
@@ -239,16 +218,17 @@ class _Handler(BaseHTTPRequestHandler):
         return self.rfile.read(int(length))
 
     def _send(self, answer: HttpAnswer) -> None:
+        content = answer.content
         self.send_response(answer.status)
-        self.send_header("Content-Type", answer.content_type)
-        self.send_header("Content-Length", str(len(answer.body)))
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(content)))
         for name, value in answer.headers.items():
             self.send_header(name, value)
         if self.close_connection:
             self.send_header("Connection", "close")
         self.end_headers()
         if self.command != "HEAD":
-            self.wfile.write(answer.body)
+            self.wfile.write(content)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # the name is the base class's
         """The demo agent is quiet."""

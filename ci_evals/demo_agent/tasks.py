@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 
 from pydantic import JsonValue
 
-from ci_evals.demo_agent.fault_profile import FaultProfile, ReplyFault, opening_of
+from ci_evals.demo_agent.demo_world import DemoWorld
+from ci_evals.demo_agent.faults import FaultProfile, Misbehavior, ReplyFault, opening_of
 from ci_evals.demo_agent.playbook import Playbook
 from ci_evals.demo_agent.reply import DemoReply, Move, State
 
@@ -43,8 +44,6 @@ class Task:
     profile: FaultProfile
     state: State = field(default_factory=State)
     turns: list[TaskTurn] = field(default_factory=list)
-    rejected: bool = False
-    """True once a server fault has rejected a message."""
     key: str = ""
     """The name of the conversation in the draws of faults, from its first message on."""
 
@@ -61,6 +60,7 @@ class Tasks:
         self._tasks: dict[str, Task] = {}
         self._openings: Counter[str] = Counter()
         self._lock = threading.Lock()
+        self.world = DemoWorld()
 
     def create(self, user_id: str, agent_id: str, playbook: Playbook) -> Task:
         """Create a task."""
@@ -68,17 +68,14 @@ class Tasks:
         with self._lock:
             self._tasks[task.id] = task
             if len(self._tasks) > MAX_TASKS:
-                del self._tasks[next(iter(self._tasks))]
+                oldest = next(iter(self._tasks))
+                del self._tasks[oldest]
+                self.world.forget(oldest)
         return task
 
     def get(self, task_id: str) -> Task | None:
         """Return the task of that id."""
         return self._tasks.get(task_id)
-
-    def of_user(self, user_id: str) -> list[Task]:
-        """Return a user's tasks, the newest first."""
-        with self._lock:
-            return [task for task in reversed(self._tasks.values()) if task.user_id == user_id]
 
     def send(self, task: Task, text: str, variables: Mapping[str, JsonValue]) -> tuple[TaskTurn, DemoReply]:
         """Take one message: return the turn that it makes, and the agent's reply."""
@@ -88,6 +85,8 @@ class Tasks:
             turn = TaskTurn(str(uuid.uuid4()), at, text, task.state, variables, fault)
             move = task.move_after(turn)
             task.state = move.state
+            if Misbehavior.CLAIMS not in self._profile.misbehaves:
+                self.world.change(task.id, move.reply)
             task.turns.append(turn)
         return turn, move.reply
 

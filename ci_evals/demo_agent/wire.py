@@ -1,10 +1,8 @@
 """Replies and tasks in the format of the AUI task API. Optional fields are left out, never null."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, assert_never
 
-from ci_evals.demo_agent.playbook import McpIntegration, RagIntegration, RestIntegration
+from ci_evals.demo_agent.playbook import McpIntegration, Playbook, RagIntegration, RestIntegration
 from ci_evals.demo_agent.reply import (
     ConfirmationRequest,
     Decision,
@@ -21,70 +19,45 @@ Body = dict[str, Any]
 AGENT = "intelligent-agent"
 
 
-@dataclass(frozen=True)
-class Sections:
-    """The requested parts of a trace."""
-
-    business: bool
-    context: bool
-
-    def __bool__(self) -> bool:
-        return self.business or self.context
-
-
-def task(task_id: str, user_id: str, welcome: str, suggestions: Iterable[str]) -> Body:
+def task(task_id: str, user_id: str, playbook: Playbook) -> Body:
     """Return a task."""
     return {
         "id": task_id,
         "user_id": user_id,
         "title": "New conversation",
-        "welcome_message": welcome,
-        "followup_suggestions": list(suggestions),
+        "welcome_message": playbook.texts.welcome,
+        "followup_suggestions": list(playbook.suggestions),
     }
 
 
 def agent_message(message_id: str, created_at: str, user_id: str, reply: DemoReply) -> Body:
     """Return the agent's message, without its trace."""
-    message = _message(message_id, created_at, reply.text, (AGENT, "agent"), (user_id, "user"))
-    return message | {
+    return {
+        "id": message_id,
+        "created_at": created_at,
+        "text": reply.text,
+        "sender": {"id": AGENT, "type": "agent"},
+        "receiver": {"id": user_id, "type": "user"},
+        "cards": [],
         "followup_suggestions": list(reply.suggestions),
         "executed_workflows": list(reply.workflows),
     }
 
 
-def user_message(message_id: str, created_at: str, user_id: str, text: str) -> Body:
-    """Return the user's message, as in the list of a task's messages."""
-    return _message(message_id, created_at, text, (user_id, "user"), (AGENT, "agent"))
-
-
-def _message(
-    message_id: str, created_at: str, text: str, sender: tuple[str, str], receiver: tuple[str, str]
-) -> Body:
-    return {
-        "id": message_id,
-        "created_at": created_at,
-        "text": text,
-        "sender": {"id": sender[0], "type": sender[1]},
-        "receiver": {"id": receiver[0], "type": receiver[1]},
-        "cards": [],
-        "followup_suggestions": [],
-    }
-
-
-def trace(message: str, reply: DemoReply, sections: Sections) -> Body:
+def trace(message: str, reply: DemoReply, *, business: bool, context: bool) -> Body:
     """Return the trace of a reply. Calls of integrations belong to the context, all else to the business."""
     body: Body = {"input": {"message": message}}
-    if sections.business:
+    if business:
         body["understanding"] = _understanding(reply)
-    if sections.context and (tools := _active_tools(reply)):
+    if context and (tools := _active_tools(reply)):
         body["context"] = {"active_tools": tools}
     body["decisions"] = [
         _decision(item)
         for item in reply.decisions
-        if (sections.context if isinstance(item, IntegrationCall) else sections.business)
+        if (context if isinstance(item, IntegrationCall) else business)
     ]
     body["response"] = _response(reply)
-    if sections.business and reply.evaluations:
+    if business and reply.evaluations:
         body["rules_evaluations"] = [
             {
                 "code": item.code,
@@ -94,42 +67,6 @@ def trace(message: str, reply: DemoReply, sections: Sections) -> Body:
             for item in reply.evaluations
         ]
     return body
-
-
-def as_older_server(body: Body) -> Body:
-    """Return the message in shapes that older servers are known to send: nulls, lists for maps, no zone."""
-    odd = {key: value for key, value in body.items() if key != "cards"}
-    odd |= {
-        "created_at": body["created_at"].replace("T", " ").removesuffix("Z"),
-        "sender": {**body["sender"], "email": None},
-        "receiver": {**body["receiver"], "email": None},
-        "options": [],
-        "followup_suggestions": None,
-        "welcome_message": None,
-        "executed_workflows": [{"name": name} for name in body["executed_workflows"]] or None,
-    }
-    if "trace_info" in body:
-        odd["trace_info"] = _odd_trace(body["trace_info"])
-    return odd
-
-
-def _odd_trace(trace_info: Body) -> Body:
-    odd = {
-        **trace_info,
-        "context": None,
-        "decisions": [
-            {"type": "no_tool"},
-            {"type": "rule_triggered", "tool": "UNKNOWN", "rule": {"type": "constraint", "code": None}},
-            *trace_info["decisions"],
-            None,
-        ],
-        "response": {"error": None, **trace_info["response"]},
-    }
-    if "understanding" in trace_info:
-        params = trace_info["understanding"]["extracted_params"]
-        listed = [{"code": code, "value": value} for code, value in params.items()]
-        odd["understanding"] = {"guardrails": None, "intents": None, "extracted_params": listed}
-    return odd
 
 
 def _understanding(reply: DemoReply) -> Body:
@@ -218,6 +155,7 @@ def _integration(call: IntegrationCall) -> Body:
                 "url": call.url or integration.url,
                 "method": integration.method,
                 "category": integration.category,
+                "params": dict(call.params),
             }
             body |= {"requests": [request], "status_code": call.status}
             if call.error is not None:
@@ -226,7 +164,11 @@ def _integration(call: IntegrationCall) -> Body:
             resources = [{"title": title} for title in integration.resources]
             body |= {"request": {"question": integration.question}, "response": {"resources": resources}}
         case McpIntegration():
-            tool_call = {"tool_name": integration.tool, "is_error": False}
+            tool_call = {
+                "tool_name": integration.tool,
+                "request_parameters": dict(call.params),
+                "is_error": False,
+            }
             body |= {"name": call.code, "completion": integration.completion, "tool_calls": [tool_call]}
         case _:
             assert_never(integration)

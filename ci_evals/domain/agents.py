@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 from pydantic import AfterValidator, Field, JsonValue, field_validator, model_validator
 
 from ci_evals.domain.base import Model, NonBlank
+from ci_evals.domain.checks.criterion import JsonPathText
 from ci_evals.support import placeholders, secrets
 
 T = TypeVar("T")
@@ -23,14 +24,6 @@ def is_program(adapter: str) -> bool:
     return adapter.startswith((PYTHON, COMMAND))
 
 
-def _is_a_json_path(text: str) -> str:
-    from ci_evals.support.json_path import JsonPath  # noqa: PLC0415  # 0.1 s, for those who need it
-
-    JsonPath(text)
-    return text
-
-
-JsonPathText = Annotated[str, AfterValidator(_is_a_json_path)]
 """A JSONPath (RFC 9535) that was read once, so that there is no fault in it."""
 
 
@@ -50,8 +43,8 @@ class ChatOptions(Model):
     )
     headers: Annotated[dict[str, str], AfterValidator(_of_the_key_only)] = Field(
         default_factory=dict,
-        description="More headers. `{{key}}` stands for the agent's key; without any mention of it the key "
-        "goes as `Authorization: Bearer`.",
+        description="More headers. `{{key}}` stands for the agent's key; if no header names it, the "
+        "key is sent as `Authorization: Bearer`.",
     )
     tool_results: dict[str, JsonValue] = Field(
         default_factory=dict,
@@ -62,7 +55,7 @@ class ChatOptions(Model):
     )
     user_info: Literal["system", "metadata", "none"] = Field(
         "system",
-        description="Where the endpoint is told of `userInfo`: in the system message, as `metadata`, or not.",
+        description="How `userInfo` is sent: in the system message, as `metadata`, or not.",
     )
 
     @field_validator("request")
@@ -149,6 +142,10 @@ class HttpReply(Model):
     """JSONPaths into the agent's answer. A part without a path is unknown, not empty."""
 
     text: JsonPathText = Field(description="The agent's words.")
+    tool_calls: JsonPathText | None = Field(
+        None,
+        description="Tool calls in order: objects with a name and the arguments, in the usual spellings.",
+    )
     workflows: JsonPathText | None = Field(None, description="Names of workflows or tools that ran.")
     params: JsonPathText | None = Field(
         None, description="An object of parameters, or objects with a name and a value."
@@ -158,7 +155,7 @@ class HttpReply(Model):
         None, description="Outside systems called: names, or objects with a name and a status."
     )
     escalated: JsonPathText | None = Field(None, description="Whether the agent hands over to a person.")
-    error: JsonPathText | None = Field(None, description="What went wrong, where the agent failed.")
+    error: JsonPathText | None = Field(None, description="What went wrong, if the agent failed.")
     input_tokens: JsonPathText | None = Field(None, description="Tokens that the agent read.")
     output_tokens: JsonPathText | None = Field(None, description="Tokens that the agent wrote.")
     trace: JsonPathText | None = Field(None, description="What is worth keeping for a person to read.")
@@ -177,10 +174,12 @@ class HttpOptions(Model):
 
     headers: Annotated[dict[str, str], AfterValidator(_of_headers)] = Field(
         default_factory=dict,
-        description="Headers of every request. `{{key}}` stands for the agent's key; without any mention of "
-        "it the key goes as `Authorization: Bearer`.",
+        description="Headers of every request. `{{key}}` stands for the agent's key; if no header "
+        "names it, the key is sent as `Authorization: Bearer`.",
     )
-    open: HttpOpening | None = Field(None, description="Begins a conversation; without it we make an id.")
+    open: HttpOpening | None = Field(
+        None, description="Begins a conversation; without it ci-evals makes an id."
+    )
     send: HttpSending = Field(description="Says a message.")
     reply: HttpReply = Field(description="Where the answer to `send` holds what.")
     close: HttpRequest | None = Field(None, description="Ends a conversation.")

@@ -14,7 +14,7 @@ Mode = Literal["bidirectional", "gaia", "exact", "contains", "fuzzy", "numeric",
 """The ways to compare an answer with the expected ones: see docs/answers.md."""
 
 MOST_DIGITS = 100
-"""A longer row of digits is no number that anybody answers with."""
+"""A longer row of digits is not a number that anybody answers with."""
 MOST_SEARCHED = 50_000
 """Characters from a text's end in which its last number is looked for: more would hold up the program."""
 

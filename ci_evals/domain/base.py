@@ -11,12 +11,11 @@ from pydantic.alias_generators import to_camel
 from ci_evals.support.redaction import Clean
 
 
-class Model(BaseModel):
-    """A frozen value that a person writes: camelCase in JSON, unknown keys refused."""
+class _Value(BaseModel):
+    """A frozen value, camelCase in JSON."""
 
     model_config = ConfigDict(
         frozen=True,
-        extra="forbid",
         alias_generator=to_camel,
         populate_by_name=True,
         allow_inf_nan=False,
@@ -24,17 +23,16 @@ class Model(BaseModel):
     )
 
 
-class Record(BaseModel):
+class Model(_Value):
+    """A frozen value that a person writes: camelCase in JSON, unknown keys refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Record(_Value):
     """A frozen value that the tool writes: camelCase in JSON, keys of a newer version are passed over."""
 
-    model_config = ConfigDict(
-        frozen=True,
-        extra="ignore",
-        alias_generator=to_camel,
-        populate_by_name=True,
-        allow_inf_nan=False,
-        defer_build=True,
-    )
+    model_config = ConfigDict(extra="ignore")
 
     def slim(self) -> None:
         """Takes half the memory from now on: forgets which fields were given, and calls all of them so."""
@@ -104,6 +102,10 @@ def instant(at: datetime) -> datetime:
 def as_written(number: float) -> Fraction:
     """A number as its author wrote it: 0.1 is a tenth, not the nearest binary number."""
     return Fraction(repr(number))
+
+
+JSON_SCHEMA = {"$schema": "https://json-schema.org/draft/2020-12/schema"}
+"""The key by which a JSON Schema names its dialect."""
 
 
 class Interval(Record):

@@ -5,6 +5,7 @@ CiEvalsError
 │   └── SuiteError        2  one or more problems in suite files, each with its place
 ├── AgentError               the agent could not be reached or read: ends the trial
 │   └── AgentAccessError     it refused the key: ends the run, no other trial can do better
+├── WorldError               a step around a conversation failed: a setup ends the trial, as an agent's error
 ├── GitHubError              GitHub's API refused or could not do something: a warning, never a verdict
 └── LLMError                 the model behind judge or simulated user could not be reached or read
     ├── LLMAccessError       it refused the key: ends the run
@@ -21,12 +22,24 @@ from typing import NamedTuple
 class Exit(IntEnum):
     """Exit codes of the process."""
 
-    HOLDS = 0
+    PASSED = 0
+    """Passed; or skipped, since a pull request of a fork or of Dependabot has no secrets."""
+
     FAILED = 1
+    """Failed: a check of the gate failed, or a trial with `--fail-fast`."""
+
     USAGE = 2
+    """Wrong usage, configuration or suite. Nothing ran."""
+
     INVALID = 3
+    """No verdict: too many invalid trials, nothing scored, a judge that failed its check, a required
+    comparison that could not be made, or a run that was stopped before its end."""
+
     BUG = 70
+    """A bug in ci-evals."""
+
     INTERRUPTED = 130
+    """Interrupted by Ctrl-C or a signal."""
 
 
 class CiEvalsError(Exception):
@@ -90,11 +103,15 @@ class AgentAccessError(AgentError):
     """The agent refused the key (401, 403)."""
 
 
+class WorldError(CiEvalsError):
+    """A step of a test's world failed: its setup, a probe or its teardown."""
+
+
 class GitHubError(CiEvalsError):
     """GitHub's API could not be reached, or would not do what was asked.
 
     Its text says what was refused, and which permission is missing where that is the cause. `status` is the
-    answer's HTTP status, None where there was none.
+    answer's HTTP status, None if there was none.
     """
 
     def __init__(self, message: str, status: int | None = None) -> None:

@@ -107,7 +107,7 @@ class JournalEntry(Record):
     test: int
     index: int
     elapsed: Seconds
-    """The time that the run had gone on by then, without the time in which it was broken off."""
+    """The time that the run had gone on by then, without the time in which it was interrupted."""
     at: Instant | None = None
     """The time at which it was written."""
     result: TrialResult

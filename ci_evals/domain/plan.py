@@ -1,8 +1,9 @@
-"""The ordered work of a run."""
+"""The ordered work of a run, and the models that it is done with."""
 
 from dataclasses import dataclass
 
 from ci_evals.domain.suite import PlannedTurn, Suite, Test
+from ci_evals.domain.world import World
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,11 @@ class PlannedSuite:
     """For each selected test, SHA-256 of all that its result depends on."""
     test_lines: tuple[int, ...]
     """For each selected test, the line of the file that it begins on."""
+
+    @property
+    def has_worlds(self) -> bool:
+        """True if any test has steps or probes."""
+        return any(self.suite.world_of(test) for test in self.tests)
 
 
 @dataclass(frozen=True)
@@ -58,6 +64,46 @@ class Plan:
         """The test that a trial plays."""
         return self.suites[trial.suite].tests[trial.test]
 
+    def lock_of(self, trial: Trial) -> str | None:
+        """The lock that the trial holds while it is played."""
+        return self.suites[trial.suite].suite.lock_of(self.test_of(trial))
+
+    def world_of(self, trial: Trial) -> World:
+        """The steps and probes around a trial's conversation."""
+        return self.suites[trial.suite].suite.world_of(self.test_of(trial))
+
     def turns_of(self, trial: Trial) -> tuple[PlannedTurn, ...]:
         """The turns that a trial plays, filled up with `auto`."""
         return self.suites[trial.suite].suite.turns_of(self.test_of(trial))
+
+
+@dataclass(frozen=True)
+class SuiteModels:
+    """The names of the models behind judge, simulated user, auditor and comparisons of meaning."""
+
+    judges: tuple[str, ...] = ()
+    """They vote in turn; empty if nothing is judged."""
+    votes: int = 1
+    """The most votes on one criterion."""
+    user: str | None = None
+    """None if the user is scripted."""
+    embedder: str | None = None
+    auditor: str | None = None
+    """Checks whether the simulated user kept to its role."""
+
+    @property
+    def judge(self) -> str | None:
+        """The judge, or the first of a panel."""
+        return next(iter(self.judges), None)
+
+    @property
+    def panel(self) -> tuple[str, ...]:
+        """The judges if there are several."""
+        return self.judges if len(self.judges) > 1 else ()
+
+    @property
+    def identity(self) -> tuple[object, str | None, str | None]:
+        """The parts that a digest of models is made of."""
+        judges: list[str | None] = [*self.panel] or [self.judge]
+        voting = [judges, self.votes] if self.panel or self.votes > 1 else self.judge
+        return voting, self.user, self.embedder

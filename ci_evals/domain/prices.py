@@ -37,7 +37,7 @@ class PriceTable(Model):
     models: dict[NonBlank, Price]
 
     def price_of(self, model: str) -> Price | None:
-        """The price of a model, or None where the table has none.
+        """The price of a model, or None if the table has none.
 
         A name that is not in the table is looked up without a vendor's name in front (`openai/gpt-6-luna`)
         and without a day at the end (`gpt-6-luna-2026-09-22`): a dated snapshot has its model's price.

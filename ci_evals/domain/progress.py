@@ -43,7 +43,7 @@ class TrialFinished:
 
 @dataclass(frozen=True)
 class RunResumed:
-    """A run that was broken off goes on: so many trials of the plan had finished."""
+    """A run that was interrupted goes on: so many trials of the plan had finished."""
 
     trials: int
     started_at: datetime
@@ -59,7 +59,7 @@ class Extended:
 
 @dataclass(frozen=True)
 class StillWaiting:
-    """The run has waited for one neighbour for so many seconds."""
+    """The run has waited for one neighbor for so many seconds."""
 
     neighbor: str
     seconds: float

@@ -6,7 +6,6 @@ told in `ci_evals.domain.verdict.Grade`.
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Annotated, Any, Literal
@@ -34,7 +33,7 @@ class Level(Model):
     score: Share = Field(description="What it is worth, 0 to 1.")
     name: NonBlank = Field(description="What the judge calls it.")
     description: NonBlank | None = Field(
-        None, description="What a conversation is like that is at this level, told from the next."
+        None, description="What a conversation at this level is like, and how it differs from the next level."
     )
 
 
@@ -46,34 +45,23 @@ def key_of(name: str) -> str:
 Levels = Annotated[tuple[Level, ...], Field(min_length=1)]
 
 
-@dataclass(frozen=True)
-class _ListProblem:
-    """A problem of a list, and its path in there."""
-
-    message: str
-    path: tuple[int | str, ...] = ()
+def _problem(message: str, *path: int | str) -> InitErrorDetails:
+    """A problem of a list, with the path in there."""
+    error = PydanticCustomError("rubric", "{message}", {"message": message})
+    return InitErrorDetails(type=error, loc=path, input=None)
 
 
-def _refuse(problems: Iterable[_ListProblem]) -> None:
-    """Raise pydantic's error, with the path of each problem."""
-    errors = [
-        InitErrorDetails(
-            type=PydanticCustomError("rubric", "{message}", {"message": problem.message}),
-            loc=problem.path,
-            input=None,
-        )
-        for problem in problems
-    ]
-    if errors:
-        raise ValidationError.from_exception_data("rubric", errors)
+def _refuse(problems: list[InitErrorDetails]) -> None:
+    if problems:
+        raise ValidationError.from_exception_data("rubric", problems)
 
 
-def _twice(names: Iterable[str]) -> Iterator[_ListProblem]:
+def _twice(names: Iterable[str]) -> Iterator[InitErrorDetails]:
     first: dict[str, int] = {}
     for index, name in enumerate(names):
         before = first.setdefault(key_of(name), index)
         if before != index:
-            yield _ListProblem(f"the name {name!r} is that of item [{before}] already", (index, "name"))
+            yield _problem(f"the name {name!r} is that of item [{before}] already", index, "name")
 
 
 def distinct_levels(levels: tuple[Level, ...] | None) -> tuple[Level, ...] | None:
@@ -83,10 +71,10 @@ def distinct_levels(levels: tuple[Level, ...] | None) -> tuple[Level, ...] | Non
     problems = [*_twice(level.name for level in levels)]
     for index, level in enumerate(levels):
         if key_of(level.name).replace(" ", "_") == CANNOT_TELL:
-            message = f"{level.name!r} is what a judge answers where no level can be told; name it otherwise"
-            problems.append(_ListProblem(message, (index, "name")))
+            message = f"{level.name!r} is what a judge answers if it cannot tell a level; use another name"
+            problems.append(_problem(message, index, "name"))
     if len({level.score for level in levels}) < 2:
-        problems.append(_ListProblem("wants at least two levels with different scores"))
+        problems.append(_problem("wants at least two levels with different scores"))
     _refuse(problems)
     return levels
 
@@ -99,7 +87,7 @@ class Dimension(Model):
     weight: float = Field(
         1.0, ge=0, le=1_000_000, description="Share of the criterion's score; higher counts more."
     )
-    rubric: Levels | None = Field(None, description="Its own levels, in place of those of the criterion.")
+    rubric: Levels | None = Field(None, description="Its own levels, instead of those of the criterion.")
     steps: bool | None = Field(
         None,
         description="Whether the judge is shown what the trace says that the agent did. Without any trace "
@@ -120,13 +108,13 @@ Dimensions = tuple[
 
 
 class RubricDimension(Record):
-    """A dimension with all that a judge is told of it."""
+    """A dimension with everything that the judge sees of it."""
 
     name: str
     description: str | None = None
     weight: float = Field(1, ge=0, le=1_000_000)
     levels: Levels = Field(description="The best first.")
-    steps: bool = Field(default=False, description="Whether it is judged by what the agent's trace tells.")
+    steps: bool = Field(default=False, description="Whether it is judged by what the agent's trace reports.")
 
 
 class Rubric(Record):
@@ -151,9 +139,9 @@ def complete_dimensions(dimensions: Dimensions | None, info: ValidationInfo) -> 
         bare = dimension.rubric is None and key_of(dimension.name) not in _built_in()
         if bare and "rubric" in info.data and info.data["rubric"] is None:
             message = f"{dimension.name!r} has no levels: give it, or the criterion, a 'rubric'"
-            problems.append(_ListProblem(message, (index,)))
+            problems.append(_problem(message, index))
     if not any(dimension.weight for dimension in written):
-        problems.append(_ListProblem("all weights are 0: nothing could be graded"))
+        problems.append(_problem("all weights are 0: nothing could be graded"))
     _refuse(problems)
     return dimensions
 

@@ -1,16 +1,27 @@
 """Suites as their authors write them: an agent and its tests. The format is that of `@aui.io/evals`."""
 
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
+from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, JsonValue, SecretStr, field_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    JsonValue,
+    SecretStr,
+    WithJsonSchema,
+    field_validator,
+)
 
 from ci_evals.domain.agents import COMMAND, PYTHON, is_program
-from ci_evals.domain.base import Model, NonBlank
+from ci_evals.domain.base import JSON_SCHEMA, Model, NonBlank
 from ci_evals.domain.evaluation import Evaluation
+from ci_evals.domain.world import Step, World
 from ci_evals.support.text import is_blank
 
 DEFAULT_MAX_TURNS = 7
 DEFAULT_TIMEOUT_SECONDS = 120.0
+_LAST_PORT = 65535
 AUTO = "auto"
 MOST_TURNS = 1_000
 MOST_LOOPS = 1_000
@@ -45,6 +56,33 @@ def _names_an_adapter(name: str) -> str:
 AdapterName = Annotated[str, AfterValidator(_names_an_adapter)]
 
 
+_STEPS = dict.fromkeys(("setup", "probes", "teardown"), True)
+
+
+def _can_be_awaited(target: Any) -> str:
+    """Check that a value is a port or an address, and return it as text."""
+    text = "" if isinstance(target, bool) else str(target).strip()
+    if text.isascii() and text.isdecimal() and 0 < int(text) <= _LAST_PORT:
+        return text
+    try:
+        parts = urlsplit(text)
+        fits = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
+    except ValueError:
+        fits = False
+    if not fits or "@" in parts.netloc or any(char.isspace() for char in text):
+        raise ValueError("is neither an http(s):// address nor a port, 1 to 65535")
+    return text
+
+
+_PORT_SCHEMA = {"type": "integer", "minimum": 1, "maximum": _LAST_PORT}
+AwaitedAddress = Annotated[
+    str,
+    BeforeValidator(_can_be_awaited),
+    WithJsonSchema({"anyOf": [{"type": "string"}, _PORT_SCHEMA]}),
+]
+"""A URL or a port that answers once an agent is up."""
+
+
 class PlannedTurn(Model):
     """One planned line of the user."""
 
@@ -54,7 +92,7 @@ class PlannedTurn(Model):
     )
     expectation: str | None = Field(
         default=None,
-        description="What should happen here: told to the judge only, never to agent or simulated user.",
+        description="What should happen here. Only the judge sees it, never the agent or the simulated user.",
     )
 
     @field_validator("user")
@@ -91,19 +129,34 @@ class Test(Model):
     tags: tuple[NonBlank, ...] = Field(default=(), description="Names to select and group tests by.")
     difficulty: NonBlank | None = Field(default=None, description="A name such as `easy` or `level 2`.")
     max_turns: int | None = Field(
-        default=None, ge=1, le=MOST_TURNS, description="In place of the suite's `maxTurns`."
+        default=None, ge=1, le=MOST_TURNS, description="Overrides the suite's `maxTurns`."
     )
     min_score: float | None = Field(
         default=None, ge=0, le=100, description="Least score of this test, 0 to 100."
     )
-    critical: bool = Field(default=False, description="Whether every trial must pass for the gate to hold.")
+    critical: bool = Field(
+        default=False, description="Whether the run passes only if every trial of this test passes."
+    )
     loops: int | None = Field(
-        default=None, ge=1, le=MOST_LOOPS, description="How many trials of this test, in place of `--loops`."
+        default=None, ge=1, le=MOST_LOOPS, description="Trials of this test, instead of `--loops`."
     )
     optimal_tools: Annotated[tuple[NonBlank, ...], Field(min_length=1)] | None = Field(
         default=None,
-        description="The workflows that the shortest right conversation runs, in order: what trials are "
-        "held against in the reports. It decides no verdict.",
+        description="The workflows of the shortest right conversation, in order. Reports compare trials with "
+        "them. It decides no verdict.",
+    )
+    setup: tuple[Step, ...] = Field(
+        default=(), description="Steps before each conversation, after the suite's."
+    )
+    probes: dict[NonBlank, Step] = Field(
+        default_factory=dict, description="Probes besides the suite's, or instead of one of the same name."
+    )
+    teardown: tuple[Step, ...] = Field(
+        default=(), description="Steps after each conversation, after the suite's."
+    )
+    lock: NonBlank | None = Field(
+        default=None,
+        description="Trials with the same lock never run at the same time; overrides the suite's.",
     )
 
 
@@ -118,7 +171,7 @@ class Suite(Model):
     )
     adapter: AdapterName = Field(
         default="aui",
-        description="How the agent is spoken to: `aui`; `demo`, the embedded demo agent; `openai`, any "
+        description="How to call the agent: `aui`; `demo`, the embedded demo agent; `openai`, any "
         "chat-completions endpoint; `http`, any JSON endpoint; `python:module:attribute`; "
         "`command: program`; or the name of a plug-in.",
     )
@@ -126,7 +179,17 @@ class Suite(Model):
         default=None, description="What the adapter needs to know: see docs/adapters.md."
     )
     base_url: NonBlank | None = Field(
-        default=None, description="Where the agent is, in place of the adapter's default."
+        default=None, description="The agent's address, instead of the adapter's default."
+    )
+    start: NonBlank | None = Field(
+        None, description="Command that serves the agent. It runs, in a shell, as long as the run."
+    )
+    wait_for: AwaitedAddress | None = Field(
+        None, description="Address or port that answers once the agent is up. Default: `baseUrl`."
+    )
+    trace: Literal["otlp"] | None = Field(
+        default=None,
+        description="`otlp`: tool calls are read from the spans that the agent exports (OpenTelemetry).",
     )
     model: NonBlank | None = Field(
         default=None, description="Passed to agents that can use it; AUI has no field for it."
@@ -142,9 +205,46 @@ class Suite(Model):
     min_score: float | None = Field(
         default=None, ge=0, le=100, description="Least score of this suite, 0 to 100."
     )
+    setup: tuple[Step, ...] = Field(default=(), description="Steps before each conversation, in order.")
+    probes: dict[NonBlank, Step] = Field(
+        default_factory=dict,
+        description="What to look up after each conversation, by name, for `state` checks and the judge.",
+    )
+    teardown: tuple[Step, ...] = Field(
+        default=(), description="Steps after each conversation, however it ended, in order."
+    )
+    lock: NonBlank | None = Field(
+        default=None,
+        description="Trials with the same lock, of any suite of a run, never run at the same time.",
+    )
     tests: tuple[Test, ...] = Field(min_length=1, description="The tests.")
+
+    def world_of(self, test: Test) -> World:
+        """The steps and probes of the suite, and those of its test after them or in their place."""
+        return World(
+            setup=self.setup + test.setup,
+            probes=self.probes | test.probes,
+            teardown=self.teardown + test.teardown,
+        )
+
+    def worlds(self) -> dict[str, Any]:
+        """All steps and probes, of the suite and its tests, as they stand in its text."""
+        return self.model_dump(by_alias=True, include=_STEPS | {"tests": {"__all__": _STEPS}})
+
+    def lock_of(self, test: Test) -> str | None:
+        """The lock that the test's trials share, its own or the suite's."""
+        return test.lock or self.lock
 
     def turns_of(self, test: Test) -> tuple[PlannedTurn, ...]:
         """The test's turns, filled up with `auto` to its own or the suite's `maxTurns`."""
         missing = (test.max_turns or self.max_turns) - len(test.turns)
         return test.turns + (PlannedTurn(user=AUTO),) * max(0, missing)
+
+
+def suite_schema() -> dict[str, Any]:
+    """The JSON Schema of a suite, open for `$schema` and `x-…` keys."""
+    schema = JSON_SCHEMA | Suite.model_json_schema(mode="validation", by_alias=True)
+    for item in (schema, *schema["$defs"].values()):
+        if item.get("additionalProperties") is False:
+            item["patternProperties"] = {"^(\\$schema$|x-)": True}
+    return schema

@@ -11,7 +11,7 @@ from typing import Any, overload
 from pydantic import Field, GetCoreSchemaHandler, JsonValue, TypeAdapter, ValidationError
 from pydantic_core import PydanticSerializationError, core_schema
 
-from ci_evals.domain.base import Amount, Record, Seconds
+from ci_evals.domain.base import Amount, Instant, Record, Seconds
 from ci_evals.support import redaction
 from ci_evals.support.json_text import written
 
@@ -33,15 +33,45 @@ class UserSource(StrEnum):
     AUTO = "auto"
 
 
+class ToolStatus(StrEnum):
+    """How a tool call ended."""
+
+    OK = "ok"
+    ERROR = "error"
+    UNKNOWN = "unknown"
+
+
+class ToolCall(Record):
+    """One call of a tool by the agent."""
+
+    id: str | None = None
+    name: str
+    arguments: dict[str, JsonValue] | None = Field(
+        default=None, description="The arguments by name; null if they were not captured."
+    )
+    result: JsonValue = None
+    status: ToolStatus = ToolStatus.UNKNOWN
+    started_at: Instant | None = None
+    duration_ms: float | None = Field(default=None, ge=0)
+    agent: str | None = Field(default=None, description="The sub-agent that made the call.")
+    not_captured: str | None = Field(
+        default=None, description="Why the arguments are null, and what to do about it."
+    )
+
+
 class Integration(Record):
     """One call of an outside system by the agent."""
 
     code: str
-    status: int | None = Field(
-        default=None, description="HTTP status; null where the call has none (RAG, MCP)."
-    )
+    status: int | None = Field(default=None, description="HTTP status; null if the call has none (RAG, MCP).")
     type: str | None = Field(default=None, description="REST, RAG, MCP, as the agent names it.")
     error: str | None = None
+    arguments: dict[str, JsonValue] | None = Field(
+        default=None, description="What it was called with, by name; null if that is not reported."
+    )
+    tools: tuple[ToolCall, ...] | None = Field(
+        default=None, description="The tools that a call over MCP used, if they are reported."
+    )
 
 
 class Reply(Record):
@@ -52,7 +82,7 @@ class Reply(Record):
     workflows: tuple[str, ...] | None = Field(default=None, description="Workflows executed for this reply.")
     handed_over: bool | None = Field(
         default=None,
-        description="Whether the agent hands over to a person, where it says so apart from workflows.",
+        description="Whether the agent hands over to a person, if it reports that separately from workflows.",
     )
     handed_over_apart: bool = Field(
         default=False,
@@ -62,9 +92,22 @@ class Reply(Record):
     workflows_derived: bool = Field(
         default=False, description="Whether the workflows were read from the trace, the reply naming none."
     )
+    tool_calls: tuple[ToolCall, ...] | None = Field(
+        default=None, description="Calls of tools with their arguments, in order."
+    )
+    tool_calls_derived: bool = Field(
+        default=False,
+        description="Whether these are the workflows and integrations, of an agent that reports no calls.",
+    )
+    tool_calls_partial: bool = Field(
+        default=False, description="Whether there may be other calls: a part of the trace is missing."
+    )
+    trace_missing: str | None = Field(
+        default=None, description="Why no trace came although one was waited for, and what to do about it."
+    )
     params: dict[str, JsonValue] | None = Field(default=None, description="Parameters extracted, by code.")
     named_params: tuple[str, ...] = Field(
-        default=(), description="Parameters extracted whose value was not told."
+        default=(), description="Extracted parameters whose value was not reported."
     )
     rules: tuple[str, ...] | None = Field(default=None, description="Codes of the rules that fired.")
     integrations: tuple[Integration, ...] | None = Field(default=None, description="Integrations called.")
@@ -257,7 +300,7 @@ class EndState(StrEnum):
     FAILED = "failed"
     """Timeout, HTTP failure, unreadable reply, or no simulated user."""
     INVALID_USER = "invalid_user"
-    """The simulated user broke its role, so that the conversation says nothing of the agent."""
+    """The simulated user broke character, so the conversation says nothing about the agent."""
     INTERRUPTED = "interrupted"
     """The run was stopped while the trial was under way."""
 
@@ -274,16 +317,34 @@ END_REASONS: Mapping[EndState, str] = {
 """The end of a trial in words, for whoever judges its conversation: models and people."""
 
 
+class FailureCause(StrEnum):
+    """The cause of a trial that failed, where it is not the agent's or a model's."""
+
+    SETUP_FAILED = "setup_failed"
+    """A step of its setup failed, so that no conversation was begun."""
+
+
+class ProbeResult(Record):
+    """What a probe returned after a conversation, or why it returned nothing."""
+
+    value: JsonValue = None
+    error: str | None = None
+
+
 class Transcript(Record):
     """The turns of one trial and why it stopped."""
 
     turns: tuple[Turn, ...] = ()
     status: EndState
     error: str | None = None
+    cause: FailureCause | None = None
     unanswered: int | None = Field(
         default=None,
         description="The turn whose message got no reply: what the agent did there is unknown.",
     )
     closing_remark: str | None = Field(
         default=None, description="What the simulated user wrote beside the stop marker; never sent."
+    )
+    probes: dict[str, ProbeResult] = Field(
+        default_factory=dict, description="The state of the world after the conversation, by probe."
     )

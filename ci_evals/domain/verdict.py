@@ -22,6 +22,8 @@ class Outcome(StrEnum):
 class Cause(StrEnum):
     """Causes of undecided verdicts."""
 
+    NO_TRACE = "no_trace"
+    """The spans of a reply that were waited for did not come, or not all of them."""
     NO_EVIDENCE = "no_evidence"
     """A reply that the check needs did not come, or did not report what the check looks at."""
     JUDGE_ERROR = "judge_error"
@@ -87,7 +89,7 @@ class Grade(Record):
 
 
 def _mean(dimensions: Iterable[DimensionGrade]) -> Fraction | None:
-    """None where nothing has weight, as no suite may have it."""
+    """None if nothing has weight, as no suite may have it."""
     total = reached = Fraction()
     for dimension in dimensions:
         weight = as_written(dimension.weight)
@@ -109,22 +111,30 @@ class Vote(Record):
     grade: Grade | None = None
 
 
-class Verdict(Record):
-    """An outcome with its reason. `evidence` holds the numbers of the turns that it rests on."""
+class _VerdictFields(Record):
+    """The fields that a verdict has by itself and as a part of a finding."""
 
     outcome: Outcome
-    reason: str
     cause: Cause | None = None
-    evidence: tuple[int, ...] = ()
-    quotes: tuple[Quote, ...] = ()
-    rests_on: RestsOn | None = None
-    """The evidence of a judged verdict; every judged pass has it."""
-    grade: Grade | None = None
-    """The grade on a criterion with a rubric, where it was decided."""
-    votes: tuple[Vote, ...] | None = None
-    """The votes that were given, in the order of asking, where several were wanted."""
-    agreement: Share | None = None
-    """The share of the votes given that are for the outcome; None without votes."""
+    reason: str
+    votes: tuple[Vote, ...] | None = Field(
+        None, description="The votes, in the order of asking. Null if there was only one."
+    )
+    agreement: Share | None = Field(
+        None, description="Of the votes that were given, the share for the outcome. Null without votes."
+    )
+    evidence: tuple[int, ...] = Field((), description="The numbers of the turns that it rests on.")
+    quotes: tuple[Quote, ...] = Field((), description="The words that it rests on.")
+    rests_on: RestsOn | None = Field(
+        None,
+        description="Of a judged verdict: `quotes` of the conversation, or the `absence` of something in the "
+        "turns that `evidence` names. Every judged pass has it.",
+    )
+    grade: Grade | None = Field(None, description="Of a criterion with a rubric, if it was decided.")
+
+
+class Verdict(_VerdictFields):
+    """An outcome with its reason."""
 
     @classmethod
     def passed(cls, reason: str, *evidence: int) -> Self:
@@ -142,8 +152,8 @@ class Verdict(Record):
         return cls(outcome=Outcome.UNDECIDED, cause=cause, reason=reason, evidence=evidence)
 
 
-class Finding(Record):
-    """An evaluation with its verdict, as it stands in the results file."""
+class _EvaluationFields(Record):
+    """The fields of a finding that come first in its JSON: the evaluation that it is of."""
 
     criterion: str
     kind: Literal["strict", "judged"]
@@ -151,23 +161,10 @@ class Finding(Record):
     category: str | None = None
     weight: float = Field(1, ge=0, le=1_000_000)
     aui_logic: tuple[str, ...] = ()
-    outcome: Outcome
-    cause: Cause | None = None
-    reason: str
-    votes: tuple[Vote, ...] | None = Field(
-        None, description="The votes that were given, in the order of asking. Null where one was wanted."
-    )
-    agreement: Share | None = Field(
-        None, description="Of the votes that were given, the share for the outcome. Null without votes."
-    )
-    evidence: tuple[int, ...] = Field((), description="The numbers of the turns that it rests on.")
-    quotes: tuple[Quote, ...] = Field((), description="The words that it rests on.")
-    rests_on: RestsOn | None = Field(
-        None,
-        description="Of a judged verdict: `quotes` of the conversation, or the `absence` of something in the "
-        "turns that `evidence` names. Every judged pass has it.",
-    )
-    grade: Grade | None = Field(None, description="Of a criterion with a rubric, where it was decided.")
+
+
+class Finding(_VerdictFields, _EvaluationFields):
+    """An evaluation with its verdict, as it stands in the results file."""
 
     @classmethod
     def of(cls, evaluation: Judged | Strict, verdict: Verdict) -> Self:
@@ -180,9 +177,5 @@ class Finding(Record):
             category=evaluation.category,
             weight=evaluation.weight,
             aui_logic=evaluation.aui_logic,
-            **{name: getattr(verdict, name) for name in _SHARED},
+            **dict(verdict),
         )
-
-
-_SHARED = tuple(Verdict.model_fields)
-"""Fields of a finding that repeat those of its verdict."""

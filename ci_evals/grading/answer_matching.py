@@ -21,7 +21,8 @@ from ci_evals.domain.answers import (
     whole_number,
     words,
 )
-from ci_evals.domain.evaluation import AnswerMatches
+from ci_evals.domain.checks.matcher import ExpectedAnswer
+from ci_evals.domain.checks.text_checks import AnswerMatches
 from ci_evals.domain.transcript import Transcript
 from ci_evals.domain.verdict import Cause, Verdict
 from ci_evals.grading.replies import Turns, verdict_on_replies
@@ -115,6 +116,12 @@ def decide(evaluation: AnswerMatches, transcript: Transcript) -> Verdict:
     return verdict_on_replies(evaluation.turn, transcript, partial(_match, evaluation))
 
 
+def answers(text: str, wanted: ExpectedAnswer) -> bool:
+    """Return whether a text answers what was expected, by a mode that needs no model."""
+    answer, matches = _answer_in(wanted.match, text), _matcher(wanted)
+    return bool(answer) and any(matches(answer, expected) for expected in wanted.expected)
+
+
 def _match(evaluation: AnswerMatches, turns: Turns) -> Verdict:
     mode, matches = evaluation.match, _matcher(evaluation)
     answers = [(turn.index, answer) for turn in turns if (answer := _answer_in(mode, turn.agent))]
@@ -170,7 +177,7 @@ class _Pair:
         return -abs(number.value - target.value) if number and target else Fraction(0)
 
 
-def _matcher(evaluation: AnswerMatches) -> Callable[[str, str], bool]:
+def _matcher(evaluation: ExpectedAnswer) -> Callable[[str, str], bool]:
     match evaluation.match:
         case "bidirectional":
             return bidirectional

@@ -1,6 +1,7 @@
 """Control questions: criteria on bundled conversations with known answers, to check a judge.
 
-They are asked and read exactly as the criteria of a suite. docs/judge.md derives the numbers below.
+They are asked and read exactly as the criteria of a suite. docs/judge-statistics.md derives the numbers
+below.
 """
 
 import asyncio

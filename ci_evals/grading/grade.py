@@ -3,15 +3,17 @@
 import asyncio
 from collections.abc import Sequence
 
+from ci_evals.domain.checks.tool_checks import PythonCheck
 from ci_evals.domain.evaluation import Graded, Judged, Strict, compares_meanings
 from ci_evals.domain.suite import PlannedTurn, Test
 from ci_evals.domain.transcript import Transcript
 from ci_evals.domain.verdict import Cause, Finding, Verdict
-from ci_evals.grading import graded_criteria, strict
+from ci_evals.grading import code_check, graded_criteria, strict
 from ci_evals.grading.answer_matching import NO_MODEL
 from ci_evals.grading.judge import Judge, JudgeContext
 from ci_evals.grading.replies import NO_REPLY
 from ci_evals.grading.semantic import SemanticMatcher
+from ci_evals.ports import CallFunction
 
 NO_JUDGE = Verdict.undecided(Cause.NO_JUDGE, "no judge is configured (--provider=offline)")
 
@@ -22,11 +24,13 @@ async def grade(
     transcript: Transcript,
     judge: Judge | Verdict,
     semantic_matcher: SemanticMatcher | Verdict = NO_MODEL,
+    *,
+    call_function: CallFunction | None = None,
 ) -> tuple[Finding, ...]:
     """Return a finding for each evaluation of the test, in its order; models are asked concurrently.
 
     A verdict in place of `judge` or `semantic_matcher` says why nobody is asked, and is that of every
-    evaluation that needs one.
+    evaluation that needs one. Without `call_function` checks that are code are undecided.
     """
     context = judge if isinstance(judge, Verdict) else judge.context(test, turns, transcript)
 
@@ -35,6 +39,8 @@ async def grade(
             if isinstance(semantic_matcher, Verdict):
                 return semantic_matcher
             return await semantic_matcher.decide(evaluation, transcript)
+        if isinstance(evaluation, PythonCheck):
+            return await code_check.decide(evaluation, transcript, call_function)
         if not isinstance(evaluation, Judged):
             return strict.decide(evaluation, transcript)
         if isinstance(context, Verdict):

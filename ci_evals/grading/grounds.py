@@ -95,6 +95,6 @@ def _quotes(citations: Sequence[Citation], texts: Mapping[int, Sequence[str]]) -
         if quotes.is_empty(citation.quote):
             continue
         if not quotes.occurs(citation.quote, texts[citation.turn]):
-            raise VoidAnswerError(f"the judge quoted words that do not stand in turn {citation.turn}")
+            raise VoidAnswerError(f"the judge quoted words that are not in turn {citation.turn}")
         found[Quote(turn=citation.turn, text=citation.quote.strip())] = None
     return tuple(sorted(found, key=lambda quote: quote.turn))

@@ -4,8 +4,8 @@ import math
 from collections.abc import Sequence
 from operator import mul
 
+from ci_evals.domain.checks.text_checks import AnswerMatches
 from ci_evals.domain.errors import LLMError
-from ci_evals.domain.evaluation import AnswerMatches
 from ci_evals.domain.transcript import Transcript
 from ci_evals.domain.verdict import Cause, Verdict
 from ci_evals.grading.answer_matching import describe_replies, shown

@@ -6,44 +6,63 @@ unknown and nothing contradicts the check, the verdict is undecided (`no_evidenc
 """
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, assert_never
 
 import regex
 from pydantic import JsonValue
 
-from ci_evals.domain.evaluation import (
+from ci_evals.domain.checks.text_checks import (
     AnswerMatches,
     Contains,
-    Escalated,
-    EscalatedDueToError,
-    IntegrationCalled,
     MaxAgentTurns,
     MaxLatency,
     NotContains,
+    NotRegex,
+    Regex,
+)
+from ci_evals.domain.checks.tool_checks import (
+    JsonSchema,
+    MaxToolCalls,
+    PythonCheck,
+    StateCheck,
+    ToolCalled,
+    ToolSequence,
+)
+from ci_evals.domain.checks.trace_checks import (
+    Escalated,
+    EscalatedDueToError,
+    IntegrationCalled,
     NotEscalated,
     NotEscalatedDueToError,
-    NotRegex,
     ParamEquals,
     ParamExists,
     ParamNotExists,
-    Regex,
     RuleNotTriggered,
     RuleTriggered,
-    Strict,
     ToolNotUsed,
     ToolUsed,
 )
+from ci_evals.domain.evaluation import Strict
 from ci_evals.domain.transcript import ESCALATION, Integration, Transcript, Turn, is_empty
 from ci_evals.domain.verdict import Cause, Outcome, Verdict
-from ci_evals.grading import answer_matching
+from ci_evals.grading import answer_matching, tools
+from ci_evals.grading.code_check import NO_CODE
+from ci_evals.grading.evidence import (
+    ERROR,
+    HAND_OVER,
+    INTEGRATIONS,
+    PARAMS,
+    RULES,
+    WORKFLOWS,
+    find_gap,
+    not_seen,
+)
+from ci_evals.grading.matching import ABSENT, PATTERN_SECONDS, Value, described, meets, shown
 from ci_evals.grading.replies import NO_REPLY, Turns, times, verdict_on_replies
+from ci_evals.support import json_schema
 from ci_evals.support.text import bare
-
-PATTERN_SECONDS = 1.0
-"""Time limit of a suite's regular expression: a bad one could block the program for hours."""
 
 
 def decide(evaluation: Strict, transcript: Transcript) -> Verdict:  # noqa: C901, PLR0911, PLR0912  # one case a kind
@@ -85,41 +104,20 @@ def decide(evaluation: Strict, transcript: Transcript) -> Verdict:  # noqa: C901
             return _limit(_max_agent_turns(evaluation.turns, transcript.turns), transcript)
         case MaxLatency():
             return _limit(_max_latency(evaluation.seconds, transcript.turns), transcript)
+        case ToolCalled():
+            return tools.called(evaluation, transcript)
+        case ToolSequence():
+            return tools.sequence(evaluation, transcript)
+        case MaxToolCalls():
+            return tools.at_most(evaluation, transcript)
+        case JsonSchema():
+            return _json(evaluation, transcript)
+        case StateCheck():
+            return _state(evaluation, transcript)
+        case PythonCheck():
+            return _limit(NO_CODE, transcript)
         case _:
             assert_never(evaluation)
-
-
-def is_equal(value: JsonValue, expected: JsonValue) -> bool:
-    """Return whether two parameter values are equal. Numbers and booleans are compared as JSON and as text.
-
-    Within lists and objects they are compared as JSON alone: there `true` is not 1, and "1" is not 1.
-    """
-    if isinstance(value, list | dict) or isinstance(expected, list | dict):
-        return _equal(value, expected)
-    if type(value) is type(expected) or {type(value), type(expected)} == {int, float}:
-        return value == expected
-    for plain, text in ((value, expected), (expected, value)):
-        if isinstance(plain, bool | int | float) and isinstance(text, str):
-            return text == json.dumps(plain) or is_equal(_as_json(text), plain)
-    return False
-
-
-def _equal(one: JsonValue, other: JsonValue) -> bool:
-    """Return whether two JSON values are the same. In Python `True == 1`, in JSON not."""
-    match one, other:
-        case dict(), dict():
-            return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)
-        case list(), list():
-            return len(one) == len(other) and all(map(_equal, one, other))
-    return isinstance(one, bool) is isinstance(other, bool) and one == other
-
-
-def _as_json(text: str) -> JsonValue:
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, bool | int | float) else None
 
 
 def _opposite(verdict: Verdict) -> Verdict:
@@ -130,63 +128,6 @@ def _opposite(verdict: Verdict) -> Verdict:
         case "failed":
             return Verdict.passed(verdict.reason, *verdict.evidence)
     return verdict
-
-
-@dataclass(frozen=True)
-class _EvidenceKind:
-    """A kind of evidence, and where a reply has it."""
-
-    report: str
-    """Object of the verb "reports" in messages."""
-    of: Callable[[Turn], object]
-    """Returns None if it is unknown."""
-
-
-_HAND_OVER = _EvidenceKind("whether the agent hands over", lambda turn: turn.hand_over)
-_WORKFLOWS = _EvidenceKind("workflows", lambda turn: turn.workflows)
-_PARAMS = _EvidenceKind("parameters", lambda turn: turn.params)
-_RULES = _EvidenceKind("rules", lambda turn: turn.rules)
-_INTEGRATIONS = _EvidenceKind("integrations", lambda turn: turn.integrations)
-_ERROR = _EvidenceKind("whether it is an error", lambda turn: turn.error_response)
-
-
-def _not_seen(reason: str, kind: _EvidenceKind, transcript: Transcript, *evidence: int) -> Verdict:
-    """Return the verdict of a positive check that saw nothing: undecided if a turn lacks evidence."""
-    gap = _gap(kind, transcript)
-    if gap is None:
-        return Verdict.failed(reason, *evidence)
-    nowhere = len(gap.turns) == len(transcript.turns)
-    elsewhere = "" if nowhere else f"; in the other turns {reason}"
-    return Verdict.undecided(Cause.NO_EVIDENCE, f"{gap.reason}{elsewhere}", *gap.turns)
-
-
-@dataclass(frozen=True)
-class _Gap:
-    """Turns without evidence."""
-
-    turns: tuple[int, ...]
-    """The answered ones."""
-    reason: str
-
-
-def _gap(kind: _EvidenceKind, transcript: Transcript, *, after: int = 0) -> _Gap | None:
-    """Return the turns later than `after` without evidence of a kind; None if there are none."""
-    silent = tuple(turn.index for turn in transcript.turns if turn.index > after and kind.of(turn) is None)
-    reasons = []
-    if silent and len(silent) == len(transcript.turns):
-        reasons = [f"no reply reports {kind.report}"]
-    elif silent:
-        reasons = [f"{_replies_of(silent)} report {kind.report}"]
-    if transcript.unanswered is not None:
-        reasons.append(f"message {transcript.unanswered} got no reply")
-    return _Gap(silent, " and ".join(reasons)) if reasons else None
-
-
-def _replies_of(turns: Sequence[int]) -> str:
-    """Return the subject of a sentence about replies that do not report something."""
-    if len(turns) == 1:
-        return f"the reply in turn {turns[0]} does not"
-    return f"the replies in turns {', '.join(map(str, turns))} do not"
 
 
 def _limit(verdict: Verdict, transcript: Transcript) -> Verdict:
@@ -211,7 +152,7 @@ def _escalated(transcript: Transcript) -> Verdict:
     reason = f"{ESCALATION} was not executed; seen: {seen}"
     if any(turn.handed_over is not None for turn in transcript.turns):
         reason = "the agent never handed over"
-    return _not_seen(reason, _HAND_OVER, transcript)
+    return not_seen(reason, HAND_OVER, transcript)
 
 
 def _workflow(name: str, transcript: Transcript) -> Verdict:
@@ -219,7 +160,7 @@ def _workflow(name: str, transcript: Transcript) -> Verdict:
         if name in (turn.workflows or ()):
             return Verdict.passed(_executed(name, turn), turn.index)
     seen = _listed(code for turn in transcript.turns for code in turn.workflows or ())
-    return _not_seen(f"{name} was not executed; seen: {seen}", _WORKFLOWS, transcript)
+    return not_seen(f"{name} was not executed; seen: {seen}", WORKFLOWS, transcript)
 
 
 def _executed(name: str, turn: Turn) -> str:
@@ -259,7 +200,7 @@ def _param_exists(name: str, transcript: Transcript) -> Verdict:
     for turn in reversed(turns):
         value = (turn.params or {}).get(name)
         if not is_empty(value):
-            return Verdict.passed(f"{name} = {_shown(value)} in turn {turn.index}", turn.index)
+            return Verdict.passed(f"{name} = {shown(value)} in turn {turn.index}", turn.index)
     for turn in reversed(turns):
         if name in turn.named_params:
             return Verdict.passed(
@@ -267,7 +208,7 @@ def _param_exists(name: str, transcript: Transcript) -> Verdict:
                 turn.index,
             )
     seen = _listed(key for turn in turns for key, value in (turn.params or {}).items() if not is_empty(value))
-    return _not_seen(f"{name} was not extracted; seen: {seen}", _PARAMS, transcript)
+    return not_seen(f"{name} was not extracted; seen: {seen}", PARAMS, transcript)
 
 
 def _param_equals(evaluation: ParamEquals, transcript: Transcript) -> Verdict:
@@ -276,7 +217,7 @@ def _param_equals(evaluation: ParamEquals, transcript: Transcript) -> Verdict:
     Undecided if a later turn may have changed it: its parameters are unknown, or it names the parameter
     without the value.
     """
-    name, expected = evaluation.param_name, evaluation.param_value
+    name, wanted = evaluation.param_name, evaluation.param_value
     for turn in reversed(transcript.turns):
         value = (turn.params or {}).get(name)
         if is_empty(value):
@@ -284,19 +225,18 @@ def _param_equals(evaluation: ParamEquals, transcript: Transcript) -> Verdict:
                 reason = f"{name} was extracted in turn {turn.index}, its value is not reported"
                 return Verdict.undecided(Cause.NO_EVIDENCE, reason, turn.index)
             continue
-        seen = f"{name} = {_shown(value)} in turn {turn.index}"
-        if gap := _gap(_PARAMS, transcript, after=turn.index):
+        seen = f"{name} = {shown(value)} in turn {turn.index}"
+        if gap := find_gap(PARAMS, transcript, after=turn.index):
             reason = f"{seen}, which may have changed: {gap.reason}"
-            return Verdict.undecided(Cause.NO_EVIDENCE, reason, *gap.turns)
-        if is_equal(value, expected):
-            return Verdict.passed(seen, turn.index)
-        return Verdict.failed(f"{seen}, not {_shown(expected)}", turn.index)
+            return Verdict.undecided(gap.cause, reason, *gap.turns)
+        match meets(value, wanted):
+            case True:
+                return Verdict.passed(seen, turn.index)
+            case False:
+                return Verdict.failed(f"{seen}, not {described(wanted)}", turn.index)
+        reason = f"{seen}, in which {described(wanted)} was searched for {PATTERN_SECONDS:g} s without an end"
+        return Verdict.undecided(Cause.NO_EVIDENCE, reason, turn.index)
     return _param_exists(name, transcript)
-
-
-def _shown(value: JsonValue) -> str:
-    # Not cut here: half a secret would be no longer known as one. Reports cut.
-    return json.dumps(value, ensure_ascii=False)
 
 
 def _error(transcript: Transcript) -> Verdict:
@@ -306,7 +246,7 @@ def _error(transcript: Transcript) -> Verdict:
             return Verdict.passed(
                 f"the agent answered with an error in turn {turn.index}{detail}", turn.index
             )
-    return _not_seen("no reply was an error", _ERROR, transcript)
+    return not_seen("no reply was an error", ERROR, transcript)
 
 
 def _rule(code: str, transcript: Transcript) -> Verdict:
@@ -314,7 +254,7 @@ def _rule(code: str, transcript: Transcript) -> Verdict:
         if code in (turn.rules or ()):
             return Verdict.passed(f"{code} fired in turn {turn.index}", turn.index)
     seen = _listed(rule for turn in transcript.turns for rule in turn.rules or ())
-    return _not_seen(f"{code} did not fire; fired: {seen}", _RULES, transcript)
+    return not_seen(f"{code} did not fire; fired: {seen}", RULES, transcript)
 
 
 def _integration(code: str, transcript: Transcript) -> Verdict:
@@ -329,7 +269,7 @@ def _integration(code: str, transcript: Transcript) -> Verdict:
     else:
         seen = _listed(call.code for turn in turns for call in turn.integrations or ())
         reason = f"{code} was not called; called: {seen}"
-    return _not_seen(reason, _INTEGRATIONS, transcript, *(turn.index for turn, _ in calls))
+    return not_seen(reason, INTEGRATIONS, transcript, *(turn.index for turn, _ in calls))
 
 
 def _how_called(call: Integration) -> str:
@@ -363,6 +303,66 @@ def _search(evaluation: Contains | NotContains | Regex | NotRegex, named: Turns)
     return Verdict.failed(
         f"{target} was not found in {'any reply' if len(numbers) > 1 else f'reply {numbers[0]}'}", *numbers
     )
+
+
+def _json(evaluation: JsonSchema, transcript: Transcript) -> Verdict:
+    schema = evaluation.schema_
+    if isinstance(schema, str):
+        return Verdict.undecided(Cause.NO_EVIDENCE, f"the schema {schema} was not read")
+    return verdict_on_replies(evaluation.turn, transcript, partial(_first_valid, schema))
+
+
+def _first_valid(schema: Mapping[str, JsonValue], named: Turns) -> Verdict:
+    reasons = []
+    for turn in named:
+        try:
+            value = json.loads(turn.agent, parse_constant=_refuse_constant)
+        except (ValueError, RecursionError):
+            reasons.append(f"reply {turn.index} is not JSON")
+            continue
+        try:
+            reason = json_schema.violation(schema, value)
+        except json_schema.EndlessPatternError as pattern:
+            reason = (
+                f"/{pattern}/ was searched in reply {turn.index} for {PATTERN_SECONDS:g} s without an end"
+            )
+            return Verdict.undecided(Cause.NO_EVIDENCE, reason)
+        if reason is None:
+            return Verdict.passed(f"reply {turn.index} is JSON as the schema wants it", turn.index)
+        reasons.append(f"reply {turn.index} is not valid: {reason}")
+    return Verdict.failed("; ".join(reasons), *(turn.index for turn in named))
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _state(evaluation: StateCheck, transcript: Transcript) -> Verdict:  # noqa: PLR0911  # one line a way to end
+    name, path = evaluation.probe, evaluation.path
+    if transcript.unanswered is not None:
+        reason = f"message {transcript.unanswered} got no reply: the agent may not have finished"
+        return Verdict.undecided(Cause.NO_EVIDENCE, reason)
+    probe = transcript.probes.get(name)
+    if probe is None:
+        return Verdict.undecided(Cause.NO_EVIDENCE, f"the probe {name} did not run")
+    if probe.error is not None:
+        return Verdict.undecided(Cause.NO_EVIDENCE, f"the probe {name} failed: {probe.error}")
+    value: Value = probe.value
+    if path is not None:
+        from ci_evals.support.json_path import JsonPath  # noqa: PLC0415  # 0.1 s, for those who need it
+
+        try:
+            matches = JsonPath(path).find(probe.value)
+        except ValueError as error:
+            return Verdict.undecided(Cause.NO_EVIDENCE, f"what the probe {name} returned {error}")
+        value = ABSENT if not matches else matches[0] if JsonPath(path).single else list(matches)
+    seen = f"{name}{f' {path}' if path else ''} is {shown(value)}"
+    match meets(value, evaluation):
+        case True:
+            return Verdict.passed(seen)
+        case False:
+            return Verdict.failed(f"{seen}, wanted {described(evaluation)}")
+    return Verdict.undecided(Cause.NO_EVIDENCE, f"{seen}, in which a pattern was searched without an end")
 
 
 def _max_agent_turns(most: int, turns: Turns) -> Verdict:

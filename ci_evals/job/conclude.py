@@ -1,14 +1,15 @@
 """From what was counted to results: the comparison, the gate's decision, the odds of it."""
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from ci_evals._version import __version__
 from ci_evals.domain.errors import Exit
 from ci_evals.domain.results.gate import Decision
-from ci_evals.domain.results.run import Results, RunInfo, Tool
+from ci_evals.domain.results.run import Results, RunInfo, Status, Tool
+from ci_evals.job.judge_check import JudgeChecks
 from ci_evals.reports.facts.invalid_run import in_words
 from ci_evals.scoring.comparison.compare import RunComparer
-from ci_evals.scoring.comparison.pairing import Side
 from ci_evals.scoring.coverage import compared
 from ci_evals.scoring.gate.checks import GateInput
 from ci_evals.scoring.gate.decision import GateDecision, decide
@@ -16,16 +17,80 @@ from ci_evals.scoring.gate.invalid_run import worst
 from ci_evals.scoring.gate.odds import evaluated_checks, odds_of
 from ci_evals.scoring.gate.policy import Policy, RunEnding
 from ci_evals.scoring.scorecard import Scorecard
+from ci_evals.stop import Stop
+from ci_evals.support.redaction import Redactor
 
-UNFINISHED = "it is still running, or was killed"
+_UNFINISHED = "it is still running, or was killed"
+_LEFT_TO_MERGE = "with --shard the comparison is made by merge"
 
-LEFT_TO_MERGE = "with --shard the comparison is made by merge"
+
+@dataclass(frozen=True)
+class BaselineResults:
+    """The run to compare with, or the reason why there is none."""
+
+    results: Results | None = None
+    note: str | None = None
+    """A sentence that names the baseline, or says why there is none."""
+    missing: str = GateInput.unpaired
+    """The reason why there is none, as a clause."""
+
+    def redacted(self, redactor: Redactor) -> "BaselineResults":
+        """The same without secrets."""
+        results = redactor.model(self.results) if self.results else None
+        return replace(self, results=results, missing=redactor.text(self.missing))
 
 
-def _why_no_baseline(info: RunInfo) -> str:
-    """The reason that the search for a baseline gave, or that there is none."""
-    why = (info.baseline_note or "").removeprefix("no baseline: ").rstrip(".")
-    return why or GateInput.unpaired
+NO_BASELINE = BaselineResults()
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """The way from a scorecard to results: compare, decide, and take secrets out."""
+
+    policy: Policy
+    redactor: Redactor
+    stop: Stop
+    baseline: BaselineResults = NO_BASELINE
+    checks: JudgeChecks | None = None
+    """Control questions to the judges, if any are asked."""
+    incomplete: tuple[str, ...] = ()
+    """Reasons why the saved run was not a whole one."""
+
+    def results(self, card: Callable[[], Scorecard], info: Callable[[], RunInfo]) -> Results:
+        """Compare and decide; after a bug of ours once more without the baseline."""
+        try:
+            return self._results(card(), info(), self.baseline)
+        except Exception as bug:  # noqa: BLE001  # finished trials are paid for and must be reported
+            self.stop.record_failure(bug)
+            return self._results(card(), info(), replace(self.baseline, results=None))
+
+    def unfinished(self, card: Scorecard, info: RunInfo) -> Results:
+        """The results for as long as the run goes on: no verdict."""
+        update = {"status": "unfinished", "stopped_because": _UNFINISHED, "resumed": None}
+        ending = RunEnding(incomplete=(f"the run has not finished: {_UNFINISHED}",))
+        return self._redacted(conclude(card, info.model_copy(update=update), Policy(), ending))
+
+    def status(self, otherwise: Status) -> Status:
+        """The status of a run that was cut short; otherwise the given one."""
+        return "interrupted" if self.stop.interrupted else "stopped" if self.stop.reason else otherwise
+
+    def _results(self, card: Scorecard, info: RunInfo, baseline: BaselineResults) -> Results:
+        stop, checks = self.stop, self.checks
+        ending = RunEnding(
+            interrupted=stop.interrupted,
+            stopped_because=stop.reason,
+            failed_fast=stop.failed_fast,
+            bug=stop.bug is not None,
+            judge_checks=checks.checks if checks else (),
+            judge_only_warned=bool(checks and checks.only_warn),
+            incomplete=self.incomplete,
+        )
+        return self._redacted(conclude(card, info, self.policy, ending, baseline))
+
+    def _redacted(self, results: Results) -> Results:
+        """Results without secrets; those of their suites have been taken out before."""
+        without_suites = self.redactor.model(results.model_copy(update={"suites": ()}))
+        return without_suites.model_copy(update={"suites": results.suites})
 
 
 def to_record(decision: GateDecision) -> Decision:
@@ -38,56 +103,43 @@ def to_record(decision: GateDecision) -> Decision:
     )
 
 
-def unfinished(card: Scorecard, info: RunInfo) -> Results:
-    """Return the results of a run for as long as it goes on: no verdict."""
-    update = {"status": "unfinished", "stopped_because": UNFINISHED, "resumed": None}
-    ending = RunEnding(incomplete=(f"the run has not finished: {UNFINISHED}",))
-    return conclude(card, info.model_copy(update=update), Policy(), ending)
-
-
 def conclude(
-    card: Scorecard, info: RunInfo, policy: Policy, ending: RunEnding, baseline: Results | None = None
+    card: Scorecard,
+    info: RunInfo,
+    policy: Policy,
+    ending: RunEnding,
+    baseline: BaselineResults = NO_BASELINE,
 ) -> Results:
     """Decide the gate, and return the results of a run or of merged runs.
 
     A skipped run gets no checks: it neither passes nor fails. A shard is not compared with a baseline, since
     the tests of the other shards would look as if they had been removed.
     """
-    baseline = None if info.shard else baseline
-    head = Side(info, card.score, card.usage, card.latency, card.suites)
-    skipped = info.status == "skipped"
-    comparer = RunComparer(head, Side.of(baseline)) if baseline and not skipped else None
-    gate = Decision(passed=False, exit_code=Exit.HOLDS)
-    if not skipped:
-        unpaired = LEFT_TO_MERGE if info.shard else _why_no_baseline(info)
-        if info.shard:
-            policy = replace(policy, baseline_required=False)
-        gate_input = GateInput(card, policy, offline=info.offline, comparer=comparer, unpaired=unpaired)
-        gate = to_record(decide(gate_input, ending))
-    more = info.confirmation.trials if info.confirmation else 0
-    noise = None
-    if not (skipped or gate.reasons or ending.interrupted or ending.stopped_because):
-        checks = evaluated_checks(gate.checks)
-        noise = odds_of(card.suites, checks, offline=info.offline, seed=info.id, beyond=more)
-    return Results(
+    if info.shard:
+        baseline = BaselineResults(missing=_LEFT_TO_MERGE)
+        policy = replace(policy, baseline_required=False)
+    skipped, base = info.status == "skipped", baseline.results
+    results = Results(
         tool=Tool(version=__version__),
         run=info,
-        score=card.score,
-        interval=card.interval,
-        decided_share=card.decided_share,
-        pass_at_k=card.pass_at_k,
-        pass_hat_k=card.pass_hat_k,
-        counts=card.counts,
-        gate=gate,
-        comparison=comparer.comparison() if comparer else None,
-        odds=noise,
-        usage=card.usage,
-        latency=card.latency,
-        process=card.process,
-        coverage=compared(card.coverage, comparer.pairs) if comparer else card.coverage,
+        gate=Decision(passed=False, exit_code=Exit.PASSED),
         judge_check=worst(ending.judge_checks),
         judge_checks=ending.judge_checks,
-        vote_agreement=card.vote_agreement,
-        user_checks=card.user_checks,
-        suites=card.suites,
+        **dict(card),
+    )
+    comparer = RunComparer(results, base) if base and not skipped else None
+    gate = results.gate
+    if not skipped:
+        gate_input = GateInput(results, policy, comparer, baseline.missing)
+        gate = to_record(decide(gate_input, ending))
+    noise = None
+    if not (skipped or gate.reasons or ending.interrupted or ending.stopped_because):
+        noise = odds_of(results, evaluated_checks(gate.checks))
+    return results.model_copy(
+        update={
+            "gate": gate,
+            "comparison": comparer.comparison() if comparer else None,
+            "odds": noise,
+            "coverage": compared(card.coverage, comparer.pairs) if comparer else card.coverage,
+        }
     )

@@ -1,11 +1,9 @@
 """The judge check: control questions to the judges of a run, asked beside its first conversations."""
 
 import asyncio
-import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Literal
 
 from pydantic import ValidationError
 
@@ -16,30 +14,25 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.usage import RoleUsage
 from ci_evals.grading import control
 from ci_evals.metering import MeteredLLM
-from ci_evals.ports import LLM
 from ci_evals.reports.facts.invalid_run import why_not_passed
 from ci_evals.scoring.usage import usage_of_roles
+from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
-from ci_evals.wiring import JudgeCache
+from ci_evals.wiring.models import CheckedJudge
 
 LONGEST_AGE = timedelta(days=30)
 """The age up to which a passed check counts: a model may be replaced silently."""
 _CLOCK_SKEW = timedelta(hours=1)
 
 
-@dataclass(frozen=True)
-class CheckedJudge:
-    """A judge to be checked, and the cache of its passed checks."""
+@dataclass
+class JudgeChecks:
+    """The checks of all judges of one run, taken from an earlier run or asked now.
 
-    llm: LLM
-    """Asked directly, past any cache of answers."""
-    cache: JudgeCache | None = None
+    Each model is checked once; until it has passed, its answers are not cached.
+    """
 
-
-@dataclass(frozen=True)
-class JudgeCheckSettings:
-    """Everything that a judge check needs besides the judges."""
-
+    judges: Iterable[CheckedJudge]
     mode: CheckMode
     provider: str | None
     redactor: Redactor
@@ -48,39 +41,34 @@ class JudgeCheckSettings:
     now: Callable[[], datetime]
     spent: Callable[[RoleUsage], None] = lambda _: None
 
-
-class JudgeChecks:
-    """The checks of all judges of one run, taken from an earlier run or asked now."""
-
-    def __init__(self, judges: Iterable[CheckedJudge], settings: JudgeCheckSettings) -> None:
-        """Ask nobody yet. Each model is checked once; until it has passed, its answers are not cached."""
-        self._judges = tuple({judge.llm.model: judge for judge in judges}.values())
-        self._settings, self._meters = settings, list[MeteredLLM]()
+    def __post_init__(self) -> None:
+        self._judges = {judge.llm.model: judge for judge in self.judges}
+        self._meters: list[MeteredLLM] = []
         self._done: dict[str, JudgeCheck] = {}
-        if settings.mode is not CheckMode.OFF:
-            for judge in self._judges:
+        if self.mode is not CheckMode.OFF:
+            for judge in self._judges.values():
                 if judge.cache:
                     judge.cache.hold()
 
-    async def ask(self) -> None:
+    async def ask(self, stop: Stop) -> None:
         """Check every judge, by asking those without a recent passed check."""
-        if self._settings.mode is not CheckMode.OFF:
-            await asyncio.gather(*map(self._check, self._judges))
+        if self.mode is not CheckMode.OFF:
+            await stop.run_until_stopped(self._ask_all())
+        if refusal := next((meter.refusal for meter in self._meters if meter.refusal), None):
+            stop.request(refusal, outage=True)
+
+    async def _ask_all(self) -> None:
+        await asyncio.gather(*map(self._check, self._judges.values()))
 
     @property
     def checks(self) -> tuple[JudgeCheck, ...]:
         """The checks that are done, in the order of the judges."""
-        return tuple(self._done[judge.llm.model] for judge in self._judges if judge.llm.model in self._done)
+        return tuple(self._done[model] for model in self._judges if model in self._done)
 
     @property
     def usage(self) -> tuple[RoleUsage, ...]:
         """The calls and tokens of the questions asked until now."""
         return tuple(meter.usage for meter in self._meters if meter.calls)
-
-    @property
-    def refusal(self) -> str | None:
-        """The reason why a provider refused the key, if one did."""
-        return next((meter.refusal for meter in self._meters if meter.refusal), None)
 
     @property
     def failed(self) -> bool:
@@ -90,7 +78,7 @@ class JudgeChecks:
     @property
     def only_warn(self) -> bool:
         """Return whether a judge that did not pass is a warning only."""
-        return self._settings.mode is CheckMode.WARN
+        return self.mode is CheckMode.WARN
 
     def warnings(self) -> tuple[str, ...]:
         """The judges that did not pass, if that is a warning only."""
@@ -99,17 +87,16 @@ class JudgeChecks:
 
     async def _check(self, judge: CheckedJudge) -> None:
         digest = control.prompt_digest()
-        earlier = None if self._settings.mode is CheckMode.ALWAYS else self._earlier(judge, digest)
+        earlier = None if self.mode is CheckMode.ALWAYS else self._earlier(judge, digest)
         check = self._done[judge.llm.model] = earlier or await self._ask(judge, digest)
         if check.passed and judge.cache:
             judge.cache.release()
 
     async def _ask(self, judge: CheckedJudge, digest: str) -> JudgeCheck:
-        settings = self._settings
-        meter = MeteredLLM(judge.llm, "judge", settings.spent)
+        meter = MeteredLLM(judge.llm, "judge", self.spent)
         self._meters.append(meter)
-        result = await control.ask(meter, settings.redactor)
-        check = settings.redactor.model(
+        result = await control.ask(meter, self.redactor)
+        check = self.redactor.model(
             JudgeCheck(
                 asked=result.asked,
                 right=result.right,
@@ -117,10 +104,10 @@ class JudgeChecks:
                 passed=result.passed,
                 why=result.failure,
                 model=judge.llm.model,
-                provider=settings.provider,
+                provider=self.provider,
                 prompt=digest,
-                at=settings.now(),
-                cost_usd=usage_of_roles([meter.usage], settings.prices()).cost_usd,
+                at=self.now(),
+                cost_usd=usage_of_roles([meter.usage], self.prices()).cost_usd,
             )
         )
         if check.passed and judge.cache:
@@ -128,31 +115,21 @@ class JudgeChecks:
         return check
 
     def _earlier(self, judge: CheckedJudge, digest: str) -> JudgeCheck | None:
-        """The recent passed check of this judge, if one is known."""
-        saved = self._settings.baseline
-        known: list[tuple[JudgeCheck, Literal["baseline", "cache"]]] = []
-        known += [(check, "baseline") for check in (saved.judge_checks if saved else ())]
-        known += [
-            (check, "cache") for check in _read(judge.cache.find_check(digest) if judge.cache else None)
-        ]
-        now = self._settings.now()
-        for check, source in known:
-            same = (check.model, check.provider, check.prompt) == (
-                self._settings.redactor.text(judge.llm.model),
-                self._settings.provider,
-                digest,
-            )
-            recent = -_CLOCK_SKEW <= now - check.at <= LONGEST_AGE
+        expected = (self.redactor.text(judge.llm.model), self.provider, digest)
+        for check, source in self._known(judge, digest):
+            recent = -_CLOCK_SKEW <= self.now() - check.at <= LONGEST_AGE
+            same = (check.model, check.provider, check.prompt) == expected
             if same and recent and check.passed and check.right >= check.required:
                 return check.model_copy(update={"taken_from": source})
         return None
 
-
-def _read(text: str | None) -> Sequence[JudgeCheck]:
-    """The check that was kept; nothing if it cannot be read."""
-    if text is None:
-        return ()
-    try:
-        return (JudgeCheck.model_validate(json.loads(text)),)
-    except (ValueError, RecursionError, ValidationError):
-        return ()
+    def _known(self, judge: CheckedJudge, digest: str) -> Iterator[tuple[JudgeCheck, str]]:
+        for check in self.baseline.judge_checks if self.baseline else ():
+            yield check, "baseline"
+        kept = judge.cache.find_check(digest) if judge.cache else None
+        try:
+            cached = JudgeCheck.model_validate_json(kept) if kept else None
+        except ValidationError:
+            return
+        if cached:
+            yield cached, "cache"

@@ -15,9 +15,8 @@ from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.results.usage import RoleUsage
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Outcome
-from ci_evals.scoring.scores import UndecidedRule
+from ci_evals.scoring.scores import ScoreRule, Validity, validity
 from ci_evals.scoring.usage import cost_of, unmeasured
-from ci_evals.scoring.validity import Validity, validity
 from ci_evals.stop import Stop
 
 _TIE = 1e-9
@@ -31,11 +30,7 @@ _LOOK_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class Limits:
-    """Reasons to end a run early. None and 0 stand for never.
-
-    Raises:
-        UsageError: the duration is none, or has no end.
-    """
+    """Reasons to end a run early. None and 0 stand for never."""
 
     max_duration: float | None = None
     """Seconds."""
@@ -46,7 +41,7 @@ class Limits:
 
     def __post_init__(self) -> None:
         if self.max_duration is not None and not math.isfinite(self.max_duration):
-            raise UsageError(f"--max-duration: {self.max_duration} is no limit; name a finite number")
+            raise UsageError(f"--max-duration: {self.max_duration} is not a limit; name a finite number")
 
 
 @dataclass(frozen=True)
@@ -56,19 +51,18 @@ class Budget:
     most: float | None
     """US dollars; None for no limit."""
     prices: Callable[[], PriceTable]
+    spent: float = 0.0
+    """US dollars that a saved run has cost."""
 
 
 class LimitsWatcher:
     """Listens to a run, and stops it if a limit is met."""
 
-    def __init__(
-        self, limits: Limits, budget: Budget, stop: Stop, rule: UndecidedRule, parallel: int
-    ) -> None:
-        """`parallel`: how many conversations play at a time."""
+    def __init__(self, limits: Limits, budget: Budget, stop: Stop, rule: ScoreRule, parallel: int) -> None:
         self._limits, self._budget, self._stop, self._undecided_rule = limits, budget, stop, rule
         self._most_in_row = max(limits.failures_in_row, parallel) if limits.failures_in_row else 0
         self._in_row = 0
-        self._spent = 0.0
+        self._spent = budget.spent
         self._under_way: dict[Trial, float] = {}
         self._finished, self._cost_of_finished = 0, 0.0
         self._one_finished = asyncio.Event()
@@ -96,9 +90,10 @@ class LimitsWatcher:
         to_come = fsum(max(each - spent, 0.0) for spent in self._under_way.values())
         if self._spent + to_come + each <= most + _TIE:
             return True
+        earlier = ", with those of the saved run" if self._budget.spent else ""
         self._stop.request(
-            f"{self._spent:.4f} US dollars are spent, and it may cost {most:g} (--max-cost): one more trial "
-            "would pass that"
+            f"{self._spent:.4f} US dollars are spent{earlier}, and it may cost {most:g} (--max-cost): one "
+            "more trial would pass that"
         )
         return False
 
@@ -133,7 +128,6 @@ class LimitsWatcher:
         return cost or 0.0
 
     def _count(self, cost: float) -> None:
-        """Count a trial that has finished, and its cost."""
         self._finished += 1
         self._cost_of_finished += cost
         self._one_finished.set()
@@ -158,5 +152,5 @@ class LimitsWatcher:
             reason = result.error or "a verdict is missing"
             # What broke off is played again when the run is gone on with: else it would end there again.
             self._stop.request(
-                f"a trial is unsound: {reason} (--fail-fast)", outage=result.infrastructure_failed
+                f"a trial is invalid: {reason} (--fail-fast)", outage=result.infrastructure_failed
             )

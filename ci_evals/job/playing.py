@@ -1,6 +1,7 @@
 """Play a plan, decide the gate, and play more trials of each test if a check is near its threshold."""
 
 import asyncio
+import os
 from collections.abc import (
     AsyncIterator,
     Awaitable,
@@ -20,24 +21,28 @@ from typing import Any
 from ci_evals.adapters.transport import pool
 from ci_evals.adapters.transport.rate_limiter import Waiting
 from ci_evals.adapters.transport.waits import report_waits
-from ci_evals.domain.errors import AgentAccessError, LLMAccessError
+from ci_evals.domain.choices import CheckMode
+from ci_evals.domain.errors import AgentAccessError, AgentError, LLMAccessError
 from ci_evals.domain.journal import JournalMark
-from ci_evals.domain.plan import Trial
+from ci_evals.domain.plan import PlannedSuite, Trial
 from ci_evals.domain.prices import check_priced
 from ci_evals.domain.progress import Event, Extended, Listener, ModelAnswered, RunResumed
 from ci_evals.domain.results.run import Confirmation, Results
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.job.job import Job
-from ci_evals.job.judge_check import CheckedJudge, JudgeChecks, JudgeCheckSettings
+from ci_evals.job.judge_check import JudgeChecks
 from ci_evals.job.limits import Budget, LimitsWatcher
 from ci_evals.job.results_builder import ResultsBuilder
 from ci_evals.job.setup import RunSetup
 from ci_evals.planning.workload import of_plan
+from ci_evals.ports import WorldSteps
 from ci_evals.reports.facts.gate import near_threshold
 from ci_evals.runner import Participants, ParticipantsFor, SaveTrial, run
-from ci_evals.scoring.gate.near_threshold import checks_near_threshold
+from ci_evals.scoring.gate.decision import checks_near_threshold
 from ci_evals.stop import Stop
-from ci_evals.wiring import Connections, RunParticipants, build_participants
+from ci_evals.wiring.connections import Connections
+from ci_evals.wiring.models import CheckedJudge
+from ci_evals.wiring.participants import RunParticipants, build_participants, world_steps
 
 
 async def evaluate(
@@ -60,7 +65,7 @@ async def evaluate(
     setup = RunSetup.of(job.plan, clients)
     if job.policy.max_cost is not None and not setup.reports_cost:
         check_priced(set(setup.paid_models(job.plan)), job.prices())
-    async with _players(job, clients) as players:
+    async with _participants(job, clients) as players:
         builder = ResultsBuilder(job, setup, stop, now, notes=players.notes)
         done = _resume(job, builder, listen)
         budget = Budget(job.policy.max_cost, job.prices)
@@ -81,22 +86,19 @@ async def evaluate(
             ),
             redactor=job.redactor,
             admit=limits.admits,
-            # The journal comes last: what it holds is not played again, so the others must have it by then.
-            save=(*job.save, *_journal(job, builder)),
+            save=tuple(_savers(job, builder)),
             listen=hear,
             stop=stop,
         )
         checks = builder.judge_checks = JudgeChecks(
-            job.wrap_judges(players.judges),
-            JudgeCheckSettings(
-                mode=job.judge_check,
-                provider=setup.provider,
-                redactor=job.redactor,
-                baseline=job.baseline,
-                prices=job.prices,
-                now=builder.now,
-                spent=lambda usage: hear(ModelAnswered(None, usage)),
-            ),
+            judges=players.judges,
+            mode=job.judge_check,
+            provider=setup.provider,
+            redactor=job.redactor,
+            baseline=job.baseline.results,
+            prices=job.prices,
+            now=builder.now,
+            spent=lambda usage: hear(ModelAnswered(None, usage)),
         )
         play_all = partial(_play_and_confirm, job, builder, play, done, listen=listen, stop=stop)
         with _timed(job, limits):
@@ -104,13 +106,15 @@ async def evaluate(
             if done.keys() >= set(job.plan.trials):
                 async with _in_background(stop.stop_on_error(_check_judges(job, checks, stop))) as checked:
                     return await play_all(checked)
-            await stop.run_until_stopped(players.check_agents(stop))
-            async with (
-                _in_background(stop.stop_on_error(players.check_models(stop))),
-                report_waits(players.waits, listen),
-                _in_background(stop.stop_on_error(_check_judges(job, checks, stop))) as checked,
-            ):
-                return await play_all(checked)
+            async with report_waits(players.waits, listen):
+                await stop.run_until_stopped(players.start_agents(stop))
+                await stop.run_until_stopped(players.check_agents(stop))
+                async with (
+                    _in_background(stop.stop_on_error(players.watch_agents(stop))),
+                    _in_background(stop.stop_on_error(players.check_models(stop))),
+                    _in_background(stop.stop_on_error(_check_judges(job, checks, stop))) as checked,
+                ):
+                    return await play_all(checked)
 
 
 def not_played(
@@ -129,7 +133,7 @@ def not_played(
 def _resume(job: Job, builder: ResultsBuilder, listen: Listener) -> Mapping[Trial, TrialResult]:
     """Begin the journal and the results, and return the trials that the journal already holds."""
     past = job.journal.past if job.journal else None
-    again = job.before_playing(builder.header, past.done.keys() if past else ())
+    again = job.recorder.begin(builder.header, past.done.keys() if past else ()) if job.recorder else ()
     if job.journal:
         job.journal.open(builder.header)
     if job.write_unfinished:
@@ -144,14 +148,12 @@ def _resume(job: Job, builder: ResultsBuilder, listen: Listener) -> Mapping[Tria
 
 
 async def _check_judges(job: Job, checks: JudgeChecks, stop: Stop) -> None:
-    """Ask the judges their control questions."""
     await asyncio.sleep(0)  # the first conversations begin before anything is rendered or imported for it
-    await stop.run_until_stopped(checks.ask())
-    if checks.refusal:
-        stop.request(checks.refusal, outage=True)
+    await checks.ask(stop)
     if job.journal and checks.failed:
         job.journal.mark(JournalMark(mark="judge_check_failed"))
-    job.after_judge_check()
+    if job.recorder:
+        job.recorder.keep_judge_check()
 
 
 async def _play_and_confirm(
@@ -185,8 +187,10 @@ async def _play_and_confirm(
     return builder.results(plan, played, Confirmation(trials=job.confirm, because=because))
 
 
-def _journal(job: Job, builder: ResultsBuilder) -> Iterator[SaveTrial]:
-    """The function that puts a finished trial into the journal, if there is one."""
+def _savers(job: Job, builder: ResultsBuilder) -> Iterator[SaveTrial]:
+    """Where finished trials are kept: first in the recording, since what the journal holds is not rerun."""
+    if job.recorder:
+        yield job.recorder.keep
     if journal := job.journal:
 
         async def keep(trial: Trial, result: TrialResult) -> None:
@@ -213,7 +217,6 @@ async def _in_background(work: Coroutine[Any, Any, None]) -> AsyncIterator[Await
 
 @contextmanager
 def _timed(job: Job, limits: LimitsWatcher) -> Iterator[None]:
-    """End the run when its time is up."""
     if job.limits.max_duration is None:
         yield
         return
@@ -225,22 +228,34 @@ def _timed(job: Job, limits: LimitsWatcher) -> Iterator[None]:
 
 
 def _too_dear(job: Job, results: Results, trials: int) -> bool:
-    """Return whether this number of trials, each like those played, would cost more than is allowed.
-
-    So they would where nobody knows the cost.
-    """
+    """Return whether so many trials like those played would cost more than is allowed, or nobody knows."""
     allowed, cost = job.policy.max_cost, results.usage.cost_usd
     return allowed is not None and (cost is None or cost * trials / results.counts.trials > allowed)
 
 
 @dataclass(frozen=True)
-class _Players:
+class _JobParticipants:
     """The participants of a job, and the checks of those that settings chose."""
 
     participants_for: ParticipantsFor
     judges: tuple[CheckedJudge, ...] = ()
     """Those whose verdicts the plan wants, each model once."""
     built: RunParticipants | None = None
+    worlds: tuple[WorldSteps, ...] = ()
+    """Of the suites, where nothing was built."""
+
+    async def start_agents(self, stop: Stop) -> None:
+        """Start the programs that serve agents, or end the run before it has begun."""
+        try:
+            if self.built:
+                await self.built.agents.start_programs()
+        except AgentError as error:
+            stop.request(str(error), outage=True, cut_off=True)
+
+    async def watch_agents(self, stop: Stop) -> None:
+        """End the run once such a program has ended: no other trial can do better."""
+        if self.built:
+            stop.request(await self.built.agents.ended_program(), outage=True, cut_off=True)
 
     async def check_agents(self, stop: Stop) -> None:
         """End the run before it has begun if an agent's key is refused."""
@@ -260,27 +275,44 @@ class _Players:
             stop.request(str(error), outage=True, cut_off=True)
 
     def waits(self) -> Iterable[tuple[str, Waiting | None]]:
-        """The current waits for each server."""
         return self.built.waits() if self.built else ()
 
     def notes(self) -> tuple[str, ...]:
-        """Notes about limits to the rate and about the cache."""
-        return self.built.notes() if self.built else ()
+        worlds = (note for world in self.worlds for note in world.notes())
+        return (*(self.built.notes() if self.built else ()), *worlds)
 
 
 @asynccontextmanager
-async def _players(job: Job, clients: Connections | Participants) -> AsyncIterator[_Players]:
+async def _participants(job: Job, clients: Connections | Participants) -> AsyncIterator[_JobParticipants]:
     async with pool.kept_open():
-        if job.participants_for:
-            yield _Players(job.participants_for)
+        if job.replay:
+            judges = job.replay.judges(always=job.judge_check is CheckMode.ALWAYS)
+            yield _JobParticipants(job.replay.participants, judges)
         elif isinstance(clients, Participants):
-            judges = clients.judges if of_plan(job.plan).judge_calls else ()
-            yield _Players(lambda trial: job.wrap(trial, clients), tuple(map(CheckedJudge, judges)))
+            llms = clients.judges if of_plan(job.plan).judge_calls else ()
+            suites = tuple(_in_world(clients, planned, job) for planned in job.plan.suites)
+            worlds = tuple(suite.world for suite in suites if suite.world)
+            judges = tuple(map(CheckedJudge, llms))
+            yield _recorded(job, _JobParticipants(lambda trial: suites[trial.suite], judges, worlds=worlds))
         else:
             async with build_participants(job.plan, clients, job.redactor) as built:
-                models = built.models
-                yield _Players(
-                    lambda trial: job.wrap(trial, built.by_suite[trial.suite]),
-                    tuple(CheckedJudge(models.llm(name), models.cache(name)) for name in built.judges),
-                    built,
-                )
+                unrecorded = _JobParticipants(lambda trial: built.by_suite[trial.suite], built.judges, built)
+                yield _recorded(job, unrecorded)
+
+
+def _in_world(clients: Participants, planned: PlannedSuite, job: Job) -> Participants:
+    """Given participants, with what does the steps of a suite's worlds."""
+    url = planned.suite.base_url or ""
+    return replace(clients, world=clients.world or world_steps(planned, os.environ, job.redactor, url))
+
+
+def _recorded(job: Job, participants: _JobParticipants) -> _JobParticipants:
+    """The participants with their answers recorded, if they are to be."""
+    recorder, unrecorded = job.recorder, participants.participants_for
+    if recorder is None:
+        return participants
+    return replace(
+        participants,
+        participants_for=lambda trial: recorder.participants(trial, unrecorded(trial)),
+        judges=recorder.judges(participants.judges),
+    )

@@ -3,7 +3,7 @@
 import platform
 import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from uuid import uuid4
 
@@ -12,19 +12,19 @@ from ci_evals.domain.base import instant
 from ci_evals.domain.journal import JournalHeader
 from ci_evals.domain.plan import Plan, Trial
 from ci_evals.domain.prices import NO_PRICES, PriceTable
-from ci_evals.domain.results.run import Confirmation, Digests, Results, Resumed, RunInfo, Status, Tool
+from ci_evals.domain.results.run import Confirmation, Digests, Results, Resumed, RunInfo, Tool
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.grading import graded_criteria, judge
-from ci_evals.job.conclude import conclude, unfinished
+from ci_evals.job.conclude import Conclusion
 from ci_evals.job.job import Job
 from ci_evals.job.judge_check import JudgeChecks
 from ci_evals.job.setup import RunSetup
 from ci_evals.reports.names import folders_for
-from ci_evals.scoring.gate.policy import Policy, RunEnding
+from ci_evals.scoring.gate.policy import Policy
 from ci_evals.scoring.gate.selectors import SelectorLimit
 from ci_evals.scoring.scorecard import Scorecard, SuiteFacts, score
-from ci_evals.scoring.scores import UndecidedRule
+from ci_evals.scoring.scores import ScoreRule
 from ci_evals.scoring.usage import summed, usage_of_roles
 from ci_evals.stop import Stop
 from ci_evals.support import templates
@@ -33,49 +33,6 @@ from ci_evals.support.redaction import Redactor
 
 JUDGE_TEMPLATES = (*judge.TEMPLATES, *graded_criteria.TEMPLATES, "adapters/prompts/json_answer.md.j2")
 """All that a judge may be shown besides the suite's own words and the conversation."""
-
-
-@dataclass(frozen=True)
-class Conclusion:
-    """The way from a scorecard to results: compare, decide, and take secrets out."""
-
-    policy: Policy
-    redactor: Redactor
-    stop: Stop
-    baseline: Results | None = None
-    checks: JudgeChecks | None = None
-    """Control questions to the judges, if any are asked."""
-    incomplete: tuple[str, ...] = ()
-    """Reasons why the saved run was not a whole one."""
-
-    def results(self, card: Callable[[], Scorecard], info: Callable[[], RunInfo]) -> Results:
-        """Compare and decide; after a bug of ours once more without the baseline."""
-        try:
-            return self._results(card(), info(), self.baseline)
-        except Exception as bug:  # noqa: BLE001  # finished trials are paid for and must be reported
-            self.stop.record_failure(bug)
-            return self._results(card(), info(), None)
-
-    def unfinished(self, card: Scorecard, info: RunInfo) -> Results:
-        """The results for as long as the run goes on: nothing passed."""
-        return _redacted(unfinished(card, info), self.redactor)
-
-    def status(self, otherwise: Status) -> Status:
-        """The status of a run that was cut short; otherwise the given one."""
-        return "interrupted" if self.stop.interrupted else "stopped" if self.stop.reason else otherwise
-
-    def _results(self, card: Scorecard, info: RunInfo, baseline: Results | None) -> Results:
-        stop, checks = self.stop, self.checks
-        ending = RunEnding(
-            interrupted=stop.interrupted,
-            stopped_because=stop.reason,
-            failed_fast=stop.failed_fast,
-            bug=stop.bug is not None,
-            judge_checks=checks.checks if checks else (),
-            judge_only_warned=bool(checks and checks.only_warn),
-            incomplete=self.incomplete,
-        )
-        return _redacted(conclude(card, info, self.policy, ending, baseline), self.redactor)
 
 
 class ResultsBuilder:
@@ -97,7 +54,7 @@ class ResultsBuilder:
         """The trials that are taken from the journal."""
         self.judge_checks: JudgeChecks | None = None
         """Control questions to the judges, if any are asked."""
-        self.undecided_rule = UndecidedRule(offline=setup.offline)
+        self.undecided_rule = ScoreRule(offline=setup.offline)
         past = job.journal.past if job.journal else None
         self._id = past.header.run if past else uuid4().hex
         self._started = past.header.started_at if past else self.now()
@@ -127,7 +84,7 @@ class ResultsBuilder:
 
     @property
     def elapsed(self) -> float:
-        """Seconds that the run has gone on, without the time in which it was broken off."""
+        """Seconds that the run has gone on, without the time in which it was interrupted."""
         return time.perf_counter() - self._begun
 
     def results(
@@ -155,9 +112,11 @@ class ResultsBuilder:
         job, checks = self._job, self.judge_checks
         card = score(plan, played, self._facts, self.undecided_rule, prices=prices, shown=job.redactor.text)
         if checks and checks.usage:
-            card = replace(card, usage=summed([card.usage, usage_of_roles(checks.usage, prices)]))
+            usage = summed([card.usage, usage_of_roles(checks.usage, prices)])
+            card = card.model_copy(update={"usage": usage})
         # Tests are compared by name, and those of a baseline have had their secrets taken out.
-        return replace(card, suites=tuple(_redacted_suite(suite, job.redactor) for suite in card.suites))
+        suites = tuple(_redacted_suite(suite, job.redactor) for suite in card.suites)
+        return card.model_copy(update={"suites": suites})
 
     def _warnings(self) -> tuple[str, ...]:
         past = self._job.journal.past if self._job.journal else None
@@ -170,7 +129,6 @@ class ResultsBuilder:
         )
 
     def _resumed(self, plan: Plan) -> Resumed | None:
-        """The trials that came from the journal, if there are any."""
         past = self._job.journal.past if self._job.journal else None
         trials = sum(trial in self.resumed for trial in plan.trials)
         if not past or not trials:
@@ -200,7 +158,7 @@ class ResultsBuilder:
             shard=job.shard,
             origin=job.origin,
             resumed=self._resumed(plan),
-            baseline_note=job.baseline_note,
+            baseline_note=job.baseline.note,
             warnings=self._warnings(),
         )
 
@@ -221,13 +179,6 @@ def _redacted_policy(policy: Policy, redactor: Redactor) -> Policy:
         )
 
     return replace(policy, thresholds=redacted(policy.thresholds), max_drops=redacted(policy.max_drops))
-
-
-def _redacted(results: Results, redactor: Redactor) -> Results:
-    """Results without secrets; those of their suites have been taken out before."""
-    return redactor.model(results.model_copy(update={"suites": ()})).model_copy(
-        update={"suites": results.suites}
-    )
 
 
 def _redacted_suite(suite: SuiteResult, redactor: Redactor) -> SuiteResult:

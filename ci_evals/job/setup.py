@@ -5,14 +5,13 @@ from dataclasses import dataclass
 
 from ci_evals.conversation import audit, simulated_user
 from ci_evals.domain.evaluation import compares_meanings
-from ci_evals.domain.plan import Plan
+from ci_evals.domain.plan import Plan, SuiteModels
 from ci_evals.domain.suite import Suite
-from ci_evals.domain.suite_models import SuiteModels
 from ci_evals.planning.workload import of_suite
 from ci_evals.runner import Participants
 from ci_evals.support import templates
 from ci_evals.support.digest import digest
-from ci_evals.wiring import Connections
+from ci_evals.wiring.connections import Connections
 
 
 @dataclass(frozen=True)
@@ -83,5 +82,5 @@ def _user_prompt(models: Iterable[SuiteModels], audited: bool, audit_model: str 
 def _connection(connections: Connections) -> str:
     """Values of headers are secrets, and left out."""
     headers = sorted(name.lower() for name in connections.headers)
-    parts = [connections.key_header.lower(), headers, connections.agent_id_in, connections.task_origin_type]
-    return digest(parts)
+    aui = connections.aui
+    return digest([aui.key_header.lower(), headers, aui.agent_id_in, aui.task_origin_type])

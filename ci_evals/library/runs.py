@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
@@ -10,14 +11,14 @@ from typing import Any, Literal, ParamSpec, TypeVar
 from ci_evals.adapters import files, input_files
 from ci_evals.adapters import prices as price_files
 from ci_evals.adapters.code import plugins
-from ci_evals.domain.choices import CheckMode
+from ci_evals.domain.choices import CheckMode, Provider
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.prices import PriceTable
 from ci_evals.domain.progress import Listener
 from ci_evals.domain.results.comparison import Comparison
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestResult
-from ci_evals.job import Job, evaluate
+from ci_evals.job import BaselineResults, Job, evaluate
 from ci_evals.library.suites import SuiteLike, loaded
 from ci_evals.planning.adapter_options import read_options
 from ci_evals.planning.agent_choice import AgentChoice, choose
@@ -29,12 +30,12 @@ from ci_evals.reports.names import RESULTS
 from ci_evals.reports.page.comparison_runs import ComparisonRuns
 from ci_evals.runner import Options
 from ci_evals.scoring.comparison.compare import RunComparer
-from ci_evals.scoring.comparison.pairing import Side
 from ci_evals.scoring.gate.policy import Policy
 from ci_evals.scoring.gate.selectors import check_names
 from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
-from ci_evals.wiring import PROVIDERS, Connections, checked, keys_of, participants_for, process_environment
+from ci_evals.wiring.connections import Connections, checked, keys_of
+from ci_evals.wiring.participants import participants_for
 
 JudgeChecking = Literal["auto", "always", "warn", "off"]
 ProviderName = Literal["openai", "anthropic", "claude-code", "offline"]
@@ -57,6 +58,9 @@ def create_adapter(
     agent_id: str | None = None,
     agent_key: str | None = None,
     base_url: str | None = None,
+    otlp: bool = False,
+    otlp_host: str = "127.0.0.1",
+    otlp_port: int = 4318,
     agent_in_process: bool = False,
 ) -> Connections:
     """Create the settings of a suite's agent, and of the LLM behind judge and simulated user. Opens nothing.
@@ -80,17 +84,20 @@ def create_adapter(
         agent_id: The agent's id.
         agent_key: The agent's key.
         base_url: Where the agent's API is.
+        otlp: Whether tool calls are read from the spans that the agent exports (OpenTelemetry).
+        otlp_host: The address on which spans are received.
+        otlp_port: The port; 0 for any free one.
         agent_in_process: Whether an agent in Python that is named runs in this process, for a debugger; by
             default it has a process of its own.
 
     Raises:
         UsageError: there is no such provider, the options cannot be read, or models contradict one another.
     """
-    if provider not in PROVIDERS:
-        raise UsageError(f"there is no provider {provider!r}; there are: {', '.join(PROVIDERS)}")
+    if provider not in set(Provider):
+        raise UsageError(f"there is no provider {provider!r}; there are: {', '.join(Provider)}")
     options = None
     if adapter_options is not None:
-        options = read_options(json.dumps(adapter_options), "(adapter_options)", process_environment())
+        options = read_options(json.dumps(adapter_options), "(adapter_options)", os.environ)
     connections = Connections(
         provider=provider,
         llm_key=llm_key,
@@ -102,6 +109,9 @@ def create_adapter(
         audit_user=audit_user,
         audit_model=audit_model,
         judge_cache=Path(judge_cache) if judge_cache else None,
+        otlp=otlp,
+        otlp_host=otlp_host,
+        otlp_port=otlp_port,
         agent_in_process=agent_in_process,
         choice=AgentChoice(
             adapter=adapter,
@@ -126,16 +136,7 @@ def create_aui_adapter(
 ) -> Connections:
     """Create the settings of AUI agents and the LLM: `create_adapter` in short.
 
-    Args:
-        agent_key: The agent's network API key; the suite's `apiKey` if not given.
-        llm_key: The provider's key. `claude-code` and `offline` need none.
-        provider: Whose LLM it is; `offline` for a scripted user and no judge.
-        base_url: Where the agent's API is, in place of AUI's own address.
-        judge_model: The judge's model, in place of the suite's or the provider's default.
-        user_model: The simulated user's model, likewise.
-
-    Raises:
-        UsageError: there is no such provider.
+    The agent's key is the suite's `apiKey` if it is not given, and `base_url` AUI's own address.
     """
     return create_adapter(
         provider=provider,
@@ -208,7 +209,7 @@ async def run_suite(
         policy=policy,
         options=Options(parallel=parallel, retries=retries),
         redactor=redactor,
-        baseline=baseline,
+        baseline=BaselineResults(baseline),
         confirm=confirm,
         judge_check=CheckMode(judge_check),
         prices=(lambda: prices) if prices else price_files.bundled,
@@ -235,34 +236,22 @@ def results_file(path: str | Path) -> Path:
 
 
 def load_results(path: str | Path) -> Results:
-    """Read the `_results.json` of a run, or the one in the folder of that name.
-
-    Raises:
-        UsageError: there is none, it cannot be read, or the run that began to write it has not finished.
-    """
+    """Read the `_results.json` of a run that has finished, or the one in the folder of that name."""
     return finished(read_results(path), results_file(path))
 
 
 def finished(results: Results, source: object) -> Results:
-    """Return the results, unless they are of a run that did not finish: they say nothing of an agent.
-
-    Raises:
-        UsageError: they are.
-    """
+    """Return the results, unless they are of a run that did not finish: they say nothing of an agent."""
     if results.run.status == "unfinished":
         raise UsageError(
-            f"{source}: the run that began to write these results has not finished; wait for its end, or if "
-            "it was killed go on with it by --resume"
+            f"{source}: the run that began to write these results has not finished; wait for its "
+            "end, or resume it (--resume) if it was killed"
         )
     return results
 
 
 def read_results(path: str | Path) -> Results:
-    """Read results like `load_results`, also those of a run that has not finished.
-
-    Raises:
-        UsageError: there are none, or they cannot be read.
-    """
+    """Read results like `load_results`, also those of a run that has not finished."""
     file = results_file(path)
     try:
         text = input_files.read(file, input_files.MAX_RESULTS)
@@ -274,7 +263,7 @@ def read_results(path: str | Path) -> Results:
 
 def compare_results(head: Results, base: Results) -> Comparison:
     """Compare a run with an earlier one, test by test, and estimate the significance of the change."""
-    return RunComparer(Side.of(head), Side.of(base)).comparison()
+    return RunComparer(head, base).comparison()
 
 
 P = ParamSpec("P")
@@ -299,15 +288,7 @@ def format_suite_result(results: Results) -> str:
 
 
 def format_test_result(results: Results, test: str | TestResult) -> str:
-    """Return one test with its conversations and verdicts, as the Markdown of its own report.
-
-    Args:
-        results: Of the run.
-        test: The test's name, or the test itself out of `results.suites`.
-
-    Raises:
-        UsageError: it is no test of the run.
-    """
+    """Return one test (its name, or itself) with its conversations and verdicts, as Markdown."""
     name = test if isinstance(test, str) else test.name
     warnings = reliability.CriterionWarnings(results)
     for suite in results.suites:

@@ -1,17 +1,19 @@
 """Suites for callers of the library: files, bundled ones, or plain data."""
 
 import json
+import os
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ci_evals.adapters import suites as files
 from ci_evals.adapters.code import plugins
 from ci_evals.domain.errors import Problem, SuiteError, UsageError
-from ci_evals.domain.schema import suite_schema as schema
+from ci_evals.domain.suite import suite_schema as schema
 from ci_evals.planning.interpolate import Reading
 from ci_evals.planning.parse import LoadedSuite, load
-from ci_evals.wiring import process_environment
 
 SuiteLike = LoadedSuite | Mapping[str, Any] | str | Path
 """A suite that was loaded, its data, or where it is: a path or the name of a bundled one."""
@@ -50,17 +52,19 @@ def load_suite(
         UsageError: there is no such file, or it stands for several.
         SuiteError: it cannot be run; every problem is listed with its place.
     """
-    reading = Reading(environ=process_environment() if environ is None else environ, plugins=plugins.names())
+    reading = Reading(environ=os.environ if environ is None else environ, plugins=plugins.names())
     if isinstance(suite, Mapping):
         try:
             text = json.dumps(suite, indent=2, ensure_ascii=False)
         except (TypeError, ValueError, RecursionError) as error:
-            raise UsageError(f"the suite is no JSON: {error}") from error
-        return load(text, "(suite)", reading)
+            raise UsageError(f"the suite is not JSON: {error}") from error
+        return load(text, "(suite)", replace(reading, read_beside=partial(files.read_beside, Path.cwd())))
     sources = files.sources(str(suite))
     if len(sources) > 1:
-        raise UsageError(f"{str(suite)!r} stands for {len(sources)} suites: load them one by one")
-    return load(sources[0].text, sources[0].file, reading)
+        raise UsageError(f"{str(suite)!r} stands for {len(sources)} suites: load them one at a time")
+    (source,) = sources
+    beside = partial(files.read_beside, source.path.parent)
+    return load(source.text, source.file, replace(reading, read_beside=beside))
 
 
 def loaded(suite: SuiteLike) -> LoadedSuite:
@@ -71,11 +75,7 @@ def loaded(suite: SuiteLike) -> LoadedSuite:
 def validate_suite(
     suite: str | Path | Mapping[str, Any], *, environ: Mapping[str, str] | None = None
 ) -> tuple[Problem, ...]:
-    """Return every problem of a suite, with file, line, column, path and message; none if it can be run.
-
-    Raises:
-        UsageError: there is no such file.
-    """
+    """Return every problem of a suite, with file, line, column, path and message; none if it can be run."""
     try:
         load_suite(suite, environ=environ)
     except SuiteError as error:

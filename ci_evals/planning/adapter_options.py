@@ -25,7 +25,8 @@ def complaint(adapter: str, plugins: Collection[str]) -> str | None:
     close = difflib.get_close_matches(adapter.lower(), [*known, PYTHON, COMMAND], n=1)
     hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(known)}"
     return (
-        f"is no adapter; {hint} (also python:module:attribute, command: PROGRAM, and plug-ins once installed)"
+        f"is not an adapter; {hint} (also python:module:attribute, command: PROGRAM, and plug-ins "
+        "once installed)"
     )
 
 

@@ -26,11 +26,19 @@ class AgentChoice:
     agent_id: str | None = None
     agent_key: str | None = field(default=None, repr=False)
     base_url: str | None = None
+    start: str | None = None
+    wait_for: str | None = None
 
     @property
     def replaces(self) -> frozenset[str]:
         """The keys of a suite that this replaces."""
-        options = {"agentId": self.agent_id, "apiKey": self.agent_key, "baseUrl": self.base_url}
+        options = {
+            "agentId": self.agent_id,
+            "apiKey": self.agent_key,
+            "baseUrl": self.base_url,
+            "start": self.start,
+            "waitFor": self.wait_for,
+        }
         return frozenset(key for key, value in options.items() if value)
 
 
@@ -62,6 +70,8 @@ def choose(
     changes |= {"agent_id": choice.agent_id} if choice.agent_id else {}
     changes |= {"api_key": choice.agent_key} if choice.agent_key else {}
     changes |= {"base_url": choice.base_url} if choice.base_url else {}
+    changes |= {"start": choice.start} if choice.start else {}
+    changes |= {"wait_for": choice.wait_for} if choice.wait_for else {}
     chosen = _changed(suite, changes)
     problems = [Problem(loaded.file, 1, 1, path, message) for path, message in _missing(chosen)]
     if problems and not unasked and not (without_key and not has_key(chosen)):
@@ -111,11 +121,17 @@ def _missing(suite: Suite) -> list[tuple[str, str]]:
             missing.append(("model", "is missing: the name under which the endpoint knows the agent"))
         case "http":
             if suite.base_url is None:
-                missing.append(("baseUrl", "is missing; or say where the agent is by --base-url"))
+                missing.append(("baseUrl", "is missing; set it, or --base-url"))
             if suite.adapter_options is None:
                 hint = "or name a file with it by --adapter-options; see docs/http-agent.md"
                 missing.append(("adapterOptions", f"is missing: how the agent is asked; {hint}"))
             missing += _named_but_missing(suite)
+    if suite.adapter == "demo" and (suite.start or suite.wait_for):
+        hint = "name your own by --base-url or --adapter"
+        missing.append(("start", f"the embedded demo agent needs no start and no wait; {hint}"))
+    elif suite.start and not (suite.wait_for or suite.base_url):
+        hint = "say where the agent answers, by baseUrl (--base-url) or waitFor (--wait-for)"
+        missing.append(("waitFor", f"is missing, and so is baseUrl; {hint}"))
     if not has_key(suite):
         instead = "set CI_EVALS_AGENT_KEY (in a workflow the input agent-key)"
         if suite.api_key is None:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,6 +27,8 @@ class Reading:
     """Keys of a suite whose variables may be unset, as in a pull request without secrets."""
     masked: bool = False
     """Read secrets and unset variables as `***`, as in a recording."""
+    read_beside: Callable[[str], str] | None = None
+    """Reads a file by its path from the suite's folder, or raises `UsageError` with a clause on the path."""
     distrusted: str | None = None
     """The event in which suites may neither name endpoints nor read the environment (`in the event …`)."""
 
@@ -88,7 +90,7 @@ class _Interpolation:
             return "${"
         parts = _INSIDE.fullmatch(match["inside"])
         if parts is None:
-            return self._problem(match[0], path, "is no variable's name; write $${ for a literal ${")
+            return self._problem(match[0], path, "is not a variable's name; write $${ for a literal ${")
         name, default = parts["name"], parts["default"]
         if self.reading.distrusted:
             message = f"a suite may not read the environment {self.reading.distrusted}"

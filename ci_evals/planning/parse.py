@@ -8,14 +8,16 @@ from typing import Any
 from pydantic import ValidationError
 
 from ci_evals.domain.agents import BUILT_IN, is_program, secrets_of
-from ci_evals.domain.errors import Problem, SuiteError
+from ci_evals.domain.errors import Problem, SuiteError, UsageError
 from ci_evals.domain.evaluation import RUBRIC_KEYS
 from ci_evals.domain.suite import Suite
 from ci_evals.planning.adapter_options import complaint, option_problems
-from ci_evals.planning.document import Document, short
+from ci_evals.planning.document import Document, Path, short
 from ci_evals.planning.interpolate import Reading, interpolate
 from ci_evals.planning.reader import read
 from ci_evals.planning.validation import problems_in
+from ci_evals.planning.worlds import secrets_in_worlds, world_problems
+from ci_evals.support import json_schema
 from ci_evals.support.redaction import Redactor
 from ci_evals.support.secrets import in_addresses
 
@@ -45,6 +47,7 @@ def load(text: str, file: str, reading: Reading) -> LoadedSuite:
     problems = [*document.problems, *filled.problems]
     suite: Suite | None = None
     value = _without_comments(filled.value)
+    problems += _read_schemas(document, value, reading)
     literal = _without(value, filled.unresolved) if filled.unresolved else value
     redactor = Redactor(_secrets_in(literal), filled.secrets)
     try:
@@ -53,6 +56,7 @@ def load(text: str, file: str, reading: Reading) -> LoadedSuite:
     except ValidationError as error:
         problems += problems_in(document, value, error, redactor=redactor)
     problems += _cross_problems(document, value)
+    problems += world_problems(document, value, reading.distrusted)
     if isinstance(value, dict):
         problems += _adapter_problems(document, value, reading, redactor)
     if problems or suite is None:
@@ -85,10 +89,11 @@ def _without(value: Any, references: Collection[str]) -> Any:
 def _secrets_in(value: Any) -> Iterator[str]:
     """Yield the secrets in a suite's own text, which a message may quote."""
     if isinstance(value, dict):
-        key, address, options = (value.get(name) for name in ("apiKey", "baseUrl", "adapterOptions"))
+        key, options = value.get("apiKey"), value.get("adapterOptions")
         yield from (key, *key.split()) if isinstance(key, str) else ()
-        yield from in_addresses(json.dumps(address))
+        yield from in_addresses(json.dumps([value.get("baseUrl"), value.get("waitFor")]))
         yield from secrets_of(options) if isinstance(options, dict) else ()
+        yield from secrets_in_worlds(value)
 
 
 def _adapter_problems(
@@ -99,10 +104,51 @@ def _adapter_problems(
         for key, message in _NOT_IF_DISTRUSTED.items():
             if value.get(key) is not None and (key != "adapter" or _runs_code(str(adapter), reading)):
                 yield document.problem((key,), message.format(where=reading.distrusted))
+        for _, path in _strict_checks(value, "python"):
+            message = f"a suite may not name a function to run {reading.distrusted}"
+            yield document.problem((*path, "function"), message)
     if isinstance(adapter, str) and (fault := complaint(adapter, reading.plugins)):
         yield document.problem(("adapter",), f"{short(redactor.text(adapter))!r} {fault}")
     elif isinstance(adapter, str) and isinstance(options, dict):
         yield from option_problems(adapter, options, document, redactor, ("adapterOptions",))
+
+
+def _strict_checks(value: Any, strict: str) -> Iterator[tuple[dict[str, Any], Path]]:
+    """Yield each strict check of a type with its path."""
+    tests = value.get("tests") if isinstance(value, dict) else None
+    for i, test in enumerate(tests if isinstance(tests, list) else ()):
+        evaluations = test.get("evaluations") if isinstance(test, dict) else None
+        for j, evaluation in enumerate(evaluations if isinstance(evaluations, list) else ()):
+            if isinstance(evaluation, dict) and evaluation.get("strict") == strict:
+                yield evaluation, ("tests", i, "evaluations", j)
+
+
+def _read_schemas(document: Document, value: Any, reading: Reading) -> Iterator[Problem]:
+    """Put the content of schema files in place of their paths, so that digests include it."""
+    for check, path in _strict_checks(value, "json_schema"):
+        name = check.get("schema")
+        if not isinstance(name, str) or not name.strip():
+            continue
+        try:
+            check["schema"] = _schema(name, reading)
+        except UsageError as error:
+            yield document.problem((*path, "schema"), f"{short(name)!r} {error}")
+
+
+def _schema(name: str, reading: Reading) -> dict[str, Any]:
+    if reading.read_beside is None:
+        raise UsageError("is a path, but this suite is in no file; give the schema itself")
+    text = reading.read_beside(name)
+    try:
+        schema = read(text, name).value
+    except SuiteError as error:
+        (problem, *_) = error.problems
+        raise UsageError(f"cannot be read: {problem.message} (line {problem.line})") from None
+    if not isinstance(schema, dict):
+        raise UsageError("is not a JSON Schema: it holds no object")
+    if reason := json_schema.fault(schema):
+        raise UsageError(f"is not a JSON Schema: {reason}")
+    return schema
 
 
 def _runs_code(adapter: str, reading: Reading) -> bool:
@@ -113,11 +159,14 @@ def _runs_code(adapter: str, reading: Reading) -> bool:
 _NOT_IF_DISTRUSTED = {
     "baseUrl": "a suite may not name an endpoint {where}; use --base-url",
     "adapter": "a suite may not name a program to run {where}; use --adapter",
+    "start": "a suite may not name a program to run {where}; use --start",
+    "waitFor": "a suite may not name an endpoint {where}; use --wait-for",
     "adapterOptions": "a suite may not say what an agent is sent {where}; use --adapter-options",
 }
 
 
-_LISTS = frozenset({"tests", "turns", "evaluations"}) | RUBRIC_KEYS
+_LISTS = frozenset({"tests", "turns", "evaluations", "setup", "teardown"}) | RUBRIC_KEYS
+_OBJECTS = frozenset({"http", "sql", "file"})
 
 
 def _without_comments(value: Any) -> Any:
@@ -128,7 +177,9 @@ def _without_comments(value: Any) -> Any:
     for key in _LISTS & plain.keys():
         if isinstance(plain[key], list):
             plain[key] = [_without_comments(item) for item in plain[key]]
-    return plain
+    if isinstance(probes := plain.get("probes"), dict):
+        plain["probes"] = {name: _without_comments(probe) for name, probe in probes.items()}
+    return plain | {key: _without_comments(plain[key]) for key in _OBJECTS & plain.keys()}
 
 
 def _cross_problems(document: Document, value: Any) -> Iterator[Problem]:

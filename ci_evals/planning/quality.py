@@ -8,17 +8,14 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from pydantic import JsonValue
+
+from ci_evals.domain.checks.criterion import Criterion
+from ci_evals.domain.checks.text_checks import AnswerMatches, Contains, NotContains, NotRegex
+from ci_evals.domain.checks.tool_checks import PythonCheck, StateCheck, ToolCalled, ToolSequence
+from ci_evals.domain.checks.trace_checks import ParamEquals, ToolNotUsed, ToolUsed
 from ci_evals.domain.errors import Problem
-from ci_evals.domain.evaluation import (
-    AnswerMatches,
-    Contains,
-    Criterion,
-    Graded,
-    Judged,
-    NotContains,
-    NotRegex,
-    ToolNotUsed,
-)
+from ci_evals.domain.evaluation import Graded, Judged
 from ci_evals.domain.rubric import Dimension, Level, Rubric
 from ci_evals.domain.suite import Suite, Test
 from ci_evals.domain.verdict import DimensionGrade, Grade
@@ -63,8 +60,8 @@ _UNHAPPY_KINDS = frozenset(
     }
 )
 _ADD_A_STRICT_CHECK = (
-    "a judge alone decides, who can err, and nobody where there is none; "
-    "add what the trace or the text can show (tool_used, param_equals, regex, …)"
+    "only a judge decides, who can be wrong, and without a judge nobody; add what "
+    "the trace or the text can show (tool_used, param_equals, regex, …)"
 )
 _SHORTEST_ANSWER = 3
 """Characters from which an answer differs from ordinary words."""
@@ -103,6 +100,8 @@ def _of_suite(suite: Suite) -> Iterator[Weakness]:
 
 def _of_test(suite: Suite, test: Test) -> Iterator[Weakness]:
     yield from _given_away(test)
+    if _reports_arguments(suite):
+        yield from _names_only(suite, test)
     yield from _contradictions(test)
     seen: dict[tuple[Any, ...], int] = {}
     for j, evaluation in enumerate(test.evaluations):
@@ -121,9 +120,7 @@ def _of_test(suite: Suite, test: Test) -> Iterator[Weakness]:
             yield (*path, "beforeTurn"), "is 1, before which there is no turn: no conversation can fail"
         several_turns = len(suite.turns_of(test)) > 1
         if isinstance(evaluation, NotContains | NotRegex) and evaluation.turn == "last" and several_turns:
-            message = (
-                f"{evaluation.strict} looks at the last reply alone, and passes whatever was said before"
-            )
+            message = f"{evaluation.strict} looks only at the last reply, and passes whatever was said before"
             yield path, f'{message}; write "turn": "any"'
 
 
@@ -137,7 +134,10 @@ def _of_rubric(graded: Graded) -> Iterator[Weakness]:
     for path, levels in written:
         for k, level in enumerate(levels or ()):
             if level.description is None:
-                yield (*path, k), "has no description: what tells it from the next level is the judge's guess"
+                yield (
+                    (*path, k),
+                    "has no description: the judge must guess how it differs from the next level",
+                )
     whole = graded.whole_rubric
     for i, judged in enumerate(whole.dimensions if graded.dimensions else ()):
         if judged.description is None:
@@ -180,6 +180,66 @@ def _contradictions(test: Test) -> Iterator[Weakness]:
     for i, name in enumerate(test.optimal_tools or ()):
         if name in forbidden:
             yield ("optimalTools", i), f"names {name}, which evaluations[{forbidden[name]}] forbids"
+
+
+def _reports_arguments(suite: Suite) -> bool:
+    """Return whether the agent surely reports the arguments of its tool calls."""
+    if suite.adapter == "openai" or suite.trace == "otlp":
+        return True
+    if suite.adapter in ("aui", "demo"):
+        return False  # only its integrations have arguments, and which names are theirs is unknown
+    reply = (suite.adapter_options or {}).get("reply")
+    return (suite.adapter == "http" and isinstance(reply, dict) and "toolCalls" in reply) or any(
+        _wants_arguments(evaluation) for test in suite.tests for evaluation in test.evaluations
+    )
+
+
+def _names_only(suite: Suite, test: Test) -> Iterator[Weakness]:
+    """Yield tools that a test wants called, and nothing in it says with what."""
+    if any(map(_checks_arguments, test.evaluations)):
+        return
+    without = _without_parameters(suite)
+    for j, evaluation in enumerate(test.evaluations):
+        if not isinstance(evaluation, ToolUsed | ToolCalled) or evaluation.tool_name in without:
+            continue
+        if not (isinstance(evaluation, ToolCalled) and evaluation.forbids):
+            how = "add 'args'" if isinstance(evaluation, ToolCalled) else "use tool_called with 'args'"
+            yield (
+                ("evaluations", j, "toolName"),
+                f"a call of {short(evaluation.tool_name)} passes whatever its arguments are: {how}",
+            )
+            return
+
+
+def _checks_arguments(evaluation: Criterion) -> bool:
+    """Return whether a check looks at arguments, or at what became of them."""
+    return _wants_arguments(evaluation) or isinstance(evaluation, ParamEquals | StateCheck | PythonCheck)
+
+
+def _wants_arguments(evaluation: Criterion) -> bool:
+    match evaluation:
+        case ToolCalled():
+            return evaluation.args is not None
+        case ToolSequence():
+            return any(tool.args is not None for tool in evaluation.tools)
+    return False
+
+
+def _without_parameters(suite: Suite) -> frozenset[str]:
+    """Return the tools that take no arguments, as far as the request says which tools there are."""
+    request = (suite.adapter_options or {}).get("request")
+    tools = request.get("tools") if isinstance(request, dict) else None
+    listed = tools if isinstance(tools, list) else []
+    functions = [tool.get("function") for tool in listed if isinstance(tool, dict)]
+    return frozenset(
+        str(function.get("name"))
+        for function in functions
+        if isinstance(function, dict) and not _properties(function.get("parameters"))
+    )
+
+
+def _properties(schema: JsonValue) -> JsonValue:
+    return schema.get("properties") if isinstance(schema, dict) else None
 
 
 def _strict(test: Test) -> bool:
@@ -234,7 +294,7 @@ def _given_away(test: Test) -> Iterator[Weakness]:
     """Yield guidelines and fixed messages with the answer that the agent is tested for."""
     if _AGENT_SHOULD.search(test.guidelines):
         hint = "put it into a criterion or a turn's expectation"
-        yield ("guidelines",), f"tell what the agent should do: the simulated user plays towards it; {hint}"
+        yield ("guidelines",), f"say what the agent should do: the simulated user steers it there; {hint}"
     for answer in _answers(test):
         if _occurs_in(answer.text, test.guidelines):
             yield ("guidelines",), f"give away {answer.what} ({short(answer.text)!r}): the user could say it"

@@ -51,7 +51,7 @@ class _JsonWalker:
             raise refuse(self.document, error.lineno, error.colno, f"not JSON: {error.msg}{hint}") from error
         except _ConstantError as error:
             line, column = self._position(self.text.index(str(error)))
-            raise refuse(self.document, line, column, f"not JSON: {error} is no number") from error
+            raise refuse(self.document, line, column, f"not JSON: {error} is not a number") from error
         except RecursionError as error:
             raise refuse(self.document, 1, 1, "nested too deeply") from error
         except ValueError as error:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Plan, PlannedSuite
@@ -39,7 +40,7 @@ class Selection:
 def _split(option: str, text: str | None) -> tuple[str, ...]:
     parts = tuple(part.strip() for part in (text or "").replace("\n", ",").split(",") if part.strip())
     if text and not parts:
-        raise UsageError(f"{option}: {text!r} names nothing")
+        raise UsageError(f"{option}: {text!r} names nothing. Name texts or tags, separated by commas.")
     return parts
 
 
@@ -53,7 +54,9 @@ def plan(loaded: Sequence[LoadedSuite], selection: Selection, loops: int) -> Pla
     if not suites:
         names = ", ".join(repr(test.name) for item in loaded for test in item.suite.tests)
         tags = ", ".join(sorted({tag for item in loaded for test in item.suite.tests for tag in test.tags}))
-        raise UsageError(f"no test is selected by --test and --tag. Tests: {names}. Tags: {tags or 'none'}.")
+        asked = (("--test", selection.names), ("--tag", selection.tags))
+        options = " and ".join(f"{option}={','.join(words)}" for option, words in asked if words)
+        raise UsageError(f"No test matches {options}. Tests: {names}. Tags: {tags or 'none'}.")
     return Plan(suites=suites, loops=loops)
 
 
@@ -82,10 +85,13 @@ def with_tests(suite: PlannedSuite, indices: Sequence[int]) -> PlannedSuite:
 
 
 _DEFINING_FIELDS = {"name", "user_info", "guidelines", "system_prompt", "turns", "evaluations"}
+_EACH_STEP: dict[str, Any] = {"__all__": {"http": {"url"}, "sql": {"url"}, "timeout": True}}
+_NOT_OF_THE_WORLD = dict.fromkeys(("setup", "probes", "teardown"), _EACH_STEP)
+"""A service that has moved, or is waited for longer, is the same."""
 
 
 def _digests(suite: Suite, redactor: Redactor) -> list[str]:
-    """Return each test's SHA-256 of all that defines it: turns, the user's data, criteria and weights.
+    """Return each test's SHA-256 of all that defines it: turns, user, criteria and weights, its world.
 
     Tags, position, floor and optimal workflows change no verdict and are left out, and so is the agent, which
     is what runs are compared for. Secrets are redacted first, so that a digest does not depend on them.
@@ -98,5 +104,7 @@ def _digests(suite: Suite, redactor: Redactor) -> list[str]:
     for test, defined in zip(suite.tests, definitions["tests"], strict=True):
         turns = defined.pop("turns")
         turns += [auto_turn] * (len(suite.turns_of(test)) - len(turns))
-        digests.append(digest(redactor.json([defined, turns])))
+        world = suite.world_of(test)
+        around = [world.model_dump(mode="json", by_alias=True, exclude=_NOT_OF_THE_WORLD)] if world else []
+        digests.append(digest(redactor.json([defined, turns, *around])))
     return digests

@@ -11,6 +11,7 @@ from pydantic_core import ErrorDetails
 
 from ci_evals.domain.errors import Problem
 from ci_evals.domain.evaluation import GRADED, JUDGED, Graded, Judged, Strict
+from ci_evals.domain.evaluation import STRICT as STRICT_TAG
 from ci_evals.domain.suite import Suite
 from ci_evals.planning.document import Document, Path, short
 from ci_evals.support.redaction import MASK, Redactor
@@ -63,7 +64,7 @@ def _locate(value: Any, loc: Sequence[int | str], root: type[BaseModel]) -> tupl
         inside = isinstance(here, dict) and step in here
         if inside or (isinstance(here, list) and isinstance(step, int) and step < len(here)):
             here = here[step]
-        elif i < len(loc) - 1 or not isinstance(here, dict) or step in KINDS:
+        elif i < len(loc) - 1 or not isinstance(here, dict) or step in {*KINDS, STRICT_TAG}:
             model = KINDS.get(str(step), model)
             continue  # a member of a union, not a key
         path.append(step)
@@ -101,12 +102,13 @@ def _message(detail: ErrorDetails, path: Path, model: type[BaseModel]) -> str:
         case "literal_error" if path[-2:-1] == ("dimensions",):
             built_in = re.findall(r"'([^']*)'", str(context.get("expected")))
             message = (
-                f"{short(str(value))!r} is no built-in dimension{_nearest(value, built_in)}; "
+                f"{short(str(value))!r} is not a built-in dimension{nearest(value, built_in)}; "
                 "one of your own is an object with 'name' and 'rubric'"
             )
         case "union_tag_invalid":
             kind = value["strict"]
-            message = f"{kind!r} is no strict type{_nearest(kind, [*STRICT])}"
+            named = f"{kind!r} is not a strict type{nearest(kind, [*STRICT])}"
+            message = named if isinstance(kind, str) else "wants the name of a strict type"
         case "literal_error":
             wanted = re.findall(r"'([^']*)'", str(context.get("expected")))
             message = f"{short(str(value))!r} is not one of {', '.join(wanted)}"
@@ -120,7 +122,6 @@ def _message(detail: ErrorDetails, path: Path, model: type[BaseModel]) -> str:
 
 
 _MESSAGES = {
-    "union_tag_not_found": "wants the name of a strict type",
     "string_pattern_mismatch": "must not be empty",
     "string_too_short": "must not be empty",
     "too_short": "wants at least one item",
@@ -171,10 +172,10 @@ def _unknown_key(key: str, model: type[BaseModel]) -> str:
     if model in KINDS.values() and owners:
         return f"{_name_of(model)} takes no such key; it belongs to {', '.join(owners[:3])}"
     # A graded criterion without its rubric looks like a plain one.
-    return f"unknown key{_nearest(key, _keys_of(Graded if model is Judged else model))}"
+    return f"unknown key{nearest(key, _keys_of(Graded if model is Judged else model))}"
 
 
-def _nearest(value: Any, known: Sequence[str]) -> str:
+def nearest(value: Any, known: Sequence[str]) -> str:
     """Return a hint at the right name, or at all of them if they are few."""
     folded = {name.replace("_", "").lower(): name for name in known}
     close = difflib.get_close_matches(

@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from fractions import Fraction
 
-from tabulate import tabulate
-
 from ci_evals.domain.verdict import Outcome
 from ci_evals.reports import numbers, sanitize
+from ci_evals.reports.columns import table
 from ci_evals.scoring.agreement.judges import Agreement, Twice, agreement, changes, in_words
 
 _NAME_LIMIT = 50
@@ -17,7 +16,14 @@ _HEADERS = ("test", "criterion", "trial", "before", "after", "the new reason")
 _WORST_FIRST = {Outcome.FAILED: 0, Outcome.UNDECIDED: 1, Outcome.PASSED: 2}
 
 
-def render(pairs: Sequence[Twice], judges: str, *, not_judged: int = 0, verbose: bool = False) -> str:
+def render(
+    pairs: Sequence[Twice],
+    judges: str,
+    *,
+    not_judged: int = 0,
+    verbose: bool = False,
+    width: int | None = None,
+) -> str:
     """The whole text, ending in a newline.
 
     Args:
@@ -25,15 +31,16 @@ def render(pairs: Sequence[Twice], judges: str, *, not_judged: int = 0, verbose:
         judges: Who judged, then and now, as a sentence.
         not_judged: How many verdicts the run ended too early for.
         verbose: Whether to name every changed verdict.
+        width: Of the terminal, if there is one.
     """
     lines = [sanitize.log_line(judges, 300), _changed(pairs)]
     if not_judged:
-        lines.append(f"{numbers.count(not_judged, 'verdict')} could not be given anew: the run ended before")
+        lines.append(f"{numbers.count(not_judged, 'verdict')} could not be given again: the run ended before")
     if pairs:
         lines.append(_agreed(agreement(pairs)))
     text = "\n".join(["Judged again", *(f"  {line}" for line in lines)]) + "\n"
-    table = _table([pair for pair in pairs if pair.changed], verbose=verbose)
-    return f"{text}\n{table}\n" if table else text
+    changed = _table([pair for pair in pairs if pair.changed], width, verbose=verbose)
+    return f"{text}\n{changed}\n" if changed else text
 
 
 def judges(before: Sequence[str | None], after: Sequence[str | None]) -> str:
@@ -71,7 +78,7 @@ def _two_decimals(kappa: Fraction) -> str:
     return f"{(kappa * 100).__floor__() / 100:.2f}"
 
 
-def _table(changed: Sequence[Twice], *, verbose: bool) -> str:
+def _table(changed: Sequence[Twice], width: int | None, *, verbose: bool) -> str:
     """The changed verdicts: those that fail now first, in the order of the results."""
     several = len({pair.suite for pair in changed}) > 1
     ordered = sorted(changed, key=lambda pair: _WORST_FIRST[pair.after.outcome])
@@ -89,8 +96,7 @@ def _table(changed: Sequence[Twice], *, verbose: bool) -> str:
     ]
     if not rows:
         return ""
-    table = tabulate(rows, headers=_HEADERS, tablefmt="simple", disable_numparse=True)
-    lines = [f"  {line}".rstrip() for line in table.split("\n")]
+    lines = [table(_HEADERS, rows, width, names=(0, 1, 5), right=(2,))]
     if more := len(changed) - len(shown):
-        lines.append(f"  and {more:,} more (--verbose names them)")
+        lines.append(f"  and {more:,} more (--verbose shows all)")
     return "\n".join(lines)

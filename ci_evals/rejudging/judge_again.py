@@ -2,22 +2,27 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
 
-from ci_evals.adapters.transport.waits import Waits, report_waits
+from ci_evals.adapters.transport.waits import report_waits
 from ci_evals.domain.errors import LLMAccessError, UsageError
+from ci_evals.domain.plan import Trial
 from ci_evals.domain.prices import check_priced
-from ci_evals.domain.progress import Listener
+from ci_evals.domain.progress import Event, Listener, ModelAnswered, TrialFinished, TrialStarted
 from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.usage import RoleUsage, Usage
+from ci_evals.domain.suite import Test
+from ci_evals.domain.verdict import UNUSABLE, Cause, Verdict
+from ci_evals.grading.grade import grade
+from ci_evals.grading.judge import Judge
 from ci_evals.grading.voting import JudgePanel
-from ci_evals.job.judge_check import CheckedJudge, JudgeChecks, JudgeCheckSettings
-from ci_evals.ports import LLM
+from ci_evals.job.judge_check import JudgeChecks
+from ci_evals.job.limits import Budget, Limits, LimitsWatcher
+from ci_evals.metering import MeteredLLM
 from ci_evals.rejudging.results_builder import RejudgedResultsBuilder
-from ci_evals.rejudging.runner import RejudgeRunner
 from ci_evals.rejudging.saved import (
     RejudgedTrial,
     RejudgeJob,
@@ -25,12 +30,16 @@ from ci_evals.rejudging.saved import (
     is_judged,
     saved_conversation,
     to_judge,
+    usage_of_others,
 )
 from ci_evals.scoring.agreement.judges import Twice
+from ci_evals.scoring.scores import ScoreRule
+from ci_evals.scoring.usage import with_other
 from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
-from ci_evals.wiring import REPORTS_COST, Connections
+from ci_evals.wiring.connections import Connections
 from ci_evals.wiring.models import RunModels
+from ci_evals.wiring.providers import REPORTS_COST
 
 
 @dataclass(frozen=True)
@@ -44,45 +53,16 @@ class Rejudged:
     """Verdicts that the run ended too early for."""
 
 
-async def _unchecked() -> None:
-    """Nothing can be learned of a caller's own models beforehand."""
-
-
-@dataclass(frozen=True)
-class Judges:
-    """The models that may judge."""
-
-    named: Callable[[str], LLM]
-    """Gives the model of a name; built when it is first asked for."""
-    check: Callable[[], Coroutine[Any, Any, None]] = _unchecked
-    """Learns whether their key is good, if that costs nothing. Raises `LLMAccessError` if it is not."""
-    waits: Waits = tuple
-    """The current waits for each server."""
-    notes: Callable[[], tuple[str, ...]] = tuple
-    """Notes about limits to the rate."""
-    uncached: Callable[[str], CheckedJudge] | None = None
-    """Gives the model of a name for a judge check, past any cache of answers; None for `named` itself."""
-
-
 @asynccontextmanager
-async def judges(connections: Connections, redactor: Redactor) -> AsyncIterator[Judges]:
-    """The models of a provider, while in use.
-
-    Raises:
-        UsageError: there is no key, or the provider's program is missing.
-    """
+async def judges(connections: Connections, redactor: Redactor) -> AsyncIterator[RunModels]:
+    """The models of a provider, while in use."""
     async with AsyncExitStack() as stack:
-        models = RunModels(connections, redactor, stack, "rejudge")
-
-        def uncached(model: str) -> CheckedJudge:
-            return CheckedJudge(models.llm(model), models.cache(model))
-
-        yield Judges(models.judge, models.check, models.waits, models.notes, uncached)
+        yield RunModels(connections, redactor, stack, "rejudge")
 
 
 async def rejudge(
     job: RejudgeJob,
-    judges: Judges,
+    judges: RunModels,
     *,
     listen: Listener = lambda _: None,
     stop: Stop | None = None,
@@ -106,22 +86,20 @@ async def rejudge(
     if job.policy.max_cost is not None and job.provider not in REPORTS_COST:
         check_priced(names, job.prices)
     panels = {
-        index: JudgePanel(tuple(map(judges.named, suite.judges)), suite.votes)
+        index: JudgePanel(tuple(map(judges.judge, suite.judges)), suite.votes)
         for index, suite in asked.items()
     }
     checks = JudgeChecks(
-        [judges.uncached(name) if judges.uncached else CheckedJudge(judges.named(name)) for name in names],
-        JudgeCheckSettings(
-            mode=job.judge_check,
-            provider=job.provider,
-            redactor=job.redactor,
-            baseline=job.baseline,
-            prices=lambda: job.prices,
-            now=now,
-        ),
+        judges=map(judges.checked_judge, names),
+        mode=job.judge_check,
+        provider=job.provider,
+        redactor=job.redactor,
+        baseline=job.baseline.results,
+        prices=lambda: job.prices,
+        now=now,
     )
     runner = RejudgeRunner(job, panels, stop, listen)
-    builder, begun = RejudgedResultsBuilder(job, models, stop, now(), checks), time.perf_counter()
+    builder = RejudgedResultsBuilder(job, models, stop, now, checks)
     if job.write_unfinished:
         job.write_unfinished(builder.unfinished())
     try:
@@ -133,7 +111,7 @@ async def rejudge(
     trials = {saved.trial: runner.result_of(saved) for saved in conversations}
     pairs = (pair for saved in conversations for pair in _pairs(job.judged, saved, trials[saved.trial]))
     return Rejudged(
-        results=builder.results(trials, now(), time.perf_counter() - begun, judges.notes()),
+        results=builder.results(trials, judges.notes()),
         verdicts=tuple(pairs),
         not_judged=sum(verdict is None for trial in trials.values() for verdict in trial.verdicts),
     )
@@ -141,9 +119,7 @@ async def rejudge(
 
 async def _check_judges(checks: JudgeChecks, stop: Stop) -> None:
     if not stop.requested:
-        await stop.run_until_stopped(checks.ask())
-    if checks.refusal:
-        stop.request(checks.refusal, outage=True)
+        await checks.ask(stop)
 
 
 def _pairs(judged: Results, saved: SavedConversation, rejudged: RejudgedTrial) -> Iterator[Twice]:
@@ -157,3 +133,107 @@ def _pairs(judged: Results, saved: SavedConversation, rejudged: RejudgedTrial) -
     for (before, after), verdict in zip(findings, rejudged.verdicts, strict=True):
         if verdict:
             yield Twice(suite.name, suite.tests[saved.trial.test].name, saved.result.index, before, after)
+
+
+_MOST_IN_ROW = 10
+"""Trials of which no criterion could be judged: after so many in a row the judge is taken to be gone."""
+
+
+class RejudgeRunner:
+    """Asks judges about conversations, some at a time, until all are judged or the run ends."""
+
+    def __init__(
+        self,
+        job: RejudgeJob,
+        panels: Mapping[int, JudgePanel],
+        stop: Stop,
+        listen: Listener,
+    ) -> None:
+        self._job, self._panels, self._stop = job, panels, stop
+        self._listen = listen
+        self._done: dict[Trial, RejudgedTrial] = {}
+        self._in_row = 0
+        self._others_cost = with_other(job.judged.usage, "judge", Usage()).cost_usd
+        budget = Budget(job.policy.max_cost, lambda: job.prices, self._others_cost or 0.0)
+        self._limits = LimitsWatcher(Limits(), budget, stop, ScoreRule(offline=False), job.parallel)
+
+    async def judge(self, conversations: Sequence[SavedConversation]) -> None:
+        """Judge the conversations. A bug of ours ends it in order, and stands in the stop."""
+        most = self._job.policy.max_cost
+        if most is not None and self._others_cost is None:
+            self._stop.request(
+                f"the cost of the saved run is unknown, so that --max-cost={most:g} cannot be kept"
+            )
+        await self._stop.for_each(
+            conversations, self._judge, parallel=self._job.parallel, admit=self._limits.admits
+        )
+
+    def result_of(self, saved: SavedConversation) -> RejudgedTrial:
+        """The trial of a conversation after judging; one that was not begun has no verdicts."""
+        return self._done.get(saved.trial) or self._rejudged(saved, (None,) * len(saved.tests), (), 0)
+
+    async def _judge(self, saved: SavedConversation) -> None:
+        self._hear(TrialStarted(saved.trial))
+        panel = self._panels[saved.trial.suite]
+
+        def spent(usage: RoleUsage) -> None:
+            self._limits(ModelAnswered(saved.trial, usage))
+
+        meters = [MeteredLLM(llm, "judge", spent) for llm in panel.llms]
+        begun = time.perf_counter()
+        judge = Judge(meters, self._job.redactor, votes=panel.votes, sample_id=str(saved.result.index))
+        verdicts = await asyncio.gather(*(self._verdict(saved, test, judge) for test in saved.tests))
+        usage = tuple(meter.usage for meter in meters if meter.calls)
+        rejudged = self._rejudged(saved, verdicts, usage, time.perf_counter() - begun)
+        self._done[saved.trial] = rejudged
+        for meter in meters:
+            if meter.refusal:
+                self._stop.request(meter.refusal, outage=True)
+        self._look_for_judge(verdicts)
+        self._hear(TrialFinished(saved.trial, rejudged.result))
+
+    def _hear(self, event: Event) -> None:
+        self._limits(event)
+        self._listen(event)
+
+    async def _verdict(self, saved: SavedConversation, test: Test, judge: Judge) -> Verdict | None:
+        """The verdict on the one criterion of `test`; None if the run ended before."""
+        findings = await self._stop.run_until_stopped(grade(test, saved.turns, saved.transcript, judge))
+        if findings is None:
+            return None
+        (finding,) = findings
+        return Verdict(**{name: getattr(finding, name) for name in Verdict.model_fields})
+
+    def _rejudged(
+        self,
+        saved: SavedConversation,
+        verdicts: Sequence[Verdict | None],
+        usage: tuple[RoleUsage, ...],
+        seconds: float,
+    ) -> RejudgedTrial:
+        ended = "interrupted" if self._stop.interrupted else "stopped"
+        missed = Verdict.undecided(Cause.JUDGE_ERROR, f"the run was {ended} before the judge had answered")
+        waiting = iter([verdict or missed for verdict in verdicts])
+        findings = tuple(
+            finding.model_copy(update=dict(next(waiting))) if is_judged(finding) else finding
+            for finding in saved.result.findings
+        )
+        times = saved.result.times
+        result = saved.result.model_copy(
+            update={
+                "findings": findings,
+                "usage": (*usage_of_others(saved.result), *usage),
+                "times": times and times.model_copy(update={"judge": seconds}),
+            }
+        )
+        return RejudgedTrial(self._job.redactor.model(result), tuple(verdicts))
+
+    def _look_for_judge(self, verdicts: Sequence[Verdict | None]) -> None:
+        """End the run if the judge cannot be asked any more."""
+        unusable = [verdict for verdict in verdicts if verdict and verdict.cause in UNUSABLE]
+        self._in_row = self._in_row + 1 if len(unusable) == len(verdicts) else 0
+        if self._in_row >= max(_MOST_IN_ROW, self._job.parallel):
+            self._stop.request(
+                f"in {self._in_row} trials in a row nothing could be judged, in the last one since "
+                f"{unusable[-1].reason}"
+            )

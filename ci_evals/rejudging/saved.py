@@ -8,19 +8,20 @@ from pydantic import JsonValue, ValidationError
 from ci_evals.domain.choices import CheckMode
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.evaluation import judged
-from ci_evals.domain.plan import Trial
+from ci_evals.domain.plan import SuiteModels, Trial
 from ci_evals.domain.prices import NO_PRICES, PriceTable
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.results.usage import RoleUsage
 from ci_evals.domain.suite import AUTO, PlannedTurn, Test
-from ci_evals.domain.suite_models import SuiteModels
 from ci_evals.domain.transcript import EndState, Transcript
 from ci_evals.domain.verdict import Finding, Verdict
+from ci_evals.job.conclude import NO_BASELINE, BaselineResults
 from ci_evals.scoring.gate.policy import Policy
 from ci_evals.support.redaction import Redactor
-from ci_evals.wiring import DEFAULT_MODELS, votes_of
+from ci_evals.wiring.connections import votes_of
+from ci_evals.wiring.providers import DEFAULT_MODELS
 
 
 @dataclass(frozen=True)
@@ -41,11 +42,10 @@ class RejudgeJob:
     judge_votes: int | None = None
     """At most, on one criterion; None for as many as the run had, or as a panel takes."""
     parallel: int = 1
+    """Trials judged at a time."""
     judge_check: CheckMode = CheckMode.OFF
     """The mode of the judge check; commands default to `auto`."""
-    """Trials judged at a time."""
-    baseline: Results | None = None
-    baseline_note: str | None = None
+    baseline: BaselineResults = NO_BASELINE
     incomplete: tuple[str, ...] = ()
     """Reasons why the saved run is not a whole one."""
     prices: PriceTable = NO_PRICES
@@ -123,15 +123,12 @@ def transcript_of(saved: TrialResult) -> Transcript:
         status=saved.status,
         error=saved.error,
         closing_remark=saved.closing_remark,
+        probes=saved.probes,
     )
 
 
 def turns_of(test: TestResult, saved: TrialResult, source: str) -> tuple[PlannedTurn, ...]:
-    """The planned turns of a saved trial, with those that the simulated user added.
-
-    Raises:
-        UsageError: the trial is none that a run leaves.
-    """
+    """The planned turns of a saved trial, with those that the simulated user added."""
     if [turn.index for turn in saved.turns] != [*range(1, len(saved.turns) + 1)]:
         raise UsageError(
             f"{source}: the turns of a trial of {test.name!r} are not numbered from 1, as a run leaves them"

@@ -11,6 +11,7 @@ from ci_evals.reports.facts import (
     change,
     failed_tests,
     gate,
+    headline,
     highlights,
     labels,
     reliability,
@@ -18,6 +19,7 @@ from ci_evals.reports.facts import (
     verdicts,
 )
 from ci_evals.reports.facts.labels import RunOutcome
+from ci_evals.reports.facts.parts import capitalized, sentence
 
 _TITLE_LIMIT = 200
 _REASON_LIMIT = 800
@@ -68,12 +70,11 @@ def annotations(results: Results) -> tuple[Annotation, ...]:
 
 
 def _of_run(results: Results, severity: Severity) -> Annotation:
-    reasons = (
-        "; ".join(results.gate.reasons) or " ".join(gate.warnings(results)) or results.run.stopped_because
-    )
-    return _annotation(
-        severity, "ci-evals", f"{highlights.verdict(results)}: {reasons or change.brief(results)}"
-    )
+    checks = [gate.in_words(check) for check in headline.other_checks(results)]
+    skipped = highlights.run_outcome(results) is RunOutcome.SKIPPED
+    numbers = [] if skipped else [headline.in_numbers(results).text]
+    told = [headline.verdict(results), *results.gate.reasons[1:], *checks, *numbers, *gate.warnings(results)]
+    return _annotation(severity, "ci-evals", " ".join(sentence(capitalized(one)) for one in told))
 
 
 def _failed(results: Results, severity: Severity) -> Iterator[Annotation]:
@@ -101,21 +102,21 @@ def _trial_errors(results: Results) -> Iterator[Annotation]:
             continue
         names, count = errors.tests, len(errors.tests)
         met = names[0] if count == 1 else numbers.count(count, "test")
-        which = f". It met {met}: {numbers.listed(names, _NAMED, 'test')}" if count > 1 else ""
+        which = f". {met} affected: {numbers.listed(names, _NAMED, 'test')}" if count > 1 else ""
         result = labels.OUTCOMES[errors.outcome].words.capitalize()
         message = f"{errors.what}: {sanitize.one_line(errors.reason, _WHY_LIMIT)}{which}"
         yield _annotation(Severity.WARNING, f"{result}: {met}", message, *errors.affected[0])
 
 
 def _criterion_warnings(results: Results) -> Iterator[Annotation]:
-    """The criteria that are to be trusted less, a warning for each test."""
+    """The criteria that are less reliable, a warning for each test."""
     warnings = reliability.CriterionWarnings(results)
     for suite in results.suites:
         for test in suite.tests:
             warned = [f"{name}: {why}" for name, why in warnings.of_test(suite.name, test.name).items()]
             if warned:
                 yield _annotation(
-                    Severity.WARNING, f"To be trusted less: {test.name}", " | ".join(warned), suite, test
+                    Severity.WARNING, f"Less reliable: {test.name}", " | ".join(warned), suite, test
                 )
 
 

@@ -34,20 +34,20 @@ class Badge:
 def badge_of(results: Results) -> Badge:
     """The badge of a run: whether the gate passed, and the score as all reports show it."""
     if results.run.status == "skipped":
-        return Badge("not run", "#57606a", "lightgrey")
+        return Badge("skipped", "#57606a", "lightgrey")
     if results.score is None:
         return Badge("no score", "#57606a", "lightgrey")
-    if results.gate.exit_code not in (Exit.HOLDS, Exit.FAILED):
-        return Badge("not trusted", "#8a4b00", "orange")
+    if results.gate.exit_code not in (Exit.PASSED, Exit.FAILED):
+        return Badge("no verdict", "#8a4b00", "orange")
     score = numbers.headline(results.score, results.decided_share)
     if score is None:
         words, ground, shade = (
-            ("passed", "#8a4b00", "orange") if results.gate.passed else ("failing", "#b3261e", "red")
+            ("passed", "#8a4b00", "orange") if results.gate.passed else ("failed", "#b3261e", "red")
         )
         return Badge(f"{words}, mostly undecided", ground, shade)
     if results.gate.passed:
         return Badge(f"{score} passed", "#116329", "brightgreen")
-    return Badge(f"failing {score}", "#b3261e", "red")
+    return Badge(f"failed {score}", "#b3261e", "red")
 
 
 def files(results: Results) -> dict[str, Iterable[str]]:

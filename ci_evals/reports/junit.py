@@ -26,6 +26,7 @@ from ci_evals.reports.facts import (
     change,
     failed_tests,
     gate,
+    headline,
     highlights,
     judge,
     labels,
@@ -36,14 +37,6 @@ from ci_evals.reports.facts import (
 from ci_evals.reports.facts.failed_tests import FailedCriterion
 from ci_evals.reports.facts.labels import RunOutcome
 
-_GATE = {
-    RunOutcome.PASSED: "holds",
-    RunOutcome.UNCHECKED: "passed, with checks not made",
-    RunOutcome.FAILED: "does not hold",
-    RunOutcome.NO_VERDICT: "cannot be trusted",
-    RunOutcome.INTERRUPTED: "interrupted",
-    RunOutcome.SKIPPED: "not tested",
-}
 _MESSAGE_LIMIT = 500
 """Characters: readers show messages in a list, on one line each."""
 _REASON_BYTES = 4_096
@@ -78,8 +71,8 @@ def render(results: Results) -> str:
     clean = not any(int(suite.get(bad, 0)) for suite in root for bad in ("failures", "errors"))
     if results.run.status == "unfinished":
         root.append(_run_error("run unfinished", results.run.stopped_because or ""))
-    elif results.gate.exit_code != Exit.HOLDS and clean:
-        reasons = [highlights.verdict(results), *results.gate.reasons]
+    elif results.gate.exit_code != Exit.PASSED and clean:
+        reasons = [headline.verdict(results), *results.gate.reasons[1:]]
         root.append(_run_error("gate", "; ".join(reasons)))
     for total in ("tests", "failures", "errors", "skipped"):
         root.set(total, str(sum(int(suite.get(total, 0)) for suite in root)))
@@ -184,7 +177,7 @@ def _of_run(results: Results) -> dict[str, str | None]:
         "run-passes-on-absence": str(judge.passes_by_grounds(results)[0] or ""),
         "run-judge-cached": judge.cached(results),
         **_agreement(results),
-        "gate": _GATE[highlights.run_outcome(results)],
+        "gate": highlights.run_outcome(results).value.words,
         "gate-failed": ", ".join(check.name for check in gate.failing(results)),
         "gate-not-checked": " ".join(gate.warnings(results)),
     }
@@ -213,8 +206,7 @@ def _regressed(results: Results) -> dict[tuple[str, str], str]:
 def _not_tested(results: Results) -> str | None:
     if highlights.run_outcome(results) is not RunOutcome.SKIPPED:
         return None
-    parts = (highlights.verdict(results), results.run.stopped_because)
-    return _message_line(": ".join(filter(None, parts)))
+    return _message_line(headline.verdict(results))
 
 
 def _case(suite: SuiteResult, test: TestResult, class_name: str, notes: _RunNotes) -> Any:
@@ -231,8 +223,8 @@ def _case(suite: SuiteResult, test: TestResult, class_name: str, notes: _RunNote
         return case
     if _is_excluded(test):
         trials = numbers.count(len(test.trials), "trial")
-        reason = trial_errors.reason(test.trials[0]) or "the simulated user broke its role"
-        case.add_skipped_info(_message_line(f"{trials} left out: {reason}"))
+        reason = trial_errors.reason(test.trials[0]) or "the simulated user broke character"
+        case.add_skipped_info(_message_line(f"{trials} excluded: {reason}"))
         return case
     if test.outcome == "passed":
         return case

@@ -1,35 +1,5 @@
 """The format of every number in a report.
 
-| what | rule | example |
-| --- | --- | --- |
-| score | points with one decimal or those of its floor, never rounded up; null is `n/a` | 79.96 → `79.9` |
-| percent | of a share between 0 and 1, whole, never rounded up | 2/3 → `66 %` |
-| fault | of a share that should be small, whole, never rounded down | 0.031 → `4 %` |
-| excess | what is beyond a whole, as a part of it: its sign, whole, rounded | 0.5 → `+50 %` |
-| coefficient | kappa or alpha, at most 1: two decimals, never rounded up | 0.789 → `0.78` |
-| estimate | a number with its 95 % interval, unless that reads the same | `92 % (86 % to 97 %)` |
-| grade | what a rubric gives, 0 to 1: two decimals or those of its floor, never rounded up | 2/3 → `0.66` |
-| average | how many of something there are in each: one decimal, rounded; less in words | 2.777 → `2.8` |
-| plain | as written by a person, without a needless fraction | 80.0 → `80` |
-| least | what has an upper limit: one decimal or those of the limit, never rounded down | 5.04 → `5.1` |
-| signed | a change in points: its sign, one decimal, never rounded up | -3.62 → `-3.7` |
-| change_interval | both ends like `signed` | -7.9 to 0.5 → `-7.9 to +0.5` |
-| spread | a standard deviation in points, one decimal, rounded | 57.735 → `57.7` |
-| gain | square points that money takes off a variance: one decimal, four below ten | 0.55057 → `0.5506` |
-| chance | a p value: two decimals, rounded, three below 0.01 and around 0.05 | 0.062 → `0.06` |
-| decimal | a p or a share as a plain number: four decimals, never rounded down | 0.00031 → `0.0004` |
-| odds | of a share between 0 and 1, whole, never rounded down; below a hundredth in words | 0.112 → `12 %` |
-| duration | two largest units, below ten seconds one decimal | 123 s → `2 m 3 s` |
-| about | of an estimate: its largest unit, minutes below an hour | 123 s → `2 m` |
-| age | its largest unit, in words, cut | 50 h → `2 days` |
-| latency | seconds with two decimals, three below a tenth, on its side of its limit | 1.234 → `1.23 s` |
-| money | US dollars with cents, four decimals below ten cents, less in words | 0.0312 → `$0.0312` |
-| budget | US dollars that a gate limits: two to four decimals or its own, never cut | 0.5 → `$0.50` |
-| tokens | thousands or millions, below ten one decimal | 184,321 → `184 k` |
-| extent | both ends, or one where they read the same | 1 to 2 → `1 to 2` |
-| count | thousands apart, the noun in number | 1200, test → `1,200 tests` |
-| listed | the first names and the number of the others | `A; B; and 3 more tests` |
-
 Scores, shares and changes are cut and limits raised, so that no shown number looks better than the gate found
 it, and no drop smaller than it is. A p around 0.05 is shown on its side of it: 0.0504 → `0.051`.
 Limits and changes are taken to the billionth: a drop of 5 may stand in binary as a little more.
@@ -46,16 +16,40 @@ NONE = "n/a"
 _EVERY_FLOAT = Context(prec=400)
 """Digits enough for any: a results file that somebody else wrote may hold 1e300."""
 
-HALF = 0.5
-"""The share of its weight that must be decided for a score to be a headline."""
+_HALF = 0.5
+"""A score is a headline where more than this share of its weight was decided."""
 _TENTH = Decimal("0.1")
 _LEAST_P, _MOST_P = 0.001, 0.99
 """A p value beyond them is not shown exactly."""
 
 
 def score(points: float | None, floor: float | None = None) -> str:
-    """A score in points, 0 to 100; where the gate sets it a floor, with as many decimals as that has."""
+    """A score in points, one decimal or those of its floor, never rounded up: 79.96 → `79.9`."""
     return NONE if points is None else _rounded(points, _step(floor, 1), ROUND_FLOOR)
+
+
+def points(number: float | None) -> str:
+    """A score where there is little room: whole points, never rounded up: 93.75 → `93`."""
+    return NONE if number is None else _rounded(_near(number), Decimal(1), ROUND_FLOOR)
+
+
+def whole_change(base: float, head: float) -> int:
+    """The change between two scores as `points` shows them; a drop is never shown as none."""
+    shown = int(points(head)) - int(points(base))
+    return min(shown, -1) if _near(head - base) < 0 else shown
+
+
+def points_changed(base: float | None, head: float | None) -> str:
+    """A change between two scores as `points` shows them, with its sign: 93.75 to 78.2 → `−15`."""
+    if base is None or head is None:
+        return NONE
+    whole = whole_change(base, head)
+    return f"{'+' if whole > 0 else '−' if whole < 0 else '±'}{abs(whole)}"
+
+
+def at_least(number: float) -> str:
+    """The whole number of points that is not below it."""
+    return _rounded(_near(number), Decimal(1), ROUND_CEILING)
 
 
 def interval(bounds: Interval | None) -> str:
@@ -64,22 +58,22 @@ def interval(bounds: Interval | None) -> str:
 
 
 def headline(points: float | None, decided: float | None) -> str | None:
-    """A score as a headline; None where less than half of its weight was decided, so that it says little."""
-    return None if decided is not None and decided < HALF else score(points)
+    """A score as a headline; None where at most half of its weight was decided, so that it says little."""
+    return None if decided is not None and decided <= _HALF else score(points)
 
 
 def percent(share: float | None) -> str:
-    """A share between 0 and 1."""
+    """A share between 0 and 1, whole, never rounded up: 2/3 → `66 %`."""
     return NONE if share is None else _rounded(share, Decimal("0.01"), ROUND_FLOOR, 100) + " %"
 
 
 def fault(share: float | None) -> str:
-    """A share between 0 and 1 of what should not be."""
+    """A share that should be small, whole, never rounded down: 0.031 → `4 %`."""
     return NONE if share is None else _rounded(_near(share), Decimal("0.01"), ROUND_CEILING, 100) + " %"
 
 
 def excess(part: float | None) -> str:
-    """The part by which something exceeds a whole; negative if it falls short."""
+    """The part by which something exceeds a whole, rounded, with its sign: 0.5 → `+50 %`."""
     if part is None:
         return NONE
     text = _rounded(_near(part), Decimal("0.01"), ROUND_HALF_EVEN, 100)
@@ -87,17 +81,17 @@ def excess(part: float | None) -> str:
 
 
 def coefficient(number: float | None) -> str:
-    """Agreement of raters beyond chance: kappa, alpha."""
+    """A kappa or an alpha, two decimals, never rounded up: 0.789 → `0.78`."""
     return NONE if number is None else _rounded(_near(number), Decimal("0.01"), ROUND_FLOOR)
 
 
 def grade(number: float | None, floor: float | None = None) -> str:
-    """A rubric's grade, 0 to 1; with as many decimals as its floor, if it has one."""
+    """A rubric's grade, 0 to 1, two decimals or those of its floor, never rounded up: 2/3 → `0.66`."""
     return NONE if number is None else _rounded(_near(number), _step(floor, 2), ROUND_FLOOR)
 
 
 def average(number: float | None) -> str:
-    """The mean number of something."""
+    """The mean number of something, one decimal, rounded: 2.777 → `2.8`."""
     if number is None:
         return NONE
     return "below 0.1" if 0 < number < 0.1 else _rounded(number, _TENTH, ROUND_HALF_EVEN)
@@ -130,7 +124,7 @@ def estimated_fault(estimated: Estimate | None) -> str:
 
 
 def plain(number: float | None) -> str:
-    """A number that a person wrote: a weight, a limit."""
+    """A number that a person wrote, such as a weight or a limit: 80.0 → `80`."""
     if number is None:
         return NONE
     text = f"{Decimal(repr(number)):f}"
@@ -138,14 +132,14 @@ def plain(number: float | None) -> str:
 
 
 def least(number: float | None, limit: float | None = None) -> str:
-    """A number that has an upper limit, with as many decimals as that."""
+    """A number with an upper limit, one decimal or those of the limit, never rounded down: 5.04 → `5.1`."""
     if number is None:
         return NONE
     return plain(_near(float(_rounded(_near(number), _step(limit, 1), ROUND_CEILING))))
 
 
 def signed(points: float | None) -> str:
-    """A change of a score in points."""
+    """A change of a score in points, one decimal, never rounded up: -3.62 → `-3.7`."""
     if points is None:
         return NONE
     text = _rounded(_near(points), _TENTH, ROUND_FLOOR)
@@ -153,17 +147,17 @@ def signed(points: float | None) -> str:
 
 
 def change_interval(bounds: Interval | None) -> str:
-    """The 95 % interval of a change."""
+    """The 95 % interval of a change: `-7.9 to +0.5`."""
     return NONE if bounds is None else f"{signed(bounds.low)} to {signed(bounds.high)}"
 
 
 def spread(points: float | None) -> str:
-    """A standard deviation."""
+    """A standard deviation in points, one decimal, rounded: 57.735 → `57.7`."""
     return NONE if points is None else _rounded(points, _TENTH, ROUND_HALF_EVEN)
 
 
 def gain(square_points: float | None) -> str:
-    """The variance that a dollar, or a call, removes."""
+    """The variance that a dollar, or a call, removes, four decimals below ten: 0.55057 → `0.5506`."""
     if not square_points:
         return NONE if square_points is None else "0.0"
     return f"{square_points:,.1f}" if abs(square_points) >= 10 else f"{square_points:.4f}"
@@ -190,12 +184,12 @@ def p_value(p: float | None) -> str:
 
 
 def decimal(share: float | None) -> str:
-    """A p or a share between 0 and 1 for programs to read."""
+    """A p or a share as a plain number, four decimals, never rounded down: 0.00031 → `0.0004`."""
     return NONE if share is None else plain(float(_rounded(_near(share), Decimal("0.0001"), ROUND_CEILING)))
 
 
 def odds(share: float | None) -> str:
-    """The probability of an event, from random draws."""
+    """The probability of an event, from random draws, whole, never rounded down: 0.112 → `12 %`."""
     if share is None:
         return NONE
     if share < 0.01:
@@ -206,7 +200,7 @@ def odds(share: float | None) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """A duration for people."""
+    """A duration in its two largest units, below ten seconds one decimal: 123 s → `2 m 3 s`."""
     if seconds is None:
         return NONE
     if seconds < 9.95:
@@ -219,7 +213,7 @@ def duration(seconds: float | None) -> str:
 
 
 def about(seconds: float) -> str:
-    """An estimated duration."""
+    """An estimated duration in its largest unit, below an hour minutes: 123 s → `2 m`."""
     if seconds < 59.5:
         return duration(seconds)
     minutes = round(seconds / 60)
@@ -227,7 +221,7 @@ def about(seconds: float) -> str:
 
 
 def age(seconds: float) -> str:
-    """The age of something."""
+    """The age of something in its largest unit, cut: 50 h → `2 days`."""
     for size, unit in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
         if seconds >= size:
             return count(int(seconds // size), unit)
@@ -235,7 +229,7 @@ def age(seconds: float) -> str:
 
 
 def latency(seconds: float | None, limit: float | None = None) -> str:
-    """The agent's time to answer; above the `limit` in seconds even when rounded."""
+    """A latency, two decimals or three below a tenth, above its `limit` even when rounded: `1.23 s`."""
     if seconds is None:
         return NONE
     if 0 < seconds < 0.0005 and limit is None:
@@ -248,7 +242,7 @@ def latency(seconds: float | None, limit: float | None = None) -> str:
 
 
 def money(dollars: float | None) -> str:
-    """US dollars."""
+    """US dollars, four decimals below ten cents: 0.0312 → `$0.0312`."""
     if dollars is None:
         return NONE
     if 0 < dollars < 0.0001:
@@ -265,7 +259,7 @@ def uncounted(role: RoleUsage) -> str | None:
 
 
 def budget(dollars: float | None, limit: float | None = None) -> str:
-    """US dollars, where the gate limits them, with as many decimals as the limit has."""
+    """US dollars that the gate limits, with the decimals of the limit, never cut: 0.5 → `$0.50`."""
     if dollars is None:
         return NONE
     whole, _, cents = _rounded(_near(dollars), _step(limit, 4), ROUND_CEILING).partition(".")
@@ -273,7 +267,7 @@ def budget(dollars: float | None, limit: float | None = None) -> str:
 
 
 def tokens(number: float) -> str:
-    """An amount of tokens."""
+    """An amount of tokens, below ten one decimal: 184,321 → `184 k`."""
     whole = round(number)
     if whole < 1000:
         return str(whole)
@@ -282,7 +276,7 @@ def tokens(number: float) -> str:
 
 
 def extent(low: float, high: float, show: Callable[[float], str]) -> str:
-    """From `low` to `high`, each as `show` writes it."""
+    """From `low` to `high`, each as `show` writes it, once where they read the same."""
     least, most = show(low), show(high)
     return least if least == most else f"{least} to {most}"
 

@@ -4,36 +4,19 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import comb
-from typing import assert_never
 
 from ci_evals.domain.actions import LogicKind
-from ci_evals.domain.evaluation import (
-    AnswerMatches,
-    Contains,
-    Escalated,
-    EscalatedDueToError,
-    Graded,
+from ci_evals.domain.checks.criterion import Criterion
+from ci_evals.domain.checks.tool_checks import ToolCalled
+from ci_evals.domain.checks.trace_checks import (
     IntegrationCalled,
-    Judged,
-    MaxAgentTurns,
-    MaxLatency,
-    NotContains,
-    NotEscalated,
-    NotEscalatedDueToError,
-    NotRegex,
     ParamEquals,
     ParamExists,
-    ParamNotExists,
-    Regex,
-    RuleNotTriggered,
     RuleTriggered,
-    Strict,
-    ToolNotUsed,
     ToolUsed,
 )
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.results.process import Coverage, Fired, Reach
-from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.scoring.comparison.pairing import TestPair
@@ -59,9 +42,11 @@ def wanted_parts(plan: Plan, shown: Callable[[str], str] = str) -> frozenset[Log
     return frozenset((part[0], shown(part[1])) for part in parts if part)
 
 
-def _wanted_part(evaluation: Strict | Judged | Graded) -> LogicPart | None:
+def _wanted_part(evaluation: Criterion) -> LogicPart | None:
     match evaluation:
         case ToolUsed():
+            return LogicKind.WORKFLOW, evaluation.tool_name
+        case ToolCalled() if not evaluation.forbids:
             return LogicKind.WORKFLOW, evaluation.tool_name
         case ParamEquals() | ParamExists():
             return LogicKind.PARAMETER, evaluation.param_name
@@ -69,34 +54,12 @@ def _wanted_part(evaluation: Strict | Judged | Graded) -> LogicPart | None:
             return LogicKind.RULE, evaluation.rule_code
         case IntegrationCalled():
             return LogicKind.INTEGRATION, evaluation.integration_code
-        case (
-            ToolNotUsed()
-            | ParamNotExists()
-            | RuleNotTriggered()
-            | Escalated()
-            | NotEscalated()
-            | EscalatedDueToError()
-            | NotEscalatedDueToError()
-            | Contains()
-            | NotContains()
-            | Regex()
-            | NotRegex()
-            | AnswerMatches()
-            | MaxAgentTurns()
-            | MaxLatency()
-            | Judged()
-            | Graded()
-        ):
-            return None
-        case _:
-            assert_never(evaluation)
+    return None
 
 
-def wanted_in(runs: Iterable[Results]) -> frozenset[LogicPart]:
+def wanted_in(*coverages: Coverage) -> frozenset[LogicPart]:
     """The parts that were wanted in these runs."""
-    return frozenset(
-        (reach.kind, reach.name) for results in runs for reach in results.coverage.logic if reach.wanted
-    )
+    return frozenset((reach.kind, reach.name) for one in coverages for reach in one.logic if reach.wanted)
 
 
 @dataclass
@@ -150,29 +113,30 @@ def coverage_of(suites: Sequence[SuiteResult], parts: frozenset[LogicPart]) -> C
         for test in suite.tests:
             count.add(test)
         logic.update(group.name for group in suite.aui_logic)
-    return Coverage(
-        traced_trials=count.traced,
-        logic=tuple(
-            Reach(
-                kind=part[0],
-                name=part[1],
-                # What was seen is known, whatever other replies leave out.
-                trials=count.trials[part] if part[0] in count.reporting or part in count.trials else None,
-                tests=count.tests[part] if part[0] in count.reporting or part in count.trials else None,
-                wanted=part in parts or part[1] in logic,
-            )
-            for part in sorted({*count.trials, *parts}, key=_order)
-        ),
-    )
+    reaches = []
+    parts = frozenset(_as_fired(part, count.trials) for part in parts)
+    for kind, name in sorted({*count.trials, *parts}, key=_order):
+        part = kind, name
+        # What was seen is known, whatever other replies leave out.
+        known = kind in count.reporting or part in count.trials
+        trials, tests = (count.trials[part], count.tests[part]) if known else (None, None)
+        wanted = part in parts or name in logic
+        reaches.append(Reach(kind=kind, name=name, trials=trials, tests=tests, wanted=wanted))
+    return Coverage(traced_trials=count.traced, logic=tuple(reaches))
+
+
+def _as_fired(part: LogicPart, fired: Counter[LogicPart]) -> LogicPart:
+    """The part that a check means: a call of a tool may be that of an integration."""
+    integration = LogicKind.INTEGRATION, part[1]
+    is_call = part[0] is LogicKind.WORKFLOW and part not in fired and integration in fired
+    return integration if is_call else part
 
 
 def of_suite(suite: SuiteResult, whole: Coverage) -> Coverage:
     """The coverage of one suite of a run: of the parts that never fired, `whole` knows no suite."""
-    wanted_there = {(reach.kind, reach.name) for reach in whole.logic if reach.wanted}
-    coverage = coverage_of([suite], frozenset())
+    wanted, coverage = wanted_in(whole), coverage_of([suite], frozenset())
     logic = (
-        reach.model_copy(update={"wanted": (reach.kind, reach.name) in wanted_there})
-        for reach in coverage.logic
+        reach.model_copy(update={"wanted": (reach.kind, reach.name) in wanted}) for reach in coverage.logic
     )
     return coverage.model_copy(update={"logic": tuple(logic)})
 
@@ -205,23 +169,17 @@ def compared(coverage: Coverage, pairs: Iterable[TestPair]) -> Coverage:
         for sums, count in ((head, here), (base, there)):
             sums.update({part: many for part, many in count.trials.items() if part[0] in both})
     own = {(reach.kind, reach.name): reach for reach in coverage.logic if reach.wanted or reach.trials}
-    return coverage.model_copy(
-        update={
-            "logic": tuple(
-                # What the baseline alone knows fired in no trial of this run.
-                (
-                    own.get(part) or Reach(kind=part[0], name=part[1], trials=0, tests=0, wanted=False)
-                ).model_copy(
-                    update={
-                        "compared_trials": head[part] if part[0] in known else None,
-                        "base_trials": base[part] if part[0] in known else None,
-                        "by_chance": chance[part] if base[part] and not head[part] else None,
-                    }
-                )
-                for part in sorted({*own, *base}, key=_order)
-            )
+    reaches = []
+    for part in sorted({*own, *base}, key=_order):
+        # What the baseline alone knows fired in no trial of this run.
+        reach = own.get(part) or Reach(kind=part[0], name=part[1], trials=0, tests=0, wanted=False)
+        update = {
+            "compared_trials": head[part] if part[0] in known else None,
+            "base_trials": base[part] if part[0] in known else None,
+            "by_chance": chance[part] if base[part] and not head[part] else None,
         }
-    )
+        reaches.append(reach.model_copy(update=update))
+    return coverage.model_copy(update={"logic": tuple(reaches)})
 
 
 def named(coverage: Coverage) -> tuple[Reach, ...]:

@@ -18,7 +18,7 @@ from ci_evals.scoring.coverage import wanted_in
 from ci_evals.scoring.gate.invalid_run import worst
 from ci_evals.scoring.gate.policy import RunEnding
 from ci_evals.scoring.scorecard import Scorecard, recounted, total
-from ci_evals.scoring.scores import UndecidedRule
+from ci_evals.scoring.scores import ScoreRule
 from ci_evals.scoring.shards import ShardRun, differing
 from ci_evals.scoring.usage import summed
 from ci_evals.support.digest import digest, of_loops, of_models, of_tests
@@ -80,10 +80,11 @@ def merge(runs: Sequence[ShardRun], *, expected: int | None = None) -> Merged:
         problems += [problem for parts in suites_of.values() for problem in _unlike_suites(parts)]
     if problems:
         raise UsageError("\n".join(problems))
-    rule = UndecidedRule(offline=runs[0].results.run.offline)
+    rule = ScoreRule(offline=runs[0].results.run.offline)
     suites = [recounted(_joined(parts), rule) for parts in suites_of.values()]
-    usage, parts = summed([run.results.usage for run in runs]), wanted_in(run.results for run in runs)
-    card = total([*_in_own_folders(suites)], usage, rule, parts)
+    usage = summed([run.results.usage for run in runs])
+    wanted = wanted_in(*(run.results.coverage for run in runs))
+    card = total([*_in_own_folders(suites)], usage, rule, wanted)
     skipped = all(run.results.run.status == "skipped" for run in runs)
     unfinished = [] if skipped else _unfinished(runs)
     ending = RunEnding(
@@ -138,17 +139,14 @@ def _unlike_suites(parts: Sequence[_SuitePart]) -> Iterator[str]:
             f"{noun} of the suite {suite} came from both {first} and {second}: {tests}{more}. A test counts "
             "once. For one suite against two agents, do not merge: give each its own --comment-key."
         )
+    whole = parts[0].suite
     for part in parts[1:] if not twice else ():
-        unlike = [word for name, word in _ALIKE.items() if _differ(name, parts[0].suite, part.suite)]
+        unlike = [word for name, word in _ALIKE.items() if getattr(whole, name) != getattr(part.suite, name)]
         if unlike:
             yield (
                 f"the suite {suite} has not the same {', '.join(unlike)} in {parts[0].run.file} and "
                 f"{part.run.file}: shards that share a suite must play it alike."
             )
-
-
-def _differ(name: str, suite: SuiteResult, other: SuiteResult) -> bool:
-    return bool(getattr(suite, name) != getattr(other, name))
 
 
 def _may_share_a_name(test: TestResult, run: ShardRun, other: ShardRun) -> bool:
@@ -176,7 +174,6 @@ def _in_own_folders(suites: Iterable[SuiteResult]) -> Iterator[SuiteResult]:
 
 
 def _unfinished(runs: Sequence[ShardRun]) -> Iterator[str]:
-    """Yield the shards that did not finish."""
     for run in runs:
         info = run.results.run
         if not run.results.suites:
@@ -229,7 +226,6 @@ _Known = TypeVar("_Known", bound=Hashable)
 
 
 def _agreed(parts: Sequence[Mapping[str, _Value]]) -> dict[str, _Value]:
-    """The items that are equal in all of them."""
     return {
         key: value
         for key, value in parts[0].items()
@@ -302,7 +298,6 @@ def _origin(infos: Sequence[RunInfo]) -> Origin | None:
 
 
 def _resumed(infos: Sequence[RunInfo]) -> Resumed | None:
-    """The trials of all shards that came from their journals."""
     parts = [info.resumed for info in infos if info.resumed]
     if not parts:
         return None

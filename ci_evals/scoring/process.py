@@ -8,19 +8,18 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from math import fsum
-from statistics import median
+from statistics import fmean, median
 from sys import intern
 
-from ci_evals.domain.actions import ActionsByKind, AgentAction, LogicKind, actions_of
+from ci_evals.domain.actions import ActionsByKind, AgentAction, LogicKind, actions_of, own_calls
 from ci_evals.domain.base import MOST
 from ci_evals.domain.results.process import Fired, ProcessSummary, Times, TrialProcess
 from ci_evals.domain.results.suite import TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.results.usage import Usage
 from ci_evals.domain.transcript import Turn, is_empty
-from ci_evals.scoring.scores import UndecidedRule
+from ci_evals.scoring.scores import ScoreRule, all_passed
 from ci_evals.scoring.usage import cost_of_trial
-from ci_evals.scoring.validity import all_passed
 from ci_evals.support.json_text import canonical
 
 MOST_NAMES = 1_000
@@ -92,22 +91,42 @@ def _interned(names: Iterable[str]) -> tuple[str, ...]:
 
 
 def _process(turns: Sequence[Turn], actions: Sequence[ActionsByKind]) -> TrialProcess | None:
-    workflows, calls = (_all_reported(kind, actions) for kind in (LogicKind.WORKFLOW, LogicKind.INTEGRATION))
+    in_full = not any(turn.tool_calls_partial for turn in turns)
+    workflows = _all_reported(LogicKind.WORKFLOW, actions) if in_full else None
+    calls = _all_calls(turns, actions) if in_full else None
     if workflows is None and calls is None:
         return None
     walk, none = _Walk(), [()] * len(turns)
-    for turn, ran, called in zip(turns, workflows or none, calls or none, strict=True):
+    integrations = [tuple(call for call in called if not call.tool) for called in calls or none]
+    for turn, ran, called in zip(turns, workflows or none, integrations, strict=True):
         walk.take(turn, ran, called)
-    all_calls = [call for called in calls or () for call in called]
+    others = [call.name for called in integrations for call in called]
+    made = [call for called in calls or () for call in called]
+    left = workflows is not None and (walk.left or not any(call.tool for call in made))
     return TrialProcess(
-        steps=len(walk.begun) + len(all_calls),
-        tools=len(set(walk.begun)) + len({call.name for call in all_calls}),
+        steps=len(walk.begun) + len(others),
+        tools=len(set(walk.begun)) + len(set(others)),
         begun=None if workflows is None else _interned(walk.begun),
         repeated=walk.repeated if walk.params_known else None,
-        calls=None if calls is None else len(all_calls),
-        failed_calls=None if calls is None else sum(call.failed for call in all_calls),
-        backtracks=None if workflows is None else walk.backtracks,
+        calls=None if calls is None else len(made),
+        failed_calls=None if calls is None else sum(call.failed for call in made),
+        backtracks=walk.backtracks if left else None,
     )
+
+
+def _all_calls(
+    turns: Sequence[Turn], actions: Sequence[ActionsByKind]
+) -> list[tuple[AgentAction, ...]] | None:
+    """The calls of tools and integrations by turn; None if a reply reports neither."""
+    if any(own_calls(turn) is None and turn.integrations is None for turn in turns) or not turns:
+        return None
+    return [
+        (
+            *(action for action in by_kind[LogicKind.WORKFLOW] or () if action.tool),
+            *(by_kind[LogicKind.INTEGRATION] or ()),
+        )
+        for by_kind in actions
+    ]
 
 
 def _all_reported(kind: LogicKind, actions: Sequence[ActionsByKind]) -> list[tuple[AgentAction, ...]] | None:
@@ -124,7 +143,8 @@ class _Walk:
         self.repeated = self.backtracks = 0
         self.params_known = True
         self._running: frozenset[str] = frozenset()
-        self._left: set[str] = set()
+        self.left: set[str] = set()
+        """The workflows that ran."""
         self._known: dict[str, int] = {}
         self._all_known = 0
         self._taken: set[tuple[str, str, int]] = set()
@@ -132,7 +152,13 @@ class _Walk:
     def take(self, turn: Turn, workflows: Sequence[AgentAction], calls: Sequence[AgentAction]) -> None:
         """Counts the steps of one turn."""
         known = self._knowing(turn)
-        self._workflows([workflow.name for workflow in workflows], known)
+        self._workflows([workflow.name for workflow in workflows if not workflow.tool], known)
+        for tool in workflows:
+            if tool.tool:
+                self.begun.append(tool.name)
+                arguments = None if tool.value is None else hash(canonical(tool.value))
+                self.params_known &= arguments is not None
+                self._step("tool", tool.name, arguments)
         for call in calls:
             self._step("integration", call.name, known)
 
@@ -160,11 +186,11 @@ class _Walk:
                 self._remember("workflow", name, known)
             else:
                 self.begun.append(name)
-                self.backtracks += name in self._left
+                self.backtracks += name in self.left
                 self._step("workflow", name, known)
             seen.add(name)
         if seen:
-            self._left |= seen
+            self.left |= seen
             self._running = frozenset(seen)
 
     def _step(self, kind: str, name: str, known: int | None) -> None:
@@ -181,7 +207,7 @@ def with_optimal(process: TrialProcess, optimal: Sequence[str] | None) -> TrialP
     missed: int | None = None
     overhead: float | None = None
     if optimal and process.begun is not None:
-        workflows = process.steps - (process.calls or 0)
+        workflows = max(len(process.begun), process.steps - (process.calls or 0))
         missed = len(optimal) - _longest_common(optimal, process.begun)
         overhead = (workflows - len(optimal)) / len(optimal)
     if (missed, overhead) == (process.missed, process.overhead):
@@ -221,7 +247,7 @@ def _shared_fired(fired: Fired) -> Fired:
     return fired
 
 
-def summary(trials: Sequence[TrialResult], planned: int, rule: UndecidedRule) -> ProcessSummary:
+def summary(trials: Sequence[TrialResult], planned: int, rule: ScoreRule) -> ProcessSummary:
     """The process of the trials of a test, a suite or a run, with the number of `planned` ones.
 
     Excluded trials say nothing about the agent; their time counts all the same.
@@ -235,6 +261,7 @@ def summary(trials: Sequence[TrialResult], planned: int, rule: UndecidedRule) ->
     walked = [process for process in processes if process.repeated is not None]
     called = [process for process in processes if process.calls is not None]
     calls = _sum(process.calls or 0 for process in called)
+    missed = [process.missed for process in complete if process.missed is not None]
     first = [trial.turns.latencies[0] for trial in trials if trial.turns]
     ended = [trial for trial in trials if trial.counts]
     return ProcessSummary(
@@ -249,13 +276,13 @@ def summary(trials: Sequence[TrialResult], planned: int, rule: UndecidedRule) ->
         failure_rate=_share(_sum(process.failed_calls or 0 for process in called), calls),
         backtracks_per_trial=_mean(p.backtracks for p in complete if p.backtracks is not None),
         overhead=_mean(process.overhead for process in complete if process.overhead is not None),
-        missed=_sum_of_known(process.missed for process in complete),
+        missed=_sum(missed) if missed else None,
         first_reply_seconds=median(first) if first else None,
         times=times,
     )
 
 
-def of_tests(tests: Sequence[TestResult], rule: UndecidedRule) -> ProcessSummary:
+def of_tests(tests: Sequence[TestResult], rule: ScoreRule) -> ProcessSummary:
     """The process of the trials of these tests."""
     trials = [trial for test in tests for trial in test.trials]
     return summary(trials, len(trials) + sum(test.not_run for test in tests), rule)
@@ -276,22 +303,17 @@ def of_run(whole: ProcessSummary, score: float | None, usage: Usage, trials: int
 
 
 def _share(part: int, whole: int) -> float | None:
-    """A part of a whole; None of nothing. Files of others may say that there is more of it than of all."""
+    """A part of a whole; None of nothing. A foreign file may tell of more than all."""
     return min(part / whole, 1.0) if whole else None
 
 
 def _mean(numbers: Iterable[float]) -> float | None:
     values = [*numbers]
-    return fsum(values) / len(values) if values else None
+    return fmean(values) if values else None
 
 
 def _sum(counts: Iterable[int]) -> int:
     return min(sum(counts), MOST)
-
-
-def _sum_of_known(counts: Iterable[int | None]) -> int | None:
-    known = [count for count in counts if count is not None]
-    return _sum(known) if known else None
 
 
 def _times(trials: Sequence[Times]) -> Times | None:

@@ -2,32 +2,38 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from statistics import fmean, stdev
 from typing import Any
 
 from ci_evals.domain.base import Interval
 from ci_evals.domain.evaluation import Graded
-from ci_evals.domain.plan import Plan, PlannedSuite
+from ci_evals.domain.plan import Plan, PlannedSuite, SuiteModels
 from ci_evals.domain.prices import NO_PRICES, PriceTable
 from ci_evals.domain.results.judge import VoteAgreement
 from ci_evals.domain.results.process import Coverage, ProcessSummary
-from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.simulated_user import UserChecks
-from ci_evals.domain.results.suite import Counts, ScoreGroup, Statistics, SuiteResult, TestOutcome, TestResult
+from ci_evals.domain.results.suite import (
+    Counts,
+    ScoreGroup,
+    ScoreSummary,
+    Statistics,
+    SuiteResult,
+    TestOutcome,
+    TestResult,
+)
 from ci_evals.domain.results.trial import TrialResult, points
 from ci_evals.domain.results.usage import Latency, Usage
-from ci_evals.domain.suite_models import SuiteModels
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Finding, Outcome
 from ci_evals.scoring import process, scores
 from ci_evals.scoring.agreement.votes import vote_agreement
 from ci_evals.scoring.coverage import LogicPart, coverage_of, wanted_parts
-from ci_evals.scoring.scores import FindingFilter, UndecidedRule
+from ci_evals.scoring.scores import ScoreRule
 from ci_evals.scoring.simulated_users import user_checks
 from ci_evals.scoring.statistics import mean_interval, pass_at_k, pass_hat_k
 from ci_evals.scoring.usage import latency_of, usage_of
-from ci_evals.scoring.validity import Validity, all_passed, outcome_of, scores_of_tests, validity
 
 
 @dataclass(frozen=True)
@@ -38,16 +44,9 @@ class SuiteFacts:
     models: SuiteModels = field(default_factory=SuiteModels)
 
 
-@dataclass(frozen=True)
-class Scorecard:
-    """Everything that was counted."""
+class Scorecard(ScoreSummary):
+    """Everything that was counted: the part of a run's results that follows from its trials."""
 
-    score: float | None
-    interval: Interval | None
-    decided_share: float | None
-    pass_at_k: dict[int, float]
-    pass_hat_k: dict[int, float]
-    counts: Counts
     usage: Usage
     latency: Latency
     process: ProcessSummary
@@ -56,22 +55,12 @@ class Scorecard:
     vote_agreement: VoteAgreement | None
     suites: tuple[SuiteResult, ...]
 
-    @classmethod
-    def of(cls, results: Results) -> "Scorecard":
-        """The scorecard that the results were made of."""
-        return cls(**{item.name: getattr(results, item.name) for item in fields(cls)})
-
-    @property
-    def tests(self) -> tuple[TestResult, ...]:
-        """The tests of all suites."""
-        return tuple(test for suite in self.suites for test in suite.tests)
-
 
 def score(
     plan: Plan,
     played: Sequence[TrialResult | None],
     facts: Sequence[SuiteFacts],
-    rule: UndecidedRule,
+    rule: ScoreRule,
     *,
     prices: PriceTable = NO_PRICES,
     shown: Callable[[str], str] = str,
@@ -95,22 +84,22 @@ def score(
 def total(
     suites: Sequence[SuiteResult],
     usage: Usage,
-    rule: UndecidedRule,
+    rule: ScoreRule,
     parts: frozenset[LogicPart] = frozenset(),
 ) -> Scorecard:
     """The scorecard of suites whose own numbers are there; `parts` of the agent's logic are to fire."""
     tests = tuple(test for suite in suites for test in suite.tests)
-    points_of_all = points(scores.of_tests(tests, rule))
+    score_of_all = points(scores.total(tests, rule))
     played = sum(len(test.trials) for test in tests)
     return Scorecard(
-        score=points_of_all,
+        score=score_of_all,
         interval=_interval(tests, rule),
-        decided_share=scores.decided(tests, rule),
+        decided_share=scores.decided_share(tests, rule),
         **_passing(tests),
         counts=_counts(tests, rule),
         usage=usage,
         latency=latency_of(trial for test in tests for trial in test.trials),
-        process=process.of_run(process.of_tests(tests, rule), points_of_all, usage, played),
+        process=process.of_run(process.of_tests(tests, rule), score_of_all, usage, played),
         coverage=coverage_of(suites, parts),
         user_checks=user_checks(tests),
         vote_agreement=vote_agreement(suites),
@@ -118,7 +107,7 @@ def total(
     )
 
 
-def recounted(suite: SuiteResult, rule: UndecidedRule) -> SuiteResult:
+def recounted(suite: SuiteResult, rule: ScoreRule) -> SuiteResult:
     """The suite with every number computed again from its trials."""
     tests = tuple(
         test.model_copy(
@@ -133,7 +122,7 @@ def recounted(suite: SuiteResult, rule: UndecidedRule) -> SuiteResult:
 
 
 def _test(
-    planned: PlannedSuite, index: int, loops: int, trials: Sequence[TrialResult], rule: UndecidedRule
+    planned: PlannedSuite, index: int, loops: int, trials: Sequence[TrialResult], rule: ScoreRule
 ) -> TestResult:
     test = planned.tests[index]
     trials = _compared(trials, test.optimal_tools)
@@ -165,25 +154,22 @@ def _compared(trials: Sequence[TrialResult], optimal: Sequence[str] | None) -> t
     return tuple(process.compared(trial, optimal) for trial in trials)
 
 
-def _numbers_of_test(trials: Sequence[TrialResult], planned: int, rule: UndecidedRule) -> dict[str, Any]:
-    """The numbers of a `TestResult` with so many planned trials."""
-    passed = [all_passed(trial, rule) for trial in trials if scores.of_trial(trial, rule) is not None]
-    outcome = outcome_of(trials, planned, rule)
+def _numbers_of_test(trials: Sequence[TrialResult], planned: int, rule: ScoreRule) -> dict[str, Any]:
+    scored = [(trial, score) for trial in trials if (score := scores.of_trial(trial, rule)) is not None]
+    passed, of_each = [scores.all_passed(trial, rule) for trial, _ in scored], [score for _, score in scored]
+    outcome = scores.outcome_of(trials, planned, rule)
     return {
-        "score": points(scores.mean(scores.of_trial(trial, rule) for trial in trials)),
+        "score": points(scores.mean(of_each)),
         "pass_rate": sum(passed) / len(passed) if passed else None,
         "passed": outcome is TestOutcome.PASSED,
         "outcome": outcome,
-        "flaky": len(set(passed)) > 1,
-        "statistics": _statistics(trials, passed, rule),
+        "flaky": any(passed) and any(scores.failed(trial) for trial, _ in scored),
+        "statistics": _statistics(of_each, passed),
         "process": process.summary(trials, planned, rule),
     }
 
 
-def _statistics(
-    trials: Sequence[TrialResult], passed: Sequence[bool], rule: UndecidedRule
-) -> Statistics | None:
-    of_each = [score for trial in trials if (score := scores.of_trial(trial, rule)) is not None]
+def _statistics(of_each: Sequence[Fraction], passed: Sequence[bool]) -> Statistics | None:
     if not of_each:
         return None
     shown = [float(score) for score in of_each]
@@ -208,14 +194,12 @@ def _passing(tests: Iterable[TestResult]) -> dict[str, dict[int, float]]:
     }
 
 
-def _interval(
-    tests: Iterable[TestResult], rule: UndecidedRule, finding_filter: FindingFilter = scores.all_findings
-) -> Interval | None:
-    return mean_interval([float(score) for score in scores_of_tests(tests, rule, finding_filter)])
+def _interval(tests: Iterable[TestResult], rule: ScoreRule) -> Interval | None:
+    return mean_interval([float(score) for score in scores.of_tests(tests, rule)])
 
 
 def _suite(
-    planned: PlannedSuite, facts: SuiteFacts, tests: tuple[TestResult, ...], rule: UndecidedRule
+    planned: PlannedSuite, facts: SuiteFacts, tests: tuple[TestResult, ...], rule: ScoreRule
 ) -> SuiteResult:
     return SuiteResult(
         name=planned.suite.name,
@@ -235,21 +219,22 @@ def _suite(
     )
 
 
-def _numbers_of_suite(tests: tuple[TestResult, ...], rule: UndecidedRule) -> dict[str, Any]:
-    """The tests, and what a `SuiteResult` tells of them."""
+def _numbers_of_suite(tests: tuple[TestResult, ...], rule: ScoreRule) -> dict[str, Any]:
     findings = [f for test in tests for trial in test.trials for f in trial.findings]
     categories = _names(f.category for f in findings)
     logic = _names(code for f in findings for code in f.aui_logic)
     tags = _names(tag for test in tests for tag in test.tags)
     difficulties = _names(test.difficulty for test in tests)
     return {
-        "score": points(scores.of_tests(tests, rule)),
+        "score": points(scores.total(tests, rule)),
         "interval": _interval(tests, rule),
-        "decided_share": scores.decided(tests, rule),
+        "decided_share": scores.decided_share(tests, rule),
         **_passing(tests),
         "counts": _counts(tests, rule),
-        "categories": tuple(_group(n, tests, rule, scores.of_category(n)) for n in categories),
-        "aui_logic": tuple(_group(n, tests, rule, scores.of_logic(n)) for n in logic),
+        "categories": tuple(
+            _group(n, tests, replace(rule, finding_filter=scores.of_category(n))) for n in categories
+        ),
+        "aui_logic": tuple(_group(n, tests, replace(rule, finding_filter=scores.of_logic(n))) for n in logic),
         "tags": tuple(_group(n, [t for t in tests if n in t.tags], rule) for n in tags),
         "difficulties": tuple(_group(n, [t for t in tests if t.difficulty == n], rule) for n in difficulties),
         "process": process.of_tests(tests, rule),
@@ -262,18 +247,14 @@ def _names(names: Iterable[str | None]) -> list[str]:
     return list(dict.fromkeys(name for name in names if name is not None))
 
 
-def _group(
-    name: str,
-    tests: Sequence[TestResult],
-    rule: UndecidedRule,
-    finding_filter: FindingFilter = scores.all_findings,
-) -> ScoreGroup:
-    chosen = [[f for trial in test.trials for f in trial.findings if finding_filter(f)] for test in tests]
+def _group(name: str, tests: Sequence[TestResult], rule: ScoreRule) -> ScoreGroup:
+    of_each = ([f for trial in test.trials for f in trial.findings] for test in tests)
+    chosen = [[*filter(rule.finding_filter, findings)] for findings in of_each]
     outcomes = Counter(finding.outcome for findings in chosen for finding in findings)
     return ScoreGroup(
         name=name,
-        score=points(scores.of_tests(tests, rule, finding_filter)),
-        interval=_interval(tests, rule, finding_filter),
+        score=points(scores.total(tests, rule)),
+        interval=_interval(tests, rule),
         tests=sum(map(bool, chosen)),
         passed=outcomes[Outcome.PASSED],
         failed=outcomes[Outcome.FAILED],
@@ -281,23 +262,23 @@ def _group(
     )
 
 
-def _counts(tests: Sequence[TestResult], rule: UndecidedRule) -> Counts:
+def _counts(tests: Sequence[TestResult], rule: ScoreRule) -> Counts:
     trials = [trial for test in tests for trial in test.trials]
     findings: list[Finding] = [finding for trial in trials for finding in trial.findings]
     statuses = Counter(trial.status for trial in trials)
-    validities = Counter(validity(trial, rule) for trial in trials)
+    validities = Counter(scores.validity(trial, rule) for trial in trials)
     outcomes = Counter(finding.outcome for finding in findings)
     return Counts(
         tests=len(tests),
         passed=sum(test.passed for test in tests),
         failed=sum(test.outcome is TestOutcome.FAILED for test in tests),
-        errors=validities[Validity.ERRORED],
+        errors=validities[scores.Validity.ERRORED],
         undecided=sum(test.outcome is TestOutcome.UNDECIDED for test in tests),
         flaky=sum(test.flaky for test in tests),
         trials=len(trials),
         scored_trials=sum(scores.of_trial(trial, rule) is not None for trial in trials),
         not_run=sum(test.not_run for test in tests),
-        invalid_users=validities[Validity.EXCLUDED],
+        invalid_users=validities[scores.Validity.EXCLUDED],
         by_status={state: statuses[state] for state in EndState},
         by_outcome={outcome: outcomes[outcome] for outcome in Outcome},
     )

@@ -1,15 +1,17 @@
-"""The one sum behind every score: the weighted share of findings that passed, trial by trial, test by test.
+"""The one sum behind every score, and the rules on which trials count and what becomes of a test.
 
-Exact fractions throughout, so that the order of trials and findings cannot matter.
+The sum is the weighted share of findings that passed, trial by trial, test by test. It is made of exact
+fractions, so that the order of trials and findings cannot matter.
 """
 
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from fractions import Fraction
 from statistics import fmean
 
-from ci_evals.domain.results.suite import TestResult
+from ci_evals.domain.results.suite import TestOutcome, TestResult
 from ci_evals.domain.results.trial import TrialResult, passed_share
 from ci_evals.domain.verdict import Cause, Finding, Outcome
 
@@ -32,76 +34,143 @@ def of_logic(code: str) -> FindingFilter:
 
 
 @dataclass(frozen=True)
-class UndecidedRule:
-    """The rule by which undecided verdicts count.
-
-    `offline`: whether the run had no judge on purpose; then `no_judge` is left out by every rule.
-    `undecided_fails`: whether the others count as failed, as the gate's floors want it, or are left out.
-    """
+class ScoreRule:
+    """The rule by which a score is made: which findings count, and how what is missing counts."""
 
     offline: bool
+    """True if the run had no judge on purpose: then `no_judge` is left out."""
     undecided_fails: bool = False
+    """True if other undecided verdicts count as failed, as for floors of the gate; else they do not count."""
+    finding_filter: FindingFilter = all_findings
+    assumed: int | None = None
+    """The score that each uncounted trial is given; None for no score at all."""
 
     def counts(self, finding: Finding) -> bool:
         """Return whether the finding is in the denominator."""
-        if finding.outcome is not Outcome.UNDECIDED:
-            return True
-        return self.undecided_fails and not self.not_judged(finding)
+        if finding.outcome is Outcome.UNDECIDED and (not self.undecided_fails or self.not_judged(finding)):
+            return False
+        return self.finding_filter(finding)
 
     def not_judged(self, finding: Finding) -> bool:
         """Return whether the verdict is missing because no judge was wanted."""
         return self.offline and finding.cause is Cause.NO_JUDGE
 
 
-def of_trial(
-    trial: TrialResult, rule: UndecidedRule, finding_filter: FindingFilter = all_findings
-) -> Fraction | None:
-    """The trial's score in points; None where it does not count or holds nothing that counts."""
-    if not trial.counts:
-        return None
-    return passed_share(f for f in trial.findings if finding_filter(f) and rule.counts(f))
+class Validity(Enum):
+    """The validity of a trial: only a valid one tells what the agent is worth."""
+
+    VALID = "valid"
+    EXCLUDED = "excluded"
+    """Its simulated user broke character. Such trials have a limit of their own (`max-invalid-users`)."""
+    ERRORED = "errored"
+    """It ended in an error, or a verdict of it could not be reached."""
 
 
-def of_test(
-    test: TestResult, rule: UndecidedRule, finding_filter: FindingFilter = all_findings
-) -> Fraction | None:
-    """The mean over the test's scored trials."""
-    return mean(of_trial(trial, rule, finding_filter) for trial in test.trials)
+def validity(trial: TrialResult, rule: ScoreRule) -> Validity:
+    """Return the validity of a trial."""
+    if trial.excluded:
+        return Validity.EXCLUDED
+    if not trial.counts or any(undecided(finding, rule) for finding in trial.findings):
+        return Validity.ERRORED
+    return Validity.VALID
 
 
-def of_tests(
-    tests: Sequence[TestResult], rule: UndecidedRule, finding_filter: FindingFilter = all_findings
-) -> Fraction | None:
+def undecided(finding: Finding, rule: ScoreRule) -> bool:
+    """Return whether a verdict is missing that was wanted."""
+    return finding.outcome is Outcome.UNDECIDED and not rule.not_judged(finding)
+
+
+def all_passed(trial: TrialResult, rule: ScoreRule) -> bool:
+    """Return whether every evaluation that was wanted passed, and at least one did."""
+    required = [finding for finding in trial.findings if not rule.not_judged(finding)]
+    return bool(required) and all(finding.outcome is Outcome.PASSED for finding in required)
+
+
+def failed(trial: TrialResult) -> bool:
+    """Return whether an evaluation of the trial failed."""
+    return any(finding.outcome is Outcome.FAILED for finding in trial.findings)
+
+
+def outcome_of(trials: Sequence[TrialResult], planned: int, rule: ScoreRule) -> TestOutcome:
+    """Return the outcome of a test with so many `planned` trials, of which these were played.
+
+    Excluded trials are not needed as long as there is another one.
+    """
+    if not trials:
+        return TestOutcome.NOT_RUN
+    counted = [trial for trial in trials if not trial.excluded]
+    complete = (trial for trial in counted if trial.complete)
+    if any(failed(trial) for trial in complete):
+        return TestOutcome.FAILED
+    if not counted or len(trials) < planned or not all(trial.counts for trial in counted):
+        return TestOutcome.ERROR
+    if all(all_passed(trial, rule) for trial in counted):
+        return TestOutcome.PASSED
+    return TestOutcome.UNDECIDED
+
+
+def uncounted_trials(test: TestResult) -> int:
+    """Return how many planned trials say nothing about the agent: broken off, excluded, or never started."""
+    return sum(not trial.counts for trial in test.trials) + test.not_run
+
+
+def of_trial(trial: TrialResult, rule: ScoreRule) -> Fraction | None:
+    """The trial's score in points; None if it does not count, or nothing in it does."""
+    return passed_share(filter(rule.counts, trial.findings)) if trial.counts else None
+
+
+def of_trials(test: TestResult, rule: ScoreRule) -> tuple[Fraction, ...]:
+    """The scores of the test's trials that have one, and those that the rule assumes."""
+    of_each = (of_trial(trial, rule) for trial in test.trials)
+    others = [] if rule.assumed is None else [Fraction(rule.assumed)] * uncounted_trials(test)
+    return (*(score for score in of_each if score is not None), *others)
+
+
+def of_tests(tests: Iterable[TestResult], rule: ScoreRule) -> tuple[Fraction, ...]:
+    """The mean scores of the tests that have one."""
+    means = (mean(of_trials(test, rule)) for test in tests)
+    return tuple(score for score in means if score is not None)
+
+
+def total(tests: Iterable[TestResult], rule: ScoreRule) -> Fraction | None:
     """The mean over tests, each weighing the same however many trials it had."""
-    return mean(of_test(test, rule, finding_filter) for test in tests)
+    return mean(of_tests(tests, rule))
 
 
-def decided(tests: Sequence[TestResult], rule: UndecidedRule) -> float | None:
+def mean(values: Sequence[Fraction]) -> Fraction | None:
+    """The mean; None of nothing."""
+    return sum(values, Fraction()) / len(values) if values else None
+
+
+def decided_share(tests: Sequence[TestResult], rule: ScoreRule) -> float | None:
     """Return the share of the criteria's weight on which the score rests, 0 to 1; None without any weight.
 
     Tests weigh the same, and so do the planned trials of a test, as in the score. A trial that is not scored
-    decides nothing; one that is left out is not counted.
+    decides nothing; an excluded one is not counted.
     """
-    shares = [_decided_of_test(test, rule) for test in tests]
-    known = [share for share in shares if share is not None]
-    return fmean(known) if known else None
+    shares = [share for test in tests if (share := _decided_of_test(test, rule)) is not None]
+    return fmean(shares) if shares else None
 
 
-def _decided_of_test(test: TestResult, rule: UndecidedRule) -> float | None:
+def _decided_of_test(test: TestResult, rule: ScoreRule) -> float | None:
     shares = [0.0] * test.not_run
     for trial in test.trials:
         if trial.excluded:
             continue
-        total = math.fsum(finding.weight for finding in trial.findings)
+        weight = math.fsum(finding.weight for finding in trial.findings)
         if of_trial(trial, rule) is None:
             shares.append(0.0)
-        elif total:
+        elif weight:
             known = (f.weight for f in trial.findings if f.outcome is not Outcome.UNDECIDED)
-            shares.append(min(1.0, math.fsum(known) / total))
+            shares.append(min(1.0, math.fsum(known) / weight))
     return fmean(shares) if shares else None
 
 
-def mean(values: Iterable[Fraction | None]) -> Fraction | None:
-    """The mean of those that are there; None where none is."""
-    there = [value for value in values if value is not None]
-    return sum(there, Fraction()) / len(there) if there else None
+def criteria_of(trials: Iterable[TrialResult], rule: ScoreRule) -> float:
+    """The mean effective number of criteria in a trial: few heavy ones count as fewer."""
+    effective = []
+    for trial in trials:
+        weights = [finding.weight for finding in trial.findings if rule.finding_filter(finding)]
+        if squares := sum(weight**2 for weight in weights):
+            effective.append(sum(weights) ** 2 / squares)
+    return fmean(effective) if effective else 1.0

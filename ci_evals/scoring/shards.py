@@ -120,8 +120,8 @@ def _unlike_shards(runs: Sequence[ShardRun], expected: int | None) -> Iterator[s
         files = [run.file for run, shard in zip(runs, shards, strict=True) if shard.index == index]
         if len(files) > 1:
             yield (
-                f"shard {index} of {shards[0].of} came from {' and '.join(files)}: name each shard once, "
-                "where one was run again its last results."
+                f"shard {index} of {shards[0].of} came from {' and '.join(files)}: name each shard "
+                "once; of one that was run again, its last results."
             )
     yield from _torn(runs)
 
@@ -146,7 +146,6 @@ def _torn(runs: Sequence[ShardRun]) -> Iterator[str]:
 
 
 def _lost(runs: Sequence[ShardRun]) -> str | None:
-    """The shards that are missing, by their numbers."""
     shards = shards_of(runs)
     if not shards:
         return None

@@ -21,6 +21,11 @@ ALPHA = 0.05
 DRAWS = 9_999
 _COUNTED_PER_DRAW = 100
 """Steps that counting all arrangements may take for each draw that it saves."""
+_CLOSE = (0.03, 0.07)
+"""Between these, more arrangements are drawn: so near 0.05 the error of drawing could decide."""
+_FURTHER = 9
+"""How many times as many again, for up to 33 tests; of more tests fewer, since these take as long."""
+_FURTHER_TESTS = 300
 _GRID = 1_000_000
 """Parts of a point: sums that differ by less are one."""
 _LISTED = 20_000
@@ -51,7 +56,8 @@ class Chance:
     """The p of a drop: how often chance alone shows one as large."""
 
     p: float
-    method: Literal["enumerated", "drawn"]
+    test: Literal["enumerated", "drawn"]
+    """Whether all arrangements were counted, or some of them drawn."""
     smallest: float
     """The smallest p that so many trials can give."""
 
@@ -134,8 +140,9 @@ def chance_of_drop(pairs: Sequence[ScorePair], seed: str, draws: int = DRAWS) ->
     If nothing changed, the trials of a test might as well have been played on the other side. So within each
     test it is shuffled which trials are called head, their number kept, and counted how often the mean change
     is then as low as the one seen. All arrangements are counted where scores take few values; else they are
-    drawn, by `seed` and the places of trials alone: the same results give the same p. No lower score of the
-    head gives a higher one, as long as both are counted or both are drawn.
+    drawn, by `seed` and the places of trials alone, and more of them where p is near 0.05: the same results
+    give the same p. No lower score of the head gives a higher one, as long as both are counted or both are
+    drawn; from one to the other p may rise by the error of drawing.
 
     Returns:
         None where there is no pair.
@@ -147,11 +154,22 @@ def chance_of_drop(pairs: Sequence[ScorePair], seed: str, draws: int = DRAWS) ->
     varied = [(index, pair) for index, pair in enumerate(pairs) if len({*pair.head, *pair.base}) > 1]
     if counted := _counted([pair for _, pair in varied], draws * _COUNTED_PER_DRAW, len(pairs)):
         return Chance(counted, "enumerated", smallest)
-    sums = [0.0] * draws
-    for index, pair in varied:
-        sums = list(map(add, sums, _drawn(pair, seed, index, draws)))
-    p = (1 + _count_below(sums, math.fsum(pair.delta for pair in pairs))) / (1 + draws)
+    p = (1 + (low := _low_sums(varied, seed, draws))) / (1 + draws)
+    if _CLOSE[0] < p < _CLOSE[1]:
+        # Their number depends on that of the tests, not on scores, and p stays between the two limits: else
+        # a lower score could raise it.
+        further = min(_FURTHER, _FURTHER_TESTS // len(pairs))
+        low += sum(_low_sums(varied, f"{seed} {block}", draws) for block in range(further))
+        p = min(max((1 + low) / (1 + draws * (1 + further)), _CLOSE[0]), _CLOSE[1])
     return Chance(p, "drawn", max(smallest, 1 / (1 + draws)))
+
+
+def _low_sums(pairs: Sequence[tuple[int, ScorePair]], seed: str, draws: int) -> int:
+    """The number of arrangements drawn in which the change is as low as seen."""
+    sums = [0.0] * draws
+    for index, pair in pairs:
+        sums = list(map(add, sums, _drawn(pair, seed, index, draws)))
+    return _count_below(sums, math.fsum(pair.delta for _, pair in pairs))
 
 
 def _counted(pairs: Sequence[ScorePair], most: int, tests: int) -> float | None:
@@ -219,9 +237,10 @@ def proven_drops(pairs: Sequence[ScorePair], seed: str) -> tuple[float | None, .
 def spread_of(pairs: Sequence[ScorePair], criteria: float) -> MeanSpread | None:
     """The noise of the mean change of these tests.
 
-    With several trials of tests on both sides it is told from how a test's trials differ: the question is
-    whether these tests got worse. With single trials it is told from how the changes of the tests differ,
-    which asks of other tests too and is wider.
+    With several trials of most tests on both sides it is told from how a test's trials differ: the question
+    is whether these tests got worse. With single trials it is told from how the changes of the tests differ,
+    which asks of other tests too and is wider. So it is where few tests have several trials: these may happen
+    not to vary.
 
     Args:
         pairs: The tests.
@@ -233,17 +252,18 @@ def spread_of(pairs: Sequence[ScorePair], criteria: float) -> MeanSpread | None:
     sides = [side for pair in pairs for side in (pair.head, pair.base)]
     freedom = [sum(len(side) - 1 for side in one) for one in (sides[::2], sides[1::2])]
     n, trials = len(pairs), sum(map(len, sides))
-    if n and all(freedom):
+    if n and min(freedom) >= n / 2:
         pool = _pooled(sides) or _unseen_variance(trials, criteria)
         total = math.fsum(_shrunk(side, pool) / len(side) for side in sides)
         return MeanSpread(total / n**2, sum(freedom), pool, "trials")
     if n < 2:
         return None
-    pool = variance([pair.delta for pair in pairs]) / 2
+    # The variance of a change where that of a trial is 1: 2 with single trials.
+    of_change = math.fsum(1 / len(side) for side in sides) / n
+    pool = variance([pair.delta for pair in pairs]) / of_change
     if pool <= _TIE**2:
         pool = _unseen_variance(trials, criteria)
-        return MeanSpread(math.fsum(pool / len(side) for side in sides) / n**2, n - 1, pool, "tests")
-    return MeanSpread(2 * pool / n, n - 1, pool, "tests")
+    return MeanSpread(pool * of_change / n, n - 1, pool, "tests")
 
 
 def noise_of(tests: Sequence[Sequence[float]], criteria: float) -> tuple[float, ...]:

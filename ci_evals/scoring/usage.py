@@ -40,7 +40,6 @@ def usage_of_roles(usages: Iterable[RoleUsage], prices: PriceTable) -> Usage:
 
 
 def _by_model(usages: Iterable[RoleUsage]) -> dict[tuple[str, str], list[RoleUsage]]:
-    """The usages by role and model."""
     grouped: dict[tuple[str, str], list[RoleUsage]] = {}
     for usage in usages:
         grouped.setdefault((usage.role, usage.model or ""), []).append(usage)
@@ -48,7 +47,6 @@ def _by_model(usages: Iterable[RoleUsage]) -> dict[tuple[str, str], list[RoleUsa
 
 
 def _total(usages: Sequence[RoleUsage], cost_usd: float | None = None) -> RoleUsage:
-    """The sum of usages of one role and model."""
     return RoleUsage(
         role=usages[0].role,
         model=usages[0].model,
@@ -62,7 +60,6 @@ def _total(usages: Sequence[RoleUsage], cost_usd: float | None = None) -> RoleUs
 
 
 def _whole(by_role: Sequence[RoleUsage], prices_as_of: date | None, unpriced: tuple[str, ...]) -> Usage:
-    """The usage of these models together."""
     return Usage(
         calls=_sum(usage.calls for usage in by_role),
         tokens=Tokens(

@@ -1,9 +1,9 @@
 """Samples, and many questions to models at a time: the parts that studies of the judge share."""
 
 import random
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from ci_evals.domain.errors import LLMAccessError
 from ci_evals.domain.results.judge import JudgeUsed
@@ -11,25 +11,25 @@ from ci_evals.domain.results.usage import RoleUsage
 from ci_evals.grading.judge import Judge
 from ci_evals.metering import MeteredLLM
 from ci_evals.ports import LLM
-from ci_evals.rejudging import Judges
 from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
+from ci_evals.wiring.models import RunModels
 
-_MOST_IN_ROW = 10
-"""Things that nobody could be asked about: after so many in a row the models are taken to be gone."""
+_MAX_FAILURES_IN_ROW = 10
+"""After so many failed questions in a row the models are taken to be gone."""
 
 X = TypeVar("X")
 Y = TypeVar("Y")
 
 
 def shuffled(items: Sequence[X], seed: str) -> list[X]:
-    """The items in an order that hangs on the seed alone: the same seed, the same order."""
+    """The items in an order that depends on the seed alone: the same seed, the same order."""
     return random.Random(seed).sample(items, len(items))  # noqa: S311  # a sample, not a secret
 
 
 def spread_evenly(groups: Sequence[Sequence[X]], most: int, seed: str) -> list[X]:
     """Draw at most `most` items by the seed, as evenly over the groups as possible."""
-    waiting = [shuffled(group, f"{seed} {place}") for place, group in enumerate(groups)]
+    waiting = [shuffled(group, f"{seed} {index}") for index, group in enumerate(groups)]
     taken: list[X] = []
     while len(taken) < most and (waiting := [group for group in waiting if group]):
         taken += [group.pop() for group in shuffled(waiting, f"{seed} {len(taken)}")][: most - len(taken)]
@@ -40,11 +40,11 @@ def spread_evenly(groups: Sequence[Sequence[X]], most: int, seed: str) -> list[X
 class Asking:
     """Models that are asked for a study, and when it ends."""
 
-    judges: Judges
+    judges: RunModels
     panel: Sequence[str]
     """The models that vote in turn."""
     used: JudgeUsed
-    """The same, as what they say is kept with."""
+    """The same, as their answers are kept with."""
     redactor: Redactor
     parallel: int = 1
     stop: Stop = field(default_factory=Stop)
@@ -54,8 +54,10 @@ class Asking:
     """Called with the number of questions, before the first."""
 
     def __post_init__(self) -> None:
-        self._meters: dict[str, MeteredLLM] = {}
-        self._in_row = 0
+        self._meters = {
+            name: MeteredLLM(self.judges.judge(name), "judge", lambda _: None) for name in self.panel
+        }
+        self._failures_in_row = 0
 
     @property
     def votes(self) -> int:
@@ -65,7 +67,7 @@ class Asking:
     @property
     def llms(self) -> tuple[LLM, ...]:
         """The models that vote in turn, each under its meter."""
-        return tuple(map(self._metered, self.panel))
+        return tuple(self._meters[name] for name in self.panel)
 
     def judge(self, sample_id: str) -> Judge:
         """The judge. `sample_id` sets apart equal questions that are each to be answered by itself."""
@@ -79,7 +81,7 @@ class Asking:
     async def each(
         self,
         items: Sequence[X],
-        ask: Callable[[X], Awaitable[Y]],
+        ask: Callable[[X], Coroutine[Any, Any, Y]],
         missing: Callable[[Y], str | None],
     ) -> list[Y | None]:
         """Return the answer of `ask` for each item, in order; None for those that the study ended before.
@@ -94,40 +96,26 @@ class Asking:
         answers: list[Y | None] = [None] * len(items)
 
         async def ask_about(index: int) -> None:
-            answers[index] = answer = await self.stop.run_until_stopped(_awaited(ask(items[index])))
+            answers[index] = answer = await self.stop.run_until_stopped(ask(items[index]))
             if answer is not None:
-                self._heard(missing(answer))
+                self._record(missing(answer))
 
-        await self._check()
-        await self.stop.for_each(range(len(items)), ask_about, parallel=self.parallel)
-        return answers
-
-    def _metered(self, name: str) -> MeteredLLM:
-        if name not in self._meters:
-            self._meters[name] = MeteredLLM(self.judges.named(name), "judge", lambda _: None)
-        return self._meters[name]
-
-    async def _check(self) -> None:
-        """End the study before it begins if the key is known to be invalid."""
-        for name in self.panel:
-            self._metered(name)
-        try:
+        try:  # a key that is known to be invalid ends the study before it begins
             await self.stop.run_until_stopped(self.judges.check())
         except LLMAccessError as error:
             self.stop.request(str(error), outage=True)
+        await self.stop.for_each(range(len(items)), ask_about, parallel=self.parallel)
+        return answers
 
-    def _heard(self, missing: str | None) -> None:
+    def _record(self, missing: str | None) -> None:
         self.done()
         for meter in self._meters.values():
             if meter.refusal:
                 self.stop.request(meter.refusal, outage=True)
-        self._in_row = self._in_row + 1 if missing else 0
-        if self._in_row >= max(_MOST_IN_ROW, self.parallel):
+        self._failures_in_row = self._failures_in_row + 1 if missing else 0
+        if self._failures_in_row >= max(_MAX_FAILURES_IN_ROW, self.parallel):
             self.stop.request(
-                f"{self._in_row} times in a row the judge could not be asked, the last time since {missing}",
+                f"{self._failures_in_row} times in a row the judge could not be asked, the last time since "
+                f"{missing}",
                 outage=True,
             )
-
-
-async def _awaited(work: Awaitable[Y]) -> Y:
-    return await work

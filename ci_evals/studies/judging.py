@@ -1,35 +1,40 @@
-"""The judge of a study: the saved run's own, or the one that options name."""
+"""The judge of a study, and the course of a command that asks it: ask, show, keep, exit."""
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import sys
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, TypeVar
 
+from ci_evals.adapters.transport.waits import report_waits
 from ci_evals.cli import environment_secrets
 from ci_evals.cli.files.saved_run import SavedRun
+from ci_evals.cli.process.interruption import Interruption
 from ci_evals.cli.run_context import RunContext
-from ci_evals.cli.settings.choices import Provider
-from ci_evals.domain.errors import UsageError
+from ci_evals.cli.terminal import display, progress
+from ci_evals.domain.choices import Provider
+from ci_evals.domain.errors import Exit, UsageError
 from ci_evals.domain.prices import PriceTable
+from ci_evals.domain.progress import Event
 from ci_evals.domain.results.judge import JudgeUsed
-from ci_evals.domain.results.run import OFFLINE, Results
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.studies import Study
+from ci_evals.domain.results.trial import TrialResult
+from ci_evals.domain.transcript import EndState
 from ci_evals.job.results_builder import JUDGE_TEMPLATES
-from ci_evals.rejudging import Judges, judges
-from ci_evals.studies.keeping import check_whole
+from ci_evals.rejudging import judges
+from ci_evals.reports import numbers, sanitize
+from ci_evals.scoring.usage import usage_of
+from ci_evals.studies.asking import Asking
+from ci_evals.studies.keeping import check_whole, keep, text_of
 from ci_evals.studies.settings import JudgeSettings
 from ci_evals.support import templates
 from ci_evals.support.redaction import Redactor
-from ci_evals.wiring import (
-    DEFAULT_MODELS,
-    PROVIDERS,
-    WITHOUT_KEY,
-    Connections,
-    llm_key_of,
-    names_in,
-    no_key,
-    panel_of,
-    votes_of,
-)
+from ci_evals.wiring.connections import Connections, names_in, panel_of, votes_of
+from ci_evals.wiring.providers import DEFAULT_MODELS, WITHOUT_KEY, llm_key_of, no_key
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -43,10 +48,12 @@ class Judging:
     votes: int
     redactor: Redactor
     prices: PriceTable
+    settings: JudgeSettings
+    context: RunContext
 
     @property
     def used(self) -> JudgeUsed:
-        """The judge, as what it finds out is kept with."""
+        """The judge, as its findings are kept with."""
         return JudgeUsed(
             provider=self.connections.provider,
             models=tuple(sorted(set(self.panel))),
@@ -54,21 +61,95 @@ class Judging:
             prompt=templates.digest(*JUDGE_TEMPLATES),
         )
 
-    @asynccontextmanager
-    async def judges(self) -> AsyncIterator[Judges]:
-        """The models, while in use."""
-        async with judges(self.connections, self.redactor) as found:
-            yield found
+    def carry_out(self, work: Callable[[Asking], Coroutine[Any, Any, T]], noun: str) -> tuple[T, Asking]:
+        """Run a study until it ends or a signal ends it; return its findings. `noun` names its questions."""
+        interruption = Interruption(self.context)
+
+        def report_wait(event: Event) -> None:
+            if not self.settings.quiet and (notice := progress.notice_of(event, 0)):
+                self.context.console.say(notice)
+
+        async def study(expect: Callable[[int], None], done: Callable[[], None]) -> tuple[T, Asking]:
+            async with (
+                judges(self.connections, self.redactor) as models,
+                report_waits(models.waits, report_wait),
+            ):
+                asking = Asking(
+                    judges=models,
+                    panel=self.panel,
+                    used=self.used,
+                    redactor=self.redactor,
+                    parallel=self.settings.parallel,
+                    stop=interruption.stop,
+                    expect=expect,
+                    done=done,
+                )
+                return await work(asking), asking
+
+        with self._progress(noun) as (expect, done):
+            return interruption.play(study(expect, done))
+
+    @contextmanager
+    def _progress(self, noun: str) -> Iterator[tuple[Callable[[int], None], Callable[[], None]]]:
+        """Show the number of questions, and each that is answered."""
+        console = self.context.console
+        models = sanitize.log_line(", ".join(self.used.models), 200)
+        if self.settings.quiet:
+            yield lambda _: None, lambda: None
+        elif not console.stream.isatty():
+            yield (
+                lambda count: console.say(f"Asking {models} about {numbers.count(count, noun)}"),
+                lambda: None,
+            )
+        else:
+            bar = display.bars(console)
+            whole = bar.add_task(models, total=None)
+            with bar:
+                yield lambda count: bar.update(whole, total=count), lambda: bar.advance(whole)
+
+    def finish(self, asking: Asking, study: Study, *, decided: int, warnings: bool = True) -> None:
+        """Show the findings, keep them with the results, and exit if the study did not come to its end.
+
+        A study in which nothing was decided is not kept: it would replace an earlier one that says something.
+        """
+        console, stop = self.context.console, asking.stop
+        study = self.redactor.model(study)
+        if decided:
+            self.context.show(text_of(self.run.results, study, self.context.width, warnings=warnings))
+        console.say(self._spent(asking))
+        if decided:
+            keep(self.run.results.with_studies(study), self.run.file, self.context)
+        if stop.bug:
+            raise stop.bug
+        if stop.interrupted:
+            console.say(
+                "Interrupted" + (": the numbers are of what was decided until then" if decided else "")
+            )
+            sys.exit(Exit.INTERRUPTED)
+        if stop.reason or not decided:
+            console.say(f"Stopped: {stop.reason}" if stop.reason else "The judge decided nothing")
+            sys.exit(Exit.INVALID)
+
+    def _spent(self, asking: Asking) -> str:
+        """The usage of the study, which is no part of the run's own."""
+        spent = TrialResult(index=1, status=EndState.COMPLETED, duration_seconds=0, usage=asking.usage)
+        usage = usage_of([spent], self.prices)
+        cost = "" if usage.cost_usd is None else f", {numbers.money(usage.cost_usd)}"
+        tokens = numbers.tokens(usage.tokens.input + usage.tokens.output)
+        return f"The judge was asked {numbers.count(usage.calls, 'time')}: {tokens} tokens{cost}"
 
 
 def judging(path: Path, settings: JudgeSettings, context: RunContext) -> Judging:
     """Read the run, and settle who judges.
 
     Raises:
-        UsageError: the run cannot be read, nobody could judge, or there is no key. Nobody was settings.
+        UsageError: the run cannot be read, nobody could judge, or there is no key. Nobody was asked.
     """
     run = SavedRun.open(path, None)
-    provider, key, token = settled(settings.provider, settings.llm_key, run.results, context)
+    provider = _provider(settings, run.results)
+    key, token = llm_key_of(provider, settings.llm_key, context.environ)
+    if not (key or token or provider in WITHOUT_KEY):
+        raise UsageError(no_key(provider, context.environ))
     redactor = context.hide((key, token, settings.llm_key), environment_secrets.values_in(context.environ))
     run = replace(run, results=redactor.model(run.results))
     check_whole(run)
@@ -84,26 +165,19 @@ def judging(path: Path, settings: JudgeSettings, context: RunContext) -> Judging
         votes=votes,
         redactor=redactor,
         prices=context.prices(settings.prices)(),
+        settings=settings,
+        context=context,
     )
 
 
-def settled(
-    provider: Provider | None, llm_key: str | None, results: Results, context: RunContext
-) -> tuple[str, str | None, str | None]:
-    """The provider that judges, with its key, or its token in place of it.
-
-    Raises:
-        UsageError: it is none that can judge, or there is no key for it.
-    """
+def _provider(settings: JudgeSettings, results: Results) -> str:
+    """The provider that judges: the one that is named, else the run's where it can judge."""
     saved = results.run.provider
-    named = str(provider) if provider else saved if saved in PROVIDERS and saved != OFFLINE else "openai"
-    if named == OFFLINE:
-        others = ", ".join(one for one in PROVIDERS if one != OFFLINE)
+    provider = str(settings.provider or (saved if saved in DEFAULT_MODELS else Provider.OPENAI))
+    if provider == Provider.OFFLINE:
+        others = ", ".join(DEFAULT_MODELS)
         raise UsageError(f"--provider=offline: nobody would judge; name the provider of a judge: {others}")
-    key, token = llm_key_of(named, llm_key, context.environ)
-    if not (key or token or named in WITHOUT_KEY):
-        raise UsageError(no_key(named, context.environ))
-    return named, key, token
+    return provider
 
 
 def _panel(settings: JudgeSettings, results: Results, provider: str) -> tuple[str, ...]:
@@ -114,8 +188,8 @@ def _panel(settings: JudgeSettings, results: Results, provider: str) -> tuple[st
     if results.run.provider == provider:
         # Suites may have different judges: a study has one, the first suite's.
         for suite in results.suites:
-            if found := suite.judge_panel or ((suite.judge_model,) if suite.judge_model else ()):
-                return found
+            if suite.models.judges:
+                return suite.models.judges
     return (DEFAULT_MODELS[provider].judge,)
 
 

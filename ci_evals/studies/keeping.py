@@ -2,15 +2,13 @@
 
 from pathlib import Path
 
-from tabulate import tabulate
-
 from ci_evals.adapters import files
 from ci_evals.cli.files.saved_run import SavedRun
 from ci_evals.cli.run_context import RunContext
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.studies import Study
-from ci_evals.reports import report_files, results_json, sanitize
+from ci_evals.reports import columns, report_files, results_json, sanitize
 from ci_evals.reports.facts.parts import PlainTable, StudyReport
 from ci_evals.reports.names import RESULTS
 from ci_evals.study_registry import study_reports
@@ -33,23 +31,22 @@ def check_whole(run: SavedRun) -> None:
         )
 
 
-def text_of(results: Results, study: Study, *, warnings: bool = True) -> str:
+def text_of(results: Results, study: Study, width: int | None, *, warnings: bool = True) -> str:
     """The tables of a study, then what it says in words."""
     report: StudyReport
     (report,) = study_reports(results.model_copy(update={"studies": (study,)}))
-    blocks = [_table(table) for table in report.tables if table.rows]
+    blocks = [_table(table, width) for table in report.tables if table.rows]
     sentences = (report.remark, *(report.warnings if warnings else ()))
     return "\n\n".join([*blocks, *map(sanitize.log_line, sentences)]) + "\n"
 
 
-def _table(table: PlainTable) -> str:
+def _table(table: PlainTable, width: int | None) -> str:
     rows = table.rows[:_MAX_ROWS] if table.long else table.rows
     cells = [[sanitize.log_line(row[index], _MAX_CELL) for index in table.filled] for row in rows]
     headers = [table.headers[index] for index in table.filled]
-    text = tabulate(cells, headers=headers, tablefmt="simple", disable_numparse=True)
     more = len(table.rows) - len(rows)
-    lines = [line.rstrip() for line in text.split("\n")]
-    return "\n".join([table.title, "", *lines, *([f"and {more:,} more"] if more else [])])
+    text = columns.table(headers, cells, width)
+    return "\n".join([table.title, "", text, *([f"and {more:,} more"] if more else [])])
 
 
 def keep(results: Results, file: Path, context: RunContext) -> None:

@@ -5,7 +5,7 @@ Those of a run are made of the parts of it, so that a run and the merger of its 
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 
@@ -30,8 +30,3 @@ def of_models(provider: object, models: Iterable[tuple[object, str | None, str |
     An embedding model that is not used leaves no trace, so that earlier runs keep their digest.
     """
     return digest([provider, [[*llms, embedder] if embedder else llms for *llms, embedder in models]])
-
-
-def jury(judge: str | None, panel: Sequence[str], votes: int) -> object:
-    """Return a suite's voting models as a JSON value: a single judge with one vote by itself."""
-    return [[*panel] or [judge], votes] if panel or votes > 1 else judge

@@ -33,15 +33,15 @@ class JsonPath:
         if len(text) > MAX_LENGTH:
             raise ValueError(f"is longer than {MAX_LENGTH} characters")
         if not text.startswith("$"):
-            raise ValueError("is no JSONPath: it must begin with '$'")
+            raise ValueError("is not a JSONPath: it must begin with '$'")
         try:
             path = _ENVIRONMENT.compile(text)
         except JSONPathError as error:
-            raise ValueError(f"is no JSONPath: {_reason(error, text)}") from None
+            raise ValueError(f"is not a JSONPath: {_reason(error, text)}") from None
         except OverflowError:
-            raise ValueError("is no JSONPath: it holds a number that is too large") from None
+            raise ValueError("is not a JSONPath: it holds a number that is too large") from None
         if not isinstance(path, JSONPath):
-            raise ValueError("is no JSONPath: it is several")  # noqa: TRY004  # not a type that the caller chose
+            raise ValueError("is not a JSONPath: it is several")  # noqa: TRY004  # not a type that the caller chose
         _check(path)
         self.text = text
         self.single = path.singular_query()
@@ -116,7 +116,7 @@ _SELECTORS = (NameSelector, IndexSelector, SliceSelector, WildcardSelector, Filt
 def _check(path: JSONPath) -> None:
     selectors = [selector for segment in path.segments for selector in segment.selectors]
     if not all(isinstance(selector, _SELECTORS) for selector in selectors):
-        raise ValueError("is no JSONPath of RFC 9535")
+        raise ValueError("is not a JSONPath of RFC 9535")
     for selector in selectors:
         if isinstance(selector, Filter):
             queries = [part for part in walk(selector.expression) if isinstance(part, FilterQuery)]

@@ -99,7 +99,10 @@ class Redactor:
         if self._is_clear(model):
             return model
         changes = {name: self._field(getattr(model, name)) for name in _open_fields(type(model))}
-        return model.model_copy(update=changes)
+        copy = model.model_copy(update=changes)
+        # A matcher's conditions are the fields that were given: those that are copied were not.
+        object.__setattr__(copy, "__pydantic_fields_set__", {*model.model_fields_set})
+        return copy
 
     def json(self, value: Any) -> Any:
         """A JSON value, or where a string, a key or a number in it holds a secret a copy without it."""
@@ -267,11 +270,9 @@ class _Forms:
         return "".join([*clear, text[end:]])
 
     def _spans(self, text: str) -> list[tuple[int, int]]:
-        """Return the spans of the secrets."""
         return [found.span() for form in self._in(text) for found in form.pattern.finditer(text)]
 
     def _in(self, text: str) -> set[Form]:
-        """The forms whose signs are in the text."""
         found: set[Form] = set()
         if not self._signs or (text.isascii() and len(text) < self._lengths[0]):
             return found

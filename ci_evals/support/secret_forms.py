@@ -154,7 +154,7 @@ def _in_base64(data: bytes) -> list[str]:
     """Bytes within a text in base 64, as a Basic header has them.
 
     Where they begin on the second or third byte of a group, the characters at their ends hold bits of their
-    neighbours too and are left out.
+    neighbors too and are left out.
     """
     texts = []
     for offset in _OFFSETS:

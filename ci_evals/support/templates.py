@@ -29,7 +29,7 @@ def render(name: str, **values: object) -> str:
     """Render the template `name` (`grading/prompts/judge.md.j2`) filled with `values`.
 
     A name that a template uses and `values` lacks is an error. What is put into a `.html.j2` is escaped, and
-    rid of what no place can show; for Markdown the callers sanitise.
+    rid of what no place can show; for Markdown the callers sanitize.
     """
     return _environment(html=name.endswith(".html.j2")).get_template(name).render(**values)
 

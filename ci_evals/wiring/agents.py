@@ -1,28 +1,33 @@
 """The agent that a suite names, whichever adapter speaks to it."""
 
-from collections.abc import Iterator
-from contextlib import AsyncExitStack
+import asyncio
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import AsyncExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ci_evals.adapters.agent_settings import AgentSettings
 from ci_evals.adapters.code import plugins
-from ci_evals.adapters.code.agent_settings import AgentSettings
-from ci_evals.adapters.endpoints import chat_wire
-from ci_evals.adapters.endpoints.aui_agent import AuiAgent, AuiConfig
-from ci_evals.adapters.endpoints.aui_wire import DEFAULT_BASE_URL
-from ci_evals.adapters.endpoints.chat_agent import ChatAgent, ChatConfig
+from ci_evals.adapters.endpoints import aui_wire, chat_wire
+from ci_evals.adapters.endpoints.aui_agent import AuiAgent
+from ci_evals.adapters.endpoints.chat_agent import ChatAgent
 from ci_evals.adapters.transport.connections import host_of
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, Waiting
-from ci_evals.domain.agents import BUILT_IN, ChatOptions, HttpOptions
-from ci_evals.domain.choices import AgentIdLocation
+from ci_evals.domain.agents import BUILT_IN
 from ci_evals.domain.suite import Suite
 from ci_evals.ports import Agent
 from ci_evals.support.redaction import Redactor
 from ci_evals.wiring.connections import Connections
 
 if TYPE_CHECKING:
+    from ci_evals.adapters.code.agent_program import AgentProgram
     from ci_evals.adapters.code.hosting.host import Host
-    from ci_evals.adapters.endpoints.http_agent import HttpAgent
+    from ci_evals.adapters.otlp.receiver import Receiver
     from ci_evals.demo_agent.server import DemoServer
+
+_DEFAULT_ADDRESSES = {"aui": aui_wire.DEFAULT_BASE_URL, "openai": chat_wire.DEFAULT_BASE_URL}
 
 
 class RunAgents:
@@ -34,39 +39,110 @@ class RunAgents:
         self._limiters: dict[tuple[str, str], RateLimiter] = {}
         self._server: DemoServer | None = None
         self._host: Host | None = None
+        self._receiver: Receiver | None = None
+        self.environ = connections.environ
+        """The environment of agents that the run starts."""
+        self._programs: dict[str | None, AgentProgram] = {}
+        """By the command that starts them."""
+        if connections.agent_log:
+            stack.callback(self._write_log, connections.agent_log)
 
     def agent(self, suite: Suite) -> Agent:
-        """The agent of a suite; those in Python are loaded by `start`.
+        """The agent of a suite; those in Python are loaded by `start`. Raise `UsageError` if unusable."""
+        agent = self._untraced(suite)
+        self._plan_start(suite)
+        if self._receiver is None or not (self._connections.otlp or suite.trace == "otlp"):
+            return agent
+        from ci_evals.adapters.otlp.traced_agent import TracedAgent  # noqa: PLC0415  # few suites need it
 
-        Raises:
-            UsageError: an address, a module, a program or a plug-in cannot be used.
-        """
-        name = suite.adapter
+        return TracedAgent(agent, self._receiver)
+
+    def receive_spans(self) -> None:
+        """Take the port for spans, before any agent is made; raise `UsageError` if it cannot be had."""
+        from ci_evals.adapters.otlp.receiver import Receiver  # noqa: PLC0415  # few runs need it
+
+        connections = self._connections
+        self._receiver = Receiver(connections.otlp_host, connections.otlp_port)
+        self._stack.push_async_callback(self._receiver.end)
+        self.environ = self._receiver.environment(connections.environ)
+        if connections.agent_in_process:
+            self._stack.enter_context(_set_environment(self.environ))
+
+    def _untraced(self, suite: Suite) -> Agent:
+        name, connections, redactor = suite.adapter, self._connections, self._redactor
+        settings = agent_settings(suite, redactor, debug=connections.debug)
         plugins.check_built_in(name)
         if name not in BUILT_IN:
             from ci_evals.wiring import code  # noqa: PLC0415  # most suites speak to a server
 
-            host = None if self._connections.agent_in_process else self._python_host
-            settings = agent_settings(suite, self._redactor, debug=self._connections.debug)
-            return code.agent(name, settings, self._redactor, host, self._connections.environ)
-        match name:
-            case "demo":
-                return self._demo(suite)
-            case "aui":
-                return self._aui(suite)
-            case "openai":
-                return self._chat(suite)
-            case "http":
-                return self._http(suite)
-            case _:
-                raise AssertionError(f"no way to build the built-in adapter {name}")
+            host = None if connections.agent_in_process else self._python_host
+            return code.agent(name, settings, redactor, host, self.environ)
+        if name == "demo":
+            from ci_evals.demo_agent.server import DemoServer  # noqa: PLC0415  # 0.1 s, for suites that name it
+
+            self._server = self._server or self._stack.enter_context(DemoServer())
+            return AuiAgent(replace(settings, api_key="demo-key", base_url=self._server.base_url))
+        url = settings.base_url or _DEFAULT_ADDRESSES.get(name, "")
+        limiter = self.limiter(url, settings.api_key or "")
+        settings = replace(settings, base_url=url, headers=connections.headers)
+        if name == "aui":
+            return AuiAgent(settings, connections.aui, redactor=redactor, limiter=limiter)
+        if name == "openai":
+            return ChatAgent(settings, redactor=redactor, limiter=limiter)
+        if name == "http":
+            from ci_evals.adapters.endpoints.http_agent import HttpAgent  # noqa: PLC0415  # 0.1 s, for the JSONPaths
+
+            return HttpAgent(settings, redactor=redactor, limiter=limiter)
+        raise AssertionError(f"no way to build the built-in adapter {name}")
+
+    def _plan_start(self, suite: Suite) -> None:
+        address = suite.wait_for or suite.base_url
+        if address is None or not (suite.start or suite.wait_for):
+            return
+        from ci_evals.adapters.code.agent_program import AgentProgram  # noqa: PLC0415  # as above
+
+        program = self._programs.setdefault(
+            suite.start,
+            AgentProgram(suite.start, self._redactor, logged=self._connections.agent_log is not None),
+        )
+        program.serve(address, agent_settings(suite, self._redactor).api_key)
+
+    async def start_programs(self) -> None:
+        """Start the programs that serve agents, and wait until they answer.
+
+        Raise `AgentError` if one cannot be started or does not answer in time, or something else answers.
+        """
+        for program in self._programs.values():
+            await program.check_free()
+        for program in self._programs.values():
+            self._stack.push_async_callback(program.end)
+            await program.start(self.environ)
+        for program in self._programs.values():
+            await program.wait_until_up(self._connections.start_timeout)
+
+    async def ended_program(self) -> str:
+        """Return how a program that serves an agent has ended, once one has; never if none does."""
+        when = "in the middle of the run"
+        watched = [asyncio.create_task(program.ended(when)) for program in self._programs.values()]
+        try:
+            if not watched:
+                await asyncio.Event().wait()
+            done, _ = await asyncio.wait(watched, return_when=asyncio.FIRST_COMPLETED)
+            return done.pop().result()
+        finally:
+            for task in watched:
+                task.cancel()
+
+    def base_url(self, suite: Suite) -> str:
+        """The address of a suite's agent; empty for one that is code."""
+        if suite.adapter == "demo":
+            return self._server.base_url if self._server else ""
+        return suite.base_url or _DEFAULT_ADDRESSES.get(suite.adapter, "")
 
     async def start(self) -> None:
-        """Start the process for agents in Python and load them, if there are any.
-
-        Raises:
-            UsageError: one cannot be loaded.
-        """
+        """Load agents in Python, if there are any, in a process; raise `UsageError` if one fails."""
+        if self._receiver:
+            await self._receiver.start()
         if self._host:
             await self._host.start()
 
@@ -78,75 +154,49 @@ class RunAgents:
         """The current waits for each agent's server."""
         for (host, _), limiter in self._limiters.items():
             yield f"the agent at {host}", limiter.waiting()
+        for program in self._programs.values():
+            yield program.name, program.waiting
 
     def notes(self) -> tuple[str, ...]:
         """Limits that agents have set to the rate until now."""
         notes = (limiter.note(f"the agent at {host}") for (host, _), limiter in self._limiters.items())
-        return tuple(note for note in notes if note)
-
-    def _aui(self, suite: Suite) -> AuiAgent:
-        connections = self._connections
-        config = AuiConfig(
-            agent_id=self._redactor.only_keys.text(suite.agent_id) if suite.agent_id else None,
-            key=suite.api_key.get_secret_value() if suite.api_key else "",
-            base_url=suite.base_url or DEFAULT_BASE_URL,
-            key_header=connections.key_header,
-            headers=connections.headers,
-            agent_id_in=AgentIdLocation(connections.agent_id_in),
-            task_origin_type=connections.task_origin_type,
-            debug=connections.debug,
-        )
-        return AuiAgent(config, redactor=self._redactor, limiter=self.limiter(config.base_url, config.key))
-
-    def _chat(self, suite: Suite) -> ChatAgent:
-        settings = agent_settings(suite, self._redactor)
-        config = ChatConfig(
-            model=settings.model or settings.agent_id or "",
-            key=settings.api_key or "",
-            base_url=settings.base_url or chat_wire.DEFAULT_BASE_URL,
-            options=ChatOptions.model_validate(settings.options),
-            headers=self._connections.headers,
-            debug=self._connections.debug,
-        )
-        return ChatAgent(config, redactor=self._redactor, limiter=self.limiter(config.base_url, config.key))
-
-    def _http(self, suite: Suite) -> "HttpAgent":
-        from ci_evals.adapters.endpoints.http_agent import HttpAgent, HttpConfig  # noqa: PLC0415  # 0.1 s, for the JSONPaths
-
-        settings = agent_settings(suite, self._redactor)
-        config = HttpConfig(
-            base_url=settings.base_url or "",
-            options=HttpOptions.model_validate(settings.options),
-            key=settings.api_key or "",
-            agent_id=settings.agent_id,
-            model=settings.model,
-            headers=self._connections.headers,
-            debug=self._connections.debug,
-        )
-        return HttpAgent(config, redactor=self._redactor, limiter=self.limiter(config.base_url, config.key))
-
-    def _demo(self, suite: Suite) -> AuiAgent:
-        from ci_evals.demo_agent.server import DemoServer  # noqa: PLC0415  # 0.1 s, for suites that name it
-
-        if self._server is None:
-            self._server = self._stack.enter_context(DemoServer())
-        url, debug = self._server.base_url, self._connections.debug
-        return AuiAgent(AuiConfig(agent_id=suite.agent_id, key="demo-key", base_url=url, debug=debug))
+        strays = self._receiver.notes(self._redactor) if self._receiver else ()
+        return (*(note for note in notes if note), *strays)
 
     def _python_host(self) -> "Host":
         from ci_evals.adapters.code.hosting.host import Host  # noqa: PLC0415  # as above
-        from ci_evals.wiring import code  # noqa: PLC0415  # as above
 
         if self._host is None:
-            self._host = Host(self._connections.environ, self._redactor)
-            if self._connections.agent_log:
-                self._stack.callback(code.write_log, self._host, self._connections.agent_log)
+            self._host = Host(self.environ, self._redactor)
             self._stack.push_async_callback(self._host.end)
         return self._host
 
+    def _write_log(self, path: Path) -> None:
+        """Write what the programs of agents have printed, if there are any."""
+        if not (self._host or self._programs):
+            return
+        from ci_evals.wiring import code  # noqa: PLC0415  # as above
+
+        printed = {program.name: program.printed() for program in self._programs.values()}
+        if self._host:
+            printed["agents in Python"] = self._redactor.text(self._host.printed())
+        code.write_log(printed, path)
+
+
+@contextmanager
+def _set_environment(environ: Mapping[str, str]) -> Iterator[None]:
+    """Set variables of OpenTelemetry for agents that run in this process."""
+    before = dict(os.environ)
+    os.environ.update({name: value for name, value in environ.items() if name.startswith("OTEL_")})
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
 
 def agent_settings(suite: Suite, redactor: Redactor, *, debug: bool = False) -> AgentSettings:
-    """A suite's settings of its agent, for one that is code."""
+    """The settings of a suite's agent, without headers."""
     return AgentSettings(
         agent_id=redactor.only_keys.text(suite.agent_id) if suite.agent_id else None,
         api_key=(suite.api_key.get_secret_value().strip() or None) if suite.api_key else None,

@@ -5,31 +5,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ci_evals.adapters.endpoints.aui_wire import DEFAULT_KEY_HEADER, DEFAULT_TASK_ORIGIN_TYPE
+from ci_evals.adapters.endpoints.aui_wire import AuiDialect
 from ci_evals.domain.agents import secrets_of
-from ci_evals.domain.choices import AgentIdLocation
+from ci_evals.domain.choices import Provider
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.evaluation import compares_meanings
-from ci_evals.domain.plan import Plan
-from ci_evals.domain.results.run import OFFLINE
+from ci_evals.domain.plan import Plan, SuiteModels
 from ci_evals.domain.suite import Suite
-from ci_evals.domain.suite_models import SuiteModels
 from ci_evals.planning import model_family
 from ci_evals.planning.agent_choice import AgentChoice
 from ci_evals.planning.parse import LoadedSuite
 from ci_evals.planning.workload import of_suite
+from ci_evals.planning.worlds import secrets_in_worlds
 from ci_evals.support.secrets import in_addresses
-from ci_evals.wiring.providers import DEFAULT_MODELS, LLM_TIMEOUT, REPORTS_COST, embedding_model
+from ci_evals.wiring.providers import DEFAULT_MODELS, REPORTS_COST, embedding_model
 
 _NOBODY_TO_ASK = (
     "--provider=offline: no model is asked, so that --judge-votes, --judge-panel and --audit-user have no "
     "effect"
 )
-
-
-def process_environment() -> Mapping[str, str]:
-    """Return the environment of this process, for all who were given none."""
-    return os.environ
 
 
 @dataclass(frozen=True)
@@ -46,32 +40,33 @@ class Connections:
     judge_votes: int = 1
     """At most, on one criterion; odd."""
     judge_panel: tuple[str, ...] = ()
-    """The models that vote in turn, in place of the judge's model."""
     audit_user: bool = False
     audit_model: str | None = None
     """Checks whether the simulated user kept to its role; None for the user's own model."""
-    llm_timeout: float = LLM_TIMEOUT
-    """Seconds that each attempt to ask a model may take."""
+    llm_timeout: float = 120.0
     judge_cache: Path | None = None
     """The folder in which the judge's answers are kept; None for no cache."""
     choice: AgentChoice = field(default_factory=AgentChoice)
-    """Another agent than the suites name."""
-    key_header: str = DEFAULT_KEY_HEADER
+    aui: AuiDialect = field(default_factory=AuiDialect)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    agent_id_in: str = AgentIdLocation.TOP
-    task_origin_type: str = DEFAULT_TASK_ORIGIN_TYPE
+    start_timeout: float = 60.0
+    """Seconds that an agent which a run starts may take until it answers."""
+    otlp: bool = False
+    """True if spans of all agents are received; else of those whose suite has `trace: otlp`."""
+    otlp_host: str = "127.0.0.1"
+    otlp_port: int = 4318
+    """Where spans are received; port 0 is any free one."""
     agent_in_process: bool = False
     """True if agents in Python run in this process: a debugger reaches them, and they can end it."""
     agent_log: Path | None = None
-    """The file for what agents in Python print; None for no such file."""
     debug: bool = False
-    environ: Mapping[str, str] = field(default_factory=process_environment, repr=False, compare=False)
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False, compare=False)
     """The environment that models and programs get, as far as they may see it."""
 
     @property
     def offline(self) -> bool:
         """Return whether no LLM is wanted: the user is scripted, nothing is judged."""
-        return self.provider == OFFLINE
+        return self.provider == Provider.OFFLINE
 
     @property
     def reports_cost(self) -> bool:
@@ -113,11 +108,7 @@ class Connections:
 
 
 def checked(connections: Connections) -> Connections:
-    """Return the settings with the most votes that there will be.
-
-    Raises:
-        UsageError: the settings of judge or auditor contradict each other.
-    """
+    """Return the settings with the most votes that there will be; raise `UsageError` if they contradict."""
     panel = panel_of(connections.judge_panel, connections.judge_model)
     if connections.audit_model and not connections.audit_user:
         raise UsageError(
@@ -135,8 +126,7 @@ def names_in(text: str | None) -> tuple[str, ...]:
 def panel_of(names: Iterable[str], judge: str | None = None) -> tuple[str, ...]:
     """The models that vote in turn, in place of one judge.
 
-    Raises:
-        UsageError: a name is empty or repeated; or both a panel and one judge are named.
+    Raise `UsageError` if a name is empty or repeated, or one judge is named too.
     """
     models = tuple(name.strip() for name in names)
     if models and judge:
@@ -156,8 +146,7 @@ def panel_of(names: Iterable[str], judge: str | None = None) -> tuple[str, ...]:
 def votes_of(votes: int, panel: tuple[str, ...]) -> int:
     """The most votes on one criterion: with a panel at least one of each model, and always an odd number.
 
-    Raises:
-        UsageError: so many votes cannot decide, or leave out models of the panel.
+    Raise `UsageError` if so many votes cannot decide, or leave out models of the panel.
     """
     if votes % 2 == 0:
         raise UsageError(
@@ -181,4 +170,6 @@ def keys_of(connections: object, suites: Sequence[LoadedSuite]) -> list[str]:
         keys += [connections.llm_key or "", connections.llm_token or ""]
         keys += [*(part for value in headers for part in value.split()), *headers]
     keys += (part for suite in suites for part in secrets_of(suite.suite.adapter_options))
-    return [*keys, *(part for suite in suites for part in in_addresses(suite.suite.base_url or ""))]
+    keys += (part for suite in suites for part in secrets_in_worlds(suite.suite.worlds()))
+    addresses = (url for item in suites for url in (item.suite.base_url, item.suite.wait_for) if url)
+    return [*keys, *(part for url in addresses for part in in_addresses(url))]

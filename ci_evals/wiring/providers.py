@@ -1,40 +1,32 @@
-"""Providers of models by name: their default models, their keys, and the SDK that calls them."""
+"""The models, keys and SDKs of providers."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from ci_evals.adapters.models import anthropic_llm, claude_code_llm, openai_embedder, openai_llm
+from ci_evals.adapters.models import openai_llm
+from ci_evals.adapters.models.anthropic_llm import AnthropicLLM
 from ci_evals.adapters.models.sdk_llm import SdkLLM
+from ci_evals.domain.choices import Provider
 from ci_evals.domain.prices import LOCAL
-from ci_evals.domain.results.run import OFFLINE
-
-LLM_TIMEOUT = 120.0
-"""Seconds that each attempt to ask a model may take, if nobody says otherwise."""
-CLAUDE_CODE = "claude-code"
 
 
 class DefaultModels(NamedTuple):
-    """A provider's models for a suite that names none."""
+    """A middle tier to judge, and a small model to play the user, if neither option nor suite names one."""
 
     judge: str
     user: str
 
 
 DEFAULT_MODELS: Mapping[str, DefaultModels] = {
-    "openai": DefaultModels(openai_llm.DEFAULT_JUDGE_MODEL, openai_llm.DEFAULT_USER_MODEL),
-    "anthropic": DefaultModels(anthropic_llm.DEFAULT_JUDGE_MODEL, anthropic_llm.DEFAULT_USER_MODEL),
-    CLAUDE_CODE: DefaultModels(claude_code_llm.DEFAULT_JUDGE_MODEL, claude_code_llm.DEFAULT_USER_MODEL),
+    Provider.OPENAI: DefaultModels(judge="gpt-6.1-terra", user="gpt-6-luna"),
+    Provider.ANTHROPIC: DefaultModels(judge="claude-sonnet-5-5", user="claude-haiku-5-5"),
+    Provider.CLAUDE_CODE: DefaultModels(judge="sonnet", user="haiku"),
 }
-"""Used where neither option nor suite names a model: a middle tier to judge, a small one to play the user."""
+DEFAULT_EMBEDDING_MODELS: Mapping[str, str] = {Provider.OPENAI: "text-embedding-3-small"}
 
-DEFAULT_EMBEDDING_MODELS: Mapping[str, str] = {"openai": openai_embedder.DEFAULT_MODEL}
-"""The embedding models of the providers that have any."""
-
-PROVIDERS = (*DEFAULT_MODELS, OFFLINE)
-WITHOUT_KEY = frozenset({CLAUDE_CODE, OFFLINE})
-"""Providers that need no key of ours."""
-REPORTS_COST = frozenset({CLAUDE_CODE})
-"""Providers that say themselves what a call has cost, so that no table of prices is needed."""
+WITHOUT_KEY = frozenset({Provider.CLAUDE_CODE, Provider.OFFLINE})
+REPORTS_COST = frozenset({Provider.CLAUDE_CODE})
+"""Providers that report the cost of a call themselves, so that no table of prices is needed."""
 
 
 class ProviderKey(NamedTuple):
@@ -76,6 +68,6 @@ def runs_here(model: str) -> bool:
 
 def sdk_of(provider: str, environ: Mapping[str, str]) -> type[SdkLLM]:
     """The class of a provider's models that are called over its SDK."""
-    if provider == "anthropic":
-        return anthropic_llm.AnthropicLLM
+    if provider == Provider.ANTHROPIC:
+        return AnthropicLLM
     return openai_llm.AzureOpenAILLM if openai_llm.is_azure(environ) else openai_llm.OpenAILLM

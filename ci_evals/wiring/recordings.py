@@ -1,78 +1,102 @@
 """Participants that are recorded, and those that a recording plays."""
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from ci_evals.adapters.recording.reader import Recording
-from ci_evals.adapters.recording.recorder import RecordedAgent, RecordedEmbedder, RecordedLLM, Recorder
+from ci_evals.adapters.recording.recorder import (
+    RecordedAgent,
+    RecordedEmbedder,
+    RecordedLLM,
+    RecordedWorld,
+    Recorder,
+)
 from ci_evals.adapters.recording.replay import (
     Replay,
     ReplayedAgent,
     ReplayedEmbedder,
     ReplayedLLM,
+    ReplayedWorld,
     TrialReplay,
 )
 from ci_evals.domain.plan import Plan, Trial
-from ci_evals.planning.workload import of_plan, of_suite
-from ci_evals.ports import LLM
-from ci_evals.runner import Participants, ParticipantsFor
+from ci_evals.planning.workload import of_suite
+from ci_evals.runner import Participants
 from ci_evals.support.redaction import Redactor
 from ci_evals.wiring.connections import Connections
+from ci_evals.wiring.functions import function_caller
+from ci_evals.wiring.models import CheckedJudge
 
 
-def recorded(recorder: Recorder, trial: Trial, participants: Participants) -> Participants:
-    """The participants of a trial, recorded."""
-    capture = recorder.capture(trial)
-    user, embedder, auditor = participants.user_llm, participants.embedder, participants.audit_llm
-    return Participants(
-        agent=RecordedAgent(participants.agent, capture),
-        user_llm=user and RecordedLLM(user, capture.user, capture.redactor),
-        judge_panel=tuple(
-            RecordedLLM(judge, capture.judge, capture.redactor) for judge in participants.judges
-        ),
-        judge_votes=participants.judge_votes,
-        audit_llm=auditor and RecordedLLM(auditor, capture.auditor, capture.redactor),
-        embedder=embedder and RecordedEmbedder(embedder, capture.embedder, capture.redactor),
-    )
+class RunRecorder(Recorder):
+    """Records the participants of a run."""
+
+    def participants(self, trial: Trial, participants: Participants) -> Participants:
+        """The participants of a trial, recorded."""
+        capture = self.capture(trial)
+        user, embedder, auditor = participants.user_llm, participants.embedder, participants.audit_llm
+        return Participants(
+            agent=RecordedAgent(participants.agent, capture),
+            user_llm=user and RecordedLLM(user, "user", capture),
+            judge_panel=tuple(RecordedLLM(judge, "judge", capture) for judge in participants.judges),
+            judge_votes=participants.judge_votes,
+            audit_llm=auditor and RecordedLLM(auditor, "auditor", capture),
+            embedder=embedder and RecordedEmbedder(embedder, capture),
+            call_function=participants.call_function,
+            world=participants.world and RecordedWorld(participants.world, capture),
+        )
+
+    def judges(self, judges: Sequence[CheckedJudge]) -> tuple[CheckedJudge, ...]:
+        """The judges that are asked control questions, recorded."""
+        return tuple(
+            replace(judge, llm=RecordedLLM(judge.llm, "judge", self.judge_check)) for judge in judges
+        )
 
 
-def replayed_judges(
-    recording: Recording, plan: Plan, connections: Connections, redactor: Redactor
-) -> tuple[LLM, ...]:
-    """The judges of the plan as they answered control questions; without such answers they have none."""
-    check, replay = recording.judge_check(), Replay(recording, redactor)
-    suites = [planned.suite for planned in plan.suites if of_suite(plan, planned).judge_calls]
-    return tuple(
-        ReplayedLLM(judge, "the control question", check.judge if check else (), replay)
-        for judge in dict.fromkeys(judge for suite in suites for judge in connections.models(suite).judges)
-    )
+@dataclass(frozen=True)
+class RunReplay:
+    """A recording in all the parts that a real run of the plan would have."""
 
+    recording: Recording
+    plan: Plan
+    connections: Connections
+    redactor: Redactor
 
-def replayed(
-    recording: Recording, plan: Plan, connections: Connections, redactor: Redactor
-) -> ParticipantsFor:
-    """The recording in all the parts that a real run of the plan would have."""
-    embedder = connections.embedder if of_plan(plan).embedder_calls else None
+    def judges(self, *, always: bool) -> tuple[CheckedJudge, ...]:
+        """The judges of the plan as they answered control questions: a check is repeated if it was recorded.
 
-    def participants_for(trial: Trial) -> Participants:
-        planned = plan.suites[trial.suite]
-        names, work = connections.models(planned.suite), of_suite(plan, planned)
-        replay = TrialReplay(recording, plan, trial, redactor)
-        recorded = replay.recorded
-        participants = Participants(ReplayedAgent(replay), adjust_findings=replay.adjust_findings)
-        if names.user and work.user_calls:
-            user = ReplayedLLM(names.user, "the simulated user's question", recorded.user, replay)
-            participants = replace(participants, user_llm=user)
-            if names.auditor:
-                auditor = ReplayedLLM(names.auditor, "the auditor's question", recorded.auditor, replay)
-                participants = replace(participants, audit_llm=auditor)
-        if names.judges and work.judge_calls:
-            judges = tuple(
-                ReplayedLLM(judge, "the judge's question", recorded.judge, replay) for judge in names.judges
-            )
-            participants = replace(participants, judge_panel=judges, judge_votes=names.votes)
-        if embedder:
-            replayed_embedder = ReplayedEmbedder(embedder, recorded.embedder, replay)
-            participants = replace(participants, embedder=replayed_embedder)
-        return participants
+        With `always` they are asked all the same, and have no answer.
+        """
+        check, replay = self.recording.judge_check(), Replay(self.recording, self.redactor)
+        if not (check or always):
+            return ()
+        suites = [planned.suite for planned in self.plan.suites if of_suite(self.plan, planned).judge_calls]
+        names = dict.fromkeys(judge for suite in suites for judge in self.connections.models(suite).judges)
+        answers = check.judge if check else ()
+        return tuple(
+            CheckedJudge(ReplayedLLM(name, "the control question", answers, replay)) for name in names
+        )
 
-    return participants_for
+    def participants(self, trial: Trial) -> Participants:
+        """The participants of a trial."""
+        planned = self.plan.suites[trial.suite]
+        names, work = self.connections.models(planned.suite), of_suite(self.plan, planned)
+        replay = TrialReplay(self.recording, self.plan, trial, self.redactor)
+        kept = replay.recorded
+        user = names.user if work.user_calls else None
+        auditor = names.auditor if user else None
+        judges = names.judges if work.judge_calls else ()
+        embedder = self.connections.embedder if work.embedder_calls else None
+        return Participants(
+            ReplayedAgent(replay),
+            user_llm=ReplayedLLM(user, "the simulated user's question", kept.user, replay) if user else None,
+            audit_llm=ReplayedLLM(auditor, "the auditor's question", kept.auditor, replay)
+            if auditor
+            else None,
+            judge_panel=[ReplayedLLM(name, "the judge's question", kept.judge, replay) for name in judges],
+            judge_votes=names.votes if judges else 1,
+            embedder=ReplayedEmbedder(embedder, kept.embedder, replay) if embedder else None,
+            world=ReplayedWorld(replay),
+            adjust_findings=replay.adjust_findings,
+            call_function=function_caller(self.connections.environ, self.redactor),
+        )

@@ -100,7 +100,7 @@ def test_where_it_is_not_there_it_is_said_what_to_upload():
 
 def test_which_one_is_meant_must_be_clear():
     """The suites' own files without that of the run, and one name twice."""
-    message = "holds 2 files _results.json side by side; upload the one in the output folder alone"
+    message = "holds 2 files _results.json side by side; upload only the one in the output folder"
     assert refused(zip_of({f"A/2026/{NAME}": JSON, f"B/2026/{NAME}": JSON})) == message
     with pytest.warns(UserWarning, match="Duplicate name"):
         twice = zip_with((NAME, b'{"a": 1}'), (NAME, JSON))
@@ -173,7 +173,7 @@ def test_a_list_of_very_many_files_is_not_read():
     end = b"PK\x05\x06" + struct.pack("<HHHHIIH", 0, 0, 0xFFFE, 0xFFFE, len(names), 4, 0)
     before = time.process_time()
     assert refused(b"PK\x03\x04" + names + end) == (
-        "lists too many files; upload the _results.json of the output folder alone"
+        "lists too many files; upload only the _results.json of the output folder"
     )
     assert time.process_time() - before < 1
 
@@ -194,7 +194,7 @@ def test_what_is_neither_zip_nor_json_is_told(data):
 @pytest.mark.parametrize("content", [b"", b"# Results", zipped(a=JSON)], ids=["no", "text", "zip"])
 def test_an_entry_that_is_no_json_is_told(content):
     """Also a zip that was given the name."""
-    assert refused(zip_of({NAME: content})) == "holds a _results.json that is no JSON"
+    assert refused(zip_of({NAME: content})) == "holds a _results.json that is not JSON"
 
 
 @pytest.mark.parametrize("cut", [4, 20, 40, -60, -30, -10, -1])

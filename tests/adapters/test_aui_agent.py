@@ -12,7 +12,9 @@ import world
 from hypothesis import HealthCheck, given, settings
 from world import Fault, Heard, StubAgent
 
-from ci_evals.adapters.endpoints.aui_agent import AuiAgent, AuiConfig
+from ci_evals.adapters.agent_settings import AgentSettings
+from ci_evals.adapters.endpoints.aui_agent import AuiAgent
+from ci_evals.adapters.endpoints.aui_wire import AuiDialect
 from ci_evals.domain.choices import AgentIdLocation
 from ci_evals.domain.errors import AgentAccessError, AgentError, UsageError
 from ci_evals.domain.suite import Test
@@ -47,11 +49,14 @@ def waits() -> list[float]:
 
 
 def agent_at(
-    url: str, waits: list[float] | None = None, redactor: Redactor | None = None, **config: Any
+    url: str,
+    waits: list[float] | None = None,
+    redactor: Redactor | None = None,
+    dialect: AuiDialect | None = None,
+    **settings: Any,
 ) -> AuiAgent:
-    return AuiAgent(
-        AuiConfig("a1", world.AGENT_KEY, url, **config), redactor=redactor, limiter=world.limiter(waits)
-    )
+    settings_ = AgentSettings("a1", world.AGENT_KEY, url, **settings)
+    return AuiAgent(settings_, dialect, redactor=redactor, limiter=world.limiter(waits))
 
 
 @asynccontextmanager
@@ -92,9 +97,7 @@ async def test_options_reach_the_wire(stub: StubAgent) -> None:
     agent = agent_at(
         f"{stub.url}/ia-controller/",
         headers={"x-network-api-key": "other", "X-Team": " qa "},
-        key_header="x-aui-api-key",
-        agent_id_in=AgentIdLocation.NESTED,
-        task_origin_type="third-party",
+        dialect=AuiDialect("x-aui-api-key", AgentIdLocation.NESTED, "third-party"),
         debug=True,
     )
     (reply,) = await say(agent, "Hello")
@@ -132,7 +135,7 @@ async def test_a_trace_that_cannot_be_read_is_no_error(stub: StubAgent) -> None:
 
 
 async def test_a_message_without_an_id_has_no_trace_to_fetch(stub: StubAgent) -> None:
-    """Without the message's id there is no address to ask."""
+    """Without the message's id there is not an address to ask."""
     stub.answer = lambda heard: {"id": None, "text": "Hi"}
     (reply,) = await say(agent_at(stub.url), "Hello")
     assert (reply.agent, reply.trace) == ("Hi", None)
@@ -371,24 +374,29 @@ async def test_a_failed_opening_leaves_nothing_open(stub: StubAgent) -> None:
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ({"key": "clé"}, "the agent's key holds characters"),
-        ({"key": "two\nlines"}, "the agent's key holds characters"),
+        ({"api_key": "clé"}, "the agent's key holds characters"),
+        ({"api_key": "two\nlines"}, "the agent's key holds characters"),
         ({"headers": {"X-Team": "a\r\nb"}}, "the agent's header 'X-Team' holds characters"),
-        ({"key_header": "x key"}, "'x key' is no name"),
         ({"base_url": "api.aui.io"}, "--base-url"),
     ],
 )
 def test_what_cannot_be_sent_is_found_before_the_run(config: dict[str, Any], message: str) -> None:
     """A key that was pasted wrongly is the user's mistake; its value is not shown."""
-    values = {"agent_id": "a1", "key": "k", "base_url": "http://127.0.0.1", **config}
+    values = {"agent_id": "a1", "api_key": "k", "base_url": "http://127.0.0.1", **config}
     with pytest.raises(UsageError, match=message) as caught:
-        AuiAgent(AuiConfig(**values))
+        AuiAgent(AgentSettings(**values))
     assert "two" not in str(caught.value)
+
+
+def test_a_key_header_that_cannot_be_sent_is_found_before_the_run() -> None:
+    """Its name is an option too."""
+    with pytest.raises(UsageError, match="'x key' is not the name"):
+        AuiAgent(AgentSettings("a1", "k", "http://127.0.0.1"), AuiDialect(key_header="x key"))
 
 
 def test_a_config_does_not_show_its_secrets() -> None:
     """Neither key nor headers are in what is printed of a config."""
-    assert "s3cret" not in repr(AuiConfig("a1", "s3cret", headers={"Authorization": "s3cret"}))
+    assert "s3cret" not in repr(AgentSettings("a1", "s3cret", headers={"Authorization": "s3cret"}))
 
 
 async def test_conversations_do_not_wait_for_each_other(stub: StubAgent) -> None:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ci_evals.adapters import tool_calls
 from ci_evals.adapters.endpoints import aui_wire
 from ci_evals.adapters.transport import payload
 from ci_evals.domain.choices import AgentIdLocation
@@ -78,7 +79,7 @@ def test_an_address_holds_no_password() -> None:
 )
 def test_the_agent_is_named_where_the_server_looks(place: AgentIdLocation, expected: dict[str, Any]) -> None:
     """The create-task body names the agent in the place that was set."""
-    body = aui_wire.task_body("u1", "a1", place, "web-widget")
+    body = aui_wire.task_body("u1", "a1", aui_wire.AuiDialect(agent_id_in=place))
     assert body == {"user_id": "u1", "task_origin_type": "web-widget", **expected}
 
 
@@ -136,7 +137,7 @@ def test_the_text_has_many_names(body: Any, expected: str) -> None:
 
 @pytest.mark.parametrize("body", [[], "Hello", 3, None, True, {}, {"text": None}, {"data": {"text": None}}])
 def test_an_answer_without_any_text_is_unreadable(body: Any) -> None:
-    """What is no reply at all is an error, never an empty answer of the agent."""
+    """What is not a reply at all is an error, never an empty answer of the agent."""
     with pytest.raises(AgentError, match="the agent's answer"):
         read(body)
 
@@ -158,7 +159,7 @@ def test_an_answer_without_any_text_is_unreadable(body: Any) -> None:
     ],
 )
 def test_an_error_that_calls_itself_a_success_is_one(body: Any, message: str) -> None:
-    """Status 200 with the body of an error, and without evidence, is no reply of the agent."""
+    """Status 200 with the body of an error, and without evidence, is not a reply of the agent."""
     with pytest.raises(AgentError, match=re.escape(f"the agent answered with an error: {message}")):
         read(body)
 
@@ -330,13 +331,53 @@ def test_a_rule_counts_only_where_it_fired(trace: Any, expected: tuple[str, ...]
         ({"code": "crm", "status_code": "OK"}, Integration(code="crm")),
         ({"code": "m", "tool_calls": [{"is_error": True}, {"tool_name": "b"}]}, Integration(code="m")),
         ({"code": "m", "tool_calls": [{"tool_name": "a", "is_error": True}]},
-         Integration(code="m", error="every tool that it called answered with an error")),
+         Integration(code="m", error="every tool that it called answered with an error",
+                     tools=[tool_calls.read_all([{"tool_name": "a", "is_error": True}])[0]])),
     ],
 )  # fmt: skip
 def test_an_integration_tells_its_status_where_it_has_one(integration: Any, expected: Integration) -> None:
     """A status is a number or a text of one; RAG and MCP have none."""
     decisions = [{"type": "call_integration", "tool": "T", "integration": integration}, {"integration": None}]
     assert with_trace(decisions=decisions).integrations == (expected,)
+
+
+@pytest.mark.parametrize(
+    ("fields", "arguments"),
+    [
+        (
+            {"requests": [{"name": "a", "params": {"order": 7}}, {"params": {"amount": 42}}]},
+            {"order": 7, "amount": 42},
+        ),
+        ({"requests": [{"params": {"order": 7}}, {"name": "b"}]}, None),
+        ({"requests": [{"params": [7]}]}, None),
+        ({"requests": []}, None),
+        ({"request": {"question": "How long?"}}, {"question": "How long?"}),
+        ({"request": {"question": None}}, None),
+        ({"requests": "x"}, None),
+        ({}, None),
+    ],
+)
+def test_an_integration_tells_what_it_was_called_with(fields: Any, arguments: Any) -> None:
+    """The parameters of all its requests, if each tells them, or the question of a search."""
+    decisions = [{"type": "call_integration", "tool": "T", "integration": {"code": "C", **fields}}]
+    (call,) = with_trace(decisions=decisions).integrations or ()
+    assert call.arguments == arguments
+
+
+def test_a_call_over_mcp_tells_its_tools() -> None:
+    """With their arguments, results, and whether they failed; unknown if one has no name."""
+    tools = [
+        {"tool_name": "find", "request_parameters": {"id": 7}, "response": "none", "is_error": True},
+        {"tool_name": "book"},
+    ]
+    integration: Any = {"code": "C", "name": "N", "completion": "", "tool_calls": tools}
+    decisions = [{"type": "call_integration", "tool": "T", "integration": integration}]
+    (call,) = with_trace(decisions=decisions).integrations or ()
+    told = [(tool.name, tool.arguments, tool.result, tool.status.value) for tool in call.tools or ()]
+    assert told == [("find", {"id": 7}, "none", "error"), ("book", None, None, "unknown")]
+    integration["tool_calls"] = [*tools, {}]
+    (call,) = with_trace(decisions=decisions).integrations or ()
+    assert call.tools is None
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ci_evals.adapters.github.api import GitHub
-from ci_evals.adapters.github.baseline import BaselineArtifact, BaselineRequest, NoBaseline, find
+from ci_evals.adapters.github.baseline import BaselineArtifact, NoBaseline, find
 from ci_evals.adapters.github.context import Base, GitHubEvent, WorkflowRun
 
 NAME = "ci-evals-results-default"
@@ -54,11 +54,10 @@ def found(api: GitHubApi, context: GitHubEvent = PULL_REQUEST, **wanted) -> Base
 
     async def search() -> BaselineArtifact | NoBaseline:
         async with GitHub(api.url, TOKEN, sleep=no_wait) as hub:
-            return await find(hub, context, BaselineRequest(**({"key": "default"} | wanted)))
+            return await find(hub, context, **({"key": "default"} | wanted))
 
     outcome = asyncio.run(search())
-    told = outcome.note if isinstance(outcome, BaselineArtifact) else outcome.reason
-    assert told.isprintable()
+    assert outcome.note.isprintable()
     return outcome
 
 
@@ -216,7 +215,7 @@ def test_a_run_that_is_newer_than_the_base_does_not_serve(api):
     """It would tell of changes that the pull request has not seen."""
     api.add_run(ELSEWHERE, artifact("after"), created_at="2026-11-12T09:00:00Z")
     assert found(api) == NoBaseline(
-        f"no baseline: all runs of main that left the artifact '{NAME}' are newer than the base"
+        f"all runs of main that left the artifact '{NAME}' are newer than the base"
     )
 
 
@@ -313,9 +312,9 @@ def test_a_merge_group_is_compared_with_the_one_before_it(api):
 def test_what_did_not_come_through_the_queue_is_not_taken(api, fields):
     """A queue's runs count by their commits; without commits to read they do not count."""
     api.add_run(fields.pop("sha"), artifact("planted"), **fields)
-    assert "no baseline yet: only" in found(api).reason
+    assert "no baseline yet: only" in found(api).note
     api.permissions.remove("contents: read")
-    assert "no baseline yet: only" in found(api).reason
+    assert "no baseline yet: only" in found(api).note
 
 
 def test_a_night_is_compared_with_the_night_before(api):
@@ -334,14 +333,15 @@ def test_a_flood_of_other_artifacts_is_told_as_such(api):
     api.add_run(BASE, artifact("hidden"))
     for _ in range(500):
         api.add_run(HEAD, b"", event="pull_request", head_branch="topic")
-    assert found(api).reason.startswith("no baseline: none of the newest 500 artifacts ")
+    assert found(api).note.startswith("no baseline: none of the newest 500 artifacts ")
 
 
 # -- attacks
 
 ONLY_OTHERS = NoBaseline(
-    "no baseline yet: only pull requests, forks, other branches or untrusted events have left the artifact "
-    f"'{NAME}'; it is uploaded by the first run on main"
+    yet=True,
+    reason="only pull requests, forks, other branches or untrusted events have left the artifact "
+    f"'{NAME}'; it is uploaded by the first run on main",
 )
 
 
@@ -394,10 +394,10 @@ def test_nobody_plants_a_baseline(api, attack):
 def test_alone_it_is_no_baseline_either(api, attack):
     """Whether commits can be read or not, and GitHub filters the list by name or not."""
     plant(api, attack)
-    assert found(api).reason.startswith("no baseline yet: ")
+    assert found(api).note.startswith("no baseline yet: ")
     api.permissions.remove("contents: read")
     api.fail("/actions/artifacts$", Answer(200, {"artifacts": api.artifacts}))
-    assert found(api).reason.startswith("no baseline yet: ")
+    assert found(api).note.startswith("no baseline yet: ")
     assert not api.blob_requests
 
 
@@ -431,8 +431,8 @@ def test_forks_and_expired_ones_use_up_nothing(api):
 def test_before_the_first_run_of_the_base_there_is_none(api):
     """One line, and what will change it."""
     assert found(api) == NoBaseline(
-        f"no baseline yet: no run on main has left the artifact '{NAME}'; "
-        "it is uploaded by the first run there"
+        yet=True,
+        reason=f"no run on main has left the artifact '{NAME}'; it is uploaded by the first run there",
     )
 
 
@@ -441,7 +441,7 @@ def test_expired_ones_are_told_as_such(api):
     api.add_run(BASE, artifact("old"), expired=True)
     api.add_run(HEAD, artifact("own"), event="pull_request", head_branch="topic")
     assert found(api) == NoBaseline(
-        f"no baseline: all artifacts '{NAME}' of main have expired; the next run there uploads a new one"
+        f"all artifacts '{NAME}' of main have expired; the next run there uploads a new one"
     )
 
 
@@ -449,9 +449,7 @@ def test_a_run_that_was_cut_off_is_passed_over(api):
     """Killed, it leaves what its folder said before its end: the run before it serves."""
     unfinished = zip_of({"_results.json": json.dumps({"run": {"status": "unfinished"}}).encode()})
     api.add_run(BASE, unfinished)
-    assert found(api) == NoBaseline(
-        f"no baseline: the runs of main that left the artifact '{NAME}' were cut off before they had finished"
-    )
+    assert found(api) == NoBaseline(f"the runs of main that left the artifact '{NAME}' did not finish")
     api.add_run(LINE[2], artifact("old"))
     assert name_of(found(api)) == "old"
 
@@ -464,7 +462,7 @@ def test_what_expires_meanwhile_is_passed_over(api, status):
     api.fail("/zip$", Answer(status, {"message": "gone"}))
     assert name_of(found(api)) == "old"
     api.fail("/zip$", *[Answer(status, {"message": "gone"})] * 2)
-    assert "have expired" in found(api).reason
+    assert "have expired" in found(api).note
 
 
 def test_a_run_that_was_deleted_meanwhile_is_passed_over(api):
@@ -479,7 +477,7 @@ def test_without_the_permission_it_is_named(api):
     """The best-known complaint of all such actions."""
     api.permissions.remove("actions: read")
     assert found(api) == NoBaseline(
-        "no baseline: GitHub answered 403 (Resource not accessible by integration): "
+        "GitHub answered 403 (Resource not accessible by integration): "
         "the token lacks the permission 'actions: read'"
     )
 
@@ -510,7 +508,7 @@ def test_whatever_goes_wrong_is_one_line(api, place, answer, words):
     """At any step; of what happens at a run or a download of an artifact some means the next one."""
     api.add_run(BASE, artifact("base"))
     api.fail(place, *[answer] * 3)
-    why = found(api).reason
+    why = found(api).note
     assert why.startswith("no baseline")
     assert words in why or (answer.status == 404 and place != "/artifacts$")
     assert "sig=" not in why
@@ -520,7 +518,7 @@ def test_a_github_that_is_not_there_is_told():
     """Its host is named."""
     with github_api.serving() as server:
         pass
-    why = found(server).reason
+    why = found(server).note
     assert why.startswith("no baseline: GitHub at 127.0.0.1:")
     assert "cannot be reached" in why
 
@@ -538,7 +536,7 @@ def test_an_unreadable_artifact_is_told_with_its_commit(api, data, words):
     """An older one is not taken in silence: the upload has to be mended."""
     api.add_run(LINE[2], artifact("old"))
     api.add_run(BASE, data)
-    assert found(api) == NoBaseline(f"no baseline: the artifact '{NAME}' of commit {BASE[:7]} {words}")
+    assert found(api) == NoBaseline(f"the artifact '{NAME}' of commit {BASE[:7]} {words}")
 
 
 def test_a_file_that_was_uploaded_unzipped_serves(api):
@@ -551,7 +549,7 @@ def test_an_event_without_a_base_is_told(api):
     """A release, say; a branch can be named for it."""
     nowhere = GitHubEvent(event="release", repository=REPOSITORY)
     assert found(api, nowhere) == NoBaseline(
-        "no baseline: the event 'release' names no base branch; name one by --baseline-branch"
+        "the event 'release' names no base branch; name one by --baseline-branch"
     )
     assert not api.requests
     api.add_run(BASE, artifact("main"))
@@ -639,4 +637,4 @@ def test_whatever_github_answers_is_taken_or_told(any_api, listed, run, merge, c
     if isinstance(outcome, BaselineArtifact):
         assert (outcome.commit, run["event"], run["head_repository"]["id"]) == (BASE, "push", 1)
     else:
-        assert outcome.reason.startswith("no baseline")
+        assert outcome.note.startswith("no baseline")

@@ -24,7 +24,7 @@ WHO = ("run", "openai", "https://models.example/v1")
 
 
 def cached(folder, llm, who=WHO):
-    return CachedLLM(llm, AnswerCache(folder / "cache", Redactor(), b"signs"), who)
+    return CachedLLM(llm, AnswerCache(folder / "cache", Redactor(), b"signs"), *who)
 
 
 def asked(folder, llm, prompt=PROMPT, who=WHO, *, accept=True):

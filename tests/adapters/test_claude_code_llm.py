@@ -280,8 +280,8 @@ def test_the_version_is_asked_once(program, tmp_path):
     [
         ("2.1.247 (Claude Code)", "is 2.1.247, and 2.1.248 is needed at least: claude update"),
         ("1.9.999", "is 1.9.999, and"),
-        ("Claude the Robot 7", "does not tell its version, but 'Claude the Robot 7': is it Claude Code?"),
-        ("", "does not tell its version, but ''"),
+        ("Claude the Robot 7", "does not report its version, but 'Claude the Robot 7': is it Claude Code?"),
+        ("", "does not report its version, but ''"),
     ],
 )
 def test_a_program_that_will_not_do(program, version, said):

@@ -14,7 +14,7 @@ import pytest
 from pydantic import BaseModel
 
 from ci_evals import load_suite
-from ci_evals.adapters.code.agent_settings import AgentSettings
+from ci_evals.adapters.agent_settings import AgentSettings
 from ci_evals.adapters.code.four_methods import MethodLLM
 from ci_evals.adapters.code.loading import agent_of
 from ci_evals.domain.errors import AgentError, LLMAnswerError, LLMError, UsageError
@@ -23,7 +23,7 @@ from ci_evals.domain.transcript import Reply
 from ci_evals.ports import Prompt
 from ci_evals.runner import Participants
 from ci_evals.support.redaction import Redactor
-from ci_evals.wiring import participants_for
+from ci_evals.wiring.participants import participants_for
 
 TEST = Test(
     name="Deposit",
@@ -130,9 +130,9 @@ LOOP["text"] = LOOP
         (iter("abc"), "of the type str_"),
         (Plain, "is of the type type"),
         ({"answer": "Hi"}, "has no 'text'"),
-        ({"text": "Hi", "tools": []}, "has a key 'tools', which is none of text, workflows"),
-        ({"text": "Hi", "params": {"x": object()}}, "holds what is no JSON: "),
-        (LOOP, "holds what is no JSON: Circular reference"),
+        ({"text": "Hi", "tools": []}, "has a key 'tools', which is none of text, toolCalls"),
+        ({"text": "Hi", "params": {"x": object()}}, "contains a value that is not JSON: "),
+        (LOOP, "contains a value that is not JSON: Circular reference"),
     ],
 )
 async def test_what_is_no_answer_is_told_in_words(answer, said):
@@ -385,8 +385,8 @@ class Camel:
 @pytest.mark.parametrize(
     ("target", "said"),
     [
-        (7, "mine is no agent but of the type int; an agent is a function reply"),
-        (Recorder, "mine is no agent but the class Recorder"),
+        (7, "mine is not an agent but of the type int; an agent is a function reply"),
+        (Recorder, "mine is not an agent but the class Recorder"),
         (lambda: "Hi", r"takes \(\), but is called as reply\(message\) or reply\(message, session\)"),
         (lambda a, b, c: "Hi", r"mine: <lambda> takes \(a, b, c\), but is called as"),
         (Camel(), "found spawnSession, sendMessage: in Python names are spelt as in send_message"),
@@ -482,7 +482,7 @@ async def test_an_object_without_models_is_an_agent_alone():
     assert (participants.user_llm, participants.judge_llm) == (None, None)
     assert participants_for(participants, SUITE) is participants
     assert isinstance(participants_for(lambda message: message, SUITE), Participants)
-    with pytest.raises(UsageError, match="dict is no agent"):
+    with pytest.raises(UsageError, match="dict is not an agent"):
         participants_for({}, SUITE)
 
 
@@ -511,7 +511,7 @@ def test_the_interpreter_ends_though_a_function_hangs(tmp_path):
     program = """
 import asyncio, threading
 from ci_evals.adapters.code.loading import agent_of
-from ci_evals.adapters.code.agent_settings import AgentSettings
+from ci_evals.adapters.agent_settings import AgentSettings
 from ci_evals.contract import AgentContract
 async def main():
     agent = agent_of(lambda message: threading.Event().wait(), "mine", AgentSettings())

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ci_evals.adapters.code.agent_settings import AgentSettings
+from ci_evals.adapters.agent_settings import AgentSettings
 from ci_evals.adapters.code.command_agent import CommandAgent
 from ci_evals.domain.errors import AgentError, UsageError
 from ci_evals.domain.suite import Test
@@ -135,7 +135,7 @@ WRITES = "import sys\nsys.stdin.readline(); sys.stdin.readline()\n"
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        (WRITES + "print('hm')", "wrote a line that is not JSON: hm; its standard output is for"),
+        (WRITES + "print('hm')", "wrote a line that is not JSON: hm; standard output is only for"),
         (WRITES + "print('{\"answer\": 1}')", "has no 'text'"),
         (WRITES + "print('7')", "is neither a text nor an object: 7"),
         (WRITES + "sys.exit('no')", "ended with exit code 1 before it answered; its standard error ends: no"),

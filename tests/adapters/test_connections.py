@@ -76,7 +76,7 @@ async def test_a_call_goes_by_the_proxy() -> None:
 def test_a_proxy_that_is_no_address_is_the_users_mistake(monkeypatch: pytest.MonkeyPatch, proxy: str) -> None:
     """It is said before the run, without the password."""
     monkeypatch.setenv("HTTP_PROXY", proxy)
-    with pytest.raises(UsageError, match=r"a proxy for agent.example that is no address") as caught:
+    with pytest.raises(UsageError, match=r"a proxy for agent.example that is not an address") as caught:
         connections.proxy_for("http://agent.example")
     assert "s3cret" not in str(caught.value)
 

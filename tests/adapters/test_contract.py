@@ -13,11 +13,11 @@ import pytest
 import world
 from fakes import ScriptedAgent
 
-from ci_evals.adapters.code.agent_settings import AgentSettings
+from ci_evals.adapters.agent_settings import AgentSettings
 from ci_evals.adapters.code.command_agent import CommandAgent
 from ci_evals.adapters.code.hosting.host import Host
 from ci_evals.adapters.code.loading import load_plugin, load_python
-from ci_evals.adapters.endpoints.aui_agent import AuiAgent, AuiConfig
+from ci_evals.adapters.endpoints.aui_agent import AuiAgent
 from ci_evals.contract import AgentContract
 from ci_evals.domain.errors import AgentAccessError, AgentError
 from ci_evals.domain.suite import Test
@@ -118,7 +118,7 @@ class Aui(Ported):
             stalled.set()
 
     def at(self, key: str, url: str) -> AuiAgent:
-        return AuiAgent(AuiConfig("a1", key, url), limiter=world.limiter())
+        return AuiAgent(AgentSettings("a1", key, url), limiter=world.limiter())
 
     def agent(self) -> Any:
         return self.at(world.AGENT_KEY, self.url)

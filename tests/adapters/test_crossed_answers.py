@@ -9,9 +9,9 @@ from random import Random
 import pytest
 import world
 
-from ci_evals.adapters.code.agent_settings import AgentSettings
+from ci_evals.adapters.agent_settings import AgentSettings
 from ci_evals.adapters.code.command_agent import CommandAgent
-from ci_evals.adapters.endpoints.http_agent import HttpAgent, HttpConfig
+from ci_evals.adapters.endpoints.http_agent import HttpAgent
 from ci_evals.adapters.models.openai_llm import OpenAILLM
 from ci_evals.adapters.transport import pool
 from ci_evals.adapters.transport.over_aiohttp import QUIET_SECONDS
@@ -73,7 +73,7 @@ async def double_server(seconds, answer=plain, chance=1.0, seed=1):
 
 
 def agent_at(url, options=PLAIN):
-    return HttpAgent(HttpConfig(url, HttpOptions.model_validate(options)))
+    return HttpAgent(AgentSettings(base_url=url, options=options))
 
 
 async def conversation(agent, name, messages=3, pause=0.0):

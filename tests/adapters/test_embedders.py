@@ -14,31 +14,33 @@ from hypothesis import given
 from hypothesis import strategies as st
 from world import Fault
 
-from ci_evals.adapters.models.local_embedder import LocalEmbedder
-from ci_evals.adapters.models.openai_embedder import DEFAULT_MODEL, OpenAIEmbedder, _vectors
+from ci_evals.adapters.models.embedders import LocalEmbedder, OpenAIEmbedder, _vectors
 from ci_evals.adapters.models.openai_llm import OpenAILLM
 from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, UsageError
 from ci_evals.grading.semantic import cosine
 from ci_evals.ports import Embeddings
 from ci_evals.support.redaction import Redactor
-from ci_evals.wiring import Connections, embedding_model
+from ci_evals.wiring.connections import Connections
 from ci_evals.wiring.models import RunModels
+from ci_evals.wiring.providers import DEFAULT_EMBEDDING_MODELS, embedding_model
+
+EMBEDDER = DEFAULT_EMBEDDING_MODELS["openai"]
 
 
 async def embed(models: world.Models, *texts: str, key: str | None = None) -> Embeddings:
     api = OpenAILLM(
-        DEFAULT_MODEL,
+        EMBEDDER,
         key or models.key,
         models.openai_url,
         limiter=world.limiter(patience=world.ONCE),
         timeout=5,
     )
     embedder = OpenAIEmbedder(api)
-    assert embedder.model == DEFAULT_MODEL
+    assert embedder.model == EMBEDDER
     try:
         return await embedder.embed(texts)
     finally:
-        await embedder.aclose()
+        await api.aclose()
 
 
 async def test_all_texts_in_one_request():
@@ -48,7 +50,7 @@ async def test_all_texts_in_one_request():
     assert [vector[:2] for vector in found.vectors] == [(1, 0), (0, 2), (3, 0)]
     assert found.input_tokens == 9
     assert models.embedded == [
-        {"model": DEFAULT_MODEL, "input": ["a", "bb", "half a pair \ufffd"], "encoding_format": "float"}
+        {"model": EMBEDDER, "input": ["a", "bb", "half a pair \ufffd"], "encoding_format": "float"}
     ]
 
 
@@ -61,7 +63,7 @@ async def test_all_texts_in_one_request():
         (world.UNAUTHORIZED, LLMAccessError, "refused the key"),
         (world.fault(404, "no such model"), LLMError, "status 404: no such model"),
         (world.GARBAGE, LLMAnswerError, "cannot be read"),
-        (Fault(200, "[]"), LLMAnswerError, "no JSON object"),
+        (Fault(200, "[]"), LLMAnswerError, "not a JSON object"),
         (Fault(200, "{}"), LLMAnswerError, "0 readable vectors for 1 texts; is text-embedding-3-small an"),
         (Fault(200, '{"data": [{"embedding": ["x"]}]}'), LLMAnswerError, "0 readable vectors for 1 texts"),
         (Fault(200, '{"data": [{"embedding": "AACAPw=="}]}'), LLMAnswerError, "0 readable vectors"),
@@ -160,7 +162,7 @@ def test_without_the_extra():
     """What to install is said."""
     code = (
         "import sys; sys.modules['model2vec'] = None\n"
-        "from ci_evals.adapters.models.local_embedder import LocalEmbedder\n"
+        "from ci_evals.adapters.models.embedders import LocalEmbedder\n"
         "try: LocalEmbedder('local:x/y')\n"
         "except Exception as error: print(type(error).__name__, error)"
     )
@@ -187,13 +189,13 @@ def test_who_has_embedding_models(folder):
             built(provider, "text-embedding-3-small", "key")
         local = built(provider, f"local:{folder}")
         assert isinstance(local, LocalEmbedder)
-    assert embedding_model("openai", None) == DEFAULT_MODEL
+    assert embedding_model("openai", None) == EMBEDDER
     with pytest.raises(UsageError, match="no key for the LLM"):
-        built("openai", DEFAULT_MODEL)
+        built("openai", EMBEDDER)
 
 
 def test_embedding_models_that_the_sdk_knows():
     """The default is one of them."""
     from openai.types import EmbeddingModel  # noqa: PLC0415  # a second
 
-    assert DEFAULT_MODEL in EmbeddingModel.__args__
+    assert EMBEDDER in EmbeddingModel.__args__

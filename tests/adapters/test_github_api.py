@@ -388,7 +388,7 @@ def test_apps_have_tokens_of_their_own_kind(token: str, app: bool) -> None:
 )
 async def test_an_address_that_is_none_is_said(url: str) -> None:
     """It comes from the environment, which may be anybody's outside of Actions."""
-    assert str(await refusal(GitHub(url, TOKEN))) == f"GITHUB_API_URL is no address: {url!r}"
+    assert str(await refusal(GitHub(url, TOKEN))) == f"GITHUB_API_URL is not an address: {url!r}"
 
 
 async def test_a_proxy_that_is_not_supported_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

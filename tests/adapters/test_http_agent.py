@@ -14,7 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from pydantic import ValidationError
 from world import Fault
 
-from ci_evals.adapters.endpoints.http_agent import HttpAgent, HttpConfig
+from ci_evals.adapters.agent_settings import AgentSettings
+from ci_evals.adapters.endpoints.http_agent import HttpAgent
 from ci_evals.adapters.endpoints.http_wire import Reader
 from ci_evals.domain.agents import HttpOptions, HttpReply, secrets_of
 from ci_evals.domain.errors import AgentAccessError, AgentError, UsageError
@@ -54,9 +55,9 @@ def agent_at(
     options: dict[str, Any] | None = None,
     **config: Any,
 ) -> HttpAgent:
-    parsed = HttpOptions.model_validate({"send": SEND, "reply": REPLY, **(options or {})})
+    given = {"api_key": endpoints.KEY, **config, "options": {"send": SEND, "reply": REPLY, **(options or {})}}
     return HttpAgent(
-        HttpConfig(url, parsed, **{"key": endpoints.KEY, **config}),
+        AgentSettings(base_url=url, **given),
         redactor=redactor,
         limiter=world.limiter(waits),
     )
@@ -292,6 +293,29 @@ def test_params(found: Any, path: str, params: Any, named: Any) -> None:
     assert (reply.params, reply.named_params) == (params, named)
 
 
+@pytest.mark.parametrize(
+    ("body", "calls"),
+    [
+        (
+            {"tools": [{"name": "refund", "args": {"amount": 42}}, "lookup"]},
+            [("refund", {"amount": 42}), ("lookup", None)],
+        ),
+        ({"tools": [{"function": {"name": "refund", "arguments": "{}"}}]}, [("refund", {})]),
+        ({"tools": []}, []),
+        ({"tools": None}, None),
+        ({}, None),
+        ({"tools": {"refund": {}}}, None),
+        ({"tools": [{"name": "refund", "args": {}}, {"title": "x"}]}, None),
+    ],
+)
+def test_tool_calls(body: Any, calls: Any) -> None:
+    """A path that finds nothing is no evidence; an empty list says that there was none."""
+    reply = read({"reply": "Hi", **body}, toolCalls="$.tools")
+    found = reply.tool_calls
+    assert (None if found is None else [(call.name, call.arguments) for call in found]) == calls
+    assert reply.workflows == (None if calls is None else tuple(name for name, _ in calls))
+
+
 def test_integrations() -> None:
     """Names, or objects with a status in any of its spellings."""
     called = [
@@ -480,7 +504,7 @@ async def test_what_cannot_be_sent_in_a_conversation(stub: Endpoint) -> None:
         ({"open": {"session": "id"}}, ("open", "session"), "must begin with '$'"),
         ({"close": {"body": "{{message}}"}}, ("close", "body"), "{{message}}, which is not known"),
         ({"headers": {"x": "{{message}}"}}, ("headers",), "{{message}}, which is not known"),
-        ({"reply": {"text": "$.a["}}, ("reply", "text"), "is no JSONPath"),
+        ({"reply": {"text": "$.a["}}, ("reply", "text"), "is not a JSONPath"),
         (
             {"reply": {"text": "$.a", "error": "$[?match(@.a, 'b')]"}},
             ("reply", "error"),
@@ -502,11 +526,11 @@ def test_faults_of_options_have_their_place(
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        ({"key": "clé"}, "the agent's key holds characters"),
+        ({"api_key": "clé"}, "the agent's key holds characters"),
         ({"headers": {"X-Team": "a\r\nb"}}, "the agent's header 'X-Team' holds characters"),
         ({"base_url": "agents.example"}, "--base-url"),
         ({"base_url": "https://u:p@agents.example"}, "may hold no user name"),
-        ({"options": {"headers": {"x team": "{{session}}"}}}, "'x team' is no name"),
+        ({"options": {"headers": {"x team": "{{session}}"}}}, "'x team' is not the name"),
     ],
 )
 def test_what_cannot_be_sent_is_found_before_the_run(config: dict[str, Any], message: str) -> None:

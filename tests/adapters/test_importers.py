@@ -158,11 +158,11 @@ def test_assertions_become_evaluations():
     assert said[2:] == [
         "tests[0]: its metadata (owner) is kept without any effect",
         (
-            "prompts: prompts is left out: what the agent is told is up to the agent "
+            "prompts: prompts is left out: the agent has its own instructions "
             "('You are the desk of {{shop}}. Answer: {{question}}')"
         ),
     ]
-    assert all("wants a trace" in note for note in said[:2])
+    assert all("needs a trace" in note for note in said[:2])
 
 
 def test_a_prompt_of_one_line_is_the_users_line():
@@ -175,11 +175,150 @@ def test_a_prompt_of_one_line_is_the_users_line():
     assert data["tests"][0]["x-metadata"] == {"owner": "desk"}
 
 
+TOOLS = [
+    ("tool-used", {"name": "f", "min": 2}, {"strict": "tool_called", "toolName": "f", "times": {"min": 2}}),
+    (
+        "tool-used",
+        {"pattern": "f", "max": 3},
+        {"strict": "tool_called", "toolName": "f", "times": {"min": 1, "max": 3}},
+    ),
+    (
+        "not-tool-used",
+        {"name": "f"},
+        {"strict": "tool_called", "toolName": "f", "times": {"min": 0, "max": 0}},
+    ),
+    (
+        "not-tool-used",
+        {"name": "f", "min": 0, "max": 2},
+        {"strict": "tool_called", "toolName": "f", "times": {"min": 3}},
+    ),
+    ("tool-sequence", ["f", {"name": "g"}], {"strict": "tool_sequence", "tools": ["f", "g"]}),
+    (
+        "tool-sequence",
+        {"mode": "exact", "steps": ["f", "g"]},
+        {"strict": "tool_sequence", "tools": ["f", "g"], "mode": "strict"},
+    ),
+    (
+        "tool-args-match",
+        {"name": "f", "args": {"a": 42, "o": {"x": 1}, "l": [1, 2], "t": "now"}, "ignore": "t"},
+        {
+            "strict": "tool_called",
+            "toolName": "f",
+            "args": {"a": 42, "o": {"contains": {"x": 1}}, "l": {"equals": [1, 2]}},
+        },
+    ),
+    (
+        "not-tool-args-match",
+        {"name": "f", "arguments": {"o": {"x": {"y": 1}}}, "mode": "exact"},
+        {
+            "strict": "tool_called",
+            "toolName": "f",
+            "args": {"o": {"equals": {"x": {"y": 1}}}},
+            "argsMode": "exact",
+            "times": 0,
+        },
+    ),
+    ("step-count", {"type": "tool", "max": 4}, {"strict": "max_tool_calls", "calls": 4}),
+    (
+        "step-count",
+        {"type": ["tool"], "name": "f", "min": 2, "max": 4},
+        {"strict": "tool_called", "toolName": "f", "times": {"min": 2, "max": 4}},
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "value", "check"), TOOLS)
+def test_assertions_on_tools(kind, value, check):
+    """With counts, order and arguments, as promptfoo compares them."""
+    assertion = {
+        "type": f"{'not-' if kind.startswith('not-') else ''}trajectory:{kind.removeprefix('not-')}",
+        "value": value,
+    }
+    config = {"prompts": ["{{q}}"], "tests": [{"vars": {"q": "Hi"}, "assert": [assertion]}]}
+    _, data, _ = imported("promptfoo", json.dumps(config), "c.json")
+    (found,) = data["tests"][0]["evaluations"]
+    del found["criterion"]
+    assert found == check
+
+
+SCHEMA = {"type": "object", "required": ["refund"]}
+
+
+@pytest.mark.parametrize(
+    ("value", "schema"),
+    [
+        (None, {}),
+        (True, {}),
+        (SCHEMA, SCHEMA),
+        (json.dumps(SCHEMA), SCHEMA),
+        ("type: object", {"type": "object"}),
+    ],
+)
+def test_json_with_and_without_a_schema(value, schema):
+    """Written as an object, as JSON or as YAML."""
+    config = {
+        "prompts": ["{{q}}"],
+        "tests": [{"vars": {"q": "Hi"}, "assert": [{"type": "is-json", "value": value}]}],
+    }
+    suite, _, _ = imported("promptfoo", json.dumps(config), "c.json")
+    (check,) = suite.tests[0].evaluations
+    assert (check.strict, check.schema_, check.turn) == ("json_schema", schema, "last")
+
+
+_TRAJECTORY = [
+    ("tool-used", {"name": "search_*"}, "names tools by a pattern"),
+    ("tool-used", "search_?", "names tools by a pattern"),
+    ("tool-used", {"name": "f", "min": 0}, "is met by any number of calls"),
+    ("tool-used", {"name": "f", "min": "2"}, "its min is not a number"),
+    ("tool-used", {"min": 1}, "has a value that means nothing here"),
+    ("tool-used", [], "has no value"),
+    ("tool-sequence", [], "has no steps"),
+    ("tool-sequence", {"steps": ["f"], "mode": "loose"}, "has no counterpart"),
+    ("tool-sequence", [{"name": "f", "type": "span"}], "is about steps that are not tool calls"),
+    ("tool-args-match", {"name": "f"}, "has a value that means nothing here"),
+    (
+        "tool-args-match",
+        {"name": "f", "args": {"a": {"b": {"c": 1}}}},
+        "compares objects within an argument in part",
+    ),
+    ("tool-args-match", {"name": "f", "args": {"a": 1}, "ignore": ["*_id"]}, "leaves arguments out in a way"),
+    (
+        "tool-args-match",
+        {"name": "f", "args": {"a": 1}, "defaults": {"a": 1}},
+        "leaves arguments out in a way",
+    ),
+    ("tool-args-match", {"name": "f", "args": {"a": 1}, "defaults": 7}, "leaves arguments out in a way"),
+    (
+        "tool-args-match",
+        {"name": "f", "args": {"a": "{{ env.X }}"}},
+        "holds a template that cannot be filled",
+    ),
+    ("step-count", {"type": "span", "max": 3}, "counts steps that are not tool calls"),
+    ("step-count", {"type": "tool", "min": 3}, "wants a minimum of calls of any tool"),
+]
 UNMAPPED = [
+    *(
+        ({"type": f"trajectory:{kind}", "value": value}, f"'trajectory:{kind}' {told}")
+        for kind, value, told in _TRAJECTORY
+    ),
+    (
+        {"type": "not-trajectory:tool-sequence", "value": ["f"]},
+        "'not-trajectory:tool-sequence' has no counterpart",
+    ),
+    (
+        {"type": "not-trajectory:tool-used", "value": {"name": "f", "min": 2, "max": 3}},
+        "'not-trajectory:tool-used' forbids a range of counts",
+    ),
+    ({"type": "cost", "threshold": 0.1}, "'cost' has no counterpart: what the agent costs is not known here"),
+    ({"type": "not-is-json"}, "'not-is-json' has no counterpart"),
+    ({"type": "is-json", "value": {"type": "objct"}}, "'is-json' has a schema that is not one here"),
+    ({"type": "is-json", "value": "file://a.json"}, "'is-json' names a file, which is not read"),
+    ({"type": "is-json", "value": "{"}, "'is-json' has a schema that cannot be read"),
+    ({"type": "is-json", "value": 7}, "'is-json' has a value that means nothing here"),
     ({"type": "javascript", "value": "output.length < 9"}, "'javascript' has no counterpart"),
     ({"type": "contains", "value": "file://x.txt"}, "'contains' names a file, which is not read"),
     ({"type": "contains", "value": "{{ env.X }}"}, "'contains' holds a template that cannot be filled"),
-    ({"type": "regex", "value": "("}, "'regex' is no regular expression in Python's syntax"),
+    ({"type": "regex", "value": "("}, "'regex' is not a regular expression in Python's syntax"),
     ({"type": "contains", "value": "a", "transform": "x"}, "'contains': nothing here is like its transform"),
     (
         {"type": "llm-rubric", "value": "a", "threshold": 0.7},
@@ -188,9 +327,12 @@ UNMAPPED = [
     ({"type": "not-contains-all", "value": ["a"]}, "'not-contains-all' has no counterpart"),
     (
         {"type": "contains", "value": "a", "weight": 10**400},
-        "'contains' its weight is no number from 0 to 1e+06",
+        "'contains' its weight is not a number from 0 to 1e+06",
     ),
-    ({"type": "contains", "value": "a", "weight": -1}, "'contains' its weight is no number from 0 to 1e+06"),
+    (
+        {"type": "contains", "value": "a", "weight": -1},
+        "'contains' its weight is not a number from 0 to 1e+06",
+    ),
     ({"type": "equals", "value": {"a": 1}}, "'equals' has a value that means nothing here"),
     ({"type": "assert-set", "threshold": 0.5, "assert": []}, "'assert-set' has no counterpart"),
     ({}, "None has no counterpart"),
@@ -383,7 +525,7 @@ RECORDED = {
 
 def test_what_a_recorded_turn_holds_besides_its_words_is_kept_and_told():
     """Calls of tools, say, and what the agent said before the user did."""
-    called = [{"name": "look_up"}]
+    called = [{"name": " "}]
     turns = [
         {"role": "assistant", "content": "Welcome!"},
         {"role": "user", "content": "Hello"},
@@ -396,6 +538,36 @@ def test_what_a_recorded_turn_holds_besides_its_words_is_kept_and_told():
     ]
     assert test["x-unmapped"] == {"opening": "Welcome!"}
     assert notes == ["cases.json:1: nothing here is like opening, turns.tools_called"]
+
+
+LOOK_UP = {"name": "look_up", "inputParameters": {"order": "A1", "user": {"id": 7}}, "output": "ok"}
+
+
+def test_tools_of_a_recorded_conversation_are_wanted_again():
+    """With the arguments that they were called with; what a golden expects comes before that."""
+    turns = [
+        {"role": "user", "content": "Hello"},
+        {"role": "assistant", "content": "Hi!", "toolsCalled": [LOOK_UP, {"name": "greet"}]},
+    ]
+    suite, data, notes = imported("deepeval", json.dumps([{"turns": turns}]), "cases.json")
+    assert data["tests"][0]["evaluations"] == [
+        {
+            "criterion": "Calls the tools of the recorded conversation",
+            "category": "tools",
+            "strict": "tool_sequence",
+            "tools": [{"name": "look_up", "args": {"order": "A1", "user": {"equals": {"id": 7}}}}, "greet"],
+            "mode": "superset",
+        }
+    ]
+    assert suite.tests[0].evaluations[0].tools[0].args["order"].equals == "A1"
+    assert len(data["tests"][0]["turns"][0]["x-recorded-tool-calls"]) == 2
+    assert notes == []
+    record = {"scenario": "s", "expected_tools": [{"name": "greet"}], "turns": turns}
+    _, data, _ = imported("deepeval", json.dumps([record]), "cases.json")
+    assert [check.get("tools") for check in data["tests"][0]["evaluations"]] == [["greet"]]
+    assert "wants a list of tools" in refusal(
+        "deepeval", json.dumps([record | {"expected_tools": [7]}]), "c.json"
+    )
 
 
 def test_a_recorded_conversation_is_played_again():
@@ -500,7 +672,7 @@ REFUSED = [
     ("csv", "user\na,b", "t.csv", "t.csv:2:1: the row has 2 cells, the header 1"),
     ("csv", 'user\n"a', "t.csv", "not CSV"),
     ("csv", "name,tags\na,b", "t.csv", "the row says nothing"),
-    ("csv", "user,max_turns\na,many", "t.csv", "max_turns: 'many' is no number of turns"),
+    ("csv", "user,max_turns\na,many", "t.csv", "max_turns: 'many' is not a number of turns"),
     ("csv", "user,expected,match\na,b,nearly", "t.csv", "'nearly' is not one of"),
     ("csv", "user\n" + "a" * 200_000, "t.csv", "not CSV: field larger than field limit"),
 ]
@@ -615,7 +787,7 @@ EVERYTHING = {
                     "multimodal": True,
                     "turns": [
                         {"role": "user", "content": "Hi", "retrievalContext": ["r"]},
-                        {"role": "assistant", "content": "Hello", "toolsCalled": [{"name": "t"}]},
+                        {"role": "assistant", "content": "Hello", "toolsCalled": [{"title": "t"}]},
                     ],
                 }
             ]

@@ -239,7 +239,7 @@ async def test_another_version_does_not_go_on_with_it(tmp_path):
     with pytest.raises(UsageError, match=r"was written by ci-evals '9\.8', in form 3, and this is"):
         Journal(tmp_path, resume=True)
     path.write_text('{"name": "something else"}\n')
-    with pytest.raises(UsageError, match="this is no journal of ci-evals"):
+    with pytest.raises(UsageError, match="this is not a journal of ci-evals"):
         Journal(tmp_path, resume=True)
 
 
@@ -249,7 +249,7 @@ async def test_without_one_the_run_begins(tmp_path):
     journal = Journal(tmp_path / "new", resume=True, say=said.append)
     assert journal.past is None
     assert said == [
-        f"warning: --resume: there is nothing to go on with in {tmp_path / 'new'}, so the run begins afresh"
+        f"warning: --resume: there is nothing to resume in {tmp_path / 'new'}, so the run starts over"
     ]
     journal.open(header())
     await journal.keep(at(1), result(1), 1)
@@ -268,7 +268,7 @@ async def test_after_an_outage_what_broke_off_is_played_again(tmp_path):
 
 
 async def test_a_run_that_begins_afresh_keeps_what_was_paid_for(tmp_path):
-    """The journal of a run that was broken off is set aside; that of one that ended makes room."""
+    """The journal of a run that was interrupted is set aside; that of one that ended makes room."""
     said = []
     for _ in range(3):
         await written(tmp_path, result(1), say=said.append)
@@ -277,7 +277,7 @@ async def test_a_run_that_begins_afresh_keeps_what_was_paid_for(tmp_path):
         "journal-2026-11-21T09-30-00Z.jsonl",
         NAME,
     ]
-    assert "broken off after 1 finished trial" in said[0]
+    assert "interrupted after 1 finished trial" in said[0]
     await written(tmp_path, result(1), mark="ended")
     await written(tmp_path, result(1), mark="ended")
     assert len(list(tmp_path.iterdir())) == 4

@@ -264,8 +264,8 @@ async def test_a_header_that_cannot_be_sent_is_not() -> None:
         (b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 2\r\n\r\nok", "decompressing"),
         (b"HTTP/1.1 2", "Server disconnected"),
         (b"", "Server disconnected"),
-        (b"SSH-2.0-OpenSSH\r\n", r"the answer is no HTTP \("),
-        (b"HTTP/1.1 200 OK\r\n" + b"X: 1\r\n" * 300 + b"\r\n", r"the answer is no HTTP \(Too many"),
+        (b"SSH-2.0-OpenSSH\r\n", r"the answer is not HTTP \("),
+        (b"HTTP/1.1 200 OK\r\n" + b"X: 1\r\n" * 300 + b"\r\n", r"the answer is not HTTP \(Too many"),
     ],
 )  # fmt: skip
 async def test_answers_of_all_kinds(answer: bytes, expected: tuple[int, str] | str) -> None:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ci_evals.adapters.agent_settings import AgentSettings
 from ci_evals.adapters.code import plain_reply
-from ci_evals.adapters.code.agent_settings import AgentSettings
 from ci_evals.adapters.code.loading import agent_of
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.suite import Test
@@ -57,6 +57,31 @@ def test_all_that_an_agent_can_tell():
 
 
 @pytest.mark.parametrize(
+    ("key", "call"),
+    [
+        ("toolCalls", {"name": "refund", "arguments": {"amount": 42}}),
+        ("tool_calls", {"function": {"name": "refund", "arguments": '{"amount": 42}'}}),
+        ("tool_calls", {"name": "refund", "args": {"amount": 42}}),
+    ],
+)
+def test_tool_calls_are_workflows_and_parameters_too(key, call):
+    """Older checks see their names and arguments; what is reported beside them stays."""
+    reply = plain_reply.read({"text": "x", key: [call]}, 0)
+    assert [(one.name, one.arguments) for one in reply.tool_calls] == [("refund", {"amount": 42})]
+    assert (reply.workflows, reply.params) == (("refund",), {"amount": 42})
+    beside = plain_reply.read(
+        {"text": "x", key: [call], "workflows": ["REFUNDS"], "params": {"plan": "Pro"}}, 0
+    )
+    assert (beside.workflows, beside.params) == (("REFUNDS", "refund"), {"plan": "Pro"})
+    for unknown in ({"text": "x", key: None}, {"text": "x"}):
+        assert (plain_reply.read(unknown, 0).tool_calls, plain_reply.read(unknown, 0).workflows) == (
+            None,
+            None,
+        )
+    assert plain_reply.read({"text": "x", key: []}, 0).workflows == ()
+
+
+@pytest.mark.parametrize(
     ("error", "is_error", "detail"),
     [("no stock", True, "no stock"), (True, True, None), (False, False, None), ("", False, None)],
 )
@@ -73,7 +98,16 @@ def test_errors(error, is_error, detail):
         ([1, 2], r"is neither a text nor an object: \[1, 2\]"),
         ({}, "has no 'text'"),
         ({"text": None}, "has a 'text' that cannot be read: it must be a text"),
-        ({"text": "x", "workflow": ["A"]}, "has a key 'workflow', which is none of text, workflows, params"),
+        (
+            {"text": "x", "workflow": ["A"]},
+            "has a key 'workflow', which is none of text, toolCalls, workflows",
+        ),
+        ({"text": "x", "toolCalls": {}}, "has a 'toolCalls' that cannot be read: it must be a list"),
+        (
+            {"text": "x", "tool_calls": ["a", {}]},
+            "has a 'tool_calls' that cannot be read: call 2 has no name",
+        ),
+        ({"text": "x", "toolCalls": [], "tool_calls": []}, "has a key 'tool_calls'"),
         ({"text": "x", "integrations": [{"status": 200}]}, r"has no 'integrations\.0\.code'"),
         ({"text": "x", "rules": "one"}, "has a 'rules' that cannot be read: it must be a list"),
         ({"text": "x", "params": []}, "has a 'params' that cannot be read: it must be an object"),

@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
+from ci_evals.adapters.agent_settings import AgentSettings
 from ci_evals.adapters.code import plugins
-from ci_evals.adapters.code.agent_settings import AgentSettings
 from ci_evals.adapters.code.loading import load_plugin
 from ci_evals.contract import AgentContract
 from ci_evals.domain.errors import UsageError
@@ -74,10 +74,10 @@ COMPLAINS = "from ci_evals import UsageError\ndef create(config): raise UsageErr
     [
         ("import no_such", r"'acme:create' cannot be imported: ModuleNotFoundError: .* \(.*acme\.py:1\)"),
         ("", "'acme:create' cannot be imported: AttributeError"),
-        ("create = 7", "'acme:create' is no factory but of the type int"),
+        ("create = 7", "'acme:create' is not a factory but of the type int"),
         (RAISES, r"its factory 'acme:create' raised KeyError: 'token' \(.*acme\.py:1, in create\)"),
         ("def create(): pass", "its factory 'acme:create' raised TypeError"),
-        ("def create(config): pass", "is no agent but of the type NoneType"),
+        ("def create(config): pass", "is not an agent but of the type NoneType"),
         (COMPLAINS, "wants a model"),
     ],
 )

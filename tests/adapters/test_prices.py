@@ -10,7 +10,7 @@ import pytest
 from ci_evals.adapters import prices
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.prices import Price, unpriced
-from ci_evals.wiring import DEFAULT_EMBEDDING_MODELS, DEFAULT_MODELS, REPORTS_COST
+from ci_evals.wiring.providers import DEFAULT_EMBEDDING_MODELS, DEFAULT_MODELS, REPORTS_COST
 
 TABLE = Path(prices.__file__).with_name("prices.yaml")
 

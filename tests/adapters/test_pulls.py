@@ -254,7 +254,7 @@ async def test_what_the_event_tells_stays(api: GitHubApi, known: GitHubEvent) ->
 async def test_a_pull_request_that_cannot_be_read_is_said(api: GitHubApi, answer: Any) -> None:
     """It would be compared with nothing, without a word."""
     api.fail("/pulls/7", Answer(200, answer))
-    with pytest.raises(GitHubError, match="GitHub does not tell the commits of pull request 7"):
+    with pytest.raises(GitHubError, match="GitHub does not list the commits of pull request 7"):
         await located(api, replace(GitHubEvent("issue_comment", REPOSITORY), number=7))
 
 

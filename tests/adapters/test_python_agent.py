@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from ci_evals.adapters.code.agent_settings import AgentSettings
+from ci_evals.adapters.agent_settings import AgentSettings
 from ci_evals.adapters.code.loading import load_python
 from ci_evals.contract import AgentContract
 from ci_evals.domain.errors import UsageError
@@ -94,11 +94,11 @@ DEMANDING = f"{a_class('def __init__(self, a, b): pass')}\nreply = Agent"
         ("\n1/0", rf"'mine' cannot be imported: ZeroDivisionError: division by zero {HERE}:2\)"),
         ("def reply(:", rf"cannot be imported: SyntaxError: .*{HERE}:1\)"),
         ("import sys; sys.exit('no')", "cannot be imported: SystemExit: no"),
-        ("reply = 'Hello'", "python:mine:reply is no agent but of the type str"),
+        ("reply = 'Hello'", "python:mine:reply is not an agent but of the type str"),
         ("def reply(): pass", r"python:mine:reply: reply takes \(\), but is called as reply\(message\) or"),
         (BROKEN, rf"Agent could not be made: OSError: 3 {HERE}:2, in __init__\)"),
         (DEMANDING, "Agent could not be made: TypeError"),
-        ("class reply: pass", "is no agent but of the type reply"),
+        ("class reply: pass", "is not an agent but of the type reply"),
     ],
 )
 def test_what_cannot_be_used_is_told_before_anything_runs(tmp_path, text, message):

@@ -1,5 +1,6 @@
 """A run is recorded, and played again from the recording: with the same results, or with none."""
 
+import asyncio
 import json
 from dataclasses import replace
 
@@ -9,18 +10,18 @@ import pytest
 from plans import planned
 
 from ci_evals.adapters.recording.reader import Recording, is_written
-from ci_evals.adapters.recording.recorder import Recorder
 from ci_evals.adapters.recording.records import NAME, ModelsRecord
 from ci_evals.domain.errors import AgentAccessError, AgentError, LLMAnswerError, LLMError, UsageError
 from ci_evals.domain.journal import JournalHeader
 from ci_evals.domain.progress import TurnPlayed
 from ci_evals.domain.results.run import Digests, Tool
-from ci_evals.ports import Completion
+from ci_evals.ports import Completion, Prompt
 from ci_evals.runner import Options, Participants, run
 from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
-from ci_evals.wiring import Connections
-from ci_evals.wiring.recordings import recorded, replayed
+from ci_evals.wiring.connections import Connections
+from ci_evals.wiring.models import CheckedJudge
+from ci_evals.wiring.recordings import RunRecorder, RunReplay
 
 PASS, FAIL = (fakes.judged(verdict, "It greets.") for verdict in ("pass", "fail"))
 JUDGED = {"criterion": "The agent greets"}
@@ -42,14 +43,14 @@ class Folder:
         self.file = path / NAME
 
     def recorder(self, plan):
-        return Recorder(self.path, plan, ModelsRecord(provider="openai"), self.redactor, self.said.append)
+        return RunRecorder(self.path, plan, ModelsRecord(provider="openai"), self.redactor, self.said.append)
 
     async def record(self, plan, participants, *, header=None, **options):
         recorder = self.recorder(plan)
         recorder.begin(header or of_run())
         results = await run(
             plan,
-            lambda trial: recorded(recorder, trial, participants),
+            lambda trial: recorder.participants(trial, participants),
             Options(**options),
             self.redactor,
             save=(recorder.keep,),
@@ -58,7 +59,7 @@ class Folder:
         return results
 
     async def replay(self, plan, stop=None, **options):
-        participants_for = replayed(Recording(self.path), plan, self.adapter, self.redactor)
+        participants_for = RunReplay(Recording(self.path), plan, self.adapter, self.redactor).participants
         return await run(plan, participants_for, Options(**options), self.redactor, stop=stop)
 
     def lines(self):
@@ -190,11 +191,11 @@ async def test_a_secret_that_was_told_is_told_in_the_replay_too(tmp_path):
     (again,) = await folder.replay(plan)
     outcomes = [[finding.outcome.value for finding in result.findings] for result in (first, again)]
     assert outcomes == [["failed", "failed", "passed", "failed"]] * 2
-    assert "secrets are taken out" in again.findings[0].reason
+    assert "secrets are removed" in again.findings[0].reason
     stop = Stop()
     stop.interrupt()
     assert await folder.replay(plan, stop) == (None,)
-    participants_for = replayed(Recording(folder.path), plan, folder.adapter, folder.redactor)
+    participants_for = RunReplay(Recording(folder.path), plan, folder.adapter, folder.redactor).participants
     listen = lambda event: isinstance(event, TurnPlayed) and stop.interrupt()  # noqa: E731
     stop = Stop()
     (cut,) = await run(plan, participants_for, Options(), folder.redactor, listen=listen, stop=stop)
@@ -226,7 +227,7 @@ DIFFERENT = {
     ),
     "one turn more": (
         {"turns": [{"user": "Hi"}, {"user": "Hello"}, {"user": "More"}]},
-        "the user says 'More' where the conversation had ended",
+        "the user says 'More' although the conversation had ended",
     ),
     "another test": (
         {"name": "u"},
@@ -312,7 +313,7 @@ async def test_an_interrupted_trial_is_not_recorded(folder):
     participants = everybody(Halting())
     await run(
         plan,
-        lambda trial: recorded(recorder, trial, participants),
+        lambda trial: recorder.participants(trial, participants),
         Options(),
         Redactor(),
         save=(recorder.keep,),
@@ -366,7 +367,7 @@ async def test_what_is_no_recording_is_not_written_over_either(folder):
     """Whatever it is."""
     folder.path.mkdir()
     folder.file.write_text("precious\n")
-    with pytest.raises(UsageError, match="is no recording"):
+    with pytest.raises(UsageError, match="is not a recording"):
         folder.recorder(talk()).begin(of_run())
     assert folder.file.read_text() == "precious\n"
 
@@ -380,7 +381,7 @@ async def test_a_full_disk_ends_no_run(folder):
     participants = everybody(fakes.ScriptedAgent(["Hello"]))
     results = await run(
         plan,
-        lambda trial: recorded(recorder, trial, participants),
+        lambda trial: recorder.participants(trial, participants),
         Options(),
         Redactor(),
         save=(recorder.keep,),
@@ -394,9 +395,9 @@ async def test_a_full_disk_ends_no_run(folder):
 
 
 BAD = {
-    "nothing": ("", "is no recording: it ends before it has begun"),
-    "other JSON": ('{"journalVersion": 1}\n', "is no recording of ci-evals"),
-    "no JSON": ("[" * 100_000 + "\n", "is no recording of ci-evals"),
+    "nothing": ("", "is not a recording: it ends before it has begun"),
+    "other JSON": ('{"journalVersion": 1}\n', "is not a recording of ci-evals"),
+    "no JSON": ("[" * 100_000 + "\n", "is not a recording of ci-evals"),
     "a newer form": (
         '{"recordingVersion": 3, "tool": {"version": "9.9"}}\n',
         "was recorded by ci-evals '9.9' in form 3, and this version replays form 2; record again",
@@ -433,7 +434,7 @@ async def test_a_line_that_somebody_has_broken_is_named(folder):
 
 def test_a_folder_without_a_recording_says_so(tmp_path):
     """And how one is made."""
-    with pytest.raises(UsageError, match=r"there is no recording in .* --record makes one"):
+    with pytest.raises(UsageError, match=r"there is not a recording in .* --record makes one"):
         Recording(tmp_path)
 
 
@@ -461,3 +462,17 @@ async def test_a_recording_that_was_killed_in_its_first_line_begins_anew(tmp_pat
     recorder.begin(of_run())
     recorder.close()
     assert Recording(tmp_path).count == 0
+
+
+async def test_a_judge_check_that_was_cut_off_keeps_the_answers_so_far(folder):
+    """A run that is interrupted meanwhile still ends in order."""
+    recorder = folder.recorder(talk())
+    recorder.begin(of_run())
+    (judge,) = recorder.judges([CheckedJudge(fakes.ScriptedLLM([PASS], "judge-1"))])
+    await judge.llm.complete(Prompt("", "a"))
+    unanswered = asyncio.create_task(judge.llm.complete(Prompt("", "b")))
+    await asyncio.sleep(0)
+    recorder.keep_judge_check()
+    unanswered.cancel()
+    recorder.close()
+    assert len(Recording(folder.path).judge_check().judge) == 1

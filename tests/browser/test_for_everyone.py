@@ -152,9 +152,9 @@ def test_it_can_be_printed(look, compared):
 def test_without_its_script_it_says_what_came_out(look, compared):
     """Verdict, gate, charts and the table of tests; and why no test opens."""
     page = look(compared.page, java_script_enabled=False)
-    assert page.get_by_role("heading", name="The gate does not hold").is_visible()
+    assert page.get_by_role("heading", name="Evals failed: 1 test broke").is_visible()
     assert page.locator("#_gate tbody tr").count() == len(compared.head.gate.checks)
     assert page.locator("#tests tbody tr").filter(visible=True).count() == 12
     assert page.locator("figure svg").first.is_visible()
-    assert "open only where its script may run" in page.locator("noscript").text_content()
+    assert "Opening a test needs JavaScript" in page.locator("noscript").text_content()
     assert page.locator("#filters").is_hidden()

@@ -7,9 +7,10 @@ import shlex
 import builders as build
 import pytest
 
+from ci_evals.domain.actions import views_of
 from ci_evals.domain.results.run import Results
-from ci_evals.domain.transcript import EndState, Integration
-from ci_evals.reports.page import address, embedded_data
+from ci_evals.domain.transcript import EndState, Integration, ProbeResult, ToolCall
+from ci_evals.reports.page import embedded_data
 from ci_evals.reports.page import page as pages
 
 pytestmark = pytest.mark.browser
@@ -47,7 +48,24 @@ def show(look, written):
 def at(results: Results, test: str, *place, base: int | None = None) -> str:
     """The address of a place in the test of this name."""
     shown = next(shown for shown in embedded_data.tests_of(results, None) if shown.test.name == test)
-    return address.of(shown, *place, base=base)
+    return shown.address(*place, base=base)
+
+
+def test_the_state_after_a_conversation_stands_below_it(show):
+    """What each probe returned, and why one has nothing to show."""
+    probes = {
+        "order <b>": ProbeResult(value=[{"status": "refunded"}]),
+        "mail": ProbeResult(error="the http step got no answer from mail"),
+        "none": ProbeResult(value=None),
+    }
+    page = show(build.test_result("t", trials=(build.trial_result(turns=(build.turn(),), probes=probes),)))
+    state = page.locator("#test .state")
+
+    assert state.locator("h3").inner_text() == "State after the conversation"
+    assert state.locator("dt").all_inner_texts() == ["order <b>", "mail", "none"]
+    assert json.loads(state.locator("pre").first.inner_text()) == [{"status": "refunded"}]
+    assert state.locator(".bad").all_inner_texts() == ["unknown: the http step got no answer from mail"]
+    assert state.locator("pre").last.inner_text() == "null"
 
 
 def test_a_verdict_leads_to_its_turn_and_back(look, compared):
@@ -100,13 +118,13 @@ def test_the_baseline_stands_beside_and_the_first_divergence_is_shown(look, comp
         if change.first_divergence and change.first_divergence.turn and change.first_divergence.only is None
     )
     page = look(compared.page, at(head, change.name))
-    page.get_by_role("navigation", name="Baseline beside").get_by_role("link").nth(
+    page.get_by_role("navigation", name="Compare with the baseline").get_by_role("link").nth(
         change.first_divergence.base_trial
     ).click()
     page.wait_for_selector(".both .diverges")
     assert f"in turn {change.first_divergence.turn}" in page.locator(".divergence-notice").inner_text()
     turn = page.locator(".turn.diverges")
-    assert "They part here" in turn.inner_text()
+    assert "First difference" in turn.inner_text()
     assert f"Turn {change.first_divergence.turn}" in turn.inner_text()
     for actions, mark in (
         (change.first_divergence.head, "only here"),
@@ -151,7 +169,7 @@ def test_keys_alone_lead_through_a_test(look, compared):
     page.keyboard.press("b")
     page.wait_for_selector(".turns:not(.both)")
     page.get_by_text("Keys", exact=True).click()
-    page.get_by_label("Letters and brackets work").uncheck()
+    page.get_by_label("Use letter and bracket keys").uncheck()
     page.evaluate("document.activeElement.blur()")
     before = page.evaluate("location.hash")
     page.keyboard.press("j")
@@ -207,14 +225,35 @@ def test_no_trace_is_not_nothing_done(show):
         'parameters code = "a" size = "undefined"',
         (
             'workflows (from the trace) REFUND parameters code = "b" was "a" size = null'
-            " secret (value not told) integrations shop status 503 error: down faq RAG · no HTTP status"
+            " secret (value not reported) integrations shop status 503 error: down faq RAG · no HTTP status"
             " error response no detail escalation handed over to a person"
-            " tokens untold read, 1,200 written"
+            " tokens unknown input, 1,200 output"
         ),
         "parameters size = 3 new",
         "did nothing: no workflow, parameter, rule or integration",
     ]
     assert "(no text)" in page.locator(".message.agent").nth(3).inner_text()
+
+
+def test_tool_calls_are_shown_with_all_that_is_known(show):
+    """Long arguments and results are folded; whatever an agent writes stays text."""
+    calls = (
+        ToolCall(name="look_up", arguments={"order": "<img src=x>"}, result={"paid": 42}, status="ok"),
+        ToolCall(name="refund", arguments={"note": "x" * 900}, status="error", duration_ms=250, agent="pay"),
+        ToolCall(name="close", not_captured="cut off"),
+    )
+    page = show(build.test_result(trials=(build.trial_result(turns=(build.turn(**views_of(calls)),)),)))
+    listed = page.locator(".actions .action")
+    told = [re.sub(r"\s+", " ", text) for text in listed.all_inner_texts()]
+    assert told == [
+        'look_up(order: "<img src=x>") ok Result',
+        "refund error · 0.25 s · by pay Arguments",
+        "close arguments unknown: cut off",
+    ]
+    listed.nth(1).get_by_text("Arguments", exact=True).click()
+    assert '"note": "xxx' in listed.nth(1).locator("pre").inner_text()
+    listed.nth(0).get_by_text("Result", exact=True).click()
+    assert '"paid": 42' in listed.nth(0).locator("pre").inner_text()
 
 
 def test_a_large_trace_waits_until_it_is_wanted(show):
@@ -264,7 +303,7 @@ def test_what_is_copied_is_what_was_said(show):
         permissions=["clipboard-read", "clipboard-write"],
     )
     page.get_by_role("button", name="Copy the command").click()
-    page.get_by_text("Copied: command to play this test again.").wait_for()
+    page.get_by_text("Copied: command to rerun this test.").wait_for()
     command = page.evaluate("navigator.clipboard.readText()")
     assert shlex.split(command) == ["ci-evals", "run", "evals/refunds.json", "--test=Isn't it $(late)"]
     page.get_by_role("button", name="Copy the conversation").click()
@@ -288,4 +327,4 @@ def test_what_cannot_be_read_is_said(look, written):
     page.get_by_text("The data of this test cannot be read").wait_for()
     assert page.get_by_role("link", name="All tests").is_visible()
     page.evaluate("delete window.DecompressionStream; openTest({ number: 0, trial: null })")
-    page.get_by_text("This browser cannot unpack the conversations").wait_for()
+    page.get_by_text("This browser cannot decompress the conversations").wait_for()

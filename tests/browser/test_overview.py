@@ -6,6 +6,7 @@ import pytest
 
 pytestmark = pytest.mark.browser
 
+FAILED = "Evals failed: 1 test broke since the baseline"
 ROWS = "#tests tbody tr:not([hidden])"
 
 
@@ -21,12 +22,12 @@ def all_tests(results) -> list:
 def test_it_says_first_what_broke(look, compared):
     """The verdict, and the test that fails since this run, on the first two screens."""
     page = look(compared.page)
-    assert page.locator("h1").inner_text() == "The gate does not hold"
+    assert page.locator("h1").inner_text() == FAILED
     worst = compared.head.comparison.regressed[0]
     story = page.locator("#_broken .whole-test").first
     assert worst.name in story.inner_text()
     assert worst.evidence.reason in story.inner_text()
-    assert "since this run" in story.inner_text()
+    assert "First failed in this run" in story.inner_text()
     assert story.bounding_box()["y"] < 2 * 900
 
 
@@ -102,8 +103,8 @@ def test_a_shared_link_opens_what_it_names(look, compared):
     assert page.locator("#test h2").inner_text().startswith("Trial 2")
     assert "Gold" in page.title()
     page = look(compared.page, "#Retail%20assistant/No%20such%20test/1")
-    assert page.get_by_text("This run has no test of the name in the address.").is_visible()
-    assert page.locator("h1").inner_text() == "The gate does not hold"
+    assert page.get_by_text("This run has no test with the name in this link.").is_visible()
+    assert page.locator("h1").inner_text() == FAILED
 
 
 def test_a_link_to_a_section_is_there_at_once(look, compared):

@@ -49,7 +49,7 @@ def test_two_items_by_keyboard(browser, page_file, tmp_path):
         events.remove(page_file.as_uri())
         page.set_default_timeout(10_000)
         count = len(HOSTILE)
-        assert page.locator("#progress").text_content() == f"0 of {count} labelled"
+        assert page.locator("#progress").text_content() == f"0 of {count} labeled"
         page.keyboard.press("p")
         assert page.locator("#place").text_content() == f"Item 2 of {count}"
         page.locator("#note").press_sequentially("=pf")
@@ -62,7 +62,7 @@ def test_two_items_by_keyboard(browser, page_file, tmp_path):
             if "0 of" not in page.locator("#progress").text_content():
                 break
             page.wait_for_timeout(50)
-        assert page.locator("#progress").text_content() == f"2 of {count} labelled"
+        assert page.locator("#progress").text_content() == f"2 of {count} labeled"
         assert page.locator("#place").text_content() == f"Item 3 of {count}"
         page.keyboard.press("b")
         assert page.locator("[aria-pressed=true]").text_content() == "Cannot tell"

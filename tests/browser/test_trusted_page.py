@@ -49,14 +49,14 @@ def test_words_votes_grades_and_violations_stand_where_they_belong(trusted):
         "claude-haiku-4-5",
     ]
     verdict.locator(".words a").first.click()
-    assert page.evaluate("opened.at") == 2
+    page.wait_for_function("opened.at === 2")
     page.evaluate("(at) => { location.hash = at; }", LEFT_OUT)
-    page.get_by_role("heading", name="Trial 3: left out").wait_for()
+    page.get_by_role("heading", name="Trial 3: excluded").wait_for()
     violation = page.locator(".turn").nth(1).locator(".violation").inner_text()
     assert violation.endswith("I sent the jacket back nine days ago")
-    assert page.locator("#trial > .violation").inner_text().startswith("The simulated user broke its role")
+    assert page.locator("#trial > .violation").inner_text().startswith("The simulated user broke character")
     page.evaluate("(at) => { location.hash = at; }", GRADED)
-    page.get_by_text("Graded 0.75 of 1; passed from 0.7 on.").wait_for()
+    page.get_by_text("Grade 0.75 of 1; passes at 0.7 or more.").wait_for()
     cells = page.locator("#test .verdict .table td").all_inner_texts()
     assert cells[:4] == ["right", "1.00", "2", "The amount is right."]
     told = ["Within  five - “sure” **days**", 'within five \u2013 "Sure" ... days']

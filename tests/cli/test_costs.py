@@ -78,7 +78,7 @@ def test_one_answer_of_unknown_cost_leaves_the_whole_unknown(tmp_path, models, p
     assert usage["costUsd"] is None
     (judge,) = usage["byRole"]
     assert (judge["calls"], judge["uncounted"], judge["costUsd"]) == (TESTS, 1, None)
-    assert "cost of judge unknown (1 of 30 answers without a usable count of tokens)" in ran.stdout
+    assert "The cost of judge is unknown: 1 of 30 answers without a usable count of tokens." in ran.stdout
     assert "cost of `judge` unknown" in (tmp_path / "results/summary.md").read_text()
 
 
@@ -92,7 +92,7 @@ def test_what_is_free_costs_nothing_however_it_counts(tmp_path, models):
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 def test_an_answer_of_no_use_is_paid_for(tmp_path, models, provider):
-    """One that is broken off at the limit of tokens costs what it says, and a budget ends the run."""
+    """One that is cut off at the token limit costs what it says, and a budget ends the run."""
     models.truncates = True
     ran = run(tmp_path, models, "--max-cost=0.2", "--max-failures-in-row=0", provider=provider)
     assert ran.returncode == 3

@@ -108,7 +108,7 @@ def test_the_plan_tells_the_calls_of_all_votes(tmp_path):
     )
     calls = [int(re.search(r"judge (\d+)", told)[1]) for told in (once, thrice)]
     assert calls[1] == 3 * calls[0]
-    assert "there is no price for gpt-none" in thrice
+    assert "no price for gpt-none" in thrice
 
 
 def test_the_plan_counts_the_judge_check(tmp_path):

@@ -150,7 +150,9 @@ def test_options_name_no_program_of_a_foreign_checkout(workspace, agent):
     """It would run beside the keys."""
     (workspace.folder / "agent.sh").write_text("#!/bin/sh\necho $AGENT_KEY > leaked\n")
     ran = workspace.run("--adapter=command: sh agent.sh", suites="demo:hr")
-    refused(ran, agent, "--adapter may not name a program in a checkout of")
+    refused(ran, agent, "--adapter: a program may not be named in a checkout of")
+    ran = workspace.run("--start=sh agent.sh", f"--base-url={agent.url}", suites="demo:hr")
+    refused(ran, agent, "--start: a program may not be named in a checkout of")
     assert not (workspace.folder / "leaked").exists()
 
 

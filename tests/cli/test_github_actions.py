@@ -447,7 +447,7 @@ def test_a_run_that_was_refused_has_a_summary(tmp_path, arguments):
     done = ci_evals(*arguments, cwd=tmp_path, env=env)
     assert done.returncode == 2
     summary = Path(env["GITHUB_STEP_SUMMARY"]).read_text()
-    assert summary.startswith("## ⚠️ ci-evals: nothing was run\n\n```\n")
+    assert summary.startswith("## ⚠️ Evals did not run\n\n```\n")
     assert summary.endswith("\n```\n")
     assert Path(env["GITHUB_OUTPUT"]).read_text().count("invalid") == 1
 
@@ -460,12 +460,12 @@ def test_other_commands_leave_the_summary_alone(tmp_path):
 
 
 def test_a_run_has_no_other_summary_than_its_own(tmp_path):
-    """Also where the gate does not hold, and where the run cannot be trusted."""
+    """Also where evals failed, and where there is no verdict."""
     write_suite(tmp_path, HELLO, IMPOSSIBLE | {"name": "Sings"}, **DEMO)
     env = job(tmp_path)
     assert run(tmp_path, env=env).returncode == 1
     assert run(tmp_path, "--base-url=http://127.0.0.1:9", env=env).returncode == 3
-    assert "nothing was run" not in Path(env["GITHUB_STEP_SUMMARY"]).read_text()
+    assert "did not run" not in Path(env["GITHUB_STEP_SUMMARY"]).read_text()
 
 
 def test_a_summary_of_a_refusal_is_short_and_harmless(tmp_path):

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from commands import CLEAN, ci_evals, files_in, holders, results_in, start, write_suite
 
-from ci_evals.adapters.code.agent_settings import AgentSettings
+from ci_evals.adapters.agent_settings import AgentSettings
 from ci_evals.adapters.code.hosting.host import Host
 from ci_evals.domain.errors import UsageError
 from ci_evals.support.redaction import Redactor
@@ -89,7 +89,7 @@ TRICKS = {
     "a stop": ("os.kill(os.getpid(), signal.SIGSTOP)", "did not answer within 2 s"),
     "a huge reply": ("return 'x' * 40_000_000", "is longer than 16 MB"),
     "an answer in our name": ("forge()", "python:agent:reply: forged"),
-    "no JSON": ("return {'text': 'Hi', 'trace': 10**5000}", "holds what is no JSON"),
+    "no JSON": ("return {'text': 'Hi', 'trace': 10**5000}", "contains a value that is not JSON"),
 }
 
 
@@ -137,7 +137,7 @@ def test_the_run_is_killed_by_its_agent(tmp_path):
     """Exit code 3: nobody has decided anything."""
     ran = played(tmp_path, "os.kill(os.getppid(), signal.SIGKILL); time.sleep(60)")
     assert ran.returncode == 3
-    assert "it was ended by SIGKILL" in ran.stdout + ran.stderr
+    assert "SIGKILL ended it" in ran.stdout + ran.stderr
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the supervisor hears of it there")
@@ -247,7 +247,7 @@ def test_a_closed_standard_output_is_its_own(tmp_path):
     work = "sys.stdout.close(); os.chdir('/'); signal.SIGINT; return message"
     ran = played(tmp_path, work, tests=2)
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert "2 of 2 tests passed" in ran.stdout
+    assert "2 of 2 tests pass" in ran.stdout
 
 
 def test_its_environment_lacks_what_is_ours_alone(tmp_path):

@@ -18,7 +18,7 @@ def test_a_suite_is_written_and_valid(tmp_path):
     (tmp_path / "metadata.jsonl").write_text(json.dumps(QUESTION) + "\n")
     done = ci_evals("import", "gaia", "metadata.jsonl", "--output=evals/gaia.yaml", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, "")
-    assert "1 test out of metadata.jsonl, written to evals/gaia.yaml" in done.stderr
+    assert "1 test from metadata.jsonl, written to evals/gaia.yaml" in done.stderr
     done = ci_evals("validate", "evals/gaia.yaml", "--agent-id=a", "--agent-key=key-123456", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, "ok  evals/gaia.yaml: GAIA: 1 test, 1 evaluation\n")
 
@@ -50,7 +50,7 @@ def test_nothing_is_written_over(tmp_path):
     """Whatever it is."""
     (tmp_path / "t.csv").write_text("user\nHello\n")
     (tmp_path / "t.yaml").write_text("mine")
-    assert "there already" in refused(tmp_path, "csv", "t.csv", "--output=t.yaml")
+    assert "exists already and is not overwritten" in refused(tmp_path, "csv", "t.csv", "--output=t.yaml")
     assert (tmp_path / "t.yaml").read_text() == "mine"
 
 
@@ -63,7 +63,7 @@ def test_what_cannot_be_read_is_said_in_words(tmp_path):
     assert "cannot be read: Is a directory" in refused(tmp_path, "csv", ".")
     assert "latin.csv:2: not UTF-8" in refused(tmp_path, "csv", "latin.csv")
     assert "larger than 20 MB" in refused(tmp_path, "csv", "long.csv")
-    assert "is no suite's name" in refused(tmp_path, "csv", "t.csv", "--output=t.txt")
+    assert "is not a suite's name" in refused(tmp_path, "csv", "t.csv", "--output=t.txt")
     assert "'xls' is not one of" in refused(tmp_path, "xls", "t.csv")
 
 

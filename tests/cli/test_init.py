@@ -200,9 +200,9 @@ def test_a_folder_of_the_repository(repository):
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (["--adapter=opnai"], "--adapter: 'opnai' is no adapter; did you mean 'openai'?"),
+        (["--adapter=opnai"], "--adapter: 'opnai' is not an adapter; did you mean 'openai'?"),
         (["--adapter=python:shop"], "--adapter: 'python:shop' is not of the form python:module:attribute"),
-        (["nowhere"], "'nowhere' is no folder"),
+        (["nowhere"], "'nowhere' is not a folder"),
     ],
 )
 def test_what_cannot_be_is_refused(repository, args, said):

@@ -26,7 +26,7 @@ def readers() -> set[tuple[str, str]]:
     """Each command with each of its fields that names something to read."""
     commands = typer.main.get_command(app).commands
     found = set()
-    studies = [import_module(f"ci_evals.studies.{study}.settings") for study in STUDIES]
+    studies = [import_module(f"ci_evals.studies.{study}.commands") for study in STUDIES]
     for module in (suite_commands, result_commands, *studies):
         for name, form in vars(module).items():
             command = name.removesuffix("Settings").lower()

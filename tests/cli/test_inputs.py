@@ -115,7 +115,7 @@ def test_output_that_leaves_the_workspace_is_refused(tmp_path, monkeypatch, name
                 "GITHUB_WORKSPACE": str(workspace),
             }
         )
-    assert f"input {name!r} is {value!r}: it is outside of the workspace" in str(caught.value)
+    assert f"input {name!r} is {value!r}: it is outside the workspace" in str(caught.value)
 
 
 @pytest.mark.parametrize("value", ["out", ".", "a/../b", "{workspace}/out"])
@@ -139,7 +139,7 @@ def unused(**inputs: str) -> str:
 
 def test_an_input_beside_arguments_is_refused():
     """A gate that ignores `min-score: 99` would look as if it held."""
-    expected = "input 'min-score' has no effect beside 'args'; write --min-score=... there."
+    expected = "input 'min-score' has no effect with 'args': write --min-score=... there."
     assert unused(args="merge shards", min_score="99") == expected
 
 

@@ -45,7 +45,7 @@ def test_one_unreadable_file_does_not_hide_the_others(tmp_path):
         "validate", "b.json", "a.json", "nowhere.json", cwd=tmp_path, env={"AGENT_KEY": "key-123456"}
     )
     assert ran.returncode == 2
-    for said in ("b.json:1:11: not UTF-8", "did you mean 'minScore'?", "there is no file 'nowhere.json'"):
+    for said in ("b.json:1:11: not UTF-8", "did you mean 'minScore'?", "No file 'nowhere.json'"):
         assert said in ran.stderr
 
 
@@ -136,11 +136,11 @@ def test_plan_counts_only_the_models_that_are_asked(tmp_path):
 def test_plan_names_models_without_a_price(tmp_path):
     """In place of a cost that leaves them out. A file of the user's stands in place of the bundled table."""
     told = estimate(ci_evals("plan", "demo:hr", "--judge-model=my-own", cwd=tmp_path))
-    assert told["cost"].startswith("not known: there is no price for my-own;")
+    assert told["cost"].startswith("unknown: no price for my-own.")
     (tmp_path / "prices.json").write_text('{"models": {"my-own": {"input": 1, "output": 1}}}')
     named = ("--judge-model=my-own", "--prices=prices.json")
     told = estimate(ci_evals("plan", "demo:hr", *named, cwd=tmp_path))
-    assert told["cost"].startswith("not known: there is no price for gpt-6-luna;")
+    assert told["cost"].startswith("unknown: no price for gpt-6-luna.")
     told = estimate(ci_evals("plan", "demo:hr", *named, "--user-model=my-own", cwd=tmp_path))
     assert told["cost"].endswith("(my-own)")
 
@@ -200,7 +200,7 @@ def test_report_redraws_everything_byte_for_byte(tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (None, "r.json: there is no such file or folder"),
+        (None, "r.json: no such file or folder"),
         ("{", "not JSON"),
         ("{}", "schemaVersion"),
         ('{"schemaVersion": 9}', "newer version"),
@@ -232,11 +232,11 @@ def test_the_demo_agent_alone(tmp_path):
     assert served.returncode == 0
 
 
-def test_an_unknown_fault_of_the_demo_agent(tmp_path):
-    """Is told with the list of faults."""
-    ran = ci_evals("demo-agent", "--fault=sloow", cwd=tmp_path)
+def test_an_unknown_misbehavior_of_the_demo_agent(tmp_path):
+    """Is told with the nearest, and the list of them."""
+    ran = ci_evals("demo-agent", "--misbehave=leek", cwd=tmp_path)
     assert ran.returncode == 2
-    assert "there are: slow, rate_limited" in ran.stderr
+    assert "unknown kind 'leek' (did you mean 'leak'?). Kinds: skip_rules, wrong" in ran.stderr
 
 
 def test_help_and_version(tmp_path):
@@ -246,4 +246,4 @@ def test_help_and_version(tmp_path):
     for command in ("run", "validate", "plan", "list-suites", "schema", "report", "demo-agent"):
         assert command in helped
         assert ci_evals(command, "--help", cwd=tmp_path).returncode == 0
-    assert "Exit codes: 0 the gate holds" in ci_evals("run", "-h", cwd=tmp_path).stdout
+    assert "3    no verdict: too many invalid trials" in ci_evals("run", "-h", cwd=tmp_path).stdout

@@ -214,9 +214,9 @@ def test_all_that_cannot_be_read_is_told_at_once(shards):
     told = ci_evals("merge", *asked, cwd=shards, env=step.variables(step.folder, {}) | {"GITHUB_ACTIONS": ""})
     assert told.returncode == 2
     missing, empty, broken = told.stderr.splitlines()
-    assert "nowhere: there is no such file or folder" in missing
+    assert "nowhere: no such file or folder" in missing
     assert "no shard has left any" in missing
-    assert "empty: there is no _results.json in it, nor in a folder right below it" in empty
+    assert "empty: contains no _results.json" in empty
     assert "shards/2-retail/_results.json: not a results file" in broken
     assert not (shards / "results").exists()
     assert step.outputs["result"] == "invalid"

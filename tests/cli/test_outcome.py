@@ -69,9 +69,9 @@ def test_more_signals_do_not_disturb_the_ending(tmp_path):
         check=False,
     )
     assert ran.returncode == 130
-    assert ran.stderr == "interrupted: It was told to end before there was anything to report.\n"
+    assert ran.stderr == "interrupted: The run was interrupted before there was anything to report.\n"
     assert "invalid" in outputs.read_text()
-    assert "It was told to end" in summary.read_text()
+    assert "The run was interrupted" in summary.read_text()
 
 
 EARLY = """
@@ -99,7 +99,7 @@ def test_a_signal_is_heard_while_the_action_starts(tmp_path):
         check=False,
     )
     assert ran.returncode == 130, ran.stderr
-    assert ran.stderr == "interrupted: It was told to end before there was anything to report.\n"
+    assert ran.stderr == "interrupted: The run was interrupted before there was anything to report.\n"
     assert "invalid" in outputs.read_text()
 
 

@@ -14,8 +14,8 @@ from github_runner import Step
 
 from ci_evals.cli.commands.rejudge import rejudge_run
 from ci_evals.cli.run_context import RunContext
-from ci_evals.cli.settings.choices import Provider
 from ci_evals.cli.settings.result_commands import RejudgeSettings
+from ci_evals.domain.choices import Provider
 from ci_evals.domain.errors import UsageError
 
 TESTS = [
@@ -111,7 +111,7 @@ def test_an_interruption(run):
         again = json.loads((run / "again/_results.json").read_text())
     assert again["run"]["status"] == "interrupted"
     assert again["counts"]["byOutcome"]["undecided"] >= 1
-    assert "could not be given anew: the run ended before" in out
+    assert "could not be given again: the run ended before" in out
 
 
 def test_without_a_key(run):
@@ -128,10 +128,10 @@ def test_without_a_key(run):
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
-        ({"provider": Provider.OFFLINE}, "--provider=offline: nobody would judge"),
-        ({"output_dir": Path("results")}, "would be written over; name another one"),
-        ({"output_dir": Path("other/../results")}, "would be written over; name another one"),
-        ({"junit": Path("results/_results.json")}, "this is the file that is to be judged again"),
+        ({"provider": Provider.OFFLINE}, "--provider=offline has no judge"),
+        ({"output_dir": Path("results")}, "would be overwritten. Name another one"),
+        ({"output_dir": Path("other/../results")}, "would be overwritten. Name another one"),
+        ({"junit": Path("results/_results.json")}, "this is the file to judge again"),
         ({"results": Path("nowhere")}, "nowhere: cannot be read"),
         ({"thresholds": "category:safty=100"}, "there is no category"),
     ],
@@ -156,7 +156,7 @@ def test_a_suites_own_results_do_not_lead_to_writing_over_the_run(run, monkeypat
     """The run's file is above it."""
     monkeypatch.chdir(run)
     (own,) = (run / "results/Stub").glob("*/_results.json")
-    with pytest.raises(UsageError, match="would be written over"):
+    with pytest.raises(UsageError, match="would be overwritten"):
         rejudge_run(RejudgeSettings(results=own, llm_key="k"), RunContext())
 
 

@@ -22,11 +22,14 @@ from ci_evals.adapters.recording.reader import Recording
 from ci_evals.adapters.recording.records import NAME as RECORDING
 from ci_evals.adapters.recording.records import ModelsRecord, RecordedSuite, RecordingHeader
 from ci_evals.cli.files.suite_loading import load_suites
+from ci_evals.cli.github.github_job import GitHubJob
+from ci_evals.cli.github.trust import FileTrust
 from ci_evals.cli.run import recording
 from ci_evals.cli.run_context import RunContext
-from ci_evals.cli.settings.choices import Provider, SuiteTrust
+from ci_evals.cli.settings.choices import SuiteTrust
 from ci_evals.cli.settings.suite_commands import RunSettings
 from ci_evals.cli.terminal.console import Console
+from ci_evals.domain.choices import Provider
 from ci_evals.domain.errors import SuiteError, UsageError
 from ci_evals.domain.progress import TrialFinished
 from ci_evals.domain.results.run import Tool
@@ -176,13 +179,13 @@ def test_a_recording_without_trials_is_a_replay_all_the_same(tmp_path):
 
 
 def test_a_replay_and_a_recording_at_once_are_refused():
-    """Nobody is asked in a replay; and one that was broken off is begun again."""
+    """Nobody is asked in a replay; and one that was interrupted is begun again."""
     folder = Path("recording")
-    with pytest.raises(UsageError, match="there is nothing to record"):
+    with pytest.raises(UsageError, match="a replay has nothing to record"):
         recording.open_recording(RunSettings(suites=[], record=folder, replay=folder))
-    with pytest.raises(UsageError, match="leave --resume out"):
+    with pytest.raises(UsageError, match="Omit --resume"):
         recording.open_recording(RunSettings(suites=[], resume=folder, replay=folder))
-    with pytest.raises(UsageError, match="--replay: there is no recording in 'recording'"):
+    with pytest.raises(UsageError, match="--replay: there is not a recording in 'recording'"):
         recording.open_recording(RunSettings(suites=[], replay=folder))
 
 
@@ -212,7 +215,7 @@ def test_provider_and_models_are_those_of_the_recording(tmp_path):
     with pytest.raises(UsageError, match="--provider=offline: the recording was made with anthropic"):
         recording.open_recording(RunSettings(suites=[], replay=tmp_path, provider=Provider.OFFLINE))
     write_recording(tmp_path, provider="nobody")
-    with pytest.raises(UsageError, match="'nobody', which is no provider"):
+    with pytest.raises(UsageError, match="names the unknown provider 'nobody'"):
         recording.open_recording(RunSettings(suites=[], replay=tmp_path))
 
 
@@ -220,7 +223,9 @@ def loaded(folder, *tests, replay=True, **fields):
     """The plan of a suite with these fields, read for a replay."""
     name = write_suite(folder, *tests, **fields)
     settings = RunSettings(suites=[str(folder / name)], trust_suites=SuiteTrust.ALWAYS)
-    found = load_suites(settings, RunContext({"SET": "a-known-value", "SHORT": "abc"}), replay=replay)
+    context = RunContext({"SET": "a-known-value", "SHORT": "abc"})
+    trust = FileTrust(settings, GitHubJob.of(settings, context))
+    found = load_suites(settings, trust, replay=replay)
     return plan(found, Selection(), 1)
 
 
@@ -259,7 +264,7 @@ async def test_a_killed_run_is_taken_up_with_its_recording(tmp_path):
     results = await play(left, resume=True)
     assert results.run.resumed.trials == 1
     assert Recording(left / "recording").count == 4
-    assert "is torn: it is cut off" in log.getvalue()
+    assert "is torn: it is removed" in log.getvalue()
     assert "3 of the finished trials are not in the recording" in log.getvalue()
     shutil.rmtree(left / "recording")
     with pytest.raises(UsageError, match="holds no recording of this run, of which 4 trials have finished"):
@@ -277,9 +282,9 @@ def test_the_agent_that_answered_is_the_one_that_is_named(tmp_path):
     assert (suite.suite.adapter, suite.suite.agent_id) == ("http", "agent-0")
     torn, other = played.warnings
     assert "is torn" in torn
-    assert "names the agent 'agent-1', and was recorded with 'agent-0', whose answers these are" in other
+    assert "names the agent 'agent-1', but the recorded answers are those of 'agent-0'" in other
     write_recording(tmp_path, then.model_copy(update={"name": "Other"}))
-    with pytest.raises(UsageError, match=r"none of these suites is in .* it has: 'Other'"):
+    with pytest.raises(UsageError, match=r"none of these suites is in .* It contains: 'Other'"):
         recording.with_recorded_agents(now, Recording(tmp_path), Redactor())
 
 

@@ -59,8 +59,8 @@ def test_the_demo_needs_no_key_and_no_network(tmp_path):
         assert len(names) == 2 + len(suite["tests"])
     assert "Score 100.0" in (folder / "summary.md").read_text()
     assert "judged criteria are undecided" in (folder / "summary.md").read_text()
-    assert "The gate holds" in ran.stdout
-    assert ran.stderr.count("\n") == 24
+    assert "✓ Evals passed" in ran.stdout
+    assert ran.stderr.count("\n") == 24 + 2  # and two lines on all of them
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
@@ -146,7 +146,7 @@ def test_a_server_that_is_not_there(tmp_path):
     assert ran.returncode == 3
     assert "Traceback" not in ran.stdout + ran.stderr
     assert ran.stdout.count("127.0.0.1:9") == 1
-    assert "3 trials failed" in ran.stdout
+    assert "3 trials errored" in ran.stdout
     assert {t["outcome"] for t in results_in(tmp_path)["suites"][0]["tests"]} == {"error"}
     assert ET.parse(tmp_path / "results/junit.xml").getroot().get("errors") == "3"
 
@@ -179,18 +179,18 @@ def test_a_wrong_llm_key(tmp_path, agent, provider):
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (["nowhere.json"], "there is no file 'nowhere.json'"),
-        (["evals/*.json"], "no file matches 'evals/*.json'"),
-        (["demo:hrr"], "there is no bundled suite 'demo:hrr'; did you mean 'demo:hr'?"),
+        (["nowhere.json"], "No file 'nowhere.json'"),
+        (["evals/*.json"], "No file matches 'evals/*.json'"),
+        (["demo:hrr"], "No bundled suite is called 'demo:hrr'. Did you mean 'demo:hr'?"),
         (["broken.json"], "broken.json:2:"),
-        (["notes.txt"], "notes.txt: a suite's file ends in .json, .yaml, .yml"),
-        (["suite.json", "--test=zzz"], "no test is selected"),
+        (["notes.txt"], "notes.txt: not a suite file, which ends in .json, .yaml, .yml"),
+        (["suite.json", "--test=zzz"], "No test matches --test=zzz."),
         (["suite.json", "--thresholds=test:Greet=5"], "there is no test 'Greet'; did you mean 'Greets'?"),
         (["suite.json", "--output-dir=suite.json/x"], "cannot write to the folder"),
         (["suite.json", "--junit=suite.json/x.xml"], "cannot write to the folder"),
         (["suite.json", "--junit=."], "--junit: '.' is a folder"),
-        (["suite.json", ""], "a suite's name is empty"),
-        (["suite.json", "/dev/null"], "'/dev/null' is no regular file"),
+        (["suite.json", ""], "The name of a suite is empty"),
+        (["suite.json", "/dev/null"], "'/dev/null' is not a regular file"),
         (["suite.json", "--test=,"], "--test: ',' names nothing"),
         (["suite.json", "--loops=100000000"], "--loops"),
         (["suite.json", "--base-url=nonsense"], "nonsense"),
@@ -301,7 +301,7 @@ def test_an_interruption_writes_every_report(tmp_path, number):
     assert results["suites"][0]["tests"][1]["trials"][0]["status"] == "interrupted"
     assert (results["run"]["status"], results["gate"]["exitCode"]) == ("interrupted", 130)
     assert (tmp_path / "results/junit.xml").exists()
-    assert "to go on with this run, give the same command with --resume=results" in err
+    assert "To resume this run, run the same command with --resume=results" in err
     assert "Traceback" not in err
 
 
@@ -338,13 +338,13 @@ def test_an_interruption_while_the_sdk_is_imported(tmp_path):
 
 
 def test_a_run_that_goes_on_is_not_compared_with_itself(tmp_path, agent):
-    """What it reported when it was broken off lies where the baseline may have been."""
+    """What it reported when it was interrupted lies where the baseline may have been."""
     suite, env = write_suite(tmp_path), env_of(agent)
     cut_off = ci_evals("run", suite, "--max-duration=0", cwd=tmp_path, env=env)
     assert cut_off.returncode == 3
     ran = ci_evals("run", suite, "--resume=results", "--baseline=results", cwd=tmp_path, env=env)
     assert ran.returncode == 2
-    assert "--baseline=results: these are the reports of the run that --resume goes on with" in ran.stderr
+    assert "--baseline=results: these are the reports of the run to resume" in ran.stderr
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -471,7 +471,7 @@ def test_outputs_that_cannot_be_written(tmp_path, agent):
         env = env_of(agent) | {name: str(tmp_path)}
         ran = ci_evals("run", write_suite(tmp_path), cwd=tmp_path, env=env)
         assert ran.returncode == 0
-        assert "warning: the outputs or the summary of the action are not complete" in ran.stderr
+        assert "warning: the action's outputs or step summary are incomplete" in ran.stderr
     assert (tmp_path / "results/_results.json").is_file()
 
 

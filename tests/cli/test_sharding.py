@@ -24,12 +24,12 @@ def test_a_part_is_asked_for():
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"shard": ""}, "--shard: '' is no part"),
-        ({"shard": "3/2"}, "--shard: '3/2' is no part"),
+        ({"shard": ""}, "--shard: '' is not a part"),
+        ({"shard": "3/2"}, "--shard: '3/2' is not a part"),
         ({"shard": "1/3"}, "--shard=1/3: the plan has 2 tests; ask for at most 2 parts"),
         (
             {"shard": "1/2", "confirm": 2},
-            "--confirm=2 cannot go with --shard=1/2: what is close shows in the",
+            "--confirm=2 does not work with --shard=1/2: only the whole run shows whether",
         ),
     ],
 )

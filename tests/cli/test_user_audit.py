@@ -101,7 +101,7 @@ def test_users_that_broke_their_role_are_left_out_recorded_and_found_again(tmp_p
     assert len(llm.asked) == 2
     assert rejudged["userChecks"] == results["userChecks"] | {"violationRate": broken}
     assert trials_of(rejudged)[0]["userAudit"] == first["userAudit"]
-    assert "at most 0 allowed (max-invalid-users)" in rejudged["gate"]["reasons"][0]
+    assert "the simulated user broke character twice in a row" in rejudged["gate"]["reasons"][0]
 
 
 async def test_from_python(tmp_path, monkeypatch):
@@ -157,4 +157,4 @@ def test_a_plan_reckons_with_the_auditor(tmp_path):
     audited = ci_evals("plan", suite, "--audit-user", "--audit-model=nobody-knows-it", cwd=tmp_path)
     assert "judge 3\n" in plain.stdout
     assert "judge 3, auditor 3\n" in audited.stdout
-    assert "there is no price for nobody-knows-it" in audited.stdout
+    assert "no price for nobody-knows-it" in audited.stdout

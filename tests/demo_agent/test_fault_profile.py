@@ -11,7 +11,7 @@ from commands import ci_evals, results_in, start
 from ci_evals import load_suite
 from ci_evals.demo_agent import catalog
 from ci_evals.demo_agent.engine import respond
-from ci_evals.demo_agent.fault_profile import FaultProfile, ReplyFault, UnknownWorkflowError
+from ci_evals.demo_agent.faults import FaultProfile, ReplyFault, UnknownWorkflowError
 from ci_evals.demo_agent.reply import IntegrationCall, ResponseType, RuleFired, State
 from ci_evals.demo_agent.server import DemoServer
 
@@ -48,8 +48,6 @@ def converse(http, variables):
         fetched = http.get(f"tasks/{task_id}/messages/{reply['id']}/trace-info").json()
         assert fetched == reply["trace_info"]
         replies.append(json.dumps([reply["text"], fetched]))
-    told = [m["text"] for m in http.get(f"tasks/{task_id}/messages").json()[1::2]]
-    assert told == [json.loads(reply)[0] for reply in replies]
     return tuple(replies)
 
 

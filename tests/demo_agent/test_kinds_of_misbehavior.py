@@ -6,8 +6,7 @@ import pytest
 from commands import ci_evals, results_in, start
 
 from ci_evals.demo_agent import catalog
-from ci_evals.demo_agent.fault_profile import FaultProfile, ReplyFault
-from ci_evals.demo_agent.misbehavior import Misbehavior
+from ci_evals.demo_agent.faults import FaultProfile, Misbehavior, ReplyFault
 from ci_evals.demo_agent.playbook import RestIntegration, Texts
 from ci_evals.demo_agent.reply import ConfirmationRequest, IntegrationCall, ResponseType, RuleFired, State
 
@@ -195,8 +194,8 @@ def test_a_suite_sees_it_from_the_command_line(tmp_path):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ("leek", "there is no 'leek' (did you mean 'leak'?); there are: "),
-        ("x", "there is no 'x'; there are: "),
+        ("leek", "unknown kind 'leek' (did you mean 'leak'?). Kinds: "),
+        ("x", "unknown kind 'x'. Kinds: "),
     ],
 )
 def test_an_unknown_kind_is_told_with_all(tmp_path, given, said):

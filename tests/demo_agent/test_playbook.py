@@ -44,14 +44,6 @@ def test_a_small_one_can_be_read():
 @pytest.mark.parametrize(
     ("step", "problem"),
     [
-        ({"ask": ["day"]}, "HIRE: 'day' is not among its parameters"),
-        ({"rule": "r", "reason": "x", "ask": "day"}, "HIRE: 'day' is not among its parameters"),
-        ({"rule": "r", "reason": "x", "note": "n", "forget": ["day"]}, "'day' is not among"),
-        ({"rule": "r", "reason": "x", "note": "n", "answer": "a"}, "rule 'r' has more than one effect"),
-        ({"call": "ledger"}, "HIRE: calls 'ledger', which is no integration"),
-        ({"confirm": "Pay {amount}?", "declined": "No."}, "HIRE: nothing is known as 'amount'"),
-        ({"compute": "rest", "of": ["plan", "minus", "fee"]}, "HIRE: nothing is known as 'fee'"),
-        ({"answer": "Done.", "when": {"tier": "gold"}}, "HIRE: nothing is known as 'tier'"),
         ({"answer": "Done.", "whne": {"plan": "day"}}, "Extra inputs are not permitted"),
         ({"say": "Done."}, "Unable to extract tag"),
     ],
@@ -62,30 +54,12 @@ def test_steps_that_lead_nowhere(step, problem):
         playbook(workflows=[workflow(step, {"answer": "Done."})])
 
 
-@pytest.mark.parametrize(
-    "step",
-    [
-        {"answer": "Done.", "when": {"plan": "day"}},
-        {"ask": ["days"]},
-        {"rule": "r", "reason": "x", "note": "n"},
-    ],
-)
-def test_a_workflow_must_end(step):
-    """The last step replies in any case."""
-    with pytest.raises(ValidationError, match="its last step must answer, block or escalate"):
-        playbook(workflows=[workflow(step)])
-
-
 def test_unknown_keys_and_bad_patterns_are_refused():
     """Also at the top, and in regular expressions."""
     with pytest.raises(ValidationError, match="Extra inputs"):
         playbook(workflow=[])
-    with pytest.raises(ValidationError, match="unknown parameter 'fee'"):
-        playbook(workflows=[workflow({"answer": "Done."}, parameters=["fee"])])
     with pytest.raises(ValidationError, match="regular expression"):
         playbook(workflows=[workflow({"answer": "Done."}, intents=["hire("])])
-    with pytest.raises(ValueError, match="a playbook is a mapping"):
-        catalog.read("- a list")
 
 
 def test_an_unknown_agent_is_told_the_known_ones():

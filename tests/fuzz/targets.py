@@ -35,7 +35,7 @@ from ci_evals.adapters.endpoints import aui_wire, chat_wire, http_wire
 from ci_evals.adapters.github import archive, context
 from ci_evals.adapters.importers import READERS
 from ci_evals.adapters.importers.imported import suite_text
-from ci_evals.adapters.models import anthropic_llm, claude_code_llm, openai_embedder, openai_llm
+from ci_evals.adapters.models import anthropic_llm, claude_code_llm, embedders, openai_llm
 from ci_evals.adapters.recording.reader import Recording
 from ci_evals.adapters.recording.replay import ReplayedAgent, ReplayedLLM, TrialReplay
 from ci_evals.adapters.transport import payload, retry
@@ -67,13 +67,11 @@ from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
 from ci_evals.scoring import coverage
 from ci_evals.scoring import merge as merging
 from ci_evals.scoring.comparison.compare import RunComparer
-from ci_evals.scoring.comparison.pairing import Side
 from ci_evals.scoring.gate.checks import GateInput, checks_of
 from ci_evals.scoring.gate.decision import decide_change
 from ci_evals.scoring.gate.odds import odds_of
 from ci_evals.scoring.gate.policy import Policy
 from ci_evals.scoring.gate.selectors import check_names, read_drops, read_thresholds
-from ci_evals.scoring.scorecard import Scorecard
 from ci_evals.studies.calibration import later_runs, sheet_reading, terminal
 from ci_evals.studies.preference.conversation_pair import PreferenceAnswer
 from ci_evals.support.json_path import JsonPath
@@ -479,7 +477,7 @@ def embeddings(data: bytes) -> None:
     """An answer of an embedding model's provider."""
     with _foreseen(LLMError):
         answer = _MODELS[openai_llm.OpenAILLM]._object(httpx2.Response(200, content=data))
-        for vector in openai_embedder._vectors(answer):
+        for vector in embedders._vectors(answer):
             assert all(isinstance(number, float) for number in vector)
 
 
@@ -550,14 +548,11 @@ def results(data: bytes) -> None:
     console.render(clean, verbose=True)
     comment.render(clean, comment.SummaryContext())
     annotations(clean)
-    seen = GateInput(Scorecard.of(clean), Policy(), offline=False)
-    odds_of(clean.suites, checks_of(seen), offline=False, seed="s", beyond=0)
+    odds_of(clean, checks_of(GateInput(clean, Policy())))
     for head, base in ((clean, _OTHER), (_OTHER, clean)):
-        comparer = RunComparer(Side.of(head), Side.of(base))
+        comparer = RunComparer(head, base)
         policy = Policy(max_drop=5, regression=Regression.SIGNIFICANT)
-        gate = to_record(
-            decide_change(GateInput(Scorecard.of(head), policy, offline=False, comparer=comparer))
-        )
+        gate = to_record(decide_change(GateInput(head, policy, comparer)))
         reached = coverage.compared(head.coverage, comparer.pairs)
         told = head.model_copy(
             update={"comparison": comparer.comparison(), "gate": gate, "coverage": reached}
@@ -577,7 +572,7 @@ def page(data: bytes) -> None:
     except UsageError:
         return
     for head, base in ((found, _OTHER), (_OTHER, found)):
-        compared = RunComparer(Side.of(head), Side.of(base)).comparison()
+        compared = RunComparer(head, base).comparison()
         comparison_runs = ComparisonRuns(
             baseline=base, others=(ComparisonRun.of(base, "then"), ComparisonRun.of(head, "now"))
         )
@@ -596,7 +591,7 @@ def page(data: bytes) -> None:
 
 @_target(samples.JOURNAL)
 def journal(data: bytes) -> None:
-    """The journal of a run that was broken off."""
+    """The journal of a run that was interrupted."""
     (_FOLDER / journals.NAME).write_bytes(data)
     with _foreseen(UsageError):
         kept = journals.Journal(_FOLDER, resume=True)
@@ -668,9 +663,12 @@ def sheet(data: bytes) -> None:
 @_target(samples.CALIBRATIONS)
 def calibration(data: bytes) -> None:
     """What `run --calibration` shows."""
+    file = _FOLDER / "calibration.json"
+    file.write_bytes(data)
     with _foreseen(UsageError):
-        found = later_runs.parse(data, "calibration.json")
-        assert later_runs.parse(found.model_dump_json(by_alias=True).encode(), "again") == found
+        found = later_runs.read_file(file)
+        file.write_text(found.model_dump_json(by_alias=True), encoding="utf-8")
+        assert later_runs.read_file(file) == found
         terminal.render(found)
 
 

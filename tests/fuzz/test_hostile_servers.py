@@ -13,9 +13,10 @@ from typing import Any
 import hostile_server as hostile
 import pytest
 
-from ci_evals.adapters.endpoints.aui_agent import AuiAgent, AuiConfig
-from ci_evals.adapters.endpoints.chat_agent import ChatAgent, ChatConfig
-from ci_evals.adapters.endpoints.http_agent import HttpAgent, HttpConfig
+from ci_evals.adapters.agent_settings import AgentSettings
+from ci_evals.adapters.endpoints.aui_agent import AuiAgent
+from ci_evals.adapters.endpoints.chat_agent import ChatAgent
+from ci_evals.adapters.endpoints.http_agent import HttpAgent
 from ci_evals.conversation.converse import ConversationPlayer
 from ci_evals.conversation.scripted_user import ScriptedUser
 from ci_evals.domain.agents import HttpOptions
@@ -59,9 +60,9 @@ WORST = ("50 MB", "a bomb packed twice", "a byte a moment", "many values")
 
 def agents(url: str) -> dict[str, Agent]:
     return {
-        "http": HttpAgent(HttpConfig(url, HTTP, "agent-key")),
-        "openai": ChatAgent(ChatConfig("m", "agent-key", url)),
-        "aui": AuiAgent(AuiConfig("a", "agent-key", url, open_timeout=SECONDS)),
+        "http": HttpAgent(AgentSettings(base_url=url, options=HTTP, api_key="agent-key")),
+        "openai": ChatAgent(AgentSettings(model="m", api_key="agent-key", base_url=url)),
+        "aui": AuiAgent(AgentSettings("a", "agent-key", url), open_timeout=SECONDS),
     }
 
 

@@ -9,7 +9,7 @@ from papers import ROOT, code, table
 from pydantic import TypeAdapter, ValidationError
 
 from ci_evals.domain.answers import comparable, last_number, whole_number, words
-from ci_evals.domain.evaluation import AnswerMatches
+from ci_evals.domain.checks.text_checks import AnswerMatches
 from ci_evals.domain.transcript import EndState, Transcript
 from ci_evals.domain.verdict import Cause, Outcome, Verdict
 from ci_evals.grading import answer_matching, strict
@@ -273,7 +273,7 @@ def test_which_reply():
     missing = decide(check("Paris", turn=9), *said)
     assert (missing.cause, missing.reason) == (
         Cause.NO_EVIDENCE,
-        "there is no reply 9: the agent replied 4 times",
+        "there is not a reply 9: the agent replied 4 times",
     )
     assert decide(check("Paris")).cause is Cause.NO_EVIDENCE
 

@@ -96,7 +96,7 @@ def chance(share_of: dict[str, float]) -> float:
 
 
 def test_the_numbers_of_the_documentation():
-    """docs/judge.md tells these chances."""
+    """docs/judge-statistics.md has these chances."""
     assert Counter(TRUTH.values()) == {"pass": 6, "fail": 6, "cannot_tell": 4}
     assert 1 - chance(dict.fromkeys(ANSWERS, 0.95)) == pytest.approx(0.0049, abs=0.0001)
     assert chance(dict.fromkeys(ANSWERS, 1 / 3)) == pytest.approx(0.0006, abs=0.0001)

@@ -159,7 +159,7 @@ async def test_text_of_suite_and_agent_stays_in_its_block():
         ),
         (
             answer(entry("correctness", "good", (1, "So sorry")), entry("tact", "good")),
-            "words that do not stand",
+            "words that are not in turn",
         ),
         (answer(entry("correctness", "good", reason=" "), entry("tact", "good")), "without words"),
         (levels("good", "good", reasoning="]["), "without words"),

@@ -5,11 +5,13 @@ import builders as build
 import fakes
 import pytest
 
+from ci_evals.domain.actions import views_of
 from ci_evals.domain.errors import LLMAnswerError, LLMError
 from ci_evals.domain.evaluation import Judged
 from ci_evals.domain.suite import Test
-from ci_evals.domain.transcript import EndState, Transcript
+from ci_evals.domain.transcript import EndState, ToolCall, Transcript
 from ci_evals.domain.verdict import Cause, Outcome, Verdict
+from ci_evals.grading import transcript_view
 from ci_evals.grading.grade import NO_JUDGE, grade
 from ci_evals.grading.judge import Judge, JudgeAnswer
 from ci_evals.ports import Completion
@@ -185,7 +187,7 @@ async def test_a_quote_that_does_not_stand_there(quote):
     verdict, _ = await decide(wrong)
     assert (verdict.cause, verdict.reason) == (
         Cause.VOID_ANSWER,
-        f"the judge quoted words that do not stand in turn {quote[0]} (asked twice)",
+        f"the judge quoted words that are not in turn {quote[0]} (asked twice)",
     )
 
 
@@ -338,3 +340,14 @@ async def test_nothing_said_is_nothing_to_judge():
     findings = await grade(TEST, TEST.turns, nothing, Judge([llm], Redactor()))
     assert {f.cause for f in findings} == {Cause.NO_EVIDENCE}
     assert llm.prompts == []
+
+
+def test_the_judge_sees_tool_calls_with_arguments_and_results():
+    """In place of names and parameters, which would say the same again."""
+    calls = (ToolCall(name="refund", arguments={"amount": 42}, result={"ok": True}, status="ok", id="c1"),)
+    turn = build.turn(**views_of(calls), rules=None, integrations=None)
+    assert transcript_view.agent_actions(turn) == {
+        "tool_calls": [
+            {"name": "refund", "arguments": {"amount": 42}, "result": {"ok": True}, "status": "ok"}
+        ]
+    }

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from papers import ROOT, code, table
 
+from ci_evals.domain.checks.text_checks import AnswerMatches
 from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError
-from ci_evals.domain.evaluation import AnswerMatches
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import EndState, Transcript
 from ci_evals.domain.verdict import Cause, Outcome, Verdict

@@ -8,6 +8,7 @@ from ci_evals.domain.evaluation import Evaluation
 from ci_evals.domain.transcript import EndState, Integration, Transcript
 from ci_evals.domain.verdict import Outcome, Verdict
 from ci_evals.grading import strict
+from ci_evals.grading.matching import is_equal
 from ci_evals.planning.validation import STRICT
 
 
@@ -43,15 +44,18 @@ ARGUMENTS = {
     "answer_matches": {"expected": "x"},
     "max_agent_turns": {"turns": 1},
     "max_latency": {"seconds": 1},
+    "tool_called": {"toolName": "REFUND"},
+    "tool_sequence": {"tools": ["REFUND"]},
+    "max_tool_calls": {"calls": 5},
+    "json_schema": {"schema": {"type": "object"}},
+    "state": {"probe": "order", "equals": 1},
+    "python": {"function": "checks:polite"},
 }
+NOT_ON_TRACE = {"answer_matches", "max_agent_turns", "max_latency", "json_schema", "state", "python"}
 TEXT = {"contains", "not_contains", "regex", "not_regex"}
 DECIDED = {"passed", "failed"}
 ON_TRACE = [
-    kind
-    for kind in STRICT
-    if kind not in {"answer_matches", "max_agent_turns", "max_latency"}
-    and "contains" not in kind
-    and "regex" not in kind
+    kind for kind in STRICT if kind not in NOT_ON_TRACE and "contains" not in kind and "regex" not in kind
 ]
 
 
@@ -330,8 +334,8 @@ def test_texts_by_turn(turn, found):
         ("any", 0, "the agent gave no reply"),
         ("last", 0, "the agent gave no reply"),
         (2, 0, "the agent gave no reply"),
-        (2, 1, "there is no reply 2: the agent replied once"),
-        (9, 2, "there is no reply 9: the agent replied 2 times"),
+        (2, 1, "there is not a reply 2: the agent replied once"),
+        (9, 2, "there is not a reply 9: the agent replied 2 times"),
     ],
 )
 def test_a_reply_that_is_not_there_is_told_in_a_sentence(turn, replies, said):
@@ -391,8 +395,8 @@ json_values = st.recursive(
 @given(json_values, json_values)
 def test_equality_is_the_same_both_ways(a, b):
     """Whichever side is the expectation."""
-    assert strict.is_equal(a, b) == strict.is_equal(b, a)
-    assert strict.is_equal(a, a)
+    assert is_equal(a, b) == is_equal(b, a)
+    assert is_equal(a, a)
 
 
 _EVIDENCE = st.fixed_dictionaries(

@@ -39,9 +39,9 @@ def test_adapters_of_every_sort(adapter):
 @pytest.mark.parametrize(
     ("adapter", "told"),
     [
-        ("opnai", "'opnai' is no adapter; did you mean 'openai'?"),
-        ("Http", "'Http' is no adapter; did you mean 'http'?"),
-        ("zzz", "'zzz' is no adapter; there are: aui, demo, openai, http, rasa"),
+        ("opnai", "'opnai' is not an adapter; did you mean 'openai'?"),
+        ("Http", "'Http' is not an adapter; did you mean 'http'?"),
+        ("zzz", "'zzz' is not an adapter; there are: aui, demo, openai, http, rasa"),
         ("python:refunds", "'python:refunds' is not of the form python:module:attribute"),
         ("python:my module:reply", "is not of the form python:module:attribute"),
         ("command: ", "'command: ' names no program"),
@@ -177,13 +177,13 @@ def test_faults_of_a_file_never_show_a_secret():
             AgentChoice(options=read_options(text, "agent.yaml", environ)),
         )
     assert "{{***}}" in str(refused.value)
-    assert "'***' is no JSONPath" in str(refused.value)
+    assert "'***' is not a JSONPath" in str(refused.value)
     assert "12345678" not in str(refused.value)
 
 
 def test_a_user_names_an_adapter_that_is_none():
     """The option is at fault, not the suite."""
-    with pytest.raises(UsageError, match="--adapter: 'htp' is no adapter; did you mean 'http'"):
+    with pytest.raises(UsageError, match="--adapter: 'htp' is not an adapter; did you mean 'http'"):
         choose(loaded({"adapter": "demo"}), AgentChoice(adapter="htp"))
 
 

@@ -78,7 +78,7 @@ def test_every_problem_is_told_at_once_with_its_place():
         "evals/s.json:2:56: maxturns: unknown key; did you mean 'maxTurns'?",
         "evals/s.json:4:76: tests[0].turns[0].timeout: -1 is not greater than 0",
         (
-            "evals/s.json:6:37: tests[0].evaluations[0].strict: 'tool_use' is no strict type; "
+            "evals/s.json:6:37: tests[0].evaluations[0].strict: 'tool_use' is not a strict type; "
             "did you mean 'tool_used'?"
         ),
         "evals/s.json:7:8: tests[0].evaluations[1].toolName: is missing, which tool_used needs",
@@ -114,7 +114,7 @@ def test_every_problem_is_told_at_once_with_its_place():
         ({"strict": "answer_matches", "expected": "?!"}, "expected: '?!' holds nothing that gaia compares"),
         (
             {"strict": "answer_matches", "expected": ["5", "5 km"], "match": "numeric"},
-            "expected: '5 km' is no n",
+            "expected: '5 km' is not a n",
         ),
         (
             {"strict": "answer_matches", "expected": "a", "threshold": 0.5},
@@ -240,7 +240,7 @@ def test_a_short_secret_is_warned_about():
     ("text", "said"),
     [
         ("${NOPE}", "${NOPE}: the environment variable NOPE is not set"),
-        ("${A-B}", "${A-B}: is no variable's name; write $${ for a literal ${"),
+        ("${A-B}", "${A-B}: is not a variable's name; write $${ for a literal ${"),
     ],
 )
 def test_a_reference_to_nothing(text, said):
@@ -323,3 +323,21 @@ def test_a_key_beside_a_refused_reference_is_not_shown():
     told = "".join(problems(suite, environ={}))
     assert "${NOPE}: the environment variable NOPE is not set" in told
     assert "sk-literal-key" not in told
+
+
+def test_untrusted_suites_name_no_function():
+    """A check that is code would run in the job that has the secrets."""
+    check = {"criterion": "c", "strict": "python", "function": "checks:refunded"}
+    suite = a_suite(a_test(evaluations=[check]))
+    assert read(suite).suite.name == "S"
+    (told,) = problems(suite, distrusted="in the event pull_request_target")
+    assert told.startswith(
+        "tests[0].evaluations[0].function: a suite may not name a function to run in the event"
+    )
+
+
+def test_a_schema_of_a_suite_in_no_file():
+    """There is nothing that its path could be beside."""
+    check = {"criterion": "c", "strict": "json_schema", "schema": "a.json"}
+    (told,) = problems(a_suite(a_test(evaluations=[check])))
+    assert told.startswith("tests[0].evaluations[0].schema: 'a.json' is a path, but this suite is in no file")

@@ -24,8 +24,8 @@ def a_test(name="one", **fields):
     } | fields
 
 
-def warnings(*tests):
-    suite = {"name": "S", "agentId": "a", "apiKey": "key-123456", "tests": list(tests)}
+def warnings(*tests, **agent):
+    suite = {"name": "S", "agentId": "a", "apiKey": "key-123456", "tests": list(tests)} | agent
     loaded = load(json.dumps(suite, indent=1), "s.json", Reading())
     return [f"{problem.path}: {problem.message}" for problem in weaknesses(loaded)]
 
@@ -40,6 +40,42 @@ def test_bundled_suites_are_examples(name):
     """Of suites without a weakness."""
     (source,) = sources(name)
     assert [str(problem) for problem in weaknesses(load(source.text, source.file, Reading()))] == []
+
+
+CALLED = {"criterion": "It is refunded", "strict": "tool_called", "toolName": "refund"}
+WITH_ARGS = CALLED | {"args": {"amount": 42}}
+HTTP = {"send": {"body": "{{message}}"}, "reply": {"text": "$.text", "toolCalls": "$.calls"}}
+
+
+@pytest.mark.parametrize(
+    "agent",
+    [
+        {"adapter": "openai", "model": "m"},
+        {"adapter": "http", "baseUrl": "http://127.0.0.1:1", "adapterOptions": HTTP},
+        {"adapter": "python:a:b"},
+        {"trace": "otlp"},
+    ],
+)
+def test_a_tool_that_may_be_called_with_anything(agent):
+    """For an agent that reports arguments, which a check with `args` elsewhere in the suite shows too."""
+    elsewhere = [a_test("two", evaluations=[WITH_ARGS, REFUSED])] if "python:a:b" in agent.values() else []
+    (told,) = warnings(a_test(evaluations=[REFUSED, CALLED]), *elsewhere, **agent)
+    assert told.startswith("tests[0].evaluations[1].toolName: a call of refund passes whatever its arguments")
+    assert "add 'args'" in told
+    (told,) = warnings(a_test(evaluations=[STRICT, REFUSED]), *elsewhere, **agent)
+    assert "use tool_called with 'args'" in told
+    param = {"criterion": "c", "strict": "param_equals", "paramName": "amount", "paramValue": 42}
+    never = CALLED | {"times": 0}
+    for enough in ([WITH_ARGS, REFUSED], [CALLED, param, REFUSED], [never, REFUSED]):
+        assert warnings(a_test(evaluations=enough), *elsewhere, **agent) == []
+
+
+def test_an_agent_that_reports_names_alone_or_a_tool_without_arguments():
+    """Nothing more could be checked."""
+    assert warnings(a_test(evaluations=[CALLED, REFUSED])) == []
+    request = {"tools": [{"type": "function", "function": {"name": "refund"}}]}
+    agent = {"adapter": "openai", "model": "m", "adapterOptions": {"request": request}}
+    assert warnings(a_test(evaluations=[CALLED, REFUSED]), **agent) == []
 
 
 def test_a_judge_alone():
@@ -123,7 +159,7 @@ def test_a_judge_asked_for_what_the_trace_shows(criterion):
     [
         (
             {"guidelines": "The agent should refuse at first."},
-            "tests[0].guidelines: tell what the agent should do",
+            "tests[0].guidelines: say what the agent should do",
         ),
         (
             {"guidelines": "Ask for REFUND_REQUEST."},
@@ -221,7 +257,7 @@ def of_rubric(**fields):
     [
         ({"rubric": LEVELS}, None),
         ({"dimensions": ["clarity", {"name": "tact", "description": "d", "rubric": LEVELS}]}, None),
-        ({"rubric": BARE}, "rubric[0]: has no description: what tells it from the next level"),
+        ({"rubric": BARE}, "rubric[0]: has no description: the judge must guess"),
         (
             {"dimensions": [{"name": "clarity", "rubric": BARE}]},
             "dimensions[0].rubric[0]: has no description",

@@ -9,7 +9,7 @@ import pytest
 from ci_evals.domain.errors import SuiteError
 from ci_evals.domain.evaluation import Graded, judged
 from ci_evals.domain.rubric import BUILT_IN_FILE, BuiltIn
-from ci_evals.domain.schema import suite_schema
+from ci_evals.domain.suite import suite_schema
 from ci_evals.planning.interpolate import Reading
 from ci_evals.planning.parse import LoadedSuite, load
 
@@ -95,7 +95,7 @@ def test_a_graded_criterion_is_asked_again_as_it_was():
         ),
         (
             {"rubric": [*LEVELS, {"score": 0.2, "name": "Cannot tell"}]},
-            "rubric[3].name: 'Cannot tell' is what a judge answers where no level can be told",
+            "rubric[3].name: 'Cannot tell' is what a judge answers if it cannot tell a level",
         ),
         (
             {"rubric": [*LEVELS, {"score": 1.5, "name": "x"}]},
@@ -109,7 +109,7 @@ def test_a_graded_criterion_is_asked_again_as_it_was():
         ),
         (
             {"dimensions": ["corectness"]},
-            "dimensions[0]: 'corectness' is no built-in dimension; did you mean 'correctness'?",
+            "dimensions[0]: 'corectness' is not a built-in dimension; did you mean 'correctness'?",
         ),
         ({"dimensions": ["tact"]}, "one of your own is an object with 'name' and 'rubric'"),
         ({"dimensions": [3]}, "dimensions[0]: wants an object, found 3"),

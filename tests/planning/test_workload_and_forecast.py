@@ -80,7 +80,7 @@ def test_nothing_judged_takes_no_judge():
 
 
 def trials(*seconds: tuple[float, float]) -> list[Forecast]:
-    """Trials whose conversation and judgements take so long."""
+    """Trials whose conversation and judgments take so long."""
     none = Spending()
     return [Forecast(none, none, Range(talk, talk), Range(judge, judge)) for talk, judge in seconds]
 

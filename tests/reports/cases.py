@@ -13,18 +13,16 @@ from ci_evals.domain.results.run import Confirmation, Git, Results
 from ci_evals.domain.results.suite import ScoreGroup, TestResult
 from ci_evals.domain.results.trial import Attempt
 from ci_evals.domain.results.usage import Latency, RoleUsage, Tokens, Usage
-from ci_evals.domain.transcript import EndState, Integration
+from ci_evals.domain.transcript import EndState, Integration, ProbeResult
 from ci_evals.domain.verdict import Cause, Outcome
 from ci_evals.job.conclude import to_record
 from ci_evals.scoring import coverage
 from ci_evals.scoring.comparison.compare import RunComparer
-from ci_evals.scoring.comparison.pairing import Side
 from ci_evals.scoring.gate.checks import GateInput
 from ci_evals.scoring.gate.decision import decide
 from ci_evals.scoring.gate.odds import evaluated_checks, odds_of
 from ci_evals.scoring.gate.policy import Policy, RunEnding
 from ci_evals.scoring.gate.selectors import read_drops
-from ci_evals.scoring.scorecard import Scorecard
 from ci_evals.scoring.statistics import mean_interval
 
 GROUPS = {
@@ -77,6 +75,10 @@ GOOD_TEST = build.test_result(
             turns=(TALK[0], TOLD),
             findings=(build.finding(reason="REFUND_REQUEST was executed in turn 1", evidence=(1,)), KIND),
             closing_remark="Thanks, that is all.",
+            probes={
+                "order": ProbeResult(value=[{"id": 1042, "status": "refunded", "amount": 29.99}]),
+                "outbox": ProbeResult(error="the http step got no answer from mail:8080: refused"),
+            },
             status=EndState.STOPPED,
         ),
     ),
@@ -136,11 +138,11 @@ def bad() -> Results:
         build.suite_result("Refunds", GOOD_TEST, flaky, **GROUPS),
         build.suite_result("Exchanges", wrong, file="evals/exchanges.yaml"),
         gate=build.decision(
-            build.check(name="min-score", required=80, seen=55.5555, holds=False),
-            build.check(name="category:tone", required=79.5, seen=50.0, holds=False),
-            build.check(name="max-errors", required=0, seen=0, holds=True),
-            build.check(name="max-cost", required=0.5, seen=0.0312, holds=True),
-            build.check(name="max-drop", required=2, seen=None, holds=None, note="there is no baseline"),
+            build.check(name="min-score", required=80, seen=55.5555, passed=False),
+            build.check(name="category:tone", required=79.5, seen=50.0, passed=False),
+            build.check(name="max-errors", required=0, seen=0, passed=True),
+            build.check(name="max-cost", required=0.5, seen=0.0312, passed=True),
+            build.check(name="max-drop", required=2, seen=None, passed=None, note="there is no baseline"),
         ),
         usage=USAGE,
     )
@@ -173,9 +175,9 @@ def undecided() -> Results:
         ),
         gate=build.decision(
             build.check(
-                name="min-score", required=80, seen=100.0, seen_if_undecided_failed=50.0, holds=False
+                name="min-score", required=80, seen=100.0, seen_if_undecided_failed=50.0, passed=False
             ),
-            build.check(name="max-errors", required=0, seen=1, holds=False),
+            build.check(name="max-errors", required=0, seen=1, passed=False),
             exit_code=3,
             reasons=("1 trial is unsound, and --max-errors allows none.",),
         ),
@@ -211,8 +213,8 @@ def invalid() -> Results:
         ),
         run=build.run_info(status="stopped", stopped_because="--max-duration of 120 s was reached"),
         gate=build.decision(
-            build.check(name="min-score", required=80, seen=None, holds=False),
-            build.check(name="max-errors", required=0, seen=7, holds=False),
+            build.check(name="min-score", required=80, seen=None, passed=False),
+            build.check(name="max-errors", required=0, seen=7, passed=False),
             exit_code=3,
             reasons=("Nothing could be scored.", "7 trials are unsound, and --max-errors allows none."),
         ),
@@ -283,7 +285,7 @@ def base_run(*suites, **fields) -> Results:
 
 def against(head: Results, base: Results, **told) -> Results:
     """The run with its comparison. What depends on how noise is reckoned is told, of run and suites alike."""
-    found = RunComparer(Side.of(head), Side.of(base)).comparison()
+    found = RunComparer(head, base).comparison()
     suites = tuple(suite.model_copy(update=told if suite.tests else {}) for suite in found.suites)
     return head.model_copy(update={"comparison": found.model_copy(update=told | {"suites": suites})})
 
@@ -292,9 +294,9 @@ def decided(head: Results, base: Results, policy: Policy) -> Results:
     """The run with its comparison, gate, odds and process as they are computed."""
     head = build.completed(head)
     base = build.completed(base)
-    comparer = RunComparer(Side.of(head), Side.of(base))
-    gate = to_record(decide(GateInput(Scorecard.of(head), policy, comparer=comparer), RunEnding()))
-    noise = odds_of(head.suites, evaluated_checks(gate.checks), offline=False, seed=head.run.id)
+    comparer = RunComparer(head, base)
+    gate = to_record(decide(GateInput(head, policy, comparer), RunEnding()))
+    noise = odds_of(head, evaluated_checks(gate.checks))
     reached = coverage.compared(head.coverage, comparer.pairs)
     told = {"comparison": comparer.comparison(), "gate": gate, "odds": noise, "coverage": reached}
     return head.model_copy(update=told)
@@ -378,12 +380,12 @@ def incomparable() -> Results:
     run = build.results(
         build.suite_result("Refunds", GOOD_TEST),
         gate=build.decision(
-            build.check(name="min-score", required=80, seen=100, holds=True),
+            build.check(name="min-score", required=80, seen=100, passed=True),
             build.check(
                 name="max-drop",
                 required=5,
                 seen=None,
-                holds=True,
+                passed=True,
                 note="not applied: the models of judge or simulated user changed; the judge's prompt changed",
             ),
         ),

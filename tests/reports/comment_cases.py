@@ -19,11 +19,14 @@ from ci_evals.scoring.gate.checks import GateInput
 from ci_evals.scoring.gate.decision import decide
 from ci_evals.scoring.gate.odds import evaluated_checks, odds_of
 from ci_evals.scoring.gate.policy import Policy, RunEnding
-from ci_evals.scoring.scorecard import Scorecard
 
 HEAD = "5c6a5de9e5af12275c6a5de9e5af12275c6a5de9"
 FOUND = "the baseline is commit 3aceb90 of main, 2 commits before the base"
-CONTEXT = SummaryContext(run_url="https://github.com/acme/shop-agent/actions/runs/7041", commit=HEAD)
+CONTEXT = SummaryContext(
+    run_url="https://github.com/acme/shop-agent/actions/runs/7041",
+    source_url=f"https://github.com/acme/shop-agent/blob/{HEAD}",
+    commit=HEAD,
+)
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,7 @@ def trial(index: int, story: Story, letter: str) -> TrialResult:
             index,
             status=EndState.FAILED,
             error="no reply within 120 s (POST /messages)",
+            duration_seconds=240.0,
             turns=(),
             findings=(),
             attempts=(
@@ -130,7 +134,8 @@ def trial(index: int, story: Story, letter: str) -> TrialResult:
         reason=story.idle if idle else "it did, in turn 2",
         evidence=story.evidence,
     )
-    hello = build.turn(1, user="Hello, is anybody there?", agent="Hello! How can I help you?")
+    untraced = UNTRACED if story.does is UNTRACED else {}
+    hello = build.turn(1, user="Hello, is anybody there?", agent="Hello! How can I help you?", **untraced)
     did = story.instead if idle else story.does
     said = build.turn(2, user=story.user, agent=story.wrong if rude else story.good, **did)
     return build.trial_result(
@@ -181,7 +186,8 @@ def run(parts: list, note: str = FOUND) -> Results:
 
 def earlier(parts: list) -> Results:
     """The run of the base branch, a day before."""
-    base = cases.base_run(*parts, id="7002-1", started_at=build.STARTED_AT - timedelta(hours=26))
+    git = Git(commit=cases.BASE_COMMIT, ref="refs/heads/main")
+    base = cases.base_run(*parts, id="7002-1", git=git, started_at=build.STARTED_AT - timedelta(hours=26))
     return base.model_copy(
         update={
             "usage": cases.COSTLY.model_copy(update={"cost_usd": 0.2988}),
@@ -250,8 +256,8 @@ def no_baseline() -> Results:
     )
     found = suites({"Refund for a gift": "fhf", "Partial refund": "pph"}, {}, {"Asks in Spanish": "hhh"})
     head = run(found, note)
-    gate = to_record(decide(GateInput(Scorecard.of(head), POLICY), RunEnding()))
-    noise = odds_of(head.suites, evaluated_checks(gate.checks), offline=False, seed=head.run.id)
+    gate = to_record(decide(GateInput(head, POLICY), RunEnding()))
+    noise = odds_of(head, evaluated_checks(gate.checks))
     return head.model_copy(update={"gate": gate, "odds": noise})
 
 
@@ -271,8 +277,7 @@ def skipped() -> Results:
         run=build.run_info(
             id="7044-1",
             status="skipped",
-            stopped_because="the pull request comes from a fork, so GitHub gives it no secrets: "
-            "--llm-key and --agent-key are missing",
+            stopped_because="this fork has no secrets (llm-key and agent-key are missing)",
             duration_seconds=0.0,
             git=Git(commit="0" * 40, head_commit=HEAD, pull_request=215),
         ),
@@ -280,11 +285,93 @@ def skipped() -> Results:
     )
 
 
+UNTRACED = dict.fromkeys(("workflows", "params", "rules", "integrations"))
+"""What a reply tells of itself in a run without traces."""
+WINDOW = Story(
+    user="I bought this in January. Refund me now!",
+    good="I am sorry, the window of 30 days has closed.",
+    wrong="All right, I make an exception for you and refund all of it.",
+    workflow="The return window is looked up",
+    idle="RETURN_WINDOW was never executed",
+    criterion="The agent keeps to the return window of 30 days",
+    praise="It kept to the window.",
+    blame="The agent made an exception although the window of 30 days had closed.",
+    does=UNTRACED,
+    instead=UNTRACED,
+)
+AMOUNT = Story(
+    user="They are too small. How much do I get back, and when?",
+    good="$42.00 goes back to your card within five days.",
+    wrong="$24.00 goes back to your card soon.",
+    workflow="The agent says how long the refund takes",
+    idle='The agent only says "soon"; no number of days is named.',
+    criterion="The agent states the right refund amount of $42.00",
+    praise="It names $42.00.",
+    blame="The customer paid $42.00, but the agent says that $24.00 goes back to the card.",
+    does=UNTRACED,
+    instead=UNTRACED,
+)
+INVOICE = Story(
+    user="What is line 2 of my invoice?",
+    good="Line 2 is the shipping.",
+    wrong="It is a fee.",
+    workflow="The invoice is read",
+    idle="INVOICE was never executed",
+    criterion="The agent explains the line",
+    praise="It names the shipping.",
+    blame="The agent does not say what the fee is for.",
+    does=UNTRACED,
+    instead=UNTRACED,
+)
+
+
+def small(window: str, amount: str, invoice: str) -> list:
+    """Two suites of eight tests with a trial each, three of them by a letter."""
+    refunds = [
+        played("Refuses a refund after 30 days", WINDOW, window, critical=True, line=31),
+        played("Refund within 30 days", AMOUNT, amount, line=14),
+        played("Refund of a gift", AMOUNT, "p", line=52),
+    ]
+    billing = [
+        played("Explains invoice line 2", INVOICE, invoice),
+        *(played(f"Invoice question {number}", INVOICE, "p") for number in range(1, 5)),
+    ]
+    judge = {"judge_model": "gpt-5"}
+    return [
+        build.suite_result("Refunds", *refunds, file="evals/refunds.yaml", **judge),
+        build.suite_result("Billing", *billing, file="evals/billing.yaml", **judge),
+    ]
+
+
+def failed_example() -> Results:
+    """Two tests broke, one was fixed: what a maintainer is to grasp in five seconds."""
+    return cases.decided(run(small("h", "f", "p")), earlier(small("p", "p", "h")), EXAMPLE)
+
+
+def passed_example() -> Results:
+    """As good as main, with a test that fails on both sides."""
+    return cases.decided(run(small("p", "p", "h")), earlier(small("p", "p", "h")), EXAMPLE)
+
+
+EXAMPLE = Policy(min_score=85)
 REFUSAL = """evals/refunds.yaml:14:9: tests[2].evaluations[0].toolName: is missing, which tool_used needs
 evals/delivery.yaml:3:1: tests[0].turns: is empty; name at least one turn"""
 """What is said of suites that cannot be read."""
 
+
+def unfolded(text: str) -> str:
+    """What is read before any fold is opened: their titles too."""
+    lines, depth = [], 0
+    for line in text.split("\n"):
+        depth += (line == "<details>") - (line == "</details>")
+        if depth == 0 or (depth == 1 and line.startswith("<summary>")):
+            lines.append(line)
+    return "\n".join(lines)
+
+
 COMMENTS = {
+    "failed-example": failed_example,
+    "passed-example": passed_example,
     "good": good,
     "bad": bad,
     "flaky": flaky,

@@ -3,8 +3,8 @@
 import builders as build
 import pytest
 
-from ci_evals.domain.actions import LogicKind, actions_of
-from ci_evals.domain.transcript import Integration
+from ci_evals.domain.actions import LogicKind, actions_of, views_of
+from ci_evals.domain.transcript import Integration, ToolCall
 from ci_evals.reports.facts import actions
 
 SILENT = dict.fromkeys(("workflows", "params", "rules", "integrations"))
@@ -19,7 +19,7 @@ def test_each_action_is_named_with_its_value():
     shown = {found.label: [actions.text(one) for one in found.actions] for found in actions.lists(turn)}
     assert shown == {
         "workflows (from the trace)": ["A"],
-        "parameters": ['é = ["ü"]', "n (value not told)"],
+        "parameters": ['é = ["ü"]', "n (value not reported)"],
         "integrations": ["x (200)", "y (RAG)", "z (no HTTP status)"],
     }
 
@@ -49,3 +49,12 @@ def test_a_parameter_that_changed_says_what_it_was(before, now, said):
     (action,) = actions_of(build.turn(params={"a": now}))[LogicKind.PARAMETER]
     assert actions.change(action, build.turn(params=before)) == said
     assert actions.change(action, None) is None
+
+
+def test_tool_calls_are_shown_with_their_arguments():
+    """Once: not as parameters too."""
+    calls = (ToolCall(name="refund", arguments={"amount": 42, "note": "é"}), ToolCall(name="close"))
+    (one,) = actions.lists(build.turn(**views_of(calls[:1])))
+    assert (one.label, *map(actions.text, one.actions)) == ("tool calls", 'refund(amount: 42, note: "é")')
+    (both,) = actions.lists(build.turn(**views_of(calls)))
+    assert list(map(actions.text, both.actions))[1] == "close"

@@ -10,7 +10,7 @@ from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Cause
 from ci_evals.reports.annotations import Severity, annotations
 
-BROKEN = build.decision(build.check(name="min-score", required=80, seen=0, holds=False))
+BROKEN = build.decision(build.check(name="min-score", required=80, seen=0, passed=False))
 
 
 def failing(name, **fields):
@@ -28,7 +28,7 @@ def test_a_failed_test_stands_at_its_line():
     suite = build.suite_result("Refunds", failing("Late parcel", line=31), file="evals/refunds.json")
     verdict, failed = annotations(build.results(suite, gate=BROKEN))
     assert (verdict.severity, verdict.file) == (Severity.ERROR, None)
-    assert "does not hold (min-score)" in verdict.message
+    assert verdict.message == "Evals failed: 0 / 100, 80 required. 0 of 1 test passes."
     assert (failed.severity, failed.file, failed.line) == (Severity.ERROR, "evals/refunds.json", 31)
     assert failed.title == "Failed: Late parcel"
     assert failed.message == "score 0.0. It pays back: no refund was started"
@@ -47,10 +47,13 @@ def test_a_gate_that_is_only_reported_makes_no_error():
     assert [(one.severity, one.title) for one in told] == [(Severity.WARNING, "Failed: Late parcel")]
 
 
-def test_the_verdict_ends_with_what_the_change_is_worth():
-    """What the run could have seen is for the small print."""
+def test_the_verdict_is_the_heading_and_the_numbers():
+    """In the words of the comment, with the other checks that failed."""
     verdict = annotations(cases.unproven())[0]
-    assert verdict.message.endswith(", p = 0.32: not a proven drop.")
+    assert verdict.message == (
+        "Evals failed: 1 test broke since the baseline. The score fell by 5.6, at most 5 allowed. "
+        "88 / 100, the baseline has 94 (−6). Required: 90. 3 of 6 tests pass."
+    )
 
 
 def test_the_worst_come_first():
@@ -86,8 +89,8 @@ def test_what_came_to_nothing_is_a_warning_with_its_cause():
         (Severity.WARNING, "Error: Broken"),
         (Severity.WARNING, "Undecided: Open"),
     ]
-    assert told[0].message == "1 trial failed: the agent did not answer"
-    assert told[1].message == "1 verdict undecided: a model gave no usable answer: it answered nothing"
+    assert told[0].message == "1 trial errored: the agent did not answer"
+    assert told[1].message == "1 verdict undecided: it answered nothing"
 
 
 def test_a_cause_that_tests_share_is_told_once():
@@ -101,8 +104,8 @@ def test_a_cause_that_tests_share_is_told_once():
         ("Not run: Never begun", "evals/r.yaml", 60),
     ]
     assert told[0].message == (
-        "10 trials failed: the agent refused the connection. "
-        "It met 5 tests: Lost 1; Lost 2; Lost 3; and 2 more tests"
+        "10 trials errored: the agent refused the connection. "
+        "5 tests affected: Lost 1; Lost 2; Lost 3; and 2 more tests"
     )
     assert told[1].message == "3 trials not run: the run ended before"
 
@@ -123,12 +126,12 @@ def test_a_bundled_suite_is_no_file():
 
 def test_a_skipped_run_is_a_notice():
     """Not an error: nothing was tested."""
-    run = build.run_info(status="skipped", stopped_because="the pull request comes from a fork")
+    run = build.run_info(status="skipped", stopped_because="this fork has no secrets")
     suite = build.suite_result("Refunds", build.test_result(trials=(), not_run=1))
     skipped = build.results(suite, run=run, gate=build.decision(passed=False, exit_code=0))
     (notice,) = annotations(skipped)
     assert notice.severity is Severity.NOTICE
-    assert notice.message == "not tested: the pull request comes from a fork"
+    assert notice.message == "Evals skipped: this fork has no secrets."
 
 
 @pytest.mark.parametrize("case", sorted(cases.CASES.keys() - {"unproven"}))  # no text that `proven` lacks

@@ -10,15 +10,15 @@ from ci_evals.reports import badge
 from ci_evals.reports.names import BADGE, BADGE_DATA
 
 SVG = "{http://www.w3.org/2000/svg}"
-NO = build.decision(build.check(name="min-score", required=80, seen=78.19, holds=False))
+NO = build.decision(build.check(name="min-score", required=80, seen=78.19, passed=False))
 RUNS = {
     "92.4 passed": build.results(score=92.49),
     "100.0 passed": build.results(),
-    "failing 78.1": build.results(score=78.19, gate=NO),
-    "failing 79.9": build.results(score=79.96, gate=NO.model_copy(update={"exit_code": 0})),  # --no-gate
-    "not trusted": build.results(gate=build.decision(exit_code=3)),
+    "failed 78.1": build.results(score=78.19, gate=NO),
+    "failed 79.9": build.results(score=79.96, gate=NO.model_copy(update={"exit_code": 0})),  # --no-gate
+    "no verdict": build.results(gate=build.decision(exit_code=3)),
     "no score": build.results(score=None, gate=build.decision(passed=False, exit_code=3)),
-    "not run": build.results(score=None, run=build.run_info(status="skipped")),
+    "skipped": build.results(score=None, run=build.run_info(status="skipped")),
 }
 
 
@@ -48,7 +48,7 @@ def test_colours_tell_the_cases_apart():
     """Both in the picture and, by their names, in the data."""
     said = {message: badge.badge_of(run) for message, run in RUNS.items()}
     assert said["100.0 passed"].shade == "brightgreen"
-    assert {said["failing 78.1"].shade, said["failing 79.9"].shade} == {"red"}
+    assert {said["failed 78.1"].shade, said["failed 79.9"].shade} == {"red"}
     assert len({one.ground for one in said.values()}) == len({one.shade for one in said.values()}) == 4
 
 

@@ -61,7 +61,7 @@ def compared(*, names=TWELVE, trials="ppp", bounds=BOUNDS, confirmed=0, **fields
     )
 
 
-CAUGHT = "this run would have caught a drop of 5.1 or more in four of five cases."
+CAUGHT = "this run would notice a drop of 5.1 points or more in four of five cases."
 SCORE = "Score 86.4 (79.0 to 91.0), baseline 90.1, change -3.7 (-7.9 to +0.5)"
 RISE = {"head": 92.0, "delta": 1.9, "p": 0.9, "interval": Interval(low=-1.2, high=5), "trials_needed": None}
 NOTHING = {
@@ -83,37 +83,40 @@ SINGLE = {"trials": "p", "estimated_from": "tests", "detectable": 11.9, "p": 0.1
     [
         (
             {},
-            f"{SCORE}, p = 0.06: not a proven drop; {CAUGHT}",
+            f"{SCORE}, p = 0.06: a drop that may be chance; {CAUGHT}",
         ),
         (
             {"p": 0.0012, "interval": Interval(low=-5.2, high=-2.1)},
-            "Score 86.4 (79.0 to 91.0), baseline 90.1, change -3.7 (-5.2 to -2.1), p = 0.001: a proven drop.",
+            (
+                "Score 86.4 (79.0 to 91.0), baseline 90.1, change -3.7 (-5.2 to -2.1), p = 0.001: "
+                "a drop larger than chance explains."
+            ),
         ),
         (
             {"p": 0.0012},
-            f"{SCORE}, p = 0.001: a proven drop; p decides, not the interval.",
+            f"{SCORE}, p = 0.001: a drop larger than chance explains; p decides, not the interval.",
         ),
         (
             {"p": 0.0501},
-            f"{SCORE}, p = 0.051: not a proven drop; {CAUGHT}",
+            f"{SCORE}, p = 0.051: a drop that may be chance; {CAUGHT}",
         ),
-        ({"detectable": 3.6}, f"{SCORE}, p = 0.06: not a proven drop."),
+        ({"detectable": 3.6}, f"{SCORE}, p = 0.06: a drop that may be chance."),
         (
             {"detectable": 100.0},
             (
-                f"{SCORE}, p = 0.06: not a proven drop; "
-                "the scores vary so much that no drop would have been caught for sure."
+                f"{SCORE}, p = 0.06: a drop that may be chance; "
+                "the scores vary too much to notice any drop reliably."
             ),
         ),
         (
             {"confirmed": 4},
-            f"{SCORE}, p = 0.06 after 4 more trials of each test: not a proven drop; {CAUGHT}",
+            f"{SCORE}, p = 0.06 after 4 more trials of each test: a drop that may be chance; {CAUGHT}",
         ),
         (
             {"confirmed": 1, "p": 0.02, "interval": None},
             (
                 "Score 86.4 (79.0 to 91.0), baseline 90.1, change -3.7, "
-                "p = 0.02 after 1 more trial of each test: a proven drop."
+                "p = 0.02 after 1 more trial of each test: a drop larger than chance explains."
             ),
         ),
         (
@@ -124,7 +127,7 @@ SINGLE = {"trials": "p", "estimated_from": "tests", "detectable": 11.9, "p": 0.1
             RISE | {"interval": Interval(low=0.4, high=3.4)},
             (
                 "Score 92.0 (79.0 to 91.0), baseline 90.1, change +1.9 (+0.4 to +3.4): "
-                "a rise, and more than chance explains."
+                "a rise larger than chance explains."
             ),
         ),
         (
@@ -142,15 +145,15 @@ SINGLE = {"trials": "p", "estimated_from": "tests", "detectable": 11.9, "p": 0.1
             {"names": TWELVE[:4], "tests": 4, "trials": "p", "p": 0.0625, "smallest_p": 0.0625}
             | {"trials_needed": 1},
             (
-                f"{SCORE}: cannot conclude with so few trials "
-                "(at least 2 trials of each test on each side are needed)."
+                f"{SCORE}: too few trials to tell it from chance "
+                "(at least 2 trials per test on each side are required)."
             ),
         ),
         (
             {"names": TWELVE[:4], "tests": 4, "trials": "p", "smallest_p": 0.0625},
             (
-                f"{SCORE}: cannot conclude with so few trials "
-                "(at least 9 trials of each test on each side are needed)."
+                f"{SCORE}: too few trials to tell it from chance "
+                "(at least 9 trials per test on each side are required)."
             ),
         ),
         (
@@ -158,81 +161,84 @@ SINGLE = {"trials": "p", "estimated_from": "tests", "detectable": 11.9, "p": 0.1
             | {"detectable": None, "trials_needed": None, "bounds": None},
             (
                 "Score 86.4, baseline 90.1, change -3.7: "
-                "cannot conclude with so few trials (at least 3 trials on each side are needed)."
+                "too few trials to tell it from chance (at least 3 trials on each side are required)."
             ),
         ),
         (
             RISE | {"names": TWELVE[:4], "tests": 4, "trials": "p", "smallest_p": 0.0625},
             (
                 "Score 92.0 (79.0 to 91.0), baseline 90.1, change +1.9 (-1.2 to +5.0): no drop; "
-                "so few trials could not have proven a drop "
-                "(at least 2 trials of each test on each side are needed)."
+                "with so few trials any drop can be chance "
+                "(at least 2 trials per test on each side are required)."
             ),
         ),
         (
             {"names": TWELVE[:1], "tests": 1, "p": 0.2, "smallest_p": 0.05},
-            f"{SCORE}, p = 0.2: not a proven drop of this one test; {CAUGHT}",
+            f"{SCORE}, p = 0.2: a drop of this one test that may be chance; {CAUGHT}",
         ),
         (
             {"names": TWELVE[:1], "tests": 1, "p": 0.05, "smallest_p": 0.05},
-            f"{SCORE}, p = 0.05: a proven drop of this one test; p decides, not the interval.",
+            (
+                f"{SCORE}, p = 0.05: a drop of this one test larger than chance explains; "
+                "p decides, not the interval."
+            ),
         ),
         (
             SINGLE,
             (
-                f"{SCORE}, p = 0.12: not a proven drop; single trials do not show how a test varies "
-                "by itself, and would have caught a drop of 11.9 or more in four of five cases."
+                f"{SCORE}, p = 0.12: a drop that may be chance; with one trial per test, this run would "
+                "notice a drop of 11.9 points or more in four of five cases."
             ),
         ),
         (
             SINGLE | {"fewest_broken": 5, "detectable": 3.0},
             (
-                f"{SCORE}, p = 0.12: not a proven drop; "
-                "with so few trials fewer than 5 broken tests prove nothing."
+                f"{SCORE}, p = 0.12: a drop that may be chance; "
+                "with so few trials, up to 4 newly failing tests can be chance."
             ),
         ),
-        ({"detectable": 90.2}, f"{SCORE}, p = 0.06: not a proven drop."),
+        ({"detectable": 90.2}, f"{SCORE}, p = 0.06: a drop that may be chance."),
         (
             {"fewest_broken": 2},
             (
-                f"{SCORE}, p = 0.06: not a proven drop; {CAUGHT[:-1]}; "
-                "with so few trials fewer than 2 broken tests prove nothing."
+                f"{SCORE}, p = 0.06: a drop that may be chance; {CAUGHT[:-1]}; "
+                "with so few trials, up to 1 newly failing test can be chance."
             ),
         ),
-        ({"fewest_broken": 1}, f"{SCORE}, p = 0.06: not a proven drop; {CAUGHT}"),
+        ({"fewest_broken": 1}, f"{SCORE}, p = 0.06: a drop that may be chance; {CAUGHT}"),
         (
             {"interval": Interval(low=-7.9, high=-0.1)},
             (
                 "Score 86.4 (79.0 to 91.0), baseline 90.1, change -3.7 (-7.9 to -0.1), p = 0.06: "
-                f"not a proven drop; p decides, not the interval; {CAUGHT}"
+                f"a drop that may be chance; p decides, not the interval; {CAUGHT}"
             ),
         ),
         (
             {"tests": 10},
             (
                 "Score 86.4 (79.0 to 91.0); compared on 10 of 12 tests: 86.4, baseline 90.1, "
-                f"change -3.7 (-7.9 to +0.5), p = 0.06: not a proven drop; {CAUGHT}"
+                f"change -3.7 (-7.9 to +0.5), p = 0.06: a drop that may be chance; {CAUGHT}"
             ),
         ),
         (
             {"tests": 10, "baseline": {"tests": 14}},
             (
                 "Score 86.4 (79.0 to 91.0); compared on 10 of 12 tests (the baseline has 14): 86.4, "
-                f"baseline 90.1, change -3.7 (-7.9 to +0.5), p = 0.06: not a proven drop; {CAUGHT}"
+                f"baseline 90.1, change -3.7 (-7.9 to +0.5), p = 0.06: a drop that may be chance; {CAUGHT}"
             ),
         ),
         (
             {"baseline": {"tests": 14}, "interval": None, "detectable": None},
             (
                 "Score 86.4 (79.0 to 91.0); compared on 12 of 14 tests of the baseline: 86.4, "
-                "baseline 90.1, change -3.7, p = 0.06: not a proven drop."
+                "baseline 90.1, change -3.7, p = 0.06: a drop that may be chance."
             ),
         ),
         (
             {"score": 86.6, "interval": None, "detectable": None},
             (
                 "Score 86.6 (79.0 to 91.0); compared on 12 tests: 86.4, "
-                "baseline 90.1, change -3.7, p = 0.06: not a proven drop."
+                "baseline 90.1, change -3.7, p = 0.06: a drop that may be chance."
             ),
         ),
         (
@@ -261,25 +267,29 @@ def test_a_change_is_told_in_one_sentence(fields, said):
 @pytest.mark.parametrize(
     ("fields", "worth", "small"),
     [
-        ({}, "not a proven drop", "This run would have caught a drop of 5.1 or more in four of five cases."),
+        (
+            {},
+            "a drop that may be chance",
+            "This run would notice a drop of 5.1 points or more in four of five cases.",
+        ),
         (
             SINGLE | {"fewest_broken": 5},
-            "not a proven drop",
+            "a drop that may be chance",
             (
-                "Single trials do not show how a test varies by itself, and would have caught a drop of 11.9 "
-                "or more in four of five cases. With so few trials fewer than 5 broken tests prove nothing."
+                "With one trial per test, this run would notice a drop of 11.9 points or more in four of "
+                "five cases. Up to 4 newly failing tests can be chance."
             ),
         ),
         (
             RISE | {"names": TWELVE[:4], "tests": 4, "trials": "p", "smallest_p": 0.0625},
             "no drop",
             (
-                "So few trials could not have proven a drop "
-                "(at least 2 trials of each test on each side are needed)."
+                "With so few trials any drop can be chance "
+                "(at least 2 trials per test on each side are required)."
             ),
         ),
-        ({"p": 0.01, "interval": None}, "a proven drop", None),
-        (RISE | {"interval": Interval(low=0.4, high=3.4)}, "a rise, and more than chance explains", None),
+        ({"p": 0.01, "interval": None}, "a drop larger than chance explains", None),
+        (RISE | {"interval": Interval(low=0.4, high=3.4)}, "a rise larger than chance explains", None),
     ],
 )
 def test_what_could_have_been_seen_is_for_the_small_print(fields, worth, small):
@@ -304,7 +314,7 @@ def test_the_trials_that_would_settle_it():
         results = compared(**fields)
         return change.trials_to_prove(results.comparison, results)
 
-    assert told().startswith("9 trials of each test on each side would show a drop of this size")
+    assert told().startswith("With 9 trials per test on each side, a run would notice a drop of 3.6 points")
     assert told(trials_needed=3) is None
     assert told(trials_needed=4000) is None
     assert told(trials_needed=None) is None
@@ -344,14 +354,14 @@ def test_what_both_runs_took_stands_in_one_line():
         ),
     )
     assert change.pace(results.comparison) == (
-        "Cost a trial $0.0174 (baseline $0.0166), tokens a trial 12 M (baseline n/a), "
+        "Cost per trial $0.0174 (baseline $0.0166), tokens per trial 12 M (baseline n/a), "
         "95 % of replies within 3.40 s (baseline 2.80 s)."
     )
     assert change.pace(compared().comparison) is None
 
 
-def test_a_suspect_is_not_called_worse_unless_it_is_confirmed():
-    """The sentence counts the confirmed ones; they are listed first, and newly failing ones not again."""
+def test_suspects_that_are_confirmed_are_listed_first():
+    """Newly failing ones are not listed again."""
 
     def suspect(name: str, delta: float, *, confirmed: bool = False) -> TestChange:
         return TestChange(
@@ -362,19 +372,6 @@ def test_a_suspect_is_not_called_worse_unless_it_is_confirmed():
     comparison = compared(suspects=found, regressed=found[1:2]).comparison
     assert [test.name for test in change.suspects(comparison)] == ["c", "a"]
     assert [test.name for test in change.failing(comparison)] == ["b"]
-    assert change.on_suspects(found).endswith("proven only where confirmed; one is.")
-    assert change.on_suspects(found[:2]).endswith("proven only where confirmed; none is.")
-
-
-def test_what_so_few_trials_cannot_confirm_is_not_called_unconfirmed():
-    """None could be; of a test that fell little, nothing was asked."""
-    far, little = (
-        TestChange(suite="S", name="a", base=100, head=100 - fell, delta=-fell) for fell in (50, 10)
-    )
-    cannot = "so few trials cannot confirm one (the option confirm plays more)."
-    assert change.on_suspects([far]).endswith(f"Noise alone may do that to a test: {cannot}")
-    assert change.on_failing([far, little]).endswith(cannot)
-    assert change.on_failing([little]).endswith("proven only where confirmed; it is not.")
 
 
 UNJUDGED = build.finding("undecided", kind="judged", cause=Cause.NO_JUDGE, reason="no judge")

@@ -22,7 +22,6 @@ from ci_evals.reports.page import embedded_data
 from ci_evals.reports.page.charts import figures
 from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
 from ci_evals.scoring.comparison.compare import RunComparer
-from ci_evals.scoring.comparison.pairing import Side
 from ci_evals.scoring.usage import latency_of
 from ci_evals.studies.noise.result import NoiseShare
 
@@ -54,7 +53,7 @@ def drawn(
 ) -> dict[str, Figure]:
     """All charts of a run by their names, compared with `base` if it is given."""
     if base:
-        told = RunComparer(Side.of(head), Side.of(base)).comparison()
+        told = RunComparer(head, base).comparison()
         head = head.model_copy(update={"comparison": told})
     made = figures.of_run(head, embedded_data.tests_of(head, base), ComparisonRuns(base, others))
     for figure in made:
@@ -70,6 +69,7 @@ def check(figure: Figure) -> None:
     assert root.attrib["role"] == "img"
     assert root.find(f"{SVG}title").text
     assert figure.says.endswith(".")
+    assert figure.reading.endswith(".")
     assert all(len(row) == len(figure.headers) for row in figure.rows)
     for element in root.iter():
         assert element.tag.removeprefix(SVG) in DRAWN
@@ -121,12 +121,12 @@ def other(number: int, score: float | None = 90.0, cost: float | None = 0.5, **f
 def test_scores_are_shown_with_what_the_gate_asks():
     """A suite that misses its floor is told in words and by another mark."""
     floors = build.decision(
-        build.check(name="min-score", required=80, seen=60, holds=False),
-        build.check(name="category:tone", required=50, seen=60, holds=True),
+        build.check(name="min-score", required=80, seen=60, passed=False),
+        build.check(name="category:tone", required=50, seen=60, passed=True),
     )
     figures = drawn(run({"a": (score_trial(60),)}, gate=floors))
-    assert "60.0, asked for 80" in texts(figures["scores"])
-    assert figures["scores"].rows == (("S", "60.0", "n/a", "80", ""),)
+    assert "60.0, minimum 80" in texts(figures["scores"])
+    assert figures["scores"].rows == [("S", "60.0", "n/a", "80", "")]
     assert marks(figures["scores"], "c-bad") == 2
     assert figures["groups"].rows[0][:2] == ("tone", "60.0")
     assert figures["groups"].rows[0][3] == "50"
@@ -144,8 +144,7 @@ def test_several_suites_stand_below_the_whole_run():
         ("one", "40.0", "90.0"),
         ("two", "80.0", "90.0"),
     ]
-    assert "Lowest is one with 40.0, highest two with 80.0" in figure.says
-    assert "one, -50.0" in figure.says
+    assert "Lowest: one, 40.0; highest: two, 80.0" in figure.says
 
 
 PAIRS = (("one", 40), ("two", 80))
@@ -163,10 +162,7 @@ def test_tests_that_changed_stand_the_deepest_fall_first():
         ("a", "100.0", "90.0", "-10.0"),
         ("b", "50.0", "60.0", "+10.0"),
     ]
-    assert (
-        figure.says
-        == "Of 5 compared tests 2 fell, the deepest “a2” from 100.0 to 10.0; 1 rose; 2 did not change."
-    )
+    assert figure.says == "2 tests dropped, 1 rose, 2 unchanged."
 
 
 def test_many_changes_are_cut_and_counted():
@@ -182,10 +178,10 @@ def test_without_the_baseline_the_named_changes_are_shown():
     """As where a page is made of a results file alone."""
     head = run({"a": (score_trial(20),), "b": (score_trial(100),)})
     base = run({"a": (score_trial(100),), "b": (score_trial(100),)}, "base")
-    told = RunComparer(Side.of(head), Side.of(base)).comparison()
+    told = RunComparer(head, base).comparison()
     figures = drawn(head.model_copy(update={"comparison": told}))
     assert [row[1] for row in figures["changes"].rows] == ["a"]
-    assert figures["changes"].says.endswith("; 1 did not change.")
+    assert figures["changes"].says == "1 test dropped, 0 rose, 1 unchanged."
     assert "changes" not in drawn(head)
 
 
@@ -196,12 +192,14 @@ def test_trials_are_counted_by_tens_of_points():
     figure = drawn(run({"a": (*trials, lost)}))["trials"]
     counts = {row[0]: row[1:] for row in figure.rows if set(row[1:]) != {"0"}}
     assert counts == {
-        "0 to below 10": ("0", "2", "0"),
-        "10 to below 20": ("0", "1", "0"),
-        "90 to 100": ("2", "1", "0"),
-        "no score": ("0", "0", "1"),
+        "0 to below 10": ("0", "2"),
+        "10 to below 20": ("0", "1"),
+        "90 to 100": ("2", "1"),
+        "no score": ("0", "1"),
     }
-    assert figure.says.startswith("2 of 7 trials passed every evaluation; 3 scored below 50")
+    assert figure.says.startswith(
+        "2 of 7 trials passed every criterion; 3 scored below 50; 1 without a score"
+    )
 
 
 def test_latency_is_counted_and_its_middle_and_end_are_marked():
@@ -209,8 +207,8 @@ def test_latency_is_counted_and_its_middle_and_end_are_marked():
     near = run({"a": (score_trial(100, seconds=(1, 2, 2, 3)),)})
     figure = drawn(near, run({"a": (score_trial(100, seconds=(4,)),)}, "base"))["latency"]
     assert sum(int(row[1]) for row in figure.rows) == 4
-    assert "this run: median 2.00 s, 95 % within 3.00 s" in texts(figure)
-    assert "baseline: median 4.00 s, 95 % within 4.00 s" in texts(figure)
+    assert "this run: median 2.00 s, p95 3.00 s" in texts(figure)
+    assert "baseline: median 4.00 s, p95 4.00 s" in texts(figure)
     far = drawn(run({"a": (score_trial(100, seconds=(0, 0.1, 0.2, 300)),)}))["latency"]
     assert sum(int(row[1]) for row in far.rows) == 4
     assert far.headers[0] == "seconds"
@@ -226,8 +224,8 @@ def test_where_time_and_tokens_went():
     )
     figures = drawn(spent)
     assert figures["time"].rows[2] == ("judge", "1 m 0 s", "60 %")
-    assert figures["time"].says == "Of 1 m 40 s, all trials together, 60 % went to the judge."
-    assert figures["usage"].rows == (("judge", "m", "2", "900", "100", "$0.50"),)
+    assert figures["time"].says == "Judge: 60 % of 1 m 40 s."
+    assert figures["usage"].rows == [("judge", "m", "2", "900", "100", "$0.50")]
     assert not {"time", "usage"} & set(drawn(run({"a": (score_trial(100),)})))
 
 
@@ -239,10 +237,9 @@ def test_cost_stands_against_quality():
     figure = drawn(head, others=comparison_runs)["cost"]
     assert [row[0] for row in figure.rows] == ["this run", "run-2", "run-1"]
     assert figure.rows[1][4] == "this run"
-    assert figure.says == (
-        "Of 3 runs 2 are worth their cost: this run and run-1; "
-        "this run costs no more than run-2 and scores no less."
-    )
+    assert figure.says == "2 of 3 runs on the Pareto frontier: this run; run-1."
+    dear = drawn(run({"a": (score_trial(60),)}, usage=spent), others=(other(1, 70, 0.1),))["cost"]
+    assert dear.says == "1 of 2 runs on the Pareto frontier: run-1. This run is beaten by run-1."
     assert "cost" not in drawn(run({"a": (score_trial(85),)}), others=comparison_runs)
 
 
@@ -260,10 +257,7 @@ def test_a_trend_wants_three_runs():
     two = (other(1, 70, run_outcome=RunOutcome.FAILED), other(2, 90, interval=Interval(low=80, high=95)))
     figure = drawn(head, others=two)["trend"]
     assert [row[3] for row in figure.rows] == ["90.0", "70.0", "85.0"]
-    assert figure.says == (
-        "3 runs from 2026-11-19 to 2026-11-21 scored 70.0 to 90.0, this one 85.0; "
-        "the gate did not hold in 1 of them."
-    )
+    assert figure.says == "3 runs, 2026-11-19 to 2026-11-21: scores 70.0 to 90.0; 2 passed, 1 failed."
     assert "trend" not in drawn(head, others=two[:1])
 
 
@@ -278,11 +272,11 @@ def test_runs_that_cannot_be_trusted_and_runs_that_played_nothing():
     figures = drawn(head, others=comparison_runs)
     assert [row[0] for row in figures["cost"].rows] == ["this run", "run-2"]
     assert [row[5] for row in figures["trend"].rows] == [
-        "the gate holds",
-        "the run cannot be trusted",
-        "the gate holds",
+        RunOutcome.PASSED.value.words,
+        RunOutcome.NO_VERDICT.value.words,
+        RunOutcome.PASSED.value.words,
     ]
-    assert figures["trend"].says.endswith("this one 85.0; 1 cannot be trusted.")
+    assert figures["trend"].says.endswith("; 2 passed, 1 without a verdict.")
     unsure = head.model_copy(update={"gate": build.decision(passed=False, exit_code=3)})
     assert "cost" not in drawn(unsure, others=comparison_runs)
 
@@ -307,14 +301,14 @@ def test_the_smallest_numbers_are_as_good_as_none():
     """Times and costs that are above zero, and no more than that."""
     least = 5e-324
     head = run({"a": (score_trial(60, seconds=(least, least)),)}, usage=Usage(cost_usd=least))
-    assert drawn(head, others=(other(1, cost=least),))["latency"].rows == (("0 to 1", "2"),)
+    assert drawn(head, others=(other(1, cost=least),))["latency"].rows == [("0 to 1", "2")]
     assert {"cost", "latency"} <= set(drawn(head, others=(other(1, cost=1.0), other(2, cost=least))))
 
 
 def test_numbers_of_foreign_files_need_not_agree():
     """A run with a score none of whose suites has one; a floor beyond all scores."""
     lost = build.suite_result("S", build.test_result(trials=(build.trial_result(status="failed"),)))
-    floor = build.check(name="min-score", required=1e300, seen=None, holds=False)
+    floor = build.check(name="min-score", required=1e300, seen=None, passed=False)
     figures = drawn(build.results(lost, lost, score=50, gate=build.decision(floor)))
     assert "scores" not in figures
     assert drawn(run({"a": (score_trial(60),)}, gate=build.decision(floor)))["scores"].rows[0][1] == "60.0"
@@ -382,7 +376,7 @@ def test_votes_that_disagree_are_told_by_another_mark():
     )
     assert "60 %, low" in texts(agreement)
     assert marks(agreement, "c-bad") == 2
-    assert agreement.says == "Least on The agent stays kind: 60 % of pairs agree; low on 1 of 2 criteria."
+    assert agreement.says == "Agreement is low on 1 of 2 criteria."
     check(noise)
     assert noise.rows[0] == ("the agent", "60 % (40 % to 75 %)", "120.4 (60.0 to 200.0)")
     assert (marks(noise, "c-agent"), marks(noise, "c-user"), marks(noise, "c-judge")) == (2, 2, 2)

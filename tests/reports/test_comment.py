@@ -19,6 +19,8 @@ from ci_evals.reports.markdown.sections import Rank, Section, truncated
 from ci_evals.reports.names import SUMMARY
 
 URL = "https://github.com/acme/shop-agent/actions/runs/7041"
+SOURCES = [f"{comment_cases.CONTEXT.source_url}/evals/{name}" for name in ("refunds.json", "refunds.yaml")]
+SOURCES += [f"{comment_cases.CONTEXT.source_url}/evals/{name}.yaml" for name in ("delivery", "handover")]
 LONG = "The agent did not do what was asked, & said <why> at length | with #marks. " * 40
 
 
@@ -52,9 +54,9 @@ def compared(*names: str, tests: int, label: str = "Test {}", letter: str = "f")
     return cases.against(run, cases.base_run(*suites("p")), **told)
 
 
-def comment_check(name: str = "min-score", *, holds: bool = False, note: str | None = None):
+def comment_check(name: str = "min-score", *, passed: bool = False, note: str | None = None):
     """A check of the gate."""
-    return build.check(name=name, required=80, seen=12.5, holds=holds, note=note)
+    return build.check(name=name, required=80, seen=12.5, passed=passed, note=note)
 
 
 def five_suites() -> Results:
@@ -70,7 +72,7 @@ def many_suites() -> Results:
 def many_checks() -> Results:
     """2,000 checks, half of which hold."""
     checks = [
-        comment_check(f"test:{number} {LONG}", holds=number % 2 == 0, note=LONG) for number in range(2_000)
+        comment_check(f"test:{number} {LONG}", passed=number % 2 == 0, note=LONG) for number in range(2_000)
     ]
     return comment_cases.bad().model_copy(update={"gate": build.decision(*checks)})
 
@@ -165,7 +167,7 @@ def test_the_comment_stays_within_its_budget(name):
     assert text.count("<details>") == text.count("</details>")
     page = hostile.Page(text)
     assert not page.live
-    assert set(page.links) <= {URL}
+    assert {link.partition("#")[0] for link in page.links} <= {URL, *SOURCES}
 
 
 @pytest.mark.parametrize("name", HUGE)
@@ -197,16 +199,14 @@ def test_of_1500_failing_tests_as_many_as_fit_are_told():
     """Three with their turns, many in a line, and no list of all tests; the note says what and where."""
     text = drawn("five suites").text
     assert len(text.encode()) > 55_000
-    head = f"## ❌ ci-evals: the gate does not hold (min-score) · `{comment_cases.HEAD[:7]}`\n"
-    assert text.startswith(head)
-    assert text.count("#### ❌") == 3
-    assert text.count("\n- **Suite ") > 50
-    assert "All tests of" not in text
+    assert text.startswith("## ❌ Evals failed: 1,500 tests broke since the baseline\n")
+    assert text.count("\n**❌ Suite ") == 3
+    assert text.count("\n- **❌ Suite ") > 50
+    assert "| test |" not in text
     note = text.splitlines()[-1]
-    assert "part of the rest of the newly failing tests" in note
+    assert "part of the rest of the tests that broke" in note
     assert f'The <a href="{URL}">job summary of the run</a> shows more, its <code>summary.md</code> ' in note
-    assert "How much tests changed: 1,500 fell, 0 rose, 0 did not change" in text
-    assert "more newly failing tests\n\n</details>" in text
+    assert "more tests\n\n</details>" in text
 
 
 def test_no_failed_test_gives_way_to_lists_of_other_things():
@@ -214,13 +214,13 @@ def test_no_failed_test_gives_way_to_lists_of_other_things():
     for name in ("much to say", "many checks"):
         text = drawn(name).text
         note = text.splitlines()[-1]
-        assert "newly failing" not in note
-        assert "failed tests" not in note
-        assert "<summary>4 more newly failing tests</summary>" in text
+        assert "tests that broke" not in note
+        assert "what failed before" not in note
+        assert "<summary>4 more tests</summary>" in text
 
 
 def test_of_many_suites_the_worst_are_open():
-    """In one table, the others folded."""
+    """In one table; the exact one has all of them."""
     results = many_suites()
     better = tuple(
         suite.model_copy(update={"delta": 50.0}) if suite.name == "Suite 0" else suite
@@ -229,57 +229,72 @@ def test_of_many_suites_the_worst_are_open():
     results = results.model_copy(
         update={"comparison": results.comparison.model_copy(update={"suites": better})}
     )
-    first = comment.render(results, comment_cases.CONTEXT).partition("Baseline")[0]
+    first = comment_cases.unfolded(comment.render(results, comment_cases.CONTEXT))
     assert "| Suite 1 |" in first
     assert "| Suite 0 |" not in first
-    assert "<summary>285 more suites</summary>" in documents.summary(results)
+    assert "and 285 more suites" in first
     assert "| Suite 0 |" in documents.summary(results)
 
 
-def test_checks_that_do_not_hold_are_seen_without_unfolding():
-    """Those that hold are behind a line."""
+def test_checks_that_failed_are_seen_without_unfolding():
+    """In words, unless heading, numbers or tests say them; the fold has all."""
     text = comment.render(comment_cases.bad(), comment_cases.CONTEXT)
-    head, _, held = text.partition("### Gate: ")[2].partition(
-        "<details>\n<summary>4 checks of the gate hold</summary>"
-    )
-    assert "| regression | p above 0.05 | p below 0.001 |" in head
-    assert "| max-cost |" not in head
-    assert "| max-cost |" in held
+    assert "- The score fell by 25.5, at most 5 allowed." in comment_cases.unfolded(text)
+    assert "| ❌ regression | p above 0.05 | p below 0.001 |" in text
+    assert "| ✅ max-cost |" in text
+    assert "max-cost" not in comment_cases.unfolded(text)
+
+
+@pytest.mark.parametrize(("name", "most"), [("failed-example", 350), ("passed-example", 70)])
+def test_a_comment_is_read_in_seconds(name, most):
+    """Of at most so many words before a fold is opened."""
+    text = comment.render(comment_cases.COMMENTS[name](), comment_cases.CONTEXT)
+    words = hostile.Page(comment_cases.unfolded(text)).text.split()
+    assert len(words) <= most
+
+
+def test_each_test_that_broke_links_to_its_line():
+    """In the suite's file at the tested commit, if the repository can have such a file."""
+
+    def links(file: str) -> list[str]:
+        run = comment_cases.failed_example()
+        suites = tuple(suite.model_copy(update={"file": file}) for suite in run.suites)
+        text = comment.render(run.model_copy(update={"suites": suites}), comment_cases.CONTEXT)
+        return [link for link in hostile.Page(text).links if not link.startswith(URL)]
+
+    source = comment_cases.CONTEXT.source_url
+    assert links("evals/refunds.yaml") == [f"{source}/evals/refunds.yaml#L{line}" for line in (31, 14)]
+    assert links("./a b>)#?.yaml")[0] == f"{source}/a%20b%3E%29%23%3F.yaml#L31"
+    for file in ("/etc/passwd", "../other/x.yaml", "a/../../x.yaml", "demo:hr", "C:\\evals\\x.yaml"):
+        assert links(file) == []
 
 
 def test_the_commit_is_the_one_that_is_known():
     """Not what the results claim: a fork's may claim anything. A pull request is known by its own commit."""
     claimed, short = comment_cases.bad(), comment_cases.HEAD[:7]
 
-    def headline(text: str) -> str:
-        return text.partition("\n")[0]
+    def foot(text: str) -> str:
+        return text.rpartition("<sub>")[2]
 
-    assert headline(documents.summary(claimed)).endswith(f" · `{short}`")
+    assert foot(documents.summary(claimed)).startswith(f"`{short}` against `3aceb90` of main · ")
     told = comment.render(claimed, comment.SummaryContext(commit="b" * 40))
-    assert headline(told).endswith(" · `bbbbbbb`")
+    assert foot(told).startswith("`bbbbbbb` against ")
     assert short not in told
     assert short not in comment.render(claimed, comment.SummaryContext(foreign=True))
     merged = claimed.run.git.model_copy(update={"head_commit": None})
     merged = claimed.model_copy(update={"run": claimed.run.model_copy(update={"git": merged})})
-    assert headline(comment.render(merged, comment.SummaryContext())).endswith(" · `0000000`")
+    assert foot(comment.render(merged, comment.SummaryContext())).startswith("`0000000` against ")
 
 
-def test_numbers_of_a_fork_are_called_so():
-    """One plain line under the verdict."""
-    own, foreign = (
-        comment.render(comment_cases.good(), comment.SummaryContext(foreign=given)) for given in (False, True)
-    )
-    line = "These numbers come from the pull request's own workflow run, whose code the fork controls."
-    assert line not in own
-    assert foreign.count(line) == 1
-    assert foreign.index(line) < foreign.index("| suite")
+def test_numbers_of_a_fork_or_of_another_commit_are_called_so_in_the_heading():
+    """With a sign that is not green."""
 
+    def heading(**known) -> str:
+        return comment.render(comment_cases.good(), comment.SummaryContext(**known)).partition("\n")[0]
 
-def test_where_there_are_no_numbers_none_are_called_a_forks():
-    """A run that was skipped has none."""
-    text = comment.render(comment_cases.skipped(), comment.SummaryContext(foreign=True))
-    assert "These numbers" not in text
-    assert "The pull request comes from a fork, so GitHub gives it no secrets: " in text
+    assert heading() == "## ✅ Evals passed: 99 / 100, 4 points above main"
+    assert heading(foreign=True).startswith("## ⚠️ Evals passed (reported by the fork, unverified): 99")
+    assert heading(commit="b" * 40).startswith("## ⚠️ Evals passed (results of another commit): 99")
 
 
 def test_a_long_reason_to_skip_is_not_cut_in_the_headline():
@@ -291,25 +306,21 @@ def test_a_long_reason_to_skip_is_not_cut_in_the_headline():
         comment.render(skipped.model_copy(update={"run": run}), comment_cases.CONTEXT),
         console.render(skipped.model_copy(update={"run": run})),
     ):
-        assert "secrets are missing at the end." in text
-        assert "…" not in text
+        assert "secrets are missing at the end" in text
 
 
 def test_a_refusal_is_inert_and_short():
     """Whatever stood in the suite that could not be read, however much of it."""
     for reason in ("`" * 100_000, "@octocat fixes #1 </details> https://evil.example\n" * 5_000, ""):
         text = comment.refused(reason, comment_cases.CONTEXT)
-        assert text.startswith(f"## ⚠️ ci-evals: nothing was run · `{comment_cases.HEAD[:7]}`\n")
+        assert text.startswith("## ⚠️ Evals did not run\n")
         assert len(text.encode()) <= comment.BUDGET
         page = hostile.Page(text)
         assert not page.live
         assert page.links == [URL]
         assert ("(cut; the log of the run has it whole)" in text) == bool(reason)
-    assert comment.refused("no suite", comment.SummaryContext()).startswith(
-        "## ⚠️ ci-evals: nothing was run\n"
-    )
-    assert "What stood here before was of an earlier commit." in comment.refused(
-        "no suite", comment.SummaryContext()
+    assert comment.refused("no suite", comment.SummaryContext()).endswith(
+        "\nFix this and push again: no test was run.\n"
     )
 
 
@@ -318,7 +329,10 @@ def test_only_the_address_that_is_given_becomes_a_link():
     text = comment.render(
         comment_cases.good(), comment.SummaryContext(run_url='https://ghe.example/a?b="c"&d')
     )
-    assert hostile.Page(text).links == ['https://ghe.example/a?b="c"&d']
+    assert hostile.Page(text).links == [
+        "https://ghe.example/a?b=%22c%22&d#artifacts",
+        "https://ghe.example/a?b=%22c%22&d",
+    ]
     assert hostile.Page(comment.render(comment_cases.good(), comment.SummaryContext())).links == []
 
 
@@ -330,11 +344,8 @@ def test_all_is_told_where_there_is_room():
     assert "Left out" not in text
 
 
-def test_a_good_run_is_short():
-    """Verdict, one table, and what is to be unfolded: nothing that failed is open."""
+def test_a_good_run_is_a_heading_a_line_and_a_fold():
+    """And the commits in small print."""
     text = comment.render(comment_cases.good(), comment_cases.CONTEXT)
-    unfolded = "".join(part.rpartition("</details>")[2] for part in text.split("<details>"))
-    assert "####" not in unfolded
-    assert "> **User**" not in unfolded
-    assert unfolded.count("|:--") == 1
-    assert len(unfolded) < 2_600
+    shown = [line for line in comment_cases.unfolded(text).split("\n") if line]
+    assert [line[:9] for line in shown] == ["## ✅ Eval", "16 of 17 ", "<summary>", "</details", "<sub>`5c6"]

@@ -24,28 +24,28 @@ def said(turn: int | None = 2, *, head=(), base=(), trials=(1, 1), **fields) -> 
     [
         (
             said(None, agent_differs=2, unknown=(1, 3)),
-            "Did the same as the baseline as far as is known: not both report what it did in turns 1, 3.",
+            "Same steps as the baseline as far as known: one of them does not report turns 1, 3.",
         ),
         (
             said(base=(RAN,)),
-            "Parts from the baseline in turn 2: there it ran RETURN_REQUEST; now it did not.",
+            "Diverges from the baseline in turn 2: there it ran RETURN_REQUEST; now it did not.",
         ),
         (
             said(head=(RAN,)),
-            "Parts from the baseline in turn 2: now it ran RETURN_REQUEST; there it did not.",
+            "Diverges from the baseline in turn 2: now it ran RETURN_REQUEST; there it did not.",
         ),
         (
             said(head=(APPLIED, ASKED), base=(RAN, UNDERSTOOD, CALLED)),
             (
-                "Parts from the baseline in turn 2: there it ran RETURN_REQUEST, understood amount as 5 "
+                "Diverges from the baseline in turn 2: there it ran RETURN_REQUEST, understood amount as 5 "
                 "and called orders (status 503); now it applied window-open and called faq."
             ),
         ),
         (
             said(base=(RAN,), trials=(3, 1), user_differs=1),
             (
-                "Trial 3 parts from trial 1 of the baseline in turn 2: there it ran RETURN_REQUEST; "
-                "now it did not. The user had said something else in turn 1."
+                "Trial 3 diverges from trial 1 of the baseline in turn 2: there it ran RETURN_REQUEST; "
+                "now it did not. The user's message differs in turn 1."
             ),
         ),
         (
@@ -53,38 +53,38 @@ def said(turn: int | None = 2, *, head=(), base=(), trials=(1, 1), **fields) -> 
             "Ends before turn 2 of the baseline: there it ran RETURN_REQUEST.",
         ),
         (said(only="base"), "Ends before turn 2 of the baseline."),
-        (said(only="head"), "Goes on where the baseline ended: in turn 2 it only spoke."),
+        (said(only="head"), "Continues where the baseline ended: in turn 2 it only spoke."),
         (
             said(head=(ASKED,), only="head", trials=(2, 3)),
-            "Trial 2 goes on where trial 3 of the baseline ended: in turn 2 it called faq.",
+            "Trial 2 continues where trial 3 of the baseline ended: in turn 2 it called faq.",
         ),
         (
             said(None, agent_differs=2),
-            "Did the same as the baseline: the difference is in what it said, first in turn 2.",
+            "Same steps as the baseline; the answer changed in turn 2.",
         ),
         (
             said(None, agent_differs=2, user_differs=2),
             (
-                "Did the same as the baseline: the difference is in what it said, first in turn 2. "
-                "The user said something else in turn 2."
+                "Same steps as the baseline; the answer changed in turn 2. "
+                "The user's message differs in turn 2."
             ),
         ),
         (
             said(None, user_differs=2),
-            "Did and said the same as the baseline. The user said something else in turn 2.",
+            "Same steps and answers as the baseline. The user's message differs in turn 2.",
         ),
         (
             said(None, trials=(2, 1)),
             (
-                "Trial 2 is the same as trial 1 of the baseline, word for word: "
-                "the difference is not in what was said or done."
+                "Trial 2: same conversation as trial 1 of the baseline, word for word: "
+                "only the verdict differs."
             ),
         ),
         (
             said(head=(RAN,), user_differs=2),
             (
-                "Parts from the baseline in turn 2: now it ran RETURN_REQUEST; there it did not. "
-                "The user said something else there."
+                "Diverges from the baseline in turn 2: now it ran RETURN_REQUEST; there it did not. "
+                "The user's message differs there too."
             ),
         ),
     ],

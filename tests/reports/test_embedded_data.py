@@ -14,11 +14,11 @@ from ci_evals.domain.results.suite import TestOutcome
 from ci_evals.domain.transcript import EndState, Integration
 from ci_evals.domain.verdict import Cause
 from ci_evals.reports.facts import divergence
-from ci_evals.reports.page import address, embedded_data
+from ci_evals.reports.page import embedded_data
 from ci_evals.scoring.comparison.divergence import between
 from ci_evals.scoring.comparison.divergence import of_test as between_of_test
 from ci_evals.scoring.comparison.pairing import TestPair
-from ci_evals.scoring.scores import UndecidedRule
+from ci_evals.scoring.scores import ScoreRule
 from ci_evals.support.text import visible, visible_for_scripts
 
 HALF = "\ud83d"
@@ -80,7 +80,7 @@ def test_the_baseline_stands_beside_a_test_of_the_same_name():
     found = unpacked(head, base)
     assert sorted(found) == ["b1.1", "t0", "t0.1", "t1", "t1.1"]
     assert "base" not in found["t0"]
-    assert "defined this test differently" in found["t1"]["notice"]
+    assert "defines this test differently" in found["t1"]["notice"]
     assert [shown.same for shown in embedded_data.tests_of(head, base)] == [False, False]
 
 
@@ -90,7 +90,7 @@ def test_tests_of_one_name_have_addresses_of_their_own():
     head = run_of(*(build.test_result(name=name, digest=f"{place}") for place, name in enumerate(names)))
     found = embedded_data.tests_of(head, head)
     assert [shown.name for shown in found] == ["***", "*** (3)", "*** (2)", "*** (4)"]
-    assert len({address.of(shown) for shown in found}) == 4
+    assert len({shown.address() for shown in found}) == 4
     assert all(shown.same for shown in found)
 
 
@@ -176,7 +176,7 @@ def test_a_trial_is_compared_first_with_the_one_that_the_comparison_takes():
         )
         for side in (0, 1)
     )
-    rule, found = UndecidedRule(offline=False), unpacked(head, base)
+    rule, found = ScoreRule(offline=False), unpacked(head, base)
     for shown in embedded_data.tests_of(head, base):
         assert shown.base
         expected = between_of_test(TestPair("S", shown.test, shown.base), rule, rule)
@@ -197,6 +197,8 @@ def test_of_many_trials_of_the_baseline_the_first_are_there_and_the_counterparts
     assert [trial["index"] for trial in data["base"]["trials"]] == [*range(1, 21), 25]
     assert data["head"]["trials"][0]["counterpart"] == 25
     assert len(data["pairs"][0]) == 21
+    assert data["base"]["note"].startswith("Of its 30 trials, the first 20, ")
+    assert "note" not in unpacked(head, head)["t0"]["base"]
 
 
 def test_half_of_a_surrogate_pair_fails_no_page():

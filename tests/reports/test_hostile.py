@@ -1,6 +1,6 @@
 """Reports of a run in which every text is hostile: agent, user, judge, suite, names, errors, warnings."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from urllib.parse import quote
 from xml.etree import ElementTree as ET
@@ -14,13 +14,14 @@ import pytest
 import whole_text
 from hypothesis import given, settings
 
-from ci_evals.domain.transcript import Integration
+from ci_evals.domain.transcript import Integration, ProbeResult
 from ci_evals.reports import console, sanitize
 from ci_evals.reports.markdown import comment, documents
 from ci_evals.reports.names import JUNIT
 from ci_evals.support.redaction import Redactor
 
 CONTEXT = comment.SummaryContext(run_url="https://github.com/acme/shop/actions/runs/1", foreign=True)
+SOURCE = "https://github.com/acme/shop/blob/main"
 OURS = {
     *(
         "p",
@@ -37,6 +38,7 @@ OURS = {
         "details",
         "summary",
         "blockquote",
+        "em",
     ),
     *("pre", "code", "a", "table", "thead", "tbody", "tr", "th", "td"),
 }
@@ -44,6 +46,7 @@ OURS = {
 
 
 RAW = build.turn(raw={"a": "x", "b": ["x", 1]}, named_params=("x",), error_detail="x", error_response=True)
+PROBES = {"x": ProbeResult(value={"x": ["x"]}), "y": ProbeResult(error="x")}
 DID = build.turn(
     workflows=("x",), params={"x": "x"}, rules=("x",), integrations=(Integration(code="x", status=200),)
 )
@@ -64,7 +67,9 @@ CASES = {
     "raw": build.results(
         build.suite_result(
             "x",
-            build.test_result(trials=(build.trial_result(turns=(RAW,), error="x", closing_remark="x"),)),
+            build.test_result(
+                trials=(build.trial_result(turns=(RAW,), error="x", closing_remark="x", probes=PROBES),)
+            ),
         )
     ),
 }
@@ -105,7 +110,7 @@ def check_markdown(text: str, files: set[str]) -> None:
     assert not shown.comments
     assert not shown.live
     assert shown.tags.count("details") == text.count("<details>\n") == text.count("\n</details>\n")
-    assert set(shown.links) <= files
+    assert {link for link in shown.links if not link.startswith(f"{SOURCE}/")} <= files
 
 
 def check_structure(text: str, harmless: str) -> None:
@@ -144,9 +149,10 @@ def check_case(name: str, text: str) -> None:
 
 def check_comment(results, whole: str) -> None:
     """No link but ours; cut anywhere it is as whole as the same comment of harmless text."""
-    check_markdown(whole, {CONTEXT.run_url})
-    for budget in (len(whole.encode()) - 1, 4_000, 1_500):
-        check_markdown(comment.render(results, CONTEXT, budget), {CONTEXT.run_url})
+    ours = {CONTEXT.run_url, f"{CONTEXT.run_url}#artifacts"}
+    check_markdown(whole, ours)
+    for budget in (len(whole.encode()) - 1, 4_000, 1_500, comment.BUDGET):
+        check_markdown(comment.render(results, replace(CONTEXT, source_url=SOURCE), budget), ours)
 
 
 def console_texts(results) -> list[str]:

@@ -144,11 +144,11 @@ def test_totals_add_up():
 
 @pytest.mark.parametrize(
     ("code", "reasons", "errors"),
-    [(Exit.HOLDS, (), 0), (Exit.FAILED, (), 1), (Exit.INVALID, ("two judges disagree",), 1)],
+    [(Exit.PASSED, (), 0), (Exit.FAILED, (), 1), (Exit.INVALID, ("two judges disagree",), 1)],
 )
 def test_a_run_that_did_not_pass_is_never_all_green(code, reasons, errors):
     """Readers count test cases, and look at no properties."""
-    gate = Decision(passed=code is Exit.HOLDS, exit_code=code, reasons=reasons)
+    gate = Decision(passed=code is Exit.PASSED, exit_code=code, reasons=reasons)
     root = ET.fromstring(junit.render(build.results(gate=gate)))
     assert root.get("errors") == str(errors)
     found = [case.get("name") for case in root.iter("testcase") if case.find("error") is not None]
@@ -232,7 +232,7 @@ def test_the_baseline_stands_in_the_suites_properties():
         "run-detectable-drop": "15.5",
         "run-odds": "0.5685",
         "run-cost-usd": "0.3123",
-        "gate": "does not hold",
+        "gate": "failed",
         "gate-failed": "min-score, max-drop",
     }
     assert "delta" not in properties(ET.fromstring(junit.render(cases.incomparable()))[0])
@@ -242,13 +242,13 @@ def test_the_runs_own_facts_stand_in_each_suite():
     """With more trials that were played; and how the run stands where the gate does not tell."""
     confirmed, *_ = ET.fromstring(junit.render(cases.confirmed()))
     assert properties(confirmed)["run-confirm-trials"] == "2"
-    assert properties(confirmed)["gate"] == "holds"
+    assert properties(confirmed)["gate"] == "passed"
     assert "gate-failed" not in properties(confirmed)
     both = [properties(suite) for suite in ET.fromstring(junit.render(cases.proven()))]
     assert {told["run-score"] for told in both} == {"78.3"}
     assert [told["compared-score"] for told in both] == ["66.6", "70.0"]
     (lost,) = ET.fromstring(junit.render(cases.invalid()))
-    assert properties(lost)["gate"] == "cannot be trusted"
+    assert properties(lost)["gate"] == "no verdict"
 
 
 def test_a_newly_failing_test_says_that_it_passed():
@@ -265,14 +265,14 @@ def test_a_skipped_run_says_why_at_each_test():
     """Readers show skipped tests with their message; nothing failed, and nothing passed."""
     root = ET.fromstring(junit.render(comment_cases.skipped()))
     said = [case.find("skipped").get("message") for case in root.iter("testcase")]
-    assert said == [f"not tested: {comment_cases.skipped().run.stopped_because}"] * 13
+    assert said == [f"Evals skipped: {comment_cases.skipped().run.stopped_because}"] * 13
     assert (root.get("tests"), root.get("skipped"), root.get("failures"), root.get("errors")) == (
         "13",
         "13",
         "0",
         "0",
     )
-    assert 'name="gate" value="not tested"' in junit.render(comment_cases.skipped())
+    assert 'name="gate" value="skipped"' in junit.render(comment_cases.skipped())
 
 
 def test_many_trials_take_no_longer_than_few_at_a_time():

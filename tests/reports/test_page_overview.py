@@ -14,8 +14,10 @@ import pytest
 from ci_evals.domain.actions import LogicKind
 from ci_evals.domain.results.process import Coverage, ProcessSummary, Reach, Times
 from ci_evals.domain.results.run import Results
+from ci_evals.reports.facts import headline
+from ci_evals.reports.facts.headline import Became
 from ci_evals.reports.facts.labels import RunOutcome
-from ci_evals.reports.page import address, embedded_data, page
+from ci_evals.reports.page import embedded_data, page
 from ci_evals.reports.page.comparison_runs import ALONE, ComparisonRun, ComparisonRuns
 from ci_evals.reports.page.overview import test_table
 
@@ -77,7 +79,7 @@ def stands(outcome: RunOutcome) -> Results:
     if outcome is RunOutcome.SKIPPED:
         return comment_cases.skipped()
     if outcome is RunOutcome.UNCHECKED:
-        check = build.check(name="max-drop", required=5, seen=None, holds=None, note="there is no baseline")
+        check = build.check(name="max-drop", required=5, seen=None, passed=None, note="there is no baseline")
         return build.results(gate=build.decision(check))
     holds = outcome is RunOutcome.PASSED
     return build.results(
@@ -87,10 +89,11 @@ def stands(outcome: RunOutcome) -> Results:
 
 @pytest.mark.parametrize("outcome", RunOutcome)
 def test_the_verdict_stands_first_whatever_it_is(outcome):
-    """In words, in the heading and in the document's title."""
-    found, words = drawn(stands(outcome)), outcome.value.words
-    assert found.text("h1").lower() == words
-    assert found.text("title").lower().startswith(words)
+    """In the words of the other reports, in the heading and in the document's title."""
+    results = stands(outcome)
+    found, words = drawn(results), headline.verdict(results)
+    assert found.text("h1") == words
+    assert found.text("title").startswith(words)
     assert ("So it is." in found.text()) == (
         outcome in {RunOutcome.FAILED, RunOutcome.NO_VERDICT, RunOutcome.INTERRUPTED}
     )
@@ -99,8 +102,8 @@ def test_the_verdict_stands_first_whatever_it_is(outcome):
 def test_of_a_skipped_run_the_reason_is_told_and_no_number():
     found = drawn(comment_cases.skipped())
     assert "No trial was played, so nothing can be said of any test." in found.text("_broken")
-    assert found.text("h1") == "Not tested"
-    assert "Score" not in found.text("dt")
+    assert found.text("h1").startswith("Evals skipped: ")
+    assert "/ 100" not in found.text("overview")
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -130,11 +133,12 @@ def test_the_same_results_give_the_same_page(name):
 def test_what_broke_is_told_with_its_reason_the_words_that_show_it_and_since_when():
     found = drawn(RUNS["proven"])
     said = found.text("_broken")
-    assert "3 tests that passed in the baseline do not pass now" in said
+    assert "2 tests broke since the baseline" in said
+    assert "1 test passed in the baseline and could not be judged now" in said
     first = said[said.index("Refund in time") :]
     assert "100.0 → 0.0" in first
     assert "confirmed (p = 0.004)" in first
-    assert "Passed in the baseline (2026-11-20 07:30 UTC, 1 day before this run)." in first
+    assert "Last passed in the baseline, 2026-11-20 07:30 UTC." in first
     assert "The refund workflow starts" in first
     assert "REFUND_REQUEST was never executed turn 1 of trial 1" in first
     assert "I want my money back for order 1042." in first
@@ -149,15 +153,15 @@ def test_since_when_is_told_by_the_runs_that_stand_beside():
         run=build.run_info(id="earlier", started_at=build.STARTED_AT - timedelta(days=2)),
     )
     said = drawn(results, ComparisonRuns(others=(ComparisonRun.of(failed, "past"),))).text("_broken")
-    assert "Failed in all 2 runs that are known, the first of 2026-11-19 09:30 UTC." in said
+    assert "Failed in all 2 known runs, the first 2026-11-19 09:30 UTC." in said
 
 
 def test_without_a_baseline_the_failed_tests_are_told_whole():
     said = drawn(RUNS["bad"]).text("_broken")
-    assert said.startswith("What broke 2 failed tests")
+    assert said.startswith("What broke 2 tests failed")
     assert said.index("Refund after the window") < said.index("Exchange for another size")
     assert said.count("In its second reply the agent blames the customer.") == 2
-    assert "newly failing" not in said
+    assert "broke since" not in said
 
 
 def test_a_critical_test_that_failed_before_is_told_whole_behind_the_newly_failing_ones():
@@ -199,8 +203,8 @@ def test_addresses_are_those_of_the_script():
     test = build.test_result("50 % / day? #1 (it's *so*) \ud83d é")
     shown = embedded_data.tests_of(build.results(build.suite_result("A/B", test)), None)[0]
     name = "50%20%25%20%2F%20day%3F%20%231%20(it's%20*so*)%20%EF%BF%BD%20%C3%A9"
-    assert address.of(shown) == f"#A%2FB/{name}"
-    assert address.of(shown, 2, 3, base=1) == f"#A%2FB/{name}/2/3/vs1"
+    assert shown.address() == f"#A%2FB/{name}"
+    assert shown.address(2, 3, base=1) == f"#A%2FB/{name}/2/3/vs1"
 
 
 @pytest.mark.parametrize("text", [text for text in hostile.CORPUS if len(text) > 5])
@@ -231,37 +235,38 @@ def named(text):
 
 def test_a_run_without_suites_or_tests_has_a_page_too():
     nothing = build.results().model_copy(update={"suites": (), "score": None})
-    assert drawn(nothing).text("h1") == "The gate holds"
+    assert drawn(nothing).text("h1").startswith("Evals passed")
     empty = build.suite_result().model_copy(update={"tests": (), "score": None})
     assert drawn(build.results(empty, counts=nothing.counts)).rows == []
 
 
 def test_all_checks_of_the_gate_are_told_those_first_that_do_not_hold():
     said = drawn(RUNS["bad"]).text("_gate")
-    assert "min-score does not hold at least 80 55.5" in said
-    assert said.index("category:tone does not hold") < said.index("max-errors holds at most 0 0")
+    assert "min-score failed at least 80 55.5" in said
+    assert said.index("category:tone failed") < said.index("max-errors passed at most 0 0")
     assert "max-drop not checked at most 2 n/a there is no baseline" in said
 
 
 def test_a_row_tells_what_it_is_filtered_and_sorted_by():
     results = RUNS["proven"]
     found = test_table.of(results, embedded_data.tests_of(results, None))
-    rows = {row.test: row for row in found.rows}
+    rows = {row.view.name: row for row in found.rows}
     worse = rows["Refund in time"]
-    assert (worse.outcome, worse.became, worse.base.text, worse.delta.text) == (
+    assert (worse.outcome, worse.became, worse.baseline.text, worse.delta.text) == (
         "failed",
-        "newly failing",
+        Became.BROKE,
         "100.0",
         "-100.0",
     )
     assert worse.changed
     assert worse.worst == "The refund workflow starts"
     assert worse.order < min(row.order for row in found.rows if not row.became)
-    assert worse.facets["categories"] == "tone"
+    assert worse.facets["categories"] == ["tone"]
     shown = drawn(results).rows
     assert len(shown) == len(found.rows)
-    assert sum("changed" in (row["data-marks"] or "") for row in shown) == found.changed
-    assert [choice.value for choice in found.statuses] == ["failed", "undecided", "passed"]
+    assert sum("changed" in (row["data-marks"] or "") for row in shown) == found.marked("changed")
+    (_, _, statuses), *_ = found.filters
+    assert [choice.value for choice in statuses] == ["failed", "undecided", "passed"]
 
 
 def test_what_did_not_change_is_not_among_the_changed():
@@ -271,7 +276,7 @@ def test_what_did_not_change_is_not_among_the_changed():
     head = build.results(build.suite_result("Refunds", same[0], cases.played("Lost parcel", "pph")))
     run = cases.against(head, base)
     rows = test_table.of(run, embedded_data.tests_of(run, base)).rows
-    assert [(row.base.text, row.delta.text, row.changed) for row in rows] == [
+    assert [(row.baseline.text, row.delta.text, row.changed) for row in rows] == [
         ("83.3", "0.0", False),
         ("100.0", "-16.7", True),
     ]
@@ -279,13 +284,13 @@ def test_what_did_not_change_is_not_among_the_changed():
 
 def test_measures_say_why_they_are_not_known():
     said = drawn(build.results(process=ProcessSummary(completion_rate=1, success_rate=0.5))).text("_measures")
-    assert "or to the error that its test asks for 100 %" in said
-    assert "of all steps; n/a: no reply carried a trace n/a" in said
+    assert "or with the error that the test expects 100 %" in said
+    assert "of all steps; n/a: no reply had a trace n/a" in said
     times = Times(agent=3, user=1, judge=0, other=0)
     known = ProcessSummary(traced_trials=2, steps_per_trial=2.5, redundancy_rate=0.021, times=times)
     said = drawn(build.results(process=known)).text("_measures")
     assert "of all steps 3 %" in said
-    assert "n/a: no integration was called" in said
+    assert "n/a: no tool or integration was called" in said
     assert "3.0 s (75 %)" in said
 
 
@@ -307,24 +312,24 @@ def test_coverage_tells_what_fires_no_longer_what_never_did_and_what_is_new():
     results = RUNS["bad"].model_copy(update={"coverage": found})
     seen = drawn(results)
     said = seen.text("_coverage")
-    assert "3 rules fired (2 of 4 wanted)." in said
+    assert "3 rules fired (2 of 4 that criteria need)." in said
     parts = [
         said.index(title)
         for title in (
-            "Fired in the baseline, and in the same tests no longer",
+            "Fired in the baseline, no longer in the same tests",
             "gone rule 4 2 2 → 0 yes",
-            "Wanted by a criterion, and never fired",
+            "Needed by a criterion, never fired",
             "never rule",
-            "Fires now, and in the same tests of the baseline did not",
+            "Fires now, not in the same tests of the baseline",
             "new rule",
-            "All that fired",
+            "Everything that fired",
         )
     ]
     assert parts == sorted(parts)
-    told = "this fired in the baseline, and in the same tests it fires no longer: rule gone."
+    told = "fired in the baseline and no longer fires in the same tests: rule gone."
     assert told in seen.text("_broken")
     unknown = RUNS["bad"].model_copy(update={"coverage": Coverage()})
-    assert "Not known: no reply carried a trace." in drawn(unknown).text("_coverage")
+    assert "Unknown: no reply had a trace." in drawn(unknown).text("_coverage")
 
 
 def test_the_script_knows_every_test_by_the_names_of_its_links():
@@ -338,4 +343,4 @@ def test_the_script_knows_every_test_by_the_names_of_its_links():
 
 def test_a_comparison_that_gives_no_number_says_why():
     said = drawn(RUNS["incomparable"]).text("overview")
-    assert "not compared the models of judge or simulated user changed; the judge's prompt changed" in said
+    assert "not compared with the baseline: the models of judge or simulated user changed" in said

@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ci_evals.reports.page.charts.pareto import Candidate, dominated, frontier
+from ci_evals.reports.page.charts.quality import PricedRun, frontier
 
 A, B, C, D, E = (
-    Candidate(name, cost, score)
+    PricedRun(name, cost, score)
     for name, score, cost in (
         ("A", 95, 1.50),
         ("B", 90, 0.80),
@@ -25,7 +25,7 @@ def names(found) -> str:
 def test_five_agents():
     """The exercise of the lecture on evaluation: E costs more than B, C and D, and is worse than all."""
     assert names(frontier([A, B, C, D, E])) == "DCBA"
-    assert [(one.name, names(by)) for one, by in dominated([A, B, C, D, E])] == [("E", "DCB")]
+    assert [one.name for one in (A, B, C, D) if one.dominates(E)] == ["B", "C", "D"]
 
 
 @pytest.mark.parametrize(
@@ -41,11 +41,11 @@ def test_five_agents():
 )
 def test_ties(runs, best):
     """Equal runs are both worth it; of two that are equal in one thing, the better in the other."""
-    assert names(frontier(Candidate(*one) for one in runs)) == best
+    assert names(frontier(PricedRun(*one) for one in runs)) == best
 
 
 candidates = st.lists(
-    st.builds(Candidate, st.text(max_size=1), st.sampled_from([0.0, 0.1, 0.5, 2.0]), st.integers(0, 4)),
+    st.builds(PricedRun, st.text(max_size=1), st.sampled_from([0.0, 0.1, 0.5, 2.0]), st.integers(0, 4)),
     max_size=8,
 )
 
@@ -56,4 +56,4 @@ def test_the_frontier_is_what_nothing_dominates(found):
     best = frontier(found)
     for one in found:
         assert (one in best) is not any(other.dominates(one) for other in found)
-    assert {id(one) for one, _ in dominated(found)} == {id(one) for one in found if one not in best}
+    assert list(map(id, best)) == list(map(id, sorted(best, key=lambda one: (one.cost, -one.score))))

@@ -53,34 +53,32 @@ def run(**fields) -> Results:
 
 
 def test_the_measures_of_a_run():
-    """A row of all, one of each suite; then traces, workflows that were missed, time, cost, coverage."""
+    """A row of all, one of each suite; then traces, workflows that were missed, time, coverage."""
     section = process.measures(run())
     assert section.rank is Rank.DETAILS
     assert section.text == (
         "<details>\n"
-        "<summary>How the agent went about it: 3.2 steps a trial, 4 % repeated, 10 % of calls failed"
+        "<summary>Agent steps: 3.2 steps per trial, 4 % repeated, 10 % of calls failed"
         "</summary>\n"
         "\n"
-        "| | completed | passed | steps | repeated | failed calls | steps back | overhead | first reply |\n"
+        "| | completed | passed | steps | repeated | failed calls | backtracks | overhead | first reply |\n"
         "|:---|---:|---:|---:|---:|---:|---:|---:|---:|\n"
         "| all | 90 % | 75 % | 3.2 | 4 % | 10 % | below 0.1 | +50 % | 1.23 s |\n"
         "| One | 90 % | 75 % | 3.2 | 4 % | 10 % | below 0.1 | +50 % | 1.23 s |\n"
         "| Two | 100 % | 100 % | n/a | n/a | n/a | n/a | n/a | 0.50 s |\n"
         "\n"
-        "Steps and logic are told by the traces of 19 of 20 trials.\n"
+        "Steps and logic are from the traces of 19 of 20 trials.\n"
         "\n"
         "Of what tests name as `optimalTools`, 2 workflows did not run, or not in that order.\n"
         "\n"
         "Of the time of all trials, 1 m 40 s: agent 50 %, simulated user 30 %, judge 15 %, the rest 5 %.\n"
         "\n"
-        "Judge and simulated user cost $0.25 a trial, which makes a cost-adjusted score of 75.0.\n"
-        "\n"
         "1 of 3 named parts of the agent's logic fired; never: rule `never`, rule `gone`.\n"
         "\n"
-        "Fired in the baseline and in the same tests no longer: rule `gone` (in 4 trials of the baseline), "
+        "No longer fires in the same tests: rule `gone` (in 4 trials of the baseline), "
         "rule `gone too` (in 2 trials of the baseline), rule `gone once` (in 1 trial of the baseline).\n"
         "\n"
-        "Fires now, and in the same tests of the baseline did not: rule `new` (in 7 trials).\n"
+        "Fires now, but not in the same tests of the baseline: rule `new` (in 7 trials).\n"
         "\n"
         "</details>\n"
     )
@@ -94,12 +92,9 @@ def test_a_run_of_one_suite_and_one_of_none():
 
 
 def test_without_a_trace():
-    """What nobody knows has no column."""
+    """Nothing is known of the agent's steps, and nothing is shown."""
     suite = build.suite_result("One", process=UNTOLD)
-    text = process.measures(build.results(suite, process=UNTOLD, coverage=Coverage())).text
-    assert "<summary>How the agent went about it</summary>" in text
-    assert "| | completed | passed | first reply |" in text
-    assert "No reply carried a trace, so nothing is known of the agent's steps and logic." in text
+    assert process.measures(build.results(suite, process=UNTOLD, coverage=Coverage())) is None
 
 
 def test_logic_that_fires_no_longer_is_told_openly():
@@ -137,7 +132,7 @@ def test_a_trial_on_one_line():
     )
     trial = build.trial_result(process=found, times=Times(agent=2, user=61, judge=0.5, other=0.04))
     assert process.of_trial(trial) == (
-        "6 steps · workflows `A` → B\\_@\u200bhere → `A` · 1 repeated · 2 of 3 calls failed · 1 step back · "
+        "6 steps · workflows `A` → B\\_@\u200bhere → `A` · 1 repeated · 2 of 3 calls failed · 1 backtrack · "
         "overhead +50 %, 1 missed · "
         "time: agent 2.0 s, simulated user 1 m 1 s, judge 0.5 s, the rest 0.0 s"
     )
@@ -151,5 +146,5 @@ def test_a_suite_and_a_test_tell_their_own():
     """Open, in the suite's summary and in the story of the test."""
     results = build.completed(build.results())
     (suite,) = results.suites
-    assert "### How the agent went about it" in documents.suite_summary(results, suite, ["a"])
+    assert "### Agent steps" in documents.suite_summary(results, suite, ["a"])
     assert "\n0 steps\n" in "".join(documents.test_report(suite, suite.tests[0], results.run))

@@ -12,6 +12,7 @@ import reliability_cases
 import whole_text
 from plans import planned
 
+from ci_evals.adapters import prices
 from ci_evals.cli.terminal import progress
 from ci_evals.cli.terminal.console import Console
 from ci_evals.domain.plan import Trial
@@ -28,7 +29,7 @@ from ci_evals.support.redaction import Redactor
 RUN = reliability_cases.trusted()
 CONTEXT = comment.SummaryContext()
 FLAG = "the judge's votes disagree on this one (60 % of pairs agree)"
-LEFT_OUT = "3 trials are left out of every score"
+LEFT_OUT = "3 trials excluded from every score"
 DISAGREE = "The judge's votes disagree on 1 criterion"
 EMPTY = "1 criterion measures nothing"
 
@@ -62,7 +63,7 @@ def test_where_nothing_is_known_nothing_is_told(name):
     for text in everywhere(cases.made(name)).values():
         assert "Krippendorff" not in text
         assert "from the cache" not in text
-        assert "left out of every" not in text
+        assert "excluded from every" not in text
     assert reliability.remarks(cases.made(name)) == ()
     assert reliability.warnings(cases.made(name)) == ()
     assert reliability.tables(cases.made(name)) == ()
@@ -76,7 +77,7 @@ def test_a_comment_keeps_what_is_to_be_trusted_less_however_little_room_there_is
     assert LEFT_OUT in text
     assert DISAGREE in text
     assert "### Judge and simulated user" not in text
-    assert "Left out here for want of room" in text
+    assert "Left out here for lack of space" in text
 
 
 def test_a_newly_failing_test_says_that_its_verdict_rests_on_votes_that_disagree():
@@ -119,8 +120,9 @@ def test_a_judge_that_may_not_gate_is_warned_of_with_the_reason():
     run = reliability_cases.trusted(
         studies=(reliability_cases.CALIBRATION.model_copy(update={"parts": (barred,)}),)
     )
-    assert "Held against people, this judge should not gate: kappa may be below 0.4." in reliability.warnings(
-        run
+    assert (
+        "Compared with people, this judge should not gate: kappa may be below 0.4."
+        in reliability.warnings(run)
     )
 
 
@@ -151,10 +153,10 @@ def judged_by_run(study, judge, name):
 NUMBERS = {
     "votes": "87 % (78 % to 94 %) agree, Krippendorff's alpha 0.71 (0.55 to 0.83), on 40 verdicts",
     "votes on levels": "ordinal alpha 0.64 (0.43 to 0.79)",
-    "users that broke their role": "42 % (12 % to 79 %) of the first users broke their role",
+    "users that broke character": "42 % (12 % to 79 %) of the simulated users broke character",
     "kappa of two people": "0.83 (0.69 to 0.93)",
     "labels that were counted": "38 of 42",
-    "labels left out": "5 labels that it cannot be told, 1 verdict on which people are even, 2 labels of",
+    "labels left out": "5 labels say that it cannot be told, 1 verdict on which people are even, 2 labels of",
     "what noise left out": "without 2 conversations that came to no score and 1 test with too few",
     "cost of noise": "$0.31",
     "standard error": "a standard error of 2.3 points",
@@ -218,7 +220,7 @@ def test_each_trial_that_is_left_out_says_where_its_user_broke_its_role():
     assert "meta text on leaving" in told
     (errors, *_) = trial_errors.by_cause(RUN.suites)
     assert (errors.what, errors.reason, errors.tests) == (
-        "3 trials left out, since the simulated user broke its role",
+        "3 trials excluded, since the simulated user broke character",
         "repeats, meta text",
         (reliability_cases.TOO_LATE, reliability_cases.LOST),
     )
@@ -230,12 +232,12 @@ def test_junit_skips_a_test_of_which_no_trial_is_valid():
         case.get("name"): case for case in ET.fromstring(whole_text.files(RUN)[JUNIT]).iter("testcase")
     }
     skipped = cases_by_name[reliability_cases.LOST].find("skipped")
-    assert skipped.get("message").startswith("2 trials left out: the simulated user broke its role")
+    assert skipped.get("message").startswith("2 trials excluded: ")
     assert cases_by_name[reliability_cases.TOO_LATE].find("failure") is not None
 
 
 def test_annotations_stand_at_the_tests_whose_criteria_are_to_be_trusted_less():
-    told = [one for one in annotations(RUN) if one.title.startswith("To be trusted less")]
+    told = [one for one in annotations(RUN) if one.title.startswith("Less reliable")]
     assert [(one.severity, one.line) for one in told] == [(Severity.WARNING, 12), (Severity.WARNING, 31)]
     assert FLAG in told[1].message
 
@@ -274,16 +276,18 @@ def test_a_suites_own_report_tells_of_its_own_judge_and_user():
         next(text for path, text in files.items() if path.startswith(name) and path.endswith("_summary.md"))
         for name in ("Exchanges", "Refunds")
     )
-    assert "left out" not in own
-    assert "1 by a model as well; 0 % (0 % to 80 %) of the first users broke their role." in own
-    assert "3 trials are left out of every score" in other
+    assert "excluded" not in own
+    assert "1 by a model as well; 0 % (0 % to 80 %) of the simulated users broke character." in own
+    assert "3 trials excluded from every score" in other
     assert "meta text 3, repeats 3" in other
 
 
 def test_a_trial_that_is_left_out_is_told_as_soon_as_it_ends():
     """On its line, with the reason."""
     log = io.StringIO()
-    watch = progress.lines(planned({"name": reliability_cases.LOST}), Console(log, Redactor()))
+    watch = progress.lines(
+        planned({"name": reliability_cases.LOST}), Console(log, Redactor()), prices.bundled
+    )
     watch(TrialFinished(Trial(0, 0, 1), reliability_cases.left_out()))
-    assert log.getvalue().startswith("[1/1] S › Lost parcel  n/a (left out)  2 turns")
-    assert "the simulated user broke its role in turn 2 (repeats)" in log.getvalue()
+    assert log.getvalue().startswith("[1/1] S › Lost parcel  not scored (excluded)  2 turns")
+    assert "the simulated user broke character in turn 2 (repeats)" in log.getvalue()

@@ -40,54 +40,48 @@ def runs(drawing):
 
 
 @pytest.mark.parametrize(
-    ("drawing", "said"),
+    ("drawing", "sentence"),
     [
-        ("p", "Fails since this run. Passed last in the run of 2026-11-20 09:30 UTC, commit 1aaaaaa."),
+        ("p", "First failed in this run; last passed 2026-11-20 09:30 UTC (1aaaaaa)."),
         (
             "fp",
             (
-                "Fails since the run of 2026-11-20 09:30 UTC, commit 1aaaaaa (2 runs in a row). "
-                "Passed last in the run of 2026-11-19 09:30 UTC, commit 2aaaaaa."
+                "Failing since 2026-11-20 09:30 UTC (1aaaaaa), 2 runs in a row; "
+                "last passed 2026-11-19 09:30 UTC (2aaaaaa)."
             ),
         ),
         (
             "f.efup",
             (
-                "Fails since the run of 2026-11-17 09:30 UTC, commit 4aaaaaa (3 runs in a row). "
-                "Passed last in the run of 2026-11-15 09:30 UTC, commit 6aaaaaa."
+                "Failing since 2026-11-17 09:30 UTC (4aaaaaa), 3 runs in a row; "
+                "last passed 2026-11-15 09:30 UTC (6aaaaaa)."
             ),
         ),
         (
             "fpf",
             (
-                "Fails since the run of 2026-11-20 09:30 UTC, commit 1aaaaaa (2 runs in a row). "
-                "Passed last in the run of 2026-11-19 09:30 UTC, commit 2aaaaaa."
+                "Failing since 2026-11-20 09:30 UTC (1aaaaaa), 2 runs in a row; "
+                "last passed 2026-11-19 09:30 UTC (2aaaaaa)."
             ),
         ),
-        (
-            "ff",
-            "Failed in all 3 runs that are known, the first of 2026-11-19 09:30 UTC, commit 2aaaaaa.",
-        ),
+        ("ff", "Failed in all 3 known runs, the first 2026-11-19 09:30 UTC (2aaaaaa)."),
     ],
 )
-def test_the_unbroken_row_of_failures_is_told(drawing, said):
+def test_the_unbroken_row_of_failures_is_told(drawing, sentence):
     """Runs that do not know the test, or could not tell, neither break the row nor make it longer."""
-    found = since.of(TEST, runs(drawing))
-    assert found is not None
-    assert since.words(found) == said
+    assert since.sentence(TEST, runs(drawing)) == sentence
 
 
 @pytest.mark.parametrize("drawing", ["", ".", "eu"])
 def test_without_a_run_that_knows_the_test_nothing_is_said(drawing):
     """A test of another digest is another test."""
-    assert since.of(TEST, runs(drawing)) is None
-    assert since.of((*TEST[:2], "e" * 64), runs("fp")) is None
+    assert since.sentence(TEST, runs(drawing)) is None
+    assert since.sentence((*TEST[:2], "e" * 64), runs("fp")) is None
 
 
 def test_the_baseline_is_named_as_such():
-    found = since.of(TEST, runs("p"))
-    assert found is not None
-    assert "Passed last in the baseline, the run of 2026-11-20" in since.words(found, baseline="past-1")
+    found = since.sentence(TEST, runs("p"), baseline="past-1")
+    assert found == "First failed in this run; last passed in the baseline, 2026-11-20 09:30 UTC (1aaaaaa)."
 
 
 def test_only_earlier_runs_count_each_once_the_newest_first():

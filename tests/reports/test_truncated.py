@@ -38,7 +38,7 @@ def shown(text: str) -> list[str]:
 
 def left_out(text: str) -> str:
     """What the note names."""
-    return text.rpartition("Left out here for want of room: ")[2].partition(f". {ELSEWHERE}")[0]
+    return text.rpartition("Left out here for lack of space: ")[2].partition(f". {ELSEWHERE}")[0]
 
 
 def test_what_fits_is_whole():
@@ -58,7 +58,7 @@ def test_the_important_stays_where_it_stands_to_be_read():
     assert text.startswith("## Verdict\n\n### failing\n")
     assert text.endswith(
         "<sub>facts</sub>\n\n"
-        "<sub>Left out here for want of room: details. The summary.md has everything.</sub>\n"
+        "<sub>Left out here for lack of space: details. The summary.md has everything.</sub>\n"
     )
 
 

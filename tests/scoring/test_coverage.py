@@ -75,6 +75,17 @@ def test_what_criteria_want_to_fire():
     assert (RULE, "R") in coverage.wanted_parts(plan, str.upper)
 
 
+def test_a_call_that_is_wanted_may_be_that_of_an_integration():
+    """A check of calls names either; what fired shows which it is."""
+    suite = build.suite_result("S", a_test(fired(integrations="pay", workflows="W")))
+    found = coverage.coverage_of([suite], frozenset({(WORKFLOW, "pay"), (WORKFLOW, "W"), (WORKFLOW, "X")}))
+    assert [(reach.kind, reach.name, reach.wanted, reach.trials) for reach in found.logic] == [
+        (WORKFLOW, "W", True, 1),
+        (WORKFLOW, "X", True, 0),
+        (INTEGRATION, "pay", True, 1),
+    ]
+
+
 def test_what_is_wanted_and_never_fired():
     """As far as a trace tells of its kind: else it may have fired."""
     suite = build.suite_result("S", a_test(Fired(workflows=("W",), rules=())))
@@ -84,7 +95,7 @@ def test_what_is_wanted_and_never_fired():
     assert names(coverage.named(found)) == ["W", "r"]
     assert names(coverage.never(found)) == ["r"]
     results = build.results(suite, coverage=found)
-    assert coverage.wanted_in([results, build.results()]) == wanted
+    assert coverage.wanted_in(results.coverage, build.results().coverage) == wanted
 
 
 def test_an_aui_logic_id_names_what_has_its_name():

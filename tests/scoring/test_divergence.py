@@ -3,15 +3,15 @@
 import builders as build
 import pytest
 
-from ci_evals.domain.actions import LogicKind
+from ci_evals.domain.actions import LogicKind, views_of
 from ci_evals.domain.results.comparison import Divergence, DivergentAction
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.trial import TrialResult
-from ci_evals.domain.transcript import Integration, Turn, Turns
+from ci_evals.domain.transcript import Integration, ToolCall, Turn, Turns
+from ci_evals.reports.facts.divergence import sentence
 from ci_evals.scoring.comparison import divergence
 from ci_evals.scoring.comparison.compare import RunComparer
-from ci_evals.scoring.comparison.pairing import Side
-from ci_evals.scoring.scores import UndecidedRule
+from ci_evals.scoring.scores import ScoreRule
 
 
 def talk(*turns: dict, index: int = 1, outcome: str = "passed", **fields) -> TrialResult:
@@ -126,6 +126,33 @@ def test_what_a_reply_does_not_tell_was_not_left_out():
     assert (found.head, found.base) == ((DivergentAction(kind=LogicKind.RULE, name="r1"),), ())
 
 
+def call(name: str, **arguments) -> ToolCall:
+    return ToolCall(name=name, arguments=arguments)
+
+
+def test_arguments_of_tool_calls_are_compared():
+    """They are a part of the call; ids and results are not."""
+    head, base = views_of([call("refund", amount=24)]), views_of([call("refund", amount=42)])
+    found = parted(talk(HELLO, head), talk(HELLO, base))
+    assert (found.turn, found.head, found.base) == (
+        2,
+        (DivergentAction(kind=LogicKind.WORKFLOW, name="refund", value={"amount": 24}),),
+        (DivergentAction(kind=LogicKind.WORKFLOW, name="refund", value={"amount": 42}),),
+    )
+    assert 'ran refund with {"amount": 42}' in sentence(found)
+    other = call("refund", amount=42.0).model_copy(update={"id": "c7", "result": "ok"})
+    assert parted(talk(views_of([other])), talk(base)).turn is None
+
+
+def test_arguments_that_are_unknown_on_one_side_make_no_difference():
+    """Nor does a baseline of names alone."""
+    known = talk(views_of([call("refund", amount=42)]))
+    for unknown in (talk(views_of([ToolCall(name="refund")])), talk(REFUND | {"workflows": ("refund",)})):
+        assert parted(known, unknown).turn is None
+        assert parted(unknown, known).turn is None
+    assert parted(known, talk(views_of([ToolCall(name="close")]))).turn == 1
+
+
 def test_without_a_trace_nothing_is_told():
     """On either side; one traced reply is enough."""
     silent = dict.fromkeys(("workflows", "params", "rules", "integrations"))
@@ -151,10 +178,9 @@ def test_many_deeds_are_cut():
 
 
 def compared(head: list[TrialResult], base: list[TrialResult]) -> RunComparer:
-    def side(run_id: str, trials: list[TrialResult]) -> Side:
+    def side(run_id: str, trials: list[TrialResult]) -> Results:
         test = build.test_result("t", trials=tuple(trials))
-        made: Results = build.results(build.suite_result("S", test), run=build.run_info(id=run_id))
-        return Side.of(made)
+        return build.results(build.suite_result("S", test), run=build.run_info(id=run_id))
 
     return RunComparer(side("head", head), side("base", base))
 
@@ -191,7 +217,7 @@ def test_a_conversation_that_the_agent_ended_by_an_error_shows_the_change():
     """Whatever its verdicts say, the test has not passed with it."""
     head = [talk(HELLO, index=1), talk({}, index=2, status="agent_error")]
     (suite,) = compared(head, [talk(HELLO)]).suites
-    found = divergence.of_test(suite.pairs[0], UndecidedRule(offline=False), UndecidedRule(offline=False))
+    found = divergence.of_test(suite.pairs[0], ScoreRule(offline=False), ScoreRule(offline=False))
     assert found is not None
     assert (found.head_trial, found.turn, found.base) == (2, 1, (workflow("GREETING"),))
 

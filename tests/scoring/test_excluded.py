@@ -16,7 +16,7 @@ from ci_evals.domain.results.trial import Attempt
 from ci_evals.domain.transcript import EndState
 from ci_evals.job.limits import Budget, Limits, LimitsWatcher
 from ci_evals.scoring.merge import merge
-from ci_evals.scoring.scores import UndecidedRule
+from ci_evals.scoring.scores import ScoreRule
 from ci_evals.scoring.shards import ShardRun
 from ci_evals.scoring.simulated_users import user_checks
 from ci_evals.stop import Stop
@@ -71,7 +71,7 @@ def test_it_is_counted_apart_from_unsound_trials():
 )
 def test_its_test_can_do_without_it(trials, outcome):
     """As long as one other trial is there; one that was never begun is still missed."""
-    (test,) = card(planned(A, loops=2), *trials).tests
+    (test,) = card(planned(A, loops=2), *trials).suites[0].tests
     assert (test.outcome, test.passed) == (outcome, outcome == "passed")
 
 
@@ -80,14 +80,13 @@ def test_no_more_than_allowed():
     decision = gate(planned(A, loops=2), sound("passed"), lost(2))
     assert (decision.exit_code, decision.passed) == (3, False)
     check = next(one for one in decision.checks if one.name == "max-invalid-users")
-    assert (check.required, check.seen, check.holds) == (0, 1, False)
+    assert (check.required, check.seen, check.passed) == (0, 1, False)
     (reason,) = decision.reasons
-    assert reason.startswith("1 trial was left out, since the simulated user broke its role twice in a row")
-    assert reason.endswith("at most 0 allowed (max-invalid-users)")
+    assert reason == "the simulated user broke character twice in a row in 1 of 2 trials"
     assert gate(
         planned(A, loops=3), *[sound("passed")] * 2, lost(3), max_invalid_users=1, min_score=60
     ).passed
-    assert "2 trials were left out" in gate(planned(A, loops=3), sound("passed"), lost(2), lost(3)).reasons[0]
+    assert "in 2 of 3 trials" in gate(planned(A, loops=3), sound("passed"), lost(2), lost(3)).reasons[0]
 
 
 def test_what_the_agent_did_for_such_a_user_is_no_measure_of_it():
@@ -101,7 +100,7 @@ def test_it_ends_no_run_early():
     """It is no failure of the agent's, and no outage."""
     stop = Stop()
     limits, budget = Limits(failures_in_row=1, fail_fast=True), Budget(None, lambda: NO_PRICES)
-    watch = LimitsWatcher(limits, budget, stop, UndecidedRule(offline=False), parallel=1)
+    watch = LimitsWatcher(limits, budget, stop, ScoreRule(offline=False), parallel=1)
     for index in range(1, 4):
         watch(TrialFinished(Trial(0, 0, index), lost(index)))
     assert not stop.requested
@@ -118,13 +117,13 @@ def test_a_critical_test_passes_by_its_valid_trials():
     critical = planned(A | {"critical": True}, loops=2)
     decision = gate(critical, sound("passed"), lost(2), max_invalid_users=1, min_score=0)
     check = next(one for one in decision.checks if one.name == "critical:a")
-    assert (check.seen, check.holds, check.note) == (100, True, "trials passed: 1 of 1")
+    assert (check.seen, check.passed, check.note) == (100, True, "1 of 1 passed")
     assert decision.exit_code == 3
-    assert "trials that broke off or are left out (1) decide the gate" in decision.reasons[0]
+    assert "1 trial without a result would decide the verdict" in decision.reasons[0]
     failed = gate(critical, sound("failed"), lost(2), max_invalid_users=1, min_score=0)
     assert (failed.exit_code, failed.reasons) == (1, ())
     none = gate(critical, lost(), lost(2), max_invalid_users=2, min_score=0)
-    assert not next(one for one in none.checks if one.name == "critical:a").holds
+    assert not next(one for one in none.checks if one.name == "critical:a").passed
     assert none.exit_code == 3
 
 

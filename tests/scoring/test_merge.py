@@ -7,6 +7,7 @@ import plans
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from plans import card_of
 
 from ci_evals.domain.choices import Regression
 from ci_evals.domain.errors import UsageError
@@ -17,19 +18,19 @@ from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.results.usage import RoleUsage, Tokens, Usage
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Cause, Finding, Outcome, Vote
-from ci_evals.job.conclude import conclude
+from ci_evals.job.conclude import BaselineResults, conclude
 from ci_evals.planning import sharding
 from ci_evals.scoring.gate.policy import Policy, RunEnding
 from ci_evals.scoring.gate.selectors import read_drops, read_thresholds
 from ci_evals.scoring.merge import Merged, merge
-from ci_evals.scoring.scorecard import Scorecard, recounted, total
-from ci_evals.scoring.scores import UndecidedRule
+from ci_evals.scoring.scorecard import recounted, total
+from ci_evals.scoring.scores import ScoreRule
 from ci_evals.scoring.shards import ShardRun
 from ci_evals.scoring.usage import usage_of
-from ci_evals.support.digest import digest, jury, of_loops, of_models, of_tests
+from ci_evals.support.digest import digest, of_loops, of_models, of_tests
 from ci_evals.support.redaction import Redactor
 
-RULE = UndecidedRule(offline=False)
+RULE = ScoreRule(offline=False)
 PRICES = PriceTable.model_validate({"asOf": "2026-11-22", "models": {"known": {"input": 2, "output": 8}}})
 LOOK = "Look at the job that left no results, and run it again"
 DROP, DROPS = read_drops("5, suite:a=3")
@@ -62,17 +63,11 @@ def run(*suites, usage=None, **info) -> Results:
     digests = {name: name[0] * 64 for name in Digests.model_fields} | {
         "suites": of_tests(test.digest for suite in suites for test in suite.tests),
         "loops": of_loops(len(test.trials) + test.not_run for suite in suites for test in suite.tests),
-        "models": of_models(
-            "openai",
-            (
-                (jury(s.judge_model, s.judge_panel, s.judge_votes), s.user_model, s.embedding_model)
-                for s in suites
-            ),
-        ),
+        "models": of_models("openai", (suite.models.identity for suite in suites)),
     }
     found = build.results(*suites, run=build.run_info(**{"digests": Digests(**digests)} | info))
     return found.model_copy(
-        update={name: getattr(card, name) for name in type(card).__dataclass_fields__ if name != "suites"}
+        update={name: getattr(card, name) for name in type(card).model_fields if name != "suites"}
     )
 
 
@@ -82,7 +77,7 @@ def merged(*shards: Results, expected=None) -> Merged:
 
 def concluded(*shards: Results, expected=None, policy=POLICY, baseline=None) -> Results:
     found = merged(*shards, expected=expected)
-    return conclude(found.card, found.info, policy, found.ending, baseline)
+    return conclude(found.card, found.info, policy, found.ending, BaselineResults(baseline))
 
 
 findings = st.builds(
@@ -179,10 +174,10 @@ def test_what_was_split_comes_out_whole(data):
     # Which shard came first decides the order of suites, and nothing else.
     order = [suite.name for suite in found.card.suites]
     whole = run(*sorted(suites, key=lambda suite: order.index(suite.name)), id=found.info.id)
-    expected = conclude(Scorecard.of(whole), whole.run, POLICY, RunEnding(), baseline)
-    assert conclude(found.card, found.info, POLICY, found.ending, baseline) == expected.model_copy(
-        update={"run": found.info}
-    )
+    expected = conclude(card_of(whole), whole.run, POLICY, RunEnding(), BaselineResults(baseline))
+    assert conclude(
+        found.card, found.info, POLICY, found.ending, BaselineResults(baseline)
+    ) == expected.model_copy(update={"run": found.info})
     for name in ("suites", "models", "loops"):
         assert getattr(found.info.digests, name) == getattr(whole.run.digests, name)
 
@@ -229,10 +224,10 @@ def test_all_shards_are_the_whole(data):
     of = data.draw(st.integers(1, sum(len(suite.tests) for suite in suites)))
     found = merged(*data.draw(st.permutations(shards_of(suites, of, baseline))))
     whole = run(*suites, id=found.info.id)
-    expected = conclude(Scorecard.of(whole), whole.run, POLICY, RunEnding(), baseline)
-    assert conclude(found.card, found.info, POLICY, found.ending, baseline) == expected.model_copy(
-        update={"run": found.info}
-    )
+    expected = conclude(card_of(whole), whole.run, POLICY, RunEnding(), BaselineResults(baseline))
+    assert conclude(
+        found.card, found.info, POLICY, found.ending, BaselineResults(baseline)
+    ) == expected.model_copy(update={"run": found.info})
     assert found.info.shard is None
     for name in ("suites", "models", "loops"):
         assert getattr(found.info.digests, name) == getattr(whole.run.digests, name)
@@ -337,8 +332,7 @@ def test_votes_of_all_shards_agree_as_those_of_one_run():
     whole, found = run(one, other), concluded(run(one, id="1"), run(other, id="2"))
     assert found.vote_agreement == whole.vote_agreement
     assert found.vote_agreement.whole.share.value == 0.5
-    jurors = jury("j", ("j", "k"), 3)
-    assert found.run.digests.models == of_models("openai", [(jurors, None, None)] * 2)
+    assert found.run.digests.models == of_models("openai", [([["j", "k"], 3], None, None)] * 2)
 
 
 def using(*by_role: RoleUsage, **fields) -> Usage:
@@ -578,7 +572,7 @@ def test_a_part_of_a_run_is_not_compared():
     part = run(suite_of("a", a_test("1")), shard=build.shard(1, 2))
     whole = run(suite_of("a", a_test("1"), a_test("2")))
     policy = Policy(max_drop=1, max_drops=DROPS, regression=Regression.ANY)
-    results = conclude(Scorecard.of(part), part.run, policy, RunEnding(), whole)
+    results = conclude(card_of(part), part.run, policy, RunEnding(), BaselineResults(whole))
     assert results.comparison is None
     told = {check.name: check.note for check in results.gate.checks if check.note}
     assert set(told) == {"max-drop", "max-drop suite:a", "regression"}

@@ -6,15 +6,14 @@ import builders as build
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from plans import trial
+from plans import card_of, trial
 
 from ci_evals.domain.choices import Regression
 from ci_evals.domain.results.gate import GateCheck, Odds
 from ci_evals.domain.results.suite import SuiteResult
-from ci_evals.job.conclude import conclude
+from ci_evals.job.conclude import BaselineResults, conclude
 from ci_evals.scoring.gate.odds import odds_of
 from ci_evals.scoring.gate.policy import Policy, RunEnding
-from ci_evals.scoring.scorecard import Scorecard
 
 
 def suite(*tests: list, **fields) -> SuiteResult:
@@ -30,11 +29,12 @@ def suite(*tests: list, **fields) -> SuiteResult:
 
 
 def check(name: str, required: float | None = None) -> GateCheck:
-    return build.check(name=name, required=required, seen=None, holds=True)
+    return build.check(name=name, required=required, seen=None, passed=True)
 
 
 def told(whole: SuiteResult, *checks: GateCheck, seed: str = "seed", offline: bool = False) -> Odds:
-    return odds_of([whole], checks, offline=offline, seed=seed)
+    config = {"provider": "offline" if offline else "openai"}
+    return odds_of(build.results(whole, run=build.run_info(id=seed, config=config)), checks)
 
 
 def odds(whole: SuiteResult, name: str, required: float | None = None) -> float:
@@ -51,7 +51,7 @@ def test_checks_that_were_not_applied_have_no_odds_in_a_run():
     """Without a baseline no drop fails the gate; the command `odds` may ask of one all the same."""
     results = build.results(MIXED)
     policy = Policy(min_score=90, max_drop=2, regression=Regression.ANY)
-    found = conclude(Scorecard.of(results), results.run, policy, RunEnding())
+    found = conclude(card_of(results), results.run, policy, RunEnding())
     assert [check.name for check in found.gate.checks] == [
         "min-score",
         "max-drop",
@@ -60,7 +60,7 @@ def test_checks_that_were_not_applied_have_no_odds_in_a_run():
     ]
     assert [one.name for one in found.odds.checks] == ["min-score"]
     assert found.odds.share == found.odds.checks[0].share
-    held = conclude(Scorecard.of(results), results.run, policy, RunEnding(), results)
+    held = conclude(card_of(results), results.run, policy, RunEnding(), BaselineResults(results))
     assert [one.name for one in held.odds.checks] == ["min-score", "max-drop", "regression"]
     assert told(MIXED, check("max-drop", 2)).checks
 
@@ -68,9 +68,7 @@ def test_checks_that_were_not_applied_have_no_odds_in_a_run():
 def test_where_nothing_was_scored_there_are_no_odds():
     """Nothing is known of such an agent."""
     broken = build.test_result("t", trials=(trial("passed", status="failed"),))
-    assert (
-        odds_of([build.suite_result("S", broken)], [check("min-score", 80)], offline=False, seed="s") is None
-    )
+    assert odds_of(build.results(build.suite_result("S", broken)), [check("min-score", 80)]) is None
 
 
 def test_a_floor_at_the_recorded_score_is_a_coin_toss():
@@ -236,7 +234,7 @@ def test_odds_keep_two_tests_of_one_name_apart():
     good = build.test_result("t", trials=tuple(trial("passed", index=i) for i in range(1, 6)), critical=True)
     bad = build.test_result("t", trials=tuple(trial("failed", index=i) for i in range(1, 6)), critical=True)
     results = build.results(build.suite_result("A", good), build.suite_result("B", bad))
-    found = conclude(Scorecard.of(results), results.run, Policy(min_score=0), RunEnding()).odds
+    found = conclude(card_of(results), results.run, Policy(min_score=0), RunEnding()).odds
     shares = {(one.suite, one.name): one.share for one in found.checks if one.kind == "critical"}
     assert list(shares) == [("A", "critical:A › t"), ("B", "critical:B › t")]
     assert shares["A", "critical:A › t"] < 0.5 < shares["B", "critical:B › t"]

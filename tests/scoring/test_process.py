@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ci_evals.domain.actions import LogicKind
+from ci_evals.domain.actions import LogicKind, views_of
 from ci_evals.domain.results.process import Fired, Times, TrialProcess
 from ci_evals.domain.results.usage import Tokens, Usage
-from ci_evals.domain.transcript import Integration, Turn, UserSource
+from ci_evals.domain.transcript import Integration, ToolCall, Turn, UserSource
 from ci_evals.scoring import process
-from ci_evals.scoring.scores import UndecidedRule
+from ci_evals.scoring.scores import ScoreRule
 
-ONLINE = UndecidedRule(offline=False)
+ONLINE = ScoreRule(offline=False)
 
 
 def said(*replies: dict) -> tuple[Turn, ...]:
@@ -101,6 +101,38 @@ def test_failed_calls():
 
 
 UNTOLD = {"workflows": None, "params": None, "rules": None, "integrations": None}
+
+
+def tool(name: str, status: str = "ok", **arguments) -> ToolCall:
+    return ToolCall(name=name, arguments=arguments, status=status)
+
+
+def test_calls_of_tools_are_steps():
+    """Each by itself, also in turns that follow each other; repeated with the same arguments alone."""
+    told = steps(
+        views_of([tool("look_up", order=1)]) | {"integrations": None},
+        views_of([tool("look_up", order=1), tool("look_up", order=2)]) | {"integrations": None},
+        views_of([tool("refund", "error", order=1)]) | {"integrations": None},
+    )
+    assert (told.steps, told.tools, told.repeated, told.calls, told.failed_calls) == (4, 2, 1, 4, 1)
+    assert told.begun == ("look_up", "look_up", "look_up", "refund")
+    assert told.backtracks is None
+    assert process.with_optimal(told, ["look_up", "refund"]).overhead == 1
+    unknown = steps(views_of([ToolCall(name="look_up"), tool("refund")]))
+    assert (unknown.calls, unknown.repeated) == (2, None)
+
+
+def test_calls_beside_workflows_and_integrations():
+    """All count once."""
+    call = Integration(code="orders", status=503)
+    told = steps(views_of([tool("refund", order=1)], ["REFUNDS"]) | {"integrations": (call,)})
+    assert (told.steps, told.tools, told.calls, told.failed_calls, told.backtracks) == (3, 3, 2, 1, 0)
+
+
+def test_calls_that_are_known_in_part_are_not_counted():
+    """More may have been made."""
+    told = process.of_turns(said(views_of([tool("refund")]) | {"tool_calls_partial": True}))
+    assert told.process is None
 
 
 def test_without_a_trace_nothing_is_said():

@@ -18,7 +18,6 @@ from plans import trial
 from ci_evals.reports.facts.change import sentence
 from ci_evals.scoring import statistics
 from ci_evals.scoring.comparison.compare import RunComparer
-from ci_evals.scoring.comparison.pairing import Side
 from ci_evals.scoring.statistics import (
     ALPHA,
     ScorePair,
@@ -151,7 +150,7 @@ def test_nothing_paired():
 def test_it_is_what_its_definition_says(pairs):
     """However many trials each side has."""
     chance = chance_of_drop(pairs, "seed")
-    assert chance.method == "enumerated"
+    assert chance.test == "enumerated"
     assert chance.p == pytest.approx(float(arranged(pairs)), abs=1e-12)
     assert chance.p >= chance.smallest
 
@@ -162,7 +161,7 @@ def test_one_broken_test_of_many_is_proven():
     for tests in (1, 5, 24, 300):
         for seed in "abc":
             told = chance_of_drop([broken, *[held] * (tests - 1)], seed)
-            assert (told.p, told.method) == (0.05, "enumerated")
+            assert (told.p, told.test) == (0.05, "enumerated")
 
 
 THIRDS = st.sampled_from([Fraction(100 * part, whole) for whole in (1, 3, 7) for part in range(whole + 1)])
@@ -191,7 +190,7 @@ def test_what_is_counted_agrees_with_a_long_draw():
     low = sum(
         sum(sum(rng.sample((*pair.head, *pair.base), 3)) for pair in pairs) <= seen for _ in range(10_000)
     )
-    assert told.method == "enumerated"
+    assert told.test == "enumerated"
     assert told.p == pytest.approx(counted(pairs), abs=1e-12)
     assert abs(told.p - low / 10_000) <= 4 * math.sqrt(told.p * (1 - told.p) / 10_000)
 
@@ -201,7 +200,7 @@ def test_drawn_arrangements_agree_with_all(tests, trials, worse):
     """Also of big pools, where one set of draws is dealt to all tests."""
     pairs = noisy(tests, trials, worse=worse, step=1)
     chance, exact = chance_of_drop(pairs, "seed"), counted(pairs)
-    assert chance.method == "drawn"
+    assert chance.test == "drawn"
     assert chance.smallest == 1 / 10_000
     assert 0.001 < exact < 0.6
     assert abs(chance.p - exact) <= 4 * math.sqrt(exact * (1 - exact) / 9_999)
@@ -210,7 +209,7 @@ def test_drawn_arrangements_agree_with_all(tests, trials, worse):
 def test_big_pools_keep_the_level():
     """Ten trials a side that nothing tells apart: a p of 0.05 or less comes in one comparison of twenty."""
     told = [chance_of_drop(noisy(6, 10, seed=seed), str(seed), draws=199) for seed in range(1_000)]
-    assert {chance.method for chance in told} == {"drawn"}
+    assert {chance.test for chance in told} == {"drawn"}
     for level in (0.05, 0.25):
         found = fmean(chance.p <= level for chance in told)
         assert abs(found - level) <= 3 * math.sqrt(level * (1 - level) / 1_000)
@@ -221,6 +220,38 @@ def test_a_drawn_p_is_never_zero():
     lost = [ScorePair((0,) * 10, (100,) * 10)] * 5
     assert chance_of_drop(lost, "seed") == statistics.Chance(1 / 10_000, "drawn", 1 / 10_000)
     assert chance_of_drop(lost, "seed", draws=99).p == 1 / 100
+
+
+@pytest.mark.parametrize(("worse", "drawn"), [(4, 9_999), (5, 99_990), (6, 9_999)])
+def test_near_the_limit_ten_times_as_many_are_drawn(worse, drawn):
+    """Where the error of drawing could decide: a p between 0.03 and 0.07."""
+    chance = chance_of_drop(noisy(12, 3, worse=worse), "seed")
+    assert (0.03 < chance.p < 0.07) == (drawn == 99_990)
+    assert chance.p * (drawn + 1) == pytest.approx(round(chance.p * (drawn + 1)), abs=1e-6)
+
+
+@pytest.mark.parametrize("draws", [99, 300])
+def test_p_never_rises_on_the_way_down(draws):
+    """Score by score lower, through where ten times as many are drawn: and few draws err the most."""
+    close = 0
+    for seed in range(12):
+        pairs, found = noisy(8, 3, seed=seed), []
+        for step in range(40):
+            lower = [ScorePair(tuple(max(0.0, x - step / 2) for x in pair.head), pair.base) for pair in pairs]
+            found.append(chance_of_drop(lower, "seed", draws).p)
+        assert found == sorted(found, reverse=True)
+        close += any(0.03 < p < 0.07 for p in found)
+    assert close >= 6
+
+
+def test_a_worse_verdict_opens_no_gate_because_p_is_drawn():
+    """Scores so fine that not all arrangements can be counted any more; 9,999 draws gave a p of 0.0502."""
+    held, lowered = (ScorePair(head, (100.0,) * 3) for head in ((100.0,) * 3, (99.999, 99.998, 99.996)))
+    few = noisy(4, 3, seed=41, worse=10)
+    before, after = (chance_of_drop([one, *few], "seed") for one in (held, lowered))
+    assert (before.test, after.test) == ("enumerated", "drawn")
+    assert before.p == pytest.approx(0.04674, abs=0.00001)
+    assert abs(after.p - before.p) <= 3 * math.sqrt(before.p * (1 - before.p) / 99_990) < 0.05 - before.p
 
 
 DOZEN = noisy(12, 3, worse=3)
@@ -253,7 +284,7 @@ def test_a_lower_score_never_makes_a_drop_less_likely(pairs, data):
     lower = [*pairs[:place], ScorePair(tuple(head), pair.base), *pairs[place + 1 :]]
     before, after = (chance_of_drop(run, "seed", draws=300) for run in (pairs, lower))
     # What is counted and what is drawn differ by what drawing errs.
-    assert after.p <= before.p or after.method != before.method
+    assert after.p <= before.p or after.test != before.test
 
 
 @settings(max_examples=60)
@@ -265,7 +296,7 @@ def test_a_hair_lower_is_no_likelier_where_all_is_counted(pairs, data):
     lower = [*pairs]
     lower[place] = ScorePair((max(0.0, head[0] - by), *head[1:]), pairs[place].base)
     before, after = chance_of_drop(pairs, "seed"), chance_of_drop(lower, "seed")
-    assert (before.method, after.method) == ("enumerated", "enumerated")
+    assert (before.test, after.test) == ("enumerated", "enumerated")
     assert after.p <= before.p
 
 
@@ -274,7 +305,7 @@ def test_a_test_that_begins_to_vary_moves_no_others_draws():
     held, lowered = ScorePair((100.0,) * 3, (100.0,) * 3), ScorePair((99.999, 100.0, 100.0), (100.0,) * 3)
     for seed in "abcdefghij":
         before, after = chance_of_drop([held, *DOZEN], seed), chance_of_drop([lowered, *DOZEN], seed)
-        assert before.method == "drawn"
+        assert before.test == "drawn"
         assert after.p <= before.p
 
 
@@ -546,11 +577,37 @@ def test_of_many_trials_of_one_test_one_is_enough():
 
 
 def test_from_what_a_spread_is_told():
-    """Trials, where both sides have several of some test."""
+    """Trials, where each side has half as many degrees of freedom as there are tests; else tests."""
     one, several = ScorePair((50,), (60,)), ScorePair((50, 60), (60, 80))
-    assert spread_of([one, one, several], 5).estimated_from == "trials"
+    assert spread_of([one, several], 5).estimated_from == "trials"
+    assert spread_of([one, one, several], 5).estimated_from == "tests"
     assert spread_of([one, one], 5).estimated_from == "tests"
     assert spread_of([ScorePair((50, 60), (60,)), one], 5).estimated_from == "tests"
+    many = ScorePair((50, 60, 70), (60, 80, 70))
+    assert spread_of([one, one, one, many], 5).estimated_from == "trials"
+    assert spread_of([one, one, one, one, many], 5).estimated_from == "tests"
+
+
+def test_a_single_test_with_two_trials_is_not_the_noise_of_all():
+    """It happens not to vary, and the others fell by 0 to 56 points: their mean is not sure."""
+    fell = [ScorePair((100.0 - 2 * place,), (100.0,)) for place in range(29)]
+    spread = spread_of([ScorePair((100, 100), (100, 100)), *fell], criteria=5)
+    changes = [0.0, *(-2.0 * place for place in range(29))]
+    # The variance of a change is 1 + 1 times that of a trial in 29 tests, and 1/2 + 1/2 times in one.
+    assert spread.variance == pytest.approx(variance(changes) / 30)
+    assert spread.freedom == 29
+    assert spread.trial_variance == pytest.approx(variance(changes) / ((29 * 2 + 1) / 30))
+
+
+def test_three_trials_against_single_ones_by_hand():
+    """A change of one test has the variance of a trial times 1/3 + 1: of -10, -20 and 0 that is 75."""
+    changes = [ScorePair((40,) * 3, (50,)), ScorePair((30,) * 3, (50,)), ScorePair((50,) * 3, (50,))]
+    spread = spread_of(changes, criteria=5)
+    assert (spread.variance, spread.freedom, spread.trial_variance) == pytest.approx((100 / 3, 2, 75))
+    # Nothing seen to vary: of 12 + 2 trials one lost one of five criteria, and three trials share it.
+    alike = spread_of([ScorePair((50,) * 3, (50,))] * 3, criteria=5)
+    assert alike.trial_variance == pytest.approx(10_000 * 1 / 14 * 13 / 14 / 5)
+    assert alike.variance == pytest.approx(alike.trial_variance * (1 / 3 + 1) / 3)
 
 
 def test_noise_of_tests_by_hand():
@@ -623,7 +680,7 @@ def example_run(day, column):
 def test_the_docs_example_is_what_a_report_says():
     """Word for word."""
     head, base = example_run("tuesday", 2), example_run("monday", 1)
-    comparison = RunComparer(Side.of(head), Side.of(base)).comparison()
+    comparison = RunComparer(head, base).comparison()
     (told,) = blocks("text", DOCS)
     assert sentence(head.model_copy(update={"comparison": comparison})) == told.strip()
 

@@ -9,7 +9,7 @@ from plans import A, B, planned, trial
 from ci_evals.domain.prices import NO_PRICES, PriceTable, unpriced
 from ci_evals.domain.results.usage import Latency, RoleUsage
 from ci_evals.scoring.scorecard import SuiteFacts, score
-from ci_evals.scoring.scores import UndecidedRule
+from ci_evals.scoring.scores import ScoreRule
 from ci_evals.scoring.usage import latency_of, summed, usage_of
 
 PRICES = PriceTable.model_validate(
@@ -156,10 +156,10 @@ def test_a_scorecard_has_usage_and_latency():
     """Of the trials that were played; without a table nothing has a price."""
     plan, facts = planned(A, B), [SuiteFacts("S/x")]
     played = [using(("user", "small", 1, 1_000, 0)), None]
-    card = score(plan, played, facts, UndecidedRule(offline=False), prices=PRICES)
+    card = score(plan, played, facts, ScoreRule(offline=False), prices=PRICES)
     assert card.usage.cost_usd == pytest.approx(0.0001)
     assert card.latency == Latency(replies=1, median=1.25, p95=1.25, slowest=1.25)
-    bare = score(plan, [trial("passed"), None], facts, UndecidedRule(offline=False))
+    bare = score(plan, [trial("passed"), None], facts, ScoreRule(offline=False))
     assert (bare.usage.cost_usd, bare.usage.prices_as_of) == (0, None)
 
 

@@ -11,7 +11,7 @@ from ci_evals.domain.results.judge import Estimate, VoteAgreement
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.domain.verdict import Cause, DimensionGrade, Finding, Grade, Outcome, Vote
 from ci_evals.grading.voting import Majority
-from ci_evals.scoring.agreement import krippendorff
+from ci_evals.scoring.agreement.beyond_chance import Split, alpha, ordinal_alpha
 from ci_evals.scoring.agreement.votes import vote_agreement
 
 ERROR, PASSING = 0.1, 0.75
@@ -118,7 +118,7 @@ def test_votes_are_counted_as_krippendorff_counts_them():
     finding = partial(build.finding, "passed", kind="judged")
     suite = suite_of([[[finding(votes=unit, criterion=str(i))]] for i, unit in enumerate(units)], most=5)
     whole = found_in(suite).whole
-    expected = krippendorff.alpha([[1, 1, 1], [1, 0, 1], [0, 0], [0, 0, 0]])
+    expected = alpha([(Split(*split), Fraction(1)) for split in ((3, 0), (2, 1), (0, 2), (0, 3))], values=11)
     assert whole.verdicts == 4
     assert Fraction(whole.share.value).limit_denominator(100) == Fraction(8, 10)
     assert whole.alpha.value == pytest.approx(float(expected))
@@ -151,7 +151,7 @@ def test_criteria_and_categories():
     ("verdicts", "differ"), [(2, 2), (3, 2), (4, 3), (5, 3), (7, 3), (8, 4), (10, 4), (20, 7)]
 )
 def test_agreement_is_low_where_chance_does_not_explain_it(verdicts, differ):
-    """It takes so many verdicts on which two votes differ, as docs/judge.md says."""
+    """It takes so many verdicts on which two votes differ, as docs/judge-statistics.md says."""
 
     def low(many: int) -> bool:
         votes = [[vote("passed"), vote("failed" if i < many else "passed")] for i in range(verdicts)]
@@ -234,7 +234,7 @@ def true_alpha_of_levels() -> float:
             for other, q in named(true).items():
                 pair = (LEVELS[one], LEVELS[other])
                 beside[pair] = beside.get(pair, 0) + Fraction(round(p * q * 1_000_000))
-    return float(krippendorff.ordinal(beside))
+    return float(ordinal_alpha(beside))
 
 
 @pytest.mark.parametrize("seed", range(3))

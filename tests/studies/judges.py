@@ -15,7 +15,7 @@ from ci_evals.domain.results.run import Results
 from ci_evals.rejudging import judges
 from ci_evals.studies.asking import Asking
 from ci_evals.support.redaction import Redactor
-from ci_evals.wiring import Connections
+from ci_evals.wiring.connections import Connections
 
 AT = datetime(2026, 11, 22, tzinfo=UTC)
 TESTS, TRIALS = 30, 2

@@ -11,7 +11,6 @@ from judges import AT, side
 from ci_evals.domain.errors import LLMAccessError
 from ci_evals.domain.results.judge import JudgeUsed
 from ci_evals.ports import Prompt
-from ci_evals.rejudging import Judges
 from ci_evals.studies.asking import Asking, spread_evenly
 from ci_evals.studies.preference.study import pair_runs, prefer
 from ci_evals.support.redaction import Redactor
@@ -20,7 +19,7 @@ USED = JudgeUsed(provider="openai", models=("m",), prompt="p")
 
 
 def ask_with(llm, **fields) -> Asking:
-    return Asking(Judges(lambda _: llm), ("m",), USED, Redactor(), **fields)
+    return Asking(fakes.Judges(llm), ("m",), USED, Redactor(), **fields)
 
 
 @pytest.mark.parametrize("most", [0, 1, 3, 5, 7, 100])

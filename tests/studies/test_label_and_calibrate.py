@@ -17,13 +17,12 @@ from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Origin
 from ci_evals.library import load_results
 from ci_evals.studies.calibration import sheet_reading
-from ci_evals.studies.calibration.calibrate import calibrate
-from ci_evals.studies.calibration.label import label
 from ci_evals.studies.calibration.later_runs import given, merged
 from ci_evals.studies.calibration.later_runs import read_file as read
 from ci_evals.studies.calibration.result import Calibration, OldCalibration
-from ci_evals.studies.calibration.settings import CalibrateSettings, LabelSettings
+from ci_evals.studies.calibration.sheet import write_sheet
 from ci_evals.studies.calibration.study import calibrate as held
+from ci_evals.studies.calibration.study import check_judge
 
 PEOPLE = {"ada": 0.02, "ben": 0.04, "cleo": 0.06}
 
@@ -33,7 +32,7 @@ def labelled(tmp_path_factory) -> Path:
     """A folder with a run, and the sheets that three people filled."""
     folder = tmp_path_factory.mktemp("labelled")
     file = saved(run(tests=25), folder)
-    label(LabelSettings(results=file, output=folder / "labels", items=90), RunContext())
+    write_sheet(file, folder / "labels", 90, 0, RunContext())
     sheet = (folder / "labels/sheet.csv").read_text(encoding="utf-8")
     for who, mistakes in PEOPLE.items():
         (folder / f"{who}.csv").write_text(filled(answers(sheet, who, mistakes)))
@@ -55,8 +54,8 @@ def folder(labelled, tmp_path) -> Path:
 
 def held_against(folder: Path, *people: str, **settings) -> None:
     sheets = [folder / f"{who}.csv" for who in people or PEOPLE]
-    settings = {"results": folder, "output": folder / "calibration.json"} | settings
-    calibrate(CalibrateSettings(labels=sheets, **settings), RunContext())
+    settings = {"results_path": folder, "output": folder / "calibration.json", "seed": 0} | settings
+    check_judge(sheets, context=RunContext(), **settings)
 
 
 def test_the_judge_is_found_out(folder, capsys):
@@ -93,7 +92,7 @@ def test_conversations_that_were_judged_again(folder, capsys):
     other = other.model_copy(update={"run": other.run.model_copy(update={"origin": origin})})
     (folder / "other").mkdir()
     saved(other, folder / "other")
-    held_against(folder, results=folder / "other", output=folder / "other.json")
+    held_against(folder, results_path=folder / "other", output=folder / "other.json")
     found = read(folder / "other.json")
     assert found.judge.models == ("another",)
     assert found.unknown > 0
@@ -119,7 +118,7 @@ def test_what_cannot_be_done_is_said_before_anything_is_written(folder):
     with pytest.raises(UsageError, match="something else is there"):
         held_against(folder, output=folder / "mine.json")
     with pytest.raises(UsageError, match="there is no column"):
-        calibrate(CalibrateSettings(labels=[folder / "_results.json"], results=folder), RunContext())
+        check_judge([folder / "_results.json"], folder, Path("calibration.json"), 0, RunContext())
     assert (folder / "_results.json").read_bytes() == before
     assert (folder / "mine.json").read_text() == "{}"
     assert not (folder / "calibration.json").exists()
@@ -128,18 +127,18 @@ def test_what_cannot_be_done_is_said_before_anything_is_written(folder):
 def test_a_sheet_with_labels_is_never_written_over(folder):
     (folder / "labels/sheet.csv").write_text((folder / "ada.csv").read_text())
     with pytest.raises(UsageError, match=r"sheet\.csv: it holds 90 labels, and is not written over"):
-        label(LabelSettings(results=folder, output=folder / "labels"), RunContext())
+        write_sheet(folder, folder / "labels", 100, 0, RunContext())
     assert (folder / "labels/sheet.csv").read_text() == (folder / "ada.csv").read_text()
     (folder / "labels/sheet.csv").write_text("my notes")
     with pytest.raises(UsageError, match="something else is there, and is not written over"):
-        label(LabelSettings(results=folder, output=folder / "labels"), RunContext())
+        write_sheet(folder, folder / "labels", 100, 0, RunContext())
 
 
 def test_a_run_without_a_judge_has_nothing_to_label(tmp_path):
     for trial in (run(tests=0), run(tests=2, sensitivity=1).model_copy(update={"suites": ()})):
         saved(trial, tmp_path)
         with pytest.raises(UsageError, match="no judge has decided anything in it"):
-            label(LabelSettings(results=tmp_path, output=tmp_path / "labels"), RunContext())
+            write_sheet(tmp_path, tmp_path / "labels", 100, 0, RunContext())
     assert not (tmp_path / "labels").exists()
 
 
@@ -250,8 +249,8 @@ def test_a_run_says_what_is_known_of_its_judge(tmp_path):
         refused = do("run", suite, "--calibration=bad.json", "--output-dir=bad")
         assert refused.returncode == 2
         assert refused.stderr == (
-            "error: bad.json: not what `ci-evals calibrate` writes; name its file (calibration.json), or "
-            "make it anew\n"
+            "error: bad.json: not what `ci-evals calibrate` writes; name its file "
+            "(calibration.json), or make it again\n"
         )
         assert len(llm.asked) == asked
         assert not (tmp_path / "bad").exists()

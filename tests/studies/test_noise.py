@@ -177,7 +177,7 @@ def test_a_gain_is_the_variance_that_one_step_takes_away_for_its_cost():
             of(agent=100, between=10),
             TrialCosts(0.05, 0.001, "dollar"),
             "loops",
-            "All of the noise is the agent's, and two more votes would take nothing away. To tell how",
+            "All of the noise is the agent's, and two more votes would take nothing away. To know how",
         ),
         (
             of(agent=10, judge=90),

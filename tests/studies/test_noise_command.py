@@ -19,7 +19,7 @@ from ci_evals.domain.errors import UsageError
 from ci_evals.domain.progress import TrialFinished
 from ci_evals.domain.results.run import Results
 from ci_evals.stop import Stop
-from ci_evals.studies.noise.command import noise
+from ci_evals.studies.noise.command import measure_noise
 from ci_evals.studies.noise.preparation import prepare
 from ci_evals.studies.noise.report import BEST
 from ci_evals.studies.noise.settings import NoiseSettings
@@ -116,7 +116,7 @@ def test_one_source_alone(run, alone, best):
         truth, seen = 2500 if source == alone else 0, part["variance"]
         assert seen["low"] is None or seen["low"] <= truth <= seen["high"]
     assert (found["best"], found["gainsPer"], found["tests"]) == (best, "dollar", 8)
-    assert (found["plays"], found["judgements"], found["leftOut"]) == (64, 32, 0)
+    assert (found["plays"], found["judgments"], found["leftOut"]) == (64, 32, 0)
     assert found["judge"]["models"] == ["judge-1"]
     calls = 32 * 2 + 32 + 32  # user and judge anew, judge with words held, judge again
     assert f"64 conversations played, 32 judged again, {calls} calls of models" in told.stderr
@@ -142,10 +142,10 @@ def test_without_a_key(tmp_path):
     assert agent["share"] == {"value": 1, "low": 1, "high": 1, "count": found["tests"]}
     assert all(part["variance"]["high"] == 0 for part in others)
     assert agent["variance"]["low"] > 0
-    assert (found["judge"], found["judgements"], found["best"]) == (None, 0, "loops")
+    assert (found["judge"], found["judgments"], found["best"]) == (None, 0, "loops")
     assert found["gainsPer"] == "call"
     assert "Nobody judged" in told.stdout
-    assert "words held, 0 to judge again" in told.stderr
+    assert "with the same user messages, 0 to judge again" in told.stderr
 
 
 def test_an_interruption(run):
@@ -227,10 +227,10 @@ def asked(run, monkeypatch):
     [
         ({"results": Path("nowhere")}, "nowhere: cannot be read"),
         ({"llm_key": None}, "no key for the LLM"),
-        ({"base_url": None}, "the run was played with --base-url=http.*say here too which agent"),
-        ({"suites": ["elsewhere.json"]}, "there is no file 'elsewhere.json'"),
+        ({"base_url": None}, "the run was played with --base-url=http.*name the agent here too"),
+        ({"suites": ["elsewhere.json"]}, "No file 'elsewhere.json'"),
         ({"suites": ["demo:hr"]}, "the test 'Test 0' of 'Stub' is not there any more"),
-        ({"max_cost": 0.0001}, "this takes about .0.0..., and a part of it tells nothing"),
+        ({"max_cost": 0.0001}, "estimated cost: .0.0..., and a part of it says nothing"),
         ({"max_cost": 9.0, "user_model": "user-9"}, "no price for user-9"),
         ({"judge_votes": 2}, "name an odd one"),
         ({"agent_headers": "nonsense"}, "--agent-headers: a line is not of the form"),
@@ -240,7 +240,7 @@ def test_what_is_refused(run, asked, options, message):
     """Before anybody is asked; what is there stays as it is."""
     before = files_in(run)
     with pytest.raises(UsageError, match=message):
-        noise(replace(asked, prices=Path("prices.yaml"), **options), RunContext())
+        measure_noise(replace(asked, prices=Path("prices.yaml"), **options), RunContext())
     assert files_in(run) == before
 
 
@@ -248,8 +248,8 @@ def test_what_it_would_cost_is_told_from_what_was_paid(run, asked):
     """Answers from a cache cost nothing in the run, and are asked for here."""
 
     def refusal():
-        with pytest.raises(UsageError, match="a part of it tells nothing") as refused:
-            noise(replace(asked, prices=Path("prices.yaml"), max_cost=0.0001), RunContext())
+        with pytest.raises(UsageError, match="a part of it says nothing") as refused:
+            measure_noise(replace(asked, prices=Path("prices.yaml"), max_cost=0.0001), RunContext())
         return str(refused.value)
 
     told, usage = refusal(), read(run).usage
@@ -267,18 +267,20 @@ def test_a_changed_test(run, asked):
     """Is named: its trials then and now would be of two tests."""
     write_suite(run, *TESTS[:3], TESTS[3] | {"guidelines": "You shout."}, *TESTS[4:])
     with pytest.raises(UsageError, match="the test 'Test 3' of 'Stub' is not as it was when") as refused:
-        noise(asked, RunContext())
+        measure_noise(asked, RunContext())
     assert "Test 4" not in str(refused.value)
     (run / "suite.json").unlink()
-    with pytest.raises(UsageError, match=r"suite\.json: the run's suite is not there any more"):
-        noise(asked, RunContext())
+    with pytest.raises(UsageError, match=r"suite\.json: the run's suite is gone"):
+        measure_noise(asked, RunContext())
 
 
 def test_results_without_conversations(run, asked):
     """There is nothing to judge again."""
     changed(run, suites=with_trials(read(run), turns=()))
-    with pytest.raises(UsageError, match="none of its tests has a scored conversation that is still there"):
-        noise(asked, RunContext())
+    with pytest.raises(
+        UsageError, match="none of its tests has a scored conversation that can be played again"
+    ):
+        measure_noise(asked, RunContext())
 
 
 def test_conversations_of_another_run(run, asked):
@@ -291,7 +293,7 @@ def test_conversations_of_another_run(run, asked):
     with pytest.raises(
         UsageError, match="were played from a recording; name the results of the run that held"
     ):
-        noise(asked, RunContext())
+        measure_noise(asked, RunContext())
 
 
 @pytest.fixture
@@ -308,19 +310,19 @@ def here(asked, monkeypatch):
 async def test_a_panel_takes_turns(run, here):
     """Each of its models judges as much; what is told is of a run with as many votes as the panel has."""
     settings, llm = here
-    prepared = prepare(replace(settings, judge_panel="k,l,m", tests=2), RunContext())
+    study = prepare(replace(settings, judge_panel="k,l,m", tests=2), RunContext())
     expected, heard = [], []
 
     def judging(count):
         expected.append(count)
         return heard.append
 
-    found = await measure(prepared.study, judging=judging)
+    found = await measure(study, judging=judging)
     assert (expected, sum(isinstance(event, TrialFinished) for event in heard)) == ([6], 6)
     judged = Counter(asked.model for asked in llm.asked if asked.wants_json)
     assert judged == dict.fromkeys("klm", 2 * 3)
     assert (found.noise.judge.models, found.noise.judge.votes) == (("k", "l", "m"), 3)
-    assert (found.noise.tests, found.plays, found.judgements) == (2, 12, 6)
+    assert (found.noise.tests, found.plays, found.judgments) == (2, 12, 6)
     assert found.noise.best is None  # nothing went wrong
 
 
@@ -329,7 +331,7 @@ async def test_what_cannot_be_judged_is_left_out(run, here):
     settings, llm = here
     answer = llm.answer
     llm.answer = lambda asked: "Hm." if asked.wants_json and "order 3" in asked.text else answer(asked)
-    found = await measure(prepare(replace(settings, plays=2), RunContext()).study)
+    found = await measure(prepare(replace(settings, plays=2), RunContext()))
     assert (found.noise.tests, found.noise.tests_left_out, found.noise.left_out) == (7, 1, 3 * 2)
 
 
@@ -337,9 +339,9 @@ async def test_a_budget_that_is_used_up(run, here):
     """Ends it early, though the run itself had cost little; of a part nothing is told."""
     settings, _ = here
     (run / "prices.yaml").write_text(PRICES.replace(": 1", ": 10000"))
-    prepared = prepare(replace(settings, max_cost=5.0), RunContext())
+    study = prepare(replace(settings, max_cost=5.0), RunContext())
     stop = Stop()
-    found = await measure(prepared.study, stop=stop)
+    found = await measure(study, stop=stop)
     assert "it may cost 5 (--max-cost)" in stop.reason
     assert found.noise is None
     assert 0 < found.plays < 48
@@ -350,9 +352,8 @@ def test_moved_suites(run, asked):
     """They are read where they are now, and asked for under the names that the run has."""
     (run / "elsewhere").mkdir()
     (run / "suite.json").rename(run / "elsewhere/moved.json")
-    prepared = prepare(replace(asked, suites=["elsewhere"], tests=3), RunContext())
-    assert [one.planned.file for one in prepared.sample] == ["elsewhere/moved.json"] * 3
-    assert prepared.left_over == 5
+    study = prepare(replace(asked, suites=["elsewhere"], tests=3), RunContext())
+    assert [one.planned.file for one in study.sample] == ["elsewhere/moved.json"] * 3
 
 
 def test_suites_that_are_not_trusted(run, asked, monkeypatch):
@@ -361,4 +362,4 @@ def test_suites_that_are_not_trusted(run, asked, monkeypatch):
     with pytest.raises(
         UsageError, match="a suite may not read the environment in the event pull_request_target"
     ):
-        noise(asked, RunContext())
+        measure_noise(asked, RunContext())

@@ -5,12 +5,11 @@ import plans
 import pytest
 
 from ci_evals.domain.errors import UsageError
-from ci_evals.domain.plan import Plan
+from ci_evals.domain.plan import Plan, SuiteModels
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.transcript import UserSource
 from ci_evals.studies.noise.sample import (
     FIXED_SUFFIX,
-    PlayedModels,
     SamplePlan,
     match_tests,
     pick_tests,
@@ -46,7 +45,9 @@ def sheet_of(
 ) -> SamplePlan:
     found = pick_tests(results, "r.json", 100, 0)
     sample = match_tests(results, found, plan, Redactor())
-    return plan_sample(results, "openai", sample, {0: PlayedModels(judges, user)}, plays)
+    return plan_sample(
+        results, "openai", sample, {0: SuiteModels(judges=tuple(filter(None, judges)), user=user)}, plays
+    )
 
 
 RUN = run_of(a=(said("Hello", "It is broken", "Thanks"),), b=(said("Hello", "Where is it?"),))

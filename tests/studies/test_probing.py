@@ -11,7 +11,7 @@ from judges import AT, asking, saved, talk
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.suite import Suite
 from ci_evals.domain.transcript import EndState
-from ci_evals.studies.probe.study import probe, questions, vacuous
+from ci_evals.studies.probe.study import probe, questions_for
 
 CRITERIA = ("Nothing is deleted", "The order {} is cancelled", "One in two are glad")
 
@@ -80,10 +80,10 @@ def judge(asked: world.Asked) -> str:
 
 
 async def probed(monkeypatch, run, suites, answer=judge, each=5, **fields):
-    found = questions(saved(run), suites, each, 0)
+    questions, _ = questions_for(saved(run), suites, each, 0)
     with world.llm(answer) as models:
         async with asking(models, monkeypatch, **fields) as ask:
-            return found, await probe(ask, found, AT), models
+            return questions, await probe(ask, questions, AT), models
 
 
 async def test_what_passes_everywhere_is_found_and_nothing_else(monkeypatch):
@@ -98,7 +98,8 @@ async def test_what_passes_everywhere_is_found_and_nothing_else(monkeypatch):
     glad = [one for one in told.criteria if "glad" in one.criterion]
     assert sum(one.share.low <= 0.5 <= one.share.high for one in glad) >= 10
     assert {one.tried for one in told.criteria} == {5}
-    assert [question.place for question, _ in vacuous(found, told)][:2] == [(0, 0, 1), (0, 1, 1)]
+    vacuous = [question.indexes for question, one in zip(found, told.criteria, strict=True) if one.vacuous]
+    assert vacuous[:2] == [(0, 0, 1), (0, 1, 1)]
     assert len(models.asked) == 12 * 3 * 5
 
 
@@ -118,8 +119,8 @@ async def test_all_but_the_criterion_is_the_conversation_s_own(monkeypatch):
 async def test_other_suites_help_out(monkeypatch):
     """Where a suite has too few other tests; its own come first."""
     run = build.results(played("A", range(3), trials=1), played("B", range(20, 30), trials=1))
-    found = questions(saved(run), [suite("A", range(3))], 5, 0)
-    for question in found.found:
+    questions, _ = questions_for(saved(run), [suite("A", range(3))], 5, 0)
+    for question in questions:
         assert [other.suite for other in question.others] == ["A", "A", "B", "B", "B"]
         assert question.test not in {other.test.name for other in question.others[:2]}
 
@@ -155,11 +156,13 @@ async def test_a_criterion_of_several_tests_is_not_held_against_itself():
         for number, test in enumerate(run.suites[0].tests)
     ]
     run = build.results(run.suites[0].model_copy(update={"tests": tuple(tests)}))
-    found = questions(saved(run), [suite("A", range(6), {"criterion": "It is polite"})], 5, 0)
-    polite = [one for one in found.found if one.evaluation.criterion == "It is polite"]
+    questions, unknown = questions_for(
+        saved(run), [suite("A", range(6), {"criterion": "It is polite"})], 5, 0
+    )
+    polite = [one for one in questions if one.evaluation.criterion == "It is polite"]
     assert [one.test for one in polite] == ["T0", "T1", "T2", "T3"]
     assert {other.test.name for one in polite for other in one.others} == {"T4", "T5"}
-    assert found.unknown == 2
+    assert unknown == 2
 
 
 async def test_a_criterion_with_a_rubric_is_graded(monkeypatch):
@@ -216,4 +219,4 @@ async def test_a_criterion_with_a_rubric_is_graded(monkeypatch):
 def test_where_there_is_nothing_to_probe(run, message):
     """Told before anybody is asked."""
     with pytest.raises(UsageError, match=message):
-        questions(saved(run), [suite("A", range(3))], 5, 0)
+        questions_for(saved(run), [suite("A", range(3))], 5, 0)

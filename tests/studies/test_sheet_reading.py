@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ci_evals.domain.errors import UsageError
-from ci_evals.studies.calibration.sheet_reading import held, read
+from ci_evals.studies.calibration.sheet_reading import count_labels, read
 
 ROWS = "item,label\ni1,pass\ni2,fail\ni3,cannot tell\ni4,\n"
 SAID = {"i1": True, "i2": False, "i3": None}
@@ -80,7 +80,9 @@ def test_all_problems_at_once_each_at_its_place(tmp_path):
     third.write_text("item,label,label\ni1,pass,fail\n")
     told = refused(first, second, third, tmp_path / "none.csv")
     assert len(told) == 5
-    assert told[0].startswith(f"{first}:2: column label: 'maybe' is no label; write pass, fail, cannot tell")
+    assert told[0].startswith(
+        f"{first}:2: column label: 'maybe' is not a label; write pass, fail, cannot tell"
+    )
     assert told[1].startswith(f"{first}:5: column item: it is empty")
     assert told[2].startswith(f"{second}:1: there is no column 'item' and none 'label'")
     assert told[3].startswith(f"{third}:1: the column 'label' is there twice")
@@ -136,11 +138,11 @@ def test_whatever_a_file_holds(tmp_path_factory, data):
 def test_labels_that_are_there_already(tmp_path):
     """They are counted; what cannot be read may be somebody's work too."""
     file = tmp_path / "sheet.csv"
-    assert held(file) == 0
+    assert count_labels(file) == 0
     for text, count in ((ROWS, 3), ("item,label\ni1,\n", 0)):
         file.write_text(text)
-        assert held(file) == count
+        assert count_labels(file) == count
     for text in ("my notes", "item,label\ni1,dunno\n"):
         file.write_text(text)
         with pytest.raises(UsageError):
-            held(file)
+            count_labels(file)

@@ -91,7 +91,7 @@ def test_everything_else_works_without_a_study(deleted, tmp_path):
         name: report.topic
         for name, report in zip(STUDIES, study_reports(reliability_cases.trusted()), strict=True)
     }
-    assert {name for name, topic in topics.items() if f"- **{topic}**" in summary} == {*STUDIES} - {study}
+    assert {name for name, topic in topics.items() if f"**{topic}**" in summary} == {*STUDIES} - {study}
 
     code = "import sys; from ci_evals import load_results; from whole_text import dump; "
     again = python(root, "-c", code + "print(dump(load_results(sys.argv[1])))", "saved", cwd=tmp_path)

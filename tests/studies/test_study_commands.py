@@ -14,20 +14,20 @@ from commands import ci_evals, files_in, start, write_suite
 
 from ci_evals.cli.commands.validate import validate
 from ci_evals.cli.run_context import RunContext
-from ci_evals.cli.settings.choices import Provider
+from ci_evals.cli.settings.suite_commands import ValidateSettings
+from ci_evals.domain.choices import Provider
 from ci_evals.domain.errors import UsageError
-from ci_evals.studies.attack.command import attack
-from ci_evals.studies.attack.settings import AttackSettings
-from ci_evals.studies.preference.command import prefer
-from ci_evals.studies.preference.settings import PreferSettings
-from ci_evals.studies.probe.command import probe_suites
-from ci_evals.studies.probe.settings import ProbeSettings
+from ci_evals.studies.attack.study import attack_judge
+from ci_evals.studies.preference.study import compare_runs
+from ci_evals.studies.probe.study import probe_suites
+from ci_evals.studies.settings import JudgeSettings
 
 
-def probe(**fields):
+def probe(suites, results, **fields):
     """`validate --probe`."""
-    context, settings = RunContext(), ProbeSettings(**fields)
-    probe_suites(settings, settings.probe, validate(settings, context), context)
+    context = RunContext()
+    loaded = validate(ValidateSettings(suites=suites), context)
+    probe_suites(loaded, results, 5, JudgeSettings(**fields), context)
 
 
 SECRET = "tenant-4711-blue"
@@ -179,43 +179,42 @@ def test_a_refused_key_and_an_unreadable_judge(runs):
     ("call", "message"),
     [
         (
-            lambda: prefer(PreferSettings(head=Path("a"), base=Path("a"), llm_key="k"), RunContext()),
+            lambda: compare_runs(Path("a"), Path("a"), 100, JudgeSettings(llm_key="k"), RunContext()),
             "the same run",
         ),
         (
-            lambda: prefer(PreferSettings(head=Path("a"), base=Path("no"), llm_key="k"), RunContext()),
+            lambda: compare_runs(Path("a"), Path("no"), 100, JudgeSettings(llm_key="k"), RunContext()),
             "no: ",
         ),
         (
-            lambda: prefer(PreferSettings(head=Path("a"), base=Path("b")), RunContext()),
+            lambda: compare_runs(Path("a"), Path("b"), 100, JudgeSettings(), RunContext()),
             "no key for the LLM",
         ),
-        (lambda: attack(AttackSettings(results=Path("a")), RunContext()), "no key for the LLM"),
+        (lambda: attack_judge(Path("a"), 10, JudgeSettings(), RunContext()), "no key for the LLM"),
         (
-            lambda: attack(AttackSettings(results=Path("a"), provider=Provider.OFFLINE), RunContext()),
+            lambda: attack_judge(Path("a"), 10, JudgeSettings(provider=Provider.OFFLINE), RunContext()),
             "nobody would judge",
         ),
         (
-            lambda: attack(AttackSettings(results=Path("a"), llm_key="k", judge_votes=2), RunContext()),
+            lambda: attack_judge(Path("a"), 10, JudgeSettings(llm_key="k", judge_votes=2), RunContext()),
             "even number of votes",
         ),
         (
-            lambda: attack(
-                AttackSettings(results=Path("a"), llm_key="k", judge_panel="a,b", judge_model="c"),
-                RunContext(),
+            lambda: attack_judge(
+                Path("a"), 10, JudgeSettings(llm_key="k", judge_panel="a,b", judge_model="c"), RunContext()
             ),
             "leave one of the two out",
         ),
         (
-            lambda: probe(suites=["suite.json"], probe=Path("a")),
+            lambda: probe(suites=["suite.json"], results=Path("a")),
             "no key",
         ),
         (
-            lambda: probe(suites=["suite.json"], probe=Path("nowhere"), llm_key="k"),
+            lambda: probe(suites=["suite.json"], results=Path("nowhere"), llm_key="k"),
             "nowhere",
         ),
         (
-            lambda: probe(suites=["demo:hr"], probe=Path("a"), llm_key="k"),
+            lambda: probe(suites=["demo:hr"], results=Path("a"), llm_key="k"),
             "holds no judged criterion of these suites",
         ),
     ],

@@ -15,8 +15,8 @@ from typing import Any
 
 from pydantic import JsonValue
 
+from ci_evals.adapters.agent_settings import AgentSettings
 from ci_evals.adapters.code import plain_reply
-from ci_evals.adapters.code.agent_settings import AgentSettings
 from ci_evals.adapters.code.foreign_code import (
     CodeCaller,
     CodeError,
@@ -25,12 +25,16 @@ from ci_evals.adapters.code.foreign_code import (
     ForeignMessage,
     message_of,
     own_error,
+    positional_parameters,
     takes,
 )
 from ci_evals.adapters.code.plain_reply import PlainAnswer, is_data, to_plain
+from ci_evals.adapters.code.span_context import attached
+from ci_evals.adapters.transport.trace_context import trace_headers
 from ci_evals.domain.errors import AgentError, UsageError
 from ci_evals.domain.suite import DEFAULT_TIMEOUT_SECONDS, Test
 from ci_evals.domain.transcript import Reply
+from ci_evals.ports import id_of
 from ci_evals.support.redaction import Redactor
 
 CLOSING_SECONDS = 3.0
@@ -45,6 +49,11 @@ class CodeSession:
     caller: CodeCaller
     closed: bool = False
 
+    @property
+    def id(self) -> str | None:
+        """The id of the code's own session, if it has one."""
+        return id_of(self.inner)
+
 
 class CodeAgent(ABC):
     """The common part of all agents that are code. Implements the port `Agent`."""
@@ -55,25 +64,20 @@ class CodeAgent(ABC):
         settings: AgentSettings,
         *,
         redactor: Redactor | None = None,
-        clock: Callable[[], float] = time.perf_counter,
-        open_timeout: float = DEFAULT_TIMEOUT_SECONDS,
         apart: bool = False,
     ) -> None:
-        """Call nothing yet. `open_timeout` is for opening a session; `apart` is explained at `CodeCaller`."""
+        """Call nothing yet. `apart` is explained at `CodeCaller`."""
         self.name = name
         self.settings = settings
         self._redactor = redactor or Redactor()
-        self._clock = clock
-        self._open_timeout = open_timeout
         self._apart = apart
 
     async def open_session(self, test: Test) -> Any:
         """Begin a conversation. The code gets a copy of the test: changes to it change no other."""
         caller = CodeCaller(apart=self._apart)
         try:
-            inner = await self._within(
-                self._open_timeout, self._opened(caller, test.model_copy(deep=True)), "open a session"
-            )
+            opened = self._opened(caller, test.model_copy(deep=True))
+            inner = await self._within(DEFAULT_TIMEOUT_SECONDS, opened, "open a session")
         except BaseException:
             caller.end()
             raise
@@ -81,10 +85,11 @@ class CodeAgent(ABC):
 
     async def send_message(self, session: CodeSession, text: str, *, timeout: float) -> Reply:  # noqa: ASYNC109  # as the port has it
         """Send `text` and read the code's answer."""
-        started = self._clock()
+        started = time.perf_counter()
         try:
-            answer = await self._within(timeout, self._plain_answer(session, text, timeout), "answer")
-            return self._read(answer, self._clock() - started)
+            with attached(trace_headers()):
+                answer = await self._within(timeout, self._plain_answer(session, text, timeout), "answer")
+            return self._read(answer, time.perf_counter() - started)
         except ValueError as error:
             message = ForeignMessage(f"the answer of {self.name} ", str(error))
             raise CodeError(message, self._redactor) from None
@@ -119,11 +124,7 @@ class CodeAgent(ABC):
         return to_plain(answer) if is_data(answer) else await session.caller.call(to_plain, answer)
 
     def _read(self, answer: PlainAnswer, seconds: float) -> Reply:
-        """The reply in the code's answer.
-
-        Raises:
-            ValueError: there is none, with a clause to go after "the answer of AGENT".
-        """
+        """Read the code's answer, or raise `ValueError` with a clause to go after "the answer of AGENT"."""
         if answer.is_reply:
             return Reply.model_validate(answer.value)
         return plain_reply.read(answer.value, seconds, keep_raw=self.settings.debug)
@@ -151,11 +152,6 @@ class ObjectAgent(CodeAgent):
     """
 
     def __init__(self, target: Any, name: str, settings: AgentSettings, **how: Any) -> None:
-        """Inspect the methods; none is called.
-
-        Raises:
-            UsageError: one of them cannot be called as it will be.
-        """
         super().__init__(name, settings, **how)
         self._target = target
         self._wants_test = takes(target.open_session, None)
@@ -173,8 +169,7 @@ class ObjectAgent(CodeAgent):
         return await session.caller.call(self._target.send_message, session.inner, text, **options)
 
     async def _closed(self, session: CodeSession) -> None:
-        if callable(close := getattr(self._target, "close", None)):
-            await session.caller.call(close, *((session.inner,) if takes(close, None) else ()))
+        await call_close(self._target, session.caller, session.inner)
 
 
 @dataclass
@@ -193,6 +188,8 @@ class Conversation:
     """The suite's `adapterOptions`."""
     history: list[dict[str, str]] = field(default_factory=list)
     """The messages before this one, `{"role": "user" or "assistant", "content": text}`, oldest first."""
+    trace_headers: dict[str, str] = field(default_factory=dict)
+    """The headers `traceparent` and `baggage` for requests to other services, if spans are received."""
     state: dict[str, Any] = field(default_factory=dict)
     """Values that the function keeps for the next message of this conversation."""
 
@@ -209,11 +206,6 @@ class FunctionAgent(CodeAgent):
     """A function that takes a message and returns the reply."""
 
     def __init__(self, function: Callable[..., Any], name: str, settings: AgentSettings, **how: Any) -> None:
-        """Inspect the function's parameters; it is not called.
-
-        Raises:
-            UsageError: it cannot be called as it will be.
-        """
         super().__init__(name, settings, **how)
         self._function = function
         self._wants_session = _wants_session(function)
@@ -251,36 +243,30 @@ class FunctionAgent(CodeAgent):
         if not self._wants_session:
             return await session.caller.call(self._function, text)
         inner.conversation.history = [dict(message) for message in inner.history]
+        inner.conversation.trace_headers = dict(trace_headers())
         return await session.caller.call(self._function, text, inner.conversation)
 
     async def _closed(self, session: Any) -> None:
-        """A function holds nothing of a conversation."""
+        pass
+
+
+async def call_close(target: Any, caller: CodeCaller, session: Any) -> None:
+    """Call an object's `close`, if it has one, with the session that it has given, if it takes one."""
+    if callable(close := getattr(target, "close", None)):
+        await caller.call(close, *((session,) if takes(close, None) else ()))
 
 
 def callable_as(function: Any, form: str, name: str, *args: Any) -> None:
-    """Check that the function can be called with these arguments.
-
-    Raises:
-        UsageError: it cannot; `form` is how it should look.
-    """
+    """Raise `UsageError` unless the function can be called with these arguments, which `form` shows."""
     if not callable(function) or not takes(function, *args):
-        taken = _parameters(function)
+        taken = " has no such method"
+        if callable(function):
+            called = getattr(function, "__name__", type(function).__name__)
+            taken = f": {called} takes {inspect.signature(function)}"
         raise UsageError(f"{name}{taken}, but is called as {form}; see docs/writing-an-adapter.md")
-
-
-def _parameters(function: Any) -> str:
-    """The parameters of the function, to go after the name of its agent."""
-    called = getattr(function, "__name__", type(function).__name__)
-    return f": {called} takes {inspect.signature(function)}" if callable(function) else " has no such method"
 
 
 def _wants_session(function: Callable[..., Any]) -> bool:
     """Return whether the function wants a second argument: one without a default, or one called `session`."""
-    try:
-        parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):
-        return False
-    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    return len(positional) > 1 and (
-        positional[1].default is positional[1].empty or positional[1].name == "session"
-    )
+    second = positional_parameters(function)[1:2]
+    return any(parameter.default is parameter.empty or parameter.name == "session" for parameter in second)

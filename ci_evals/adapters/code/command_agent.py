@@ -8,18 +8,18 @@ import json
 import shlex
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from pydantic import JsonValue
 
+from ci_evals.adapters.agent_settings import AgentSettings
 from ci_evals.adapters.code import plain_reply
-from ci_evals.adapters.code.agent_settings import AgentSettings
 from ci_evals.adapters.transport import payload
-from ci_evals.adapters.transport.payload import MAX_ANSWER_MB
 from ci_evals.adapters.transport.process import ChildProcess, environment_for_program
+from ci_evals.adapters.transport.trace_context import trace_headers
 from ci_evals.domain.agents import COMMAND
 from ci_evals.domain.errors import AgentError, UsageError
 from ci_evals.domain.suite import Test
@@ -38,34 +38,27 @@ class CommandAgent:
         command: str,
         settings: AgentSettings,
         environ: Mapping[str, str],
-        *,
         redactor: Redactor | None = None,
-        clock: Callable[[], float] = time.perf_counter,
-        new_id: Callable[[], str] = lambda: uuid4().hex,
     ) -> None:
-        """Start nothing yet.
+        """Start nothing yet; raise `UsageError` if there is no such program, or it may not be run.
 
         `command` is the program and its arguments, as for a shell (none is used). The program gets `environ`
         without what is meant for us alone.
-
-        Raises:
-            UsageError: there is no such program, or it may not be run.
         """
         self._settings = settings
-        secrets = redactor or Redactor()
-        keys = secrets.keys | ({settings.api_key} if settings.api_key else set())
-        self._redactor = Redactor(keys, secrets.values)
-        self._clock = clock
-        self._new_id = new_id
+        self._redactor = (redactor or Redactor()).knowing(keys=[settings.api_key or ""])
         line = command.removeprefix(COMMAND).strip()
         self._name = f"the program {payload.shorten(self._redactor.text(line))!r}"
-        self._environ = _environ(environ, settings.api_key)
+        self._environ = environment_for_program(environ)
+        if settings.api_key:
+            self._environ[KEY_VARIABLE] = settings.api_key
         self._arguments = self._find_program(line, environ)
 
     async def open_session(self, test: Test) -> "_CommandConversation":
         """Start a process, and send it the test of the conversation. That is not answered."""
         try:
-            process = await _CommandConversation.start(self._arguments, self._environ, MAX_ANSWER_MB * 2**20)
+            limit = payload.MAX_ANSWER_MB * 2**20
+            process = await _CommandConversation.start(self._arguments, self._environ, limit)
         except (OSError, ValueError) as error:
             raise AgentError(
                 f"{self._name} could not be started: {self._redactor.text(str(error))}"
@@ -87,10 +80,9 @@ class CommandAgent:
         await asyncio.sleep(0)  # what has arrived is read
         if extra := session.unread():
             raise self._extra_line(extra)
-        started = self._clock()
-        message_id = self._new_id()
+        started, message_id = time.perf_counter(), uuid4().hex
         session.is_waiting = True
-        session.write(_line(type="message", id=message_id, text=text))
+        session.write(_line(type="message", id=message_id, text=text, **trace_headers()))
         try:
             async with asyncio.timeout(timeout):
                 line = await session.line()
@@ -98,7 +90,7 @@ class CommandAgent:
             session.kill()
             message = f"{self._name} did not answer within {timeout:g} s{self._complaint(session)}"
             raise AgentError(message) from None
-        seconds = self._clock() - started
+        seconds = time.perf_counter() - started
         if line is None:
             raise AgentError(await self._ended(session))
         session.is_waiting = False
@@ -111,19 +103,14 @@ class CommandAgent:
     async def close(self, session: "_CommandConversation") -> None:
         """Give the program a moment to end by itself, then end it and its children.
 
-        Raises:
-            AgentError: it wrote a line that answers no message, so that any answer may belong to another one.
+        Raise `AgentError` if it wrote a line that answers no message: any answer may belong to another one.
         """
         extra = await session.end()
         if extra and not session.is_waiting:
             raise self._extra_line(extra)
 
     def _of_message(self, answer: JsonValue, message_id: str) -> JsonValue:
-        """Return the answer without its `id`.
-
-        Raises:
-            AgentError: its `id` is that of another message.
-        """
+        """Return the answer without its `id`, or raise `AgentError` if that is another message's."""
         if not isinstance(answer, dict) or "id" not in answer:
             return answer
         if answer["id"] != message_id:
@@ -137,7 +124,7 @@ class CommandAgent:
     def _extra_line(self, line: bytes) -> AgentError:
         return AgentError(
             f"{self._name} wrote more than one line for a message: {self._excerpt(line)}; "
-            "its standard output is for answers alone, all else goes to standard error"
+            "standard output is only for answers; print everything else to standard error"
         )
 
     def _find_program(self, line: str, environ: Mapping[str, str]) -> list[str]:
@@ -160,9 +147,8 @@ class CommandAgent:
         )
 
     async def _ended(self, session: ChildProcess) -> str:
-        """The reason why there will be no answer."""
         if session.too_long:
-            return f"{self._name} wrote more than {MAX_ANSWER_MB} MB for one message"
+            return f"{self._name} wrote more than {payload.MAX_ANSWER_MB} MB for one message"
         code = await session.code()
         if code is None:
             return f"{self._name} closed its standard output without an answer{self._complaint(session)}"
@@ -170,20 +156,16 @@ class CommandAgent:
         return f"{self._name} {how} before it answered{self._complaint(session)}"
 
     def _complaint(self, session: ChildProcess) -> str:
-        """The end of its standard error, to go after a message."""
-        words = session.stderr_line(self._redactor)
-        if not words:
-            return ""
-        cut = words if len(words) <= payload.MAX_EXCERPT else f"…{words[-payload.MAX_EXCERPT :]}"
-        return f"; its standard error ends: {cut}"
+        words = session.last_words(self._redactor)
+        return f"; its standard error ends: {words}" if words else ""
 
     def _unreadable(self, line: bytes, error: ValueError) -> str:
         try:
             payload.parse(line)
         except ValueError:
             return (
-                f"{self._name} wrote a line that is {error}: {self._excerpt(line)}; its standard output "
-                "is for answers alone, one line each: print debug output to standard error"
+                f"{self._name} wrote a line that is {error}: {self._excerpt(line)}; standard "
+                "output is only for answers, one line each; print everything else to standard error"
             )
         return f"the answer of {self._name} {payload.shorten(self._redactor.text(str(error)))}"
 
@@ -200,7 +182,3 @@ class _CommandConversation(ChildProcess):
 
 def _line(**message: Any) -> bytes:
     return json.dumps(payload.clean(message), ensure_ascii=True).encode() + b"\n"
-
-
-def _environ(environ: Mapping[str, str], key: str | None) -> dict[str, str]:
-    return environment_for_program(environ) | ({KEY_VARIABLE: key} if key else {})

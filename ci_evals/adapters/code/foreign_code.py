@@ -46,11 +46,7 @@ class CodeCaller:
         self._jobs: queue.SimpleQueue[_CallJob | None] | None = None
 
     async def call(self, function: Callable[..., Any], *args: Any, **options: Any) -> Any:
-        """Return the result of the function, awaited if it is awaitable.
-
-        Raises:
-            ForeignError: it raised.
-        """
+        """Return the result of the function, awaited if awaitable; raise `ForeignError` if it raises."""
         task = asyncio.current_task()
         before = task.cancelling() if task else 0
         try:
@@ -192,6 +188,15 @@ def takes(function: Callable[..., Any], *args: Any, **options: Any) -> bool:
     return True
 
 
+def positional_parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """Return the parameters that go by place; none if they are not known."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    return [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+
+
 @dataclass(frozen=True)
 class ForeignMessage:
     """A message of ours around text of foreign code, which loses secrets before it is cut short."""
@@ -238,11 +243,6 @@ def message_of(error: BaseException) -> ForeignMessage:
     message, location = text_of(error)[:_MAX_CHARACTERS], _location(error)
     kind = type.__dict__["__name__"].__get__(type(error))  # a metaclass may answer by code of its own
     return ForeignMessage(f"{kind}{': ' if message else ''}", message, f" ({location})" if location else "")
-
-
-def describe(error: BaseException, redactor: Redactor) -> str:
-    """An exception of foreign code in a few words, without secrets."""
-    return message_of(error).shown(redactor)
 
 
 def text_of(error: BaseException) -> str:

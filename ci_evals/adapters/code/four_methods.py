@@ -10,9 +10,9 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any
 
-from ci_evals.adapters.code.agent_settings import AgentSettings
-from ci_evals.adapters.code.code_agent import CodeAgent, CodeSession, callable_as
-from ci_evals.adapters.code.foreign_code import CodeCaller, ForeignError, describe, takes
+from ci_evals.adapters.agent_settings import AgentSettings
+from ci_evals.adapters.code.code_agent import CodeAgent, CodeSession, call_close, callable_as
+from ci_evals.adapters.code.foreign_code import CodeCaller, ForeignError, message_of, takes
 from ci_evals.adapters.code.plain_reply import PlainAnswer
 from ci_evals.adapters.endpoints import aui_wire
 from ci_evals.adapters.models.sdk_llm import with_schema
@@ -33,11 +33,6 @@ class FourMethodAgent(CodeAgent):
     """The agent of such an object."""
 
     def __init__(self, target: Any, name: str, settings: AgentSettings, **how: Any) -> None:
-        """Inspect the methods; none is called.
-
-        Raises:
-            UsageError: one of them cannot be called as it will be.
-        """
         super().__init__(name, settings, **how)
         self._target = target
         self._numbers = count(1)
@@ -60,8 +55,7 @@ class FourMethodAgent(CodeAgent):
         return await session.caller.call(self._target.send_message, *given[: self._send])
 
     async def _closed(self, session: CodeSession) -> None:
-        if callable(close := getattr(self._target, "close", None)):
-            await session.caller.call(close, *((session.inner[0],) if takes(close, None) else ()))
+        await call_close(self._target, session.caller, session.inner[0])
 
     def _read(self, answer: PlainAnswer, seconds: float) -> Reply:
         value = answer.value
@@ -82,11 +76,7 @@ class MethodLLM:
         redactor: Redactor | None = None,
         timeout: float = ANSWER_SECONDS,
     ) -> None:
-        """Call nothing yet. `model` is the one that the suite names; else results show `name`.
-
-        Raises:
-            UsageError: the method cannot be called so.
-        """
+        """Call nothing yet. `model` is the one that the suite names; else results show `name`."""
         self.model = model or name
         self._method = method
         self._name = name
@@ -111,11 +101,12 @@ class MethodLLM:
         except ForeignError as error:
             if isinstance(error.__cause__, LLMError):
                 raise error.__cause__ from None
-            raise LLMError(f"{self._name} raised {describe(error, self._redactor)}") from error.__cause__
+            message = message_of(error).around(f"{self._name} raised ")
+            raise LLMError(message.shown(self._redactor)) from error.__cause__
         finally:
             caller.end()
         if not isinstance(answer, str):
-            raise LLMAnswerError(f"{self._name} gave back {type(answer).__name__}, which is no text")
+            raise LLMAnswerError(f"{self._name} gave back {type(answer).__name__}, which is not a text")
         if not answer.strip():
             raise LLMAnswerError(f"{self._name} gave back an empty text")
         return Completion(answer)

@@ -6,16 +6,15 @@ returns an agent, as `agent_of` takes it.
 
 import difflib
 import importlib
-import inspect
 import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from ci_evals.adapters.agent_settings import AgentSettings
 from ci_evals.adapters.code import plugins
-from ci_evals.adapters.code.agent_settings import AgentSettings
 from ci_evals.adapters.code.code_agent import CodeAgent, FunctionAgent, ObjectAgent
-from ci_evals.adapters.code.foreign_code import CodeUsageError, message_of
+from ci_evals.adapters.code.foreign_code import CodeUsageError, message_of, positional_parameters
 from ci_evals.domain.agents import PYTHON
 from ci_evals.domain.errors import UsageError
 from ci_evals.support.redaction import Redactor
@@ -28,11 +27,7 @@ _PAGE = "see docs/python-agent.md"
 
 
 def load(adapter: str, settings: AgentSettings, folder: Path, redactor: Redactor | None = None) -> CodeAgent:
-    """The agent of a name, imported into this process.
-
-    Raises:
-        UsageError: it cannot be imported, or is no agent.
-    """
+    """The agent of a name, imported into this process; raise `UsageError` if that cannot be done."""
     if adapter.startswith(PYTHON):
         return load_python(adapter, settings, folder, redactor)
     return load_plugin(adapter, settings, redactor)
@@ -44,10 +39,7 @@ def load_python(
     """The agent that `python:module:attribute` names. Imports the module, with `folder` first on the path.
 
     A function is called for each message; a class is made an object once, with `adapterOptions` if it takes
-    an argument, and an object is used as it is.
-
-    Raises:
-        UsageError: the module cannot be imported, or there is no agent of that name in it.
+    an argument, and an object is used as it is. Raise `UsageError` if there is no such agent.
     """
     redactor = redactor or Redactor()
     module_name, _, attribute = adapter.removeprefix(PYTHON).partition(":")
@@ -61,11 +53,7 @@ def load_python(
 
 
 def load_plugin(name: str, settings: AgentSettings, redactor: Redactor | None = None) -> CodeAgent:
-    """The agent of the plug-in of that name.
-
-    Raises:
-        UsageError: there is none, or two, or it gives no agent; the message names the package at fault.
-    """
+    """The agent of the plug-in of that name; raise `UsageError` about the package if there is none."""
     redactor = redactor or Redactor()
     entry = plugins.named(name)
     origin = f"adapter {name!r} of {plugins.packages(entry)}"
@@ -74,7 +62,9 @@ def load_plugin(name: str, settings: AgentSettings, redactor: Redactor | None = 
     except (Exception, SystemExit) as error:
         raise _unusable(f"{origin}: {entry.value!r} cannot be imported: ", error, redactor) from error
     if not callable(factory):
-        raise UsageError(f"{origin}: {entry.value!r} is no factory but of the type {type(factory).__name__}")
+        raise UsageError(
+            f"{origin}: {entry.value!r} is not a factory but of the type {type(factory).__name__}"
+        )
     config = {
         "agentId": settings.agent_id,
         "apiKey": settings.api_key,
@@ -97,8 +87,7 @@ def agent_of(
 ) -> CodeAgent:
     """The agent that an object is: one with methods, one of four methods, or a function. Calls nothing of it.
 
-    Raises:
-        UsageError: it is none, or cannot be called as it will be.
+    Raise `UsageError` if it is none, or cannot be called as it will be.
     """
     if _has(target, "open_session", "send_message"):
         return ObjectAgent(target, name, settings, redactor=redactor, apart=apart)
@@ -112,7 +101,7 @@ def agent_of(
     kind = f"the class {target.__name__}" if is_class else f"of the type {type(target).__name__}"
     camel = [method for method in ("openSession", "spawnSession", "sendMessage") if hasattr(target, method)]
     hint = f" (found {', '.join(camel)}: in Python names are spelt as in send_message)" if camel else ""
-    raise UsageError(f"{name} is no agent but {kind}; an agent is {FORMS}{hint}")
+    raise UsageError(f"{name} is not an agent but {kind}; an agent is {FORMS}{hint}")
 
 
 def _has(target: Any, *methods: str) -> bool:
@@ -169,10 +158,5 @@ def _instance(kind: type, settings: AgentSettings, adapter: str, redactor: Redac
 
 
 def _wants_options(kind: type) -> bool:
-    try:
-        parameters = inspect.signature(kind).parameters.values()
-    except (TypeError, ValueError):
-        return False
-    named = (p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD))
-    first = next(named, None)
-    return first is not None and (first.default is first.empty or first.name == "options")
+    first = positional_parameters(kind)[:1]
+    return any(parameter.default is parameter.empty or parameter.name == "options" for parameter in first)

@@ -4,29 +4,52 @@ import json
 from collections.abc import Mapping
 from dataclasses import is_dataclass
 from types import NoneType
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
-from pydantic import BaseModel, Field, JsonValue, ValidationError, field_validator
-from pydantic_core import to_jsonable_python
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    PlainValidator,
+    ValidationError,
+    field_validator,
+)
+from pydantic_core import PydanticCustomError, to_jsonable_python
 
+from ci_evals.adapters import tool_calls
 from ci_evals.adapters.code.foreign_code import text_of
 from ci_evals.adapters.transport import payload
-from ci_evals.adapters.transport.payload import MAX_ANSWER_MB
+from ci_evals.domain.actions import views_of
 from ci_evals.domain.base import Amount, Model
-from ci_evals.domain.transcript import Integration, Reply
+from ci_evals.domain.transcript import Integration, Reply, ToolCall
 
 
-class _PlainIntegration(Model):
-    code: str
-    status: int | None = None
-    type: str | None = None
-    error: str | None = None
+class _PlainIntegration(Integration):
+    model_config = ConfigDict(extra="forbid")
+
+
+def _calls(value: object) -> tuple[ToolCall, ...] | None:
+    """Read calls in our own spelling or another; one without a name makes the reply unreadable."""
+    if value is None:
+        return None
+    if not isinstance(value, list | tuple):
+        raise PydanticCustomError("tuple_type", "wants a list")
+    calls = tool_calls.read_all(value)
+    if calls is None:
+        number = next(number for number, item in enumerate(value, 1) if tool_calls.name_of(item) is None)
+        raise PydanticCustomError("no_call", "call {number} has no name", {"number": number})
+    return calls
 
 
 class PlainReply(Model):
     """The keys of one reply. Those that are left out are unknown, and no evidence of anything."""
 
     text: str
+    tool_calls: Annotated[tuple[ToolCall, ...] | None, PlainValidator(_calls)] = Field(
+        None, validation_alias=AliasChoices("toolCalls", "tool_calls")
+    )
     workflows: tuple[str, ...] | None = None
     params: dict[str, JsonValue] | None = None
     rules: tuple[str, ...] | None = None
@@ -52,24 +75,22 @@ KEYS = tuple(info.alias or name for name, info in PlainReply.model_fields.items(
 def read(value: JsonValue, seconds: float, *, keep_raw: bool = False) -> Reply:
     """The reply that an agent gave: a text, or an object with the keys of `PlainReply`.
 
-    With `keep_raw` the reply keeps `value`, which is clean JSON (see `payload.clean`), as it came.
-
-    Raises:
-        ValueError: it is no reply, with a clause to go after "the agent's answer". It quotes the answer, at
-            any length: secrets must go before it is cut.
+    With `keep_raw` the reply keeps `value`, which is clean JSON (see `payload.clean`), as it came. Raise
+    `ValueError` if it is not a reply, with a clause to go after "the agent's "
+    "answer". It quotes the answer, at
+    any length: secrets must go before it is cut.
     """
     try:
         reply = PlainReply.model_validate({"text": value} if isinstance(value, str) else value)
     except ValidationError as error:
         raise ValueError(_fault(value, error)) from None
-    if len(reply.text) > MAX_ANSWER_MB * 1_000_000:
-        raise ValueError(f"is longer than {MAX_ANSWER_MB} MB")
+    if len(reply.text) > payload.MAX_ANSWER_MB * 1_000_000:
+        raise ValueError(f"is longer than {payload.MAX_ANSWER_MB} MB")
     return Reply(
         agent=reply.text,
         latency_seconds=seconds,
-        workflows=reply.workflows,
+        **views_of(reply.tool_calls, reply.workflows, reply.params),
         handed_over=reply.escalated,
-        params=reply.params,
         rules=reply.rules,
         integrations=None
         if reply.integrations is None
@@ -138,11 +159,7 @@ def is_data(answer: Any, levels: int = _MAX_DEPTH) -> bool:
 
 
 def to_plain(answer: Any) -> PlainAnswer:
-    """Read an answer of code as data. It may be code itself, and do anything while it is read.
-
-    Raises:
-        NoAnswerError: it is none.
-    """
+    """Read an answer of code as data, or raise `NoAnswerError`. It may be code, and do anything meanwhile."""
     if isinstance(answer, Reply):
         return PlainAnswer(_to_json(answer.model_dump()), is_reply=True)
     return PlainAnswer(_to_json(answer))
@@ -164,5 +181,5 @@ def _to_json(answer: Any) -> JsonValue:
     try:
         value = to_jsonable_python(dict(answer) if isinstance(answer, Mapping) else answer, by_alias=True)
     except Exception as error:  # noqa: BLE001  # an object of foreign code may raise anything
-        raise NoAnswerError(f"holds what is no JSON: {text_of(error)}") from None
+        raise NoAnswerError(f"contains a value that is not JSON: {text_of(error)}") from None
     return payload.clean(value)

@@ -16,11 +16,7 @@ def names() -> frozenset[str]:
 
 
 def named(name: str) -> EntryPoint:
-    """The entry point of that name.
-
-    Raises:
-        UsageError: there is none, or more than one package brings one.
-    """
+    """The entry point of that name; raise `UsageError` if there is none, or several packages bring one."""
     entries = _entries(name)
     if len(entries) != 1:
         several = f"is brought by more than one package, {packages(*entries)}: uninstall all but one"
@@ -29,11 +25,7 @@ def named(name: str) -> EntryPoint:
 
 
 def check_built_in(name: str) -> None:
-    """Check that no package claims the name of a built-in adapter: it would not be clear which is meant.
-
-    Raises:
-        UsageError: one does.
-    """
+    """Raise `UsageError` if a package claims the name of a built-in adapter: either may be meant."""
     if name in BUILT_IN and (entries := _entries(name)):
         raise UsageError(
             f"adapter {name!r} is built in, and {packages(*entries)} brings another one of that name: "

@@ -1,18 +1,18 @@
 """An agent behind AUI's task API. Its messages: `aui_wire`."""
 
-import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from uuid import uuid4
 
-import httpx2
 from pydantic import JsonValue
 
+from ci_evals.adapters.agent_settings import AgentSettings
 from ci_evals.adapters.endpoints import agent_server, aui_wire
 from ci_evals.adapters.endpoints.agent_server import AgentRequest, AgentServer
+from ci_evals.adapters.endpoints.aui_wire import AuiDialect
 from ci_evals.adapters.transport import connections
+from ci_evals.adapters.transport.connections import Client
 from ci_evals.adapters.transport.rate_limiter import RateLimiter
-from ci_evals.domain.choices import AgentIdLocation
 from ci_evals.domain.errors import AgentAccessError, AgentError
 from ci_evals.domain.suite import DEFAULT_TIMEOUT_SECONDS, Test
 from ci_evals.domain.transcript import Reply
@@ -22,32 +22,19 @@ TRACE_TIMEOUT_SECONDS = 30.0
 """Maximum wait for a trace that takes its own request. The reply is there already."""
 
 
-@dataclass(frozen=True)
-class AuiConfig:
-    """Settings of an AUI agent."""
-
-    agent_id: str | None
-    key: str = field(repr=False)
-    base_url: str = aui_wire.DEFAULT_BASE_URL
-    key_header: str = aui_wire.DEFAULT_KEY_HEADER
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Headers of every request. Their values are secrets."""
-    agent_id_in: AgentIdLocation = AgentIdLocation.TOP
-    task_origin_type: str = aui_wire.DEFAULT_TASK_ORIGIN_TYPE
-    debug: bool = False
-    """True if replies keep their raw body."""
-    open_timeout: float = DEFAULT_TIMEOUT_SECONDS
-    """Seconds that creating a task may take; a message has its turn's timeout."""
-
-
 @dataclass
 class _AuiSession:
     """One conversation, with the user's data that goes with every message."""
 
-    client: httpx2.AsyncClient
+    client: Client
     task_id: str
     variables: Mapping[str, JsonValue]
     fetches_traces: bool = True
+
+    @property
+    def id(self) -> str:
+        """The task's id."""
+        return self.task_id
 
 
 class AuiAgent:
@@ -55,41 +42,34 @@ class AuiAgent:
 
     def __init__(
         self,
-        config: AuiConfig,
+        settings: AgentSettings,
+        dialect: AuiDialect | None = None,
         *,
         redactor: Redactor | None = None,
         limiter: RateLimiter | None = None,
-        clock: Callable[[], float] = time.perf_counter,
-        new_id: Callable[[], str] = lambda: uuid4().hex,
+        open_timeout: float = DEFAULT_TIMEOUT_SECONDS,
     ) -> None:
-        """Prepare requests without opening connections; arguments as for `AgentServer`.
+        """Prepare requests without opening connections, or raise `UsageError` for what cannot be sent.
 
-        Raises:
-            UsageError: the address is no http(s) address, or a header cannot be sent.
+        Creating a task may take `open_timeout` seconds; a message has its turn's timeout.
         """
-        self._config = config
-        self._server = AgentServer(
-            aui_wire.external_url(config.base_url),
-            _headers(config),
-            (config.key, *config.headers.values()),
-            redactor=redactor,
-            limiter=limiter,
-            clock=clock,
-        )
+        self._settings, self._open_timeout = settings, open_timeout
+        self._dialect = dialect or AuiDialect()
+        url = aui_wire.external_url(settings.base_url or aui_wire.DEFAULT_BASE_URL)
+        headers = agent_server.checked_headers(settings.headers)
+        if key := connections.header_value(settings.api_key or "", "the agent's key"):
+            headers |= agent_server.checked_headers({self._dialect.key_header: key})
+        self._server = AgentServer(settings, url, headers, redactor, limiter)
         # Made once: reading an address takes a noticeable share of a call's processor time.
         self._tasks = self._server.at(aui_wire.TASKS_PATH)
         self._messages = self._server.at(aui_wire.MESSAGE_PATH, aui_wire.MESSAGE_FLAGS)
-        self._new_id = new_id
 
     async def open_session(self, test: Test) -> _AuiSession:
         """Create a task for a new user."""
         client = self._server.new_client()
-        config = self._config
-        body = aui_wire.task_body(
-            f"ci-evals-{self._new_id()}", config.agent_id, config.agent_id_in, config.task_origin_type
-        )
+        body = aui_wire.task_body(f"ci-evals-{uuid4().hex}", self._settings.agent_id, self._dialect)
         # A second, unused task does no harm: creating one counts as idempotent.
-        request = AgentRequest("POST", self._tasks, config.open_timeout, idempotent=True, body=body)
+        request = AgentRequest("POST", self._tasks, self._open_timeout, idempotent=True, body=body)
         try:
             task, _ = await self._server.ask(client, request)
             return _AuiSession(client, aui_wire.task_id_of(task, self._server.redactor), test.user_info)
@@ -112,7 +92,7 @@ class AuiAgent:
         if aui_wire.trace_of(answer) is None and session.fetches_traces:
             trace = await self._fetch_trace(session, aui_wire.message_id_of(answer), timeout)
         return aui_wire.read_reply(
-            answer, seconds, self._server.redactor, fetched_trace=trace, keep_raw=self._config.debug
+            answer, seconds, self._server.redactor, fetched_trace=trace, keep_raw=self._settings.debug
         )
 
     async def close(self, session: _AuiSession) -> None:
@@ -137,10 +117,3 @@ class AuiAgent:
         except AgentError:
             return None
         return aui_wire.fetched_trace_of(answer, message_id)
-
-
-def _headers(config: AuiConfig) -> dict[str, str]:
-    headers = agent_server.checked_headers(config.headers)
-    if key := connections.header_value(config.key, "the agent's key"):
-        headers |= agent_server.checked_headers({config.key_header: key})
-    return headers

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from pydantic import JsonValue
 
+from ci_evals.adapters import tool_calls
 from ci_evals.adapters.transport import payload
 from ci_evals.domain.transcript import Integration
 from ci_evals.support.redaction import Redactor
@@ -168,13 +169,31 @@ def _integration(call: dict[str, JsonValue], code: str) -> Integration:
         status=status,
         type=payload.name(call.get("type")),
         error=payload.explain(error) if error else _tool_error(call),
+        arguments=_arguments(call),
+        tools=tool_calls.read_all(_tools(call)) or None,
     )
+
+
+def _arguments(call: dict[str, JsonValue]) -> dict[str, JsonValue] | None:
+    """Return the parameters of all requests of a call, or the question of a search; None without a report."""
+    if isinstance(question := payload.member(call.get("request"), "question"), str):
+        return {"question": question}
+    requests = call.get("requests")
+    params = [payload.member(each, "params") for each in requests] if isinstance(requests, list) else []
+    known = [each for each in params if isinstance(each, dict)]
+    if not known or len(known) < len(params):
+        return None
+    return {name: value for each in known for name, value in each.items()}
+
+
+def _tools(call: dict[str, JsonValue]) -> list[JsonValue]:
+    listed = call.get("tool_calls") or call.get("toolCalls")
+    return listed if isinstance(listed, list) else []
 
 
 def _tool_error(call: dict[str, JsonValue]) -> str | None:
     """Return an error if all tools of a call over MCP failed; such a call has no status."""
-    listed = call.get("tool_calls") or call.get("toolCalls")
-    tools = [tool for tool in listed if isinstance(tool, dict)] if isinstance(listed, list) else []
+    tools = [tool for tool in _tools(call) if isinstance(tool, dict)]
     failed = [tool for tool in tools if tool.get("is_error") is True or tool.get("isError") is True]
     return "every tool that it called answered with an error" if failed and failed == tools else None
 

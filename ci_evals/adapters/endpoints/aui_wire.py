@@ -5,13 +5,14 @@ about evidence: a trace field that cannot be read is null (*no evidence*), never
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
 from pydantic import JsonValue
 
 from ci_evals.adapters.endpoints import aui_trace
-from ci_evals.adapters.transport import address, payload
+from ci_evals.adapters.transport import connections, payload
 from ci_evals.domain.base import token_count
 from ci_evals.domain.choices import AgentIdLocation
 from ci_evals.domain.errors import AgentError
@@ -19,8 +20,6 @@ from ci_evals.domain.transcript import ESCALATION, Reply
 from ci_evals.support.redaction import Redactor
 
 DEFAULT_BASE_URL = "https://api.aui.io/ia-controller"
-DEFAULT_KEY_HEADER = "x-network-api-key"
-DEFAULT_TASK_ORIGIN_TYPE = "web-widget"
 
 MESSAGE_PATH = "/message"
 MESSAGE_FLAGS = {
@@ -45,27 +44,30 @@ _WORKFLOW_NAMES = ("name", "code", "workflow")
 _ERROR_KEYS = ("error", "errors", "detail")
 
 
-def external_url(base_url: str) -> str:
-    """Return the address before the paths of the API, whatever part of it `base_url` holds.
+@dataclass(frozen=True)
+class AuiDialect:
+    """The details in which servers of this API differ."""
 
-    Raises:
-        UsageError: `base_url` is no http or https address.
-    """
-    parts = address.parse(base_url)
+    key_header: str = "x-network-api-key"
+    agent_id_in: AgentIdLocation = AgentIdLocation.TOP
+    task_origin_type: str = "web-widget"
+
+
+def external_url(base_url: str) -> str:
+    """Return the address before the paths of the API, whatever part of it `base_url` holds."""
+    parts = connections.base_url_parts(base_url)
     path = parts.path.rstrip("/").removesuffix(_PREFIX)
     if not path and (parts.hostname or "").endswith(_AUI_HOSTS):
         path = _AUI_PREFIX
     return f"{parts.scheme}://{parts.netloc}{path}{_PREFIX}"
 
 
-def task_body(
-    user_id: str, agent_id: str | None, agent_id_in: AgentIdLocation, task_origin_type: str
-) -> dict[str, Any]:
+def task_body(user_id: str, agent_id: str | None, dialect: AuiDialect) -> dict[str, Any]:
     """Return the body that creates a task."""
-    body: dict[str, Any] = {"user_id": user_id, "task_origin_type": task_origin_type}
-    if agent_id and agent_id_in in (AgentIdLocation.TOP, AgentIdLocation.BOTH):
+    body: dict[str, Any] = {"user_id": user_id, "task_origin_type": dialect.task_origin_type}
+    if agent_id and dialect.agent_id_in in (AgentIdLocation.TOP, AgentIdLocation.BOTH):
         body["agent_id"] = agent_id
-    if agent_id and agent_id_in in (AgentIdLocation.NESTED, AgentIdLocation.BOTH):
+    if agent_id and dialect.agent_id_in in (AgentIdLocation.NESTED, AgentIdLocation.BOTH):
         body["agent"] = {"agent_id": agent_id}
     return body
 
@@ -81,11 +83,7 @@ def trace_path(task_id: str, message_id: str) -> str:
 
 
 def task_id_of(body: JsonValue, redactor: Redactor) -> str:
-    """Return the id of the task that was created.
-
-    Raises:
-        AgentError: there is none.
-    """
+    """Return the id of the task that was created; raise `AgentError` if there is none."""
     for holder in (body, payload.member(body, "data")):
         if task_id := _id_in(payload.filled(holder) or {}, "id", "task_id", "taskId"):
             return task_id
@@ -93,11 +91,7 @@ def task_id_of(body: JsonValue, redactor: Redactor) -> str:
 
 
 def check_task(body: JsonValue, task_id: str, redactor: Redactor) -> None:
-    """Check that a reply belongs to this task, if it names one.
-
-    Raises:
-        AgentError: it belongs to another.
-    """
+    """Raise `AgentError` if a reply names another task than this one."""
     reply_task = _id_in(_message(body), "task_id", "taskId")
     if reply_task not in (None, task_id):
         other, own = (payload.shorten(redactor.text(name or "")) for name in (reply_task, task_id))
@@ -139,17 +133,10 @@ def read_reply(
     fetched_trace: JsonValue = None,
     keep_raw: bool = False,
 ) -> Reply:
-    """Read a reply.
+    """Read a reply from a parsed body; raise `AgentError` if it is none.
 
-    Args:
-        body: The answer to a message, as `payload.parse` returns it.
-        latency_seconds: Duration of the request.
-        redactor: Removes secrets from error messages. The rest is the agent's own text.
-        fetched_trace: The trace, if it took its own request.
-        keep_raw: Whether to keep the whole body.
-
-    Raises:
-        AgentError: it is no reply.
+    The `fetched_trace` took its own request. Secrets are removed from error messages; the rest is the agent's
+    own text.
     """
     message = _message(body)
     trace = trace_of(body) or payload.filled(fetched_trace)

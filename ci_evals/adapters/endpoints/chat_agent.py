@@ -1,15 +1,14 @@
 """An agent behind an endpoint of chat completions. Its messages: `chat_wire`."""
 
-import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 
-import httpx2
 from pydantic import JsonValue
 
+from ci_evals.adapters.agent_settings import AgentSettings
 from ci_evals.adapters.endpoints import agent_server, chat_wire
 from ci_evals.adapters.endpoints.agent_server import CHECK_SECONDS, AgentRequest, AgentServer
-from ci_evals.adapters.transport import address
+from ci_evals.adapters.transport.connections import Client
 from ci_evals.adapters.transport.rate_limiter import RateLimiter
 from ci_evals.domain.agents import ChatOptions
 from ci_evals.domain.errors import AgentError
@@ -20,23 +19,9 @@ from ci_evals.support.redaction import Redactor
 _MODELS_PATH = "/models"
 
 
-@dataclass(frozen=True)
-class ChatConfig:
-    """Settings of a chat-completions agent."""
-
-    model: str
-    key: str = field(default="", repr=False)
-    base_url: str = chat_wire.DEFAULT_BASE_URL
-    options: ChatOptions = field(default_factory=ChatOptions)
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Headers that replace those of the options. Their values are secrets."""
-    debug: bool = False
-    """True if replies keep their raw bodies."""
-
-
 @dataclass
 class _ChatSession:
-    client: httpx2.AsyncClient
+    client: Client
     messages: list[chat_wire.Message]
     user_info: Mapping[str, JsonValue]
 
@@ -45,68 +30,55 @@ class ChatAgent:
     """The agent under test as a model of a chat-completions endpoint. Implements the port `Agent`."""
 
     def __init__(
-        self,
-        config: ChatConfig,
-        *,
-        redactor: Redactor | None = None,
-        limiter: RateLimiter | None = None,
-        clock: Callable[[], float] = time.perf_counter,
+        self, settings: AgentSettings, *, redactor: Redactor | None = None, limiter: RateLimiter | None = None
     ) -> None:
-        """Prepare requests without opening connections; arguments as for `AgentServer`.
-
-        Raises:
-            UsageError: the address is no http(s) address, or a header cannot be sent.
-        """
-        self._config = config
-        url = address.base(config.base_url).removesuffix(chat_wire.PATH)
-        self._server = AgentServer(
-            url,
-            agent_server.headers_with_key(config.options.headers, config.headers, config.key),
-            (config.key, *config.headers.values()),
-            redactor=redactor,
-            limiter=limiter,
-            clock=clock,
-        )
-        self._address = self._server.at(chat_wire.PATH, config.options.query)
+        """Prepare requests without opening connections, or raise `UsageError` for what cannot be sent."""
+        self._settings, self._options = settings, ChatOptions.model_validate(settings.options)
+        self._model = settings.model or settings.agent_id or ""
+        url = agent_server.base_url(settings.base_url or chat_wire.DEFAULT_BASE_URL)
+        headers = agent_server.headers_with_key(self._options.headers, settings)
+        self._server = AgentServer(settings, url.removesuffix(chat_wire.PATH), headers, redactor, limiter)
+        self._address = self._server.at(chat_wire.PATH, self._options.query)
 
     async def check(self) -> None:
         """Check the key at no cost, before a simulated user is paid for its first message.
 
-        Lists the models; if that is refused, sends a request without messages too, since some servers
-        refuse the list to every key.
-
-        Raises:
-            AgentAccessError: the key is invalid, or has no credit left. Any other answer proves nothing.
+        Lists the models; if that is refused, sends a request without messages too, since some servers refuse
+        the list to every key. Raise `AgentAccessError` if the key is invalid or has no credit left.
         """
-        listed = self._server.at(_MODELS_PATH, self._config.options.query)
+        listed = self._server.at(_MODELS_PATH, self._options.query)
         await self._server.check(
             AgentRequest("GET", listed, CHECK_SECONDS, idempotent=True),
-            AgentRequest(
-                "POST", self._address, CHECK_SECONDS, idempotent=True, body={"model": self._config.model}
-            ),
+            AgentRequest("POST", self._address, CHECK_SECONDS, idempotent=True, body={"model": self._model}),
         )
 
     async def open_session(self, test: Test) -> _ChatSession:
         """Begin a conversation, of which the endpoint learns with the first message."""
-        messages = chat_wire.opening(test, self._config.options)
+        messages = chat_wire.opening(test, self._options)
         return _ChatSession(self._server.new_client(), messages, test.user_info)
 
     async def send_message(self, session: _ChatSession, text: str, *, timeout: float) -> Reply:  # noqa: ASYNC109  # as the port has it
         """Send a message, and results of tools as often as the endpoint asks for them."""
-        options = self._config.options
         messages = [*session.messages, {"role": "user", "content": text}]
         rounds: list[chat_wire.ChatAnswer] = []
         seconds = 0.0
         while True:
-            answer, duration = await self._ask(session, messages, timeout, seconds)
+            if seconds >= timeout:
+                raise AgentError(f"the agent did not answer within {timeout:g} s")
+            body = chat_wire.request(self._model, messages, session.user_info, self._options)
+            # Not idempotent: an endpoint with tools of its own may have used them.
+            request = AgentRequest(
+                "POST", self._address, timeout - seconds, idempotent=False, body=body, turn_timeout=timeout
+            )
+            answer, duration = await self._server.ask(session.client, request)
             seconds += duration
             rounds.append(chat_wire.read(answer, self._server.redactor))
             if not self._wants_results(rounds):
                 break
             if len(rounds) > chat_wire.MAX_ROUNDS:
                 raise AgentError(f"the agent called tools more than {chat_wire.MAX_ROUNDS} times in a row")
-            messages += chat_wire.results(rounds[-1], options.tool_results, self._server.redactor)
-        reply = chat_wire.reply(rounds, seconds, options, keep_raw=self._config.debug)
+            messages += chat_wire.results(rounds[-1], self._options.tool_results, self._server.redactor)
+        reply = chat_wire.reply(rounds, seconds, self._options, keep_raw=self._settings.debug)
         session.messages = [*messages, {"role": "assistant", "content": rounds[-1].text}]
         return reply
 
@@ -119,18 +91,6 @@ class ChatAgent:
 
         An agent that says something beside calls of unknown tools has run them itself.
         """
-        options, last = self._config.options, rounds[-1]
+        options, last = self._options, rounds[-1]
         ours = not last.text.strip() or bool(options.tool_results) or chat_wire.offers_tools(options)
         return last.waits and ours and not chat_wire.hands_over(rounds, options)
-
-    async def _ask(
-        self, session: _ChatSession, messages: list[chat_wire.Message], longest: float, spent: float
-    ) -> tuple[JsonValue, float]:
-        body = chat_wire.request(self._config.model, messages, session.user_info, self._config.options)
-        if spent >= longest:
-            raise AgentError(f"the agent did not answer within {longest:g} s")
-        # Not idempotent: an endpoint with tools of its own may have used them.
-        request = AgentRequest(
-            "POST", self._address, longest - spent, idempotent=False, body=body, turn_timeout=longest
-        )
-        return await self._server.ask(session.client, request)

@@ -6,17 +6,19 @@ message without calls of tools, from a server that was offered none, is no evide
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic import JsonValue
 
+from ci_evals.adapters import tool_calls
 from ci_evals.adapters.transport import payload
+from ci_evals.domain.actions import views_of
 from ci_evals.domain.agents import ChatOptions
 from ci_evals.domain.base import token_count
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.suite import Test
-from ci_evals.domain.transcript import Reply
+from ci_evals.domain.transcript import Reply, ToolCall, ToolStatus
 from ci_evals.support.redaction import Redactor
 from ci_evals.support.templates import render
 
@@ -31,28 +33,14 @@ Message = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class ToolCall:
-    """A tool call in a message."""
-
-    id: str
-    name: str
-    arguments: JsonValue
-    """The arguments, as JSON if they are valid JSON."""
-    captured: bool = True
-    """True if the arguments are complete: a server may leave them out or be cut off in them."""
-
-
-@dataclass(frozen=True)
 class ChatAnswer:
     """One answer of the endpoint."""
 
     text: str
     calls: tuple[ToolCall, ...] | None
-    """None if the message does not mention tools."""
+    """None if the message does not mention tools, or in a way that cannot be read."""
     unreadable: bool
-    """True if the message has a tool call that cannot be read."""
     message: Message
-    """The message as received."""
     finish: str | None
     input_tokens: int | None
     output_tokens: int | None
@@ -84,11 +72,7 @@ def request(
 
 
 def read(body: JsonValue, redactor: Redactor) -> ChatAnswer:
-    """Read an answer.
-
-    Raises:
-        AgentError: it is no completion.
-    """
+    """Read an answer; raise `AgentError` if it is no completion."""
     choices = payload.member(body, "choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = payload.member(choice, "message")
@@ -98,12 +82,13 @@ def read(body: JsonValue, redactor: Redactor) -> ChatAnswer:
             raise AgentError(f"the agent answered with an error: {payload.shorten(reason)}")
     if not isinstance(message, dict):
         raise AgentError(
-            "the agent's answer is no chat completion, which holds choices[0].message: "
+            "the agent's answer is not a chat completion, which holds choices[0].message: "
             f"{_summary(body, redactor)} (is the base URL right?)"
         )
     usage = payload.member(body, "usage")
     return ChatAnswer(
-        text=_text(message.get("content")) or _text(message.get("refusal")) or "",
+        text=payload.joined(message.get("content"), "text", "refusal")
+        or payload.joined(message.get("refusal"), "text", "refusal"),
         calls=_calls(message),
         unreadable=_has_unreadable_calls(message),
         message=message,
@@ -119,10 +104,12 @@ def results(
 ) -> list[Message]:
     """Return the message with the calls, and a message with the result of each.
 
-    Raises:
-        AgentError: a tool is not among `tool_results`.
+    Raise `AgentError` if a tool is not among `tool_results`.
     """
-    calls = answer.calls or ()
+    calls = [
+        call if call.id else call.model_copy(update={"id": f"call-{number}"})
+        for number, call in enumerate(answer.calls or (), 1)
+    ]
     for call in calls:
         if call.name not in tool_results:
             name = (redactor or Redactor()).text(call.name)
@@ -143,32 +130,27 @@ def results(
 def reply(
     rounds: Sequence[ChatAnswer], seconds: float, options: ChatOptions, *, keep_raw: bool = False
 ) -> Reply:
-    """Join all answers to one message into a reply.
-
-    Raises:
-        AgentError: the reply is empty.
-    """
-    last = rounds[-1]
+    """Join all answers to one message into a reply; raise `AgentError` if it is empty."""
+    *earlier, last = rounds
     bodies = [answer.body for answer in rounds]
     text = "\n\n".join(answer.text for answer in rounds if answer.text.strip())
-    calls = _all_calls(rounds, offered=offers_tools(options))
+    answered = [replace(answer, calls=_with_results(answer.calls, options)) for answer in earlier]
+    calls = _all_calls([*answered, last], offered=offers_tools(options))
     handed_over = hands_over(rounds, options) if options.escalation_tools and calls is not None else None
     withheld = last.finish == "content_filter"
     if not text and not handed_over and not withheld:
         cut = last.finish == "length"
-        hint = "; it was broken off at the limit of tokens (see adapterOptions.request)" if cut else ""
+        hint = "; it was cut off at the token limit (see adapterOptions.request)" if cut else ""
         raise AgentError(f"the agent gave an empty reply{hint}")
     return Reply(
         agent=text,
         latency_seconds=seconds,
-        workflows=None if calls is None else tuple(call.name for call in calls),
+        **views_of(calls),
         handed_over=handed_over,
-        params=None if calls is None or not all(call.captured for call in calls) else _params(calls),
         error_response=withheld,
         error_detail="the endpoint's content filter withheld it" if withheld else None,
         input_tokens=_sum(answer.input_tokens for answer in rounds),
         output_tokens=_sum(answer.output_tokens for answer in rounds),
-        trace=[{"tool": call.name, "arguments": call.arguments} for call in calls] if calls else None,
         raw=(bodies[0] if len(bodies) == 1 else bodies) if keep_raw else None,
     )
 
@@ -183,6 +165,21 @@ def offers_tools(options: ChatOptions) -> bool:
     return bool(options.request.get("tools") or options.request.get("functions"))
 
 
+def _with_results(calls: tuple[ToolCall, ...] | None, options: ChatOptions) -> tuple[ToolCall, ...] | None:
+    """Return the calls of a message, each with the result that it was given, if any."""
+    return calls and tuple(
+        call.model_copy(
+            update={
+                "result": (result := options.tool_results[call.name]),
+                "status": ToolStatus.ERROR if tool_calls.is_error(result) else ToolStatus.OK,
+            }
+        )
+        if call.name in options.tool_results
+        else call
+        for call in calls
+    )
+
+
 def _all_calls(rounds: Sequence[ChatAnswer], *, offered: bool) -> tuple[ToolCall, ...] | None:
     if any(answer.unreadable for answer in rounds):
         return None  # the unreadable call may be the one that matters
@@ -194,10 +191,10 @@ def _all_calls(rounds: Sequence[ChatAnswer], *, offered: bool) -> tuple[ToolCall
 def _calls(message: Message) -> tuple[ToolCall, ...] | None:
     """Return the calls of a message, also in the old format; None if it does not mention tools."""
     listed = message.get("tool_calls")
-    if calls := tuple(_call(item, number) for number, item in enumerate(_items(listed), 1)):
-        return calls
+    if items := _items(listed):
+        return tool_calls.read_all(items)
     if _is_call(message, "function_call"):
-        return (_call({"function": message["function_call"]}, 1),)
+        return tool_calls.read_all([{"function": message["function_call"]}])
     return () if listed == [] else None
 
 
@@ -219,51 +216,6 @@ def _items(listed: JsonValue) -> list[dict[str, JsonValue]]:
 
 def _is_call(holder: Mapping[str, JsonValue], key: str) -> bool:
     return payload.name(payload.member(holder.get(key), "name")) is not None
-
-
-def _call(item: Mapping[str, JsonValue], number: int) -> ToolCall:
-    call = item.get("function") if _is_call(item, "function") else item.get("custom")
-    written = payload.member(call, "arguments" if _is_call(item, "function") else "input")
-    name = payload.name(payload.member(call, "name")) or ""
-    arguments = _read_arguments(written)
-    cut_off = isinstance(arguments, str) and arguments.lstrip().startswith("{") and _is_call(item, "function")
-    call_id = payload.name(item.get("id")) or f"call-{number}"
-    return ToolCall(call_id, name, arguments, captured=written is not None and not cut_off)
-
-
-def _read_arguments(written: JsonValue) -> JsonValue:
-    """Parse arguments if they are JSON; some servers give an object, and an empty text for none."""
-    if not isinstance(written, str):
-        return written
-    if not written.strip():
-        return None
-    try:
-        return payload.parse(written.encode(errors="replace"))
-    except ValueError:
-        return written
-
-
-def _params(calls: Iterable[ToolCall]) -> dict[str, JsonValue]:
-    """Merge the arguments of all calls; those that are no object go by the tool's name."""
-    params: dict[str, JsonValue] = {}
-    for call in calls:
-        if isinstance(call.arguments, dict):
-            params |= call.arguments
-        elif call.arguments is not None:
-            params[call.name] = call.arguments
-    return params
-
-
-def _text(content: JsonValue) -> str:
-    """Return the text of a message's content: a text, or a list of parts."""
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else []
-    texts = (
-        part if isinstance(part, str) else payload.member(part, "text") or payload.member(part, "refusal")
-        for part in parts
-    )
-    return "".join(text for text in texts if isinstance(text, str))
 
 
 def _sum(counts: Iterable[int | None]) -> int | None:

@@ -10,17 +10,18 @@ from typing import Any
 
 from pydantic import JsonValue
 
+from ci_evals.adapters import tool_calls
 from ci_evals.adapters.endpoints import aui_trace
 from ci_evals.adapters.transport import payload
+from ci_evals.domain.actions import views_of
 from ci_evals.domain.agents import HttpReply
 from ci_evals.domain.errors import AgentError
-from ci_evals.domain.transcript import Integration, Reply
+from ci_evals.domain.transcript import Integration, Reply, ToolCall
 from ci_evals.support.json_path import JsonPath
 from ci_evals.support.redaction import Redactor
 
 _NAMES = ("name", "code", "key")
 _MAX_TOKENS = 10**12
-"""Maximum plausible number of tokens of one reply."""
 _NO = frozenset({"", "false", "no", "0", "none", "null"})
 """Texts that mean no, in lower case."""
 
@@ -32,15 +33,10 @@ class Reader:
     """Reads the answers of one agent."""
 
     def __init__(self, paths: HttpReply) -> None:
-        """Parse the paths."""
         self._paths = {name: JsonPath(text) for name, text in paths.model_dump(exclude_none=True).items()}
 
     def reply(self, body: JsonValue, seconds: float, redactor: Redactor, *, keep_raw: bool = False) -> Reply:
-        """Read a reply.
-
-        Raises:
-            AgentError: it holds no text, or is too large for the paths.
-        """
+        """Read a reply; raise `AgentError` if it holds no text, or is too large for the paths."""
         matches = {name: self._find(name, body) for name in HttpReply.model_fields}
         failed, detail = _error(matches["error"], redactor)
         escalated = _escalated(matches["escalated"])
@@ -56,10 +52,9 @@ class Reader:
         return Reply(
             agent=text,
             latency_seconds=seconds,
-            workflows=_names(matches["workflows"]),
+            **views_of(_calls(matches["tool_calls"]), _names(matches["workflows"]), params),
             handed_over=escalated,
             handed_over_apart="escalated" in self._paths,
-            params=params,
             named_params=named_params,
             rules=_names(matches["rules"]),
             integrations=_integrations(matches["integrations"]),
@@ -72,11 +67,7 @@ class Reader:
         )
 
     def check_message(self, body: JsonValue, message_id: str, redactor: Redactor) -> None:
-        """Check that an answer belongs to a message, if there is a path to its id.
-
-        Raises:
-            AgentError: it belongs to another message, or does not say.
-        """
+        """Raise `AgentError` if there is a path to message ids and the answer has another one there."""
         if "message_id" not in self._paths:
             return
         ids = self._find("message_id", body)
@@ -132,11 +123,7 @@ class Reader:
 
 
 def session_of(body: JsonValue, path: JsonPath, redactor: Redactor) -> str:
-    """Return the id of the conversation that was opened.
-
-    Raises:
-        AgentError: there is none.
-    """
+    """Return the id of the conversation that was opened; raise `AgentError` if there is none."""
     try:
         matches = path.find(body)
     except ValueError as error:
@@ -194,6 +181,11 @@ def _names(matches: Matches) -> tuple[str, ...] | None:
     names = tuple(name for item in items if (name := payload.name(item, _NAMES)))
     # An unreadable one may be the one that matters.
     return names if len(names) == len(items) else None
+
+
+def _calls(matches: Matches) -> tuple[ToolCall, ...] | None:
+    items = _known(matches)
+    return None if items is None else tool_calls.read_all(items)
 
 
 def _integrations(matches: Matches) -> tuple[Integration, ...] | None:

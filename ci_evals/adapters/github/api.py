@@ -73,7 +73,7 @@ class GitHub:
 
     async def __aenter__(self) -> Self:
         if not _is_address(self._url):
-            raise GitHubError(f"GITHUB_API_URL is no address: {self._url!r}")
+            raise GitHubError(f"GITHUB_API_URL is not an address: {self._url!r}")
         try:
             token = header_value(self._token, "the GitHub token")
             proxy = proxy_for(self._url)
@@ -249,7 +249,6 @@ class GitHub:
         raise failure
 
     def _limit_seconds(self, answer: httpx2.Response) -> float:
-        """Return the seconds to wait for a rate limit."""
         wait = seconds_until(answer.headers.get("retry-after"), self._now())
         if wait is not None:
             return wait
@@ -329,7 +328,6 @@ def _is_limited(answer: httpx2.Response) -> bool:
 
 
 def _reason(answer: httpx2.Response) -> str:
-    """Return GitHub's own text on one line."""
     with contextlib.suppress(ValueError, RecursionError):
         data = answer.json()
         if isinstance(data, dict):

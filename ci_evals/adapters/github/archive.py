@@ -57,34 +57,31 @@ def read(file: IO[bytes], name: str) -> bytes:
         with zipfile.ZipFile(_BoundedFile(file)) as archive:
             entry = _select(archive.infolist(), name)
             with archive.open(entry) as content:
-                return _json(_bounded(content), f"holds a {name} that is no JSON")
+                return _json(_bounded(content), f"holds a {name} that is not JSON")
     except _BROKEN as error:
         raise ArchiveError("is damaged, and cannot be unpacked") from error
 
 
 def _select(entries: Sequence[zipfile.ZipInfo], name: str) -> zipfile.ZipInfo:
     named = [entry for entry in entries if entry.filename.rpartition("/")[2] == name]
-    if not named:
+    depths = {entry: entry.filename.count("/") for entry in named}
+    if not depths:
         raise ArchiveError(f"holds no file {name}; upload the one in the output folder")
-    if any(_is_elsewhere(entry) for entry in named):
+    if any(map(_is_elsewhere, depths)):
         raise ArchiveError(f"holds a {name} whose path leads out of it")
-    least = min(_depth(entry) for entry in named)
-    nearest = [entry for entry in named if _depth(entry) == least]
+    nearest = [entry for entry, depth in depths.items() if depth == min(depths.values())]
     if len(nearest) > 1:
         raise ArchiveError(
-            f"holds {len(nearest)} files {name} side by side; upload the one in the output folder alone"
+            f"holds {len(nearest)} files {name} side by side; upload only the one in the output folder"
         )
-    _check(nearest[0], name)
-    return nearest[0]
-
-
-def _check(entry: zipfile.ZipInfo, name: str) -> None:
+    (entry,) = nearest
     if stat.S_ISLNK(entry.external_attr >> 16):
         raise ArchiveError(f"holds a {name} that is a symbolic link")
     if entry.flag_bits & 1:
         raise ArchiveError("is encrypted")
     if entry.compress_type not in _METHODS:
         raise ArchiveError("is packed in a way that is not supported")
+    return entry
 
 
 def _is_elsewhere(entry: zipfile.ZipInfo) -> bool:
@@ -92,10 +89,6 @@ def _is_elsewhere(entry: zipfile.ZipInfo) -> bool:
     parts = entry.filename.split("/")[:-1]
     odd = any(part in {"", ".", ".."} or "\\" in part or ":" in part for part in parts)
     return odd or entry.filename != entry.orig_filename  # cut at a NUL
-
-
-def _depth(entry: zipfile.ZipInfo) -> int:
-    return entry.filename.count("/")
 
 
 def _bounded(file: IO[bytes]) -> bytes:
@@ -124,5 +117,5 @@ class _BoundedFile:
 
     def read(self, size: int = -1) -> bytes:
         if size > _LIST_BYTES:
-            raise ArchiveError("lists too many files; upload the _results.json of the output folder alone")
+            raise ArchiveError("lists too many files; upload only the _results.json of the output folder")
         return self._file.read(size if size >= 0 else _LIST_BYTES)

@@ -13,7 +13,16 @@ from tempfile import SpooledTemporaryFile
 from typing import Annotated, Any, BinaryIO, TypeVar, cast
 from urllib.parse import quote
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+from pydantic import (
+    AliasChoices,
+    AliasPath,
+    AwareDatetime,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+)
 
 from ci_evals.adapters.github import archive
 from ci_evals.adapters.github.api import PAGE, GitHub
@@ -44,14 +53,6 @@ _LINE_LENGTH = 600
 
 
 @dataclass(frozen=True)
-class BaselineRequest:
-    """The baseline to look for: the artifact `ci-evals-results-KEY`, of `branch` or the event's base."""
-
-    key: str
-    branch: str | None = None
-
-
-@dataclass(frozen=True)
 class BaselineArtifact:
     """An earlier run's results."""
 
@@ -67,21 +68,29 @@ class NoBaseline:
     """There is no baseline, for a reason in one line."""
 
     reason: str
+    yet: bool = False
+    """True if the branch's first run will leave one."""
+
+    @property
+    def note(self) -> str:
+        """A line about it."""
+        return f"no baseline{' yet' if self.yet else ''}: {self.reason}"
 
 
-async def find(hub: GitHub, context: GitHubEvent, wanted: BaselineRequest) -> BaselineArtifact | NoBaseline:
-    """The baseline for the run that `context` tells of, whose repository is known.
+async def find(
+    hub: GitHub, context: GitHubEvent, key: str, branch: str | None = None
+) -> BaselineArtifact | NoBaseline:
+    """Find the artifact `ci-evals-results-KEY` of `branch` or of the event's base; its repository is known.
 
-    Usually five requests, the download among them. Whatever GitHub refuses or answers is told as `Missing`.
+    That takes five requests as a rule, the download among them. What GitHub refuses becomes the reason.
     """
-    branch = wanted.branch or context.base.branch
+    branch = branch or context.base.branch
     if not branch:
-        return NoBaseline(_line(NO_BRANCH, event=context.event))
-    search = _Search(hub, context, whole(f"ci-evals-results-{wanted.key}"), whole(branch))
+        return _none(f"the event {context.event!r} names no base branch; name one by --baseline-branch")
     try:
-        return await search.result()
+        return await _Search(hub, context, whole(f"ci-evals-results-{key}"), whole(branch)).result()
     except GitHubError as error:
-        return NoBaseline(_line(NO_ANSWER, why=error))
+        return _none(str(error))
 
 
 class _GitHubAnswer(BaseModel):
@@ -95,12 +104,19 @@ _Sha = Annotated[str, StringConstraints(pattern="^[0-9a-f]{7,64}$")]
 _Moment = Annotated[AwareDatetime, Field(strict=False)]
 
 
-class _ListedRun(_GitHubAnswer):
+def _id_of(repository: str) -> Any:
+    """The id of a run's repository, as lists and as the run itself have it."""
+    return Field(validation_alias=AliasChoices(f"{repository}_id", AliasPath(repository, "id")))
+
+
+class _Run(_GitHubAnswer):
     id: int
-    repository_id: int
-    head_repository_id: int
     head_branch: str
     head_sha: _Sha
+    repository_id: int = _id_of("repository")
+    head_repository_id: int = _id_of("head_repository")
+    event: str = ""
+    """Empty in lists."""
 
 
 class _Artifact(_GitHubAnswer):
@@ -108,38 +124,14 @@ class _Artifact(_GitHubAnswer):
     name: str
     expired: bool
     created_at: _Moment
-    run: _ListedRun = Field(alias="workflow_run")
+    run: _Run = Field(alias="workflow_run")
 
 
-class _RunRepository(_GitHubAnswer):
-    id: int
-
-
-class _RunDetails(_GitHubAnswer):
-    id: int
-    event: str
-    head_branch: str
-    head_sha: _Sha
-    repository: _RunRepository
-    head_repository: _RunRepository
-
-
-class _Parent(_GitHubAnswer):
+class _Commit(_GitHubAnswer):
     sha: _Sha
-
-
-class _Committer(_GitHubAnswer):
-    date: _Moment
-
-
-class _Details(_GitHubAnswer):
-    committer: _Committer
-
-
-class _ListedCommit(_GitHubAnswer):
-    sha: _Sha
-    parents: list[_Parent]
-    details: _Details = Field(alias="commit")
+    date: _Moment = Field(validation_alias=AliasPath("commit", "committer", "date"))
+    first_parent: _Sha | None = Field(None, validation_alias=AliasPath("parents", 0, "sha"))
+    second_parent: _Sha | None = Field(None, validation_alias=AliasPath("parents", 1, "sha"))
 
 
 @dataclass(frozen=True)
@@ -147,38 +139,34 @@ class _History:
     """The base and the commits before it, the nearest first; without a base, those of the branch."""
 
     base: str | None
-    tested: bool = False
+    tested: bool
     """True if the base is the tested commit itself, as in nightly runs."""
-    commits: Sequence[_ListedCommit] = ()
+    commits: Sequence[_Commit] = ()
     unread: GitHubError | None = None
     """The reason why there are no commits."""
+
+    def distance(self, sha: str) -> int | None:
+        """Return how many commits before the base one is; None if it is not among `commits`."""
+        return next((index for index, commit in enumerate(self.commits) if commit.sha == sha), None)
 
     def is_after(self, artifact: _Artifact) -> bool:
         """Return whether the base is newer than the artifact, as far as commits can be read."""
         if self.base is None or not self.commits:
             return True
-        return artifact.created_at <= self.commits[0].details.committer.date
+        return artifact.created_at <= self.commits[0].date
 
-    def relation(self, index: int | None, branch: str) -> str:
-        """Describe the commit at `index` relative to the base; None is one that is not among `commits`."""
+    def relation(self, sha: str, branch: str) -> str:
+        newest, distance = f"the newest run of {branch}", self.distance(sha)
         if self.base is None:
-            return NEWEST.format(branch=branch)
+            return newest
         if self.unread:
-            return UNSURE.format(branch=branch, why=self.unread)
-        if index is None:
-            return FAR.format(branch=branch, page=PAGE)
-        if index == 0:
-            return AT_TESTED if self.tested else AT_BASE
-        distance = "1 commit" if index == 1 else f"{index} commits"
-        return (BEFORE_TESTED if self.tested else BEFORE).format(distance=distance)
-
-
-@dataclass(frozen=True)
-class _BaselineCandidate:
-    """An artifact that may be the baseline, and its relation to the base."""
-
-    artifact: _Artifact
-    relation: str
+            return f"{newest}; it may be newer than the base, since the commits cannot be read: {self.unread}"
+        if distance is None:
+            return f"{newest} before the base; not among the last {PAGE} commits"
+        if distance == 0:
+            return "the same commit in an earlier run" if self.tested else "the base commit"
+        commits = "1 commit" if distance == 1 else f"{distance} commits"
+        return f"{commits} before {'this one' if self.tested else 'the base'}"
 
 
 @dataclass(frozen=True)
@@ -189,38 +177,63 @@ class _Search:
     branch: str
 
     async def result(self) -> BaselineArtifact | NoBaseline:
-        listed, cut = await self._listed()
-        usable = [artifact for artifact in listed if not artifact.expired and self._may_serve(artifact.run)]
-        if not usable:
-            return self._missing(self._why_none(listed, cut=cut))
-        candidates = self._ranked(usable, await self._history())
-        if not candidates:
-            own = any(artifact.run.head_branch == self.branch for artifact in usable)
-            return self._missing(ALL_NEWER if own else ONLY_OTHERS)
+        artifacts, cut = await self._listed()
+        usable = [artifact for artifact in artifacts if self._may_serve(artifact.run)]
+        alive = [artifact for artifact in usable if not artifact.expired]
+        if alive:
+            history = await self._history()
+            return await self._first_of(self._ranked(alive, history), alive, history)
+        if usable:
+            return self._all_expired()
+        if cut:
+            return _none(
+                f"none of the newest {MAX_LISTED} artifacts {self.name!r} is of a run on {self.branch}; what "
+                "pull requests leave needs another name"
+            )
+        if artifacts:
+            return self._only_others()
+        where = f"no run on {self.branch} has left the artifact {self.name!r}"
+        return _none(f"{where}; it is uploaded by the first run there", yet=True)
+
+    async def _first_of(
+        self, ranked: list[_Artifact], alive: list[_Artifact], history: _History
+    ) -> BaselineArtifact | NoBaseline:
+        """Return the first that is confirmed and holds the results of a finished run."""
         expired = unfinished = False
-        for candidate in candidates[:MAX_CONFIRMED]:
-            run = candidate.artifact.run
-            if not await self._is_confirmed(run):
+        for artifact in ranked[:MAX_CONFIRMED]:
+            sha = artifact.run.head_sha
+            if not await self._is_confirmed(artifact.run):
                 continue
             try:
-                data = await self._content(candidate.artifact)
+                data = await self._content(artifact)
             except ArchiveError as error:
-                return self._missing(UNREADABLE, commit=run.head_sha[:_SHA_LENGTH], why=error)
-            if data is not None and _is_unfinished(data):
+                return _none(f"the artifact {self.name!r} of commit {sha[:_SHA_LENGTH]} {error}")
+            if data is None:
+                expired = True
+            elif _is_unfinished(data):
                 unfinished = True
-                continue
-            if data is not None:
-                note = _line(
-                    FOUND,
-                    commit=run.head_sha[:_SHA_LENGTH],
-                    branch=self.branch,
-                    relation=candidate.relation,
-                )
-                return BaselineArtifact(data, note, run.head_sha)
-            expired = True
+            else:
+                relation = history.relation(sha, self.branch)
+                note = f"the baseline is commit {sha[:_SHA_LENGTH]} of {self.branch}, {relation}"
+                return BaselineArtifact(data, _line(note), sha)
+        left = f"that left the artifact {self.name!r}"
         if unfinished:
-            return self._missing(ALL_UNFINISHED)
-        return self._missing(ALL_EXPIRED if expired else ONLY_OTHERS)
+            return _none(f"the runs of {self.branch} {left} did not finish")
+        if not ranked and any(artifact.run.head_branch == self.branch for artifact in alive):
+            return _none(f"all runs of {self.branch} {left} are newer than the base")
+        return self._all_expired() if expired else self._only_others()
+
+    def _all_expired(self) -> NoBaseline:
+        return _none(
+            f"all artifacts {self.name!r} of {self.branch} have expired; the next run there uploads a new one"
+        )
+
+    def _only_others(self) -> NoBaseline:
+        return _none(
+            "only pull requests, forks, other branches or untrusted events have left the artifact "
+            f"{self.name!r}; it is uploaded by the first run on {self.branch}",
+            yet=True,
+        )
 
     async def _listed(self) -> tuple[list[_Artifact], bool]:
         """Return the artifacts of exactly this name of other runs, and whether there may be older ones."""
@@ -236,24 +249,15 @@ class _Search:
                 break
         return list(artifacts.values()), seen == MAX_LISTED
 
-    def _is_own(self, run: _ListedRun) -> bool:
-        """Return whether it is an earlier attempt of this run."""
+    def _is_own(self, run: _Run) -> bool:
         return self.context.own_run is not None and run.id == self.context.own_run.id
 
-    def _may_serve(self, run: _ListedRun) -> bool:
+    def _may_serve(self, run: _Run) -> bool:
         here = run.repository_id == run.head_repository_id
         return here and (run.head_branch == self.branch or self._is_queued(run))
 
-    def _is_queued(self, run: _ListedRun) -> bool:
-        """Return whether it ran in the merge queue."""
+    def _is_queued(self, run: _Run) -> bool:
         return run.head_branch.startswith(queue_of(self.branch))
-
-    def _why_none(self, listed: Sequence[_Artifact], *, cut: bool) -> str:
-        if any(self._may_serve(artifact.run) for artifact in listed):
-            return ALL_EXPIRED
-        if cut:
-            return HIDDEN
-        return ONLY_OTHERS if listed else NONE_YET
 
     async def _history(self) -> _History:
         base = await self._base()
@@ -263,7 +267,7 @@ class _Search:
             items = await self.hub.get(path, needs=_CONTENTS, sha=base or self.branch, per_page=PAGE)
         except GitHubError as error:
             return _History(base, tested, unread=error)
-        commits = [_read(_ListedCommit, item) for item in items] if isinstance(items, list) else []
+        commits = [_read(_Commit, item) for item in items] if isinstance(items, list) else []
         known = [commit for commit in commits if commit]
         return _History(base, tested, known, unread=None if known else GitHubError("GitHub lists none"))
 
@@ -275,27 +279,23 @@ class _Search:
         if base.merge:
             path = f"{self._repository}/commits/{quote(whole(base.merge), safe='')}"
             with suppress(GitHubError):
-                merge = _read(_ListedCommit, await self.hub.get(path, needs=_CONTENTS))
-                if merge and len(merge.parents) > 1:
-                    return merge.parents[0].sha
+                merge = _read(_Commit, await self.hub.get(path, needs=_CONTENTS))
+                if merge and merge.second_parent:
+                    return merge.first_parent
         return whole(base.sha) if base.sha else None
 
-    def _ranked(self, artifacts: Sequence[_Artifact], history: _History) -> list[_BaselineCandidate]:
+    def _ranked(self, artifacts: Sequence[_Artifact], history: _History) -> list[_Artifact]:
         """Return candidates, the best first: the nearest commits, then the newest runs of the branch."""
-        indexes = {commit.sha: index for index, commit in enumerate(history.commits)}
-        kept = [
-            artifact
-            for artifact in artifacts
-            if artifact.run.head_sha in indexes
-            or (artifact.run.head_branch == self.branch and history.is_after(artifact))
-        ]
-        kept.sort(key=lambda artifact: (indexes.get(artifact.run.head_sha, len(indexes)), -artifact.id))
-        return [
-            _BaselineCandidate(artifact, history.relation(indexes.get(artifact.run.head_sha), self.branch))
-            for artifact in kept
-        ]
+        ranked = []
+        for artifact in artifacts:
+            distance = history.distance(artifact.run.head_sha)
+            of_branch = artifact.run.head_branch == self.branch
+            if distance is not None or (of_branch and history.is_after(artifact)):
+                ranked.append((len(history.commits) if distance is None else distance, artifact))
+        ranked.sort(key=lambda entry: (entry[0], -entry[1].id))
+        return [artifact for _, artifact in ranked]
 
-    async def _is_confirmed(self, listed: _ListedRun) -> bool:
+    async def _is_confirmed(self, listed: _Run) -> bool:
         """Return whether the run is as the list of artifacts describes it, and its event is trusted."""
         try:
             data = await self.hub.get(f"{self._repository}/actions/runs/{listed.id}", needs=_ACTIONS)
@@ -303,17 +303,13 @@ class _Search:
             if error.status in _GONE:
                 return False
             raise
-        run = _read(_RunDetails, data)
+        run = _read(_Run, data)
         if run is None or run.event not in TRUSTED_EVENTS:
             return False
-        return (
-            (run.event == _QUEUE_EVENT or not self._is_queued(listed))
-            and run.head_repository.id == run.repository.id == listed.repository_id
-            and (run.id, run.head_branch, run.head_sha) == (listed.id, listed.head_branch, listed.head_sha)
-        )
+        in_queue = self._is_queued(listed) and run.event != _QUEUE_EVENT
+        return not in_queue and run.model_copy(update={"event": listed.event}) == listed
 
     async def _content(self, artifact: _Artifact) -> bytes | None:
-        """Return the content of an artifact; None if it is gone."""
         path = f"{self._repository}/actions/artifacts/{artifact.id}/zip"
         with SpooledTemporaryFile(_SPOOLED_BYTES) as spooled:
             file = cast("BinaryIO", spooled)
@@ -326,9 +322,6 @@ class _Search:
                 raise
             except OSError as error:
                 raise GitHubError(f"the download cannot be kept ({error.strerror or error})") from error
-
-    def _missing(self, text: str, **parts: object) -> NoBaseline:
-        return NoBaseline(_line(text, name=self.name, branch=self.branch, most=MAX_LISTED, **parts))
 
     @property
     def _repository(self) -> str:
@@ -355,41 +348,9 @@ def _is_unfinished(data: bytes) -> bool:
     return False
 
 
-def _line(text: str, **parts: object) -> str:
-    """Fill in a template on one printable line."""
-    return " ".join(visible(text.format(**parts)).split())[:_LINE_LENGTH]
+def _none(reason: str, *, yet: bool = False) -> NoBaseline:
+    return NoBaseline(_line(reason), yet)
 
 
-# Notes on the baseline, then reasons why there is none.
-
-FOUND = "the baseline is commit {commit} of {branch}, {relation}"
-AT_BASE = "the base commit"
-AT_TESTED = "the same commit in an earlier run"
-BEFORE = "{distance} before the base"
-BEFORE_TESTED = "{distance} before this one"
-FAR = "the newest run of {branch} before the base; not among the last {page} commits"
-NEWEST = "the newest run of {branch}"
-UNSURE = "the newest run of {branch}; it may be newer than the base, since the commits cannot be read: {why}"
-
-NONE_YET = (
-    "no baseline yet: no run on {branch} has left the artifact {name!r}; it is uploaded by the first "
-    "run there"
-)
-ONLY_OTHERS = (
-    "no baseline yet: only pull requests, forks, other branches or untrusted events have left the artifact "
-    "{name!r}; it is uploaded by the first run on {branch}"
-)
-HIDDEN = (
-    "no baseline: none of the newest {most} artifacts {name!r} is of a run on {branch}; what pull requests "
-    "leave needs another name"
-)
-ALL_EXPIRED = (
-    "no baseline: all artifacts {name!r} of {branch} have expired; the next run there uploads a new one"
-)
-ALL_UNFINISHED = (
-    "no baseline: the runs of {branch} that left the artifact {name!r} were cut off before they had finished"
-)
-ALL_NEWER = "no baseline: all runs of {branch} that left the artifact {name!r} are newer than the base"
-UNREADABLE = "no baseline: the artifact {name!r} of commit {commit} {why}"
-NO_ANSWER = "no baseline: {why}"
-NO_BRANCH = "no baseline: the event {event!r} names no base branch; name one by --baseline-branch"
+def _line(text: str) -> str:
+    return " ".join(visible(text).split())[:_LINE_LENGTH]

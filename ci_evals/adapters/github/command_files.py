@@ -29,11 +29,7 @@ def lengths() -> dict[Path, int]:
 
 
 def append(path: Path, data: bytes) -> None:
-    """Append to a file after cutting off what is not ours.
-
-    Raises:
-        OSError: the file cannot be written.
-    """
+    """Append to a file after cutting off what is not ours."""
     _cut(path)
     with path.open("ab") as file:
         file.write(data)

@@ -54,11 +54,7 @@ class Comment:
 
     @property
     def body(self) -> str:
-        """The whole comment: two hidden lines and the text.
-
-        Raises:
-            UsageError: as `check_key`.
-        """
+        """The whole comment: two hidden lines and the text."""
         parts = [f"run: {self.run.id} attempt: {self.run.attempt}"] if self.run else []
         if self.commit and _COMMIT.fullmatch(self.commit):
             parts.append(f"commit: {self.commit}")
@@ -90,10 +86,6 @@ async def post(hub: GitHub, repository: str, number: int, comment: Comment, *, c
     """Make pull request `number` of `repository` (`owner/name`) have this comment exactly once.
 
     Without `create` only an existing comment is updated.
-
-    Raises:
-        UsageError: as `check_key`.
-        GitHubError: it was not written.
     """
     thread = _Thread(hub, repository, number, comment)
     try:
@@ -187,7 +179,6 @@ class _Thread:
                 await self._hub.delete(self._path(comment), needs=NEEDS)
 
     async def _newer(self, own: list[_ExistingComment]) -> _ExistingComment | None:
-        """Return the comment that a newer run of this workflow wrote."""
         for comment in own:
             run = comment.newer_than(self._comment.run)
             if run and await self._is_plausible(run):
@@ -251,7 +242,6 @@ class _Account:
     id: int | None = None
 
     def wrote(self, comment: _ExistingComment) -> bool:
-        """Return whether this account wrote a comment."""
         author = _account(comment.author)
         if author is None:
             return False
@@ -261,7 +251,6 @@ class _Account:
 
 
 def _account(user: Any) -> _Account | None:
-    """Return the account that the API describes, if any."""
     login = user.get("login") if isinstance(user, dict) else None
     number = user.get("id") if isinstance(user, dict) else None
     if not isinstance(login, str) or not login:

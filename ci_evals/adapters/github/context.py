@@ -100,6 +100,11 @@ class GitHubEvent:
             return None
         return f"{self.server_url}/{self.repository}/actions/runs/{self.run.id}"
 
+    def source_url(self, commit: str | None) -> str | None:
+        """Return the page of the repository's files at a commit."""
+        known = self.repository and commit
+        return f"{self.server_url}/{self.repository}/blob/{commit}" if known else None
+
     def compared_with_base(self) -> bool:
         """Return whether the run is compared with a baseline by default."""
         return self.event in PULL_REQUEST_EVENTS or self.event == "merge_group" or self.number is not None

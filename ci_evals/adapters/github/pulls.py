@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from ci_evals.adapters.github.api import GitHub
 from ci_evals.adapters.github.context import PULL_REQUEST_EVENTS, Commit, GitHubEvent, with_pull
+from ci_evals.adapters.transport.payload import member
 from ci_evals.domain.errors import GitHubError
 
 NEEDS = "pull-requests: read"
@@ -19,16 +20,13 @@ async def located(hub: GitHub, context: GitHubEvent) -> GitHubEvent:
 
     That is so after `issue_comment`, and if the user gave the number. After `workflow_run` the head remains
     that of the run, which is what was tested.
-
-    Raises:
-        GitHubError: the pull request cannot be read.
     """
     if context.number is None or context.event in PULL_REQUEST_EVENTS:
         return context
     pull = await hub.get(f"{_repository(context)}/pulls/{context.number}", needs=NEEDS)
     known = with_pull(context, pull)
     if known.head is None or known.base.branch is None:
-        raise GitHubError(f"GitHub does not tell the commits of pull request {context.number}")
+        raise GitHubError(f"GitHub does not list the commits of pull request {context.number}")
     return replace(known, head=context.head) if context.event == "workflow_run" else known
 
 
@@ -37,16 +35,8 @@ async def numbers_of(hub: GitHub, context: GitHubEvent, *, pushed: bool) -> tupl
 
     That is the one of the event or of the user; after `workflow_run` only if its last commit is the tested
     one. Otherwise all open ones whose last commit is exactly the tested one: after `workflow_run` those from
-    the branch and repository of that run, so a fork that was renamed or deleted gets no comment. A merge
-    queue's run may stand for several pull requests and belongs to none.
-
-    Args:
-        hub: The API.
-        context: The event.
-        pushed: Whether to look for a commit's pull requests after a push, a schedule or a run by hand.
-
-    Raises:
-        GitHubError: pull requests cannot be listed.
+    the branch and repository of that run, so a fork that was renamed or deleted gets no comment; after a
+    push, a schedule or a run by hand only if `pushed`. A merge queue's run belongs to none.
     """
     if context.number is not None:
         return (context.number,) if await _is_tested(hub, context) else ()
@@ -81,14 +71,10 @@ async def _numbers(listed: AsyncIterator[Any], head: Commit, context: GitHubEven
 def _matches(pull: Any, head: Commit, context: GitHubEvent) -> bool:
     """Return whether a pull request is open, targets our repository, and is at the commit `head`."""
     known = with_pull(GitHubEvent(), pull).head
-    if known is None or pull.get("state") != "open" or _base_repository(pull) != context.repository:
+    target = member(member(member(pull, "base"), "repo"), "full_name")
+    if known is None or pull.get("state") != "open" or target != context.repository:
         return False
     return (known.sha, known.repository) == (head.sha, head.repository)
-
-
-def _base_repository(pull: Any) -> Any:
-    repository = base.get("repo") if isinstance(base := pull.get("base"), dict) else None
-    return repository.get("full_name") if isinstance(repository, dict) else None
 
 
 def _repository(context: GitHubEvent) -> str:

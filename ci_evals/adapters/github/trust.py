@@ -1,23 +1,9 @@
 """The rules on checkouts that may hold somebody else's code, which must not meet secrets. Pure.
 
-| event | checkout | trusted |
-| --- | --- | --- |
-| none: not a job on GitHub | any | yes |
-| `pull_request` and its reviews, of a fork | any | yes: GitHub gives it no secrets |
-| `pull_request_target`, `workflow_run`, `issue_comment` | any | no |
-| any other | the commit of the event (`GITHUB_SHA`), where that is the repository's own | yes |
-| any other | the pull request's head or its merge, from a branch of this repository | yes |
-| any other | the pull request's head or its merge, from a fork | no |
-| any other | the base commit of the pull request or of the merge queue | yes |
-| any other | the newest commit of the default branch, the base branch or the event's branch | yes |
-| any other | any other commit, or another repository | no: its owner is unknown |
-| `push`, `schedule`, `merge_group` and others that name no foreign code | no `.git`, no `pr-number` | yes |
-| `workflow_dispatch`, `repository_dispatch`, deployments, unknown events | no `.git` | no |
-
-`workflow_call` has the event of its caller.
+The table of them is in docs/security.md.
 """
 
-from ci_evals.adapters.checkout import Checkout, RemoteRepository, repository_of
+from ci_evals.adapters.checkout import Checkout, repository_of
 from ci_evals.adapters.github.context import PULL_REQUEST_EVENTS, GitHubEvent
 
 UNTRUSTED_EVENTS = frozenset({"pull_request_target", "workflow_run", "issue_comment"})
@@ -45,13 +31,10 @@ def distrusted_because(
 ) -> str | None:
     """Return why suites of this checkout are not trusted, as a clause; None if they are.
 
-    Args:
-        context: The event.
-        checkout: The checkout of the suites; None if there is no `.git`.
-        pull: The pull request whose number the user gave; None if unknown.
+    `checkout` is None if there is no `.git`; `pull` is the pull request whose number the user gave.
     """
     if context.event in UNTRUSTED_EVENTS:
-        return f"in the event {context.event}, where anybody's files meet secrets"
+        return f"in the event {context.event}, which mixes foreign files and secrets"
     return foreign_because(context, checkout, pull)
 
 
@@ -59,7 +42,8 @@ def foreign_because(
     context: GitHubEvent, checkout: Checkout | None, pull: GitHubEvent | None = None
 ) -> str | None:
     """Return why a checkout may be somebody else's code in a job with secrets; None if it is our own."""
-    if not context.event or _has_no_secrets(context):
+    # Dependabot's jobs have no secrets of the repository, but may have some of their own.
+    if not context.event or (context.without_secrets and context.foreign):
         return None
     change = context if context.event in PULL_REQUEST_EVENTS else pull
     if checkout is None:
@@ -68,7 +52,8 @@ def foreign_because(
         return "in a checkout whose HEAD cannot be read"
     if checkout.commit in _own_commits(context, change) or _is_own_tip(context, checkout, change):
         return None
-    if change and checkout.commit in _commits_of(change):
+    head = change.head.sha if change and change.head else None
+    if change and checkout.commit in (head, change.base.merge, change.merged):
         return _unless_own(change)
     return (
         f"in a checkout of {checkout.commit[:12]}, which may be somebody else's code: it is neither the "
@@ -82,24 +67,18 @@ def _without_git(context: GitHubEvent, change: GitHubEvent | None) -> str | None
     if context.event in _OWN_TREE and context.number is None:
         return None
     return (
-        "in a workspace without .git, which may hold somebody else's code (where git is missing, "
-        "actions/checkout leaves none)"
+        "in a workspace without .git, which may hold somebody else's code (without git, "
+        "actions/checkout creates no .git)"
     )
 
 
 def _own_commits(context: GitHubEvent, change: GitHubEvent | None) -> set[str | None]:
-    """Return commits that are on a branch or tag of this repository."""
     own = {change.base.sha} if change else set()
     if context.event == "merge_group":
         own.add(context.base.sha)
     if context.event in _OWN_COMMIT:
         own.add(context.sha)
     return own - {None}
-
-
-def _commits_of(change: GitHubEvent) -> set[str | None]:
-    """Return the commits of a pull request: its head and its test merges."""
-    return {change.head.sha if change.head else None, change.base.merge, change.merged} - {None}
 
 
 def _is_own_tip(context: GitHubEvent, checkout: Checkout, change: GitHubEvent | None) -> bool:
@@ -116,13 +95,10 @@ def _is_own_tip(context: GitHubEvent, checkout: Checkout, change: GitHubEvent | 
         checkout.branch is not None
         and checkout.branch in branches
         and checkout.commit == checkout.branch_at_origin
+        and context.repository is not None
         and checkout.origin is not None
-        and checkout.origin == _own_repository(context)
+        and checkout.origin == repository_of(f"{context.server_url}/{context.repository}")
     )
-
-
-def _own_repository(context: GitHubEvent) -> RemoteRepository | None:
-    return repository_of(f"{context.server_url}/{context.repository}") if context.repository else None
 
 
 def _is_own(change: GitHubEvent) -> bool:
@@ -137,8 +113,3 @@ def _unless_own(change: GitHubEvent) -> str | None:
     name = f"pull request {change.number}" if change.number else "a pull request"
     repository = change.head.repository if change.head else None
     return f"in a checkout of {name}, which comes from {repository or 'an unknown repository'}"
-
-
-def _has_no_secrets(context: GitHubEvent) -> bool:
-    """Return whether GitHub gives the job no secrets. Dependabot's jobs may have secrets of their own."""
-    return context.without_secrets and context.foreign

@@ -9,6 +9,7 @@ import secrets
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from ci_evals.adapters.files import os_errors
 from ci_evals.adapters.github import command_files
 from ci_evals.domain.errors import UsageError
 from ci_evals.support.text import whole
@@ -26,11 +27,7 @@ _SHORTEST_MASK = 6
 
 
 def check_key(key: str) -> str:
-    """Return the key that distinguishes comments and artifacts within one repository, if it is valid.
-
-    Raises:
-        UsageError: it has other characters than those allowed, or is too long.
-    """
+    """Return the key that distinguishes comments and artifacts within one repository, if it is valid."""
     if not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", key):
         raise UsageError(
             f"--comment-key is {key[:80]!r}: "
@@ -62,11 +59,7 @@ def mask_lines(values: Iterable[str]) -> list[str]:
 
 
 def write_outputs(path: Path, outputs: Mapping[str, str]) -> None:
-    """Append the step's outputs to the file that `GITHUB_OUTPUT` names.
-
-    Raises:
-        UsageError: the file cannot be written.
-    """
+    """Append the step's outputs to the file that `GITHUB_OUTPUT` names."""
     _append(path, "".join(_output(name, whole(value)) for name, value in outputs.items()))
 
 
@@ -76,23 +69,15 @@ def summary_room(path: Path) -> int:
 
 
 def append_summary(path: Path, text: str) -> None:
-    """Append Markdown to the file that `GITHUB_STEP_SUMMARY` names, which must have room for it.
-
-    Raises:
-        UsageError: the file cannot be written.
-    """
+    """Append Markdown to the file that `GITHUB_STEP_SUMMARY` names, which must have room for it."""
     _append(path, whole(text))
 
 
 def _output(name: str, value: str) -> str:
     delimiter = f"ci_evals_{secrets.token_hex(16)}"
-    while delimiter in value:
-        delimiter = f"ci_evals_{secrets.token_hex(16)}"
     return f"{name}<<{delimiter}\n{value}\n{delimiter}\n"
 
 
 def _append(path: Path, text: str) -> None:
-    try:
+    with os_errors(f"cannot write {str(path)!r}"):
         command_files.append(path, text.encode())
-    except OSError as error:
-        raise UsageError(f"cannot write {str(path)!r}: {error.strerror or error}") from error

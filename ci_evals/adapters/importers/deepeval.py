@@ -11,12 +11,13 @@ from typing import Any
 from ci_evals.adapters.importers.imported import (
     ANSWERS,
     SAYS_ITS_LINES,
+    ImportedRecord,
     ImportedSuite,
     JsonObject,
     fixed,
+    records,
     turns_at_most,
 )
-from ci_evals.adapters.importers.record import ImportedRecord, records
 from ci_evals.domain.suite import AUTO
 
 _HOLDERS = ("goldens", "conversational_goldens", "conversationalGoldens", "test_cases", "testCases")
@@ -28,6 +29,7 @@ _NESTED = (
     "expectations",
     "persona",
     "tags",
+    "expected_tools",
 )
 _KEPT = {
     "context": "x-context",
@@ -50,16 +52,13 @@ _READ = {
     "expectations",
     "chatbot_role",
     "tags",
+    "expected_tools",
     *_KEPT,
 }
 
 
 def read(text: str, file: str) -> ImportedSuite:
-    """One test for each conversation.
-
-    Raises:
-        SuiteError: a record is no conversation, with its place.
-    """
+    """One test for each conversation."""
     imported = ImportedSuite("DeepEval conversations")
     is_table = file.lower().endswith(".csv")
     for row in records(text, file, _HOLDERS):
@@ -103,7 +102,7 @@ def _test(record: ImportedRecord, imported: ImportedSuite) -> JsonObject:
     if not scenario:
         test["maxTurns"] = turns_at_most(len(turns))
     test["turns"] = turns or [{"user": AUTO}]
-    test["evaluations"] = _criteria(record) or [ANSWERS]
+    test["evaluations"] = [*_criteria(record), *_tools(record)] or [ANSWERS]
     test["tags"] = record.texts("tags") or ["deepeval"]
     test |= {"x-id": given} if (given := record.text("id")) else {}
     test |= {kept: record.values[key] for key, kept in _KEPT.items() if record.values.get(key)}
@@ -120,7 +119,6 @@ def _test(record: ImportedRecord, imported: ImportedSuite) -> JsonObject:
 
 
 def _unmapped(record: ImportedRecord) -> JsonObject:
-    """The fields of a record that have no counterpart here, with their values."""
     unmapped = {key: value for key, value in record.values.items() if key not in _READ and value}
     unmapped |= {"opening": opening} if (opening := _opening(record)) else {}
     for key, known in (("persona", _OF_PERSONA), ("expectations", _OF_EXPECTATIONS)):
@@ -156,9 +154,60 @@ def _turns(record: ImportedRecord) -> list[JsonObject]:
                     turns[-1]["x-recorded-reply"] = line
             case _:
                 raise record.fault("turns", f"turns[{i}] wants a role, user or assistant, and its content")
+        if turns and turn["role"] == "assistant" and _calls(calls := _tools_called(more)):
+            turns[-1]["x-recorded-tool-calls"] = calls
+            more = {key: value for key, value in more.items() if _snake(str(key)) != "tools_called"}
         if turns and (left := {key: value for key, value in more.items() if value}):
             turns[-1].setdefault("x-unmapped", {}).update(left)
     return turns
+
+
+def _tools_called(turn: Any) -> Any:
+    fields = turn.items() if isinstance(turn, dict) else ()
+    return next((value for key, value in fields if _snake(key) == "tools_called"), None)
+
+
+def _tools(record: ImportedRecord) -> list[JsonObject]:
+    """The check that the expected tools are called, or those of the recorded conversation."""
+    expected, words = record.values.get("expected_tools"), "Calls the expected tools"
+    if not expected:
+        turns = record.values.get("turns")
+        recorded = [_tools_called(turn) for turn in (turns if isinstance(turns, list) else [])[1:]]
+        expected = [call for calls in recorded if _calls(calls) for call in calls]
+        words = "Calls the tools of the recorded conversation"
+    if not expected:
+        return []
+    if not (calls := _calls(expected)):
+        raise record.fault("expected_tools", "wants a list of tools, each with a 'name'")
+    return [
+        {
+            "criterion": words,
+            "category": "tools",
+            "strict": "tool_sequence",
+            "tools": calls,
+            "mode": "superset",
+        }
+    ]
+
+
+def _calls(tools: Any) -> list[Any]:
+    """Tools with the arguments that they are called with; empty if one has no name."""
+    calls: list[Any] = []
+    for tool in tools if isinstance(tools, list) else []:
+        name = tool if isinstance(tool, str) else tool.get("name") if isinstance(tool, dict) else None
+        if not isinstance(name, str) or not name.strip():
+            return []
+        fields = {_snake(key): value for key, value in tool.items()} if isinstance(tool, dict) else {}
+        arguments = fields.get("input_parameters")
+        if isinstance(arguments, dict) and arguments:
+            args = {
+                key: {"equals": value} if isinstance(value, dict) else value
+                for key, value in arguments.items()
+            }
+            calls.append({"name": name, "args": args})
+        else:
+            calls.append(name)
+    return calls
 
 
 def _opening(record: ImportedRecord) -> str:

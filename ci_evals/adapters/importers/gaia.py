@@ -4,8 +4,14 @@ The fields are those of the data set's card (gaia-benchmark/GAIA): `task_id`, `Q
 answer` (`?` in the test split, whose answers are private), `file_name`. `Annotator Metadata` is left out.
 """
 
-from ci_evals.adapters.importers.imported import SAYS_ITS_LINES, ImportedSuite, JsonObject, fixed
-from ci_evals.adapters.importers.record import ImportedRecord, records
+from ci_evals.adapters.importers.imported import (
+    SAYS_ITS_LINES,
+    ImportedRecord,
+    ImportedSuite,
+    JsonObject,
+    fixed,
+    records,
+)
 from ci_evals.domain.errors import UsageError
 
 NEEDS_FILE = "needs-file"
@@ -15,12 +21,7 @@ _READ = frozenset({"task_id", "Question", "Level", "Final answer", "file_name"})
 
 
 def read(text: str, file: str) -> ImportedSuite:
-    """One test for each question that has an answer.
-
-    Raises:
-        SuiteError: a record is no question, with its place.
-        UsageError: no question has an answer.
-    """
+    """One test for each question that has an answer."""
     imported = ImportedSuite("GAIA")
     unanswered = 0
     with_file: list[str] = []
@@ -46,16 +47,13 @@ def read(text: str, file: str) -> ImportedSuite:
     if unanswered:
         imported.notes.append(f"{unanswered} of {len(questions)} questions have no answer and are left out")
     if with_file:
+        more = len(with_file) - _MOST_NAMES
+        names = ", ".join(with_file[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
         imported.notes.append(
             f"{len(with_file)} of {len(questions)} questions need a file, which a suite cannot send "
-            f"(tag {NEEDS_FILE}): {_some(with_file)}"
+            f"(tag {NEEDS_FILE}): {names}"
         )
     return imported
-
-
-def _some(names: list[str]) -> str:
-    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
-    return ", ".join(names[:_MOST_NAMES]) + more
 
 
 def _test(record: ImportedRecord, question: str, answer: str) -> JsonObject:

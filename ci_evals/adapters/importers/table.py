@@ -1,20 +1,4 @@
-"""A table of tests, one a row, as a spreadsheet saves it: `csv`.
-
-| column | holds |
-| --- | --- |
-| `id`, `name` | either names the test; an id is kept as `x-id` |
-| `user` | what the user says first |
-| `turns` | several lines of the user, one a line of the cell; `auto` for the simulated user |
-| `guidelines` | how the simulated user acts; with them the conversation goes on after the lines |
-| `expected` | the right answer, or several, one a line of the cell |
-| `match` | how answers are compared, `contains` by default |
-| `criterion` | what a judge decides; several, one a line of the cell |
-| `tags` | cut by commas or semicolons |
-| `difficulty`, `max_turns` | as in a suite |
-| `user_info.NAME` | a value of the user's data |
-
-Any other column is kept as `x-NAME`, and named. One that is nearly ours is refused: it may be a slip.
-"""
+"""A table of tests, one a row, as a spreadsheet saves it: `csv`. The columns are in docs/import.md."""
 
 import difflib
 import re
@@ -23,12 +7,13 @@ from dataclasses import replace
 from ci_evals.adapters.importers.imported import (
     ANSWERS,
     SAYS_ITS_LINES,
+    ImportedRecord,
     ImportedSuite,
     JsonObject,
     fixed,
+    rows,
     turns_at_most,
 )
-from ci_evals.adapters.importers.record import ImportedRecord, rows
 from ci_evals.domain.errors import SuiteError
 from ci_evals.domain.suite import AUTO
 
@@ -64,11 +49,7 @@ _DEFAULT_MATCH = "contains"
 
 
 def read(text: str, file: str) -> ImportedSuite:
-    """One test for each row.
-
-    Raises:
-        SuiteError: a column that is none of ours, a row without anything to say or to check, with the line.
-    """
+    """One test for each row."""
     imported = ImportedSuite("Imported tests")
     for row in rows(text, file):
         columns = _columns(row)
@@ -99,7 +80,6 @@ def _column(name: str, row: ImportedRecord) -> str:
 
 
 def _columns(row: ImportedRecord) -> dict[str, str]:
-    """Our name of each column of a row."""
     columns = {name: _column(name, row) for name in row.values}
     if repeated := [name for name, column in columns.items() if [*columns.values()].count(column) > 1]:
         raise _at_header(row, f"the columns {', '.join(map(repr, repeated))} are one and the same")
@@ -129,7 +109,7 @@ def _test(record: ImportedRecord) -> JsonObject:
     test |= {"userInfo": info} if info else {}
     if most := record.text("max_turns"):
         if not most.isascii() or not most.isdigit() or len(most) > 4 or int(most) < 1:
-            raise record.fault("max_turns", f"max_turns: {most!r} is no number of turns")
+            raise record.fault("max_turns", f"max_turns: {most!r} is not a number of turns")
         test["maxTurns"] = turns_at_most(int(most))
     elif not guidelines:
         test["maxTurns"] = turns_at_most(len(turns))

@@ -8,9 +8,6 @@ from ci_evals.adapters.models.sdk_llm import AnswerFormat, SdkLLM, Vendor, expla
 from ci_evals.domain.errors import Paid
 from ci_evals.ports import Prompt
 
-DEFAULT_JUDGE_MODEL = "claude-sonnet-5-5"
-DEFAULT_USER_MODEL = "claude-haiku-5-5"
-
 MAX_TOKENS = 4096
 """The API wants a limit. A judge's reasoning takes some hundreds."""
 

@@ -12,17 +12,14 @@ import re
 import shutil
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import httpx2
 from pydantic import JsonValue
 
 from ci_evals.adapters.models.sdk_llm import tokens
 from ci_evals.adapters.transport import connections, payload, retry
-from ci_evals.adapters.transport.payload import MAX_ANSWER_MB
 from ci_evals.adapters.transport.process import ChildProcess, environment_for_program
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, RetryableError, Waiting
 from ci_evals.domain.base import token_count
@@ -30,9 +27,6 @@ from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, Pai
 from ci_evals.ports import Completion, Prompt
 from ci_evals.support.redaction import Redactor
 from ci_evals.support.text import whole
-
-DEFAULT_JUDGE_MODEL = "sonnet"
-DEFAULT_USER_MODEL = "haiku"
 
 PROGRAM = "claude"
 MIN_VERSION = (2, 1, 248)
@@ -71,21 +65,17 @@ class ClaudeCodeLLM:
         redactor: Redactor | None = None,
         limiter: RateLimiter | None = None,
     ) -> None:
-        """Find the program and check its version.
+        """Find the program and check its version; raise `UsageError` if it is missing or too old.
 
-        Args:
-            model: An alias (`sonnet`, `haiku`, …) or a model's full name.
-            environ: The environment, which the program gets without our own variables.
-            timeout: Seconds that an answer may take, from the start of its process.
-            redactor: Removes the run's secrets from error messages.
-            limiter: Limiter of its processes; by default two at once for each processor, at least four.
-
-        Raises:
-            UsageError: the program is missing or too old.
+        The program gets `environ` without our own variables. An answer may take `timeout` seconds from the
+        start of its process. By default two processes run at once for each processor, and at least four.
         """
         self.model = model
         self._program = _find_program(environ)
-        self._environ = _environ(environ)
+        self._environ = environment_for_program(environ)
+        self._environ["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC"] = "1"
+        # With this it would take itself for a part of the session that started us.
+        self._environ.pop("CLAUDECODE", None)
         self.version = _version(self._program, frozenset(self._environ.items()))
         self._who = f"{PROGRAM} {self.version}"
         self._timeout = timeout
@@ -95,7 +85,7 @@ class ClaudeCodeLLM:
 
     async def complete(self, prompt: Prompt) -> Completion:
         """Ask in a new process; again if the program has given up on a rate limit."""
-        return (await self._limiter.send(lambda _: self._attempt(prompt))).completion
+        return await self._limiter.send(lambda _: self._attempt(prompt))
 
     def waits(self) -> tuple[str, Waiting | None]:
         """Return the name of the service and the current wait for it."""
@@ -105,12 +95,9 @@ class ClaudeCodeLLM:
         """Return a sentence on rate limits; None if there were none."""
         return self._limiter.note(f"{self._who} ({self.model})")
 
-    async def aclose(self) -> None:
-        """Nothing is kept open."""
-
-    async def _attempt(self, prompt: Prompt) -> "_ClaudeAnswer":
+    async def _attempt(self, prompt: Prompt) -> Completion:
         with TemporaryDirectory(prefix="ci-evals-", ignore_cleanup_errors=True) as folder:
-            return _ClaudeAnswer(self._read(await self._answer(prompt, Path(folder)), prompt))
+            return self._read(await self._answer(prompt, Path(folder)), prompt)
 
     async def _answer(self, prompt: Prompt, folder: Path) -> dict[str, JsonValue]:
         """Run the program and return its `result` event."""
@@ -120,7 +107,7 @@ class ClaudeCodeLLM:
             process = await ChildProcess.start(
                 [self._program, *self._arguments(prompt, folder)],
                 self._environ,
-                MAX_ANSWER_MB * 2**20,
+                payload.MAX_ANSWER_MB * 2**20,
                 str(empty),
             )
         except (OSError, ValueError) as error:
@@ -170,10 +157,10 @@ class ClaudeCodeLLM:
 
     async def _no_result(self, process: ChildProcess, other: bytes) -> LLMError:
         if process.too_long:
-            return LLMAnswerError(f"{self._who} answered with more than {MAX_ANSWER_MB} MB")
+            return LLMAnswerError(f"{self._who} answered with more than {payload.MAX_ANSWER_MB} MB")
         code = await process.code()
         output = self._one_line(
-            process.stderr_line(self._redactor)[-payload.MAX_EXCERPT :], other.decode(errors="replace")
+            process.last_words(self._redactor)[-payload.MAX_EXCERPT :], other.decode(errors="replace")
         )
         if _NO_ACCESS.search(output):
             return self._no_access(output)
@@ -218,14 +205,6 @@ class ClaudeCodeLLM:
         return payload.shorten(" ".join(self._redactor.text(text) for text in texts))
 
 
-@dataclass(frozen=True)
-class _ClaudeAnswer:
-    """An answer without headers, which the program does not show."""
-
-    completion: Completion
-    headers: httpx2.Headers = field(default_factory=httpx2.Headers)
-
-
 def _message(prompt: Prompt) -> bytes:
     message = {
         "type": "user",
@@ -242,13 +221,10 @@ def _paid(result: dict[str, JsonValue]) -> Paid:
     kinds = [payload.member(usage, f"{kind}input_tokens") for kind in _INPUT_KINDS]
     counts = [token_count(count) for count in kinds if count is not None]
     read = None if None in counts else sum(count or 0 for count in counts) or None
-    return Paid(read, tokens(usage, "output_tokens"), _cost(result.get("total_cost_usd")))
-
-
-def _cost(value: JsonValue) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value) if 0 <= value <= _MAX_DOLLARS else None
+    cost = result.get("total_cost_usd")
+    if isinstance(cost, bool) or not isinstance(cost, int | float) or not 0 <= cost <= _MAX_DOLLARS:
+        cost = None
+    return Paid(read, tokens(usage, "output_tokens"), cost)
 
 
 def _find_program(environ: Mapping[str, str]) -> str:
@@ -258,12 +234,6 @@ def _find_program(environ: Mapping[str, str]) -> str:
         f"--provider=claude-code: there is no program {PROGRAM!r} on the PATH; {_INSTALL} "
         "(the container does not hold it: there, use openai or anthropic with a key)"
     )
-
-
-def _environ(environ: Mapping[str, str]) -> dict[str, str]:
-    kept = environment_for_program(environ)
-    kept.pop("CLAUDECODE", None)  # otherwise it would take itself for a part of the session that started us
-    return kept | {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
 
 
 @cache
@@ -284,7 +254,7 @@ def _version(program: str, environ: frozenset[tuple[str, str]]) -> str:
     output = payload.shorten(run.stdout.decode(errors="replace"))
     version = _VERSION.match(output)
     if run.returncode or not version:
-        raise UsageError(f"{who} does not tell its version, but {output!r}: is it Claude Code? {_INSTALL}")
+        raise UsageError(f"{who} does not report its version, but {output!r}: is it Claude Code? {_INSTALL}")
     if tuple(map(int, version.groups())) < MIN_VERSION:
         minimum = ".".join(map(str, MIN_VERSION))
         raise UsageError(f"{who} is {version[0]}, and {minimum} is needed at least: {PROGRAM} update")

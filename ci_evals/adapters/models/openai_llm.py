@@ -13,9 +13,6 @@ from ci_evals.domain.base import token_count
 from ci_evals.domain.errors import Paid, UsageError
 from ci_evals.ports import Prompt
 
-DEFAULT_JUDGE_MODEL = "gpt-6.1-terra"
-DEFAULT_USER_MODEL = "gpt-6-luna"
-
 _BROKEN_OFF = {
     "length": "broke the answer off at its limit of tokens",
     "content_filter": "held the answer back (content filter)",
@@ -69,7 +66,7 @@ class OpenAILLM(SdkLLM):
             case {"choices": [{"finish_reason": str(reason)}, *_]} if reason in _BROKEN_OFF:
                 raise ValueError(_BROKEN_OFF[reason])
             case {"choices": [{"message": {"content": content}}, *_]}:
-                text = _without_thought(_text(content))
+                text = _without_thought(payload.joined(content, "text"))
             case _:
                 raise ValueError(f"gave an answer without a message: {explanation(answer)}")
         if not text.strip():
@@ -104,11 +101,7 @@ class AzureOpenAILLM(OpenAILLM):
         environ: Mapping[str, str],
         **options: Any,
     ) -> None:
-        """Create the model as `SdkLLM` does. A `base_url` ends in `/openai`.
-
-        Raises:
-            UsageError: also if the API's version is unknown, or the address is that of the newer API.
-        """
+        """Create the model as `SdkLLM` does. A `base_url` ends in `/openai`."""
         if not environ.get("OPENAI_API_VERSION"):
             raise UsageError(
                 "AZURE_OPENAI_ENDPOINT is set, and OPENAI_API_VERSION is not: set it to a version of Azure's "
@@ -126,19 +119,6 @@ class AzureOpenAILLM(OpenAILLM):
 def is_azure(environ: Mapping[str, str]) -> bool:
     """Return whether the variables of OpenAI's SDK name a resource at Azure and no other address."""
     return bool(environ.get(AzureOpenAILLM.vendor.address)) and not environ.get(OpenAILLM.vendor.address)
-
-
-def _text(content: JsonValue) -> str:
-    """Return the text of a message's content: a text, or a list of parts."""
-    match content:
-        case str():
-            return content
-        case list():
-            return "".join(_text(part) for part in content)
-        case {"text": str(text)}:
-            return text
-        case _:
-            return ""
 
 
 def _without_thought(text: str) -> str:

@@ -22,7 +22,6 @@ import httpx2
 from pydantic import JsonValue
 
 from ci_evals.adapters.transport import connections, payload, rate_limits, retry
-from ci_evals.adapters.transport.payload import AnswerTooLargeError
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, RetryableError, Waiting
 from ci_evals.domain.base import token_count
 from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, Paid, UsageError
@@ -51,7 +50,6 @@ _MENTIONS_FORMAT = re.compile(
     re.IGNORECASE,
 )
 _FORMAT_KEYS = frozenset({"response_format", "output_config"})
-"""Keys of a request that ask for a format."""
 _OTHER_CAUSE = re.compile(
     r"(model|deployment)\b.{0,200}\b(not (found|exist)|unavailable)|(unknown|invalid|no such) model"
     r"|model_not_found|\bmodel:|context[ _]?(length|window|size)|too long|too many tokens",
@@ -75,22 +73,18 @@ class Vendor:
     """The differences between SDKs."""
 
     name: str
-    """Name in messages."""
     module: str
     """Module of the SDK, which takes a second or two to import."""
     client: str
-    """Class of its asynchronous client."""
     key: str
     """Environment variable of the API key."""
     address: str
     """Environment variable of the API's address."""
     default_address: str | None
     path: str
-    """Path of completions."""
     models_path: str
     """Path of the list of models: a request that costs nothing."""
     formats: tuple[AnswerFormat, ...]
-    """Formats that the provider supports, the strictest first."""
     bearer: str | None = None
     """Environment variable of a bearer token in place of the key."""
     bearer_argument: str = "api_key"
@@ -130,87 +124,63 @@ class SdkLLM(ABC):
     ) -> None:
         """Create the model without opening connections or importing the SDK, which takes seconds.
 
-        Args:
-            model: Name of the model.
-            key: API key; without it `token` is used.
-            base_url: Address of the API; by default the one in `environ`, or the vendor's own.
-            timeout: Seconds that each attempt may take in all.
-            token: Bearer token in place of the key.
-            redactor: Removes the run's secrets from error messages; the key is added.
-            limiter: Limiter of its calls; by default as many at once as open files allow.
-            environ: Environment, for the vendor's own variables.
-
-        Raises:
-            UsageError: the key or the address cannot be used.
+        Without a `key` the bearer `token` is used, and without a `base_url` the address in `environ` or the
+        vendor's own; raise `UsageError` if they cannot be used. Each attempt may take `timeout` seconds. By
+        default as many calls run at once as open files allow.
         """
         self.model = model
         vendor = self.vendor
         self._key_hint = f"set LLM_API_KEY or {vendor.key} to a valid key (in a workflow the input llm-key)"
         if token and not key and vendor.bearer:
             self._key_hint = f"set {vendor.bearer} to a valid token"
-        self._key = connections.key_value(key or token or "", vendor.name, self._key_hint)
+        self._key = connections.header_value(key or token or "", f"the key for {vendor.name}")
+        if not self._key:
+            raise UsageError(f"there is no key for {vendor.name}: {self._key_hint}")
         self._key_argument = vendor.bearer_argument if token and not key else "api_key"
-        known = redactor or Redactor()
-        self._redactor = Redactor(known.keys | {self._key}, known.values)
+        self._redactor = (redactor or Redactor()).knowing(keys=[self._key])
         self._timeout = timeout
         try:
-            self._url = str(httpx2.URL(vendor.url(base_url, environ or {})))
+            self.address = str(httpx2.URL(vendor.url(base_url, environ or {})))
         except httpx2.InvalidURL as error:
             raise UsageError(f"the base URL for {vendor.name} cannot be used: {error}") from None
-        if not self._url.startswith(("http://", "https://")):
-            raise UsageError(f"the base URL {self._url!r} for {vendor.name} is no http(s):// address")
-        self._who = f"{vendor.name} at {connections.host_of(self._url)}"
-        self._proxy = connections.proxy_for(self._url)
+        if not self.address.startswith(("http://", "https://")):
+            raise UsageError(f"the base URL {self.address!r} for {vendor.name} is not an http(s):// address")
+        self._who = f"{vendor.name} at {connections.host_of(self.address)}"
+        self._proxy = connections.proxy_for(self.address)
         self._key_accepted = False
         """True if the key was accepted once: a later 403 is about one prompt, not about the key."""
-        self._module: ModuleType | None = None
-        self._importing: asyncio.Future[ModuleType] | None = None
+        self._importing: asyncio.Task[ModuleType] | None = None
         self._client: Any = None
-        """The SDK's client, created on first use."""
         self._limiter = limiter or RateLimiter(max_concurrent=connections.fair_share())
         self._refused_formats = 0
         """Number of the vendor's formats that the server has refused for good."""
 
-    @property
-    def address(self) -> str:
-        """The address of the API."""
-        return self._url
-
-    @property
-    def mode(self) -> str:
-        """The format of the next question with a schema: `json_schema`, `json_object` or `text`."""
-        return self.vendor.formats[self._refused_formats].value
-
     async def complete(self, prompt: Prompt) -> Completion:
         """Ask once, in the strictest format that the server has not refused for good."""
         prompt = replace(prompt, system=whole(prompt.system), text=whole(prompt.text))
-        if prompt.schema is None:
-            return self._completion(await self._post(prompt, AnswerFormat.TEXT))
-        formats = self.vendor.formats
-        refused = self._refused_formats
-        for index in range(self._refused_formats, len(formats)):
+        known = self._refused_formats
+        formats = self.vendor.formats[known:] if prompt.schema is not None else (AnswerFormat.TEXT,)
+        refused = 0
+        for index, answer_format in enumerate(formats):
+            fitted = prompt if answer_format is AnswerFormat.JSON_SCHEMA else with_schema(prompt)
             try:
-                fitted = prompt if formats[index] is AnswerFormat.JSON_SCHEMA else with_schema(prompt)
-                response = await self._post(fitted, formats[index])
-            except _FormatRefusedError as error:
+                response = await self._send(self.vendor.path, self._body(fitted, answer_format))
+            except _RefusedError as error:
                 # If plain text is refused as well, the format was not the problem: nothing is
                 # remembered, and the last error is the one to show.
-                if index == len(formats) - 1:
+                if answer_format is AnswerFormat.TEXT or not error.may_mean_format:
                     raise error.failure from None
-                if error.named and refused == index:
+                if error.names_format and refused == index:
                     refused += 1
             else:
-                self._refused_formats = max(self._refused_formats, refused)
+                self._refused_formats = max(self._refused_formats, known + refused)
                 return self._completion(response)
-        raise AssertionError("the last format returns or raises")
+        raise AssertionError("plain text is answered or raises")
 
     async def check(self) -> None:
-        """Check the key at no cost, by listing the models.
+        """Check the key at no cost: list the models; if that is refused, send a request without a question.
 
-        Some servers refuse the list to every key; then a request without a question decides.
-
-        Raises:
-            LLMAccessError: the key is invalid or has no quota left. Any other answer proves nothing.
+        Raise `LLMAccessError` if it is invalid or has no quota left. Any other answer proves nothing.
         """
         refusal = await self._key_refusal("get", self.vendor.models_path)
         if refusal and refusal.status_code == httpx2.codes.UNAUTHORIZED:
@@ -227,7 +197,7 @@ class SdkLLM(ABC):
         except sdk.APIStatusError as error:
             response: httpx2.Response = error.response
             return response if rate_limits.refuses_key(response.status_code, response.content) else None
-        except (TimeoutError, sdk.APIConnectionError, AnswerTooLargeError):
+        except (TimeoutError, sdk.APIConnectionError, payload.AnswerTooLargeError):
             pass
         return None
 
@@ -241,10 +211,10 @@ class SdkLLM(ABC):
 
     async def aclose(self) -> None:
         """Close the client. The object can be used again afterwards."""
-        importing, self._importing = self._importing, None
-        if importing and importing.get_loop() is asyncio.get_running_loop():
-            importing.cancel()
-            await asyncio.gather(importing, return_exceptions=True)
+        if self._importing and not self._importing.done():
+            self._importing.cancel()
+            await asyncio.gather(self._importing, return_exceptions=True)
+            self._importing = None
         if self._client:
             client, self._client = self._client, None
             await client.close()
@@ -255,32 +225,17 @@ class SdkLLM(ABC):
 
     @abstractmethod
     def _paid(self, usage: JsonValue) -> Paid:
-        """Return the tokens of an answer by its `usage`."""
+        """Return the tokens that an answer reports."""
 
     @abstractmethod
     def _read(self, answer: dict[str, JsonValue]) -> str:
-        """Return the model's text in an answer.
-
-        Raises:
-            ValueError: there is none. The message continues "OpenAI at api.openai.com …".
-        """
+        """Return the text in an answer, or raise `ValueError` to go after "OpenAI at api.openai.com …"."""
 
     async def post(self, path: str, body: dict[str, Any]) -> dict[str, JsonValue]:
         """Send another request than for words, with the same client, retries and errors."""
         try:
             return self._object(await self._send(path, body), _MAX_NUMBERS)
         except _RefusedError as error:
-            raise error.failure from None
-
-    async def _post(self, prompt: Prompt, answer_format: AnswerFormat) -> httpx2.Response:
-        try:
-            return await self._send(self.vendor.path, self._body(prompt, answer_format))
-        except _RefusedError as error:
-            if prompt.schema is not None:
-                detail = payload.error_detail(error.content, self._redactor)
-                named = _names_format(error.status, detail)
-                if named or (error.status in _MAYBE_FORMAT and not _OTHER_CAUSE.search(detail)):
-                    raise _FormatRefusedError(error.failure, named=named) from None
             raise error.failure from None
 
     async def _send(self, path: str, body: dict[str, Any]) -> httpx2.Response:
@@ -300,13 +255,13 @@ class SdkLLM(ABC):
             raise RetryableError(failure) from None
         except sdk.APIConnectionError as error:
             cause = error.__cause__
-            if isinstance(cause, AnswerTooLargeError):  # one SDK takes every error for one of these
+            if isinstance(cause, payload.AnswerTooLargeError):  # one SDK takes every error for one of these
                 raise LLMAnswerError(f"{self._who} {cause}") from None
             reason = payload.shorten(self._redactor.text(str(cause or error))) or type(cause).__name__
             if isinstance(cause, httpx2.ConnectError | httpx2.ProxyError):
                 raise RetryableError(LLMError(f"{self._who} could not be reached: {reason}")) from error
             raise RetryableError(LLMError(f"the connection to {self._who} broke: {reason}")) from error
-        except AnswerTooLargeError as error:
+        except payload.AnswerTooLargeError as error:
             raise LLMAnswerError(f"{self._who} {error}") from None
         self._key_accepted = True
         return response
@@ -323,33 +278,29 @@ class SdkLLM(ABC):
         repeatable = {"true": True, "false": False}.get(
             response.headers.get("x-should-retry", ""), repeatable
         )
-        refused = _RefusedError(failure, status, response.content)
+        detail = payload.error_detail(response.content, self._redactor)
+        refused = _RefusedError(failure, status, detail)
         if (
             not repeatable
             or isinstance(failure, LLMAccessError)
             or rate_limits.is_too_large(response.content)
-            or (
-                wants_format and _names_format(status, payload.error_detail(response.content, self._redactor))
-            )
+            or (wants_format and refused.names_format)
         ):
             return refused
         given_up = LLMAccessError(f"{failure}; {retry.GAVE_UP}")
-        return RetryableError(refused, status, wait, final=_RefusedError(given_up, status, response.content))
+        return RetryableError(refused, status, wait, final=_RefusedError(given_up, status, detail))
 
     async def _sdk(self) -> Any:
         """Import the SDK in a thread at the first call, so that other work goes on meanwhile."""
-        if self._module is None:
-            loop = asyncio.get_running_loop()
-            if self._importing is None or self._importing.get_loop() is not loop:
-                self._importing = loop.create_task(_imported(self.vendor.module))
-            self._module = await asyncio.shield(self._importing)  # other calls wait for it too
-        return self._module
+        if self._importing is None:
+            self._importing = asyncio.create_task(_imported(self.vendor.module))
+        return await asyncio.shield(self._importing)  # other calls wait for it too
 
     def _client_of(self, sdk: Any) -> Any:
         if not self._client:
             self._client = getattr(sdk, self.vendor.client)(
                 **{self._key_argument: self._key},
-                base_url=self._url,
+                base_url=self.address,
                 max_retries=0,
                 timeout=None,  # the HTTP client has one for the whole of an attempt
                 http_client=connections.new_client(proxy=self._proxy, timeout=self._timeout),
@@ -377,7 +328,7 @@ class SdkLLM(ABC):
                 f"{self._who} gave an answer that cannot be read ({error}): {excerpt}"
             ) from None
         if not isinstance(answer, dict):
-            raise LLMAnswerError(f"{self._who} gave an answer that is no JSON object")
+            raise LLMAnswerError(f"{self._who} gave an answer that is not a JSON object")
         return answer
 
     def _status_failure(self, response: httpx2.Response) -> LLMError:
@@ -406,28 +357,16 @@ async def _imported(module: str) -> ModuleType:
     return await in_thread(import_module, module)
 
 
-def _names_format(status: int, detail: str) -> bool:
-    """Return whether a refusal names the answer format: some servers answer 500 to an unknown one."""
-    return status not in _NEVER_FORMAT and _MENTIONS_FORMAT.search(detail) is not None
-
-
 class _RefusedError(Exception):
     """The server answered with an error status."""
 
-    def __init__(self, failure: LLMError, status: int, content: bytes) -> None:
-        self.failure = failure
-        self.status = status
-        self.content = content
+    def __init__(self, failure: LLMError, status: int, detail: str) -> None:
         super().__init__(str(failure))
-
-
-class _FormatRefusedError(Exception):
-    """The server refused a request, maybe for its answer format; certainly if the format is `named`."""
-
-    def __init__(self, failure: LLMError, *, named: bool) -> None:
         self.failure = failure
-        self.named = named
-        super().__init__(str(failure))
+        self.names_format = status not in _NEVER_FORMAT and _MENTIONS_FORMAT.search(detail) is not None
+        """True if it is about the answer format: some servers answer 500 to an unknown one."""
+        unclear = status in _MAYBE_FORMAT and not _OTHER_CAUSE.search(detail)
+        self.may_mean_format = self.names_format or unclear
 
 
 def with_schema(prompt: Prompt) -> Prompt:

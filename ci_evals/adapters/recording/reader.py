@@ -28,11 +28,7 @@ class Recording:
     """A recording in a file. A trial is loaded when it is replayed."""
 
     def __init__(self, path: Path) -> None:
-        """Check the recording in a file or folder.
-
-        Raises:
-            UsageError: there is none, or it cannot be read.
-        """
+        """Check the recording in a file or folder."""
         self.path = path / NAME if files.is_folder(path) else path
         self.size = 0
         """Bytes of all complete lines."""
@@ -40,13 +36,13 @@ class Recording:
         """True if a part of one more line follows."""
         self._positions: dict[TrialKey, tuple[int, int]] = {}
         """Start and length of each trial's line."""
-        try:
-            with input_files.open_file(self.path) as file:
-                self.header = self._read(file)
-        except FileNotFoundError:
-            raise UsageError(f"there is no recording in {str(path)!r} ({NAME}); --record makes one") from None
-        except OSError as error:
-            raise UsageError(f"{str(self.path)!r} cannot be read: {error.strerror or error}") from error
+        if not files.is_there(self.path):
+            raise UsageError(f"there is not a recording in {str(path)!r} ({NAME}); --record makes one")
+        with (
+            files.os_errors(f"{str(self.path)!r} cannot be read"),
+            input_files.open_file(self.path) as file,
+        ):
+            self.header = self._read(file)
 
     @property
     def count(self) -> int:
@@ -84,7 +80,7 @@ class Recording:
     def _read(self, file: BinaryIO) -> RecordingHeader:
         line = next(input_files.lines(file), b"")
         if not line.endswith(b"\n"):
-            raise UsageError(f"{str(self.path)!r} is no recording: it ends before it has begun")
+            raise UsageError(f"{str(self.path)!r} is not a recording: it ends before it has begun")
         header = self._header(line)
         self.size = len(line)
         bad: UsageError | None = None
@@ -110,7 +106,7 @@ class Recording:
             data = None
         version = payload.member(data, "recordingVersion")
         if version is None:
-            raise UsageError(f"{str(self.path)!r} is no recording of ci-evals")
+            raise UsageError(f"{str(self.path)!r} is not a recording of ci-evals")
         if version != RECORDING_VERSION:
             by = payload.shorten(str(payload.member(payload.member(data, "tool"), "version")))
             form = payload.shorten(str(version))

@@ -2,19 +2,17 @@
 
 import asyncio
 import os
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
 from ci_evals.adapters import files, json_lines
-from ci_evals.adapters.recording import reader
+from ci_evals.adapters.recording.reader import Recording
 from ci_evals.adapters.recording.records import (
     JUDGE_CHECK,
     NAME,
-    AttemptRecord,
-    CompletionRecord,
-    EmbeddingRecord,
     ErrorRecord,
     ModelsRecord,
     OutcomeRecord,
@@ -30,73 +28,56 @@ from ci_evals.adapters.recording.records import (
     prompt_digest,
     texts_digest,
 )
-from ci_evals.domain import journal
-from ci_evals.domain.errors import AgentError, LLMError, UsageError
+from ci_evals.domain.base import Record
+from ci_evals.domain.errors import AgentError, LLMError, UsageError, WorldError
+from ci_evals.domain.journal import JournalHeader
 from ci_evals.domain.plan import Plan, Trial
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.suite import Test
-from ci_evals.domain.transcript import Reply
-from ci_evals.ports import LLM, Agent, Completion, Embedder, Embeddings, Prompt
+from ci_evals.domain.transcript import ProbeResult, Reply
+from ci_evals.domain.world import Names, World
+from ci_evals.ports import LLM, Agent, Completion, Embedder, Embeddings, Prompt, WorldSteps
 from ci_evals.support.redaction import Redactor
 
 T = TypeVar("T")
+_Kept = Callable[[T], Record]
 
 _HEAD = b'{"recordingVersion":'
 """The first bytes of every recording."""
 
 
-@dataclass
-class _OpenAttempt:
-    fault: ErrorRecord | None = None
-    answers: list[ReplyRecord] = field(default_factory=list)
-    closing: ErrorRecord | None = None
-
-
-@dataclass
-class _PendingAnswer:
-    """A question to a model. Kept in the order of questions, which is not that of answers."""
-
-    digest: str
-    answer: Any = None
-
-    async def wait_for(self, call: Awaitable[T], redactor: Redactor) -> T:
-        """Wait for the answer, and keep an error in its place."""
-        try:
-            return await call
-        except LLMError as error:
-            self.answer = ErrorRecord.of(error, redactor)
-            raise
-
-
-@dataclass
 class TrialCapture:
-    """The answers so far of a trial that is under way."""
+    """The record of a trial that is under way: as in its line, but growing."""
 
-    redactor: Redactor
-    attempts: list[_OpenAttempt] = field(default_factory=list)
-    user: list[_PendingAnswer] = field(default_factory=list)
-    auditor: list[_PendingAnswer] = field(default_factory=list)
-    judge: list[_PendingAnswer] = field(default_factory=list)
-    embedder: list[_PendingAnswer] = field(default_factory=list)
+    def __init__(self, redactor: Redactor) -> None:
+        self.redactor = redactor
+        self.attempts: list[dict[str, Any]] = []
+        self.questions: dict[str, list[dict[str, Any]]] = defaultdict(list)
+        """By role; each with its answer, as soon as there is one."""
 
-    def record(self, key: TrialKey, outcomes: tuple[OutcomeRecord, ...]) -> TrialRecord:
-        """Return the record of the finished trial."""
-        return TrialRecord(
-            **asdict(key),
-            attempts=tuple(
-                AttemptRecord(fault=item.fault, answers=tuple(item.answers), closing=item.closing)
-                for item in self.attempts
-            ),
-            user=_completions(self.user),
-            auditor=_completions(self.auditor),
-            judge=_completions(self.judge),
-            embedder=tuple(EmbeddingRecord(texts=item.digest, answer=item.answer) for item in self.embedder),
-            outcomes=outcomes,
+    def record(self, key: TrialKey, outcomes: tuple[OutcomeRecord, ...] = ()) -> TrialRecord:
+        """Return the record so far, without questions that have no answer yet."""
+        answered = {
+            role: [question for question in questions if "answer" in question]
+            for role, questions in self.questions.items()
+        }
+        return TrialRecord.model_validate(
+            {**asdict(key), "attempts": self.attempts, **answered, "outcomes": outcomes}
         )
 
-
-def _completions(answers: Sequence[_PendingAnswer]) -> tuple[CompletionRecord, ...]:
-    return tuple(CompletionRecord(prompt=item.digest, answer=item.answer) for item in answers)
+    async def ask(
+        self, role: str, question: dict[str, Any], call: Callable[[], Awaitable[T]], kept: _Kept[T]
+    ) -> T:
+        """Ask a model, and keep the answer in the order of the questions, which is not that of answers."""
+        self.questions[role].append(question)
+        await asyncio.sleep(0)  # questions sent together come before any answer, as in a replay
+        try:
+            answer = await call()
+        except LLMError as error:
+            question["answer"] = ErrorRecord.of(error, self.redactor)
+            raise
+        question["answer"] = kept(answer)
+        return answer
 
 
 class Recorder:
@@ -105,53 +86,36 @@ class Recorder:
     def __init__(
         self, folder: Path, plan: Plan, models: ModelsRecord, redactor: Redactor, say: Callable[[str], None]
     ) -> None:
-        """Create a recorder without opening the file.
-
-        Args:
-            folder: Folder of the recording.
-            plan: The plan of the run.
-            models: The models in the settings of the run.
-            redactor: Removes secrets from all that is written.
-            say: Shows a line to the user.
-        """
+        """Create a recorder without opening the file. `say` shows a line to the user."""
         self._path = folder / NAME
         self._plan, self._models, self._redactor, self._say = plan, models, redactor, say
         self._file = json_lines.LineFile(self._path)
         self._under_way: dict[Trial, TrialCapture] = {}
-        self._check = TrialCapture(redactor)
+        self.judge_check = TrialCapture(redactor)
+        """The answers of judges to control questions."""
         self._missing = 0
 
-    def begin(self, run: journal.JournalHeader, done: Collection[Trial] = ()) -> frozenset[Trial]:
+    def begin(self, run: JournalHeader, done: Collection[Trial] = ()) -> frozenset[Trial]:
         """Begin the recording of a run, or continue it if the run is resumed.
 
-        Args:
-            run: The run, as in its journal.
-            done: The finished trials in the journal.
-
-        Returns:
-            The finished trials that the recording lacks, which have to be rerun.
+        Returns those trials of the journal (`done`) that the recording lacks, which have to be rerun.
 
         Raises:
             UsageError: there is a recording of another run, none of a resumed run, or it cannot be written.
         """
         was_there = os.path.lexists(self._path)
-        try:
-            self._file.open()
-            earlier = self._begin_or_continue(run, done)
-        except OSError as error:
-            raise UsageError(
-                f"--record: cannot write {str(self._path)!r}: {error.strerror or error}"
-            ) from error
-        except UsageError:
-            self.close()
-            if not was_there:
-                files.remove(self._path)
-            raise
-        if earlier is None:
-            return frozenset()
-        lacking = frozenset(
-            trial for trial in done if not earlier.has(key_of(self._plan, trial, self._redactor))
-        )
+        with files.os_errors(f"--record: cannot write {str(self._path)!r}"):
+            try:
+                self._file.open()
+                earlier = self._earlier(run, done)
+                self._continue(run, earlier)
+            except UsageError:
+                self.close()
+                if not was_there:
+                    files.remove(self._path)
+                raise
+        keys = {trial: key_of(self._plan, trial, self._redactor) for trial in done}
+        lacking = frozenset(trial for trial, key in keys.items() if earlier and not earlier.has(key))
         if lacking:
             self._say(
                 f"{len(lacking)} of the finished trials are not in the recording {self._path}: they are "
@@ -159,54 +123,42 @@ class Recorder:
             )
         return lacking
 
-    def _begin_or_continue(
-        self, run: journal.JournalHeader, done: Collection[Trial]
-    ) -> reader.Recording | None:
-        """Begin the recording, or continue and return the earlier one."""
+    def _earlier(self, run: JournalHeader, done: Collection[Trial]) -> Recording | None:
+        """Return the recording of this run that is there already; None if it has not begun."""
         if not self._file.lock():
             raise UsageError(
                 f"--record: another run is recording to {str(self._path)!r}; wait for its end, or name "
                 "another folder"
             )
-        earlier = self._earlier(run)
-        if done and (earlier is None or earlier.header.run != run.run):
-            raise UsageError(
-                f"--record: {str(self._path)!r} holds no recording of this run, of which {len(done)} trials "
-                "have finished; leave --record out to resume, or leave --resume out to record from the start"
-            )
-        self._continue(run, earlier)
-        return earlier
-
-    def _earlier(self, run: journal.JournalHeader) -> reader.Recording | None:
-        """Return the earlier recording; None if not even its first line is complete."""
         with self._path.open("rb") as file:
             head = file.readline()
-        if not head or (not head.endswith(b"\n") and head.startswith(_HEAD[: len(head)])):
-            return None
-        earlier = reader.Recording(self._path)
-        if earlier.count and earlier.header.run != run.run:
+        begun = head and (head.endswith(b"\n") or not head.startswith(_HEAD[: len(head)]))
+        earlier = Recording(self._path) if begun else None
+        if earlier and earlier.header.run == run.run:
+            return earlier
+        if earlier and earlier.count:
             raise UsageError(
                 f"--record: {str(self._path)!r} is there already, of the run of "
                 f"{earlier.header.started_at:%Y-%m-%d %H:%M} UTC, and not written over; name another "
                 "folder, or delete that file first"
             )
-        return earlier
+        if done:
+            raise UsageError(
+                f"--record: {str(self._path)!r} holds no recording of this run, of which {len(done)} trials "
+                "have finished; leave --record out to resume, or leave --resume out to record from the start"
+            )
+        return None
 
-    def _continue(self, run: journal.JournalHeader, earlier: reader.Recording | None) -> None:
-        """Cut off an incomplete line, or begin the file if it is not of this run."""
-        own = earlier is not None and earlier.header.run == run.run
-        size = earlier.size if earlier and own else 0
-        if earlier and own and earlier.torn:
-            self._say(f"the last line of {self._path} is torn: it is cut off, and its trial played again")
-        header = RecordingHeader(
-            tool=run.tool,
-            run=run.run,
-            started_at=run.started_at,
-            models=self._models,
-            suites=tuple(RecordedSuite.of(planned, self._redactor) for planned in self._plan.suites),
-        )
-        self._file.truncate(size)
-        if not size:
+    def _continue(self, run: JournalHeader, earlier: Recording | None) -> None:
+        """Cut off an incomplete line, or begin the file."""
+        if earlier and earlier.torn:
+            self._say(f"the last line of {self._path} is torn: it is removed, and its trial is played again")
+        self._file.truncate(earlier.size if earlier else 0)
+        if not earlier:
+            suites = tuple(RecordedSuite.of(planned, self._redactor) for planned in self._plan.suites)
+            header = RecordingHeader(
+                tool=run.tool, run=run.run, started_at=run.started_at, models=self._models, suites=suites
+            )
             self._file.append(json_lines.line(header))
         self._file.flush()
 
@@ -226,8 +178,8 @@ class Recorder:
             # A trial whose user broke character has no findings.
             for evaluation, finding in zip(evaluations, result.findings, strict=bool(result.findings))
         )
+        record = capture.record(key_of(self._plan, trial, self._redactor), outcomes)
         try:
-            record = capture.record(key_of(self._plan, trial, self._redactor), outcomes)
             self._file.append(json_lines.line(record))
             # On the disk before the journal has the trial: a trial in the journal is not rerun.
             await self._file.sync()
@@ -239,16 +191,13 @@ class Recorder:
                 )
             self._missing += 1
 
-    def record_judge(self, llm: LLM) -> LLM:
-        """Record a judge that answers control questions."""
-        return RecordedLLM(llm, self._check.judge, self._redactor)
-
-    def keep_check(self) -> None:
+    def keep_judge_check(self) -> None:
         """Append the answers to control questions, if there are any."""
-        if not self._check.judge:
+        record = self.judge_check.record(JUDGE_CHECK)
+        if not record.judge:
             return
         try:
-            self._file.append(json_lines.line(self._check.record(JUDGE_CHECK, ())))
+            self._file.append(json_lines.line(record))
         except OSError as error:
             self._say(f"warning: {self._path} lacks the judge check: {error.strerror or error}")
 
@@ -267,17 +216,17 @@ class RecordedAgent:
 
     async def open_session(self, test: Test) -> Any:
         """Open a session: a new attempt."""
-        attempt = _OpenAttempt()
+        attempt: dict[str, Any] = {"answers": []}
         self._capture.attempts.append(attempt)
         try:
             return await self._agent.open_session(test)
         except AgentError as error:
-            attempt.fault = ErrorRecord.of(error, self._capture.redactor)
+            attempt["fault"] = ErrorRecord.of(error, self._capture.redactor)
             raise
 
     async def send_message(self, session: Any, text: str, *, timeout: float) -> Reply:  # noqa: ASYNC109  # as the port has it
         """Send the message."""
-        redactor, answers = self._capture.redactor, self._capture.attempts[-1].answers
+        redactor, answers = self._capture.redactor, self._capture.attempts[-1]["answers"]
         try:
             reply = await self._agent.send_message(session, text, timeout=timeout)
         except AgentError as error:
@@ -292,44 +241,73 @@ class RecordedAgent:
         try:
             await self._agent.close(session)
         except AgentError as error:
-            attempt.closing = ErrorRecord.of(error, self._capture.redactor)
+            attempt["closing"] = ErrorRecord.of(error, self._capture.redactor)
             raise
 
 
-class RecordedLLM:
-    """A model whose answers are recorded."""
+class RecordedWorld:
+    """The steps of a trial's world, of which failed setups and the results of probes are recorded."""
 
-    def __init__(self, llm: LLM, answers: list[_PendingAnswer], redactor: Redactor) -> None:
+    def __init__(self, steps: WorldSteps, capture: TrialCapture) -> None:
+        self._steps, self._capture = steps, capture
+
+    async def set_up(self, world: World, names: Names) -> None:
+        """Do the setup: if it fails, that is the whole attempt."""
+        try:
+            await self._steps.set_up(world, names)
+        except WorldError as error:
+            self._capture.attempts.append({"setup_error": self._capture.redactor.text(str(error))})
+            raise
+
+    async def probe(self, world: World, names: Names) -> dict[str, ProbeResult]:
+        """Return what the probes return."""
+        probes = await self._steps.probe(world, names)
+        redactor = self._capture.redactor
+        self._capture.attempts[-1]["probes"] = {name: redactor.model(one) for name, one in probes.items()}
+        return probes
+
+    async def tear_down(self, world: World, names: Names) -> None:
+        """Do the teardown."""
+        await self._steps.tear_down(world, names)
+
+    def notes(self) -> Sequence[str]:
+        """Return the warnings."""
+        return self._steps.notes()
+
+
+class RecordedLLM:
+    """A model whose answers are recorded under its role."""
+
+    def __init__(self, llm: LLM, role: str, capture: TrialCapture) -> None:
         self.model = llm.model
-        self._llm, self._answers, self._redactor = llm, answers, redactor
+        self._llm, self._role, self._capture = llm, role, capture
 
     async def complete(self, prompt: Prompt) -> Completion:
         """Ask the model."""
-        pending = _PendingAnswer(prompt_digest(self.model, prompt, self._redactor))
-        self._answers.append(pending)
-        await asyncio.sleep(0)  # questions sent together come before any answer, as in a replay
-        completion = await pending.wait_for(self._llm.complete(prompt), self._redactor)
-        pending.answer = TextRecord(
-            text=self._redactor.text_to_read(completion.text),
+        question = {"prompt": prompt_digest(self.model, prompt, self._capture.redactor)}
+        return await self._capture.ask(self._role, question, lambda: self._llm.complete(prompt), self._kept)
+
+    def _kept(self, completion: Completion) -> TextRecord:
+        return TextRecord(
+            text=self._capture.redactor.text_to_read(completion.text),
             input_tokens=completion.input_tokens,
             output_tokens=completion.output_tokens,
             cost_usd=completion.cost_usd,
         )
-        return completion
 
 
 class RecordedEmbedder:
     """An embedding model whose answers are recorded."""
 
-    def __init__(self, embedder: Embedder, answers: list[_PendingAnswer], redactor: Redactor) -> None:
+    def __init__(self, embedder: Embedder, capture: TrialCapture) -> None:
         self.model = embedder.model
-        self._embedder, self._answers, self._redactor = embedder, answers, redactor
+        self._embedder, self._capture = embedder, capture
 
     async def embed(self, texts: Sequence[str]) -> Embeddings:
         """Ask the model."""
-        pending = _PendingAnswer(texts_digest(self.model, texts, self._redactor))
-        self._answers.append(pending)
-        await asyncio.sleep(0)  # questions sent together come before any answer, as in a replay
-        embeddings = await pending.wait_for(self._embedder.embed(texts), self._redactor)
-        pending.answer = VectorsRecord(vectors=embeddings.vectors, input_tokens=embeddings.input_tokens)
-        return embeddings
+
+        def kept(embeddings: Embeddings) -> VectorsRecord:
+            return VectorsRecord(vectors=embeddings.vectors, input_tokens=embeddings.input_tokens)
+
+        question = {"texts": texts_digest(self.model, texts, self._capture.redactor)}
+        return await self._capture.ask("embedder", question, lambda: self._embedder.embed(texts), kept)

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from pydantic import Field
+
 from ci_evals.domain.base import Amount, CleanText, Dollars, Instant, Positive, Record
 from ci_evals.domain.errors import (
     AgentAccessError,
@@ -22,7 +24,7 @@ from ci_evals.domain.errors import (
 from ci_evals.domain.evaluation import Judged, Strict
 from ci_evals.domain.plan import Plan, PlannedSuite, Trial
 from ci_evals.domain.results.run import Tool
-from ci_evals.domain.transcript import Reply
+from ci_evals.domain.transcript import ProbeResult, Reply
 from ci_evals.domain.verdict import Outcome
 from ci_evals.ports import Prompt
 from ci_evals.support.digest import digest
@@ -86,11 +88,15 @@ class ReplyRecord(Record):
 class AttemptRecord(Record):
     """One attempt at the trial, in its own session."""
 
+    setup_error: str | None = None
+    """The error, if a step of the setup failed; then nothing else was tried."""
     fault: ErrorRecord | None = None
     """The error, if no session could be opened."""
     answers: tuple[ReplyRecord, ...] = ()
     closing: ErrorRecord | None = None
     """The reason why the answers do not count, if that became clear at the end of the session."""
+    probes: dict[str, ProbeResult] = Field(default_factory=dict)
+    """The results of probes after it."""
 
 
 class TextRecord(UsageRecord):

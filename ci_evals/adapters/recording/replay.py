@@ -13,6 +13,7 @@ from typing import Generic, TypeVar
 from ci_evals._version import __version__
 from ci_evals.adapters.recording.reader import Recording
 from ci_evals.adapters.recording.records import (
+    AttemptRecord,
     CompletionRecord,
     EmbeddingRecord,
     ErrorRecord,
@@ -27,11 +28,12 @@ from ci_evals.adapters.recording.records import (
     texts_digest,
 )
 from ci_evals.adapters.transport import payload
-from ci_evals.domain.errors import AgentError, LLMError
+from ci_evals.domain.errors import AgentError, LLMError, WorldError
 from ci_evals.domain.plan import Plan, Trial
 from ci_evals.domain.suite import Test
-from ci_evals.domain.transcript import Reply
+from ci_evals.domain.transcript import ProbeResult, Reply
 from ci_evals.domain.verdict import Cause, Finding, Outcome, Verdict
+from ci_evals.domain.world import Names, World
 from ci_evals.ports import Completion, Embeddings, Prompt
 from ci_evals.support.redaction import MASK, Redactor
 
@@ -76,6 +78,12 @@ class TrialReplay(Replay):
             self.miss(f"it has no trial {key.index} of the test {key.test!r} of the suite {key.suite!r}")
         self.recorded = recorded or TrialRecord(**asdict(key))
         self._evaluations = plan.test_of(trial).evaluations
+        self.tried = 0
+        """The number of attempts that have begun."""
+
+    def attempt(self, number: int) -> AttemptRecord | None:
+        """Return an attempt by its number, counted from 1; None if there was none."""
+        return next(iter(self.recorded.attempts[number - 1 : number]), None) if number else None
 
     def adjust_findings(self, findings: Sequence[Finding]) -> tuple[Finding, ...]:
         """Return the findings without passes that result only from secrets removed from the answers.
@@ -95,8 +103,8 @@ def _held(finding: Finding, then: Outcome | None) -> Finding:
     if finding.outcome is not Outcome.PASSED or then in {None, Outcome.PASSED}:
         return finding
     why = (
-        f"as in the recorded run, where it was {then}: secrets are taken out of the recorded answers, and "
-        "without them it would pass"
+        f"as in the recorded run, in which it was {then}: secrets are removed from recorded "
+        "answers, and without them it would pass"
     )
     failed = then is Outcome.FAILED
     verdict = Verdict.failed(why) if failed else Verdict.undecided(Cause.NO_EVIDENCE, why)
@@ -116,17 +124,15 @@ class ReplayedAgent:
 
     def __init__(self, replay: TrialReplay) -> None:
         self._replay = replay
-        self._attempts = iter(replay.recorded.attempts)
-        self._tried = 0
 
     async def open_session(self, test: Test) -> _ReplaySession:  # noqa: ARG002  # as the port has it
         """Begin the next attempt."""
         if self._replay.missing:
             raise AgentError(self._replay.missing)
-        self._tried += 1
-        attempt = next(self._attempts, None)
+        self._replay.tried += 1
+        attempt = self._replay.attempt(self._replay.tried)
         if attempt is None:
-            question = f"there was no attempt {self._tried} at this trial then"
+            question = f"there was no attempt {self._replay.tried} at this trial then"
             raise AgentError(self._replay.miss(question))
         if attempt.fault:
             raise attempt.fault.to_error(AgentError)
@@ -137,7 +143,9 @@ class ReplayedAgent:
         message = payload.shorten(self._replay.redactor.text(text))
         recorded = next(session.answers, None)
         if recorded is None:
-            raise AgentError(self._replay.miss(f"the user says {message!r} where the conversation had ended"))
+            raise AgentError(
+                self._replay.miss(f"the user says {message!r} although the conversation had ended")
+            )
         if not same(text, recorded.message, self._replay.redactor):
             before = payload.shorten(self._replay.redactor.text(recorded.message))
             raise AgentError(self._replay.miss(f"the user says {message!r}, and said {before!r} then"))
@@ -152,17 +160,48 @@ class ReplayedAgent:
             raise error.to_error(AgentError)
 
 
-class _RecordedAnswers(Generic[A]):
-    """Recorded answers by digest of their questions; equal questions get them in the recorded order."""
+class ReplayedWorld:
+    """The world of a recorded trial: nothing is done, and probes return what they did then."""
 
-    def __init__(self, answers: Iterable[tuple[str, A | ErrorRecord]], replay: Replay) -> None:
+    def __init__(self, replay: TrialReplay) -> None:
+        self._replay = replay
+
+    async def set_up(self, world: World, names: Names) -> None:  # noqa: ARG002  # as the port has it
+        """Fail if the recorded setup did: then that was the whole attempt."""
+        coming = self._replay.attempt(self._replay.tried + 1)
+        if coming and coming.setup_error:
+            self._replay.tried += 1
+            raise WorldError(coming.setup_error)
+
+    async def probe(self, world: World, names: Names) -> dict[str, ProbeResult]:  # noqa: ARG002  # as the port has it
+        """Return the recorded results of the attempt."""
+        attempt = self._replay.attempt(self._replay.tried)
+        recorded = attempt.probes if attempt else {}
+        unknown = ProbeResult(error="the recording has no result of it; record again")
+        return {name: recorded.get(name, unknown) for name in world.probes}
+
+    async def tear_down(self, world: World, names: Names) -> None:
+        """Do nothing."""
+
+    def notes(self) -> tuple[str, ...]:
+        """Return nothing."""
+        return ()
+
+
+class _ReplayedModel(Generic[A]):
+    """A model of a recorded trial. Equal questions get their answers in the recorded order."""
+
+    def __init__(self, model: str, answers: Iterable[tuple[str, A | ErrorRecord]], replay: Replay) -> None:
+        """Replay the answers to questions with these digests."""
+        self.model = model
         self._replay = replay
         self._queues: dict[str, deque[A | ErrorRecord]] = defaultdict(deque)
         for digest, answer in answers:
             self._queues[digest].append(answer)
 
-    def next(self, digest: str, missing: str) -> A:
+    async def _next(self, digest: str, missing: str) -> A:
         """Return the next answer to a question, or raise the recorded error; `missing` if there is none."""
+        await asyncio.sleep(0)  # questions sent together are asked in their order, as in the recorded run
         queue = self._queues[digest]
         if not queue:
             raise LLMError(self._replay.miss(missing))
@@ -172,34 +211,29 @@ class _RecordedAnswers(Generic[A]):
         return answer
 
 
-class ReplayedLLM:
-    """A model of a recorded trial."""
+class ReplayedLLM(_ReplayedModel[TextRecord]):
+    """A model that answers prompts."""
 
     def __init__(self, model: str, asks: str, recorded: Iterable[CompletionRecord], replay: Replay) -> None:
         """Replay the answers of a model. `asks` is the kind of its questions: `the judge's question`."""
-        self.model = model
-        self._asks, self._redactor = asks, replay.redactor
-        self._answers = _RecordedAnswers(((item.prompt, item.answer) for item in recorded), replay)
+        super().__init__(model, ((item.prompt, item.answer) for item in recorded), replay)
+        self._asks = asks
 
     async def complete(self, prompt: Prompt) -> Completion:
         """Return the recorded answer to this prompt."""
-        await asyncio.sleep(0)  # prompts sent together are asked in their order, as in the recorded run
-        digest = prompt_digest(self.model, prompt, self._redactor)
-        answer = self._answers.next(digest, f"{self._asks} to {self.model} was not asked then")
+        digest = prompt_digest(self.model, prompt, self._replay.redactor)
+        answer = await self._next(digest, f"{self._asks} to {self.model} was not asked then")
         return Completion(answer.text, *answer.paid)
 
 
-class ReplayedEmbedder:
-    """The embedding model of a recorded trial."""
+class ReplayedEmbedder(_ReplayedModel[VectorsRecord]):
+    """A model that gives vectors."""
 
     def __init__(self, model: str, recorded: Iterable[EmbeddingRecord], replay: Replay) -> None:
-        self.model = model
-        self._redactor = replay.redactor
-        self._answers = _RecordedAnswers(((item.texts, item.answer) for item in recorded), replay)
+        super().__init__(model, ((item.texts, item.answer) for item in recorded), replay)
 
     async def embed(self, texts: Sequence[str]) -> Embeddings:
         """Return the recorded vectors of these texts."""
-        await asyncio.sleep(0)
-        digest = texts_digest(self.model, texts, self._redactor)
-        answer = self._answers.next(digest, f"{self.model} was not asked to compare these answers then")
+        digest = texts_digest(self.model, texts, self._replay.redactor)
+        answer = await self._next(digest, f"{self.model} was not asked to compare these answers then")
         return Embeddings(answer.vectors, answer.input_tokens)

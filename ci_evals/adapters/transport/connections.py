@@ -4,7 +4,7 @@ import asyncio
 import re
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import httpx2
@@ -21,14 +21,9 @@ if TYPE_CHECKING:
     from ci_evals.adapters.transport.over_aiohttp import ConversationConnections
 
 MAX_HOST_LENGTH = 255
-"""Maximum length of a quoted host name: no real one is longer."""
 
 MAX_SHARE = 1024
-"""Maximum number of concurrent calls to one model."""
 
-_ACCEPTED_ENCODINGS = "gzip, deflate"
-"""httpx2 would accept more if it found more decoders."""
-_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _HEADER_VALUE = re.compile(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
@@ -40,24 +35,19 @@ def new_client(
     headers: dict[str, str] | None = None,
     max_mb: int = MAX_ANSWER_MB,
     alone: bool = False,
-) -> httpx2.AsyncClient:
+) -> "Client":
     """Create a client that follows no redirect, so that a key goes to no other host.
 
-    Reading an answer beyond the maximum size raises `AnswerTooLargeError`.
-
-    Args:
-        proxy: Proxy, as of `proxy_for`.
-        timeout: Seconds for a request and its whole answer, after which httpx2's `ReadTimeout` is raised.
-        headers: Headers of each request.
-        max_mb: Maximum size of an answer after decompression.
-        alone: Whether the client has its own connections, which nothing else uses, before or after it.
+    Its answers may have `max_mb` after decompression, else reading them raises `AnswerTooLargeError`. A
+    request may take `timeout` seconds with its whole answer, else `ReadTimeout` is raised. If `alone`,
+    nothing else uses its connections, before or after it.
     """
     from ci_evals.adapters.transport import over_aiohttp  # noqa: PLC0415  # 0.2 s, for calls alone
 
-    all_headers = httpx2.Headers({"Accept-Encoding": _ACCEPTED_ENCODINGS})
+    all_headers = httpx2.Headers({"Accept-Encoding": "gzip, deflate"})  # not what other decoders there are
     all_headers.update(headers)
     conversation = over_aiohttp.ConversationConnections() if alone else None
-    return _Client(
+    return Client(
         timeout,
         conversation,
         transport=over_aiohttp.Transport(max_mb, proxy, conversation),
@@ -67,21 +57,10 @@ def new_client(
     )
 
 
-def load() -> None:
-    """Import aiohttp ahead of the first request, which takes 0.2 s."""
-    from ci_evals.adapters.transport import over_aiohttp  # noqa: F401, PLC0415  # for those alone
-
-
-def met_surplus(client: httpx2.AsyncClient) -> bool:
-    """Return whether an unrequested answer came over the client's own connections."""
-    return isinstance(client, _Client) and client.conversation is not None and client.conversation.surplus
-
-
 def proxy_for(url: str) -> str | None:
     """Return the proxy by the environment (`HTTPS_PROXY`, `NO_PROXY`, …); none for this machine.
 
-    Raises:
-        UsageError: it is not supported, or no address. The message holds no password.
+    Raise `UsageError`, without its password, if it is not supported or no address.
     """
     parts = urlsplit(url)
     host = parts.hostname or ""
@@ -99,10 +78,29 @@ def proxy_for(url: str) -> str | None:
         )
     if not _is_proxy(proxy):
         raise UsageError(
-            f"the environment names a proxy for {host} that is no address like http://host:port; "
+            f"the environment names a proxy for {host} that is not an address like http://host:port; "
             "see HTTP_PROXY, HTTPS_PROXY, ALL_PROXY (a password's special characters must be percent-encoded)"
         )
     return proxy
+
+
+def base_url_parts(base_url: str) -> SplitResult:
+    """Return the parts of an agent's address, which paths can be appended to.
+
+    Raise `UsageError` if it is no such http(s) address, without its query, which may hold a secret.
+    """
+    text = base_url.strip()
+    if "@" in text:
+        raise UsageError(
+            "the agent's base URL may hold no user name or password; headers can be set by --agent-headers"
+        )
+    shown = re.split("[?#]", text, maxsplit=1)[0]
+    if not _is_http(text) or any(char.isspace() for char in text):
+        raise UsageError(f"the agent's base URL {shown!r} is not an http(s):// address (see --base-url)")
+    parts = urlsplit(text)
+    if parts.query or parts.fragment:
+        raise UsageError(f"the agent's base URL {shown!r} must end before '?' and '#' (see --base-url)")
+    return parts
 
 
 def host_of(url: str) -> str:
@@ -140,8 +138,7 @@ def fair_share() -> int:
 def header_value(value: str, what: str) -> str:
     """Return a header's value without surrounding white space, as of a pasted secret.
 
-    Raises:
-        UsageError: it is not valid in HTTP. The message names `what`, never the value.
+    Raise `UsageError`, which names `what` but never the value, if HTTP does not allow it.
     """
     value = value.strip()
     if value and not _HEADER_VALUE.fullmatch(value):
@@ -149,33 +146,22 @@ def header_value(value: str, what: str) -> str:
     return value
 
 
-def key_value(key: str, provider: str, hint: str) -> str:
-    """Return an LLM key without surrounding white space.
-
-    Raises:
-        UsageError: it is blank, or not valid in a header.
-    """
-    if value := header_value(key, f"the key for {provider}"):
-        return value
-    raise UsageError(f"there is no key for {provider}: {hint}")
-
-
-def is_header_name(name: str) -> bool:
-    """Return whether HTTP allows a header of this name."""
-    return _HEADER_NAME.fullmatch(name) is not None
-
-
-class _Client(httpx2.AsyncClient):
+class Client(httpx2.AsyncClient):
     """Limits the total time of a request. httpx2's timeouts are for each step: a drip never exceeds them."""
 
     def __init__(
         self, seconds: float | None, conversation: "ConversationConnections | None", **options: Any
     ) -> None:
-        self._seconds = seconds
-        self.conversation = conversation
+        self._seconds, self._conversation = seconds, conversation
         super().__init__(timeout=None, **options)
 
+    @property
+    def met_surplus(self) -> bool:
+        """True if an unrequested answer came over the client's own connections."""
+        return self._conversation is not None and self._conversation.surplus
+
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        """Send a request; raise `ReadTimeout` if its answer is not whole in time."""
         try:
             async with asyncio.timeout(self._seconds):
                 return await super().send(request, **options)
@@ -183,13 +169,20 @@ class _Client(httpx2.AsyncClient):
             raise httpx2.ReadTimeout(f"no answer within {self._seconds} s", request=request) from error
 
 
+def _is_http(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in _DEFAULT_PORTS and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # among them a port beyond 65535
+        return False
+
+
 def _is_proxy(address: str) -> bool:
     try:
         httpx2.Proxy(address)
-        parts = urlsplit(address)
-        return bool(parts.hostname) and parts.port != 0
     except (ValueError, httpx2.InvalidURL):
         return False
+    return _is_http(address)
 
 
 def _is_loopback(host: str) -> bool:

@@ -13,7 +13,6 @@ from contextlib import suppress
 from pathlib import Path
 
 MARK = "CI_EVALS_PROCESS"
-"""The variable that names the program of a process."""
 
 _PROC = Path("/proc")
 _ROUNDS = 50
@@ -29,7 +28,8 @@ def kill_marked(mark: str) -> None:
     """Kill every process with the mark, which may take some milliseconds."""
     needle = f"{MARK}={mark}".encode()
     for _ in range(_ROUNDS):
-        pids = [pid for pid in _processes() if needle in _environment(pid) and not _is_over(pid)]
+        marked = [pid for pid in _processes() if needle in _environment(pid)]
+        pids = [pid for pid in marked if _status(pid)[:1] not in ([], ["Z"], ["X"])]
         if not pids:
             return
         for pid in pids:
@@ -63,7 +63,3 @@ def _status(pid: int) -> list[str]:
         text = (_PROC / str(pid) / "stat").read_text(errors="replace")
         return text.rpartition(")")[2].split()
     return []
-
-
-def _is_over(pid: int) -> bool:
-    return _status(pid)[:1] in ([], ["Z"], ["X"])

@@ -27,7 +27,6 @@ from ci_evals.adapters.transport.payload import AnswerTooLargeError
 from ci_evals.adapters.transport.pool import KEEPALIVE_SECONDS, PoolShare
 
 MAX_HEADERS = 250
-"""Maximum number of headers of one answer."""
 MAX_HEADER_BYTES = 65_536
 
 _MAX_PIECE = 1 << 20
@@ -66,15 +65,13 @@ class Transport(httpx2.AsyncBaseTransport):
     def __init__(
         self, max_mb: int, proxy: str | None = None, conversation: ConversationConnections | None = None
     ) -> None:
-        """Create a transport without opening connections.
-
-        Args:
-            max_mb: Maximum size of an answer after decompression.
-            proxy: An http(s) address, which may hold a user and a password.
-            conversation: Connections of this client alone, closed with it; by default shared ones.
-        """
         self._max_mb = max_mb
-        self._proxy = _Proxy(proxy) if proxy else None
+        self._proxy, self._proxy_key = None, ""
+        if proxy:
+            url = httpx2.URL(proxy)
+            self._proxy = _address(url)
+            if url.userinfo:
+                self._proxy_key = "Basic " + b64encode(f"{url.username}:{url.password}".encode()).decode()
         self._pool: PoolShare | None = None
         self._conversation = conversation
 
@@ -85,7 +82,7 @@ class Transport(httpx2.AsyncBaseTransport):
         transfer = _Transfer(self._conversation)
         token = _current_transfer.set(transfer)
         is_tls = request.url.scheme == "https"
-        meets_tls = is_tls or (self._proxy is not None and self._proxy.address.scheme == "https")
+        meets_tls = is_tls or (self._proxy is not None and self._proxy.scheme == "https")
         try:
             headers = [
                 (name.decode(), value.decode())
@@ -93,18 +90,17 @@ class Transport(httpx2.AsyncBaseTransport):
                 if name.lower() != _EXPECT
             ]
             proxy_headers = None
-            if self._proxy and self._proxy.key:
-                if is_tls:
-                    proxy_headers = {"Proxy-Authorization": self._proxy.key}
-                else:
-                    headers.append(("Proxy-Authorization", self._proxy.key))
+            if self._proxy_key and is_tls:
+                proxy_headers = {"Proxy-Authorization": self._proxy_key}
+            elif self._proxy_key:
+                headers.append(("Proxy-Authorization", self._proxy_key))
             answer = await session.request(
                 request.method,
                 _address(request.url),
                 headers=headers,
                 data=BytesIO(content) if len(content) > _MAX_PIECE else content or None,
                 allow_redirects=False,
-                proxy=self._proxy.address if self._proxy else None,
+                proxy=self._proxy,
                 proxy_headers=proxy_headers,
                 ssl=_tls() if meets_tls else True,
             )
@@ -136,17 +132,6 @@ class Transport(httpx2.AsyncBaseTransport):
         return share.session
 
 
-class _Proxy:
-    """A proxy's address and credentials."""
-
-    def __init__(self, proxy: str) -> None:
-        url = httpx2.URL(proxy)
-        self.address = _address(url)
-        self.key: str | None = None
-        if url.username or url.password:
-            self.key = "Basic " + b64encode(f"{url.username}:{url.password}".encode()).decode()
-
-
 class _Body(httpx2.AsyncByteStream):
     """The decompressed body of an answer, up to the maximum size."""
 
@@ -168,24 +153,17 @@ class _Body(httpx2.AsyncByteStream):
         self._answer.release()
 
     def _decompressed(self) -> AsyncIterator[bytes]:
-        raw = _Raw(self._answer)
-        headers = self._answer.raw_headers
+        body, headers = _received(self._answer), self._answer.raw_headers
         encodings = [(name, value) for name, value in headers if name.lower() == _CONTENT_ENCODING]
-        return httpx2.Response(200, headers=encodings, stream=raw).aiter_bytes() if encodings else aiter(raw)
+        return httpx2.Response(200, headers=encodings, content=body).aiter_bytes() if encodings else body
 
 
-class _Raw(httpx2.AsyncByteStream):
-    """The body of an answer as received."""
-
-    def __init__(self, answer: aiohttp.ClientResponse) -> None:
-        self._content = answer.content
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        try:
-            while part := await self._content.readany():
-                yield part
-        except aiohttp.ClientError as error:
-            raise _as_httpx2(error) from error
+async def _received(answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    try:
+        while part := await answer.content.readany():
+            yield part
+    except aiohttp.ClientError as error:
+        raise _as_httpx2(error) from error
 
 
 @dataclass(eq=False)
@@ -228,7 +206,6 @@ class _Connector(aiohttp.TCPConnector):
         traces: list[Trace],
         timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109  # as the base class has it
     ) -> Connection:
-        """Return a kept connection or a new one."""
         transfer = _current_transfer.get()
         while True:
             connection = await super().connect(req, traces, timeout)
@@ -274,12 +251,10 @@ class _ConnectionGuard(asyncio.Protocol):
             conversation.guards.add(self)
 
     def rest(self) -> None:
-        """Note that no request is under way any more."""
         self.at_rest = True
         self.surplus_at_rest = self._handler.should_close
 
     def close(self) -> None:
-        """Close the connection."""
         self._handler.close()
 
     def data_received(self, data: bytes) -> None:
@@ -347,22 +322,16 @@ def _as_httpx2(error: aiohttp.ClientError) -> httpx2.HTTPError:
             return httpx2.ProxyError(f"{error.status} {error.message}")
         case aiohttp.InvalidURL():
             return httpx2.UnsupportedProtocol("an address that cannot be used")
-        case _:
-            return httpx2.RemoteProtocolError(_broken(error))
-
-
-def _broken(error: aiohttp.ClientError) -> str:
-    """Describe an error on an open connection."""
-    match error:
         case aiohttp.ServerDisconnectedError():
-            return "Server disconnected without sending a response."
+            reason = "Server disconnected without sending a response."
         case aiohttp.ClientResponseError():
-            reason, _, _ = error.message.partition("\n")
-            return f"the answer is no HTTP ({reason.rstrip(':')})"
+            line, _, _ = error.message.partition("\n")
+            reason = f"the answer is not HTTP ({line.rstrip(':')})"
         case aiohttp.ClientOSError() if error.__cause__:
-            return str(error.__cause__)
+            reason = str(error.__cause__)
         case _:
-            return str(error)
+            reason = str(error)
+    return httpx2.RemoteProtocolError(reason)
 
 
 _CONTENT_ENCODING = b"content-encoding"

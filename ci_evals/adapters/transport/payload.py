@@ -25,7 +25,6 @@ some thousand values."""
 
 TOO_DEEP = f"(cut off here: nested deeper than {MAX_DEPTH} levels)"
 MAX_EXCERPT = 300
-"""Maximum length of a quoted error text."""
 
 # The input is untrusted: each of these reads a character a bounded number of times. A title ends at the next
 # tag of any kind, since a search for its own end from every `<title>` would be quadratic.
@@ -45,11 +44,7 @@ class AnswerTooLargeError(Exception):
 
 
 def parse(body: bytes, most_values: int = MAX_VALUES) -> JsonValue:
-    """Parse and clean JSON (see `clean`).
-
-    Raises:
-        ValueError: it is not JSON, nested too deep, or has too many values.
-    """
+    """Parse and clean JSON (see `clean`); raise `ValueError` if it is none, too deep or too large."""
     try:
         text = body.decode(json.detect_encoding(body), "surrogatepass")
         too_many = sum(map(text.count, _SIGNS)) >= most_values and _holds_more(text, most_values)
@@ -175,6 +170,19 @@ def name(value: JsonValue, keys: Iterable[str] = ()) -> str | None:
     if isinstance(value, dict):
         return next((text for key in keys if (text := name(value.get(key)))), None)
     return value if isinstance(value, str) and value.strip() else None
+
+
+def joined(content: JsonValue, *keys: str) -> str:
+    """Return the text of a message's content: a text, or a list of texts and objects with one of `keys`."""
+    match content:
+        case str():
+            return content
+        case list():
+            return "".join(joined(part, *keys) for part in content)
+        case dict():
+            return next((text for key in keys if isinstance(text := content.get(key), str) and text), "")
+        case _:
+            return ""
 
 
 def _explain_object(value: dict[str, JsonValue]) -> str | None:

@@ -21,7 +21,6 @@ class PoolShare:
     loop: asyncio.AbstractEventLoop
     users: int = 0
     session: "ClientSession | None" = None
-    """The session of aiohttp, created by the first request."""
 
 
 _shares: dict[asyncio.AbstractEventLoop, PoolShare] = {}

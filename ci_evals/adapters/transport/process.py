@@ -9,15 +9,14 @@ from contextlib import suppress
 from typing import Self, cast
 
 from ci_evals.adapters.transport.descendants import MARK, kill_marked, new_mark
+from ci_evals.adapters.transport.payload import MAX_EXCERPT
 from ci_evals.support.redaction import Redactor
 from ci_evals.threads import in_thread
 
 GRACE_SECONDS = 2.0
 """Time from the end of a program's standard input to SIGTERM."""
 LAST_GRACE_SECONDS = 1.0
-"""Time from SIGTERM to SIGKILL."""
 MAX_STDERR = 64_000
-"""Bytes that are kept from the end of standard error."""
 _HIDDEN_START = 16_000
 """Characters that are not shown of a cut standard error, since half a secret would not be recognized. No
 secret is as long."""
@@ -66,14 +65,14 @@ class ChildProcess(asyncio.SubprocessProtocol):
         self._lines: deque[bytes] = deque()
         self._rest = bytearray()
         self._unread = 0
-        """Bytes of memory that the lines take."""
         self._silent = False
         self._changed = asyncio.Event()
         self._exited = asyncio.Event()
         self._done = asyncio.Event()
         self._ended = False
         self._transport: asyncio.SubprocessTransport
-        self._stderr = b""
+        self.stderr = b""
+        """The end of its standard error."""
         self._stderr_is_cut = False
         self.too_long = False
         """True if it was killed for too much unread output."""
@@ -88,14 +87,10 @@ class ChildProcess(asyncio.SubprocessProtocol):
         *,
         max_stderr: int = MAX_STDERR,
     ) -> Self:
-        """Start a program, in `folder` or the current one.
+        """Start a program, in `folder` or the current one; raise `OSError` or `ValueError` if that fails.
 
         It is killed if it writes more than `max_unread` bytes that nobody reads. The last `max_stderr` bytes
         of its standard error are kept.
-
-        Raises:
-            OSError: it cannot be started.
-            ValueError: an argument cannot be passed to a program.
         """
         loop = asyncio.get_running_loop()
         mark = new_mark()
@@ -134,15 +129,20 @@ class ChildProcess(asyncio.SubprocessProtocol):
         self._unread -= len(line) + _LINE_BYTES
         return line
 
-    def stderr_line(self, redactor: Redactor) -> str:
-        """Return the end of its standard error on one line, without secrets."""
-        text = redactor.text(self._stderr[-2 * MAX_STDERR :].decode(errors="replace"))
-        is_cut = self._stderr_is_cut or len(self._stderr) > 2 * MAX_STDERR
-        return " ".join((text[_HIDDEN_START:] if is_cut else text).split())
+    def printed(self, redactor: Redactor, size: int) -> str:
+        """Return the last `size` bytes of its standard error, without secrets."""
+        text = redactor.text(self.stderr[-size:].decode(errors="replace"))
+        is_cut = self._stderr_is_cut or len(self.stderr) > size
+        return text[_HIDDEN_START:] if is_cut else text
 
-    def stderr(self) -> bytes:
-        """Return the end of its standard error."""
-        return self._stderr
+    def last_words(self, redactor: Redactor) -> str:
+        """Return the end of its standard error on one short line, without secrets."""
+        line = " ".join(self.printed(redactor, 2 * MAX_STDERR).split())
+        return line if len(line) <= MAX_EXCERPT else f"…{line[-MAX_EXCERPT:]}"
+
+    async def wait(self) -> None:
+        """Wait until it has exited; what it has started may still run."""
+        await self._exited.wait()
 
     async def code(self) -> int | None:
         """Return the exit code after the output has ended, negative for a signal; None if it still runs."""
@@ -157,11 +157,22 @@ class ChildProcess(asyncio.SubprocessProtocol):
             else:
                 self._transport.kill()
 
+    def group_runs(self) -> bool:
+        """Return whether a process of its group is left."""
+        if not hasattr(os, "killpg"):
+            return not self._exited.is_set()
+        try:
+            os.killpg(self._transport.get_pid(), 0)
+        except ProcessLookupError:
+            return False
+        except PermissionError:  # of another user
+            return True
+        return True
+
     async def end(self) -> bytes | None:
         """End it and all its descendants: end of input, then SIGTERM, then SIGKILL. Never raises.
 
-        Returns:
-            The first unread line, including what it wrote after its input had ended.
+        Return the first unread line, including what it wrote after its input had ended.
         """
         if self._ended:
             return None
@@ -191,9 +202,9 @@ class ChildProcess(asyncio.SubprocessProtocol):
     def pipe_data_received(self, fd: int, data: bytes) -> None:
         """The process wrote something."""
         if fd == 2:
-            self._stderr += data
-            if len(self._stderr) > 2 * self._max_stderr:
-                self._stderr, self._stderr_is_cut = self._stderr[-self._max_stderr :], True
+            self.stderr += data
+            if len(self.stderr) > 2 * self._max_stderr:
+                self.stderr, self._stderr_is_cut = self.stderr[-self._max_stderr :], True
         elif not self._silent:
             self._read(data)
 

@@ -21,7 +21,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import count
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 import httpx2
 
@@ -29,19 +29,9 @@ from ci_evals.adapters.transport import retry
 from ci_evals.adapters.transport.rate_limits import used_up
 from ci_evals.adapters.transport.retry import PATIENT, Patience
 
-
-class Answer(Protocol):
-    """The result of a call."""
-
-    @property
-    def headers(self) -> httpx2.Headers:
-        """HTTP headers, which may name limits."""
-
-
-A = TypeVar("A", bound=Answer)
+A = TypeVar("A")
 
 _WEIGHT = 0.2
-"""Weight of the last call in the average duration."""
 _STRAY_SHARE = 0.1
 """Share of concurrent calls that may be refused without a meaning for the others."""
 _STRAYS_AFTER_SUCCESS = 3.0
@@ -73,12 +63,8 @@ class RetryableError(Exception):
     ) -> None:
         """Describe the failure.
 
-        Args:
-            failure: The error to raise if the call is not repeated.
-            status: The HTTP status; None if there was no answer.
-            requested_wait: Seconds that the server asks to wait.
-            repeatable: Whether the call may be repeated.
-            final: The error to raise instead of `failure` once this service is no longer waited for.
+        The limiter raises `failure` if the call is not repeated, or `final` once the service is no longer
+        waited for. Without a `status` there was no answer. `requested_wait` is the server's, in seconds.
         """
         super().__init__(str(failure))
         self.failure, self.status, self.requested_wait = failure, status, requested_wait
@@ -101,15 +87,6 @@ class RateLimiter:
         clock: Callable[[], float] = time.monotonic,
         luck: Callable[[], float] = random.random,
     ) -> None:
-        """Create a limiter.
-
-        Args:
-            max_concurrent: Maximum number of concurrent calls; None for any number.
-            patience: How often and how long a call is retried.
-            sleep: Waits for some seconds.
-            clock: Current time in seconds.
-            luck: A random number from 0 to 1.
-        """
         self._max_concurrent, self._patience = max_concurrent, patience
         self._sleep, self._clock, self._luck = sleep, clock, luck
         self._tickets = count()
@@ -123,7 +100,6 @@ class RateLimiter:
         self._strain = 0.0
         """Refusals that no successes have made up for; negative by some that would not matter."""
         self._call_seconds = 0.0
-        """Average duration of the last calls."""
         self._not_before: float | None = None
         """The time at which the next call may go out."""
         self._kinds: dict[str, _Kind] = {}
@@ -138,12 +114,8 @@ class RateLimiter:
     async def send(self, call: Callable[[int], Awaitable[A]], kind: str = "") -> A:
         """Make a call when its turn comes, and retry it after a `RetryableError` as long as patience lasts.
 
-        Args:
-            call: Takes the number of the attempt, from 1.
-            kind: Groups calls that are refused or answered alike, such as those to one path.
-
-        Raises:
-            Exception: the failure of the last `RetryableError`, or any other error of the call.
+        The call takes the number of the attempt, from 1. Calls of one `kind` are refused or answered alike,
+        such as those to one path. Raises the last failure.
         """
         known, ticket = self._kinds.setdefault(kind, _Kind()), next(self._tickets)
         known.pending[ticket] = self._clock()
@@ -153,7 +125,10 @@ class RateLimiter:
             del known.pending[ticket]
 
     async def _send(self, call: Callable[[int], Awaitable[A]], kind: "_Kind", ticket: int) -> A:
-        queue = self._current_queue()
+        loop = asyncio.get_running_loop()
+        if self._queue is None or self._queue.loop is not loop:
+            self._queue = _Queue(loop)
+        queue = self._queue
         limited = broken = 0
         while True:
             await self._wait_for_turn(queue, ticket)
@@ -163,11 +138,11 @@ class RateLimiter:
             except RetryableError as error:
                 step = limited if error.limits_rate else retry.BROKEN_STEP * broken
                 limited, broken = limited + error.limits_rate, broken + (not error.limits_rate)
-                wait = retry.wait_seconds(
-                    step, error.requested_wait, self._luck(), jitter=self._patience.jitter
-                )
+                patience = self._patience
+                wait = retry.wait_seconds(step, error.requested_wait, self._luck(), jitter=patience.jitter)
                 affordable = max(wait, error.requested_wait or 0.0) <= self._seconds_left
-                may_repeat = affordable and error.repeatable and self._patience.allows(limited, broken)
+                within = limited <= patience.limited and broken <= patience.broken
+                may_repeat = affordable and error.repeatable and within
                 all_wait = error.limits_rate and self._count_refusal(error, reductions, queue.under_way)
                 if may_repeat or (all_wait and affordable):
                     self._seconds_left -= wait
@@ -184,7 +159,7 @@ class RateLimiter:
                     raise failure from error.failure.__cause__
             else:
                 kind.count_success(self._clock())
-                self._count_success(answer, sent_at)
+                self._count_success(answer.headers if isinstance(answer, httpx2.Response) else None, sent_at)
                 return answer
             finally:
                 queue.under_way -= 1
@@ -207,12 +182,6 @@ class RateLimiter:
         waited = f"calls waited {self._waited_seconds:.0f} s in all"
         fewest = f", at least {self._fewest} at a time" if self._fewest else ""
         return f"{who} limited the rate {times} ({statuses}): {waited}{fewest}"
-
-    def _current_queue(self) -> "_Queue":
-        loop = asyncio.get_running_loop()
-        if self._queue is None or self._queue.loop is not loop:
-            self._queue = _Queue(loop)
-        return self._queue
 
     async def _wait_for_turn(self, queue: "_Queue", ticket: int) -> None:
         """Wait for the turn of a call, and count it as under way."""
@@ -277,8 +246,8 @@ class RateLimiter:
         self._fewest = min(self._fewest or self._peak, int(self._limit))
         return bool(error.requested_wait) or (is_new and self._strain >= self._limit)
 
-    def _count_success(self, answer: Answer, sent_at: float) -> None:
-        wait = used_up(answer.headers, datetime.now(UTC))
+    def _count_success(self, headers: httpx2.Headers | None, sent_at: float) -> None:
+        wait = used_up(headers, datetime.now(UTC)) if headers else None
         # A longer wait takes a refusal: some servers say with every answer that nothing is left.
         if wait and wait <= min(retry.MAX_WAIT_SECONDS, self._seconds_left):
             self._seconds_left -= self._pause(wait)
@@ -307,20 +276,15 @@ class _Kind:
     fruitless_seconds: float = 0.0
     """Time spent waiting since the last success; simultaneous waits count once."""
     waits_until: float = 0.0
-    """End of the last wait of a single call."""
     answered_at: float | None = None
-    """Time of the last success."""
     refused_with: int | None = None
-    """Status of the last refusal since then."""
 
     def count_wait(self, seconds: float, now: float) -> None:
-        """Count the wait of a single call."""
         until = max(self.waits_until, now + seconds)
         self.fruitless_seconds += until - max(self.waits_until, now)
         self.waits_until = until
 
     def count_success(self, now: float) -> None:
-        """Count a call that succeeded."""
         self.fruitless_seconds, self.waits_until, self.answered_at, self.refused_with = 0.0, now, now, None
 
     def waiting(self, now: float) -> Waiting | None:

@@ -4,8 +4,8 @@ Values that cannot be read are ignored. The caller sets an upper bound for waits
 
 Headers: `Retry-After` (RFC 9110, seconds or a date), `retry-after-ms`; OpenAI's
 `x-ratelimit-remaining-requests` with `x-ratelimit-reset-requests: 6m0s`; Anthropic's
-`anthropic-ratelimit-requests-remaining` with a time of RFC 3339; the IETF's drafts on RateLimit fields; and
-`X-RateLimit-Reset`, which is seconds, or a time since 1970.
+`anthropic-ratelimit-requests-remaining` with a time of RFC 3339; and `X-RateLimit-Reset`, which is seconds,
+or a time since 1970.
 """
 
 import math
@@ -36,10 +36,6 @@ _EPOCH, _EPOCH_MS = 1e9, 1e12
 
 _NOTHING_LEFT = re.compile(rb"\s*0+(\.0*)?\s*")
 _RESETS = ("ratelimit-reset", "x-ratelimit-reset", "x-rate-limit-reset")
-_DRAFT = b"ratelimit"
-_DRAFT_LEFT = re.compile(r"\b(?:r|remaining)\s*=\s*([0-9]{1,15})\b")
-_DRAFT_RESET = re.compile(r"\b(?:t|reset)\s*=\s*([0-9]{1,15})\b")
-
 _USED_UP_CODES = frozenset(
     {
         "insufficient_quota",
@@ -88,12 +84,9 @@ def used_up(headers: httpx2.Headers, now: datetime) -> float | None:
     waits: list[float | None] = []
     for name, value in raw:
         name = name.lower()  # noqa: PLW2901  # names have no case
-        if b"remaining" in name and b"limit" in name:
-            if _NOTHING_LEFT.fullmatch(value):
-                reset = name.replace(b"remaining", b"reset").decode("latin-1")
-                waits.append(seconds_until(headers.get(reset, ""), _at_server(headers, now)))
-        elif name == _DRAFT:
-            waits += _draft_resets(value.decode("latin-1"))
+        if b"remaining" in name and b"limit" in name and _NOTHING_LEFT.fullmatch(value):
+            reset = name.replace(b"remaining", b"reset").decode("latin-1")
+            waits.append(seconds_until(headers.get(reset, ""), _at_server(headers, now)))
     return max((wait for wait in waits if wait is not None), default=None)
 
 
@@ -107,8 +100,11 @@ def seconds_until(text: str | None, now: datetime) -> float | None:
     if len(text) > _MAX_LENGTH:
         return math.inf if text.isascii() and text.isdigit() else None
     number = _number(text)
+    if number is not None and number >= _EPOCH:
+        at_second = number / 1000 if number >= _EPOCH_MS else number
+        return max(0.0, at_second - now.timestamp())
     if number is not None:
-        return _since(number, now)
+        return number
     if _DURATION.fullmatch(text):
         return sum(float(count) * _UNIT_SECONDS[unit] for count, unit in _PART.findall(text))
     at = _time(text)
@@ -156,29 +152,8 @@ def _error_texts(body: bytes) -> list[str]:
     return [text for text in (*values, error) if isinstance(text, str)]
 
 
-def _draft_resets(text: str) -> list[float | None]:
-    """Return the resets of used-up limits in a `RateLimit` header.
-
-    Newer drafts have a list, `"default";r=0;t=30`; in an older one all is one limit: `remaining=0, reset=30`.
-    """
-    text = text[: 16 * _MAX_LENGTH]
-    resets: list[float | None] = []
-    for limit in [text] if "remaining" in text else text.split(","):
-        left, reset = _DRAFT_LEFT.search(limit), _DRAFT_RESET.search(limit)
-        if left and reset and int(left[1]) == 0:
-            resets.append(float(reset[1]))
-    return resets
-
-
 def _number(text: str) -> float | None:
     return float(text) if len(text) <= _MAX_LENGTH and _NUMBER.fullmatch(text) else None
-
-
-def _since(number: float, now: datetime) -> float:
-    if number < _EPOCH:
-        return number
-    at = number / 1000 if number >= _EPOCH_MS else number
-    return max(0.0, at - now.timestamp())
 
 
 def _at_server(headers: httpx2.Headers, now: datetime) -> datetime:

@@ -37,10 +37,6 @@ class Patience:
     jitter: float = 0.1
     """Maximum share added to a requested wait, so that programs with one key do not return at once."""
 
-    def allows(self, limited: int, broken: int) -> bool:
-        """Return whether a call may be repeated after this many failures of each sort."""
-        return limited <= self.limited and broken <= self.broken
-
 
 PATIENT = Patience()
 
@@ -64,15 +60,11 @@ def limits_rate(status: int, *, wait_requested: bool) -> bool:
 def wait_seconds(
     resend: int, requested: float | None, luck: float, *, jitter: float = Patience.jitter
 ) -> float:
-    """Return the seconds to wait before a retry: as requested, or up to 0.5, 1, 2, …; at most 60.
+    """Return the seconds to wait before retry number `resend` (from 0), at most 60.
 
-    Args:
-        resend: The retry's index, from 0.
-        requested: Seconds that the server requested. The wait is never shorter, except for a request of 0,
-            and longer if the server refused again and again after what it requested.
-        luck: A random number, 0 to 1. Without a request it spreads waits over their whole length, which
-            empties a crowd fastest.
-        jitter: Maximum share that is added to a requested wait.
+    That is what the server requested and up to `jitter` of it more, and longer if it refused again and again
+    after such waits. Without a request it is a random part (`luck`, 0 to 1) of 0.5, 1, 2, …, which empties a
+    crowd fastest.
     """
     if requested:
         least = _doubled(resend - _BELIEVED) if resend >= _BELIEVED else 0.0

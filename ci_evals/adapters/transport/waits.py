@@ -8,7 +8,6 @@ from ci_evals.adapters.transport.rate_limiter import Waiting
 from ci_evals.domain.progress import Listener, StillWaiting
 
 LONG_SECONDS = 10.0
-"""Minimum length of a reported wait."""
 MAX_INTERVAL_SECONDS = 60.0
 """Maximum time between reports on one service; it doubles with each."""
 _CHECK_SECONDS = 1.0

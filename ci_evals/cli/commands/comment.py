@@ -22,7 +22,7 @@ def comment(settings: CommentSettings, context: RunContext) -> None:
     github = GitHubJob.of(settings, context)
     file = results_file(settings.results)
     if files.is_there(file) and file.stat().st_size > MAX_MB * 1_000_000:
-        raise UsageError(f"{file}: more than {MAX_MB} MB are not read")
+        raise UsageError(f"{file}: larger than {MAX_MB} MB, which is not read.")
     try:
         results = SavedRun.open(file, context.hide()).results
     except UsageError as error:
@@ -31,13 +31,14 @@ def comment(settings: CommentSettings, context: RunContext) -> None:
         raise
     outputs.write(results, results.gate.exit_code, file.parent, file.parent / JUNIT, context)
     if settings.dry_run:
-        context.show(text_of(results, github))
+        context.show(text_of(results, github), exact=True)
         return
     if github.missing:
-        raise UsageError(f"{github.missing}; --dry-run prints the comment without it")
+        raise UsageError(f"{github.missing}. To print the comment without it, use --dry-run.")
     if github.read_only:
         context.console.say(
-            "no comment: the token of a fork's pull request may only read; a second workflow can post it"
+            "no comment was posted: the token of a fork's pull request can only read. Post it from a second "
+            "workflow"
         )
         return
     try:

@@ -16,14 +16,12 @@ from ci_evals.job.conclude import to_record
 from ci_evals.reports import console
 from ci_evals.reports.markdown import documents
 from ci_evals.scoring.comparison.compare import RunComparer
-from ci_evals.scoring.comparison.pairing import Side
 from ci_evals.scoring.coverage import compared
 from ci_evals.scoring.gate.checks import GateInput, checks_of
 from ci_evals.scoring.gate.decision import decide_change
 from ci_evals.scoring.gate.odds import odds_of
 from ci_evals.scoring.gate.policy import Policy
 from ci_evals.scoring.gate.selectors import check_names, read_drops, read_thresholds
-from ci_evals.scoring.scorecard import Scorecard
 
 
 def compare(settings: CompareSettings, context: RunContext) -> None:
@@ -37,23 +35,23 @@ def compare(settings: CompareSettings, context: RunContext) -> None:
     head, base = (SavedRun.open(path, redactor).results for path in (settings.head, settings.base))
     check_names("--max-drop", drops, head.suites)
     policy = Policy(max_drop=drop, max_drops=drops, regression=settings.regression)
-    comparer = RunComparer(Side.of(head), Side.of(base))
-    gate_decision = decide_change(
-        GateInput(Scorecard.of(head), policy, offline=head.run.offline, comparer=comparer)
-    )
+    comparer = RunComparer(head, base)
+    gate_decision = decide_change(GateInput(head, policy, comparer))
     decision = to_record(gate_decision)
     coverage = compared(head.coverage, comparer.pairs)
     result = head.model_copy(
         update={"comparison": comparer.comparison(), "gate": decision, "coverage": coverage}
     )
-    context.show(_text(result, settings.format, context))
+    context.show(_text(result, settings.format, context), exact=True)
     sys.exit(decision.exit_code)
 
 
 def _text(results: Results, form: ComparisonFormat, context: RunContext) -> str:
     match form:
         case ComparisonFormat.TEXT:
-            return console.comparison(results, color=colored(sys.stdout, context.environ))
+            return console.comparison(
+                results, width=context.width, color=colored(sys.stdout, context.environ)
+            )
         case ComparisonFormat.MARKDOWN:
             return documents.comparison(results)
         case ComparisonFormat.JSON:
@@ -73,12 +71,13 @@ def odds(settings: OddsSettings, context: RunContext) -> None:
     # A recorded floor may be of a part that this run did not select; one that is asked for now must be there.
     check_names("--thresholds", policy.thresholds if settings.thresholds else (), results.suites)
     check_names("--max-drop", policy.max_drops if settings.max_drop else (), results.suites)
-    checks = checks_of(GateInput(Scorecard.of(results), policy, offline=results.run.offline))
-    more = results.run.confirmation.trials if results.run.confirmation else 0
-    estimate = odds_of(results.suites, checks, offline=results.run.offline, seed=results.run.id, beyond=more)
+    checks = checks_of(GateInput(results, policy))
+    estimate = odds_of(results, checks)
     if estimate is None:
-        raise UsageError(f"{settings.results}: nothing was scored, so there is no noise to tell from")
-    context.show(console.odds(estimate, checks))
+        raise UsageError(
+            f"{settings.results}: nothing was scored, so its noise is unknown. Name a run with scores."
+        )
+    context.show(console.odds(estimate, checks, width=context.width))
 
 
 def _policy(settings: OddsSettings, config: dict[str, Any]) -> Policy:

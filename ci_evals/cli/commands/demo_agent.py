@@ -4,27 +4,20 @@ import difflib
 import signal
 import sys
 from dataclasses import dataclass
-from enum import StrEnum
 from types import FrameType
-from typing import TypeVar
 
 import typer
 
-from ci_evals.demo_agent.fault_profile import UnknownWorkflowError
-from ci_evals.demo_agent.misbehavior import Misbehavior
+from ci_evals.demo_agent.faults import Misbehavior, UnknownWorkflowError
 from ci_evals.demo_agent.server import DemoServer
 from ci_evals.demo_agent.server import serve as serve_until_interrupted
-from ci_evals.demo_agent.server_faults import ServerFault
 from ci_evals.domain.errors import UsageError
-
-K = TypeVar("K", bound=StrEnum)
 
 
 @dataclass(frozen=True)
 class DemoBehavior:
     """The errors that the agent is to make, by the options of these names."""
 
-    fault: str | None
     noise: float
     seed: int
     broken: str | None
@@ -32,8 +25,7 @@ class DemoBehavior:
 
     def __str__(self) -> str:
         """Describe the errors in one sentence; empty if there are none."""
-        parts = [f"it shows {name}" for name in _names(self.fault)]
-        parts += [f"it slips at {100 * self.noise:g} % of messages (seed {self.seed})"] if self.noise else []
+        parts = [f"it slips at {100 * self.noise:g} % of messages (seed {self.seed})"] if self.noise else []
         parts += [f"{code} is broken" for code in _names(self.broken)]
         if kinds := _names(self.misbehaves):
             parts.append(f"it misbehaves in every conversation ({', '.join(kinds)})")
@@ -44,17 +36,16 @@ def serve(host: str, port: int, behavior: DemoBehavior) -> None:
     """Serve the demo agent with such behavior.
 
     Raises:
-        UsageError: an unknown fault, workflow or misbehaviour, or the address cannot be had.
+        UsageError: an unknown workflow or misbehavior, or the address cannot be had.
     """
     try:
         server = DemoServer(
             host=host,
             port=port,
-            faults=_kinds(ServerFault, behavior.fault, "--fault"),
             noise=behavior.noise,
             seed=behavior.seed,
             broken=_names(behavior.broken),
-            misbehaves=_kinds(Misbehavior, behavior.misbehaves, "--misbehave"),
+            misbehaves=_misbehaviors(behavior.misbehaves),
         )
     except OSError as error:
         raise UsageError(f"cannot listen on {host}:{port}: {error.strerror or error}") from error
@@ -65,13 +56,13 @@ def serve(host: str, port: int, behavior: DemoBehavior) -> None:
     serve_until_interrupted(server, lambda base_url: _announce(base_url, behavior))
 
 
-def _kinds(kinds: type[K], listed: str | None, option: str) -> list[K]:
+def _misbehaviors(listed: str | None) -> list[Misbehavior]:
     for name in _names(listed):
-        if name not in list(kinds):
-            close = difflib.get_close_matches(name.lower(), kinds, n=1)
+        if name not in list(Misbehavior):
+            close = difflib.get_close_matches(name.lower(), Misbehavior, n=1)
             hint = f" (did you mean {str(close[0])!r}?)" if close else ""
-            raise UsageError(f"{option}: there is no {name!r}{hint}; there are: {', '.join(kinds)}")
-    return [kinds(name) for name in _names(listed)]
+            raise UsageError(f"--misbehave: unknown kind {name!r}{hint}. Kinds: {', '.join(Misbehavior)}.")
+    return [Misbehavior(name) for name in _names(listed)]
 
 
 def _names(listed: str | None) -> list[str]:

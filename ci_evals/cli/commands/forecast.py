@@ -8,10 +8,9 @@ from ci_evals.conversation.audit import Auditor
 from ci_evals.conversation.simulated_user import ModelUser
 from ci_evals.domain.choices import CheckMode
 from ci_evals.domain.evaluation import Judged
-from ci_evals.domain.plan import Plan
+from ci_evals.domain.plan import Plan, SuiteModels
 from ci_evals.domain.prices import PriceTable, unpriced
 from ci_evals.domain.suite import AUTO, PlannedTurn, Suite, Test
-from ci_evals.domain.suite_models import SuiteModels
 from ci_evals.domain.transcript import EndState, Transcript, Turn, UserSource
 from ci_evals.grading import control
 from ci_evals.grading.grade import judged
@@ -31,7 +30,8 @@ from ci_evals.planning.workload import of_suite
 from ci_evals.ports import Completion, Prompt
 from ci_evals.reports import numbers, sanitize
 from ci_evals.support.redaction import Redactor
-from ci_evals.wiring import Connections, runs_here
+from ci_evals.wiring.connections import Connections
+from ci_evals.wiring.providers import runs_here
 
 
 async def lines(
@@ -74,7 +74,7 @@ async def lines(
         f"tokens      {_tokens(spent.values())}\n"
         f"cost        {_cost(spent, prices, reported=connections.reports_cost)}\n"
         f"duration    {numbers.extent(seconds.low, seconds.high, numbers.about)} at --parallel={parallel}\n"
-        "estimated: conversations may end early; what fails and is played again comes on top"
+        "estimated: conversations may end early; retries are not included"
     )
 
 
@@ -103,8 +103,8 @@ def _cost(spent: dict[str, Spending], prices: PriceTable, *, reported: bool) -> 
     if missing := unpriced(spent, prices):
         names = ", ".join(sanitize.log_line(name, 80) for name in missing)
         if reported:
-            return f"not known beforehand ({names}): the provider tells it as it answers"
-        return f"not known: there is no price for {names}; name a file with its price by --prices"
+            return f"known only afterwards ({names}): the provider reports it with each answer"
+        return f"unknown: no price for {names}. Add it with --prices=FILE."
     low = high = 0.0
     for model, spending in spent.items():
         price = prices.price_of(model)

@@ -26,28 +26,28 @@ def import_suite(settings: ImportSettings, context: RunContext) -> None:
     """
     output = settings.output
     if output and output.suffix.lower() not in ENDINGS:
-        raise UsageError(f"--output: {str(output)!r} is no suite's name: it ends in {', '.join(ENDINGS)}")
+        raise UsageError(f"--output: {str(output)!r} is not a suite's name. End it in {', '.join(ENDINGS)}.")
     if output and os.path.lexists(output):
-        raise UsageError(f"--output: {str(output)!r} is there already, and not written over")
+        raise UsageError(f"--output: {str(output)!r} exists already and is not overwritten. Name a new file.")
     source = settings.file.as_posix()
     imported = READERS[settings.format](_text(settings.file), source)
     text = suite_text(imported, settings.format, source, str(output or _PRINTED))
     if output:
         files.write_new(output.parent, {output.name: text})
     else:
-        context.show(text.rstrip("\n"))
+        context.show(text.rstrip("\n"), exact=True)
     _report(imported, source, output, context.console)
 
 
 def _report(imported: ImportedSuite, source: str, output: Path | None, console: Console) -> None:
     where = f", written to {output}" if output else ""
-    console.say(f"{numbers.count(len(imported.tests), 'test')} out of {source}{where}")
+    console.say(f"{numbers.count(len(imported.tests), 'test')} from {source}{where}")
     for note in imported.notes[:MOST_NOTES]:
         console.say(f"  {note}")
     if (more := len(imported.notes) - MOST_NOTES) > 0:
-        console.say(f"  and {more} more; what a test leaves out stands in it, under x-unmapped")
+        console.say(f"  and {more} more; what was not converted is in each test under x-unmapped")
     if output:
-        console.say(f"Look at it with:  ci-evals validate --strict {output}")
+        console.say(f"Check it:  ci-evals validate --strict {output}")
 
 
 def _text(path: Path) -> str:
@@ -55,10 +55,10 @@ def _text(path: Path) -> str:
         data = input_files.read(path)
     except OSError as error:
         if error.errno == errno.EFBIG:
-            raise UsageError(f"{path}: {error.strerror}; split the file") from error
+            raise UsageError(f"{path}: {error.strerror}. Split the file.") from error
         raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from error
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data[: error.start].count(b"\n") + 1
-        raise UsageError(f"{path}:{line}: not UTF-8") from error
+        raise UsageError(f"{path}:{line}: not UTF-8. Save the file as UTF-8.") from error

@@ -26,8 +26,8 @@ _SHORT = {"python": "python:agent_under_test:reply", "command": f"command: pytho
 """Adapters of the programs that `init` writes itself."""
 
 _ABOUT = {
-    "aui": "An AUI agent, spoken to over HTTP.",
-    "demo": "The embedded demo agent, to look around with.",
+    "aui": "An AUI agent, over HTTP.",
+    "demo": "The embedded demo agent, for a first look.",
     "openai": "Any endpoint compatible with OpenAI's chat completions: docs/openai-agent.md of ci-evals.",
     "http": "Any JSON endpoint: docs/http-agent.md of ci-evals.",
     "python": "A Python function, found from the folder that ci-evals is started in.",
@@ -99,7 +99,7 @@ def init(settings: InitSettings, context: RunContext) -> None:
         UsageError: one of them is there already, or cannot be written.
     """
     if not files.is_folder(settings.folder):
-        raise UsageError(f"{str(settings.folder)!r} is no folder")
+        raise UsageError(f"{str(settings.folder)!r} is not a folder. Name the repository or a folder in it.")
     found = repository.look(settings.folder)
     starter = plan(found, settings.adapter)
     written = starter.files()
@@ -108,7 +108,7 @@ def init(settings: InitSettings, context: RunContext) -> None:
     except SuiteError as error:
         raise UsageError(f"--adapter: {error.problems[0].message}") from error
     files.write_new(found.root, written)
-    context.show(sanitize.log(f"Written into {found.root}:\n" + "\n".join(f"  {name}" for name in written)))
+    context.show(sanitize.log(f"Written to {found.root}:\n" + "\n".join(f"  {name}" for name in written)))
     context.show(sanitize.log(_next(starter)))
 
 
@@ -125,8 +125,8 @@ def plan(found: Repository, option: str | None) -> Starter:
             return Starter(kind, adapter, found)
     if adapter not in BUILT_IN:
         supported = [*BUILT_IN, *_SHORT]
-        reason = complaint(adapter, ()) if option else "is a plug-in, which the action does not hold"
-        raise UsageError(f"--adapter: {adapter!r} {reason}; init writes for {', '.join(supported)}")
+        reason = complaint(adapter, ()) if option else "is a plug-in, which the action does not contain"
+        raise UsageError(f"--adapter: {adapter!r} {reason}. init supports {', '.join(supported)}.")
     return Starter(adapter, adapter, found)
 
 

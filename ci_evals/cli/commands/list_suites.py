@@ -1,12 +1,13 @@
 """`list-suites`: the suites that come with the package."""
 
-from tabulate import tabulate
+from textwrap import dedent
 
 from ci_evals.adapters.suites import bundled_names, sources
 from ci_evals.cli.run_context import RunContext
 from ci_evals.planning.interpolate import Reading
 from ci_evals.planning.parse import load
 from ci_evals.reports import sanitize
+from ci_evals.reports.columns import table
 
 
 def list_suites(context: RunContext) -> None:
@@ -15,8 +16,6 @@ def list_suites(context: RunContext) -> None:
     for name in bundled_names():
         (source,) = sources(name)
         suite = load(source.text, source.file, Reading()).suite
-        rows.append(
-            [source.file, str(len(suite.tests)), sanitize.log_line(suite.description or suite.name, 90)]
-        )
-    context.show(tabulate(rows, headers=["name", "tests", "about"], tablefmt="simple", disable_numparse=True))
+        rows.append([source.file, str(len(suite.tests)), sanitize.log_line(suite.description or suite.name)])
+    context.show(dedent(table(["name", "tests", "about"], rows, context.width, names=[2], right=[1])))
     context.show("\nRun one with:  ci-evals run demo:hr --provider=offline")

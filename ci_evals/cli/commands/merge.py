@@ -10,17 +10,17 @@ from ci_evals.cli.files.output_paths import OutputPaths
 from ci_evals.cli.files.publish import publish
 from ci_evals.cli.files.saved_run import SavedRun
 from ci_evals.cli.github.baseline import baseline_of
-from ci_evals.cli.github.github_job import BaselineResults, GitHubJob
+from ci_evals.cli.github.github_job import GitHubJob
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.policy import read_policy, recorded_options, unknown_names
 from ci_evals.cli.settings.result_commands import MergeSettings
 from ci_evals.domain.errors import UsageError
-from ci_evals.job.conclude import conclude
+from ci_evals.job.conclude import NO_BASELINE, conclude
 from ci_evals.scoring.merge import merge
 from ci_evals.scoring.shards import ShardRun
 from ci_evals.study_registry import after_merging
 
-_NO_SHARDS = "; if the shards' artifacts were to be in it, no shard has left any"
+_NO_SHARDS = ". If it should hold the shards' artifacts, no shard has left any"
 
 
 def merge_runs(settings: MergeSettings, context: RunContext) -> None:
@@ -42,24 +42,24 @@ def merge_runs(settings: MergeSettings, context: RunContext) -> None:
         merged = merge(runs, expected=settings.shards)
     except ValidationError as error:
         files = ", ".join(run.file for run in runs)
-        raise UsageError(f"{files}: times or amounts of these runs do not go together") from error
+        raise UsageError(f"{files}: the times or amounts of these runs contradict each other.") from error
     ending = merged.ending
     if not ending.incomplete:
         ending = replace(ending, incomplete=unknown_names(policy, merged.card.suites))
     skipped = merged.info.status == "skipped"
-    baseline = BaselineResults() if skipped else baseline_of(settings, GitHubJob.of(settings, context))
+    baseline = NO_BASELINE if skipped else baseline_of(settings, GitHubJob.of(settings, context))
+    baseline = baseline.redacted(redactor)
     options = {"config": merged.info.config | recorded_options(settings), "baseline_note": baseline.note}
     info = redactor.model(merged.info.model_copy(update=options))
-    before = redactor.model(baseline.results) if baseline.results else None
     console = context.console
     for line in (*(f"warning: {warning}" for warning in info.warnings), info.baseline_note):
         if line:
             console.say(line)
-    results = conclude(merged.card, info, policy, ending, before)
+    results = conclude(merged.card, info, policy, ending, baseline)
     # Their trials are not looked at again: only what studies say goes into the merged run as it is.
     studies = [
         run.results.model_copy(update={"studies": tuple(map(redactor.model, run.results.studies))})
         for run in runs
     ]
     results = after_merging(results, studies)
-    sys.exit(publish(results, paths, context, before))
+    sys.exit(publish(results, paths, context, baseline.results))

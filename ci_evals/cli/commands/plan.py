@@ -1,9 +1,8 @@
 """`plan`: the tests that would run, and an estimate of what they take."""
 
-from tabulate import tabulate
-
 from ci_evals.cli.commands import forecast
 from ci_evals.cli.files.suite_loading import load_suites
+from ci_evals.cli.github.github_job import GitHubJob
 from ci_evals.cli.github.trust import FileTrust
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.models import models_asked
@@ -14,20 +13,21 @@ from ci_evals.planning.selection import Selection
 from ci_evals.planning.selection import plan as make_plan
 from ci_evals.planning.workload import Workload, of_plan, of_test
 from ci_evals.reports import numbers, sanitize
-from ci_evals.support.redaction import Redactor
-from ci_evals.wiring import Connections
+from ci_evals.reports.columns import table
+from ci_evals.wiring.connections import Connections
 
 
 def plan(settings: PlanSettings, context: RunContext) -> None:
     """Show the tests that would run, how many calls at most, and an estimate of tokens, cost and time."""
-    FileTrust(settings, context).check_options(settings)
-    table = context.prices(settings.prices)()
+    trust = FileTrust(settings, GitHubJob.of(settings, context))
+    trust.check_options(settings)
+    prices = context.prices(settings.prices)()
     connections = models_asked(settings)
-    loaded = load_suites(settings, context)
+    loaded = load_suites(settings, trust)
     planned = make_plan(loaded, Selection.of(settings.test, settings.tag), settings.loops)
     for suite in planned.suites:
         context.show(sanitize.log_line(f"{suite.suite.name} ({suite.file})"))
-        context.show(_table(planned, suite, connections, context.redactor) + "\n")
+        context.show(_table(planned, suite, connections, context) + "\n")
     for warning in connections.warnings(planned):
         context.console.say(f"warning: {warning}")
     total = of_plan(planned)
@@ -44,7 +44,7 @@ def plan(settings: PlanSettings, context: RunContext) -> None:
         f"at most {numbers.count(total.turns, 'turn')}; "
         f"{total.strict} strict and {total.judge_calls} judged evaluations\n"
         f"calls at most: agent {agent}, simulated user {user}, judge {judge}{checked}{audits}{meanings}\n"
-        f"{context.wait(forecast.lines(planned, connections, table, settings.parallel, check))}"
+        f"{context.wait(forecast.lines(planned, connections, prices, settings.parallel, check))}"
     )
 
 
@@ -55,19 +55,13 @@ def _calls(work: Workload, connections: Connections) -> tuple[int, int, int]:
     return work.agent_calls, work.user_calls, work.judge_calls * connections.judge_votes
 
 
-def _table(plan: Plan, planned: PlannedSuite, connections: Connections, redactor: Redactor) -> str:
-    numeric = ["trials", "turns", "strict", "judged", "agent calls", "user calls", "judge calls"]
+def _table(plan: Plan, planned: PlannedSuite, connections: Connections, context: RunContext) -> str:
+    headers = ["test", "trials", "turns", "strict", "judged", "agent calls", "user", "judge", "tags"]
     rows = []
     for test in planned.tests:
         work = of_test(plan, planned, test)
         counts = (work.trials, work.turns, work.strict, work.judge_calls)
-        shown = redactor.model(test)  # before anything is cut
-        name, tags = sanitize.log_line(shown.name, 60), sanitize.log_line(", ".join(shown.tags), 40)
-        rows.append([name, tags, *map(str, counts), *map(str, _calls(work, connections))])
-    return tabulate(
-        rows,
-        headers=["test", "tags", *numeric],
-        tablefmt="simple",
-        disable_numparse=True,
-        colalign=["left", "left", *(["right"] * len(numeric))],
-    )
+        shown = context.redactor.model(test)  # before anything is cut
+        name, tags = sanitize.log_line(shown.name, 200), sanitize.log_line(", ".join(shown.tags), 200)
+        rows.append([name, *map(str, counts), *map(str, _calls(work, connections)), tags])
+    return table(headers, rows, context.width, names=(0, len(headers) - 1), right=range(1, len(headers) - 1))

@@ -1,8 +1,7 @@
 """`rejudge`: judges a saved run again, and reports how far the two judges agree."""
 
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,21 +9,19 @@ from ci_evals.cli import environment_secrets
 from ci_evals.cli.files.output_paths import OutputPaths
 from ci_evals.cli.files.publish import publish
 from ci_evals.cli.files.saved_run import SavedRun
-from ci_evals.cli.github import actions
 from ci_evals.cli.github.baseline import baseline_of
 from ci_evals.cli.github.github_job import GitHubJob
 from ci_evals.cli.github.trust import FileTrust
 from ci_evals.cli.process.interruption import Interruption
 from ci_evals.cli.run.judge_cache import folder_of, refused
+from ci_evals.cli.run.showing import show_count
 from ci_evals.cli.run_context import RunContext
-from ci_evals.cli.settings.choices import Provider
 from ci_evals.cli.settings.policy import read_policy, recorded_options, unknown_names
 from ci_evals.cli.settings.result_commands import RejudgeSettings
-from ci_evals.cli.terminal import display, progress
 from ci_evals.cli.terminal.console import Console
+from ci_evals.domain.choices import Provider
 from ci_evals.domain.errors import UsageError
-from ci_evals.domain.plan import Trial
-from ci_evals.domain.progress import Event, Listener, TrialFinished
+from ci_evals.domain.progress import Listener, TrialFinished
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.domain.results.trial import TrialResult
@@ -35,7 +32,8 @@ from ci_evals.reports import numbers, sanitize
 from ci_evals.reports.names import RESULTS
 from ci_evals.stop import Stop
 from ci_evals.study_registry import after_rejudging
-from ci_evals.wiring import WITHOUT_KEY, Connections, checked, llm_key_of, names_in, no_key
+from ci_evals.wiring.connections import Connections, checked, names_in
+from ci_evals.wiring.providers import WITHOUT_KEY, llm_key_of, no_key
 
 
 def rejudge_run(settings: RejudgeSettings, context: RunContext) -> None:
@@ -44,7 +42,8 @@ def rejudge_run(settings: RejudgeSettings, context: RunContext) -> None:
     Raises:
         UsageError: before any judge is asked; nothing is written then.
     """
-    connections = _connections(settings, context)
+    github = GitHubJob.of(settings, context)
+    connections = _connections(settings, github)
     panel = _panel(settings)
     policy = read_policy(settings)
     prices = context.prices(settings.prices)()
@@ -57,14 +56,14 @@ def rejudge_run(settings: RejudgeSettings, context: RunContext) -> None:
     context.mask()
     trials = to_judge(judged)
     if not trials:
-        raise UsageError(f"{file}: it holds no judged verdict, so that there is nothing to judge again")
+        raise UsageError(f"{file}: contains no judged verdict, so there is nothing to judge again.")
     incomplete = unknown_names(policy, judged.suites)
     if connections.provider not in WITHOUT_KEY and not (connections.llm_key or connections.llm_token):
         raise UsageError(no_key(connections.provider, context.environ))
     console = context.console
     paths.check({"RESULTS": file, "--prices": settings.prices}, [suite.folder for suite in judged.suites])
     interruption = Interruption(context)
-    baseline = baseline_of(settings, GitHubJob.of(settings, context), interruption.run_cancellable)
+    baseline = baseline_of(settings, github, interruption.run_cancellable)
     if baseline.note:
         console.say(baseline.note)
     work = RejudgeJob(
@@ -78,19 +77,20 @@ def rejudge_run(settings: RejudgeSettings, context: RunContext) -> None:
         judge_votes=settings.judge_votes,
         parallel=settings.parallel,
         judge_check=settings.judge_check,
-        baseline=redactor.model(baseline.results) if baseline.results else None,
-        baseline_note=baseline.note,
+        baseline=baseline.redacted(redactor),
         incomplete=incomplete,
         prices=prices,
         config=recorded_options(settings) | {"judgeCache": "on" if connections.judge_cache else "off"},
         ci="github-actions" if context.in_actions else None,
         write_unfinished=paths.begin,
     )
-    with _listening(settings, _TrialLines(judged, console, len(trials)), context) as listen:
+    title = f"Judging {numbers.count(len(trials), 'trial')} again"
+    line = _trial_lines(judged, console)
+    with show_count(title, len(trials), context, line, quiet=settings.quiet) as listen:
         again = interruption.play(_judged_again(work, connections, listen, interruption.stop))
     again = replace(again, results=after_rejudging(again.results, judged))
-    code = publish(again.results, paths, context, work.baseline, verbose=settings.verbose)
-    context.show(_summary(judged, again, verbose=settings.verbose))
+    code = publish(again.results, paths, context, work.baseline.results, verbose=settings.verbose)
+    context.show(_summary(judged, again, context.width, verbose=settings.verbose))
     if interruption.stop.bug:
         raise interruption.stop.bug
     sys.exit(code)
@@ -101,15 +101,15 @@ async def _judged_again(work: RejudgeJob, connections: Connections, listen: List
         return await rejudge(work, panel, listen=listen, stop=stop)
 
 
-def _connections(settings: RejudgeSettings, context: RunContext) -> Connections:
+def _connections(settings: RejudgeSettings, github: GitHubJob) -> Connections:
     """Return the provider with its key or its token, if there is one."""
-    provider = settings.provider
+    provider, context = settings.provider, github.context
     if provider is Provider.OFFLINE:
         others = ", ".join(one for one in Provider if one is not Provider.OFFLINE)
-        raise UsageError(f"--provider=offline: nobody would judge; name the provider of a judge: {others}")
+        raise UsageError(f"--provider=offline has no judge. Use one of: {others}.")
     cache = folder_of(settings.judge_cache, context)
     key, token = llm_key_of(provider, settings.llm_key, context.environ)
-    reason = FileTrust(settings, context).workspace_distrusted()
+    reason = FileTrust(settings, github).workspace_distrusted()
     if cache and reason and (why := refused(cache, reason, key or token, context)):
         context.console.say(f"warning: {why}")
         cache = None
@@ -138,17 +138,19 @@ def _check_paths(paths: OutputPaths, file: Path) -> None:
     saved, written = file.resolve(), paths.folder.resolve() / RESULTS
     if saved == written or (written.is_file() and saved.is_relative_to(written.parent)):
         raise UsageError(
-            f"--output-dir={paths.folder}: the results that are to be judged again are in this folder, and "
-            "would be written over; name another one, as --output-dir=rejudged"
+            f"--output-dir={paths.folder}: the results to judge again are in this folder and would be "
+            "overwritten. Name another one, such as --output-dir=rejudged."
         )
     if paths.junit and paths.junit.resolve() == saved:
-        raise UsageError(f"--junit={paths.junit}: this is the file that is to be judged again")
+        raise UsageError(f"--junit={paths.junit}: this is the file to judge again. Name another one.")
 
 
-def _summary(judged: Results, again: Rejudged, *, verbose: bool) -> str:
+def _summary(judged: Results, again: Rejudged, width: int | None, *, verbose: bool) -> str:
     before, after = ([_judges(suite) for suite in one.suites] for one in (judged, again.results))
     who = changed_verdicts.judges(before, after)
-    return changed_verdicts.render(again.verdicts, who, not_judged=again.not_judged, verbose=verbose)
+    return changed_verdicts.render(
+        again.verdicts, who, not_judged=again.not_judged, verbose=verbose, width=width
+    )
 
 
 def _judges(suite: SuiteResult) -> str | None:
@@ -157,47 +159,21 @@ def _judges(suite: SuiteResult) -> str | None:
     return f"{models} with {suite.judge_votes} votes" if suite.judge_votes > 1 else models
 
 
-class _TrialLines:
-    """A line for each trial that was judged again."""
+def _trial_lines(judged: Results, console: Console) -> Callable[[TrialFinished], str]:
+    """Return how to word a finished trial: its name, its verdicts, and how many of them changed."""
 
-    def __init__(self, judged: Results, console: Console, total: int) -> None:
-        self._judged, self._console, self.total = judged, console, total
-        self._done = 0
-        self.console = console
-
-    def line(self, event: TrialFinished) -> str:
-        """Return the trial's name, its verdicts, and how many of them changed."""
-        self._done += 1
-        suite = self._judged.suites[event.trial.suite]
+    def line(event: TrialFinished) -> str:
+        suite = judged.suites[event.trial.suite]
         test = suite.tests[event.trial.test]
         loop = f" #{event.result.index}" if len(test.trials) > 1 else ""
-        name = sanitize.log_line(self._console.redactor.text(f"{suite.name} › {test.name}{loop}"), 100)
-        before = _outcomes(self._before(event.trial))
-        after = _outcomes(event.result)
+        name = sanitize.log_line(console.redactor.text(f"{suite.name} › {test.name}{loop}"), 100)
+        before, after = _outcomes(test.trials[event.trial.index - 1]), _outcomes(event.result)
         counts = ", ".join(f"{after.count(one)} {one}" for one in Outcome if one in after)
         changed = sum(one is not other for one, other in zip(before, after, strict=True))
-        return f"[{self._done}/{self.total}] {name}  {counts}; {changed or 'none'} changed"
+        return f"{name}  {counts}; {changed or 'none'} changed"
 
-    def _before(self, trial: Trial) -> TrialResult:
-        return self._judged.suites[trial.suite].tests[trial.test].trials[trial.index - 1]
+    return line
 
 
 def _outcomes(trial: TrialResult) -> Sequence[Outcome]:
     return [finding.outcome for finding in trial.findings if finding.kind == "judged"]
-
-
-@contextmanager
-def _listening(settings: RejudgeSettings, lines: _TrialLines, context: RunContext) -> Iterator[Listener]:
-    if settings.quiet:
-        yield progress.silent
-    elif lines.console.stream.isatty():
-        with display.counting("trials", lines.total, lines.console, lines.line) as listen:
-            yield listen
-    else:
-
-        def say(event: Event) -> None:
-            if isinstance(event, TrialFinished):
-                lines.console.say(lines.line(event))
-
-        with actions.group(f"Judging {numbers.count(lines.total, 'trial')} again", context):
-            yield say

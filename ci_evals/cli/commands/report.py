@@ -19,7 +19,7 @@ from ci_evals.support.redaction import Redactor
 from ci_evals.support.text import whole
 
 _NO_CONVERSATIONS = (
-    f"{PAGE} is without the baseline's conversations: name that run with --baseline=PATH, or --baseline=none"
+    f"{PAGE} lacks the baseline's conversations. Name that run with --baseline=PATH, or use --baseline=none."
 )
 _NAMED = 3
 """The most files that are named; of more the number is printed."""
@@ -33,7 +33,7 @@ def report(settings: ReportSettings, context: RunContext) -> None:
     """
     formats = _formats(settings.format)
     if settings.open and Format.HTML not in formats:
-        raise UsageError(f"--open: {PAGE} is what can be opened; leave --format out, or add html to it")
+        raise UsageError(f"--open: only {PAGE} can be opened. Omit --format, or add html to it.")
     runs = _read(settings.results, context.hide())
     results, named = runs.shown.results, runs.shown.file
     file = named.parent.resolve() / named.name  # beside a link, not beside what it leads to
@@ -59,7 +59,7 @@ def _formats(option: str | None) -> Sequence[Format]:
     named = [name.strip() for name in (option or "").split(",") if name.strip()]
     wrong = [name for name in named if name not in list(Format)]
     if wrong:
-        raise UsageError(f"--format: there is no format {wrong[0]!r}; there are: {', '.join(Format)}")
+        raise UsageError(f"--format: unknown format {wrong[0]!r}. Formats: {', '.join(Format)}.")
     return [Format(name) for name in named] or report_files.OF_EVERY_RUN
 
 
@@ -135,12 +135,12 @@ def _baseline(option: str | None, runs: _Runs, redactor: Redactor) -> Results | 
     except UsageError as error:
         raise UsageError(f"--baseline: {error}") from error
     if baseline.run.id == shown.run.id:
-        raise UsageError(f"--baseline={option}: this is the run that is to be shown; name an earlier one")
+        raise UsageError(f"--baseline={option}: this is the run to show. Name an earlier one.")
     if compared and baseline.run.id != compared.run_id:
         raise UsageError(
             f"--baseline={option}: this run began at {_when(baseline.run.started_at)}, and {file} was "
-            f"compared with one of {_when(compared.at)}; name that one, or see what `ci-evals compare` says "
-            "of these"
+            f"compared with one of {_when(compared.at)}. Name that one, or compare these two with "
+            "`ci-evals compare`."
         )
     return baseline
 
@@ -158,8 +158,8 @@ def _check_alone(settings: ReportSettings, formats: Sequence[Format], file: Path
     others = len(settings.results) > 1 or settings.baseline not in {None, "", "auto", "none"}
     if others or settings.open or (settings.format and set(formats) != {Format.MARKDOWN}):
         raise UsageError(
-            f"{file}: these are the results of one suite, which have reports in Markdown alone; for {PAGE} "
-            f"and the other formats name the {RESULTS} of the whole run"
+            f"{file}: the results of one suite have only Markdown reports. For {PAGE} and the other "
+            f"formats name the {RESULTS} of the whole run."
         )
 
 
@@ -179,4 +179,4 @@ def _summary(written: Sequence[str], runs: _Runs) -> str:
 def _open(page: Path, context: RunContext) -> None:
     """Open the page in the browser; in CI, and without a browser, print its path."""
     if context.environ.get("CI") or not webbrowser.open(page.as_uri()):
-        context.show(sanitize.log_line(f"Open it in a browser: {page}"))
+        context.show(sanitize.log_line(f"Open in a browser: {page}"))

@@ -13,7 +13,8 @@ from ci_evals.adapters.reserve import Reserve
 from ci_evals.adapters.signing import can_sign
 from ci_evals.cli.files.output_paths import RECORDING, Inputs, OutputPaths, check_folder, check_output
 from ci_evals.cli.files.suite_loading import load_suites, values_of
-from ci_evals.cli.github.github_job import BaselineResults, GitHubJob, baseline_option, wants_comment
+from ci_evals.cli.github import actions
+from ci_evals.cli.github.github_job import GitHubJob, baseline_option, wants_comment
 from ci_evals.cli.github.run_identity import run_identity
 from ci_evals.cli.github.trust import FileTrust
 from ci_evals.cli.process.interruption import Interruption
@@ -27,22 +28,19 @@ from ci_evals.cli.settings.choices import CommentMode, MissingSecrets
 from ci_evals.cli.settings.policy import read_policy, recorded_options
 from ci_evals.cli.settings.suite_commands import RunSettings
 from ci_evals.domain.agents import BUILT_IN
-from ci_evals.domain.errors import SuiteError, UsageError
+from ci_evals.domain.errors import CiEvalsError, SuiteError, UsageError
 from ci_evals.domain.journal import JournalMark
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.suite import is_bundled
-from ci_evals.job import Job, Limits, evaluate, not_played
+from ci_evals.job import NO_BASELINE, BaselineResults, Job, Limits, evaluate, not_played
 from ci_evals.planning.parse import LoadedSuite
 from ci_evals.planning.selection import Selection, plan
 from ci_evals.reports.names import RESULTS, folders_for
 from ci_evals.runner import Options
 from ci_evals.scoring.gate.selectors import check_names
 from ci_evals.study_registry import Addition, read_calibration
-from ci_evals.wiring import (
-    Connections,
-    keys_of,
-    no_key,
-)
+from ci_evals.wiring.connections import Connections, keys_of
+from ci_evals.wiring.providers import no_key
 
 
 def run_suites(settings: RunSettings, context: RunContext) -> None:
@@ -54,7 +52,7 @@ def run_suites(settings: RunSettings, context: RunContext) -> None:
     settings = for_shard(settings)
     github = GitHubJob.of(settings, context)
     try:
-        _run(settings, github)
+        _run(settings, FileTrust(settings, github))
     except UsageError as error:
         if not github.missing and wants_comment(settings, github):
             from ci_evals.cli.github.posting import withdraw
@@ -63,16 +61,16 @@ def run_suites(settings: RunSettings, context: RunContext) -> None:
         raise
 
 
-def _run(settings: RunSettings, github: GitHubJob) -> NoReturn:
-    context = github.context
+def _run(settings: RunSettings, trust: FileTrust) -> NoReturn:
+    github, context = trust.github, trust.github.context
     settings = _with_resumed_folder(settings)
-    FileTrust(settings, context).check_options(settings)
+    trust.check_options(settings)
     settings, recorded_run = recording.open_recording(settings)
     policy = read_policy(settings)
     calibration = read_calibration(settings.calibration) if settings.calibration else None
     prices = context.prices(settings.prices)
     may_skip = github.event.without_secrets and settings.on_missing_secrets is MissingSecrets.SKIP
-    loaded = _load(settings, github, may_skip=may_skip, replay=recorded_run is not None)
+    loaded = _load(settings, trust, may_skip=may_skip, replay=recorded_run is not None)
     check_names("--thresholds", policy.thresholds, [item.suite for item in loaded])
     check_names("--max-drop", policy.max_drops, [item.suite for item in loaded])
     planned = plan(loaded, Selection.of(settings.test, settings.tag), settings.loops)
@@ -80,7 +78,7 @@ def _run(settings: RunSettings, github: GitHubJob) -> NoReturn:
     missing = () if recorded_run else missing_keys(settings, planned, context.environ, may_skip=may_skip)
     skipped = bool(missing) and may_skip
     connections = read_connections(replace(settings, agent_headers=None) if skipped else settings, context)
-    connections, uncached = check_cache(connections, settings, context)
+    connections, uncached = check_cache(connections, trust)
     if LLM_KEY in missing and not skipped:
         explain_missing(github)
         raise UsageError(no_key(settings.provider, context.environ))
@@ -105,7 +103,7 @@ def _run(settings: RunSettings, github: GitHubJob) -> NoReturn:
     secret = _signing_secret(connections) if identity.ci else None
     journal = Journal(paths.folder, resume=settings.resume is not None, say=console.say, secret=secret)
     interruption = Interruption(context)
-    baseline = BaselineResults() if skipped else _baseline(settings, github, interruption)
+    baseline = NO_BASELINE if skipped else _baseline(settings, github, interruption)
     _refuse_self_comparison(baseline, journal, settings)
     begun = journal.past.header.started_at if journal.past else datetime.now(UTC)
     names = [redactor.text(item.suite.name) for item in planned.suites]
@@ -120,8 +118,7 @@ def _run(settings: RunSettings, github: GitHubJob) -> NoReturn:
         policy=policy,
         options=Options(parallel=settings.parallel, retries=settings.retries),
         redactor=redactor,
-        baseline=baseline.results,
-        baseline_note=baseline.note,
+        baseline=baseline,
         limits=Limits(
             max_duration=settings.max_duration,
             failures_in_row=settings.max_failures_in_row,
@@ -182,7 +179,9 @@ def _play(prepared: _PreparedRun) -> int:
     reserve = Reserve()
     stop.release = reserve.release
     with (
-        show_progress(prepared.job.plan, prepared.context, quiet=settings.quiet) as listen,
+        show_progress(
+            prepared.job.plan, prepared.context, prepared.job.prices, quiet=settings.quiet
+        ) as listen,
         recording.recording_job(prepared.job, settings, console) as job,
     ):
         results = prepared.interruption.play(evaluate(job, prepared.connections, listen=listen, stop=stop))
@@ -191,13 +190,15 @@ def _play(prepared: _PreparedRun) -> int:
         results = prepared.calibration(results, prepared.job.redactor)
     from ci_evals.cli.files.publish import publish
 
-    code = publish(results, prepared.paths, prepared.context, job.baseline, verbose=settings.verbose)
+    code = publish(results, prepared.paths, prepared.context, job.baseline.results, verbose=settings.verbose)
     if results.run.status == "completed" or stop.failed_fast:
         prepared.journal.mark(JournalMark(mark="ended"))
     elif not settings.replay:
-        console.say(f"to go on with this run, give the same command with --resume={prepared.paths.folder}")
+        console.say(f"To resume this run, run the same command with --resume={prepared.paths.folder}")
     if wants_comment(settings, prepared.github):
         _comment(results, prepared)
+    if settings.otlp_endpoint:
+        _export(results, settings.otlp_endpoint, prepared)
     if stop.bug:
         raise stop.bug
     return code
@@ -221,6 +222,18 @@ def _comment(results: Results, prepared: _PreparedRun, *, create: bool = True) -
     )
 
 
+def _export(results: Results, endpoint: str, prepared: _PreparedRun) -> None:
+    """Send results to an OpenTelemetry backend. A failure changes no exit code."""
+    from ci_evals.adapters.otlp import export
+
+    context = prepared.context
+    sending = export.export(results, endpoint, context.environ, context.console.redactor)
+    try:
+        prepared.interruption.run_cancellable(sending)
+    except CiEvalsError as error:
+        actions.warn(f"the results were not exported: {error}", prepared.github.context)
+
+
 def _signing_secret(connections: Connections) -> str | None:
     """Return the key or token of the LLM, if it is secret enough to sign a journal with."""
     secret = connections.llm_key or connections.llm_token
@@ -237,8 +250,8 @@ def _with_resumed_folder(settings: RunSettings) -> RunSettings:
         return settings
     if settings.output_dir not in {settings.resume, RunSettings.output_dir}:
         raise UsageError(
-            f"--resume={settings.resume} goes on in that folder, and --output-dir={settings.output_dir} is "
-            "another one: leave one of them out"
+            f"--resume={settings.resume} and --output-dir={settings.output_dir} are different folders. A "
+            "resumed run stays in its folder: omit --output-dir."
         )
     return replace(settings, output_dir=settings.resume)
 
@@ -266,7 +279,7 @@ def _within(path: Path, name: str) -> Path:
 def _baseline(settings: RunSettings, github: GitHubJob, interruption: Interruption) -> BaselineResults:
     """Find the run to compare with, if one is to be compared."""
     if baseline_option(settings, github) == "none":
-        return BaselineResults()
+        return NO_BASELINE
     from ci_evals.cli.github.baseline import baseline_of
 
     return baseline_of(settings, github, interruption.run_cancellable)
@@ -276,16 +289,16 @@ def _refuse_self_comparison(baseline: BaselineResults, journal: Journal, setting
     """Refuse to compare a resumed run with its own earlier reports."""
     if journal.past and baseline.results and baseline.results.run.id == journal.past.header.run:
         raise UsageError(
-            f"--baseline={settings.baseline}: these are the reports of the run that --resume goes on with, "
-            "and a run cannot be compared with itself; name the results of an earlier run"
+            f"--baseline={settings.baseline}: these are the reports of the run to resume, which cannot be "
+            "compared with itself. Name the results of an earlier run."
         )
 
 
-def _load(settings: RunSettings, github: GitHubJob, *, may_skip: bool, replay: bool) -> list[LoadedSuite]:
+def _load(settings: RunSettings, trust: FileTrust, *, may_skip: bool, replay: bool) -> list[LoadedSuite]:
     """Load the suites, and explain a key that a pull request lacks."""
     try:
-        return load_suites(settings, github.context, without_key=may_skip, replay=replay)
+        return load_suites(settings, trust, without_key=may_skip, replay=replay)
     except SuiteError as error:
         if any(problem.path == "apiKey" for problem in error.problems):
-            explain_missing(github)
+            explain_missing(trust.github)
         raise

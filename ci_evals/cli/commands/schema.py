@@ -3,10 +3,13 @@
 import json
 
 from ci_evals.cli.run_context import RunContext
-from ci_evals.domain.schema import results_schema, suite_schema
+from ci_evals.domain.results.run import results_schema
+from ci_evals.domain.suite import suite_schema
 from ci_evals.study_registry import study_kinds
 
 
 def schema(context: RunContext, *, results: bool) -> None:
     """Print a JSON Schema."""
-    context.show(json.dumps(results_schema(study_kinds()) if results else suite_schema(), indent=2))
+    context.show(
+        json.dumps(results_schema(study_kinds()) if results else suite_schema(), indent=2), exact=True
+    )

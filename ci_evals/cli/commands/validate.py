@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 
 from ci_evals.cli.files.suite_loading import load_suites
+from ci_evals.cli.github.github_job import GitHubJob
+from ci_evals.cli.github.trust import FileTrust
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.suite_commands import ValidateSettings
 from ci_evals.planning.parse import LoadedSuite
@@ -13,7 +15,9 @@ from ci_evals.reports import numbers, sanitize
 def validate(settings: ValidateSettings, context: RunContext) -> Sequence[LoadedSuite]:
     """Load every suite, and say so; with `strict`, warn of what makes it weak."""
     console = context.console
-    suites = load_suites(settings, context, without_key=True)
+    trust = FileTrust(settings, GitHubJob.of(settings, context))
+    trust.check_options(settings)
+    suites = load_suites(settings, trust, without_key=True)
     for loaded in suites:
         weak = weaknesses(loaded) if settings.strict else ()
         for warning in (*loaded.warnings, *map(str, weak)):

@@ -41,7 +41,7 @@ class OutputPaths:
         """
         check_folder("--output-dir", self.folder)
         if files.is_there(self.folder) and not files.is_folder(self.folder):
-            raise UsageError(f"--output-dir: {str(self.folder)!r} is no folder; name a folder")
+            raise UsageError(f"--output-dir: {str(self.folder)!r} is not a folder. Name a folder.")
         files.check_writable(self.folder)
         for name in (*OF_RUN, JOURNAL):
             check_output("--output-dir", self.folder / name, inputs or {})
@@ -82,15 +82,15 @@ class OutputPaths:
         check_output("--junit", path, inputs)
         if path.name.casefold() in _OURS:
             raise UsageError(
-                f"--junit: {str(path)!r} has the name of another report or journal; name it junit.xml"
+                f"--junit: {str(path)!r} has the name of another report or journal. Name it junit.xml."
             )
         for name in _OURS:
             if files.is_same(path, self.folder / name):
-                raise UsageError(f"--junit: {str(path)!r} is {name} in the output folder; name another file")
+                raise UsageError(f"--junit: {str(path)!r} is {name} in the output folder. Name another file.")
         if files.is_there(path) and not _is_junit(path):
             raise UsageError(
-                f"--junit: {str(path)!r} exists and is not a JUnit file, so it is not overwritten; name "
-                "another file, or take it away"
+                f"--junit: {str(path)!r} exists, is not a JUnit file, and is not overwritten. Name another "
+                "file, or delete it."
             )
 
 
@@ -106,12 +106,12 @@ def check_output(option: str, path: Path, inputs: Inputs) -> None:
         UsageError: it may not.
     """
     if why := files.unfit(path):
-        raise UsageError(f"{option}: {str(path)!r} is {why}")
+        raise UsageError(f"{option}: {str(path)!r} is {why}.")
     for named, read in inputs.items():
         if read is not None and files.is_same(path, read):
             raise UsageError(
-                f"{option}: {str(path)!r} would be overwritten, but this command reads it ({named}); name "
-                "another place, or copy that file first"
+                f"{option}: {str(path)!r} would be overwritten, but this command reads it ({named}). "
+                "Name another path, or copy that file first."
             )
 
 
@@ -127,14 +127,14 @@ def check_folder(option: str, folder: Path) -> None:
     """
     if files.leads_out(folder, Path.cwd()):
         raise UsageError(
-            f"{option}: a symbolic link leads from {str(folder)!r} out of the working folder; name "
-            "the folder that is meant, or take the link away"
+            f"{option}: {str(folder)!r} leads out of the working folder through a symbolic link. Name the "
+            "folder itself, or delete the link."
         )
 
 
 def _check_no_link(option: str, path: Path) -> None:
     if files.is_link(path):
-        raise UsageError(f"{option}: {str(path)!r} is a symbolic link; take it away, or name another place")
+        raise UsageError(f"{option}: {str(path)!r} is a symbolic link. Delete it, or name another path.")
 
 
 def _is_junit(path: Path) -> bool:

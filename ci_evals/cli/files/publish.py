@@ -20,10 +20,10 @@ from ci_evals.reports.names import JUNIT, PAGE, SUMMARY
 from ci_evals.reports.page.comparison_runs import ComparisonRuns
 
 _NOWHERE = (
-    "There is no room for the reports in the working folder or among the temporary files either: what "
-    "follows is all that is left of the run, besides its journal. Make room, and go on with --resume."
+    "There is no room for the reports in the working folder or the temporary folder either. What follows is "
+    "all that is left of the run besides its journal. Free some space, then resume with --resume."
 )
-_NO_PAGE = f"There is no {PAGE}; all other reports are there. {PLEASE_REPORT}"
+_NO_PAGE = f"{PAGE} is missing; all other reports are there. {PLEASE_REPORT}"
 
 
 def publish(
@@ -56,9 +56,10 @@ def publish(
         folder = _rescue(results, baseline, console)
         instead = f"The reports are in {folder} instead." if folder else _NOWHERE
         code = max(code, Exit.INVALID)
-        console.say(f"error: {error}\n{instead} The exit code is {code}, whatever the verdict.")
+        console.say(f"error: {error}\n{instead} The exit code is {code} whatever the verdict.")
         _write_outputs(results, code, OutputPaths(folder or paths.folder), context, again=reported)
-    context.show(report.render(results, color=colored(sys.stdout, context.environ), verbose=verbose))
+    color = colored(sys.stdout, context.environ)
+    context.show(report.render(results, width=context.width, color=color, verbose=verbose))
     if folder:
         first = PAGE if (folder / PAGE).is_file() else SUMMARY
         context.show(sanitize.log_line(f"Reports: {folder / first}"))
@@ -94,7 +95,7 @@ def _write_page(results: Results, baseline: Results | None, folder: Path, consol
             (folder / PAGE).unlink(missing_ok=True)  # an earlier run's would be taken for this one's
         console.say(f"{traceback.format_exc()}\n{_NO_PAGE}")
         return Exit.BUG
-    return Exit.HOLDS
+    return Exit.PASSED
 
 
 def _write_outputs(
@@ -110,7 +111,7 @@ def _write_outputs(
         if not again:
             outputs.write_summary(results, context)
     except UsageError as error:
-        context.console.say(f"warning: the outputs or the summary of the action are not complete: {error}")
+        context.console.say(f"warning: the action's outputs or step summary are incomplete: {error}")
         return False
     return True
 

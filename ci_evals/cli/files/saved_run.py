@@ -76,7 +76,7 @@ class SavedRun:
 def _files(path: Path, if_missing: str) -> list[Path]:
     try:
         if not path.exists():
-            raise UsageError(f"{path}: there is no such file or folder{if_missing}")
+            raise UsageError(f"{path}: no such file or folder{if_missing}")
         if not path.is_dir():
             return [path]
         if (path / RESULTS).is_file():
@@ -87,7 +87,7 @@ def _files(path: Path, if_missing: str) -> list[Path]:
         raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from error
     if not files:
         raise UsageError(
-            f"{path}: there is no {RESULTS} in it, nor in a folder right below it; name results files, or a "
-            "folder whose folders hold them, as actions/download-artifact leaves it"
+            f"{path}: contains no {RESULTS}, nor does a folder in it. Name results files, or a folder of "
+            "their folders, as actions/download-artifact leaves it."
         )
     return files

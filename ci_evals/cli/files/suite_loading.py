@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from ci_evals.adapters import input_files
 from ci_evals.adapters.code import plugins
-from ci_evals.adapters.suites import SuiteSource, sources
+from ci_evals.adapters.suites import SuiteSource, read_beside, sources
 from ci_evals.cli import environment_secrets
 from ci_evals.cli.github.trust import FileTrust
-from ci_evals.cli.run_context import RunContext
-from ci_evals.cli.settings.shared import SuiteSettings
+from ci_evals.cli.settings.shared import AgentApiSettings, SuiteSettings
 from ci_evals.domain.errors import SuiteError, UsageError
 from ci_evals.domain.suite import is_bundled
 from ci_evals.planning.adapter_options import OptionsFile, read_options
@@ -20,7 +20,7 @@ from ci_evals.planning.parse import LoadedSuite, load
 
 
 def load_suites(
-    settings: SuiteSettings, context: RunContext, *, without_key: bool = False, replay: bool = False
+    settings: SuiteSettings, trust: FileTrust, *, without_key: bool = False, replay: bool = False
 ) -> list[LoadedSuite]:
     """Load all suites that the settings name. With `without_key` the key of their agent may be missing.
 
@@ -29,9 +29,7 @@ def load_suites(
     Raises:
         UsageError: suites that are not there or cannot be run, with all problems of all of them.
     """
-    installed = plugins.names()
-    trust = FileTrust(settings, context)
-    trust.check_options(settings)
+    context, installed = trust.github.context, plugins.names()
     choice = AgentChoice(
         adapter=settings.adapter,
         options=_options(settings.adapter_options, context.environ, masked=replay),
@@ -39,6 +37,8 @@ def load_suites(
         agent_id=settings.agent_id,
         agent_key=settings.agent_key,
         base_url=settings.base_url,
+        start=settings.start if isinstance(settings, AgentApiSettings) else None,
+        wait_for=settings.wait_for if isinstance(settings, AgentApiSettings) else None,
     )
     reading = Reading(
         environ=context.environ,
@@ -52,7 +52,8 @@ def load_suites(
     for source in _sources(settings.suites, faults):
         try:
             distrusted = None if is_bundled(source.file) else trust.suite_distrusted(Path(source.file))
-            read = load(source.text, source.file, replace(reading, distrusted=distrusted))
+            beside = partial(read_beside, source.path.parent)
+            read = load(source.text, source.file, replace(reading, distrusted=distrusted, read_beside=beside))
             suite = choose(read, choice, without_key=without_key, unasked=replay)
         except UsageError as error:
             faults.append(error)
@@ -87,7 +88,9 @@ def headers_of(text: str | None) -> dict[str, str]:
     for line in (text or "").splitlines():
         name, colon, value = line.partition(":")
         if line.strip() and not (colon and name.strip() and value.strip()):
-            raise UsageError("--agent-headers: a line is not of the form NAME: VALUE")
+            raise UsageError(
+                "--agent-headers: a line is not of the form NAME: VALUE. Write one header per line."
+            )
         if line.strip():
             headers[name.strip()] = value.strip()
     return headers
@@ -99,7 +102,7 @@ def _options(path: Path | None, environ: Mapping[str, str], *, masked: bool) -> 
     try:
         text = input_files.read(path).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        why = (error.strerror or error) if isinstance(error, OSError) else "it is no UTF-8 text"
+        why = (error.strerror or error) if isinstance(error, OSError) else "it is not UTF-8"
         raise UsageError(f"--adapter-options: {path} cannot be read: {why}") from None
     return read_options(text, str(path), environ, masked=masked)
 

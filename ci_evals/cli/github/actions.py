@@ -51,7 +51,7 @@ def explain(heading: str, why: str, context: RunContext) -> None:
     if len(data) > _EXPLANATION_BYTES:
         text = data[:_EXPLANATION_BYTES].decode(errors="ignore") + "\n… (cut; the log has it whole)"
     with suppress(UsageError):  # the log has it too
-        workflow.append_summary(Path(path), f"## ⚠️ ci-evals: {heading}\n\n{sanitize.code_block(text)}\n")
+        workflow.append_summary(Path(path), f"## ⚠️ Evals {heading}\n\n{sanitize.code_block(text)}\n")
 
 
 def report_usage_error(error: UsageError, context: RunContext) -> None:

@@ -8,10 +8,12 @@ import traceback
 
 from ci_evals.adapters.github import baseline as artifacts
 from ci_evals.adapters.github import pulls
-from ci_evals.cli.github.github_job import BaselineResults, GitHubJob, Wait, baseline_option
+from ci_evals.adapters.github.baseline import BaselineArtifact, NoBaseline
+from ci_evals.cli.github.github_job import GitHubJob, Wait, baseline_option
 from ci_evals.cli.settings.shared import BaselineSettings
 from ci_evals.cli.terminal.console import PLEASE_REPORT
 from ci_evals.domain.errors import GitHubError, UsageError
+from ci_evals.job.conclude import NO_BASELINE, BaselineResults
 from ci_evals.library.runs import finished, load_results
 from ci_evals.reports import report_files
 
@@ -26,7 +28,7 @@ def baseline_of(settings: BaselineSettings, github: GitHubJob, wait: Wait | None
     """
     match option := baseline_option(settings, github):
         case "none":
-            return BaselineResults()
+            return NO_BASELINE
         case "auto" | "required":
             return _recorded(settings, github, wait or github.context.wait)
     try:
@@ -38,17 +40,13 @@ def baseline_of(settings: BaselineSettings, github: GitHubJob, wait: Wait | None
 def _recorded(settings: BaselineSettings, github: GitHubJob, wait: Wait) -> BaselineResults:
     """Find the baseline that a run of the base branch left on GitHub; a failure becomes the note."""
     if github.missing:
-        return BaselineResults(note=f"no baseline: {github.missing}")
+        return _none(NoBaseline(github.missing))
     try:
-        artifact = wait(
-            _find(github, artifacts.BaselineRequest(settings.comment_key, settings.baseline_branch))
-        )
-        if isinstance(artifact, artifacts.BaselineArtifact):
-            source = f"the results of commit {artifact.commit[:7]}"
-            return BaselineResults(finished(report_files.load(artifact.data, source), source), artifact.note)
-        return BaselineResults(
-            note=artifact.reason if artifact else "no baseline: the search was interrupted"
-        )
+        artifact = wait(_find(settings, github))
+        if not isinstance(artifact, BaselineArtifact):
+            return _none(artifact or NoBaseline("the search was interrupted"))
+        source = f"the results of commit {artifact.commit[:7]}"
+        return BaselineResults(finished(report_files.load(artifact.data, source), source), artifact.note)
     except TimeoutError:
         why = "GitHub did not answer in time"
     except (GitHubError, UsageError) as error:
@@ -56,11 +54,14 @@ def _recorded(settings: BaselineSettings, github: GitHubJob, wait: Wait) -> Base
     except Exception:  # noqa: BLE001  # a run must not fail over what it is compared with
         github.context.console.say(f"{traceback.format_exc()}\n{PLEASE_REPORT}")
         why = "a bug in ci-evals (see the log)"
-    return BaselineResults(note=f"no baseline: {why}")
+    return _none(NoBaseline(why))
 
 
-async def _find(
-    github: GitHubJob, request: artifacts.BaselineRequest
-) -> artifacts.BaselineArtifact | artifacts.NoBaseline:
+def _none(missing: NoBaseline) -> BaselineResults:
+    return BaselineResults(note=missing.note, missing=missing.reason.rstrip("."))
+
+
+async def _find(settings: BaselineSettings, github: GitHubJob) -> BaselineArtifact | NoBaseline:
     async with asyncio.timeout(_FIND_SECONDS), github.client() as hub:
-        return await artifacts.find(hub, await pulls.located(hub, github.event), request)
+        event = await pulls.located(hub, github.event)
+        return await artifacts.find(hub, event, settings.comment_key, settings.baseline_branch)

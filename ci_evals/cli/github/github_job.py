@@ -13,7 +13,7 @@ from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.choices import CommentMode
 from ci_evals.cli.settings.shared import REQUIRED, BaselineSettings, GitHubSettings, PullRequestSettings
 from ci_evals.cli.settings.suite_commands import RunSettings
-from ci_evals.domain.results.run import Git, Results
+from ci_evals.domain.results.run import Git
 
 if TYPE_CHECKING:
     from ci_evals.adapters.github.api import GitHub
@@ -34,12 +34,13 @@ class GitHubJob:
     token: str | None = field(default=None, repr=False)
 
     @classmethod
-    def of(cls, settings: GitHubSettings, context: RunContext) -> "GitHubJob":
-        """Read settings and environment.
+    def of(cls, settings: object, context: RunContext) -> "GitHubJob":
+        """Read settings and environment. Commands that know nothing of GitHub have no settings for it.
 
         Raises:
             UsageError: the comment key has characters that names of artifacts cannot have.
         """
+        settings = settings if isinstance(settings, GitHubSettings) else GitHubSettings()
         check_key(settings.comment_key)
         environ = context.environ
         known = read(environ, _event(environ))
@@ -78,14 +79,6 @@ class GitHubJob:
         from ci_evals.adapters.github.api import GitHub  # noqa: PLC0415  # most runs ask GitHub nothing
 
         return GitHub(self.event.api_url, self.token or "", redactor=self.context.redactor)
-
-
-@dataclass(frozen=True)
-class BaselineResults:
-    """The results of the baseline, and a note that names it or says why there is none."""
-
-    results: Results | None = None
-    note: str | None = None
 
 
 def baseline_option(settings: BaselineSettings, github: GitHubJob) -> str:

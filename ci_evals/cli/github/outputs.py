@@ -18,7 +18,7 @@ _FINISHED = frozenset({"completed", "skipped"})
 
 def write(results: Results, code: int, output_dir: Path, junit: Path, context: RunContext) -> None:
     """Write all outputs of the action. `code` is the exit code of the run."""
-    passed = results.gate.passed and code == Exit.HOLDS
+    passed = results.gate.passed and code == Exit.PASSED
     comparison, cost = results.comparison, results.usage.cost_usd
     values = {
         "passed": str(passed).lower(),
@@ -73,11 +73,11 @@ def annotate(results: Results, context: RunContext) -> None:
                 )
             )
         if (more := len(of_level) - workflow.MAX_ANNOTATIONS) > 0:
-            context.show(f"and {numbers.count(more, f'more {severity}')}, which GitHub would not show here")
+            context.show(f"and {numbers.count(more, f'more {severity}')}, which GitHub does not show here")
 
 
 def _result(results: Results, code: int) -> str:
-    if code not in (Exit.HOLDS, Exit.FAILED):
+    if code not in (Exit.PASSED, Exit.FAILED):
         return "invalid"
     if results.run.status == "skipped":
         return "skipped"

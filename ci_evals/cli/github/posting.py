@@ -38,7 +38,7 @@ def comment_on(
         github.context.console.say(f"{traceback.format_exc()}\n{PLEASE_REPORT}")
         actions.warn("no comment was posted: a bug in ci-evals (see the log)", github.context)
     else:
-        for line in ("no comment: the run was interrupted",) if lines is None else lines:
+        for line in ("no comment was posted: the run was interrupted",) if lines is None else lines:
             github.context.console.say(line)
 
 
@@ -59,7 +59,10 @@ def _context(github: GitHubJob) -> comment.SummaryContext:
     event = github.event
     foreign = event.foreign and event.event == "workflow_run"
     own = event.head if event.of_pull_request else None
-    return comment.SummaryContext(run_url=event.run_url, commit=own.sha if own else None, foreign=foreign)
+    commit = own.sha if own else None
+    return comment.SummaryContext(
+        run_url=event.run_url, source_url=event.source_url(commit), commit=commit, foreign=foreign
+    )
 
 
 async def post(
@@ -94,7 +97,7 @@ async def _posted(
     hub: GitHub, repository: str, numbers: Sequence[int], written: comments.Comment, *, create: bool
 ) -> tuple[str, ...]:
     if not numbers:
-        return ("no comment: no open pull request has this commit as its head",)
+        return ("no comment was posted: no open pull request has this commit as its head",)
     lines = []
     for number in numbers:
         posted = await comments.post(hub, repository, number, written, create=create)

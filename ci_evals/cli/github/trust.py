@@ -10,9 +10,8 @@ from ci_evals.adapters.checkout import Checkout, checkout_of
 from ci_evals.adapters.github import trust as rules
 from ci_evals.adapters.github.context import PULL_REQUEST_EVENTS, GitHubEvent
 from ci_evals.cli.github.github_job import GitHubJob
-from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.choices import SuiteTrust
-from ci_evals.cli.settings.shared import GitHubSettings, SuiteSettings
+from ci_evals.cli.settings.shared import AgentApiSettings, SuiteSettings
 from ci_evals.domain.agents import is_program
 from ci_evals.domain.errors import GitHubError, UsageError
 
@@ -32,12 +31,9 @@ Rule = Callable[[GitHubEvent, Checkout | None, GitHubEvent | None], str | None]
 class FileTrust:
     """Decides whose files they are, by the event, by the checkout they lie in, and by `--trust-suites`."""
 
-    def __init__(self, settings: object, context: RunContext) -> None:
-        self._environ = context.environ
+    def __init__(self, settings: object, github: GitHubJob) -> None:
         self._trust = settings.trust_suites if isinstance(settings, SuiteSettings) else SuiteTrust.AUTO
-        self._github = GitHubJob.of(
-            settings if isinstance(settings, GitHubSettings) else GitHubSettings(), context
-        )
+        self.github = github
 
     def suite_distrusted(self, path: Path) -> str | None:
         """Return why a suite is not trusted, as a clause (`in the event …`); None if it is."""
@@ -64,9 +60,12 @@ class FileTrust:
         """
         if self._trust is not SuiteTrust.AUTO:
             return
-        adapter = settings.adapter
-        if adapter and is_program(adapter) and (because := self._foreign(Path.cwd())):
-            raise UsageError(f"--adapter may not name a program {because} {SEE}")
+        programs = {"--adapter": settings.adapter if is_program(settings.adapter or "") else None}
+        if isinstance(settings, AgentApiSettings):
+            programs["--start"] = settings.start
+        for option, program in programs.items():
+            if program and (because := self._foreign(Path.cwd())):
+                raise UsageError(f"{option}: a program may not be named {because} {SEE}.")
         for item in dataclasses.fields(settings):
             value = getattr(settings, item.name) if item.name in _FILES else None
             if not value or str(value).lower() in _WORDS:
@@ -77,8 +76,8 @@ class FileTrust:
             if because:
                 option = f"--{item.name.replace('_', '-')}"
                 raise UsageError(
-                    f"{option}: {value} may not be read {because}; take the file of a checkout of your own "
-                    f"branch, or say --trust-suites=always if you have read these files"
+                    f"{option}: {value} may not be read {because}. Use a file from a checkout of your own "
+                    "branch, or --trust-suites=always if you have read these files."
                 )
 
     def _foreign(self, location: Path) -> str | None:
@@ -89,7 +88,7 @@ class FileTrust:
 
     def _decided(self, rule: Rule, checkout: Checkout | None) -> str | None:
         """Apply the rule. GitHub is called for a pull request only if that may change the answer."""
-        event = self._github.event
+        event = self.github.event
         because = rule(event, checkout, None)
         if because is None or event.number is None or event.event in PULL_REQUEST_EVENTS:
             return because
@@ -97,10 +96,10 @@ class FileTrust:
 
     @cached_property
     def _pull(self) -> GitHubEvent | None:
-        if self._github.missing:
+        if self.github.missing:
             return None
         try:
-            return self._github.context.wait(self._ask())
+            return self.github.context.wait(self._ask())
         except (GitHubError, TimeoutError):
             return None
 
@@ -109,11 +108,11 @@ class FileTrust:
 
         from ci_evals.adapters.github.pulls import located  # noqa: PLC0415  # as above
 
-        async with asyncio.timeout(_ASK_SECONDS), self._github.client() as hub:
-            return await located(hub, self._github.event)
+        async with asyncio.timeout(_ASK_SECONDS), self.github.client() as hub:
+            return await located(hub, self.github.event)
 
     def _workspace(self) -> Path:
-        return Path(self._environ.get("GITHUB_WORKSPACE") or Path.cwd()).resolve()
+        return Path(self.github.context.environ.get("GITHUB_WORKSPACE") or Path.cwd()).resolve()
 
 
 def _locations(path: Path) -> tuple[Path, ...]:

@@ -1,5 +1,6 @@
 """Ends the program: after the user's mistake, a bug of ours or an interruption, each in its own way."""
 
+import codecs
 import decimal  # noqa: F401  # before any signal: begun anew after one had cut it off, it warns on stderr
 import errno
 import gc
@@ -26,7 +27,11 @@ _WITH_OUTPUTS = {"run", "merge", "rejudge", "comment"}
 _LACKS = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
 """Errors that are nobody's usage: a file that was named well cannot be opened all the same."""
 
-_NOTHING = "nothing was run"
+_NOTHING = "did not run"
+
+_IN_PLAIN = "ci-evals-in-plain"
+_PLAIN = {"…": ".", "›": ">", "→": ">", "✓": "+", "✗": "x", "–": "-", "−": "-", "±": "~", "“": '"', "”": '"'}
+"""Signs of our texts in ASCII, for terminals without UTF-8."""
 
 
 def run_command(
@@ -89,11 +94,9 @@ def _exit_without_verdict(reason: str, command: str, context: RunContext) -> NoR
     _unblock_signals()
     command_files.restore()
     heading = "ended without a verdict"
-    why = f"No verdict: the process of the run is gone: {reason}."
+    why = f"No verdict: the process that ran the command is gone: {reason}."
     if command == "run":
-        why += (
-            " What had finished is in the journal: give the same command with --resume=OUTPUT_DIR to go on."
-        )
+        why += " Finished trials are in the journal: run the same command with --resume=OUTPUT_DIR to resume."
     actions.report_error(f"ci-evals {heading}. {why}", context)
     if command in _WITH_OUTPUTS:
         actions.write_invalid(context)
@@ -113,7 +116,7 @@ class _Ending:
 
 
 _INTERRUPTED = _Ending(
-    Exit.INTERRUPTED, "interrupted", "It was told to end before there was anything to report."
+    Exit.INTERRUPTED, "interrupted", "The run was interrupted before there was anything to report."
 )
 
 
@@ -124,7 +127,7 @@ def _ending(command: Callable[[], object], context: RunContext) -> _Ending:
             raise KeyboardInterrupt  # noqa: TRY301  # Typer has made a number of it
     except SystemExit as end:
         return _Ending(
-            end.code if isinstance(end.code, int) else Exit.HOLDS if end.code is None else Exit.BUG
+            end.code if isinstance(end.code, int) else Exit.PASSED if end.code is None else Exit.BUG
         )
     except KeyboardInterrupt:
         return _INTERRUPTED
@@ -134,7 +137,7 @@ def _ending(command: Callable[[], object], context: RunContext) -> _Ending:
         return _report_bad_arguments(error, context)
     except BaseException as error:  # noqa: BLE001  # the top: whatever arrives here is a bug of ours
         return _report_bug(error, context)
-    return _Ending(code if isinstance(code, int) else Exit.HOLDS)
+    return _Ending(code if isinstance(code, int) else Exit.PASSED)
 
 
 def _unblock_signals() -> None:
@@ -187,7 +190,7 @@ def _report_bug(error: BaseException, context: RunContext) -> _Ending:
     from ci_evals.cli.terminal.console import PLEASE_REPORT
 
     if lack := exhausted(error):
-        why = f"On this machine {lack}. What had finished is in the journal: --resume goes on from there."
+        why = f"On this machine {lack}. Finished trials are in the journal: --resume resumes from there."
         report_error(f"ci-evals ended without a verdict. {why}", context)
         return _Ending(Exit.INVALID, "ended without a verdict", why)
     context.console.say(traceback.format_exc())
@@ -199,13 +202,21 @@ def _report_bug(error: BaseException, context: RunContext) -> _Ending:
 
 
 def _mend_streams() -> None:
-    """Mend streams that are closed or cannot encode a test's name: they must not decide the exit code."""
+    """Mend streams that are closed or cannot encode some signs: they must not decide the exit code."""
+    codecs.register_error(_IN_PLAIN, _in_plain)
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: PTH123, SIM115  # open to the end
         elif hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
+            stream.reconfigure(errors=_IN_PLAIN)
+
+
+def _in_plain(error: UnicodeError) -> tuple[str | bytes, int]:
+    """Replace signs of ours that an encoding lacks by plain ones of the same width, others by escapes."""
+    if isinstance(error, UnicodeEncodeError) and (plain := _PLAIN.get(error.object[error.start])):
+        return plain, error.start + 1
+    return codecs.backslashreplace_errors(error)
 
 
 def _close_streams() -> None:

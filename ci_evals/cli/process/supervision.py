@@ -239,9 +239,9 @@ def _prctl(option: int, value: int) -> None:
 def _loss_reason(code: int | None) -> str:
     """Describe how the worker was lost, as a clause."""
     if code is None:
-        return f"it was told to end, had not ended {ENDING_SECONDS} seconds later, and was killed"
+        return f"it did not end within {ENDING_SECONDS} seconds after it was asked to, and was killed"
     if code >= 0:
-        return f"it exited with status {code} before it had decided"
+        return f"it exited with status {code} before there was a verdict"
     name = signal.Signals(-code).name if -code in {*signal.Signals} else f"signal {-code}"
-    hint = ", as when memory runs out" if -code == signal.SIGKILL else ""
-    return f"it was ended by {name}{hint}"
+    hint = ", as if memory had run out" if -code == signal.SIGKILL else ""
+    return f"{name} ended it{hint}"

@@ -4,26 +4,32 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from ci_evals.adapters.endpoints.aui_wire import AuiDialect
 from ci_evals.cli.files.suite_loading import headers_of
 from ci_evals.cli.github.trust import FileTrust
 from ci_evals.cli.run.judge_cache import folder_of, refused
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.models import models_asked
 from ci_evals.cli.settings.suite_commands import RunSettings
-from ci_evals.domain.results.run import OFFLINE
+from ci_evals.domain.choices import Provider
 from ci_evals.planning.parse import LoadedSuite
 from ci_evals.reports.names import AGENT_LOG
 from ci_evals.support.redaction import MIN_LENGTH
 from ci_evals.support.secrets import is_dummy
-from ci_evals.wiring import Connections, keys_of, llm_key_of
+from ci_evals.wiring.connections import Connections, keys_of
+from ci_evals.wiring.providers import llm_key_of
 
 
 def read_connections(settings: RunSettings, context: RunContext) -> Connections:
     """Read how agents and models are reached from the settings.
 
     Raises:
-        UsageError: the options contradict one another.
+        UsageError: the options contradict one another, or one cannot be used.
     """
+    if settings.otlp_endpoint:
+        from ci_evals.adapters.otlp import export  # noqa: PLC0415  # 0.1 s, for few runs
+
+        export.check(settings.otlp_endpoint, context.environ)
     key, token = llm_key_of(settings.provider, settings.llm_key, context.environ)
     return replace(
         models_asked(settings),
@@ -31,10 +37,12 @@ def read_connections(settings: RunSettings, context: RunContext) -> Connections:
         llm_token=token,
         llm_timeout=settings.llm_timeout,
         judge_cache=_judge_cache(settings, context),
-        key_header=settings.agent_key_header,
+        aui=AuiDialect(settings.agent_key_header, settings.agent_id_in, settings.task_origin_type),
         headers=headers_of(settings.agent_headers),
-        agent_id_in=settings.agent_id_in,
-        task_origin_type=settings.task_origin_type,
+        start_timeout=settings.start_timeout,
+        otlp=settings.otlp,
+        otlp_host=settings.otlp_host,
+        otlp_port=settings.otlp_port,
         agent_in_process=settings.agent_in_process,
         agent_log=(settings.output_dir / AGENT_LOG).absolute(),
         debug=settings.debug,
@@ -44,17 +52,16 @@ def read_connections(settings: RunSettings, context: RunContext) -> Connections:
 def _judge_cache(settings: RunSettings, context: RunContext) -> Path | None:
     """Return the folder of the judge's answers; None if no judge is called."""
     folder = folder_of(settings.judge_cache, context)
-    return None if settings.replay or settings.provider == OFFLINE else folder
+    return None if settings.replay or settings.provider == Provider.OFFLINE else folder
 
 
-def check_cache(
-    connections: Connections, settings: RunSettings, context: RunContext
-) -> tuple[Connections, tuple[str, ...]]:
+def check_cache(connections: Connections, trust: FileTrust) -> tuple[Connections, tuple[str, ...]]:
     """Return the connections without a cache that anybody may have written, and a warning about that."""
-    reason = FileTrust(settings, context).workspace_distrusted()
+    reason = trust.workspace_distrusted()
     if reason is None or connections.judge_cache is None:
         return connections, ()
-    why = refused(connections.judge_cache, reason, connections.llm_key or connections.llm_token, context)
+    secret = connections.llm_key or connections.llm_token
+    why = refused(connections.judge_cache, reason, secret, trust.github.context)
     return (replace(connections, judge_cache=None), (why,)) if why else (connections, ())
 
 
@@ -64,4 +71,4 @@ def warn_of_short_keys(connections: Connections, loaded: Sequence[LoadedSuite]) 
     short = [key for key in keys if key and len(key) < MIN_LENGTH and not is_dummy(key)]
     if not short:
         return ()
-    return (f"a key has fewer than {MIN_LENGTH} characters and is not redacted in the reports",)
+    return (f"a key has fewer than {MIN_LENGTH} characters, too few to redact it in reports",)

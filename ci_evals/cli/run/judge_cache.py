@@ -18,7 +18,7 @@ def folder_of(option: str, context: RunContext) -> Path | None:
     """
     match option.strip():
         case "":
-            raise UsageError("--judge-cache: it is empty; name a folder, or say auto or off")
+            raise UsageError("--judge-cache: empty. Name a folder, or use auto or off.")
         case "off":
             return None
         case "auto":
@@ -38,11 +38,11 @@ def refused(folder: Path, distrusted: str, key: str | None, context: RunContext)
         context: Says where the checkout is.
     """
     if not can_sign(key):
-        return f"{_OFF} {distrusted}: there is no key of the LLM to sign answers with"
+        return f"{_OFF} {distrusted}: there is no LLM key to sign its answers with"
     folder, here = folder.absolute().resolve(), Path.cwd().resolve()
     workspace = context.environ.get("GITHUB_WORKSPACE")
     roots = {here, *([Path(workspace).resolve()] if workspace else [])}
     roots |= {parent for parent in (here, folder, *folder.parents) if (parent / ".git").exists()}
     if any(folder.is_relative_to(root) for root in roots):
-        return f"{_OFF} {distrusted}: {str(folder)!r} is within the checkout; name a folder outside it"
+        return f"{_OFF} {distrusted}: {str(folder)!r} is inside the checkout. Name a folder outside it"
     return None

@@ -9,7 +9,7 @@ from ci_evals.domain.agents import lacks_secret
 from ci_evals.domain.plan import Plan
 from ci_evals.planning.agent_choice import has_filled_headers, has_key
 from ci_evals.planning.workload import of_plan
-from ci_evals.wiring import WITHOUT_KEY, embedding_model, llm_key_of, runs_here
+from ci_evals.wiring.providers import WITHOUT_KEY, embedding_model, llm_key_of, runs_here
 
 LLM_KEY, AGENT_KEY = "the key of the LLM (llm-key)", "the key of the agent (agent-key)"
 
@@ -33,21 +33,21 @@ def explain_missing(github: GitHubJob) -> None:
     """Explain why a key is missing, so that nobody puts it into a file."""
     if github.event.without_secrets:
         actions.warn(
-            f"the pull request {_whose(github)}, so GitHub gives it no secrets, and on-missing-secrets is "
-            "fail. Keys stay in the secrets of the repository, never in a file: to have it tested, push its "
-            "branch to this repository once you have read it",
+            f"{_no_secrets(github)}, and on-missing-secrets is fail. To test the pull request, push its "
+            "branch to this repository once you have read it. Never put a key into a file",
             github.context,
         )
 
 
 def why_skipped(github: GitHubJob, missing: Sequence[str]) -> str:
     """Return why the run is skipped."""
-    keys = f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing"
-    return f"the pull request {_whose(github)}, so GitHub gives it no secrets: {keys}"
+    return f"{_no_secrets(github)} ({' and '.join(missing)} missing)"
 
 
-def _whose(github: GitHubJob) -> str:
-    return "comes from a fork" if github.event.foreign else "is Dependabot's"
+def _no_secrets(github: GitHubJob) -> str:
+    return (
+        "this fork has no secrets" if github.event.foreign else "Dependabot's pull requests have no secrets"
+    )
 
 
 def _are_filled(headers: str | None) -> bool:

@@ -5,17 +5,15 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from ci_evals.cli.settings.choices import Provider
 from ci_evals.cli.settings.suite_commands import RunSettings
 from ci_evals.cli.terminal.console import Console
-from ci_evals.domain.choices import CheckMode
+from ci_evals.domain.choices import Provider
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Plan, PlannedSuite
 from ci_evals.domain.results.run import Origin
 from ci_evals.job import Job
-from ci_evals.job.judge_check import CheckedJudge
 from ci_evals.support.redaction import MASK, Redactor
-from ci_evals.wiring import Connections, names_in, panel_of
+from ci_evals.wiring.connections import Connections, names_in, panel_of
 
 if TYPE_CHECKING:
     from ci_evals.adapters.recording.reader import Recording
@@ -37,26 +35,26 @@ def open_recording(settings: RunSettings) -> Opened:
     if settings.replay is None:
         return Opened(settings, None)
     if settings.record:
-        raise UsageError(
-            "--record, --replay: a replay asks nobody, so there is nothing to record; leave one out"
-        )
+        raise UsageError("--record, --replay: a replay has nothing to record. Omit one of them.")
     if settings.resume:
-        raise UsageError("--resume, --replay: a replay is quickly played again; leave --resume out")
+        raise UsageError("--resume, --replay: a replay is quick to run again. Omit --resume.")
     from ci_evals.adapters.recording.reader import Recording, is_written
 
     if is_written(settings.replay):
-        raise UsageError(f"--replay: a run is still recording to {str(settings.replay)!r}; wait for its end")
+        raise UsageError(
+            f"--replay: a run is still recording to {str(settings.replay)!r}. Wait until it ends."
+        )
     try:
         recording = Recording(settings.replay)
     except UsageError as error:
         raise UsageError(f"--replay: {error}") from error
     then = recording.header.models
     if then.provider not in set(Provider):
-        raise UsageError(f"--replay: {str(recording.path)!r} names {then.provider!r}, which is no provider")
+        raise UsageError(f"--replay: {str(recording.path)!r} names the unknown provider {then.provider!r}.")
     if settings.provider not in {then.provider, RunSettings.provider}:
         raise UsageError(
-            f"--provider={settings.provider}: the recording was made with {then.provider}, and a replay asks "
-            "nobody else; leave the option out"
+            f"--provider={settings.provider}: the recording was made with {then.provider}, which a replay "
+            "cannot change. Omit --provider."
         )
     settings = replace(
         settings,
@@ -90,15 +88,15 @@ def with_recorded_agents(planned: Plan, recording: "Recording | None", redactor:
     if recording is None:
         return Planned(planned)
     torn = (
-        f"the last line of {recording.path} is torn, since the run was killed while it wrote: that trial is "
-        "not in the recording"
+        f"the last line of {recording.path} is torn because the run was killed: that trial is not "
+        "in the recording"
     )
     suites: list[PlannedSuite] = []
     known, warnings = 0, [torn] if recording.torn else []
     for item in planned.suites:
         then = recording.suite(item.file, redactor.text(item.suite.name))
         if then is None:
-            warnings.append(f"{item.file}: is not in the recording {recording.path}")
+            warnings.append(f"{item.file}: not in the recording {recording.path}")
             suites.append(item)
             continue
         known += 1
@@ -107,12 +105,14 @@ def with_recorded_agents(planned: Plan, recording: "Recording | None", redactor:
         now = redactor.text(item.suite.agent_id or "")
         if then.agent_id and now and MASK not in now and now != then.agent_id:
             warnings.append(
-                f"{item.file}: names the agent {now!r}, and was recorded with {then.agent_id!r}, "
-                "whose answers these are"
+                f"{item.file}: names the agent {now!r}, but the recorded answers are those of "
+                f"{then.agent_id!r}"
             )
     if not known:
         names = ", ".join(repr(suite.name) for suite in recording.header.suites)
-        raise UsageError(f"--replay: none of these suites is in {str(recording.path)!r}; it has: {names}")
+        raise UsageError(
+            f"--replay: none of these suites is in {str(recording.path)!r}. It contains: {names}."
+        )
     return Planned(replace(planned, suites=tuple(suites)), tuple(warnings))
 
 
@@ -120,17 +120,12 @@ def replaying(job: Job, recording: "Recording | None", connections: Connections)
     """Let the recording, if there is one, take the place of agents and models."""
     if recording is None:
         return job
-    from ci_evals.wiring.recordings import replayed, replayed_judges
+    from ci_evals.wiring.recordings import RunReplay
 
     run = recording.header
-    judges: tuple[CheckedJudge, ...] = ()
-    # A replay asks nobody: it repeats the check that was recorded, if one was.
-    if recording.judge_check() or job.judge_check is CheckMode.ALWAYS:
-        judges = tuple(map(CheckedJudge, replayed_judges(recording, job.plan, connections, job.redactor)))
     return replace(
         job,
-        wrap_judges=lambda _: judges,
-        participants_for=replayed(recording, job.plan, connections, job.redactor),
+        replay=RunReplay(recording, job.plan, connections, job.redactor),
         origin=Origin(how="replay", run=run.run, started_at=run.started_at),
     )
 
@@ -141,9 +136,8 @@ def recording_job(job: Job, settings: RunSettings, console: Console) -> Iterator
     if settings.record is None:
         yield job
         return
-    from ci_evals.adapters.recording.recorder import Recorder
     from ci_evals.adapters.recording.records import ModelsRecord
-    from ci_evals.wiring.recordings import recorded
+    from ci_evals.wiring.recordings import RunRecorder
 
     models = ModelsRecord(
         provider=settings.provider,
@@ -155,17 +149,8 @@ def recording_job(job: Job, settings: RunSettings, console: Console) -> Iterator
         audit_user=settings.audit_user,
         audit_model=settings.audit_model,
     )
-    recorder = Recorder(settings.record, job.plan, models, job.redactor, console.say)
+    recorder = RunRecorder(settings.record, job.plan, models, job.redactor, console.say)
     try:
-        yield replace(
-            job,
-            before_playing=recorder.begin,
-            wrap=lambda trial, participants: recorded(recorder, trial, participants),
-            save=(*job.save, recorder.keep),
-            wrap_judges=lambda judges: [
-                replace(judge, llm=recorder.record_judge(judge.llm)) for judge in judges
-            ],
-            after_judge_check=recorder.keep_check,
-        )
+        yield replace(job, recorder=recorder)
     finally:
         recorder.close()

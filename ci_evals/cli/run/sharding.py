@@ -7,7 +7,7 @@ from ci_evals.cli.settings.choices import CommentMode
 from ci_evals.cli.settings.suite_commands import RunSettings
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Plan
-from ci_evals.job import Job
+from ci_evals.job import NO_BASELINE, Job
 from ci_evals.planning import sharding
 from ci_evals.planning.sharding import ShardNumber
 from ci_evals.reports import numbers
@@ -36,8 +36,8 @@ def part_of(settings: RunSettings, plan: Plan) -> ShardNumber | None:
     part = sharding.read(settings.shard)
     if settings.confirm:
         raise UsageError(
-            f"--confirm={settings.confirm} cannot go with --shard={part}: what is close shows in the whole "
-            "run, which no shard sees; give more --loops instead"
+            f"--confirm={settings.confirm} does not work with --shard={part}: only the whole run shows "
+            "whether a result is close. Use more --loops instead."
         )
     sharding.check(plan, part)
     return part
@@ -47,7 +47,7 @@ def only_part(job: Job, part: ShardNumber | None, say: Callable[[str], None]) ->
     """Return the job with that part of its plan. Its baseline balances the parts; `merge` compares."""
     if part is None:
         return job
-    sharded = sharding.take(job.plan, part, job.redactor, job.baseline)
+    sharded = sharding.take(job.plan, part, job.redactor, job.baseline.results)
     whole = numbers.count(sum(len(suite.tests) for suite in job.plan.suites), "test")
     say(f"shard {part.index} of {part.of}: {len(sharded.shard.tests)} of {whole}")
-    return replace(job, plan=sharded.plan, shard=sharded.shard, baseline=None, baseline_note=None)
+    return replace(job, plan=sharded.plan, shard=sharded.shard, baseline=NO_BASELINE)

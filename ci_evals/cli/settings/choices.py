@@ -3,15 +3,6 @@
 from enum import StrEnum
 
 
-class Provider(StrEnum):
-    """The LLM behind judge and simulated user."""
-
-    OPENAI = "openai"
-    ANTHROPIC = "anthropic"
-    CLAUDE_CODE = "claude-code"
-    OFFLINE = "offline"
-
-
 class SuiteTrust(StrEnum):
     """The trust in a suite: may it name endpoints and read the environment?"""
 

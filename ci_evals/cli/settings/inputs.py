@@ -66,7 +66,7 @@ def read(environ: Mapping[str, str]) -> ActionInputs:
     suites = [line.strip() for line in inputs.pop(SUITES, "").splitlines() if line.strip()]
     if not suites:
         problems.append(
-            "input 'suites' is empty: name suite files, folders or bundled suites (demo:hr), one a line."
+            "input 'suites' is empty. Name suite files, folders or bundled suites (demo:hr), one per line."
         )
     types = _types()
     options = {}
@@ -103,7 +103,7 @@ def check_unused(environ: Mapping[str, str]) -> None:
             instead = "name them there"
         else:
             instead = f"write --{name}{'' if name in switches else '=...'} there"
-        problems.append(f"input {name!r} has no effect beside 'args'; {instead}.")
+        problems.append(f"input {name!r} has no effect with 'args': {instead}.")
     if problems:
         raise UsageError("\n".join(problems))
 
@@ -176,8 +176,7 @@ def _check_within_workspace(path: str, environ: Mapping[str, str]) -> None:
     workspace = os.path.realpath(environ.get("GITHUB_WORKSPACE") or Path.cwd())
     if not Path(os.path.realpath(path)).is_relative_to(workspace):
         raise ValueError(
-            "it is outside of the workspace, and would be lost with the container; give a path in the "
-            "workspace."
+            "it is outside the workspace and would be lost with the container. Use a path in the workspace."
         )
 
 
@@ -189,4 +188,4 @@ def _as_text(default: object) -> str:
 
 def _unknown(name: str, defaults: Iterable[str]) -> str:
     nearest = difflib.get_close_matches(name, defaults, n=1, cutoff=0)
-    return f"unknown input {name!r}: did you mean {nearest[0]!r}? README.md lists all inputs."
+    return f"unknown input {name!r}: did you mean {nearest[0]!r}? docs/reference/options.md lists all inputs."

@@ -1,7 +1,7 @@
 """The models that options name, and their votes."""
 
 from ci_evals.cli.settings.suite_commands import PlanSettings
-from ci_evals.wiring import Connections, checked, names_in
+from ci_evals.wiring.connections import Connections, checked, names_in
 
 
 def models_asked(settings: PlanSettings) -> Connections:

@@ -7,11 +7,13 @@ are plain dataclasses, since `--help` must not wait for pydantic.
 import dataclasses
 import inspect
 from collections.abc import Callable
+from enum import Enum
 from functools import wraps
-from typing import Any, TypeVar, get_type_hints
+from types import NoneType
+from typing import Any, TypeVar, get_args, get_type_hints
 
 import typer
-from typer.models import OptionInfo
+from typer.models import OptionInfo, ParameterInfo
 
 from ci_evals.cli.run_context import RunContext
 
@@ -41,6 +43,8 @@ def takes(settings: type[S]) -> Callable[[Callable[[S, RunContext], None]], Call
             for info in hints[item.name].__metadata__:
                 if isinstance(info, OptionInfo):
                     info.envvar = ENV_PREFIX + item.name.strip("_").upper()
+                if isinstance(info, ParameterInfo):
+                    info.metavar = info.metavar or _metavar(item.name, hints[item.name])
             default = inspect.Parameter.empty if item.default is dataclasses.MISSING else item.default
             parameters.append(
                 inspect.Parameter(
@@ -53,3 +57,12 @@ def takes(settings: type[S]) -> Callable[[Callable[[S, RunContext], None]], Call
         return wrapper
 
     return decorate
+
+
+def _metavar(name: str, hint: Any) -> str:
+    """Return what stands for a value: the words of a closed set, `N` for a number, else the name."""
+    annotated = get_args(hint)[0]
+    kind = next(kind for kind in get_args(annotated) or (annotated,) if kind is not NoneType)
+    if issubclass(kind, Enum):
+        return "|".join(str(member.value) for member in kind)
+    return "N" if kind in {int, float} else name.upper()

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ci_evals.cli.settings.choices import ComparisonFormat, ImportFormat, Provider
+from ci_evals.cli.settings.choices import ComparisonFormat, ImportFormat
 from ci_evals.cli.settings.shared import (
     BaselineSettings,
     ChangeSettings,
@@ -20,22 +20,20 @@ from ci_evals.cli.settings.shared import (
     Prices,
     PullRequestSettings,
     Quiet,
+    Run,
 )
-from ci_evals.domain.choices import CheckMode, Regression
+from ci_evals.domain.choices import CheckMode, Provider, Regression
 
 
 @dataclass(frozen=True, kw_only=True)
 class ImportSettings:
     """Options of `import`."""
 
-    format: Annotated[ImportFormat, typer.Argument(help="Whose file it is.")]
-    file: Annotated[Path, typer.Argument(help="The file.", show_default=False)]
+    format: Annotated[ImportFormat, typer.Argument(metavar="FORMAT", help="Format of the file.")]
+    file: Annotated[Path, typer.Argument(help="File to import.")]
     output: Annotated[
         Path | None,
-        typer.Option(
-            metavar="SUITE",
-            help="Where to write the suite: a .yaml or .json that is not there yet. Else it is printed.",
-        ),
+        typer.Option(metavar="SUITE", help="New .yaml or .json file for the suite. Default: print it."),
     ] = None
 
 
@@ -48,8 +46,8 @@ class InitSettings:
         str | None,
         typer.Option(
             metavar="ADAPTER",
-            help="How your agent is spoken to: aui, openai, http, python, command, or demo to look around "
-            "first. Default: as the suites that are there have it, else aui.",
+            help="Way to call your agent: aui, openai, http, python, command or demo.\n\n"
+            "Default: that of the suites already there, else aui. `demo` is for a first look around.",
         ),
     ] = None
 
@@ -62,31 +60,30 @@ class ReportSettings:
         list[Path],
         typer.Argument(
             metavar="RESULTS",
-            help="First the run to show: its _results.json, or the folder of it; of a folder of such folders "
-            "the newest. Then any others, likewise, to stand beside it on the page.",
-            show_default=False,
+            help="The run to show: its _results.json or folder; of a folder of runs the newest. Then runs to "
+            "compare it with.",
         ),
     ]
     baseline: Annotated[
         str | None,
         typer.Option(
             metavar="auto|none|PATH",
-            help="The run that this one was compared with, to show its conversations beside; nothing is "
-            "compared anew, and another run is refused. Default: auto, the one among the others.",
+            help="Run that this one was compared with.\n\n"
+            "The page shows its conversations; nothing is compared again, and another run is refused. "
+            "Default: `auto`, the one among the others.",
         ),
     ] = None
     format: Annotated[
         str | None,
         typer.Option(
             metavar="FORMAT,...",
-            help="What to write: html (report.html), markdown (summary.md, and the files of suites and "
-            "tests), junit (junit.xml), json (each suite's own _results.json), badge (badge.svg, "
-            "badge.json). Default: all but the badge.",
-            show_default=False,
+            help="Reports to write: html, markdown, junit, json, badge. Default: all but badge.\n\n"
+            "html: report.html; markdown: summary.md and the files of suites and tests; junit: junit.xml; "
+            "json: each suite's own _results.json; badge: badge.svg and badge.json.",
         ),
     ] = None
     open: Annotated[
-        bool, typer.Option("--open", help="Open report.html in the browser; in CI its path is printed.")
+        bool, typer.Option("--open", help="Open report.html in the browser; in CI print its path.")
     ] = False
 
 
@@ -94,28 +91,27 @@ class ReportSettings:
 class CompareSettings(ChangeSettings):
     """Options of `compare`."""
 
-    head: Annotated[Path, typer.Argument(help="The run to look at: its _results.json, or the folder of it.")]
-    base: Annotated[Path, typer.Argument(help="The earlier run that it is held against.")]
-    format: Annotated[ComparisonFormat, typer.Option(help="What to print.")] = ComparisonFormat.TEXT
+    head: Annotated[Path, typer.Argument(help="The run: its _results.json, or the folder of that file.")]
+    base: Annotated[Path, typer.Argument(help="The earlier run to compare it with.")]
+    format: Annotated[ComparisonFormat, typer.Option(help="Format to print.")] = ComparisonFormat.TEXT
 
 
 @dataclass(frozen=True)
 class OddsSettings:
     """Options of `odds`."""
 
-    results: Annotated[Path, typer.Argument(help="The run: its _results.json, or the folder of it.")]
+    results: Run
     min_score: Annotated[
-        float | None, typer.Option(min=0, max=100, help="Another least run score.", show_default=False)
+        float | None,
+        typer.Option(metavar="POINTS", min=0, max=100, help="Another minimum run score (0–100)."),
     ] = None
     thresholds: Annotated[
-        str | None, typer.Option(metavar="SELECTOR=SCORE,...", help="Other floors, as `run` has them.")
+        str | None, typer.Option(metavar="SELECTOR=POINTS,...", help="Other minimum scores of parts.")
     ] = None
     max_drop: Annotated[
-        str | None, typer.Option(metavar="POINTS,...", help="Another most drop, as `run` has it.")
+        str | None, typer.Option(metavar="POINTS,...", help="Another maximum drop of the score.")
     ] = None
-    regression: Annotated[
-        Regression | None, typer.Option(help="Another rule of regression.", show_default=False)
-    ] = None
+    regression: Annotated[Regression | None, typer.Option(help="Other regressions that fail the run.")] = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,16 +124,14 @@ class MergeSettings(BaselineSettings, GateSettings):
             metavar="RESULTS",
             help="Results files, folders that hold one, or folders of such folders, as "
             "actions/download-artifact leaves them.",
-            show_default=False,
         ),
     ]
     shards: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help="How many results there must be: fewer mean that one is missing. Shards tell it of "
-            "themselves.",
-            show_default=False,
+            help="Number of results there must be; with fewer there is no verdict.\n\n"
+            "Runs with `--shard` know it themselves.",
         ),
     ] = None
     output_dir: OutputDir = Path("results")
@@ -152,17 +146,19 @@ class RejudgeSettings(BaselineSettings, GateSettings):
         Path,
         typer.Argument(
             metavar="RESULTS",
-            help="The run: its _results.json, or the folder of it; also one of its suites' own.",
-            show_default=False,
+            help="The run: its _results.json, or the folder of that file; also that of one of its suites.",
         ),
     ]
-    provider: Annotated[Provider, typer.Option(help="The LLM that judges.")] = Provider.OPENAI
+    provider: Annotated[
+        Provider, typer.Option(metavar="NAME", help="Judge's provider: openai, anthropic, claude-code.")
+    ] = Provider.OPENAI
     llm_key: LlmKey = field(default=None, repr=False)
     judge_model: Annotated[
         str | None,
         typer.Option(
-            help="The judge's model. Else the one that judged the run, where its provider is the same, else "
-            "the provider's default."
+            metavar="MODEL",
+            help="Judge model.\n\n"
+            "Default: the one that judged the run if its provider is the same, else the provider's default.",
         ),
     ] = None
     judge_votes: Annotated[
@@ -170,30 +166,28 @@ class RejudgeSettings(BaselineSettings, GateSettings):
         typer.Option(
             min=1,
             max=99,
-            help="Votes on each judged criterion, an odd number. Default: as many as the run had; with "
-            "--judge-panel as many as it takes for each model to have a say.",
-            show_default=False,
+            help="Votes on each criterion, an odd number. Default: the run's.\n\n"
+            "With `--judge-panel` at least as many as the panel has models.",
         ),
     ] = None
     judge_panel: JudgePanel = None
     prices: Prices = None
-    parallel: Annotated[int, typer.Option(min=1, max=10_000, help="Trials judged at a time.")] = 10
+    parallel: Annotated[int, typer.Option(min=1, max=10_000, help="Trials judged concurrently.")] = 10
     judge_check: JudgeCheckMode = CheckMode.AUTO
     llm_timeout: LlmTimeout = 120
     judge_cache: Annotated[
         str,
         typer.Option(
             metavar="auto|off|DIR",
-            help="Keep these judges' answers, apart from those of runs. Off, as whoever judges again wants "
-            "to know what is said this time.",
+            help="Folder that keeps the judge's answers.\n\n"
+            "They are separate from those of runs. Off by default: the judge is asked again.",
         ),
     ] = "off"
     output_dir: OutputDir = Path("results")
     junit: JunitFile = None
     quiet: Quiet = False
     verbose: Annotated[
-        bool,
-        typer.Option("--verbose", help="Name every verdict that changed, and every failed criterion."),
+        bool, typer.Option("--verbose", help="Print every changed verdict and every failed criterion.")
     ] = False
 
 
@@ -201,7 +195,7 @@ class RejudgeSettings(BaselineSettings, GateSettings):
 class CommentSettings(PullRequestSettings):
     """Options of `comment`."""
 
-    results: Annotated[Path, typer.Argument(help="The run: its _results.json, or the folder of it.")]
+    results: Run
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the comment and post nothing; needs no token.")
     ] = False

@@ -1,4 +1,4 @@
-"""Options that several commands share, each declared once."""
+"""Options that several commands share, each declared once. `help` says what its text means."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,44 +14,93 @@ Suites = Annotated[
     list[str],
     typer.Argument(
         metavar="SUITE",
-        help="Suite files (JSON or YAML), globs, folders, or bundled suites such as demo:hr.",
-        show_default=False,
+        help="Suite files (JSON or YAML), globs, folders, or bundled suites such as demo:hr.\n\n"
+        "In the action one per line, relative to the workspace.",
     ),
 ]
 REQUIRED = "required"
 """The baseline that is looked for as with `auto`, and without which a run has no verdict."""
 
+Run = Annotated[
+    Path, typer.Argument(metavar="RESULTS", help="The run: its _results.json, or the folder of that file.")
+]
 LlmTimeout = Annotated[
     float,
     typer.Option(
-        min=1,
-        metavar="SECONDS",
-        help="Seconds that each attempt to ask a model may take; there are up to three.",
+        min=1, metavar="SECONDS", help="Timeout of one request to a model.\n\nThere are up to three attempts."
     ),
 ]
 JudgeCheckMode = Annotated[
     CheckMode,
     typer.Option(
-        help="Ask the judge control questions whose answers are known. If too few are answered right "
-        "there is no verdict (exit code 3), or with warn a warning. auto: unless the baseline or the "
-        "judge's cache holds a passed check of the same judge.",
+        help="Ask the judge control questions.\n\n"
+        "Their answers are known. If it answers too few correctly there is no verdict (exit code 3), or with "
+        "`warn` a warning. `auto` skips the questions if the baseline or the judge's cache holds a passed "
+        "check of the same judge of the last 30 days.",
     ),
 ]
 LlmKey = Annotated[
-    str | None, typer.Option(help="Key of the LLM; better set LLM_API_KEY or the provider's own variable.")
+    str | None,
+    typer.Option(
+        metavar="KEY",
+        help="API key of the model provider.\n\n"
+        "Default: LLM_API_KEY, else the provider's own variable. Give the action a secret, and prefer the "
+        "variables elsewhere: a command line can be read by others.",
+    ),
 ]
 JudgePanel = Annotated[
     str | None,
-    typer.Option(metavar="MODEL,...", help="Models that vote in turn, in place of one judge's model."),
+    typer.Option(
+        metavar="MODEL,...",
+        help="Models that vote in turn, instead of one judge.\n\nSeparated by commas, all of one provider.",
+    ),
 ]
 Prices = Annotated[
-    Path | None, typer.Option(help="A YAML or JSON file of prices, in place of the bundled table.")
+    Path | None,
+    typer.Option(metavar="FILE", help="YAML or JSON file of model prices.\n\nIt replaces the bundled table."),
 ]
-OutputDir = Annotated[Path, typer.Option(help="Folder for all reports.")]
+OutputDir = Annotated[Path, typer.Option(metavar="DIR", help="Folder for all reports.")]
 JunitFile = Annotated[
-    Path | None, typer.Option(help="Where to write the JUnit file (default: OUTPUT_DIR/junit.xml).")
+    Path | None, typer.Option(metavar="FILE", help="Path of the JUnit file. Default: OUTPUT_DIR/junit.xml.")
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, only the results.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress, only the results.")]
+AgentId = Annotated[
+    str | None, typer.Option(metavar="ID", help="Agent to test, instead of the suite's `agentId`.")
+]
+AgentKey = Annotated[
+    str | None,
+    typer.Option(
+        metavar="KEY",
+        help="API key of the agent, instead of the suite's `apiKey`.\n\n"
+        "Give the action a secret. Elsewhere set CI_EVALS_AGENT_KEY: a command line can be read by others.",
+    ),
+]
+BaseUrl = Annotated[
+    str | None,
+    typer.Option(metavar="URL", help="Address of the agent's API.\n\nIt replaces the adapter's own."),
+]
+Adapter = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADAPTER",
+        help="How to call the agent: aui, demo, openai, http, …\n\n"
+        "Overrides the suite's `adapter`; the default is aui. `python:MODULE:ATTRIBUTE` calls a Python "
+        "function, `command: PROGRAM` starts a program. A plug-in is named as it is installed.",
+    ),
+]
+AdapterOptions = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="YAML or JSON file, instead of `adapterOptions`."),
+]
+TrustSuites = Annotated[
+    SuiteTrust,
+    typer.Option(
+        help="Whether suites may name endpoints and read variables.\n\n"
+        "With `auto` they may, except in a GitHub job whose checkout may be somebody else's code: there only "
+        "if it is known to be the repository's own, and never in pull_request_target, workflow_run and "
+        "issue_comment.",
+    ),
+]
 
 
 @dataclass(frozen=True)
@@ -59,61 +108,33 @@ class SuiteSettings:
     """The suites, their agent, and whether they are trusted."""
 
     suites: Suites
-    adapter: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADAPTER",
-            help="How to speak to the agent, in place of the suite's own 'adapter': aui (default), demo, "
-            "openai, http, python:MODULE:ATTRIBUTE, 'command: PROGRAM', or a plug-in's name.",
-        ),
-    ] = None
-    adapter_options: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="A YAML or JSON file of what the adapter needs to know, in place of the suite's "
-            "'adapterOptions'.",
-        ),
-    ] = None
-    agent_id: Annotated[
-        str | None, typer.Option(help="The agent to test, in place of the suite's agentId.")
-    ] = None
-    agent_key: Annotated[
-        str | None,
-        typer.Option(
-            help="The agent's network API key, in place of the suite's apiKey; better set CI_EVALS_AGENT_KEY."
-        ),
-    ] = field(default=None, repr=False)
-    base_url: Annotated[
-        str | None, typer.Option(help="Where the agent's API is, in place of the adapter's own address.")
-    ] = None
-    trust_suites: Annotated[
-        SuiteTrust,
-        typer.Option(
-            help="Whether suites may name endpoints and read ${VARIABLES}. auto: in a job on GitHub only if "
-            "the checkout is known to be the repository's own code, and never in pull_request_target, "
-            "workflow_run and issue_comment."
-        ),
-    ] = SuiteTrust.AUTO
+    adapter: Adapter = None
+    adapter_options: AdapterOptions = None
+    agent_id: AgentId = None
+    agent_key: AgentKey = field(default=None, repr=False)
+    base_url: BaseUrl = None
+    trust_suites: TrustSuites = SuiteTrust.AUTO
 
 
 @dataclass(frozen=True)
 class ChangeSettings:
-    """The gate on changes against the baseline."""
+    """The gate on changes since the baseline."""
 
     max_drop: Annotated[
         str | None,
         typer.Option(
-            metavar="POINTS,SELECTOR=POINTS,...",
-            help="Most points that the score may fall below the baseline's; also for parts, as in "
-            "suite:NAME=3 or category:NAME=0, one per line or comma.",
+            metavar="POINTS,...",
+            help="Maximum drop of the score since the baseline, in points.\n\n"
+            "Also for parts, separated by commas or lines: `suite:NAME=3`, `category:NAME=0`, and the other "
+            "selectors of `--thresholds`.",
         ),
     ] = None
     regression: Annotated[
         Regression,
         typer.Option(
-            help="What fails against the baseline: any test that passed there and fails now, or a "
-            "significant drop of the score."
+            help="Regressions that fail the run.\n\n"
+            "`any`: a test that passed in the baseline fails now. `significant`: the score drops by more "
+            "than chance explains (p at most 0.05).",
         ),
     ] = Regression.OFF
 
@@ -123,47 +144,46 @@ class GateSettings(ChangeSettings):
     """The gate."""
 
     min_score: Annotated[
-        float, typer.Option(min=0, max=100, help="Least run score, 0 to 100, for the gate to hold.")
+        float, typer.Option(metavar="POINTS", min=0, max=100, help="Minimum run score (0–100).")
     ] = 80
     thresholds: Annotated[
         str | None,
         typer.Option(
-            metavar="SELECTOR=SCORE,...",
-            help="More floors, one per line or comma: suite:NAME=85, test:NAME=…, category:NAME=100, "
-            "tag:NAME=…, logic:ID=…, difficulty:NAME=…",
+            metavar="SELECTOR=POINTS,...",
+            help="Minimum scores of parts, such as suite:NAME=85.\n\n"
+            "Separated by commas or lines: `suite:NAME=85`, `test:NAME=…`, `category:NAME=100`, "
+            "`tag:NAME=…`, `logic:ID=…`, `difficulty:NAME=…`.",
         ),
     ] = None
     max_errors: Annotated[
         int,
         typer.Option(
             min=0,
-            help="Most unsound trials (agent error, failed, interrupted, or with an undecided verdict).",
+            help="Maximum number of invalid trials.\n\n"
+            "A trial is invalid if the agent failed, it was interrupted, or a verdict is undecided. With "
+            "more of them the run has no verdict (exit code 3).",
         ),
     ] = 0
     max_invalid_users: Annotated[
         int,
         typer.Option(
             min=0,
-            help="Most trials that may be left out since the simulated user broke its role, twice in a row.",
+            help="Maximum trials whose user broke character.\n\n"
+            "That is, the simulated user. Such a trial is retried once; if it happens again, it does not "
+            "count.",
         ),
     ] = 0
     max_cost: Annotated[
         float | None,
-        typer.Option(
-            min=0,
-            help="Most US dollars that the run may cost. A run that comes close to it begins no more trials.",
-            show_default=False,
-        ),
+        typer.Option(min=0, metavar="USD", help="Maximum cost in US dollars; no new trials start near it."),
     ] = None
     max_p95_latency: Annotated[
         float | None,
-        typer.Option(
-            min=0, help="Most seconds that 95 % of the agent's replies may take.", show_default=False
-        ),
+        typer.Option(min=0, metavar="SECONDS", help="Maximum 95th percentile of response times."),
     ] = None
-    no_gate: Annotated[
-        bool, typer.Option("--no-gate", help="Report only: exit 0 even where the gate does not hold.")
-    ] = False
+    no_gate: Annotated[bool, typer.Option("--no-gate", help="Report only: exit 0 even if checks fail.")] = (
+        False
+    )
 
 
 @dataclass(frozen=True)
@@ -174,13 +194,18 @@ class GitHubSettings:
         str,
         typer.Option(
             metavar="KEY",
-            help="Tells comments and baselines of one repository apart, as those of a matrix's jobs: "
-            "letters, digits, '.', '_' and '-'. The baseline is the artifact ci-evals-results-KEY.",
+            help="Distinguishes comments and baselines within one repository.\n\n"
+            "Give each job of a matrix its own: letters, digits, dots, underscores and dashes. The baseline "
+            "is the artifact `ci-evals-results-KEY`.",
         ),
     ] = "default"
     github_token: Annotated[
         str | None,
-        typer.Option(help="Token for GitHub's API; better set GITHUB_TOKEN."),
+        typer.Option(
+            metavar="TOKEN",
+            help="Token for GitHub's API.\n\nDefault: GITHUB_TOKEN. "
+            "The action uses the job's own token, with the permissions of the job.",
+        ),
     ] = field(default=None, repr=False, metadata={INPUT_DEFAULT: "${{ github.token }}"})
 
 
@@ -192,15 +217,16 @@ class BaselineSettings(GitHubSettings):
         str | None,
         typer.Option(
             metavar="auto|none|required|PATH",
-            help="What to compare with. auto: what the base commit, or an earlier one of its branch, left "
-            "as an artifact on GitHub. required: the same, and without a comparison there is no verdict "
-            "(exit 3). PATH: an earlier run's _results.json, or the folder that holds it. "
-            "Default: auto in pull requests and merge queues, else, and with --shard, none.",
+            help="Run to compare with.\n\n"
+            "`auto`: the artifact `ci-evals-results-KEY` that the base commit, or the nearest earlier commit "
+            "of its branch, left on GitHub (needs `actions: read`). `required`: the same, and a run that "
+            "cannot be compared has no verdict (exit code 3). PATH: an earlier run's _results.json, or its "
+            "folder. Default: `auto` in pull requests and merge queues, `none` elsewhere and with `--shard`.",
         ),
     ] = None
     baseline_branch: Annotated[
         str | None,
-        typer.Option(metavar="BRANCH", help="The branch of --baseline=auto, in place of the base branch."),
+        typer.Option(metavar="BRANCH", help="Branch of the baseline, instead of the base branch."),
     ] = None
 
 
@@ -210,30 +236,59 @@ class PullRequestSettings(GitHubSettings):
 
     pr_number: Annotated[
         int | None,
-        typer.Option(min=1, help="The pull request, in place of the event's.", show_default=False),
+        typer.Option(min=1, help="Pull request, instead of the event's."),
     ] = None
 
 
 @dataclass(frozen=True)
 class AgentApiSettings:
-    """Particulars of an agent's API."""
+    """How an agent is started, and particulars of its API."""
 
-    agent_key_header: Annotated[str, typer.Option(help="AUI: the header that carries the agent's key.")] = (
-        "x-network-api-key"
-    )
+    start: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COMMAND",
+            help="Start the agent by this command, instead of the suite's `start`.\n\n"
+            "A shell runs it in the current folder, for the action in its container. It ends with the run, "
+            "and its output goes to agent.log in the output folder. If it ends earlier there is no verdict "
+            "(exit code 3).",
+        ),
+    ] = None
+    wait_for: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL|PORT",
+            help="Wait until this answers before the run, instead of `waitFor`.\n\n"
+            "A URL answers with any status, a port of this machine by accepting a connection. Default: the "
+            "agent's base URL if `--start` is given, else nothing.",
+        ),
+    ] = None
+    start_timeout: Annotated[
+        float,
+        typer.Option(
+            min=1,
+            metavar="SECONDS",
+            help="Maximum wait for the agent to answer.\n\nAfter that there is no verdict (exit code 3).",
+        ),
+    ] = 60
+    agent_key_header: Annotated[
+        str, typer.Option(metavar="NAME", help="Header of the agent's key.\n\nAdapter aui.")
+    ] = "x-network-api-key"
     agent_headers: Annotated[
         str | None,
         typer.Option(
             metavar="NAME: VALUE",
-            help="Adapters aui, openai, http: more headers, one per line. Their values are secrets.",
+            help="More headers for the agent, one per line.\n\n"
+            "Their values are secrets. Adapters aui, openai and http.",
         ),
     ] = field(default=None, repr=False)
     agent_id_in: Annotated[
         AgentIdLocation,
         typer.Option(
-            help="AUI: where the create-task body names the agent: agent_id, agent.agent_id, both, none."
+            help="Field that names the agent.\n\n"
+            "Adapter aui. In the body that creates a task `top` is `agent_id`, `nested` is `agent.agent_id`.",
         ),
     ] = AgentIdLocation.TOP
-    task_origin_type: Annotated[str, typer.Option(help="AUI: the task_origin_type of a new task.")] = (
-        "web-widget"
-    )
+    task_origin_type: Annotated[
+        str, typer.Option(metavar="TYPE", help="The `task_origin_type` of tasks.\n\nAdapter aui.")
+    ] = "web-widget"

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from ci_evals.cli.settings.choices import CommentMode, MissingSecrets, Provider
+from ci_evals.cli.settings.choices import CommentMode, MissingSecrets
 from ci_evals.cli.settings.shared import (
     AgentApiSettings,
     BaselineSettings,
@@ -25,7 +25,7 @@ from ci_evals.cli.settings.shared import (
     Quiet,
     SuiteSettings,
 )
-from ci_evals.domain.choices import CheckMode
+from ci_evals.domain.choices import CheckMode, Provider
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class ValidateSettings(SuiteSettings):
 
     strict: Annotated[
         bool,
-        typer.Option("--strict", help="Also warn of what makes a suite weak; the exit code stays the same."),
+        typer.Option("--strict", help="Also warn about what makes a suite weak; the exit code stays 0."),
     ] = False
 
 
@@ -44,25 +44,41 @@ class PlanSettings(SuiteSettings):
 
     loops: Annotated[int, typer.Option(min=1, max=1000, help="Trials of each test.")] = 1
     test: Annotated[
-        str | None, typer.Option(metavar="NAME,...", help="Only tests whose name contains one of these.")
+        str | None,
+        typer.Option(
+            metavar="NAME,...",
+            help="Only tests whose name contains one of these.\n\nSeparated by commas.",
+        ),
     ] = None
     tag: Annotated[
-        str | None, typer.Option(metavar="TAG,...", help="Only tests that have one of these tags.")
+        str | None,
+        typer.Option(
+            metavar="TAG,...", help="Only tests that have one of these tags.\n\nSeparated by commas."
+        ),
     ] = None
     provider: Annotated[
-        Provider, typer.Option(help="The LLM behind judge and simulated user; offline needs no key.")
+        Provider,
+        typer.Option(
+            metavar="NAME",
+            help="Model provider: openai, anthropic, claude-code, offline.\n\n"
+            "Judge and simulated user are its models. With `offline` nothing is judged and no key is needed.",
+        ),
     ] = Provider.OPENAI
     judge_model: Annotated[
-        str | None, typer.Option(help="The judge's model, in place of the suite's judgeModel.")
+        str | None, typer.Option(metavar="MODEL", help="Judge model, instead of the suite's `judgeModel`.")
     ] = None
     user_model: Annotated[
-        str | None, typer.Option(help="The simulated user's model, in place of the suite's userModel.")
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="Model of the simulated user, instead of `userModel`.",
+        ),
     ] = None
     embedding_model: Annotated[
         str | None,
         typer.Option(
             metavar="MODEL",
-            help="The model that compares answers by their meaning: the provider's, or local:NAME.",
+            help="Embedding model, for checks that compare meanings.\n\nThe provider's, or `local:NAME`.",
         ),
     ] = None
     judge_votes: Annotated[
@@ -70,8 +86,9 @@ class PlanSettings(SuiteSettings):
         typer.Option(
             min=1,
             max=99,
-            help="Votes on each judged criterion, an odd number; no more are asked for once it is decided. "
-            "With --judge-panel by default as many as it takes for each model to have a say.",
+            help="Judge votes on each criterion, an odd number.\n\n"
+            "Voting ends as soon as a criterion is decided. With `--judge-panel` there are at least as many "
+            "votes as models.",
         ),
     ] = 1
     judge_panel: JudgePanel = None
@@ -80,14 +97,15 @@ class PlanSettings(SuiteSettings):
         bool,
         typer.Option(
             "--audit-user",
-            help="Let a model look whether the simulated user kept to its guidelines and data, besides the "
-            "checks that need none.",
+            help="Let a model check that the simulated user is in role.\n\n"
+            "It must keep to its guidelines and data. Checks that need no model are always made.",
         ),
     ] = False
     audit_model: Annotated[
-        str | None, typer.Option(help="The model of --audit-user. Default: the simulated user's.")
+        str | None,
+        typer.Option(metavar="MODEL", help="Model of --audit-user. Default: the simulated user's."),
     ] = None
-    parallel: Annotated[int, typer.Option(min=1, max=10_000, help="Conversations at a time.")] = 1
+    parallel: Annotated[int, typer.Option(min=1, max=10_000, help="Concurrent conversations.")] = 1
     prices: Prices = None
 
 
@@ -98,21 +116,22 @@ class RunSettings(AgentApiSettings, BaselineSettings, PullRequestSettings, GateS
     llm_key: LlmKey = field(default=None, repr=False)
     llm_timeout: LlmTimeout = 120
     retries: Annotated[
-        int, typer.Option(min=0, help="How often a failed trial is played again, from a fresh session.")
+        int, typer.Option(min=0, help="Retries of a failed trial.\n\nEach starts a fresh session.")
     ] = 1
     comment: Annotated[
         CommentMode,
         typer.Option(
-            help="In GitHub Actions, whether to post the results as a comment. auto: in events of a pull "
-            "request, but not with --shard; always: also on the pull requests that a pushed commit is the "
-            "head of; never."
+            help="When to comment on the pull request.\n\n"
+            "`auto`: in events of a pull request, but not with `--shard`. `always`: also on the pull "
+            "requests that a pushed commit is the head of. Needs `pull-requests: write`.",
         ),
     ] = CommentMode.AUTO
     on_missing_secrets: Annotated[
         MissingSecrets,
         typer.Option(
-            help="In a pull request of a fork or of Dependabot, which is given no secrets, where a key is "
-            "missing: skip the run with a notice and exit 0, or fail."
+            help="If a fork's pull request has no secrets.\n\n"
+            "GitHub gives pull requests of forks and of Dependabot no secrets. `skip` plays nothing, says "
+            "so, and exits 0. Elsewhere a missing key is always an error.",
         ),
     ] = MissingSecrets.SKIP
     confirm: Annotated[
@@ -120,74 +139,107 @@ class RunSettings(AgentApiSettings, BaselineSettings, PullRequestSettings, GateS
         typer.Option(
             min=0,
             max=1000,
-            help="Where the first look is close, play so many more trials of each test and decide on all.",
+            help="Extra trials of each test for a close result.\n\n"
+            "A result near a threshold is decided by more trials: all of them decide together. 0: never.",
         ),
     ] = 0
     resume: Annotated[
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Go on with the run that was broken off in this output folder: what had finished is taken "
-            "from its journal, the rest is played. Give the same suites and options as then.",
+            help="Resume the interrupted run in this output folder.\n\n"
+            "Finished trials come from its journal, the rest is played. Give the same suites and options as "
+            "before.",
         ),
     ] = None
     shard: Annotated[
         str | None,
         typer.Option(
             metavar="I/N",
-            help="Play only the I-th of N parts of the tests, the same whenever suites and --baseline are "
-            "the same. A baseline tells how long each test takes, so that all parts take about as long. "
-            "`ci-evals merge` makes one run of all parts, and compares it.",
+            help="Play one part of the tests: 2/5 is the second of five.\n\n"
+            "`ci-evals merge` makes one run of all parts. The split is the same whenever suites and "
+            "`--baseline` are the same; a baseline makes the parts equally long.",
         ),
     ] = None
     fail_fast: Annotated[
-        bool, typer.Option("--fail-fast", help="Begin no more trials once one has failed.")
+        bool, typer.Option("--fail-fast", help="Start no new trials once one has failed.")
     ] = False
     max_duration: Annotated[
         float | None,
         typer.Option(
             min=0,
             metavar="SECONDS",
-            help="End the run after so many seconds: what has finished is reported, the rest is not run.",
-            show_default=False,
+            help="Maximum duration of the run.\n\n"
+            "What has finished by then is reported, the rest is not run. Set it below the job's own timeout.",
         ),
     ] = None
     max_failures_in_row: Annotated[
         int,
         typer.Option(
             min=0,
-            help="End the run when so many trials in a row, and at least as many as play at a time, broke "
-            "off or could not be judged. 0: never.",
+            help="Stop after this many broken trials in a row.\n\n"
+            "0: never. A trial is broken if the agent failed or nothing could be judged. It takes at least "
+            "as many as play concurrently.",
         ),
     ] = 10
     record: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR",
-            help="Keep what the agent and the models answer in this folder, without secrets, for --replay.",
+            metavar="DIR", help="Record all answers of agent and models.\n\nWithout secrets, for `--replay`."
         ),
     ] = None
     replay: Annotated[
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Take all answers from a recording, in place of the agent and the models: without network "
-            "and keys.",
+            help="Replay a recording instead of calling agent and models.\n\n"
+            "It needs no network and no key, and every report says that it is a replay.",
         ),
     ] = None
     judge_cache: Annotated[
         str,
         typer.Option(
             metavar="auto|off|DIR",
-            help="Keep the judge's answers in this folder, and ask no question twice. auto: in the user's "
-            "cache folder, but not in CI.",
+            help="Folder that keeps the judge's answers.\n\n"
+            "No question is paid for twice. `auto` is the user's cache folder, and off in CI: name a folder "
+            "there, and keep it with actions/cache.",
         ),
     ] = "auto"
     calibration: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="What `calibrate` found out about the judge: reports show it while the judge is the same.",
+            help="File written by `calibrate`, shown in reports.\n\n"
+            "As long as judge and prompt stay the same.",
+        ),
+    ] = None
+    otlp: Annotated[
+        bool,
+        typer.Option(
+            "--otlp",
+            help="Read tool calls from the agent's OpenTelemetry spans.\n\n"
+            "A receiver of OTLP over HTTP runs as long as the run. The same as `trace: otlp` in all suites.",
+        ),
+    ] = False
+    otlp_port: Annotated[
+        int,
+        typer.Option(min=0, max=65535, metavar="PORT", help="Port to receive spans on; 0: any free one."),
+    ] = 4318
+    otlp_host: Annotated[
+        str,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Address to receive spans on.\n\n"
+            "The default is this machine alone. 0.0.0.0 lets other containers and hosts send spans too.",
+        ),
+    ] = "127.0.0.1"
+    otlp_endpoint: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="OpenTelemetry backend to export the results to.\n\n"
+            "Each test becomes a span with an event for each verdict, sent over OTLP/HTTP when the run has "
+            "ended, with the headers in OTEL_EXPORTER_OTLP_HEADERS. If that fails, it is a warning.",
         ),
     ] = None
     output_dir: OutputDir = Path("results")
@@ -196,14 +248,12 @@ class RunSettings(AgentApiSettings, BaselineSettings, PullRequestSettings, GateS
         bool,
         typer.Option(
             "--agent-in-process",
-            help="Run an agent in Python inside this process, for a debugger; by default it has a process of "
-            "its own, and what it does there cannot end the run.",
+            help="Run a Python agent inside this process, for a debugger.\n\n"
+            "By default it has a process of its own, and cannot end the run.",
         ),
     ] = False
-    debug: Annotated[
-        bool, typer.Option("--debug", help="Keep the agent's raw replies in the results and reports.")
-    ] = False
+    debug: Annotated[bool, typer.Option("--debug", help="Keep the agent's raw replies in reports.")] = False
     quiet: Quiet = False
     verbose: Annotated[
-        bool, typer.Option("--verbose", help="Name every failed criterion on the console.")
+        bool, typer.Option("--verbose", help="Print all failed criteria, checks and changes.")
     ] = False

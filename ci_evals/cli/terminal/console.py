@@ -1,11 +1,13 @@
 """Standard error, sanitized and without secrets."""
 
+import shutil
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TextIO
 
 from ci_evals.reports import sanitize
+from ci_evals.reports.columns import wrapped
 from ci_evals.support.redaction import Redactor
 
 PLEASE_REPORT = "This is a bug in ci-evals. Please report it with the lines above."
@@ -13,7 +15,7 @@ PLEASE_REPORT = "This is a bug in ci-evals. Please report it with the lines abov
 
 @dataclass(frozen=True)
 class Console:
-    """A stream for people. Every line goes through the redactor and the sanitizer."""
+    """A stream for people. Every line goes through the redactor and the sanitizer, and fits a terminal."""
 
     stream: TextIO
     redactor: Redactor
@@ -21,7 +23,7 @@ class Console:
 
     def say(self, text: str) -> None:
         """Write `text`, line by line."""
-        self._write(sanitize.log(self.redactor.text(text)))
+        self._write(wrapped(sanitize.log(self.redactor.text(text)), width_of(self.stream)))
 
     def command(self, line: str) -> None:
         """Write a workflow command, which the sanitizer would break. What is foreign in it is clean."""
@@ -31,6 +33,13 @@ class Console:
         with suppress(OSError, ValueError):  # nobody listens any more; the reports are what counts
             self.stream.write(text + "\n")
             self.stream.flush()
+
+
+def width_of(stream: TextIO) -> int | None:
+    """Return the columns of the terminal that the stream writes to; None if it is none."""
+    if stream.closed or not stream.isatty():
+        return None
+    return shutil.get_terminal_size().columns
 
 
 def colored(stream: TextIO, environ: Mapping[str, str]) -> bool:

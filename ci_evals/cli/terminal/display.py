@@ -5,36 +5,41 @@ from contextlib import contextmanager
 
 from rich.console import Console as RichConsole
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Column
 from rich.text import Text
 
 from ci_evals.cli.terminal import progress
 from ci_evals.cli.terminal.console import Console
 from ci_evals.domain.plan import Plan, Trial
-from ci_evals.domain.progress import (
-    Event,
-    Extended,
-    Listener,
-    RunResumed,
-    StillWaiting,
-    TrialFinished,
-    TrialStarted,
-    TurnPlayed,
-)
+from ci_evals.domain.progress import Event, Listener, ModelAnswered, TrialFinished, TrialStarted, TurnPlayed
+from ci_evals.domain.suite import AUTO
 
-_WIDE = 80
+_WIDE = 100
 """Columns from which on there is room for a bar."""
 
 
 def bars(console: Console) -> Progress:
-    """Return a display of bars, gone when the work is over."""
+    """Return a display of bars that count, gone when the work is over."""
+    return _progress(console, MofNCompleteColumn(), TimeRemainingColumn(elapsed_when_finished=True))
+
+
+def _progress(console: Console, *columns: ProgressColumn) -> Progress:
     screen = RichConsole(file=console.stream, no_color=not console.color, highlight=False)
+    name = Column(ratio=1, no_wrap=True, overflow="ellipsis")
     return Progress(
-        TextColumn("{task.description}", table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis")),
-        *([BarColumn(bar_width=24)] if screen.width >= _WIDE else []),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
+        TextColumn("{task.description}", table_column=name),
+        *([BarColumn(bar_width=20)] if screen.width >= _WIDE else []),
+        *columns,
         console=screen,
         transient=True,
         expand=True,
@@ -42,36 +47,51 @@ def bars(console: Console) -> Progress:
 
 
 @contextmanager
-def live(plan: Plan, console: Console) -> Iterator[Listener]:
-    """Show a bar over all trials, and a line for each conversation under way."""
-    bar = bars(console)
-    whole = bar.add_task("trials", total=len(plan.trials))
+def live(plan: Plan, console: Console, prices: progress.Prices) -> Iterator[Listener]:
+    """Show how far the run is, and for each conversation under way what it waits for."""
+    tally = progress.Tally(plan, prices)
+    state = Column(no_wrap=True, overflow="ellipsis")
+    bar = _progress(console, TextColumn("{task.fields[state]}", table_column=state), TimeElapsedColumn())
+    whole = bar.add_task(tally.progress, total=tally.total, state="")
     under_way: dict[Trial, TaskID] = {}
 
+    def update(trial: Trial | None, awaited: str, turns: int | None = None) -> None:
+        if trial in under_way:
+            bar.update(under_way[trial], completed=turns, state=f"waiting for the {awaited}")
+
     def listen(event: Event) -> None:
-        nonlocal plan
+        tally.hear(event)
         match event:
-            case RunResumed():
-                bar.advance(whole, event.trials)
-                bar.console.print(Text(progress.taken_up(event, len(plan.trials))), soft_wrap=True)
-            case StillWaiting():
-                bar.console.print(Text(progress.waiting(event)), soft_wrap=True)
-            case Extended():
-                plan = event.plan
-                bar.update(whole, total=len(plan.trials))
-                bar.console.print(Text(progress.extended(event)), soft_wrap=True)
             case TrialStarted(trial):
-                name = escape(f"  {progress.name_of(plan, trial, console)}")
-                under_way[trial] = bar.add_task(name, total=len(plan.turns_of(trial)))
+                name = escape(f"  {progress.name_of(tally.plan, trial, console)}")
+                turns = tally.plan.turns_of(trial)
+                under_way[trial] = bar.add_task(name, total=len(turns), state="")
+                update(trial, _sender(turns[0].user), 0)
             case TurnPlayed(trial, number):
-                bar.update(under_way[trial], completed=number)
+                turns = tally.plan.turns_of(trial)
+                update(trial, _sender(turns[number].user) if number < len(turns) else "judge", number)
+            case ModelAnswered(trial, usage):
+                update(trial, "agent" if usage.role == "user" else "judge")
             case TrialFinished(trial):
                 bar.remove_task(under_way.pop(trial))
-                bar.advance(whole)
-                bar.console.print(Text(progress.line(plan, event, console)), soft_wrap=True)
+                bar.console.print(Text(progress.line(tally.plan, event, console)))
+            case _ if notice := progress.notice_of(event, tally.total):
+                bar.console.print(Text(notice))
+        bar.update(
+            whole,
+            description=tally.progress,
+            completed=tally.done,
+            total=tally.total,
+            state=tally.summary,
+        )
 
     with bar:
         yield listen
+
+
+def _sender(message: str) -> str:
+    """Return who is waited for before a turn is played: the writer of its message, or the agent."""
+    return "simulated user" if message == AUTO else "agent"
 
 
 @contextmanager
@@ -83,12 +103,12 @@ def counting(
     whole = bar.add_task(what, total=total)
 
     def listen(event: Event) -> None:
-        if isinstance(event, StillWaiting):
-            bar.console.print(Text(progress.waiting(event)), soft_wrap=True)
+        if notice := progress.notice_of(event, total):
+            bar.console.print(Text(notice))
         if isinstance(event, TrialFinished):
             bar.advance(whole)
             if line:
-                bar.console.print(Text(line(event)), soft_wrap=True)
+                bar.console.print(Text(line(event)))
 
     with bar:
         yield listen

@@ -1,11 +1,18 @@
-"""The lines of a running plan in a log, one for each trial. `display` has more for a terminal."""
+"""The state of a running plan, and its lines in a log. `display` has more for a terminal."""
 
-from ci_evals.cli.terminal.console import Console
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from math import fsum
+
+from ci_evals.cli.terminal.console import Console, width_of
 from ci_evals.domain.plan import Plan, Trial
+from ci_evals.domain.prices import PriceTable
 from ci_evals.domain.progress import (
     Event,
     Extended,
     Listener,
+    ModelAnswered,
     RunResumed,
     StillWaiting,
     TrialFinished,
@@ -14,30 +21,78 @@ from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Outcome
 from ci_evals.reports import numbers, sanitize
+from ci_evals.reports.columns import shortened
+from ci_evals.reports.facts.labels import spaced
+from ci_evals.scoring.usage import cost_of
+
+_LEAST_BETWEEN, _SUMMARIES = 10, 10
+"""The trials between two summaries in a log, at least, and about how many summaries a run has."""
+_PLAIN_ENDINGS = {EndState.COMPLETED, EndState.STOPPED, EndState.ESCALATED}
+"""Ways to end that need no word."""
+_LEAST_NAME = 20
+"""Columns of a name, if the terminal is wide enough for them."""
+
+Prices = Callable[[], PriceTable]
 
 
 def silent(_: Event) -> None:
     """Show nothing (`--quiet`)."""
 
 
-def lines(plan: Plan, console: Console) -> Listener:
-    """Print one line for each finished trial."""
-    total, done = len(plan.trials), 0
+class Tally:
+    """What is done of all, the score and the cost so far, and the time that is left."""
+
+    def __init__(self, plan: Plan, prices: Prices, clock: Callable[[], float] = time.monotonic) -> None:
+        self.plan, self.done, self.total = plan, 0, len(plan.trials)
+        self._prices, self._clock, self._began = prices, clock, clock()
+        self._played, self._cost = 0, 0.0
+        self._scores: dict[tuple[int, int], list[float]] = defaultdict(list)
+
+    def hear(self, event: Event) -> None:
+        """Take an event into account."""
+        match event:
+            case RunResumed():
+                self.done = event.trials
+            case Extended():
+                self.plan, self.total = event.plan, len(event.plan.trials)
+            case ModelAnswered(_, usage):
+                self._cost += cost_of(usage, self._prices()) or 0.0
+            case TrialFinished(trial, result):
+                self.done += 1
+                self._played += 1
+                if result.scored and result.score is not None:
+                    self._scores[trial.suite, trial.test].append(result.score)
+
+    @property
+    def progress(self) -> str:
+        """`12 of 24 trials`."""
+        return f"{self.done:,} of {numbers.count(self.total, 'trial')}"
+
+    @property
+    def summary(self) -> str:
+        """`score 93 so far, $0.12, about 2 m left`, as far as it is known."""
+        of_tests = [fsum(scores) / len(scores) for scores in self._scores.values()]
+        parts = [f"score {numbers.points(fsum(of_tests) / len(of_tests))} so far"] if of_tests else []
+        if self._cost:
+            parts.append(numbers.money(self._cost))
+        if self._played and self.done < self.total:
+            left = (self._clock() - self._began) / self._played * (self.total - self.done)
+            parts.append(f"about {numbers.about(left)} left")
+        return ", ".join(parts)
+
+
+def lines(plan: Plan, console: Console, prices: Prices) -> Listener:
+    """Print a line for each finished trial, and now and then how far the run is."""
+    tally = Tally(plan, prices)
 
     def listen(event: Event) -> None:
-        nonlocal done, plan, total
-        match event:
-            case TrialFinished():
-                done += 1
-                console.say(f"[{done}/{total}] {line(plan, event, console)}")
-            case RunResumed():
-                done = event.trials
-                console.say(taken_up(event, total))
-            case StillWaiting():
-                console.say(waiting(event))
-            case Extended():
-                plan, total = event.plan, len(event.plan.trials)
-                console.say(extended(event))
+        tally.hear(event)
+        if isinstance(event, TrialFinished):
+            console.say(f"[{tally.done}/{tally.total}] {line(tally.plan, event, console)}")
+            if tally.done % max(_LEAST_BETWEEN, tally.total // _SUMMARIES) == 0:
+                console.say(f"{tally.progress}, {tally.summary}")
+        elif notice := notice_of(event, tally.total):
+            console.say(notice)
 
     return listen
 
@@ -46,42 +101,42 @@ def name_of(plan: Plan, trial: Trial, console: Console) -> str:
     """Return the name of a trial: its suite and test, and its number if there are several."""
     suite, test = plan.suites[trial.suite].suite.name, plan.test_of(trial)
     loop = f" #{trial.index}" if plan.loops_of(test) > 1 else ""
-    # Secrets go first: what the sanitiser has changed, the redactor would not know.
+    # Secrets go first: what the sanitizer has changed, the redactor would not know.
     return sanitize.log_line(console.redactor.text(f"{suite} › {test.name}{loop}"), 100)
 
 
 def line(plan: Plan, event: TrialFinished, console: Console) -> str:
     """Return the line for a finished trial."""
-    result = event.result
-    parts = [
-        name_of(plan, event.trial, console),
-        f"{numbers.score(result.score if result.scored else None)} ({_summary(result)})",
-        f"{numbers.count(len(result.turns), 'turn')}, {numbers.duration(result.duration_seconds)}",
-    ]
-    return "  ".join(parts + ([sanitize.log_line(result.error, 200)] if result.error else []))
+    result, name = event.result, name_of(plan, event.trial, console)
+    score = numbers.score(result.score) if result.scored else "not scored"
+    turns = numbers.count(len(result.turns), "turn")
+    rest = f"  {score} ({_summary(result)})  {turns}, {numbers.duration(result.duration_seconds)}"
+    if width := width_of(console.stream):
+        name = shortened(name, max(_LEAST_NAME, width - len(rest)))
+    return name + rest + (f"  {sanitize.log_line(result.error, 200)}" if result.error else "")
 
 
-def taken_up(event: RunResumed, total: int) -> str:
-    """Return the line for a resumed run."""
-    began = event.started_at.strftime("%Y-%m-%d %H:%M:%S UTC")
-    return f"going on with the run of {began}: {event.trials} of {numbers.count(total, 'trial')} had finished"
-
-
-def waiting(event: StillWaiting) -> str:
-    """Return the line for a run that waits."""
-    return f"waiting {event.seconds:.0f} s for {sanitize.log_line(event.neighbor, 100)}: {event.reason}"
-
-
-def extended(event: Extended) -> str:
-    """Return the line for trials that are added."""
-    more = numbers.count(event.plan.more, "more trial")
-    return f"the first look is close, so {more} of each test follow: {'; '.join(event.because)}"
+def notice_of(event: Event, total: int) -> str | None:
+    """Return the line for a run that resumes, waits or is extended; None for other events."""
+    match event:
+        case RunResumed(trials, started_at):
+            began = started_at.strftime("%Y-%m-%d %H:%M:%S UTC")
+            return f"resuming the run of {began}: {trials} of {numbers.count(total, 'trial')} had finished"
+        case StillWaiting(neighbor, seconds, reason):
+            return f"waiting for {sanitize.log_line(neighbor, 100)} for {seconds:.0f} s: {reason}"
+        case Extended(plan, because):
+            more = numbers.count(plan.more, "more trial")
+            return f"the result is close, so {more} of each test will run: {'; '.join(because)}"
+    return None
 
 
 def _summary(result: TrialResult) -> str:
     """Describe how a trial ended, and count its verdicts by outcome."""
-    counts = {outcome: sum(f.outcome is outcome for f in result.findings) for outcome in Outcome}
-    counts_by_outcome = [f"{count} {outcome}" for outcome, count in counts.items() if count]
     if result.status is EndState.INVALID_USER:
-        return "left out"  # Its error says why.
-    return ", ".join([f"ended {result.status.replace('_', ' ')}", *counts_by_outcome])
+        return "excluded"  # Its error says why.
+    counts = {outcome: sum(f.outcome is outcome for f in result.findings) for outcome in Outcome}
+    ending = [] if result.status in _PLAIN_ENDINGS else [spaced(result.status)]
+    return (
+        ", ".join(ending + [f"{count} {outcome}" for outcome, count in counts.items() if count])
+        or "no checks"
+    )

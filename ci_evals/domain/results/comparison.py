@@ -13,6 +13,7 @@ class Baseline(Record):
 
     score: Percent | None
     commit: str | None = None
+    branch: str | None = Field(None, description="The branch it ran on, if known.")
     at: Instant = Field(description="When it began.")
     run_id: str
     tests: int = Field(0, description="Tests of it, compared or not.")
@@ -28,16 +29,19 @@ class Change(Record):
     delta: Points | None = Field(None, description="head - base.")
     interval: Interval | None = Field(None, description="95 % interval of delta.")
     p: float | None = Field(
-        None, description="How often chance alone would show a drop like this one or a larger one; one-sided."
+        None, description="How often chance alone shows such a drop or a larger one; one-sided."
     )
-    method: Literal["enumerated", "drawn"] | None = Field(None, description="How p was found.")
+    test: Literal["enumerated", "drawn"] | None = Field(
+        None,
+        description="The kind of permutation test behind p: all arrangements counted, or some of them drawn.",
+    )
     smallest_p: float | None = Field(None, description="The smallest p that this many trials can give.")
     fewest_broken: int | None = Field(
-        None, description="How many tests must fail wholly, at least, for so many trials to prove it."
+        None, description="How many tests must fail completely, at least, for this many trials to prove it."
     )
     estimated_from: Literal["trials", "tests"] | None = Field(
         None,
-        description="The source of the noise: how trials of a test differ or, with single trials, tests.",
+        description="Source of the noise: how trials of a test differ or, if few tests have several, tests.",
     )
     detectable: float | None = Field(
         None, description="The smallest drop, in points, that would have been seen with a chance of 80 %."
@@ -69,21 +73,20 @@ class DivergentAction(Record):
 class Divergence(Record):
     """The first turn in which a conversation differs from the baseline's, and what the agent did there.
 
-    Of the trial that shows the change (the first that does not pass, or where all do the first) and the
-    baseline's first of which the contrary holds (or where there is none, its first). Trials that broke off
-    are looked at only where all did.
+    It compares the trial that shows the change (the first that does not pass, or the first if all do) with
+    the baseline's first with the other outcome (or its first, if there is none). Trials that broke off count
+    only if all did.
 
-    Turns stand beside each other by their place. Of each is compared what both replies tell: the names of
-    workflows, the parameters with their values in this turn (empty ones, as `is_empty` has it, are none),
-    the codes of rules, the integrations with their status. How often and in which order does not matter. What
-    one of the replies does not tell (null) is not compared.
+    Turns are compared by number, and only what both replies report: the names of workflows, the parameters
+    with their values in this turn (empty ones do not count), the codes of rules, the integrations with their
+    status. How often and in which order does not matter.
     """
 
     head_trial: int
     base_trial: int
     turn: int | None = Field(
         description="The first in which workflows, parameters, rules or integrations differ, or that only "
-        "one side has. Null where the agent did the same throughout."
+        "one side has. Null if the agent did the same throughout."
     )
     head: tuple[DivergentAction, ...] = Field(
         (), description="What it did there in this run, and not in the baseline."
@@ -92,7 +95,7 @@ class Divergence(Record):
         (), description="What it did there in the baseline, and not in this run."
     )
     only: Literal["head", "base"] | None = Field(
-        None, description="The side that has this turn, where the other conversation had ended."
+        None, description="The side that has this turn, if the other conversation had ended."
     )
     user_differs: int | None = Field(
         None,
@@ -102,7 +105,7 @@ class Divergence(Record):
     agent_differs: int | None = Field(
         None,
         description="Where the agent did the same throughout, the first turn in which it said something "
-        "else; null where it did not.",
+        "else; null if it did not.",
     )
     unknown: tuple[int, ...] = Field(
         (),
@@ -125,18 +128,18 @@ class TestChange(TestName):
     head: Percent | None
     delta: Points | None
     evidence: Evidence | None = Field(
-        None, description="Of the failing side: this run where it fails now, the baseline where it is fixed."
+        None, description="Of the failing side: this run if it fails now, the baseline if it is fixed."
     )
     p: float | None = Field(
         None,
         description="Of a suspect: the chance of such a drop, adjusted for how many tests are looked at; "
-        "null where so few trials cannot prove it.",
+        "null if so few trials cannot prove it.",
     )
     confirmed: bool = Field(
         default=False, description="Whether the drop of this one test is proven (p at most 0.05)."
     )
     first_divergence: Divergence | None = Field(
-        None, description="Where its conversations first part; null where one side has no trace."
+        None, description="The first turn in which its conversations differ; null if one side has no trace."
     )
 
 
@@ -146,6 +149,9 @@ class SuiteComparison(Change):
     name: str
     comparable: bool
     reasons: tuple[str, ...] = Field((), description="Why not, or what is to be known.")
+    baseline_score: Percent | None = Field(
+        None, description="The baseline's score of the whole suite; null if it is not comparable."
+    )
 
 
 class Efficiency(Record):
@@ -162,6 +168,9 @@ class Comparison(Change):
 
     comparable: bool = Field(description="Whether anything could be compared.")
     reasons: tuple[str, ...] = Field((), description="Why not, or why not all of it.")
+    method: Literal["recorded"] = Field(
+        "recorded", description="Where the baseline's scores come from: a recorded run."
+    )
     baseline: Baseline
     regressed: tuple[TestChange, ...] = Field(
         (), description="Newly failing: passed in the baseline, and do not pass now. Worst first."

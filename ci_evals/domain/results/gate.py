@@ -4,12 +4,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from ci_evals.domain.base import (
-    Interval,
-    Percent,
-    Positive,
-    Record,
-)
+from ci_evals.domain.base import Interval, Percent, Positive, Record
 
 
 class CheckKind(StrEnum):
@@ -53,7 +48,7 @@ class CheckId(Record):
 
 
 class GateCheck(CheckId):
-    """One rule of the gate: what it requires, what was seen, whether it holds."""
+    """One rule of the gate: what it requires, what was seen, whether it passed."""
 
     required: float | None
     seen: float | None
@@ -61,8 +56,9 @@ class GateCheck(CheckId):
         None, description="For floors: the score in which undecided verdicts count as failed. It decides."
     )
     interval: Interval | None = Field(None, description="95 % interval of the score, or drop, that decides.")
-    holds: bool | None = Field(
-        description="Null: not checked. The check was asked for and could not be made; `note` says why."
+    passed: bool | None = Field(
+        alias="holds",
+        description="Null: not checked. The check was asked for and could not be made; `note` says why.",
     )
     note: str | None = None
     blocks_verdict: bool = Field(
@@ -76,7 +72,9 @@ class Decision(Record):
     passed: bool
     exit_code: int
     checks: tuple[GateCheck, ...] = ()
-    reasons: tuple[str, ...] = Field((), description="Why the run cannot be trusted, where it cannot.")
+    reasons: tuple[str, ...] = Field(
+        (), description="The reasons for no verdict; empty if there is a verdict."
+    )
 
 
 class CheckOdds(CheckId):

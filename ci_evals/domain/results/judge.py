@@ -8,12 +8,12 @@ from ci_evals.domain.base import Amount, CleanText, Dollars, Instant, Record
 
 
 class Estimate(Record):
-    """A number that was told from a sample, with its 95 % interval."""
+    """An estimate from a sample, with its 95 % interval."""
 
     value: float
-    low: float | None = Field(None, description="Null where so few things give no interval.")
+    low: float | None = Field(None, description="Null if there are too few observations for an interval.")
     high: float | None = None
-    count: Amount = Field(description="How many things it was told from.")
+    count: Amount = Field(description="The number of observations.")
 
 
 class JudgeUsed(Record):
@@ -51,7 +51,7 @@ class PartAgreement(Record):
     test: str | None = None
     share: Estimate | None = Field(description="Of pairs of votes on one verdict, those that agree, 0 to 1.")
     alpha: Estimate | None = Field(
-        description="Krippendorff's alpha, at most 1; 0 is chance. Null where all votes are alike."
+        description="Krippendorff's alpha, at most 1; 0 is chance. Null if all votes are alike."
     )
     verdicts: Amount = Field(description="Verdicts with at least two votes that decide.")
     low: bool = Field(
@@ -67,8 +67,8 @@ class VoteAgreement(Record):
     whole: PartAgreement
     levels: Estimate | None = Field(
         None,
-        description="Krippendorff's alpha, ordinal, of the levels that votes on rubrics name. Null without "
-        "any, or where all are alike.",
+        description="Krippendorff's alpha, ordinal, of the levels that votes on rubrics name. Null "
+        "without any, or if all are alike.",
     )
     criteria: tuple[PartAgreement, ...] = Field(description="Those with the lowest share first.")
     categories: tuple[PartAgreement, ...] = ()

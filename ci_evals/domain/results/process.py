@@ -12,9 +12,9 @@ from ci_evals.domain.base import Amount, Percent, Record, Seconds, Share
 class TrialProcess(Record):
     """The steps of one conversation, told from its traces.
 
-    A step is a workflow that begins or a call of an integration. A workflow that ran for the reply before
-    goes on, which is no new step; so it is where replies between the two ran none. Named twice for one reply
-    it has begun twice.
+    A step is a workflow that begins, or a call of a tool or an integration. A workflow that ran for the reply
+    before goes on, which is no new step; so it is where replies between the two ran none. Named twice for one
+    reply it has begun twice.
 
     What a reply does not report is null: a missing trace is no evidence that nothing was done.
     """
@@ -22,19 +22,23 @@ class TrialProcess(Record):
     steps: Amount = 0
     tools: Amount = Field(0, description="Different workflows and integrations among the steps.")
     begun: tuple[str, ...] | None = Field(
-        None, description="The workflows in the order in which they began, the first thousand. Null: untold."
+        None,
+        description="The workflows and tools in the order in which they began, the first thousand. "
+        "Null: unknown.",
     )
     repeated: Amount | None = Field(
         None,
         description="Steps that had been taken before with the same parameters: they brought nothing new. "
-        "Null where a reply does not report parameters.",
+        "Calls of tools: with the same arguments. Null if a reply does not report parameters.",
     )
-    calls: Amount | None = Field(None, description="Steps that are calls of integrations. Null: untold.")
+    calls: Amount | None = Field(
+        None, description="Steps that are calls of tools or integrations. Null: unknown."
+    )
     failed_calls: Amount | None = Field(
-        None, description="Calls that came to an error, or to an HTTP status from 400 on. Null: untold."
+        None, description="Calls that came to an error, or to an HTTP status from 400 on. Null: unknown."
     )
     backtracks: Amount | None = Field(
-        None, description="Returns to a workflow that had been left for another one. Null: untold."
+        None, description="Returns to a workflow that had been left for another one. Null: unknown."
     )
     missed: Amount | None = Field(
         None, description="Of `optimalTools`: those that did not run, or not in that order. Null without it."
@@ -49,7 +53,7 @@ class TrialProcess(Record):
 class Fired(Record):
     """The parts of the agent's logic that fired in one conversation, each name once, in order.
 
-    Of each kind the first thousand names; null where no reply told of that kind.
+    The first thousand names of each kind; null if no reply reported that kind.
     """
 
     in_part: tuple[LogicKind, ...] = Field(
@@ -96,39 +100,39 @@ class Times(Record):
 class ProcessSummary(Record):
     """The process of several trials together: of a test, a suite or a run.
 
-    What is told from traces is null where no trial told it. Steps, backtracks, overhead and missed are of the
+    What is told from traces is null if no trial told it. Steps, backtracks, overhead and missed are of the
     trials that did not break off: what others did not do, they may not have come to.
     """
 
     completion_rate: Share | None = Field(
         None,
-        description="Of the planned trials, those whose conversation came to an end of its own, or to the "
-        "error that its test asks for; those that are left out for their simulated user do not count. Null "
-        "where none was played.",
+        description="Share of the planned trials whose conversation ended by itself, or in the error that "
+        "its test expects. Trials that are excluded for their simulated user do not count. Null if none was "
+        "played.",
     )
     success_rate: Share | None = Field(
         None,
-        description="Of the planned trials, those among them that passed every evaluation that was wanted.",
+        description="Share of the planned trials that also passed every criterion.",
     )
     traced_trials: Amount = Field(0, description="Trials that carried a trace.")
     steps_per_trial: float | None = None
     redundancy_rate: Share | None = Field(None, description="Repeated steps, of all steps.")
-    calls: Amount | None = Field(None, description="Calls of integrations.")
-    failure_rate: Share | None = Field(None, description="Failed calls, of all calls of integrations.")
+    calls: Amount | None = Field(None, description="Calls of tools and integrations.")
+    failure_rate: Share | None = Field(None, description="Failed calls, of all calls.")
     backtracks_per_trial: float | None = None
     overhead: float | None = Field(None, description="Mean over the trials of tests with `optimalTools`.")
     missed: Amount | None = Field(None, description="Steps of `optimalTools` that were missed, in all.")
     first_reply_seconds: Seconds | None = Field(
         None, description="Median time from a conversation's first message to the agent's first reply."
     )
-    times: Times | None = Field(None, description="Of all trials together. Null where none was measured.")
+    times: Times | None = Field(None, description="Of all trials together. Null if nothing was measured.")
     cost_usd_per_trial: float | None = Field(
-        None, description="What judge, simulated user and embedding model cost. Of a run alone."
+        None, description="The cost of judge, simulated user and embedding model. Only of a run."
     )
     cost_adjusted_score: Percent | None = Field(
         None,
-        description="The score, less 20 points for each US dollar that a trial costs, at most 40. Of a run "
-        "alone, and null where the cost is not known.",
+        description="The score, less 20 points for each US dollar that a trial costs, at most 40. "
+        "Only of a run; null if the cost is not known.",
     )
 
 
@@ -137,21 +141,19 @@ class Reach(Record):
 
     kind: LogicKind
     name: str
-    trials: Amount | None = Field(
-        description="Trials in which it fired. Null where no trace told of its kind."
-    )
+    trials: Amount | None = Field(description="Trials in which it fired. Null if no trace reports its kind.")
     tests: Amount | None = Field(description="Tests in whose trials it fired. Null as `trials` is.")
     wanted: bool = Field(description="Whether a criterion wants it to fire, or names it as its AUI Logic.")
     compared_trials: Amount | None = Field(
         None,
-        description="Of `trials`, those of tests that are compared with the baseline, and whose traces tell "
-        "of its kind on both sides. Null where there are none.",
+        description="Of `trials`, those of tests that are compared with the baseline and whose "
+        "traces report its kind on both sides. Null if there are none.",
     )
     base_trials: Amount | None = Field(None, description="The baseline's trials of the same tests.")
     by_chance: Share | None = Field(
         None,
-        description="Where it fired in the baseline alone: how often chance would bring that about with an "
-        "unchanged agent, in so many trials of each test. Null elsewhere.",
+        description="If it fired only in the baseline: how often that would happen with an unchanged agent. "
+        "Null otherwise.",
     )
 
 

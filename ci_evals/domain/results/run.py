@@ -1,28 +1,20 @@
 """A whole run: the value that every report is a function of, and the shape of `_results.json`."""
 
-from collections.abc import Collection
-from typing import Annotated, Literal, Self, TypeVar
+from collections.abc import Collection, Mapping
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import Field, JsonValue
+from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
-from ci_evals.domain.base import (
-    Amount,
-    CleanText,
-    Instant,
-    Interval,
-    Percent,
-    Positive,
-    Record,
-    Seconds,
-    Share,
-)
+from ci_evals.domain.base import JSON_SCHEMA, Amount, CleanText, Instant, Positive, Record, Seconds
+from ci_evals.domain.choices import Provider
 from ci_evals.domain.results.comparison import Comparison
 from ci_evals.domain.results.gate import Decision, Odds
 from ci_evals.domain.results.judge import JudgeCheck, VoteAgreement
 from ci_evals.domain.results.process import Coverage, ProcessSummary
 from ci_evals.domain.results.simulated_user import UserChecks
 from ci_evals.domain.results.studies import Studies, Study
-from ci_evals.domain.results.suite import Counts, SuiteResult
+from ci_evals.domain.results.suite import ScoreSummary, SuiteResult, TestResult
 from ci_evals.domain.results.usage import Latency, Usage
 from ci_evals.support.redaction import Clean
 
@@ -46,6 +38,12 @@ class Git(Record):
         None, description="The pull request's own commit; `commit` is then its merge with the base branch."
     )
     pull_request: int | None = None
+
+    @property
+    def branch(self) -> str | None:
+        """The branch that was tested; None for a tag, a pull request or a merge queue."""
+        branch = (self.ref or "").removeprefix("refs/heads/")
+        return None if branch.startswith(("refs/", "gh-readonly-queue/")) else branch or None
 
 
 class Digests(Record):
@@ -82,7 +80,7 @@ class Shard(Record):
         description="The files of all suites of the plan, in its order."
     )
     tests: tuple[Positive, ...] = Field(
-        description="Where in the plan each test of these results stands, in their order, counted from 1."
+        description="The position in the plan of each test of these results, in their order, counted from 1."
     )
 
 
@@ -98,16 +96,13 @@ class Origin(Record):
 
 
 class Resumed(Record):
-    """The part of a run that was played before the run was broken off, and taken from its journal."""
+    """The part of a run that was played before the run was interrupted, and taken from its journal."""
 
     trials: Amount = Field(description="Trials of these results that came from the journal.")
     written_at: Instant | None = Field(description="When the last of them was written.")
     attempt: Amount | None = Field(None, description="GitHub's attempt of the workflow run that began it.")
     commit: CleanText | None = Field(None, description="The commit at which they were played, if known.")
 
-
-OFFLINE = "offline"
-"""The provider of runs with a scripted user and no judge."""
 
 Status = Literal["completed", "stopped", "interrupted", "skipped", "unfinished"]
 """The way a run ended; `skipped` if it was given no secrets and nothing was played, `unfinished` if it goes
@@ -128,11 +123,11 @@ class RunInfo(Record):
     environment: dict[str, str | None] = Field(default_factory=dict)
     digests: Digests
     confirmation: Confirmation | None = None
-    shard: Shard | None = Field(None, description="Null where the whole plan was played.")
-    origin: Origin | None = Field(None, description="Null where the conversations were held in this run.")
+    shard: Shard | None = Field(None, description="Null if the whole plan was played.")
+    origin: Origin | None = Field(None, description="Null if the conversations were played in this run.")
     resumed: Resumed | None = Field(None, description="Null if no trial came from a journal.")
     baseline_note: str | None = Field(
-        None, description="Which baseline was found, or why there is none; null where none was looked for."
+        None, description="Which baseline was found, or why there is none; null if none was searched for."
     )
     warnings: tuple[str, ...] = ()
 
@@ -145,33 +140,24 @@ class RunInfo(Record):
     @property
     def offline(self) -> bool:
         """True if there was no judge on purpose."""
-        return self.provider == OFFLINE
+        return self.provider == Provider.OFFLINE
 
 
-class Results(Record):
-    """A whole run."""
+class _RunFields(Record):
+    """The fields of a run's results that come first in their JSON."""
 
     schema_version: Literal[2] = 2
     tool: Tool
     run: RunInfo
-    score: Percent | None = Field(description="Mean over all tests of all suites, in points, unrounded.")
-    interval: Interval | None = Field(None, description="95 %, with the test as the unit.")
-    decided_share: Share | None = Field(
-        None,
-        description="Share of the criteria's weight that was decided, over all planned trials. Below 0.5 no "
-        "report shows the score as a headline.",
-    )
-    pass_at_k: dict[int, Share] = Field(
-        default_factory=dict, description="Mean over the tests, as far as all go."
-    )
-    pass_hat_k: dict[int, Share] = Field(
-        default_factory=dict, description="Mean over the tests, as far as all go."
-    )
-    counts: Counts
+
+
+class Results(ScoreSummary, _RunFields):
+    """A whole run."""
+
     gate: Decision
-    comparison: Comparison | None = Field(None, description="With the baseline; null where there is none.")
+    comparison: Comparison | None = Field(None, description="With the baseline; null if there is none.")
     odds: Odds | None = Field(
-        None, description="Of an unchanged agent failing this gate; null where the run cannot be trusted."
+        None, description="How often an unchanged agent would fail this gate; null if there is no verdict."
     )
     usage: Usage
     latency: Latency = Latency()
@@ -181,10 +167,15 @@ class Results(Record):
         None, description="Control questions to the judge, the worst of `judgeChecks`; null without any."
     )
     judge_checks: tuple[JudgeCheck, ...] = Field((), description="One check for each model that judges.")
-    vote_agreement: VoteAgreement | None = Field(None, description="Null where criteria had one vote each.")
-    user_checks: UserChecks | None = Field(None, description="Null where no model played the user.")
+    vote_agreement: VoteAgreement | None = Field(None, description="Null if criteria had one vote each.")
+    user_checks: UserChecks | None = Field(None, description="Null if no model played the user.")
     studies: Studies = Field((), description="What studies of this run found out, by the key of each.")
     suites: tuple[SuiteResult, ...]
+
+    @property
+    def tests(self) -> tuple[TestResult, ...]:
+        """The tests of all suites."""
+        return tuple(test for suite in self.suites for test in suite.tests)
 
     def study(self, kind: type[S]) -> S | None:
         """The study of this kind, if there is one."""
@@ -195,3 +186,17 @@ class Results(Record):
         gone = {*without, *(study.key for study in studies)}
         kept = tuple(study for study in self.studies if study.key not in gone)
         return self.model_copy(update={"studies": kept + studies})
+
+
+def results_schema(studies: Mapping[str, type[Study]]) -> dict[str, Any]:
+    """The JSON Schema of a `_results.json`, with these types of studies by their keys."""
+    models: list[tuple[type[Record], JsonSchemaMode]] = [(Results, "serialization")]
+    models += [(kind, "serialization") for kind in studies.values()]
+    references, definitions = models_json_schema(models, by_alias=True)
+    shared = definitions["$defs"]
+    results: dict[str, Any] = shared.pop(references[Results, "serialization"]["$ref"].rpartition("/")[2])
+    results["properties"]["studies"] |= {
+        "properties": {key: references[kind, "serialization"] for key, kind in studies.items()},
+        "additionalProperties": True,
+    }
+    return JSON_SCHEMA | results | {"$defs": shared}

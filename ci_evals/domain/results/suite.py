@@ -4,20 +4,12 @@ from enum import StrEnum
 
 from pydantic import Field, JsonValue
 
-from ci_evals.domain.base import (
-    Amount,
-    CleanText,
-    Interval,
-    Percent,
-    Positive,
-    Record,
-    Share,
-)
+from ci_evals.domain.base import Amount, CleanText, Interval, Percent, Positive, Record, Share
+from ci_evals.domain.plan import SuiteModels
 from ci_evals.domain.results.process import ProcessSummary
 from ci_evals.domain.results.trial import MOST_TRIALS, TrialResult
 from ci_evals.domain.rubric import Rubric
 from ci_evals.domain.suite import PlannedTurn
-from ci_evals.domain.suite_models import SuiteModels
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Outcome
 
@@ -90,8 +82,8 @@ class TestResult(Record):
     )
     passed: bool = Field(description="Whether every planned trial was sound and passed every evaluation.")
     outcome: TestOutcome
-    flaky: bool = Field(description="Whether scored trials disagree on passing.")
-    statistics: Statistics | None = Field(None, description="Null where no trial was scored.")
+    flaky: bool = Field(description="Whether a scored trial passed and another one failed.")
+    statistics: Statistics | None = Field(None, description="Null if no trial was scored.")
     process: ProcessSummary = ProcessSummary()
     trials: tuple[TrialResult, ...] = ()
     not_run: int = Field(0, ge=0, le=MOST_TRIALS, description="Trials planned but not started.")
@@ -103,42 +95,28 @@ class Counts(Record):
     tests: Amount = 0
     passed: Amount = Field(0, description="Tests that passed.")
     failed: Amount = Field(0, description="Tests with a failed verdict.")
-    errors: Amount = Field(0, description="Trials that are unsound: errors, failures, undecided verdicts.")
+    errors: Amount = Field(0, description="Invalid trials: errors, failures, undecided verdicts.")
     undecided: Amount = Field(0, description="Tests that came to nothing but an undecided verdict.")
     flaky: Amount = Field(0, description="Tests whose trials disagree.")
     trials: Amount = 0
     scored_trials: Amount = 0
     not_run: Amount = Field(0, description="Trials planned but not started.")
-    invalid_users: Amount = Field(0, description="Trials left out, since the simulated user broke its role.")
+    invalid_users: Amount = Field(
+        0, description="Trials left out, because the simulated user broke character."
+    )
     by_status: dict[EndState, int] = Field(default_factory=dict, description="Trials by how they ended.")
     by_outcome: dict[Outcome, int] = Field(default_factory=dict, description="Verdicts by outcome.")
 
 
-class SuiteResult(Record):
-    """One suite with its tests."""
+class ScoreSummary(Record):
+    """The score of a suite or a run, and what it rests on."""
 
-    name: str
-    file: CleanText
-    description: str | None = None
-    digest: CleanText
-    agent_id: str | None = None
-    adapter: str
-    judge_model: str | None = None
-    judge_panel: tuple[str, ...] = Field((), description="The models that vote in turn, where several do.")
-    judge_votes: Positive = Field(1, description="The most votes on one criterion.")
-    user_model: str | None = None
-    embedding_model: str | None = Field(
-        None,
-        description="Compares meanings; null where no test of the suite wants that, or no model is there.",
-    )
-    min_score: float | None = Field(None, description="The suite's own floor.")
-    folder: CleanText = Field(description="The suite's own folder, relative to the output folder.")
-    score: Percent | None
+    score: Percent | None = Field(description="Mean over all tests, in points, unrounded.")
     interval: Interval | None = Field(None, description="95 %, with the test as the unit.")
     decided_share: Share | None = Field(
         None,
-        description="Share of the criteria's weight that was decided, over all planned trials. Below 0.5 no "
-        "report shows the score as a headline.",
+        description="Share of the criteria's weight that was decided, over all planned trials. Only above "
+        "0.5 do reports show the score as a headline.",
     )
     pass_at_k: dict[int, Share] = Field(
         default_factory=dict, description="Mean over the tests, as far as all go."
@@ -147,6 +125,34 @@ class SuiteResult(Record):
         default_factory=dict, description="Mean over the tests, as far as all go."
     )
     counts: Counts
+
+
+class _SuiteFields(Record):
+    """The fields of a suite's result that come first in its JSON: all but its numbers and tests."""
+
+    name: str
+    file: CleanText
+    description: str | None = None
+    digest: CleanText
+    agent_id: str | None = None
+    adapter: str
+    judge_model: str | None = None
+    judge_panel: tuple[str, ...] = Field(
+        (), description="The models that vote in turn, if there are several."
+    )
+    judge_votes: Positive = Field(1, description="The most votes on one criterion.")
+    user_model: str | None = None
+    embedding_model: str | None = Field(
+        None,
+        description="The model that compares meanings; null if no test needs one, or there is none.",
+    )
+    min_score: float | None = Field(None, description="The suite's own floor.")
+    folder: CleanText = Field(description="The suite's own folder, relative to the output folder.")
+
+
+class SuiteResult(ScoreSummary, _SuiteFields):
+    """One suite with its tests."""
+
     categories: tuple[ScoreGroup, ...] = ()
     aui_logic: tuple[ScoreGroup, ...] = ()
     tags: tuple[ScoreGroup, ...] = ()

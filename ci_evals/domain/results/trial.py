@@ -7,17 +7,12 @@ from functools import lru_cache
 
 from pydantic import Field, computed_field
 
-from ci_evals.domain.base import (
-    Percent,
-    Record,
-    Seconds,
-    as_written,
-)
+from ci_evals.domain.base import Percent, Record, Seconds, as_written
 from ci_evals.domain.results.process import Fired, Times, TrialProcess
 from ci_evals.domain.results.simulated_user import UserAudit
 from ci_evals.domain.results.usage import RoleUsage
 from ci_evals.domain.suite import MOST_LOOPS
-from ci_evals.domain.transcript import EndState, Turn, Turns
+from ci_evals.domain.transcript import EndState, FailureCause, ProbeResult, Turn, Turns
 from ci_evals.domain.verdict import UNUSABLE, Finding, Outcome
 
 _ENDS = frozenset({EndState.COMPLETED, EndState.STOPPED, EndState.ESCALATED})
@@ -28,7 +23,7 @@ MOST_TRIALS = 2 * MOST_LOOPS
 
 
 def passed_share(findings: Iterable[Finding]) -> Fraction | None:
-    """The weighted share of the findings that passed, in points, exactly; None where nothing has weight.
+    """The weighted share of the findings that passed, in points, exactly; None if nothing has weight.
 
     A graded one counts with its grade. The one formula behind every score.
     """
@@ -66,8 +61,10 @@ class Attempt(Record):
 
     status: EndState
     error: str | None = None
+    cause: FailureCause | None = None
     user_audit: UserAudit | None = Field(
-        None, description="Of a conversation that was played again since its simulated user broke its role."
+        None,
+        description="Of a conversation that was played again because its simulated user broke character.",
     )
 
 
@@ -77,26 +74,33 @@ class TrialResult(Record):
     index: int = Field(description="Counted from 1 within its test.")
     status: EndState
     error: str | None = Field(None, description="Why it failed.")
+    cause: FailureCause | None = Field(
+        None, description="`setup_failed` if a step of its setup failed; then the agent was not called."
+    )
     duration_seconds: Seconds
     attempts: tuple[Attempt, ...] = Field((), description="Every try, the last one being this result.")
     closing_remark: str | None = None
     turns: Turns = Turns()
+    probes: dict[str, ProbeResult] = Field(
+        default_factory=dict,
+        description="By name, what each probe returned after the conversation, or why it failed.",
+    )
     findings: tuple[Finding, ...] = ()
     usage: tuple[RoleUsage, ...] = Field(
         (), description="Calls and tokens of the models, all attempts together."
     )
-    times: Times | None = Field(None, description="Null where they were not measured.")
-    process: TrialProcess | None = Field(None, description="Null where no reply carried a trace.")
-    fired: Fired | None = Field(None, description="Null where no reply carried a trace.")
+    times: Times | None = Field(None, description="Null if they were not measured.")
+    process: TrialProcess | None = Field(None, description="Null if no reply carried a trace.")
+    fired: Fired | None = Field(None, description="Null if no reply carried a trace.")
     user_audit: UserAudit | None = Field(
-        None, description="Whether the simulated user kept to its role; null where no model played it."
+        None, description="Whether the simulated user stayed in character; null if no model played it."
     )
 
     # mypy does not know decorated properties (python/mypy#1362); pydantic documents them so.
     @computed_field(description="Weighted share of the decided verdicts that passed, in points.")  # type: ignore[prop-decorator]
     @property
     def score(self) -> Percent | None:
-        """The trial's score, 0 to 100; None where nothing was decided."""
+        """The trial's score, 0 to 100; None if nothing was decided."""
         return points(self.exact_score())
 
     def packed(self) -> "TrialResult":
@@ -105,7 +109,15 @@ class TrialResult(Record):
         records = [
             record for finding in result.findings for record in (*finding.quotes, *(finding.votes or ()))
         ]
-        for record in (result, *result.attempts, *result.findings, *records, *result.usage, result.times):
+        for record in (
+            result,
+            *result.attempts,
+            *result.findings,
+            *records,
+            *result.usage,
+            result.times,
+            *result.probes.values(),
+        ):
             if record:
                 record.slim()
         return result

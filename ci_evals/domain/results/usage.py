@@ -5,12 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from ci_evals.domain.base import (
-    Amount,
-    Dollars,
-    Record,
-    Seconds,
-)
+from ci_evals.domain.base import Amount, Dollars, Record, Seconds
 
 Role = Literal["user", "judge", "auditor", "embedder", "agent"]
 """The users of tokens: the two jobs of the LLM (simulated user, judge), the model that compares meanings, and
@@ -23,7 +18,7 @@ class RoleUsage(Record):
     role: Role
     model: str | None = None
     calls: Amount = 0
-    cached: Amount = Field(0, description="Of the calls, those whose answer was there from an earlier one.")
+    cached: Amount = Field(0, description="The calls that were answered from the cache.")
     input_tokens: Amount = 0
     output_tokens: Amount = 0
     uncounted: Amount = Field(
@@ -31,8 +26,8 @@ class RoleUsage(Record):
     )
     cost_usd: Dollars | None = Field(
         None,
-        description="Of the run; of a trial only where the provider tells what a call has cost. "
-        "Null where it is unknown.",
+        description="Of the run; of a trial only if the provider reports the cost of a call. "
+        "Null if it is unknown.",
     )
 
 
@@ -49,7 +44,7 @@ class Usage(Record):
     calls: Amount = 0
     tokens: Tokens = Tokens()
     cost_usd: Dollars | None = Field(
-        None, description="US dollars; null where a model's price or an answer's tokens are not known."
+        None, description="US dollars; null if a model's price or an answer's tokens are not known."
     )
     by_role: tuple[RoleUsage, ...] = ()
     prices_as_of: date | None = Field(None, description="The date of the price table.")

@@ -3,8 +3,9 @@
 import json
 from dataclasses import dataclass
 
-from ci_evals.domain.actions import AgentAction, LogicKind, actions_of, is_traced
-from ci_evals.domain.transcript import Reply, is_empty
+from ci_evals.domain.actions import AgentAction, LogicKind, is_traced, shown_actions
+from ci_evals.domain.transcript import Reply, ToolCall, ToolStatus, is_empty
+from ci_evals.reports import numbers
 from ci_evals.support.json_text import canonical
 
 NO_TRACE = "no trace came with this reply"
@@ -25,9 +26,14 @@ class ActionList:
 
 def lists(reply: Reply) -> tuple[ActionList, ...]:
     """The actions for a reply, by kind; kinds of which there is none are left out."""
-    return tuple(
-        ActionList(_label(kind, reply), actions) for kind, actions in actions_of(reply).items() if actions
-    )
+    shown = []
+    for kind, actions in shown_actions(reply).items():
+        called = tuple(action for action in actions or () if action.tool)
+        others = tuple(action for action in actions or () if not action.tool)
+        derived = kind is LogicKind.WORKFLOW and reply.workflows_derived
+        shown.append(ActionList("workflows (from the trace)" if derived else f"{kind.value}s", others))
+        shown.append(ActionList("tool calls", called))
+    return tuple(one for one in shown if one.actions)
 
 
 def error(reply: Reply) -> str | None:
@@ -41,17 +47,32 @@ def nothing(reply: Reply) -> str:
 
 
 def text(action: AgentAction) -> str:
-    """An action by its name and value: `amount = 5`, `orders (503)`."""
+    """An action by its name and value: `amount = 5`, `orders (503)`, `refund(amount: 42)`."""
     match action.kind:
         case LogicKind.PARAMETER if not action.value_reported:
-            return f"{action.name} (value not told)"
+            return f"{action.name} (value not reported)"
         case LogicKind.PARAMETER:
             return f"{action.name} = {_ON_ONE_LINE.encode(action.value)}"
         case LogicKind.INTEGRATION:
             status = action.value
             kind = action.call.type if action.call else None
             return f"{action.name} ({status if status is not None else kind or 'no HTTP status'})"
+        case LogicKind.WORKFLOW if isinstance(action.value, dict):
+            arguments = (f"{name}: {_ON_ONE_LINE.encode(value)}" for name, value in action.value.items())
+            return f"{action.name}({', '.join(arguments)})"
     return action.name
+
+
+def call_facts(call: ToolCall) -> tuple[str, ...]:
+    """What is known of a tool call beside arguments and result: how it ended, its duration, its agent."""
+    known = call.status is not ToolStatus.UNKNOWN
+    facts = (
+        call.status.value if known else None,
+        None if call.duration_ms is None else numbers.latency(call.duration_ms / 1000),
+        call.agent and f"by {call.agent}",
+        None if call.arguments is not None else f"arguments unknown: {call.not_captured or 'not captured'}",
+    )
+    return tuple(fact for fact in facts if fact)
 
 
 def change(action: AgentAction, before: Reply | None) -> str | None:
@@ -64,8 +85,3 @@ def change(action: AgentAction, before: Reply | None) -> str | None:
     if canonical(previous) == canonical(action.value) or (action.is_empty and is_empty(previous)):
         return None
     return "new" if is_empty(previous) else f"was {_ON_ONE_LINE.encode(previous)}"
-
-
-def _label(kind: LogicKind, reply: Reply) -> str:
-    derived = kind is LogicKind.WORKFLOW and reply.workflows_derived
-    return "workflows (from the trace)" if derived else f"{kind.value}s"

@@ -1,19 +1,17 @@
 """The change of the score since the baseline, in words that all reports share; not yet sanitized."""
 
 from collections import defaultdict, deque
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from ci_evals.domain.results.comparison import Change, Comparison, SuiteComparison, TestChange
 from ci_evals.domain.results.run import Results
-from ci_evals.domain.results.suite import SuiteResult, TestOutcome
+from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.domain.verdict import Outcome
 from ci_evals.reports import numbers
 from ci_evals.reports.facts import significance
-from ci_evals.scoring.comparison.compare import SUSPECT
-from ci_evals.scoring.scores import UndecidedRule
-from ci_evals.scoring.validity import Validity, validity
+from ci_evals.scoring.scores import ScoreRule, Validity, validity
 
 COMMIT = 7
 """Characters of a commit's id that people know it by."""
@@ -56,8 +54,10 @@ def brief(results: Results) -> str:
     confirmation = results.run.confirmation
     after = f" after {numbers.count(confirmation.trials, 'more trial')} of each test" if confirmation else ""
     chance = f", {numbers.p_value(comparison.p)}" if shows_p(comparison) else ""
+    part = compared_part(results, comparison)
+    compared = f"; compared on {part}: {numbers.score(comparison.head)}" if part else ""
     return (
-        f"{score}{_compared(results, comparison)}, baseline {numbers.score(comparison.base)}, "
+        f"{score}{compared}, baseline {numbers.score(comparison.base)}, "
         f"change {numbers.signed(comparison.delta)}{interval}{chance}{after}: "
         f"{significance_of(results, comparison)}."
     )
@@ -78,7 +78,7 @@ def why_not(comparison: Comparison) -> str:
 
 
 def significance_of(results: Results, comparison: Comparison) -> str:
-    """The significance of the change: `not a proven drop`."""
+    """The significance of the change: `a drop that may be chance`."""
     return significance.of(comparison, flawless=_flawless(results))
 
 
@@ -100,18 +100,19 @@ def trials_to_prove(comparison: Comparison, results: Results) -> str | None:
     most = max((len(test.trials) for suite in results.suites for test in suite.tests), default=0)
     if not shows_p(comparison) or needed is None or not most < needed <= _MOST_TRIALS:
         return None
-    return f"{needed} trials of each test on each side would show a drop of this size in four of five cases."
+    drop = numbers.score(-(comparison.delta or 0))
+    trials = f"{needed} trials per test on each side"
+    return f"With {trials}, a run would notice a drop of {drop} points in four of five cases."
 
 
 def small_print(comparison: Comparison, results: Results) -> str:
-    """The meaning of the numbers of a comparison, and what the run could have detected."""
+    """The meaning of the numbers of a comparison, and what a run with a verdict could have detected."""
+    decided = not results.gate.reasons
     sentences = [
-        "95 %: the interval that would hold the true change in 95 of 100 such comparisons.",
-        "p: how often chance alone would show a drop like this one or a larger one."
-        if shows_p(comparison)
-        else None,
-        detectable_drop(comparison),
-        trials_to_prove(comparison, results),
+        "The numbers in brackets are 95 % intervals, cut off at what is possible.",
+        "p is how often chance alone shows such a drop or a larger one." if shows_p(comparison) else None,
+        detectable_drop(comparison) if decided else None,
+        trials_to_prove(comparison, results) if decided else None,
     ]
     return " ".join(sentence for sentence in sentences if sentence)
 
@@ -137,14 +138,27 @@ def pace(comparison: Comparison) -> str | None:
     """Cost, tokens and latency on both sides, in one line; None where nothing of it is known of this run."""
     head, base = comparison.head_efficiency, comparison.base_efficiency
     found = (
-        ("cost a trial", numbers.money, head.cost_usd_per_trial, base.cost_usd_per_trial),
-        ("tokens a trial", _tokens, head.tokens_per_trial, base.tokens_per_trial),
+        ("cost per trial", numbers.money, head.cost_usd_per_trial, base.cost_usd_per_trial),
+        ("tokens per trial", _tokens, head.tokens_per_trial, base.tokens_per_trial),
         ("median reply", numbers.latency, head.median_latency_seconds, base.median_latency_seconds),
         ("95 % of replies within", numbers.latency, head.p95_latency_seconds, base.p95_latency_seconds),
     )
     parts = [f"{what} {show(here)} (baseline {show(there)})" for what, show, here, there in found if here]
     line = ", ".join(parts)
     return f"{line[0].upper()}{line[1:]}." if parts else None
+
+
+def cost(results: Results) -> tuple[str, ...]:
+    """The cost of the run and of the baseline: `cost $0.0031 (main $0.0031)`; nothing if it is not known."""
+    if results.usage.cost_usd is None or not results.usage.calls:
+        return ()
+    comparison = results.comparison
+    each = comparison.base_efficiency.cost_usd_per_trial if comparison else None
+    there = ""
+    if comparison and each:
+        base = comparison.baseline
+        there = f" ({base.branch or 'baseline'} {numbers.money(each * base.trials)})"
+    return (f"cost {numbers.money(results.usage.cost_usd)}{there}",)
 
 
 def baseline_score_differs(comparison: Comparison) -> bool:
@@ -161,18 +175,6 @@ def score_column(results: Results) -> str:
     return "score, compared tests" if part else "score"
 
 
-def newly_failing_outcomes(results: Results) -> dict[tuple[str, str], str]:
-    """The outcomes of newly failing tests in which nothing failed, by suite and name: `undecided`."""
-    comparison = results.comparison
-    newly_failing = {(test.suite, test.name) for test in comparison.regressed} if comparison else set()
-    return {
-        (suite.name, test.name): test.outcome.value
-        for suite in results.suites
-        for test in suite.tests
-        if (suite.name, test.name) in newly_failing and test.outcome is not TestOutcome.FAILED
-    }
-
-
 def failing(comparison: Comparison) -> tuple[TestChange, ...]:
     """The newly failing tests, those first whose drop is confirmed, then the deepest fall."""
     return _by_drop(comparison.regressed)
@@ -182,38 +184,6 @@ def suspects(comparison: Comparison) -> tuple[TestChange, ...]:
     """The tests that fell far and are not named as newly failing, in the same order."""
     named = {(test.suite, test.name) for test in comparison.regressed}
     return _by_drop(test for test in comparison.suspects if (test.suite, test.name) not in named)
-
-
-def on_failing(tests: Collection[TestChange], *, titled: bool = False) -> str:
-    """A remark on tests that passed in the baseline; shorter if a title says that they did."""
-    one = len(tests) == 1
-    did = "It passed in the baseline, and does" if one else "They passed in the baseline, and do"
-    fell = any(test.delta is None or test.delta < 0 for test in tests)
-    sentences = [] if titled else [f"{did} not pass now."]
-    return " ".join([*sentences, *([_by_chance(tests)] if fell else [])])
-
-
-def on_fixed(tests: Collection[TestChange]) -> str:
-    """A remark on tests that failed in the baseline."""
-    if len(tests) == 1:
-        return "It failed in the baseline, and passes now."
-    return "They failed in the baseline, and pass now."
-
-
-def on_suspects(tests: Collection[TestChange]) -> str:
-    """A remark on tests whose score fell far."""
-    return f"{'It' if len(tests) == 1 else 'They'} fell by {SUSPECT} points or more. {_by_chance(tests)}"
-
-
-def _by_chance(tests: Collection[TestChange]) -> str:
-    fell = [test for test in tests if test.delta is not None and test.delta <= -SUSPECT]
-    if fell and all(test.p is None for test in fell):
-        few = "so few trials cannot confirm one (the option confirm plays more)"
-        return f"Noise alone may do that to a test: {few}."
-    confirmed = sum(test.confirmed for test in tests)
-    which = "none is" if not confirmed else "one is" if confirmed == 1 else f"{confirmed} are"
-    which = ("it is" if confirmed else "it is not") if len(tests) == 1 else which
-    return f"Noise alone may do that to a test: its drop is proven only where confirmed; {which}."
 
 
 def scores(test: TestChange) -> str:
@@ -256,8 +226,8 @@ def _utc(at: datetime) -> datetime:
     return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
 
 
-def _compared(results: Results, comparison: Comparison) -> str:
-    """On how many tests the change rests and their score, where they are not all of both runs."""
+def compared_part(results: Results, comparison: Comparison) -> str:
+    """The part of the tests that was compared, where it is not all of both runs; else empty."""
     compared, here = comparison.tests, results.counts.tests
     there = _baseline_tests(results, comparison)
     if compared < here:
@@ -269,7 +239,7 @@ def _compared(results: Results, comparison: Comparison) -> str:
         of = numbers.count(compared, "test")
     else:
         return ""
-    return f"; compared on {of}: {numbers.score(comparison.head)}"
+    return of
 
 
 def _baseline_tests(results: Results, comparison: Comparison) -> int:
@@ -280,7 +250,7 @@ def _baseline_tests(results: Results, comparison: Comparison) -> int:
 
 def _flawless(results: Results) -> bool:
     """Return whether every planned trial was completed, and nothing failed or is missing."""
-    rule = UndecidedRule(offline=results.run.offline)
+    rule = ScoreRule(offline=results.run.offline)
     tests = [test for suite in results.suites for test in suite.tests]
     trials = [trial for test in tests for trial in test.trials]
     return not (

@@ -16,7 +16,7 @@ _LONGEST_VALUE = 40
 """Characters."""
 
 
-UNTRACED = "A side carries no trace, so it cannot be told where this conversation parts from the baseline."
+UNTRACED = "One of the two runs has no trace, so it is unknown where the conversations diverge."
 """Said of two conversations whose divergence is not known."""
 
 
@@ -35,15 +35,16 @@ def _of_agent(divergence: Divergence, show: Callable[[str], str], *, trials: boo
     actions, base_actions = _actions(divergence.head, show), _actions(divergence.base, show)
     if divergence.turn is None:
         text = _same(divergence, baseline)
+        trial = trial and f"{trial.rstrip()}: "
     elif divergence.only == "base":
         text = f"ends before turn {divergence.turn} of {baseline}" + (
             f": there it {base_actions}" if base_actions else ""
         )
     elif divergence.only == "head":
-        text = f"goes on where {baseline} ended: in turn {divergence.turn} it {actions or 'only spoke'}"
+        text = f"continues where {baseline} ended: in turn {divergence.turn} it {actions or 'only spoke'}"
     else:
         there, now = f"there it {base_actions or 'did not'}", f"now it {actions or 'did not'}"
-        text = f"parts from {baseline} in turn {divergence.turn}: "
+        text = f"diverges from {baseline} in turn {divergence.turn}: "
         text += f"{there}; {now}" if base_actions else f"{now}; {there}"
     text = f"{trial}{text}."
     return text[0].upper() + text[1:]
@@ -54,22 +55,20 @@ def _same(divergence: Divergence, baseline: str) -> str:
     if divergence.unknown:
         listed = ", ".join(map(str, divergence.unknown))
         where = f"turn {listed}" if len(divergence.unknown) == 1 else f"turns {listed}"
-        return f"did the same as {baseline} as far as is known: not both report what it did in {where}"
+        return f"same steps as {baseline} as far as known: one of them does not report {where}"
     if divergence.agent_differs is not None:
-        where = f"first in turn {divergence.agent_differs}"
-        return f"did the same as {baseline}: the difference is in what it said, {where}"
+        return f"same steps as {baseline}; the answer changed in turn {divergence.agent_differs}"
     if divergence.user_differs is not None:
-        return f"did and said the same as {baseline}"
-    return f"is the same as {baseline}, word for word: the difference is not in what was said or done"
+        return f"same steps and answers as {baseline}"
+    return f"same conversation as {baseline}, word for word: only the verdict differs"
 
 
 def _of_user(divergence: Divergence) -> str:
     if divergence.user_differs is None:
         return ""
     if divergence.user_differs == divergence.turn:
-        return " The user said something else there."
-    had = "" if divergence.turn is None else "had "
-    return f" The user {had}said something else in turn {divergence.user_differs}."
+        return " The user's message differs there too."
+    return f" The user's message differs in turn {divergence.user_differs}."
 
 
 def _actions(deeds: Iterable[DivergentAction], show: Callable[[str], str]) -> str:
@@ -93,6 +92,8 @@ def _named(deed: DivergentAction, show: Callable[[str], str]) -> str:
         return name
     value = deed.value if isinstance(deed.value, str) else json.dumps(deed.value, ensure_ascii=False)
     value = value if len(value) <= _LONGEST_VALUE else value[: _LONGEST_VALUE - 1] + "…"
+    if deed.kind is LogicKind.WORKFLOW:
+        return f"{name} with {show(value)}" if deed.value else name
     return f"{name} (status {value})" if deed.kind is LogicKind.INTEGRATION else f"{name} as {show(value)}"
 
 

@@ -55,6 +55,8 @@ class FailedTest:
     name: str
     test: TestResult | None
     change: TestChange | None = None
+    file: str | None = None
+    """The suite's file, as the results name it; None if no repository has it."""
     warnings: Mapping[str, str] = field(default_factory=dict)
     """Reasons why criteria are less reliable, by criterion."""
 
@@ -91,7 +93,7 @@ class FailedTest:
             CONFIRMED + (f" ({numbers.p_value(became.p)})" if became.p is not None else "")
             if became and became.confirmed
             else None,
-            "critical" if test and test.critical else None,
+            "critical test" if test and test.critical else None,
             f"{highlights.passes(test)} trials passed" if test and test.flaky else None,
             OUTCOMES[self.outcome].words if self.outcome is not TestOutcome.FAILED else None,
         ]
@@ -136,45 +138,35 @@ def newly_failing(results: Results) -> tuple[FailedTest, ...]:
     comparison = results.comparison
     if comparison is None:
         return ()
-    not_passed: dict[tuple[str, str], deque[TestResult]] = defaultdict(deque)
+    not_passed: dict[tuple[str, str], deque[tuple[str | None, TestResult]]] = defaultdict(deque)
     for suite in results.suites:
         for test in suite.tests:
             if test.outcome is not TestOutcome.PASSED:
-                not_passed[suite.name, test.name].append(test)
+                not_passed[suite.name, test.name].append((highlights.file_of(suite), test))
     warnings = reliability.CriterionWarnings(results)
     out = []
     for became in change.failing(comparison):
         known = not_passed[became.suite, became.name]
         warned = warnings.of_test(became.suite, became.name)
-        out.append(FailedTest(became.suite, became.name, known.popleft() if known else None, became, warned))
+        file, result = known.popleft() if known else (None, None)
+        out.append(FailedTest(became.suite, became.name, result, became, file, warned))
     return _critical_first(out)
-
-
-def title_of_newly_failing(results: Results, tests: Sequence[FailedTest]) -> tuple[str, str]:
-    """The title of the newly failing tests, and what a reader must know of them."""
-    changes = [test.change for test in tests if test.change]
-    undecided = bool(change.newly_failing_outcomes(results))
-    title = numbers.count(len(changes), "newly failing test")
-    if undecided:
-        does = "does" if len(changes) == 1 else "do"
-        title = f"{numbers.count(len(changes), 'test')} that passed in the baseline {does} not pass now"
-    return title, change.on_failing(changes, titled=undecided)
 
 
 def others(results: Results, shown: Sequence[FailedTest]) -> tuple[FailedTest, ...]:
     """The failed tests that are not among `shown`, critical ones first."""
     known, warnings = {id(failed.test) for failed in shown}, reliability.CriterionWarnings(results)
     return _critical_first(
-        FailedTest(suite.name, test.name, test, warnings=warnings.of_test(suite.name, test.name))
+        FailedTest(
+            suite.name,
+            test.name,
+            test,
+            file=highlights.file_of(suite),
+            warnings=warnings.of_test(suite.name, test.name),
+        )
         for suite, test in highlights.tests_of(results, TestOutcome.FAILED)
         if id(test) not in known
     )
-
-
-def on_others(tests: Sequence[FailedTest]) -> str:
-    """A remark on the tests that follow the newly failing ones."""
-    it, was = ("It", "was") if len(tests) == 1 else ("They", "were")
-    return f"{it} did not pass in the baseline either, or {was} not compared."
 
 
 def _critical_first(tests: Iterable[FailedTest]) -> tuple[FailedTest, ...]:

@@ -6,32 +6,51 @@ from typing import assert_never
 
 from ci_evals.domain.results.gate import CheckKind, GateCheck
 from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.suite import TestOutcome
 from ci_evals.reports import numbers
+from ci_evals.scoring.gate.checks import IF_UNDECIDED_FAILED, GateInput
 from ci_evals.scoring.gate.selectors import Selector, SelectorKind
 
 _KINDS = {kind: f"the {kind}" for kind in SelectorKind} | {SelectorKind.LOGIC: "the AUI Logic"}
 _ERRORED = {
-    CheckKind.MAX_ERRORS: "broke off or could not be judged",
-    CheckKind.MAX_INVALID_USERS: "left out, since the simulated user broke its role twice",
+    CheckKind.MAX_ERRORS: "ended in an error or could not be judged",
+    CheckKind.MAX_INVALID_USERS: "excluded, since the simulated user broke character twice",
 }
+_HOW_TO_GET_ONE = " Name one with --baseline=PATH; in CI each run on the default branch leaves one."
 _ORDER = {False: 0, None: 1, True: 2}
 _NAMED = 2
 """Checks that a sentence names."""
 
 
 def in_order(results: Results) -> tuple[GateCheck, ...]:
-    """The gate's checks: first those that do not hold, then those that were not checked."""
-    return tuple(sorted(results.gate.checks, key=lambda check: _ORDER[check.holds]))
+    """The gate's checks as they are shown: first those that failed, then those that were not decided.
+
+    A critical test whose trials broke off, and of which no trial failed, is shown as not decided.
+    """
+    tests = {
+        (suite_number, test_number): test
+        for suite_number, suite in enumerate(results.suites, 1)
+        for test_number, test in enumerate(suite.tests, 1)
+    }
+
+    def shown(check: GateCheck) -> GateCheck:
+        test = tests.get((check.suite_number or 0, check.test_number or 0))
+        open_yet = test is not None and test.outcome is not TestOutcome.FAILED
+        if check.kind is CheckKind.CRITICAL and check.passed is False and open_yet:
+            return check.model_copy(update={"passed": None})
+        return check
+
+    return tuple(sorted(map(shown, results.gate.checks), key=lambda check: _ORDER[check.passed]))
 
 
 def failing(results: Results) -> tuple[GateCheck, ...]:
-    """The checks that do not hold."""
-    return tuple(check for check in results.gate.checks if check.holds is False)
+    """The checks that failed."""
+    return tuple(check for check in results.gate.checks if check.passed is False)
 
 
 def not_made(results: Results) -> tuple[GateCheck, ...]:
     """The checks that were asked for and could not be made."""
-    return tuple(check for check in results.gate.checks if check.holds is None)
+    return tuple(check for check in results.gate.checks if check.passed is None)
 
 
 def warnings(results: Results) -> tuple[str, ...]:
@@ -40,7 +59,10 @@ def warnings(results: Results) -> tuple[str, ...]:
     for check in not_made(results):
         if not check.blocks_verdict:
             by_reason[check.note or "nobody said why"].append(check)
-    return tuple(f"{_listed(checks)} not checked: {why}." for why, checks in by_reason.items())
+    return tuple(
+        f"{_listed(checks)} not checked: {why}.{_HOW_TO_GET_ONE if why == GateInput.unpaired else ''}"
+        for why, checks in by_reason.items()
+    )
 
 
 def _listed(checks: Sequence[GateCheck]) -> str:
@@ -53,41 +75,52 @@ def _listed(checks: Sequence[GateCheck]) -> str:
 
 def decision(check: GateCheck) -> str:
     """The outcome of a check in words."""
-    match check.holds:
+    match check.passed:
         case True:
-            return "holds"
+            return "passed"
         case False:
-            return "does not hold"
+            return "failed"
         case None:
-            return "not checked"
+            return "not checked" if check.seen is None else "not decided"
 
 
-def in_words(check: GateCheck) -> str:
-    """Return why a check does not hold, in a sentence for somebody who does not know its name."""
+def in_words(check: GateCheck) -> str:  # noqa: PLR0911  # one case for each kind
+    """The reason why a check failed, in a clause for somebody who does not know its name."""
+    if check.kind is CheckKind.CRITICAL:
+        return f"the critical test {_test(check)} failed"
     if check.seen is None or check.required is None:
-        return f"{check.name} does not hold: {check.note or 'nothing was seen'}."
-    value, limit = seen(check), required(check)
+        return f"{check.name}: {check.note or 'nothing was seen'}"
+    value, limit = _value(check), required(check)
     match check.kind:
-        case CheckKind.CRITICAL:
-            sentence = f"The critical test {_test(check)} must pass in every trial; {check.note}"
         case CheckKind.MAX_DROP:
-            sentence = f"The score{_of(check)} fell by {value}; {limit} is allowed"
+            return f"the score{_of(check)} fell by {value}, {limit} allowed"
         case CheckKind.REGRESSION if is_chance(check):
-            sentence = f"The score fell, and chance does not explain it ({value})"
+            return f"the score fell by more than chance explains{_of_undecided(check)}"
         case CheckKind.REGRESSION:
-            sentence = f"{numbers.count(int(check.seen), 'test')} passed in the baseline and no longer"
+            return f"{numbers.count(int(check.seen), 'test')} passed in the baseline and no longer"
         case CheckKind.MAX_ERRORS | CheckKind.MAX_INVALID_USERS as kind:
-            trials = numbers.count(int(check.seen), "trial")
-            sentence = f"{trials} {_ERRORED[kind]}; {limit} is allowed"
+            return f"{numbers.count(int(check.seen), 'trial')} {_ERRORED[kind]}, {limit} allowed"
         case CheckKind.MAX_COST:
-            sentence = f"The run cost {value}; {limit} is allowed"
+            return f"the run cost {value}, {limit} allowed"
         case CheckKind.MAX_P95_LATENCY:
-            sentence = f"95 % of the replies came within {value}; {limit} is allowed"
+            return f"95 % of the replies took up to {value}, {limit} allowed"
         case CheckKind.MIN_SCORE | CheckKind.THRESHOLD | CheckKind.FAIL_FAST:
-            sentence = f"The score{_of(check)} is {value}; {limit} is asked"
+            return f"the score{_of(check)} is {value}, {limit} required"
         case _:
             assert_never(check.kind)
-    return f"{sentence}."
+
+
+def _value(check: GateCheck) -> str:
+    """The value that decides a check, without its interval."""
+    if not wanting(check):
+        return seen(check.model_copy(update={"interval": None}))
+    write = numbers.least if _is_limit(check) else numbers.score
+    return f"{write(check.seen_if_undecided_failed, check.required)} if undecided counts as failed"
+
+
+def _of_undecided(check: GateCheck) -> str:
+    """A remark if the score that is shown did not fall."""
+    return f" {IF_UNDECIDED_FAILED}" if IF_UNDECIDED_FAILED in (check.note or "") else ""
 
 
 def near_threshold(check: GateCheck) -> str:
@@ -117,6 +150,8 @@ def required(check: GateCheck) -> str:
     """The requirement of a check, in words and its own unit."""
     if check.required is None:
         return ""
+    if check.kind is CheckKind.CRITICAL:
+        return "all trials pass"
     if is_chance(check):
         return f"p above {numbers.plain(check.required)}"
     match check.kind:

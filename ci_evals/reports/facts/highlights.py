@@ -15,11 +15,9 @@ from ci_evals.reports import numbers
 from ci_evals.reports.facts import change, gate
 from ci_evals.reports.facts.labels import OUTCOMES, RunOutcome
 from ci_evals.scoring.gate.odds import WORTH_TELLING
-from ci_evals.scoring.statistics import ALPHA
 
 _MOSTLY = 2 / 3
 """The part of all failures from which on one check is named for them."""
-_NAMED = 2
 """Checks that the verdict names."""
 
 
@@ -38,26 +36,6 @@ def run_outcome(results: Results) -> RunOutcome:
             return RunOutcome.FAILED
 
 
-def verdict(results: Results) -> str:
-    """The verdict in words, with the checks that decided it: `the gate does not hold (min-score, max-drop)`.
-
-    Why a run was skipped is too long for it: `why_skipped` tells that.
-    """
-    found = run_outcome(results)
-    named = {RunOutcome.FAILED: gate.failing, RunOutcome.UNCHECKED: gate.not_made}.get(found, lambda _: ())
-    names = [check.name for check in named(results)]
-    if not names:
-        return found.value.words
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"{found.value.words} ({', '.join(names[:_NAMED])}{more})"
-
-
-def why_skipped(results: Results) -> str | None:
-    """Return why nothing was played, in a sentence; None where it was, or nobody said."""
-    why = (results.run.stopped_because or "").strip().rstrip(".")
-    return f"{why[:1].upper()}{why[1:]}." if why and run_outcome(results) is RunOutcome.SKIPPED else None
-
-
 def origin(run: RunInfo) -> str | None:
     """The origin of conversations that were held earlier, in a sentence; None if they were not."""
     if (earlier := run.origin) is None:
@@ -65,9 +43,9 @@ def origin(run: RunInfo) -> str | None:
     at = change.moment(earlier.started_at)
     match earlier.how:
         case "replay":
-            return f"Replayed from a recording of {at}: no agent and no model was asked."
+            return f"Replayed from a recording of {at}: no agent and no model was called."
         case "rejudge":
-            return f"Judged again: the conversations are those of the run of {at}, and no agent was asked."
+            return f"Judged again: the conversations are from the run of {at}; no agent was called."
 
 
 def _resumed(part: Resumed) -> str:
@@ -80,7 +58,7 @@ def _resumed(part: Resumed) -> str:
 
 def only_reported(results: Results) -> bool:
     """Return whether the gate failed without failing the run, as `--no-gate` asks."""
-    return run_outcome(results) is RunOutcome.FAILED and results.gate.exit_code == Exit.HOLDS
+    return run_outcome(results) is RunOutcome.FAILED and results.gate.exit_code == Exit.PASSED
 
 
 def file_of(suite: SuiteResult) -> str | None:
@@ -97,69 +75,27 @@ def notes(results: Results) -> tuple[str, ...]:
     if part := results.run.shard:
         out.append(f"This is shard {part.index} of {part.of}: ci-evals merge makes one run of all of them.")
     if only_reported(results):
-        out.append("The gate was only reported (--no-gate): it does not decide the exit code.")
-    out += [note for note in (_confirmed_note(results), _p_note(results)) if note]
-    if results.odds and results.odds.share > WORTH_TELLING and not _fails_on_more_than_noise(results):
-        out.append(odds_sentence(results.odds))
+        out.append("Report only: with --no-gate the job does not fail.")
     if missing := without_judge(results, results.suites):
         criteria = numbers.count(missing, "judged criterion is", "judged criteria are")
         out.append(f"No judge was configured: {criteria} undecided.")
     return (*out, *results.run.warnings)
 
 
-def _confirmed_note(results: Results) -> str | None:
-    if not (confirmation := results.run.confirmation):
+def confirmation(results: Results) -> str | None:
+    """The reason why more trials were played to confirm the result, in a sentence; None if none were."""
+    if not (confirmed := results.run.confirmation):
         return None
-    trials = numbers.count(confirmation.trials, "more trial")
+    trials = numbers.count(confirmed.trials, "more trial")
     return (
-        f"The first look was close ({'; '.join(confirmation.because)}), so {trials} of each test "
-        f"{'was' if confirmation.trials == 1 else 'were'} played; the decision is on all."
+        f"The first result was close ({'; '.join(confirmed.because)}), so {trials} of each test ran to "
+        "confirm it."
     )
-
-
-def _p_note(results: Results) -> str | None:
-    """A note if the gate's p differs from the comparison's."""
-    comparison = results.comparison
-    of_gate = [check.seen for check in results.gate.checks if gate.is_chance(check)]
-    if comparison is None or not change.shows_p(comparison):
-        return None
-    if all(seen in {None, comparison.p} for seen in of_gate):
-        return None
-    return "The gate counts undecided verdicts as failed, so its p is not that of the comparison."
-
-
-def _fails_on_more_than_noise(results: Results) -> bool:
-    """Return whether the gate fails on more than noise: a proven drop, or missing verdicts."""
-    comparison = results.comparison
-    proven = (
-        comparison is not None
-        and comparison.delta is not None
-        and comparison.delta < 0
-        and comparison.p is not None
-        and comparison.p <= ALPHA
-    )
-    return (proven and not results.gate.passed) or any(map(gate.wanting, gate.failing(results)))
 
 
 def paid(results: Results) -> bool:
     """Return whether there is a cost to show: it is known, and a model was asked."""
     return results.usage.cost_usd is not None and results.usage.calls > 0
-
-
-def counts(results: Results) -> tuple[str, ...]:
-    """The number of tests by outcome, and the time and cost of the run."""
-    counts = results.counts
-    return (
-        f"{counts.passed:,} of {numbers.count(counts.tests, 'test')} passed",
-        *([f"{counts.failed:,} failed"] if counts.failed else []),
-        *([f"{counts.undecided:,} undecided"] if counts.undecided else []),
-        *([numbers.count(counts.errors, "unsound trial")] if counts.errors else []),
-        *([f"{numbers.count(counts.invalid_users, 'trial')} left out"] if counts.invalid_users else []),
-        *([f"{counts.flaky:,} flaky"] if counts.flaky else []),
-        numbers.count(counts.trials, "trial"),
-        numbers.duration(results.run.duration_seconds),
-        *([numbers.money(results.usage.cost_usd)] if paid(results) else []),
-    )
 
 
 def odds_sentence(odds: Odds) -> str:
@@ -206,20 +142,41 @@ def only_judge_missing(test: TestResult) -> bool:
 
 
 def result(test: TestResult) -> str:
-    """A test's outcome with what else is to be said of it: `passed, critical, 2 verdicts undecided`."""
+    """A test's outcome with what else is to be said of it: `failed (critical test, flaky)`."""
     findings = [finding for trial in test.trials for finding in trial.findings]
     undecided = sum(finding.outcome is Outcome.UNDECIDED for finding in findings)
-    marks = [mark for mark, holds in (("critical", test.critical), ("flaky", test.flaky)) if holds]
+    marks = [mark for mark, holds in (("critical test", test.critical), ("flaky", test.flaky)) if holds]
     if undecided and test.outcome == "passed":
         # As under --provider=offline, where a missing judge is no fault of the test.
         marks.append(f"{numbers.count(undecided, 'verdict')} undecided")
-    return ", ".join([OUTCOMES[test.outcome].words, *marks])
+    words = "not scored" if test.outcome == "passed" and test.score is None else OUTCOMES[test.outcome].words
+    return f"{words} ({', '.join(marks)})" if marks else words
+
+
+def trials(test: TestResult) -> str:
+    """The number of its trials that passed, and of those that decide nothing: `1 of 3, 2 not scored`."""
+    scored = [trial for trial in test.trials if trial.scored]
+    failed = sum(any(finding.outcome is Outcome.FAILED for finding in trial.findings) for trial in scored)
+    others = (
+        (max(0, len(scored) - _passed(test) - failed), "undecided"),
+        (len(test.trials) - len(scored), "not scored"),
+        (test.not_run, "not run"),
+    )
+    return ", ".join([trials_passed(test), *(f"{number} {words}" for number, words in others if number)])
+
+
+def trials_passed(test: TestResult) -> str:
+    """The number of all its trials that passed: `1 of 3`."""
+    return f"{_passed(test)} of {len(test.trials) + test.not_run}"
+
+
+def _passed(test: TestResult) -> int:
+    return round((test.pass_rate or 0) * sum(trial.scored for trial in test.trials))
 
 
 def passes(test: TestResult) -> str:
     """The number of scored trials that passed every evaluation: `2 of 3`."""
-    scored = sum(trial.scored for trial in test.trials)
-    return f"{round((test.pass_rate or 0) * scored)} of {scored}"
+    return f"{_passed(test)} of {sum(trial.scored for trial in test.trials)}"
 
 
 def pass_hat_k(test: TestResult) -> dict[int, float]:

@@ -3,6 +3,7 @@
 from typing import assert_never
 
 from ci_evals.domain.results.judge import JudgeCheck
+from ci_evals.reports import numbers
 from ci_evals.scoring.gate.invalid_run import (
     Incomplete,
     InvalidRunReason,
@@ -24,30 +25,27 @@ def in_words(reason: InvalidRunReason) -> str:  # noqa: C901, PLR0911  # one cas
         case Incomplete(why):
             return why
         case Stopped(why):
-            return f"the run was stopped: {why}"
+            return f"the run stopped early: {why}"
         case NotRun(trials, planned):
-            return f"{trials} of {planned} trials were not run"
-        case TooManyErrored(trials, allowed):
-            many = "1 unsound trial" if trials == 1 else f"{trials} unsound trials"
-            return f"{many}, at most {allowed} allowed (max-errors)"
-        case TooManyExcluded(trials, allowed):
-            many = "1 trial was left out" if trials == 1 else f"{trials} trials were left out"
+            return f"{trials} of {numbers.count(planned, 'trial')} did not run"
+        case TooManyErrored(trials, played, broke_off):
+            what = "ended in an error" if broke_off else ""
+            what += " or " if 0 < broke_off < trials else ""
+            what += "could not be judged" if broke_off < trials else ""
+            return f"{trials} of {numbers.count(played, 'trial')} {what}"
+        case TooManyExcluded(trials, played):
             return (
-                f"{many}, since the simulated user broke its role twice in a row, at most {allowed} allowed "
-                "(max-invalid-users)"
+                f"the simulated user broke character twice in a row in {trials} of "
+                f"{numbers.count(played, 'trial')}"
             )
         case JudgeFailed(check):
-            return f"judge check: {why_not_passed(check)}"
+            return f"the judge failed its check: {why_not_passed(check)}"
         case NothingScored():
             return "nothing could be scored"
-        case UncountedDecide(trials, some_excluded):
-            without = " or are left out" if some_excluded else ""
-            return (
-                f"trials that broke off{without} ({trials}) decide the gate: it would not hold if all of "
-                "them had failed, and would if all had passed"
-            )
+        case UncountedDecide(trials):
+            return f"{numbers.count(trials, 'trial')} without a result would decide the verdict"
         case NotCompared(why):
-            return f"the run was not compared with a baseline (--baseline=required): {why}"
+            return f"not compared with the required baseline: {why}"
         case NotChecked(check):
             return f"{check.name} was not checked: {check.note}"
         case _:
@@ -57,6 +55,6 @@ def in_words(reason: InvalidRunReason) -> str:  # noqa: C901, PLR0911  # one cas
 def why_not_passed(check: JudgeCheck) -> str:
     """The reason why a judge did not pass its check, and what to do about it."""
     return (
-        f"{check.model} {check.why or 'did not pass'}; do not trust its verdicts. Use a "
-        "--judge-model that passes, or --judge-check=warn to decide by this one anyway"
+        f"{check.model} {check.why or 'did not pass'}. Use a --judge-model that passes, or "
+        "--judge-check=warn to decide by this one anyway"
     )

@@ -48,9 +48,9 @@ def _grounds(results: Results) -> str | None:
         return None
     judged = numbers.count(passes, "judged pass", "judged passes")
     if not absence:
-        return f"{judged}, each with quotes that stand in the conversation."
+        return f"{judged}, each with quotes that are in the conversation."
     return (
-        f"{judged}: {passes - absence:,} with quotes that stand in the conversation, {absence:,} on "
+        f"{judged}: {passes - absence:,} with quotes that are in the conversation, {absence:,} on "
         "the absence of something in it."
     )
 

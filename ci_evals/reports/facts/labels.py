@@ -40,15 +40,16 @@ class RunOutcome(Enum):
     `UNCHECKED`: nothing failed, and a check that was asked for could not be made.
     """
 
-    PASSED = OutcomeLabel("the gate holds", "✅", Tone.GOOD)
-    UNCHECKED = OutcomeLabel("passed, with checks not made", "⚠️", Tone.OPEN)
-    FAILED = OutcomeLabel("the gate does not hold", "❌", Tone.BAD)
-    NO_VERDICT = OutcomeLabel("the run cannot be trusted", "⚠️", Tone.OPEN)
-    INTERRUPTED = OutcomeLabel("the run was interrupted", "⚠️", Tone.OPEN)
-    SKIPPED = OutcomeLabel("not tested", "⏭️", Tone.OPEN)
+    PASSED = OutcomeLabel("passed", "✅", Tone.GOOD)
+    UNCHECKED = OutcomeLabel("passed, some checks not made", "⚠️", Tone.OPEN)
+    FAILED = OutcomeLabel("failed", "❌", Tone.BAD)
+    NO_VERDICT = OutcomeLabel("no verdict", "⚠️", Tone.OPEN)
+    INTERRUPTED = OutcomeLabel("interrupted", "⚠️", Tone.OPEN)
+    SKIPPED = OutcomeLabel("skipped", "⏭️", Tone.OPEN)
 
 
 CAUSES = {
+    Cause.NO_TRACE: "the agent's spans did not come",
     Cause.NO_EVIDENCE: "no trace to decide it on",
     Cause.JUDGE_ERROR: "a model gave no usable answer",
     Cause.VOID_ANSWER: "the judge's answer does not count",
@@ -64,16 +65,16 @@ ENDINGS = {
     EndState.ESCALATED: "The agent handed over to a person.",
     EndState.AGENT_ERROR: "The agent answered with an error.",
     EndState.FAILED: "The conversation failed.",
-    EndState.INVALID_USER: "Left out of every score, since the simulated user broke its role.",
+    EndState.INVALID_USER: "Excluded from every score, since the simulated user broke character.",
     EndState.INTERRUPTED: "The run was stopped while this trial was under way.",
 }
 """End states of a conversation, in a sentence each."""
 
 ERRORS = {
     EndState.AGENT_ERROR: "ended with an error of the agent",
-    EndState.FAILED: "failed",
+    EndState.FAILED: "errored",
     EndState.INTERRUPTED: "interrupted",
-    EndState.INVALID_USER: "left out, since the simulated user broke its role",
+    EndState.INVALID_USER: "excluded, since the simulated user broke character",
 }
 """End states of excluded trials, to follow their number: `2 trials failed`."""
 

@@ -7,7 +7,7 @@ from ci_evals.domain.results.judge import JudgeUsed
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import numbers, sanitize
 from ci_evals.reports.facts.figure import Figure
-from ci_evals.scoring.agreement.judge_used import judge_of, unlike
+from ci_evals.scoring.agreement.judges import judge_of, unlike
 
 _NAMED = 2
 """Criteria that a sentence names: the marks at all of them, and the tables, have the rest."""

@@ -1,8 +1,10 @@
 """The rows of tables on suites, tests, trials, groups and checks, in plain text; not yet sanitized."""
 
+from dataclasses import dataclass
+
 from ci_evals.domain.results.comparison import SuiteComparison
-from ci_evals.domain.results.gate import GateCheck
-from ci_evals.domain.results.suite import ScoreGroup, SuiteResult, TestResult
+from ci_evals.domain.results.gate import CheckKind, GateCheck
+from ci_evals.domain.results.suite import ScoreGroup, SuiteResult, TestOutcome, TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.reports import numbers
 from ci_evals.reports.facts import change, gate, highlights, labels, verdicts
@@ -13,12 +15,12 @@ SUITE_COLUMNS = (
     "compared tests",
     "baseline",
     "change",
-    "95 % of change",
+    "95 % interval of the change",
     "p",
     "tests passed",
 )
 GROUP_COLUMNS = ("score", "95 %", "tests", "passed", "failed", "undecided")
-TEST_COLUMNS = ("result", "score", "pass rate", "trials scored", "time")
+TEST_COLUMNS = ("result", "score", "trials passed", "total time")
 TRIAL_COLUMNS = ("ended", "score", "verdicts", "turns", "time")
 CHECK_COLUMNS = ("required", "seen", "note")
 
@@ -39,6 +41,38 @@ def of_suite(suite: SuiteResult, became: SuiteComparison | None) -> list[str]:
         numbers.chance(became.p) if change.shows_p(became) else "",
         passed,
     ]
+
+
+@dataclass(frozen=True)
+class SuiteInBrief:
+    """A suite in whole points."""
+
+    outcome: TestOutcome
+    """The worst that happened to its tests."""
+    score: str
+    base: str
+    change: str
+    tests: str
+
+
+_WORST = (TestOutcome.FAILED, TestOutcome.ERROR, TestOutcome.UNDECIDED, TestOutcome.NOT_RUN)
+
+
+def of_suite_in_brief(suite: SuiteResult, became: SuiteComparison | None) -> SuiteInBrief:
+    """Score, baseline, change and passed tests; the score of the compared tests too if it is another one."""
+    outcomes = {test.outcome for test in suite.tests}
+    compared = became if became and became.delta is not None else None
+    base = compared.base if compared else became.baseline_score if became else None
+    score = numbers.points(suite.score) if suite.score is not None else "–"
+    if compared and numbers.score(compared.head) != numbers.score(suite.score):
+        score = f"{score} ({numbers.points(compared.head)} compared)"
+    return SuiteInBrief(
+        next((outcome for outcome in _WORST if outcome in outcomes), TestOutcome.PASSED),
+        score,
+        numbers.points(base) if base is not None else "–",
+        numbers.points_changed(compared.base, compared.head) if compared else "–",
+        f"{suite.counts.passed} of {suite.counts.tests}",
+    )
 
 
 def of_group(group: ScoreGroup) -> list[str]:
@@ -66,12 +100,10 @@ def groups_of(suite: SuiteResult) -> tuple[tuple[str, str, tuple[ScoreGroup, ...
 
 def of_test(test: TestResult) -> list[str]:
     """The result of a test and of its trials."""
-    scored = sum(trial.scored for trial in test.trials)
     return [
         highlights.result(test),
         numbers.score(test.score),
-        numbers.percent(test.pass_rate),
-        f"{scored} of {len(test.trials) + test.not_run}",
+        highlights.trials(test),
         numbers.duration(sum(trial.duration_seconds for trial in test.trials)),
     ]
 
@@ -89,4 +121,6 @@ def of_trial(trial: TrialResult) -> list[str]:
 
 def of_check(check: GateCheck) -> list[str]:
     """The requirement of a check and the value it saw."""
+    if check.kind is CheckKind.CRITICAL and check.seen is not None and check.note:
+        return [gate.required(check), check.note, ""]
     return [gate.required(check), gate.seen(check), check.note or ""]

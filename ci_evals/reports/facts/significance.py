@@ -8,17 +8,20 @@ from ci_evals.scoring.statistics import ALPHA
 
 
 def of(change: Change, *, flawless: bool) -> str:
-    """The significance: `no change`, `a proven drop`. `flawless`: nothing in the run failed or is missing."""
+    """The significance: `no change`, `a drop that may be chance`.
+
+    `flawless`: nothing in the run failed or is missing.
+    """
     delta, of_it = change.delta or 0, " of this one test" if change.tests == 1 else ""
-    if _rose(change):
-        return "a rise, and more than chance explains"
+    if rose(change):
+        return "a rise larger than chance explains"
     if delta < 0 and too_few(change):
-        return f"cannot conclude with so few trials ({_enough(change)})"
+        return f"too few trials to tell it from chance ({_enough(change)})"
     if delta < 0:
-        proven = _proven(change)
+        is_proven = proven(change)
         # An interval without zero beside an unproven drop, or the other way around, looks like a mistake.
-        at_odds = change.interval is not None and proven != (change.interval.high < 0)
-        text = f"{'a' if proven else 'not a'} proven drop{of_it}"
+        at_odds = change.interval is not None and is_proven != (change.interval.high < 0)
+        text = f"a drop{of_it} {'larger than chance explains' if is_proven else 'that may be chance'}"
         return f"{text}; p decides, not the interval" if at_odds else text
     if delta > 0:
         return "no drop"
@@ -29,14 +32,16 @@ def of(change: Change, *, flawless: bool) -> str:
 
 def detectable_drop(change: Change | None) -> tuple[str, ...]:
     """The drop that could have been detected, in clauses; none if nothing was compared or more is known."""
-    if change is None or change.delta is None or _rose(change) or _proven(change):
+    if change is None or change.delta is None or rose(change) or proven(change):
         return ()
     if too_few(change):
-        text = f"so few trials could not have proven a drop ({_enough(change)})"
+        text = f"with so few trials any drop can be chance ({_enough(change)})"
         return () if change.delta < 0 else (text,)
-    fewest = change.fewest_broken or 1
-    broken = f"with so few trials fewer than {fewest} broken tests prove nothing"
-    return (*_caught(change), *([broken] if fewest > 1 else []))
+    most = (change.fewest_broken or 1) - 1
+    caught = _caught(change)
+    few = "with so few trials, " if not caught or change.estimated_from != "tests" else ""
+    broken = f"{few}up to {numbers.count(most, 'newly failing test')} can be chance"
+    return (*caught, *([broken] if most else []))
 
 
 def too_few(change: Change) -> bool:
@@ -44,12 +49,14 @@ def too_few(change: Change) -> bool:
     return change.smallest_p is not None and change.smallest_p > ALPHA
 
 
-def _rose(change: Change) -> bool:
+def rose(change: Change) -> bool:
+    """Return whether the score rose more than chance explains."""
     bounds = change.interval
     return (change.delta or 0) > 0 and bounds is not None and bounds.low > 0
 
 
-def _proven(change: Change) -> bool:
+def proven(change: Change) -> bool:
+    """Return whether the score fell more than chance explains."""
     return (change.delta or 0) < 0 and not too_few(change) and change.p is not None and change.p <= ALPHA
 
 
@@ -57,18 +64,17 @@ def _caught(change: Change) -> tuple[str, ...]:
     if change.detectable is None or change.detectable <= -(change.delta or 0):
         return ()
     if change.detectable >= 100:
-        return ("the scores vary so much that no drop would have been caught for sure",)
+        return ("the scores vary too much to notice any drop reliably",)
     if change.base is not None and change.detectable > change.base:
         # No score falls so far.
         return ()
-    caught = f"would have caught a drop of {numbers.least(change.detectable)} or more in four of five cases"
-    if change.estimated_from == "tests":
-        return (f"single trials do not show how a test varies by itself, and {caught}",)
-    return (f"this run {caught}",)
+    drop = numbers.least(change.detectable)
+    noticed = f"this run would notice a drop of {drop} points or more in four of five cases"
+    return (f"with one trial per test, {noticed}" if change.estimated_from == "tests" else noticed,)
 
 
 def _enough(change: Change) -> str:
     """The number of trials that it takes to prove a drop."""
     able = next(k for k in (1, 2, 3) if comb(2 * k, k) ** -min(max(1, change.tests), 100) <= ALPHA)
     trials = numbers.count(max(able, change.trials_needed or 1), "trial")
-    return f"at least {trials} {'' if change.tests == 1 else 'of each test '}on each side are needed"
+    return f"at least {trials} {'' if change.tests == 1 else 'per test '}on each side are required"

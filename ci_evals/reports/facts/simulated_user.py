@@ -29,28 +29,27 @@ def warnings(results: Results) -> Iterator[str]:
     if checks is None:
         return
     if checks.invalid:
-        one = checks.invalid == 1
         yield (
-            f"{numbers.count(checks.invalid, 'trial')} {'is' if one else 'are'} left out of every score: "
-            f"{'its' if one else 'their'} simulated user broke its role, and again when played anew. Read "
-            "what it said; mend the guidelines, or take another --user-model."
+            f"{numbers.count(checks.invalid, 'trial')} excluded from every score: the simulated user broke "
+            "character, and again in the retry. Read what it said, then fix the guidelines or use another "
+            "--user-model."
         )
     if checks.not_audited:
         talks = numbers.count(checks.not_audited, "conversation")
-        yield f"{talks} could not be audited by a model: only rules looked at the simulated user there."
+        yield f"{talks} could not be audited by a model: only rules checked the simulated user there."
 
 
 def _remark(checks: UserChecks) -> str:
-    looked = f"{numbers.count(checks.conversations, 'conversation')} looked at"
+    looked = f"{numbers.count(checks.conversations, 'conversation')} checked"
     if checks.audited:
         looked += f", {checks.audited:,} by a model as well"
     broke = (
-        f"{numbers.estimated_fault(checks.violation_rate)} of the first users broke their role"
+        f"{numbers.estimated_fault(checks.violation_rate)} of the simulated users broke character"
         if checks.violation_rate
         else ""
     )
-    played = f"{numbers.count(checks.rerun, 'trial')} played again" if checks.rerun else ""
-    left = f"{checks.invalid:,} left out" if checks.invalid else ""
+    played = f"{numbers.count(checks.rerun, 'trial')} retried" if checks.rerun else ""
+    left = f"{checks.invalid:,} excluded" if checks.invalid else ""
     broken = f"broken rules, by conversations: {_violations(checks)}" if checks.by_rule else ""
     if not broken and not broke:
         broken = "no rule was broken"
@@ -70,7 +69,7 @@ def _by_rule(checks: UserChecks) -> list[tuple[str, int]]:
 def _table(checks: UserChecks) -> PlainTable:
     return PlainTable(
         "Rules that simulated users broke",
-        ("rule", "conversations", "of those looked at"),
+        ("rule", "conversations", "of those checked"),
         tuple(
             (spaced(name), f"{count:,}", numbers.fault(count / max(checks.conversations, count, 1)))
             for name, count in _by_rule(checks)

@@ -55,13 +55,20 @@ def by_cause(suites: Sequence[SuiteResult]) -> tuple[TrialErrors, ...]:
                 tests,
                 "verdict",
                 "undecided",
-                f"{CAUSES[cause]}: {reason}" if cause else reason,
+                _why_undecided(cause, reason),
                 TestOutcome.UNDECIDED,
             )
             for (cause, reason), tests in undecided.items()
         ),
         *_not_run([(suite, test) for suite in suites for test in suite.tests if test.not_run]),
     )
+
+
+def _why_undecided(cause: Cause | None, reason: str) -> str:
+    # A judge's error says by itself that there was no usable answer.
+    if cause is None or (cause is Cause.JUDGE_ERROR and reason):
+        return reason
+    return f"{CAUSES[cause]}: {reason}"
 
 
 def _not_run(tests: _Tests) -> Iterator[TrialErrors]:

@@ -1,22 +1,13 @@
 """The baseline in Markdown: which run it was, how the tests changed, and what both runs took."""
 
-from collections.abc import Sequence
-from math import ceil, floor
-
 from ci_evals.domain.results.comparison import Comparison, TestChange
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import numbers, sanitize
-from ci_evals.reports.facts import change, verdicts
-from ci_evals.reports.markdown.failures import test_name
+from ci_evals.reports.facts import change, headline
+from ci_evals.reports.facts.headline import News
+from ci_evals.reports.markdown.failures import name_of, names, scores
 from ci_evals.reports.markdown.sections import Rank, Section, folded, listing, section
-
-_FEWEST = 10
-"""Changed tests below which a list of them says it all."""
-_WIDTHS = (1, 2, 5, 10, 20)
-"""Points that a bar may stand for."""
-_MOST_BARS = 12
-_STILL = 1e-9
-"""Rounding errors of binary arithmetic."""
+from ci_evals.scoring.comparison.compare import SUSPECT
 
 
 def line(results: Results) -> Section | None:
@@ -38,28 +29,27 @@ def reasons(comparison: Comparison | None) -> tuple[Section, ...]:
 def pace(comparison: Comparison | None) -> Section | None:
     """Cost and latency on both sides."""
     text = change.pace(comparison) if comparison else None
-    return Section("cost and latency", text, Rank.TELLING) if text else None
+    return Section("cost and latency", text, Rank.DETAILS) if text else None
 
 
-def fixed(comparison: Comparison | None) -> tuple[Section, ...]:
+def fixed(results: Results, news: News) -> tuple[Section, ...]:
     """The tests that pass again."""
-    tests = comparison.fixed if comparison else ()
-    if comparison is None or not tests:
-        return ()
-    head = f"### {numbers.count(len(tests), 'fixed test')}\n\n{change.on_fixed(tests)}"
-    rows = tuple(_fixed(test, many=len(comparison.suites) > 1) for test in tests)
-    return listing(Section("the fixed tests", head, Rank.TELLING, rows, noun="fixed test"))
+    rows = tuple(f"- ✅ {_became(test, results)}" for test in news.fixed)
+    title = f"### Fixed {headline.since(results)}"
+    return listing(Section("the fixed tests", title, Rank.TELLING, rows)) if rows else ()
 
 
-def suspects(comparison: Comparison | None) -> tuple[Section, ...]:
-    """The tests that fell far and are not among the newly failing ones."""
-    tests = change.suspects(comparison) if comparison else ()
-    if comparison is None or not tests:
-        return ()
-    what = numbers.count(len(tests), "more suspect" if comparison.regressed else "suspect")
-    rows = tuple(_suspect(test, many=len(comparison.suites) > 1) for test in tests)
-    head = f"### {what}\n\n{change.on_suspects(tests)}"
-    return listing(Section("the suspects", head, Rank.TELLING, rows, noun="suspect"))
+def failed_before(results: Results, news: News) -> Section | None:
+    """The tests that failed in the baseline too, and those that fell without failing anew, in a line each."""
+    base = sanitize.inline(headline.in_base(results.comparison), 80)
+    failed = names([test.name for test in news.failed_before], 5)
+    dropped = ", ".join(_became(test, results) for test in news.dropped[:5])
+    lines = [
+        f"**Failed {base} too**: {failed}." if failed else "",
+        f"**Dropped by {SUSPECT} points or more**: {dropped}." if dropped else "",
+    ]
+    text = "\n\n".join(line for line in lines if line)
+    return Section("what failed before", text, Rank.TELLING) if text else None
 
 
 def differing(comparison: Comparison | None) -> Section | None:
@@ -72,57 +62,17 @@ def differing(comparison: Comparison | None) -> Section | None:
     return folded(f"Tests not compared: {counts}", Section("the tests not compared", "", Rank.LISTS, rows))
 
 
-def histogram(comparison: Comparison | None) -> Section | None:
-    """The histogram of the changed tests, folded; None where few changed."""
-    deltas = comparison.deltas if comparison else ()
-    changed = [delta for delta in deltas if abs(delta) > _STILL]
-    if len(changed) < _FEWEST:
+def confirmed(comparison: Comparison | None) -> Section | None:
+    """The tests whose own drop is larger than chance explains."""
+    tests = [test for test in (comparison.suspects if comparison else ()) if test.confirmed]
+    if not tests:
         return None
-    fell = sum(delta < 0 for delta in changed)
-    rose, still = len(changed) - fell, len(deltas) - len(changed)
-    title = f"How much tests changed: {fell:,} fell, {rose:,} rose, {still:,} did not change"
-    labels, bars = _ranges(changed)
-    drawing = section("chart", labels=labels, bars=bars)
-    return folded(title, Section("the chart of the changes", drawing, Rank.TELLING))
+    shown = [f"*{sanitize.inline(test.name, 80)}* ({numbers.p_value(test.p)})" for test in tests[:5]]
+    more = f" and {len(tests) - 5:,} more" if len(tests) > 5 else ""
+    text = f"Larger than chance explains for a single test: {', '.join(shown)}{more}."
+    return Section("the proven drops of tests", text, Rank.TELLING)
 
 
-def _fixed(test: TestChange, *, many: bool) -> str:
-    row = f"- {_became(test, many=many)}"
-    if not (evidence := test.evidence):
-        return row
-    criterion, reason = sanitize.inline(evidence.criterion, 200), sanitize.inline(evidence.reason, 160)
-    return f"{row}. In the baseline “{criterion}” failed: {reason or verdicts.NO_REASON}"
-
-
-def _suspect(test: TestChange, *, many: bool) -> str:
-    confirmed = f", **confirmed** ({numbers.p_value(test.p)})" if test.confirmed else ""
-    return f"- {_became(test, many=many)} ({numbers.signed(test.delta)}){confirmed}"
-
-
-def _became(test: TestChange, *, many: bool) -> str:
-    name = test_name(test.suite, test.name, many=many)
-    return f"**{name}**: {change.scores(test)}"
-
-
-def _ranges(changes: Sequence[float]) -> tuple[list[str], list[int]]:
-    """The ranges of points from the deepest fall to the highest rise, and how many changes lie in each.
-
-    A change of zero is in none, one that lies on a border in the range nearer to zero.
-    """
-    width = next(
-        width for width in _WIDTHS if _place(max(changes), width) - _place(min(changes), width) < _MOST_BARS
-    )
-    places = [_place(delta, width) for delta in changes]
-    shown = [place for place in range(min(places), max(places) + 1) if place]
-    return [_label(place, width) for place in shown], [places.count(place) for place in shown]
-
-
-def _place(delta: float, width: int) -> int:
-    """The range that a change is in, counted from zero: -1 is the first fall, 1 the first rise."""
-    share = round(delta / width, 9)
-    return floor(share) if share < 0 else ceil(share)
-
-
-def _label(place: int, width: int) -> str:
-    near, far = (abs(place) - 1) * width, abs(place) * width
-    return f"-{far} to {-near}" if place < 0 else f"{f'+{near}' if near else near} to +{far}"
+def _became(test: TestChange, results: Results) -> str:
+    name = name_of(test.suite, test.name, many=len(results.suites) > 1)
+    return f"{name} ({scores(test.base, test.head)})"

@@ -5,8 +5,7 @@ from html import escape
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import sanitize
 from ci_evals.reports.markdown import summary
-from ci_evals.reports.markdown.sections import section, truncated
-from ci_evals.reports.markdown.summary import SummaryContext
+from ci_evals.reports.markdown.sections import SummaryContext, section, truncated
 
 __all__ = ["BUDGET", "SummaryContext", "refused", "render"]
 

@@ -5,17 +5,19 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from pydantic import JsonValue
 
+from ci_evals.domain.actions import AgentAction
 from ci_evals.domain.results.run import Results, RunInfo
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.transcript import Turn
 from ci_evals.reports import sanitize
-from ci_evals.reports.facts import actions, failed_tests, highlights, judge, trial_errors
-from ci_evals.reports.markdown import baseline, failures, process, tables, verdicts
+from ci_evals.reports.facts import actions, change, headline, highlights, judge, trial_errors
+from ci_evals.reports.markdown import baseline, process, tables, verdicts
 from ci_evals.reports.markdown import summary as run_summary
 from ci_evals.reports.markdown.sections import REASON_LIMIT, Section, joined, section, truncated
 
 _MOST_K = 10
 """Numbers of trials for which a test's own report tells how likely some and all of them pass."""
+_ON_ONE_LINE = json.JSONEncoder(ensure_ascii=False)
 _ON_MANY_LINES = json.JSONEncoder(ensure_ascii=False, indent=2)
 _STEP_ELSEWHERE = "The <code>summary.md</code> of this run has everything."
 
@@ -38,7 +40,7 @@ def suite_summary(results: Results, suite: SuiteResult, stems: Sequence[str]) ->
         suite: The one suite of them.
         stems: The names, without extension, of its tests' files.
     """
-    newly = failed_tests.newly_failing(results)
+    news = headline.news(results)
     missing = highlights.without_judge(results, [suite])
     sections = run_summary.present(
         Section(
@@ -47,40 +49,40 @@ def suite_summary(results: Results, suite: SuiteResult, stems: Sequence[str]) ->
                 "suite_head", results=results, suite=suite, missing=missing, cached=judge.cached(results)
             ),
         ),
-        run_summary.not_checked(results),
-        run_summary.less_trusted(results),
-        *(_against(results) if results.comparison else ()),
-        *failures.newly_failing(results, newly),
-        *baseline.fixed(results.comparison),
-        *baseline.suspects(results.comparison),
+        *run_summary.alerts(results),
+        *run_summary.what_failed(results, news),
+        *baseline.fixed(results, news),
+        baseline.failed_before(results, news),
         process.lost(results),
         Section("the tests", f"### Tests\n\n{tables.of_tests_in_full(suite, stems)}"),
         *(Section("a group", text) for text in tables.groups(suite)),
-        *failures.others(results, newly),
-        *run_summary.errors_and_undecided((suite,)),
-        *run_summary.judge_and_user(results),
+        *run_summary.causes((suite,), "Errors and undecided"),
+        Section("the heading of certainty", f"### How sure is this?\n\n{headline.certainty(results)}."),
+        *run_summary.certainty(results),
+        *run_summary.facts_tables(results),
         process.of_suite(suite),
         baseline.differing(results.comparison),
-        run_summary.foot(results),
+        run_summary.run_facts(results, alone=True),
     )
     return joined(sections)
 
 
 def comparison(results: Results) -> str:
     """The comparison with the baseline as a text of its own, with the gate's checks of it."""
-    label = highlights.run_outcome(results).value if results.gate.checks else None
-    comparison = results.comparison
+    comparison, news = results.comparison, headline.news(results)
+    verdict = run_summary.heading(results) if results.gate.checks else "Compared with the baseline"
+    reasons = (f"- {sanitize.inline(reason, REASON_LIMIT)}" for reason in results.gate.reasons[1:])
+    score = sanitize.inline(change.brief(results), REASON_LIMIT)
     sections = run_summary.present(
-        Section("the verdict", section("comparison_head", results=results, label=label)),
-        run_summary.not_checked(results),
+        Section("the verdict", "\n\n".join(filter(None, [f"## {verdict}", "\n".join(reasons), score]))),
+        *run_summary.alerts(results),
         *_against(results),
-        *failures.newly_failing(results, failed_tests.newly_failing(results)),
-        *baseline.fixed(comparison),
-        *baseline.suspects(comparison),
+        *run_summary.what_failed(results, news),
+        *baseline.fixed(results, news),
+        baseline.failed_before(results, news),
         process.lost(results),
-        *run_summary.of_gate(results),
+        run_summary.checks(results),
         baseline.pace(comparison),
-        baseline.histogram(comparison),
         baseline.differing(comparison),
     )
     return joined(sections)
@@ -118,6 +120,10 @@ def test_report(
             violations=verdicts.violations(trial),
             verdicts=[verdicts.shown(finding, warnings or {}) for finding in trial.findings],
             conversation=[(turn, _shown(turn)) for turn in trial.turns.without_traces()],
+            state=[
+                (name, probe.error, None if probe.error else _json_block(probe.value))
+                for name, probe in trial.probes.items()
+            ],
         )
     yield "\n"
 
@@ -125,8 +131,8 @@ def test_report(
 def _against(results: Results) -> tuple[Section, ...]:
     comparison = results.comparison
     return run_summary.present(
-        Section("the baseline's heading", "### Against the baseline"),
-        *(run_summary.suites(results) if comparison and comparison.delta is not None else ()),
+        Section("the baseline's heading", "### Compared with the baseline"),
+        run_summary.exact_suites(results) if comparison and comparison.delta is not None else None,
         baseline.line(results),
         *baseline.reasons(comparison),
     )
@@ -148,13 +154,18 @@ def _quoted(text: str) -> str:
 
 def _actions(turn: Turn) -> tuple[str, ...]:
     """The agent's actions for a reply."""
-    out = [
-        f"{found.label}: {', '.join(sanitize.code(actions.text(one)) for one in found.actions)}"
-        for found in actions.lists(turn)
-    ]
+    out = [f"{found.label}: {', '.join(map(_action, found.actions))}" for found in actions.lists(turn)]
     if (error := actions.error(turn)) is not None:
         out.append(f"**error response**: {sanitize.inline(error, REASON_LIMIT)}")
     return tuple(out) or (actions.nothing(turn),)
+
+
+def _action(action: AgentAction) -> str:
+    call = action.tool
+    facts = list(map(sanitize.inline, actions.call_facts(call))) if call else []
+    if call and call.result is not None:
+        facts.append(f"returned {sanitize.code(_ON_ONE_LINE.encode(call.result))}")
+    return sanitize.code(actions.text(action)) + (f" ({', '.join(facts)})" if facts else "")
 
 
 def _json_block(value: JsonValue) -> str:

@@ -1,15 +1,14 @@
 """The tests that fail, in Markdown: whole, or in a line each."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from pathlib import PurePosixPath
+from urllib.parse import quote
 
-from ci_evals.domain.results.run import Results
 from ci_evals.reports import numbers, sanitize
-from ci_evals.reports.facts import change, divergence, failed_tests, highlights, labels
-from ci_evals.reports.facts.failed_tests import CONFIRMED, FailedTest
-from ci_evals.reports.facts.labels import RunOutcome
+from ci_evals.reports.facts import divergence, highlights, labels
+from ci_evals.reports.facts.failed_tests import FailedTest
 from ci_evals.reports.facts.verdicts import NO_REASON
-from ci_evals.reports.markdown.sections import Rank, Section, folded, listing, section
+from ci_evals.reports.markdown.sections import Rank, Section, SummaryContext, listing, section
 
 _CRITERIA = 3
 """Failed criteria of a test that are shown; its own report has all."""
@@ -23,87 +22,92 @@ _BRIEF = 160
 """Characters of a reason in the list of those that are not shown whole."""
 
 
-def newly_failing(results: Results, tests: Sequence[FailedTest]) -> tuple[Section, ...]:
-    """The section on newly failing tests."""
+def failures(
+    name: str, title: str, tests: Sequence[FailedTest], *, many: bool, context: SummaryContext
+) -> tuple[Section, ...]:
+    """A section on tests that fail: the first with reasons and turns, the others folded."""
     if not tests:
         return ()
-    title, remark = failed_tests.title_of_newly_failing(results, tests)
-    noun = "of these tests" if change.newly_failing_outcomes(results) else "newly failing test"
-    many = results.comparison is not None and len(results.comparison.suites) > 1
-    whole = _section("the newly failing tests", f"### {title}\n\n{remark}", tests, noun, many=many)
+    whole = Section(
+        name,
+        f"### {title}",
+        Rank.FAILING,
+        rows=tuple(_whole(failed, many=many, context=context) for failed in tests),
+        brief=tuple(_brief(failed, many=many, context=context) for failed in tests),
+    )
     return listing(whole, _FEW, Rank.REST)
 
 
-def others(results: Results, shown: Sequence[FailedTest] = ()) -> tuple[Section, ...]:
-    """The section on the failed tests that are not among `shown`, the newly failing ones.
-
-    If the gate passes it is folded: what the gate allows is not what a reader must see first.
-    """
-    tests = failed_tests.others(results, shown)
-    if not tests:
-        return ()
-    title = numbers.count(len(tests), "more failed test" if shown else "failed test")
-    remark = failed_tests.on_others(tests) if shown else ""
-    whole = _section("the failed tests", remark, tests, "failed test", many=len(results.suites) > 1)
-    if highlights.run_outcome(results) in {RunOutcome.PASSED, RunOutcome.UNCHECKED}:
-        allowed = title if shown else f"{title} that the gate allows"
-        return (folded(allowed, replace(whole, rank=Rank.REST)),)
-    return listing(replace(whole, head=f"### {title}\n\n{remark}"), _FEW, Rank.REST)
-
-
-def test_name(suite: str, test: str, *, many: bool) -> str:
-    """The name of a test, with its suite's if there are `many`."""
+def name_of(suite: str, test: str, *, many: bool, url: str | None = None) -> str:
+    """The name of a test, with its suite's if there are `many`, and a link to its line in the suite."""
     name = sanitize.inline(test, 160)
+    name = f"[{name}]({url})" if url else name
     return f"{sanitize.inline(suite, 100)} › {name}" if many else name
 
 
-def _section(name: str, head: str, tests: Sequence[FailedTest], noun: str, *, many: bool) -> Section:
-    return Section(
-        name,
-        head,
-        Rank.FAILING,
-        rows=tuple(_whole(failed, many=many) for failed in tests),
-        brief=tuple(_brief(failed, many=many) for failed in tests),
-        noun=noun,
-    )
+def names(tests: Sequence[str], shown: int = 3) -> str:
+    """The first names, set off from the sentence around them, and how many more there are."""
+    listed = [f"*{sanitize.inline(name, _NAME)}*" for name in tests[:shown]]
+    more = len(tests) - len(listed)
+    if more > 0:
+        return f"{', '.join(listed)} and {more:,} more"
+    return " and ".join(part for part in (", ".join(listed[:-1]), *listed[-1:]) if part)
 
 
-def _whole(failed: FailedTest, *, many: bool) -> str:
+def _url(failed: FailedTest, context: SummaryContext) -> str | None:
+    """The address of the test's line at the tested commit; None if the file may not be in the repository."""
+    if not (context.source_url and failed.file and failed.test):
+        return None
+    path = PurePosixPath(failed.file)
+    if path.is_absolute() or ".." in path.parts or "\\" in failed.file or ":" in failed.file:
+        return None
+    return f"{context.source_url}/{quote(str(path), errors='replace')}#L{failed.test.line}"
+
+
+def _whole(failed: FailedTest, *, many: bool, context: SummaryContext) -> str:
     criteria = failed.criteria[:_CRITERIA]
-    remarks = _remarks(failed)
     where = failed.change.first_divergence if failed.change else None
+    differs = where is not None and where.turn is not None
     text = section(
         "failure",
-        test=test_name(failed.suite, failed.name, many=many),
-        sign=labels.OUTCOMES[failed.outcome].sign,
-        scores=_scores(failed),
-        remarks=remarks.replace("**c", "**C", 1) if remarks[:1] == "*" else remarks[:1].upper() + remarks[1:],
+        heading=_heading(failed, many=many, context=context),
         criteria=criteria,
         more=len(failed.criteria[_CRITERIA:]),
         evidence=failed.change.evidence if failed.change else None,
         warnings=failed.warnings,
         quotations=failed.quotations(criteria)[:_QUOTED],
-        divergence=divergence.sentence(where, lambda name: sanitize.code(name[:_NAME])) if where else "",
+        divergence=divergence.sentence(where, lambda name: sanitize.code(name[:_NAME]))
+        if where and differs
+        else "",
     )
     return f"\n{text}"
 
 
-def _brief(failed: FailedTest, *, many: bool) -> str:
-    remarks = _remarks(failed)
-    name = test_name(failed.suite, failed.name, many=many)
-    line = f"- **{name}**{_scores(failed)}" + (f", {remarks}" if remarks else "")
+def _brief(failed: FailedTest, *, many: bool, context: SummaryContext) -> str:
+    line = f"- {_heading(failed, many=many, context=context)}"
     if failed.first_reason is None:
         return line
     criterion, reason = (sanitize.inline(text, _BRIEF) for text in failed.first_reason)
     warning = failed.warnings.get(failed.first_reason[0])
     warned = f" (⚠️ {sanitize.inline(warning, _BRIEF)})" if warning else ""
-    return f"{line}. “{criterion}”: {reason or NO_REASON}{warned}"
+    return f"{line}. *{criterion}*: {reason or NO_REASON}{warned}"
 
 
-def _scores(failed: FailedTest) -> str:
+def _heading(failed: FailedTest, *, many: bool, context: SummaryContext) -> str:
+    """Sign, name, scores, and what is special about the test."""
+    label, test = labels.OUTCOMES[failed.outcome], failed.test
+    name = name_of(failed.suite, failed.name, many=many, url=_url(failed, context))
+    facts = [
+        scores(failed.change.base, failed.change.head) if failed.change else "",
+        f"{highlights.passes(test)} trials passed" if test and test.flaky else "",
+        label.words if label.words != "failed" else "",
+    ]
     # In brackets: a colon behind a name that ends in one more would make a picture of it.
-    return f" ({failed.scores})" if failed.scores else ""
+    shown = ", ".join(filter(None, facts))
+    critical = ": critical, so this alone fails the run" if test and test.critical else ""
+    return f"**{label.sign} {name}**{f' ({shown})' if shown else ''}{critical}"
 
 
-def _remarks(failed: FailedTest) -> str:
-    return ", ".join(failed.remarks).replace(CONFIRMED, f"**{CONFIRMED}**", 1)
+def scores(base: float | None, head: float | None) -> str:
+    """A test's score in the baseline and now: `100 → 25`."""
+    return f"{numbers.points(base)} → {numbers.points(head)}"

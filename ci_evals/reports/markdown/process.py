@@ -34,9 +34,9 @@ def lost(results: Results) -> Section | None:
 
 
 def measures(results: Results) -> Section | None:
-    """The measures of the process, folded; None where nothing was played."""
+    """The measures of the process, folded; None if no trial has a trace."""
     whole = results.process
-    if whole.completion_rate is None:
+    if not whole.traced_trials:
         return None
     alone = len(results.suites) == 1
     rows = [_row(results.suites[0].name if alone else "all", whole)]
@@ -44,7 +44,7 @@ def measures(results: Results) -> Section | None:
     rows += [_row(suite.name, suite.process) for suite in shown]
     lines = "\n\n".join(_lines(results, whole))
     inner = tabled(Section("the process", "", Rank.DETAILS, noun="suite", tail=lines), _table(rows))
-    return folded(sanitize.html_in_markdown(f"How the agent went about it{_in_short(whole)}"), inner)
+    return folded(sanitize.html_in_markdown(f"Agent steps{_in_short(whole)}"), inner)
 
 
 def of_suite(suite: SuiteResult) -> Section | None:
@@ -52,9 +52,7 @@ def of_suite(suite: SuiteResult) -> Section | None:
     whole = suite.process
     if whole.completion_rate is None:
         return None
-    text = "\n\n".join(
-        ["### How the agent went about it", _table([_row(suite.name, whole)]), *_time(whole.times)]
-    )
+    text = "\n\n".join(["### Agent steps", _table([_row(suite.name, whole)]), *_time(whole.times)])
     return Section("the process", text, Rank.DETAILS)
 
 
@@ -72,7 +70,7 @@ def _row(name: str, summary: ProcessSummary) -> dict[str, str]:
         "steps": numbers.average(summary.steps_per_trial),
         "repeated": numbers.fault(summary.redundancy_rate),
         "failed calls": numbers.fault(summary.failure_rate),
-        "steps back": numbers.average(summary.backtracks_per_trial),
+        "backtracks": numbers.average(summary.backtracks_per_trial),
         "overhead": numbers.excess(summary.overhead),
         "first reply": numbers.latency(summary.first_reply_seconds),
     }
@@ -88,7 +86,7 @@ def _in_short(summary: ProcessSummary) -> str:
     """A summary for the title."""
     parts = []
     if summary.steps_per_trial is not None:
-        parts.append(f"{numbers.average(summary.steps_per_trial)} steps a trial")
+        parts.append(f"{numbers.average(summary.steps_per_trial)} steps per trial")
     if summary.redundancy_rate:
         parts.append(f"{numbers.fault(summary.redundancy_rate)} repeated")
     if summary.failure_rate:
@@ -97,21 +95,13 @@ def _in_short(summary: ProcessSummary) -> str:
 
 
 def _lines(results: Results, whole: ProcessSummary) -> Iterator[str]:
-    if not whole.traced_trials:
-        yield "No reply carried a trace, so nothing is known of the agent's steps and logic."
-    elif whole.traced_trials < results.counts.trials:
+    if whole.traced_trials < results.counts.trials:
         trials = numbers.count(results.counts.trials, "trial")
-        yield f"Steps and logic are told by the traces of {whole.traced_trials:,} of {trials}."
+        yield f"Steps and logic are from the traces of {whole.traced_trials:,} of {trials}."
     if whole.missed:
         missed = numbers.count(whole.missed, "workflow")
         yield f"Of what tests name as `optimalTools`, {missed} did not run, or not in that order."
     yield from _time(whole.times)
-    if whole.cost_usd_per_trial:
-        adjusted = f", which makes a cost-adjusted score of {numbers.score(whole.cost_adjusted_score)}"
-        yield (
-            f"Judge and simulated user cost {numbers.money(whole.cost_usd_per_trial)} a trial"
-            f"{adjusted if whole.cost_adjusted_score is not None else ''}."
-        )
     yield from _logic(results.coverage)
 
 
@@ -119,9 +109,9 @@ def _logic(covered: Coverage) -> Iterator[str]:
     if sentence := _reached(covered):
         yield sentence
     if lost := coverage.lost(covered):
-        yield f"Fired in the baseline and in the same tests no longer: {_named(lost, _with_base_trials)}."
+        yield f"No longer fires in the same tests: {_named(lost, _with_base_trials)}."
     if new := coverage.gained(covered):
-        yield f"Fires now, and in the same tests of the baseline did not: {_named(new, _with_trials)}."
+        yield f"Fires now, but not in the same tests of the baseline: {_named(new, _with_trials)}."
 
 
 def _time(times: Times | None, *, few: bool = False) -> Iterator[str]:
@@ -155,7 +145,7 @@ def _steps(process: TrialProcess) -> Iterator[str]:
     if process.failed_calls:
         yield f"{process.failed_calls:,} of {numbers.count(process.calls or 0, 'call')} failed"
     if process.backtracks:
-        yield numbers.count(process.backtracks, "step back", "steps back")
+        yield numbers.count(process.backtracks, "backtrack")
     if process.overhead is not None:
         missed = f", {process.missed:,} missed" if process.missed else ""
         yield f"overhead {numbers.excess(process.overhead)}{missed}"

@@ -1,7 +1,7 @@
 """Sections of Markdown reports: lists that can be shortened, tables, and the bytes that they share."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from types import SimpleNamespace
@@ -20,7 +20,7 @@ OPEN = 5
 """Items of a list that are shown at once; the rest is folded."""
 _NAMED = 5
 """Sections that the note on what is left out names."""
-_LIMITS = SimpleNamespace(reason_limit=REASON_LIMIT, said_limit=400, listed=OPEN, named=80)
+_LIMITS = SimpleNamespace(reason_limit=REASON_LIMIT, said_limit=300, listed=OPEN, named=80)
 _BLANK_LINES = re.compile(r"\n\n\n+")  # `\n{3,}` begins with no text to look for, and takes ten times as long
 """Blank lines that conditions in a template leave behind. Foreign text, in quotes and code, has none."""
 _PADDING = re.compile(r" {2,}")
@@ -30,11 +30,11 @@ _EMPTY = {"note": {""}}
 """Empty cells of optional columns in which a zero is a value: a note may be `0`."""
 _TEXTS = frozenset({"result", "ended", "verdicts", "required", "seen", "note"})
 """Columns that hold no numbers."""
-_UNBROKEN = frozenset({"95 %", "95 % of change", "min to max", "tests passed", "compared tests"})
+_UNBROKEN = frozenset({"95 %", "95 % interval of the change", "min to max", "tests passed", "compared tests"})
 """Columns whose cells a browser must not break: an interval on three lines is hard to read."""
 _OPTIONAL = _UNBROKEN - {"min to max", "tests passed"} | {
-    *("p", "tests compared", "baseline", "change", "failed", "undecided", "unsound trials"),
-    *("trials left out", "flaky", "note"),
+    *("p", "tests compared", "baseline", "change", "failed", "undecided", "errored trials"),
+    *("excluded trials", "flaky", "note"),
 }
 """Columns that are left out where there is nothing in them: tables are to be narrow."""
 
@@ -56,6 +56,23 @@ class Rank(IntEnum):
 
 
 @dataclass(frozen=True)
+class SummaryContext:
+    """Facts about the run of a summary that do not come from its results. Addresses are trusted."""
+
+    run_url: str | None = None
+    """The run that made the results."""
+    source_url: str | None = None
+    """The folder of the repository at the tested commit, without a slash at its end."""
+    commit: str | None = None
+    """The commit that was tested: it replaces what the results claim."""
+    foreign: bool = False
+    """True if a fork's own workflow run wrote the results, so that they may say anything."""
+
+
+NO_CONTEXT = SummaryContext()
+
+
+@dataclass(frozen=True)
 class Section:
     """A part of a report. Its name, for a note where it is left out, and its texts are Markdown.
 
@@ -74,6 +91,8 @@ class Section:
     tail: str = ""
     noun: str = "test"
     """The noun for a row."""
+    opens: bool = False
+    """True if it opens a fold, which the next `_CLOSE` ends."""
 
     @property
     def text(self) -> str:
@@ -138,6 +157,16 @@ def folded(title: str, inner: Section) -> Section:
     return replace(inner, head=head, tail=f"{inner.tail}\n\n</details>".lstrip("\n"))
 
 
+_CLOSE = Section("the end of a fold", "</details>")
+
+
+def group(name: str, title: str, inner: Sequence[Section]) -> tuple[Section, ...]:
+    """Sections behind one title, sanitized for HTML, that a reader opens; none if there are none."""
+    if not inner:
+        return ()
+    return Section(name, f"<details>\n<summary>{title}</summary>", opens=True), *inner, _CLOSE
+
+
 def tabled(inner: Section, text: str) -> Section:
     """The section with a table, whose rows are those of the list."""
     headers, line, *rows = text.split("\n")
@@ -191,20 +220,34 @@ def truncated(sections: Sequence[Section], budget: int, elsewhere: str) -> str:
     kept: dict[int, str] = {}
     left_out: dict[int, str] = {}
     for index, part in sorted(enumerate(sections), key=lambda item: item[1].rank):
+        if part is _CLOSE:
+            continue  # its fold has paid for it
+        closing = len(_CLOSE.text) + 1 if part.opens else 0
         hidden = part.rank is Rank.LISTS and any(sections[other].rank <= Rank.REST for other in left_out)
-        text_within = None if hidden else part.within(room - 1)
+        text_within = None if hidden else part.within(room - 1 - closing)
         if text_within is not None:
             kept[index] = text_within
-            room -= len(text_within.encode()) + 1
+            room -= len(text_within.encode()) + 1 + closing
         if text_within != part.text:
             left_out[index] = part.name if text_within is None else f"part of {part.name}"
-    shown = [kept[index] for index in sorted(kept)]
-    return "\n".join([*shown, _note([left_out[index] for index in sorted(left_out)], elsewhere)])
+    return "\n".join(
+        [*_shown(sections, kept), _note([left_out[index] for index in sorted(left_out)], elsewhere)]
+    )
+
+
+def _shown(sections: Sequence[Section], kept: Mapping[int, str]) -> Iterator[str]:
+    """The texts that are kept, without those in a fold that is not."""
+    hidden = False
+    for index, part in enumerate(sections):
+        hidden = index not in kept if part.opens else hidden
+        if not hidden and (text := part.text if part is _CLOSE else kept.get(index)):
+            yield text
+        hidden = hidden and part is not _CLOSE
 
 
 def _note(names: Sequence[str], elsewhere: str) -> str:
     named = numbers.listed(names, _NAMED, "part")
-    return f"<sub>Left out here for want of room: {named}. {elsewhere}</sub>\n"
+    return f"<sub>Left out here for lack of space: {named}. {elsewhere}</sub>\n"
 
 
 def _longest_note(sections: Sequence[Section], elsewhere: str) -> int:

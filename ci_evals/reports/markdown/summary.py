@@ -1,70 +1,58 @@
 """The run's summary: the sections of comment, step summary and `summary.md`, in the order of reading."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
 
+from ci_evals.domain.results.gate import CheckKind
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.reports import numbers, sanitize
-from ci_evals.reports.facts import change, failed_tests, gate, highlights, judge, reliability, trial_errors
+from ci_evals.reports.facts import change, gate, headline, highlights, judge, reliability, trial_errors
+from ci_evals.reports.facts.headline import News, Trust
 from ci_evals.reports.facts.labels import RunOutcome
-from ci_evals.reports.facts.parts import PlainTable
-from ci_evals.reports.markdown import baseline, failures, process, tables
-from ci_evals.reports.markdown.failures import test_name
-from ci_evals.reports.markdown.sections import OPEN, Rank, Section, folded, listing, section, tabled
+from ci_evals.reports.facts.parts import PlainTable, capitalized, sentence
+from ci_evals.reports.markdown import baseline, process, tables
+from ci_evals.reports.markdown.failures import failures, names
+from ci_evals.reports.markdown.sections import (
+    NO_CONTEXT,
+    OPEN,
+    Rank,
+    Section,
+    SummaryContext,
+    folded,
+    group,
+    listing,
+    section,
+    tabled,
+)
 
 _SUITES = 15
 """Suites that the first table shows; the others are folded."""
-_CHECKS = 15
-"""Failed checks that are shown at once."""
-_ALL = {1: "its check holds", 2: "both checks hold"}
-
-
-@dataclass(frozen=True)
-class SummaryContext:
-    """Facts about the run of a summary that do not come from its results."""
-
-    run_url: str | None = None
-    """The run that made the results: a trusted address."""
-    commit: str | None = None
-    """The commit that was tested: it replaces what the results claim."""
-    foreign: bool = False
-    """True if a fork's own workflow run wrote the results, so that they may say anything."""
-
-
-NO_CONTEXT = SummaryContext()
+_HEADING = 200
+"""Characters of the heading."""
+_PASSED = frozenset({RunOutcome.PASSED, RunOutcome.UNCHECKED})
+_UNFINISHED = frozenset({RunOutcome.NO_VERDICT, RunOutcome.INTERRUPTED})
 
 
 def sections(results: Results, context: SummaryContext = NO_CONTEXT) -> tuple[Section, ...]:
     """The parts of the summary in the order of reading, each with its importance."""
     outcome = highlights.run_outcome(results)
     if outcome is RunOutcome.SKIPPED:
-        return present(
-            _head(results, context), baseline.line(results), *notes(results), foot(results, context)
-        )
-    comparison, newly = results.comparison, failed_tests.newly_failing(results)
-    wrong = errors_and_undecided(results.suites)
-    broken = outcome in {RunOutcome.NO_VERDICT, RunOutcome.INTERRUPTED}
+        return present(_head(results, context, News()), *alerts(results), _foot(results, context))
+    news = headline.news(results)
+    passed, unfinished = outcome in _PASSED, outcome in _UNFINISHED
+    sure = certainty(results) if outcome is RunOutcome.FAILED else ()
     return present(
-        _head(results, context),
-        not_checked(results),
-        *suites(results),
-        baseline.line(results),
-        *baseline.reasons(comparison),
-        less_trusted(results),
-        *notes(results),
-        *(wrong if broken else ()),
-        *failures.newly_failing(results, newly),
-        *baseline.fixed(comparison),
-        *baseline.suspects(comparison),
-        process.lost(results),
-        *flaky(results.suites),
-        *of_gate(results),
-        *failures.others(results, newly),
-        *(() if broken else wrong),
-        *judge_and_user(results),
-        baseline.pace(comparison),
-        *_details(results),
-        foot(results, context),
+        _head(results, context, news),
+        *alerts(results),
+        None if passed else _suites(results),
+        *(causes(results.suites, "Why there is no verdict") if unfinished else ()),
+        _what_to_do(results) if unfinished else None,
+        *what_failed(results, news, context, only_new=passed),
+        *(() if passed else baseline.fixed(results, news)),
+        None if passed else baseline.failed_before(results, news),
+        *group("how sure this is", _sure_title(results), sure),
+        *group("the details", _details_title(results), _details(results, news, context, passed=passed)),
+        _foot(results, context),
     )
 
 
@@ -73,130 +61,267 @@ def present(*found: Section | None) -> tuple[Section, ...]:
     return tuple(section for section in found if section)
 
 
-def suites(results: Results) -> tuple[Section, ...]:
-    """The suites' table: of many those that came out worst, and the others folded."""
-    pairs = list(zip(results.suites, change.of_suites(results), strict=True))
-    if len(pairs) <= _SUITES + 1:
-        return (Section("the suites' scores", tables.of_suites(pairs)),)
-    worst = sorted(
-        pairs,
-        key=lambda pair: (
-            pair[1].delta if pair[1] and pair[1].delta is not None else 0.0,
-            -1.0 if pair[0].score is None else pair[0].score,
+def heading(results: Results, trust: Trust = Trust.OWN) -> str:
+    """Sign and verdict."""
+    outcome = highlights.run_outcome(results)
+    sign = outcome.value.sign
+    if trust is not Trust.OWN and outcome in _PASSED:
+        sign = RunOutcome.NO_VERDICT.value.sign
+    return f"{sign} {sanitize.inline(headline.verdict(results, trust), _HEADING)}"
+
+
+def alerts(results: Results) -> tuple[Section, ...]:
+    """What a reader must know before the numbers."""
+    origin = highlights.origin(results.run)
+    never_left_out = [*([origin] if origin else []), *gate.warnings(results), *reliability.warnings(results)]
+    rows = _bullets(never_left_out, "⚠️ ")
+    warnings = Section("the warnings", "", Rank.ALWAYS, rows, noun="warning")
+    told = [*_not_compared(results), *highlights.notes(results)]
+    notes = Section("the notes", "", Rank.TELLING, _bullets(told), noun="note")
+    return (*([warnings] if rows else ()), *(listing(notes) if notes.rows else ()))
+
+
+def what_failed(
+    results: Results, news: News, context: SummaryContext = NO_CONTEXT, *, only_new: bool = False
+) -> tuple[Section, ...]:
+    """The tests that broke, that could not be judged any more, and that fail without a counterpart."""
+    since, many = headline.since(results), len(results.suites) > 1
+    passed = f"Passed {headline.in_base(results.comparison)}, not judged now"
+    compared = results.comparison is not None and results.comparison.delta is not None
+    titles = (
+        ("the tests that broke", f"Broke {since}", news.broke),
+        ("the tests that were not judged", passed, () if _unfinished(results) else news.unjudged),
+        (
+            "the failed tests",
+            "New or changed tests that fail" if compared else "Failed",
+            () if only_new else news.failed,
         ),
     )
-    whole = tabled(Section("the suites' scores", "", noun="suite"), tables.of_suites(worst))
-    return listing(whole, _SUITES)
-
-
-def notes(results: Results) -> tuple[Section, ...]:
-    """Notes on the numbers."""
-    rows = tuple(f"- {sanitize.inline(note, 600)}" for note in highlights.notes(results))
-    return listing(Section("the notes", "", Rank.TELLING, rows, noun="note")) if rows else ()
-
-
-def not_checked(results: Results) -> Section | None:
-    """The checks that were asked for and could not be made. It is never left out."""
-    rows = tuple(f"- ⚠️ {sanitize.inline(warning, 600)}" for warning in gate.warnings(results))
-    return Section("the checks that were not made", "", Rank.ALWAYS, rows, noun="warning") if rows else None
-
-
-def less_trusted(results: Results) -> Section | None:
-    """Warnings that judge or simulated user are less reliable. It is never left out, and short for that."""
-    rows = tuple(f"- ⚠️ {sanitize.inline(warning, 600)}" for warning in reliability.warnings(results))
-    return Section("what is to be trusted less", "", Rank.ALWAYS, rows, noun="warning") if rows else None
-
-
-def judge_and_user(results: Results) -> tuple[Section, ...]:
-    """The facts about judge and simulated user: a line for each topic, and its numbers folded."""
-    found = reliability.remarks(results)
-    if not found:
-        return ()
-    rows = tuple(f"- **{remark.topic}**: {sanitize.inline(remark.text, 900)}" for remark in found)
-    remarks = Section(
-        "judge and simulated user", "### Judge and simulated user", Rank.TELLING, rows, noun="line"
+    return tuple(
+        found
+        for name, title, tests in titles
+        for found in failures(name, sanitize.inline(title, 80), tests, many=many, context=context)
     )
-    tables = [_grid(grid) for grid in reliability.tables(results) if not grid.in_remark]
-    return (remarks, *tables)
 
 
-def _grid(grid: PlainTable) -> Section:
-    inner = Section(
-        f"the numbers of: {grid.title}", "", Rank.LISTS if grid.long else Rank.DETAILS, noun="row"
-    )
-    return folded(sanitize.html_in_markdown(grid.title), tabled(inner, tables.of_facts(grid)))
-
-
-def of_gate(results: Results) -> tuple[Section, ...]:
-    """The checks that do not hold, those that were not made, and those that hold, folded."""
-    checks = gate.in_order(results)
-    broken, unchecked, passed = (
-        [one for one in checks if one.holds is state] for state in (False, None, True)
-    )
-    out: tuple[Section, ...] = ()
-    if broken:
-        which = f"{len(broken)} of {numbers.count(len(checks), 'check')}"
-        head = f"### Gate: {which} {'does' if len(broken) == 1 else 'do'} not hold"
-        whole = Section("the gate", head, Rank.FAILING, noun="check")
-        out = listing(tabled(whole, tables.of_checks(broken)), _CHECKS)
-    if unchecked:
-        which = f"{len(unchecked)} of {numbers.count(len(checks), 'check')}"
-        head = f"### Gate: {which} {'was' if len(unchecked) == 1 else 'were'} not made"
-        whole = Section("the checks that were not made", head, Rank.FAILING, noun="check")
-        out = (*out, *listing(tabled(whole, tables.of_checks(unchecked)), _CHECKS))
-    if passed:
-        if broken or unchecked:
-            title = (
-                f"{numbers.count(len(passed), 'check')} of the gate {'holds' if len(passed) == 1 else 'hold'}"
-            )
-        else:
-            title = f"Gate: {_ALL.get(len(passed), f'all {len(passed):,} checks hold')}"
-        inner = Section("the checks that hold", "", Rank.DETAILS, noun="check")
-        out = (*out, folded(title, tabled(inner, tables.of_checks(passed))))
-    return out
-
-
-def flaky(found: tuple[SuiteResult, ...]) -> tuple[Section, ...]:
-    """The tests whose trials disagree."""
-    rows = tuple(
-        f"- {test_name(suite.name, test.name, many=len(found) > 1)} ({highlights.passes(test)} passed)"
-        for suite in found
-        for test in suite.tests
-        if test.flaky
-    )
-    if not rows:
-        return ()
-    head = f"**{numbers.count(len(rows), 'flaky test')}**, some of whose trials passed and others did not:"
-    return listing(Section("the flaky tests", head, Rank.TELLING, rows, noun="flaky test"))
-
-
-def errors_and_undecided(found: tuple[SuiteResult, ...]) -> tuple[Section, ...]:
+def causes(suites: Iterable[SuiteResult], title: str) -> tuple[Section, ...]:
     """Errors and undecided verdicts by their cause."""
-    rows = tuple(_error_line(errors) for errors in trial_errors.by_cause(found))
-    whole = Section("errors and undecided", "### Errors and undecided", Rank.TELLING, rows, noun="cause")
+    rows = tuple(_cause(errors) for errors in trial_errors.by_cause(tuple(suites)))
+    whole = Section("errors and undecided", f"### {title}", Rank.TELLING, rows, noun="cause")
     return listing(whole) if rows else ()
 
 
-def groups(suite: SuiteResult) -> Section | None:
-    """A suite's scores by category, AUI Logic, tag and difficulty, folded."""
-    text = "\n\n".join(tables.groups(suite))
-    title = sanitize.html_in_markdown(f"{suite.name} by category, AUI Logic, tag, difficulty")
-    name = f"the groups of {sanitize.inline(suite.name, 80)}"
-    return folded(title, Section(name, text, Rank.LISTS)) if text else None
-
-
-def _head(results: Results, context: SummaryContext) -> Section:
-    outcome = highlights.run_outcome(results)
-    text = section(
-        "head",
-        results=results,
-        label=outcome.value,
-        skipped=outcome is RunOutcome.SKIPPED,
-        cached=judge.cached(results),
-        commit=_commit(results, context),
-        foreign=context.foreign,
+def certainty(results: Results) -> tuple[Section, ...]:
+    """How sure the result is: intervals, what the run could have noticed, judge and simulated user."""
+    comparison = results.comparison
+    compared = comparison is not None and comparison.delta is not None
+    # Why nothing was compared is said before the fold.
+    score = results if compared else results.model_copy(update={"comparison": None})
+    sentences = [
+        None if change.too_little_decided(results) else change.brief(score),
+        change.small_print(comparison, results) if comparison and compared else None,
+        highlights.confirmation(results),
+        headline.odds(results),
+        sentence(cached) if (cached := judge.cached(results)) else None,
+    ]
+    text = "\n\n".join(sanitize.inline(one, 900) for one in sentences if one)
+    remarks = [f"**{one.topic}**: {sanitize.inline(one.text, 900)}" for one in reliability.remarks(results)]
+    return present(
+        Section("the exact score", text, Rank.TELLING),
+        exact_suites(results) if len(results.suites) > 1 else None,
+        baseline.line(results) if comparison else None,
+        *baseline.reasons(comparison),
+        baseline.confirmed(comparison),
+        flaky(results.suites),
+        Section("judge and simulated user", "\n\n".join(remarks), Rank.TELLING) if remarks else None,
     )
+
+
+def exact_suites(results: Results) -> Section:
+    """The suites with intervals and p."""
+    pairs = list(zip(results.suites, change.of_suites(results), strict=True))
+    return tabled(
+        Section("the suites' exact scores", "", Rank.DETAILS, noun="suite"), tables.of_suites(pairs)
+    )
+
+
+def flaky(suites: Iterable[SuiteResult]) -> Section | None:
+    """The tests whose trials disagree, in a line."""
+    tests = [
+        f"{sanitize.inline(test.name, 80)} ({highlights.passes(test)})"
+        for suite in suites
+        for test in suite.tests
+        if test.flaky
+    ]
+    title = f"**{numbers.count(len(tests), 'flaky test')}** (trials that passed)"
+    text = f"{title}: {numbers.listed(tests, 2 * OPEN)}."
+    return Section("the flaky tests", text, Rank.TELLING) if tests else None
+
+
+def checks(results: Results) -> Section | None:
+    """The gate's checks, those first that failed."""
+    found = gate.in_order(results)
+    if not found:
+        return None
+    of = " (no verdict; they cover what could be judged)" if _unfinished(results) else ""
+    whole = Section("the checks", f"**Checks**{of}", Rank.DETAILS, noun="check")
+    return tabled(whole, tables.of_checks(found))
+
+
+def facts_tables(results: Results) -> tuple[Section, ...]:
+    """The numbers of judge and simulated user, folded."""
+    return tuple(_grid(grid) for grid in reliability.tables(results) if not grid.in_remark)
+
+
+def run_facts(results: Results, *, alone: bool = False) -> Section:
+    """The time, models and calls of the run; if it stands `alone`, also what the comment says elsewhere."""
+    compared = not alone and results.comparison is not None
+    text = section("foot", results=results, alone=alone, latency=None if compared else results.latency)
+    return Section("the run's facts", text, Rank.DETAILS)
+
+
+def _bullets(texts: Iterable[str], sign: str = "") -> tuple[str, ...]:
+    return tuple(f"- {sign}{sanitize.inline(text, 600)}" for text in texts)
+
+
+def _head(results: Results, context: SummaryContext, news: News) -> Section:
+    trust = headline.trust_of(results, context.commit, foreign=context.foreign)
+    verdict, why = headline.verdict(results, trust), results.gate.reasons
+    cut = len(verdict) > _HEADING
+    reasons: tuple[str, ...]
+    match highlights.run_outcome(results):
+        case RunOutcome.SKIPPED:
+            reasons = (results.run.stopped_because,) if cut and results.run.stopped_because else ()
+        case RunOutcome.NO_VERDICT:
+            reasons = why if cut else why[1:]
+        case _:
+            others = headline.other_checks(results)
+            reasons = tuple(sentence(capitalized(gate.in_words(check))) for check in others)
+    line = " ".join(filter(None, [_line(results, news), _links(context)]))
+    text = section("head", heading=heading(results, trust), line=line, reasons=reasons)
     return Section("the verdict", text)
+
+
+def _line(results: Results, news: News) -> str:
+    """The line of numbers below the heading."""
+    shown, outcome = headline.in_numbers(results), highlights.run_outcome(results)
+    match outcome:
+        case RunOutcome.SKIPPED:
+            tests = numbers.count(results.counts.tests, "test")
+            push = "To test this pull request, push its branch to this repository once you have read it."
+            return f"{tests} did not run. {push}"
+        case RunOutcome.PASSED | RunOutcome.UNCHECKED:
+            return _passing_line(results, news)
+        case RunOutcome.NO_VERDICT | RunOutcome.INTERRUPTED:
+            score = f" Score of what was judged: {shown.score}." if shown.score else ""
+            return sanitize.inline(f"{shown.tests}.{score}")
+    if not shown.lead:
+        return sanitize.inline(shown.text)
+    gap = " " if shown.rest.startswith(" ") else ""
+    return f"**{sanitize.inline(shown.lead)}**{gap}{sanitize.inline(shown.rest)}"
+
+
+def _passing_line(results: Results, news: News) -> str:
+    """The tests of a run that passed, with those that fail all the same, and those that were fixed."""
+    base = sanitize.inline(headline.in_base(results.comparison), 80)
+    before, failed, fixed = (
+        [test.name for test in tests] for tests in (news.failed_before, news.failed, news.fixed)
+    )
+    parts = [
+        sanitize.inline(headline.in_numbers(results).text.removesuffix(".")),
+        f"{names(before)} {'fails' if len(before) == 1 else 'fail'} as {base}" if before else "",
+        f"{names(failed)} {'fails' if len(failed) == 1 else 'fail'}" if failed else "",
+    ]
+    line = "; ".join(part for part in parts if part)
+    return f"{line}. Fixed: {names(fixed)}." if fixed else f"{line}."
+
+
+def _links(context: SummaryContext) -> str:
+    url = context.run_url
+    return f"[Report]({url}#artifacts) · [Run]({url})" if url else ""
+
+
+def _suites(results: Results) -> Section | None:
+    """The suites in whole points, those first that came out worst; None of a single one."""
+    pairs = list(zip(results.suites, change.of_suites(results), strict=True))
+    if len(pairs) < 2:
+        return None
+    if len(pairs) > _SUITES:
+        pairs.sort(key=lambda pair: ((pair[1].delta if pair[1] else None) or 0, pair[0].score or 0))
+    compared = results.comparison
+    base = (compared and compared.baseline.branch) or "Baseline"
+    text = tables.of_suites_in_brief(pairs[:_SUITES], base)
+    more = len(pairs) - _SUITES
+    tail = f"and {numbers.count(more, 'more suite')}" if more > 0 else ""
+    return tabled(Section("the suites' scores", "", tail=tail, noun="suite"), text)
+
+
+def _not_compared(results: Results) -> tuple[str, ...]:
+    """The reason why there is no change to show, if a baseline was looked for and no check says it."""
+    comparison = results.comparison
+    if highlights.run_outcome(results) is RunOutcome.SKIPPED:
+        return ()
+    if comparison is None:
+        note = None if gate.not_made(results) else results.run.baseline_note
+        return (sentence(capitalized(note)),) if note else ()
+    if comparison.delta is not None:
+        return ()
+    return (f"Not compared with {headline.base_name(comparison)}: {change.why_not(comparison)}.",)
+
+
+def _what_to_do(results: Results) -> Section:
+    limit = next((check for check in gate.failing(results) if check.kind is CheckKind.MAX_ERRORS), None)
+    allowed = ""
+    if limit and limit.seen is not None:
+        most = numbers.count(int(limit.required or 0), "errored or undecided trial")
+        was = "was" if limit.seen == 1 else "were"
+        allowed = f" `max-errors` allows {most}; there {was} {int(limit.seen):,}."
+    text = f"Fix the cause and rerun the job.{allowed} Undecided verdicts never count as passed."
+    return Section("what to do", text, Rank.TELLING)
+
+
+def _sure_title(results: Results) -> str:
+    return f"How sure is this? {sanitize.html_in_markdown(headline.certainty(results))}"
+
+
+def _details_title(results: Results) -> str:
+    """What the fold of details holds."""
+    tests = numbers.count(results.counts.tests, "test")
+    parts = [
+        f"All {tests}" if results.counts.tests > 1 else tests,
+        "checks",
+        *change.cost(results),
+        "latency",
+    ]
+    return " · ".join(map(sanitize.html_in_markdown, parts))
+
+
+def _details(results: Results, news: News, context: SummaryContext, *, passed: bool) -> tuple[Section, ...]:
+    """All tests, checks, cost, latency, and what else is known."""
+    many = len(results.suites) > 1
+    sure = () if highlights.run_outcome(results) is RunOutcome.FAILED else certainty(results)
+    allowed = (
+        failures("the failed tests", "Failed", news.failed, many=many, context=context) if passed else ()
+    )
+    return present(
+        *(_all_tests(suite, many=many) for suite in results.suites),
+        checks(results),
+        *(causes(results.suites, "Errors and undecided") if not _unfinished(results) else ()),
+        *allowed,
+        *sure,
+        process.lost(results),
+        baseline.pace(results.comparison),
+        _counts(results.suites),
+        *facts_tables(results),
+        *(_groups(suite) for suite in results.suites),
+        process.measures(results),
+        baseline.differing(results.comparison),
+        run_facts(results),
+    )
+
+
+def _unfinished(results: Results) -> bool:
+    return highlights.run_outcome(results) in _UNFINISHED
 
 
 def _commit(results: Results, context: SummaryContext) -> str | None:
@@ -205,38 +330,54 @@ def _commit(results: Results, context: SummaryContext) -> str | None:
     return context.commit or claimed
 
 
-def foot(results: Results, context: SummaryContext | None = None) -> Section:
-    """The time, commit, tool and models of the run. With a context, the headline has the commit already."""
-    commit = None if context else _commit(results, NO_CONTEXT)
-    text = section("foot", results=results, commit=commit, run_url=context.run_url if context else None)
-    return Section("the run's facts", text)
+def _foot(results: Results, context: SummaryContext) -> Section:
+    """Which commits these are, who judged, and by which version."""
+    commit, comparison = _commit(results, context), results.comparison
+    base = comparison.baseline if comparison and comparison.baseline.commit else None
+    against = ""
+    if base and base.commit:
+        branch = f" of {sanitize.inline(base.branch, 80)}" if base.branch else ""
+        against = (
+            f"{'against' if commit else 'baseline'} {sanitize.code(base.commit[: change.COMMIT])}{branch}"
+        )
+    judges = dict.fromkeys(judge for suite in results.suites for judge in suite.models.judges)
+    shown = " and ".join(sanitize.code(name[:80]) for name in list(judges)[:2])
+    outcome = highlights.run_outcome(results)
+    parts = [
+        " ".join(filter(None, [sanitize.code(commit[: change.COMMIT]) if commit else "", against])),
+        sanitize.inline(headline.certainty(results)) if outcome in _PASSED else "",
+        f"judge {shown}" if shown and outcome not in _PASSED else "",
+        sanitize.inline(f"{results.tool.name} {results.tool.version}", 80),
+    ]
+    return Section("the commits", f"<sub>{' · '.join(part for part in parts if part)}</sub>")
 
 
-def _error_line(errors: trial_errors.TrialErrors) -> str:
+def _cause(errors: trial_errors.TrialErrors) -> str:
     tests = numbers.listed([sanitize.inline(name, 80) for name in errors.tests], OPEN, "test")
-    return f"- **{errors.what}**: {sanitize.inline(errors.reason, 600)}\n  ({tests})"
-
-
-def _details(results: Results) -> tuple[Section, ...]:
-    """The details, folded."""
-    many = len(results.suites) > 1
-    return present(
-        baseline.histogram(results.comparison),
-        _counts(results.suites),
-        *(_all_tests(suite, many=many) for suite in results.suites),
-        *(groups(suite) for suite in results.suites),
-        process.measures(results),
-        baseline.differing(results.comparison),
-    )
+    return f"- **{errors.what}**: {sanitize.inline(errors.reason, 600)} ({tests})"
 
 
 def _counts(found: tuple[SuiteResult, ...]) -> Section | None:
     text = tables.of_counts(found)
-    inner = Section("more on the suites", "", Rank.DETAILS, noun="suite")
-    return folded("More on the suites", tabled(inner, text)) if text else None
+    return tabled(Section("more on the suites", "", Rank.DETAILS, noun="suite"), text) if text else None
 
 
 def _all_tests(suite: SuiteResult, *, many: bool) -> Section:
-    title = sanitize.html_in_markdown(f"All tests of {suite.name}" if many else "All tests")
-    inner = Section(f"all tests of {sanitize.inline(suite.name, 80)}", "", Rank.LISTS)
-    return folded(title, tabled(inner, tables.of_tests(suite)))
+    title = f"#### {sanitize.inline(suite.name, 100)}" if many else ""
+    inner = Section(f"all tests of {sanitize.inline(suite.name, 80)}", title, Rank.LISTS)
+    return tabled(inner, tables.of_tests(suite))
+
+
+def _groups(suite: SuiteResult) -> Section | None:
+    """A suite's scores by category, AUI Logic, tag and difficulty, folded."""
+    text = "\n\n".join(tables.groups(suite))
+    title = sanitize.html_in_markdown(f"{suite.name} by category, AUI Logic, tag, difficulty")
+    name = f"the groups of {sanitize.inline(suite.name, 80)}"
+    return folded(title, Section(name, text, Rank.LISTS)) if text else None
+
+
+def _grid(grid: PlainTable) -> Section:
+    inner = Section(
+        f"the numbers of: {grid.title}", "", Rank.LISTS if grid.long else Rank.DETAILS, noun="row"
+    )
+    return folded(sanitize.html_in_markdown(grid.title), tabled(inner, tables.of_facts(grid)))

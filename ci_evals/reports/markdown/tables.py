@@ -11,6 +11,7 @@ from ci_evals.reports.facts import highlights, labels, rows
 from ci_evals.reports.facts.parts import PlainTable
 from ci_evals.reports.markdown.sections import table
 
+_DECISIONS = {True: "✅", False: "❌", None: "⚠️"}
 _NAME = 60
 """Characters of a suite's or a check's name: these tables stand where there is no room for more."""
 
@@ -19,6 +20,20 @@ def of_suites(found: Sequence[tuple[SuiteResult, SuiteComparison | None]]) -> st
     """Score, change and passed tests of each suite. Columns with nothing in them are left out."""
     cells = [[sanitize.cell(suite.name, _NAME), *rows.of_suite(suite, became)] for suite, became in found]
     return table(["suite", *rows.SUITE_COLUMNS], cells)
+
+
+def of_suites_in_brief(found: Sequence[tuple[SuiteResult, SuiteComparison | None]], base: str) -> str:
+    """The same in whole points, for a first look. `base`: the baseline's name."""
+    compared = any(became and became.delta is not None for _, became in found)
+    cells = []
+    for suite, became in found:
+        row = rows.of_suite_in_brief(suite, became)
+        sign = labels.OUTCOMES[row.outcome].sign
+        changes = [row.base, row.change] if compared else []
+        cells.append([sign, sanitize.cell(suite.name, _NAME), row.score, *changes, row.tests])
+    changes = [sanitize.cell(base, 40), "Change"] if compared else []
+    texts = [True, True, *[False] * (2 + len(changes))]
+    return table(["", "Suite", "Score", *changes, "Tests"], cells, texts)
 
 
 def of_counts(suites: Sequence[SuiteResult]) -> str | None:
@@ -30,7 +45,6 @@ def of_counts(suites: Sequence[SuiteResult]) -> str | None:
     chances = ["one trial passes", f"all of {most} pass"] if most > 1 else []
     counts = [
         (
-            suite.counts.failed,
             suite.counts.undecided,
             suite.counts.errors,
             suite.counts.invalid_users,
@@ -48,17 +62,18 @@ def of_counts(suites: Sequence[SuiteResult]) -> str | None:
         ]
         for suite, found in zip(suites, counts, strict=True)
     ]
-    return table(
-        ["suite", "failed", "undecided", "unsound trials", "trials left out", "flaky", *chances], cells
-    )
+    return table(["suite", "undecided", "errored trials", "excluded trials", "flaky", *chances], cells)
 
 
 def of_checks(checks: Sequence[GateCheck]) -> str:
-    """The requirement of each check and the value it saw."""
+    """The decision of each check, its requirement and the value it saw."""
     cells = []
     for check in checks:
         required, seen, note = rows.of_check(check)
-        cells.append([sanitize.cell(check.name, 2 * _NAME), required, seen, sanitize.cell(note, 300)])
+        if seen == check.note:  # of a critical check: text of a results file, which may be anybody's
+            seen = sanitize.cell(seen, 300)
+        name, sign = sanitize.cell(check.name, 2 * _NAME), _DECISIONS[check.passed]
+        cells.append([f"{sign} {name}", required, seen, sanitize.cell(note, 300)])
     return table(["check", *rows.CHECK_COLUMNS], cells)
 
 
@@ -82,12 +97,12 @@ def of_tests_in_full(suite: SuiteResult, stems: Sequence[str]) -> str:
         for stem, test in zip(stems, suite.tests, strict=True)
     ]
     most = max((len(highlights.pass_hat_k(test)) for test in suite.tests), default=0)
-    result, score, rate, *others = rows.TEST_COLUMNS
+    result, score, *others = rows.TEST_COLUMNS
     if most < 2:
         columns = [*rows.TEST_COLUMNS]
         cells = [_test_cells(test) for test in suite.tests]
     else:
-        columns = [result, score, "sd", "min to max", rate, f"all of {most} pass", *others]
+        columns = [result, score, "sd", "min to max", f"all of {most} pass", *others]
         cells = [_with_spread(test, most) for test in suite.tests]
     return table(["test", *columns], [[name, *row] for name, row in zip(names, cells, strict=True)])
 
@@ -98,14 +113,13 @@ def _test_cells(test: TestResult) -> list[str]:
 
 
 def _with_spread(test: TestResult, most: int) -> list[str]:
-    result, score, rate, *others = _test_cells(test)
+    result, score, *others = _test_cells(test)
     statistics = test.statistics
     return [
         result,
         score,
         numbers.spread(statistics.standard_deviation if statistics else None),
         numbers.extent(statistics.min, statistics.max, numbers.score) if statistics else numbers.NONE,
-        rate,
         numbers.percent(highlights.pass_hat_k(test).get(most)),
         *others,
     ]

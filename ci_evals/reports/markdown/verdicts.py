@@ -58,7 +58,7 @@ def details(finding: Finding) -> str:
 
 
 def violations(trial: TrialResult) -> str:
-    """Places where the trial's simulated user broke its role, with the words that show it; may be empty."""
+    """Places where the trial's simulated user broke character, with the words that show it; may be empty."""
     found = trial.user_audit.violations if trial.user_audit else ()
     if not found:
         return ""

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, count
 from typing import TypeVar
+from urllib.parse import quote
 
 from pydantic_core import to_json
 
@@ -19,8 +20,8 @@ from ci_evals.domain.results.trial import TrialResult
 from ci_evals.reports.facts import reliability
 from ci_evals.reports.page import test_data
 from ci_evals.scoring.comparison.divergence import TracedConversation, counterpart
-from ci_evals.scoring.scores import UndecidedRule
-from ci_evals.scoring.validity import outcome_of
+from ci_evals.scoring.scores import ScoreRule, outcome_of
+from ci_evals.support.text import whole
 
 _Named = TypeVar("_Named", SuiteResult, TestResult)
 
@@ -33,6 +34,10 @@ much to be unpacked.
 
 _MOST_COMPARED = 20
 """Number of the baseline's trials with which each trial of a test is compared."""
+_SOME = f"Of its {{}} trials, the first {_MOST_COMPARED}, the first that passed and the first that did not."
+"""Which trials of the baseline a reader can choose, where these are not all."""
+_KEPT = "!*'()"
+"""Characters that JavaScript's `encodeURIComponent` keeps and `quote` does not."""
 _WORST_FIRST = (TestOutcome.FAILED, TestOutcome.ERROR, TestOutcome.UNDECIDED)
 
 
@@ -62,6 +67,17 @@ class TestView:
     base_outcomes: tuple[TestOutcome, ...] = ()
     """The outcome of each of these."""
 
+    def address(self, trial: int | None = None, turn: int | None = None, base: int | None = None) -> str:
+        """Its address on the page, of one of its trials, or of a turn in it: `#suite/test/2/3`.
+
+        `base` is the trial of the baseline that stands beside it: `#suite/test/2/3/vs1`. `addressOf` of the
+        script writes the same.
+        """
+        names = [quote(whole(part), safe=_KEPT) for part in (self.suite, self.name)]
+        numbers = [str(number) for number in (trial, turn) if number is not None]
+        beside = [] if base is None else [f"vs{base}"]
+        return "#" + "/".join([*names, *numbers, *beside])
+
     @property
     def same(self) -> bool:
         """True if the baseline's test was defined in the same way."""
@@ -75,8 +91,8 @@ def tests_of(results: Results, baseline: Results | None) -> tuple[TestView, ...]
         for suite, result in _named(baseline.suites if baseline else ())
         for name, test in _named(result.tests)
     }
-    here = UndecidedRule(offline=results.run.offline)
-    back_then = UndecidedRule(offline=baseline.run.offline) if baseline else here
+    here = ScoreRule(offline=results.run.offline)
+    back_then = ScoreRule(offline=baseline.run.offline) if baseline else here
     views: list[TestView] = []
     doubts = reliability.CriterionWarnings(results)
     for suite, result in _named(results.suites):
@@ -137,6 +153,8 @@ def elements(tests: Iterable[TestView]) -> Iterator[str]:
         data["head"] = {"packs": head_packs.lengths, "trials": head_trials}
         if view.base:
             data["base"] = {"packs": base_packs.lengths, "trials": base_trials}
+            if len(base_trials) < len(view.base.trials):
+                data["base"]["note"] = _SOME.format(len(view.base.trials))
             data["pairs"] = pairs
         text = _json(data)[:-1] + b',"divergences":[' + b",".join(divergences) + b"]}"
         yield _element(f"t{view.number}", text)
@@ -173,9 +191,7 @@ class _Packs:
             self._trials, self._size = [], 0
 
 
-def _compared(
-    trials: Sequence[TrialResult], rule: UndecidedRule
-) -> tuple[tuple[TrialResult, TestOutcome], ...]:
+def _compared(trials: Sequence[TrialResult], rule: ScoreRule) -> tuple[tuple[TrialResult, TestOutcome], ...]:
     """The baseline's trials to choose from, with their outcomes: all, or the first and the counterparts."""
     outcomes = [_outcome(trial, rule) for trial in trials]
     if len(trials) <= _MOST_COMPARED:
@@ -186,7 +202,7 @@ def _compared(
     return tuple((trial, outcome) for trial, outcome in pairs if trial.index in kept)
 
 
-def _outcome(trial: TrialResult, rule: UndecidedRule) -> TestOutcome:
+def _outcome(trial: TrialResult, rule: ScoreRule) -> TestOutcome:
     return outcome_of((trial,), 1, rule)
 
 

@@ -6,8 +6,10 @@ from functools import cache
 from importlib.resources import files
 
 from ci_evals.domain.results.run import Results
+from ci_evals.reports import sanitize
 from ci_evals.reports.content_policy import policy_of
 from ci_evals.reports.facts import labels
+from ci_evals.reports.facts.verdicts import NO_REASON
 from ci_evals.reports.page import embedded_data
 from ci_evals.reports.page.comparison_runs import ALONE, ComparisonRuns
 from ci_evals.reports.page.embedded_data import TestView
@@ -15,6 +17,8 @@ from ci_evals.reports.page.overview import overview
 from ci_evals.support.templates import render as fill
 from ci_evals.support.text import visible_for_scripts
 
+_MESSAGE = 700
+"""Bytes of a message that is quoted."""
 _SCRIPTS = (
     "base.js",
     "text.js",
@@ -40,17 +44,25 @@ def render(results: Results, comparison_runs: ComparisonRuns = ALONE) -> Iterato
     style, script = _source(_STYLES), _source(_SCRIPTS)
     text = fill(
         "reports/page/templates/page.html.j2",
-        page=overview.of(results, tests, comparison_runs),
+        **overview.values_of(results, tests, comparison_runs),
         policy=policy_of(style, script),
         style=style,
         script=script,
         index=_index(tests),
         hidden=visible_for_scripts(),
+        line=sanitize.one_line,
+        message=_message,
+        no_reason=NO_REASON,
     )
     before, after = text.split("<!--conversations-->")
     yield before
     yield from embedded_data.elements(tests)
     yield after
+
+
+def _message(text: str) -> str:
+    """A message of the conversation, as the overview quotes it."""
+    return sanitize.cut(text, _MESSAGE, "…").strip() or "(no text)"
 
 
 @cache

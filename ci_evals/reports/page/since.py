@@ -1,35 +1,21 @@
 """The run since which a test fails, by the comparison runs."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from ci_evals.domain.results.comparison import Baseline
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestOutcome
 from ci_evals.reports.facts import change
 from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
 
 _BRANCH = "refs/heads/"
-_KNOWN = frozenset({TestOutcome.PASSED, TestOutcome.FAILED})
-"""The outcomes that decide; runs with another one are passed over."""
-
-
-@dataclass(frozen=True)
-class Since:
-    """The unbroken row of failures that ends with this run."""
-
-    first: ComparisonRun | None
-    """The run in which it begins; None if that is this one."""
-    passed: ComparisonRun | None
-    """The last run before it, in which the test passed; None if no known run is older."""
-    runs: int
-    """The length of the row, this run included."""
 
 
 def earlier(results: Results, comparison_runs: ComparisonRuns) -> tuple[ComparisonRun, ...]:
     """The runs before this one, the newest first; the baseline is one of them.
 
-    Not those of other branches: what fails here may never have failed there, or the other way round. And not
-    those that held no conversations: they tell of a run that is there itself, or was.
+    Runs of other branches are left out: what fails here may never have failed there, or the other way round.
+    So are replays and rejudged runs: the run that held their conversations is there itself, or was.
     """
     baseline = (ComparisonRun.of(comparison_runs.baseline, "baseline"),) if comparison_runs.baseline else ()
     runs = {run.id: run for run in (*comparison_runs.others, *baseline)}
@@ -41,49 +27,43 @@ def earlier(results: Results, comparison_runs: ComparisonRuns) -> tuple[Comparis
         if other.at < began
         and other.original
         and other.id != run.id
-        and _on_the_way(other.ref, run.git.ref, base)
+        and _in_history(other.ref, run.git.ref, base)
     ]
     return tuple(sorted(before, key=lambda run: (run.at, run.id), reverse=True))
 
 
-def _on_the_way(ref: str | None, here: str | None, base: str | None) -> bool:
+def _in_history(ref: str | None, here: str | None, base: str | None) -> bool:
     """True if a run of `ref` may belong to the history of one of `here`, whose baseline is of `base`."""
     if ref is None or here is None or ref in {here, base}:
         return True
     return base is None and ref.startswith(_BRANCH) and not here.startswith(_BRANCH)
 
 
-def of(test: tuple[str, str, str], runs: Iterable[ComparisonRun]) -> Since | None:
-    """Since when the test (suite, name, digest), which fails now, does so; None if no run has it.
+def sentence(
+    test: tuple[str, str, str], runs: Iterable[ComparisonRun], baseline: str | None = None
+) -> str | None:
+    """Since when a test fails that fails now; None if no earlier run has it.
 
     Args:
-        test: Of another digest it would be another test.
+        test: Its suite, name and digest: with another digest it would be another test.
         runs: Those before this one, the newest first.
+        baseline: The id of the run that this one was compared with.
     """
-    first, failed = None, 1
-    known = [(run, run.outcomes[test]) for run in runs if run.outcomes.get(test) in _KNOWN]
-    for run, outcome in known:
-        if outcome is TestOutcome.PASSED:
-            return Since(first, run, failed)
-        first, failed = run, failed + 1
-    return Since(first, None, failed) if known else None
+    failed: list[ComparisonRun] = []
+    for run in runs:
+        match run.outcomes.get(test):
+            case TestOutcome.FAILED:
+                failed.append(run)
+            case TestOutcome.PASSED:
+                last = f"{'in the baseline, ' if run.id == baseline else ''}{moment(run)}"
+                if not failed:
+                    return f"First failed in this run; last passed {last}."
+                row = f"{len(failed) + 1} runs in a row"
+                return f"Failing since {moment(failed[-1])}, {row}; last passed {last}."
+    return f"Failed in all {len(failed) + 1} known runs, the first {moment(failed[-1])}." if failed else None
 
 
-def words(streak: Since, baseline: str | None = None) -> str:
-    """The same in a sentence or two. `baseline` is the id of the run that this one was compared with."""
-    if streak.passed is None:
-        return f"Failed in all {streak.runs} runs that are known, the first {_named(streak.first)}."
-    when = (
-        "this run"
-        if streak.first is None
-        else f"the run {_named(streak.first)} ({streak.runs} runs in a row)"
-    )
-    last = "the baseline, the run" if streak.passed.id == baseline else "the run"
-    return f"Fails since {when}. Passed last in {last} {_named(streak.passed)}."
-
-
-def _named(run: ComparisonRun | None) -> str:
-    if run is None:
-        return "this one"
-    commit = f", commit {run.commit[: change.COMMIT]}" if run.commit else ""
-    return f"of {change.moment(run.at)}{commit}"
+def moment(run: ComparisonRun | Baseline) -> str:
+    """The time and the commit of a run: `2026-11-20 09:30 UTC (1aaaaaa)`."""
+    commit = f" ({run.commit[: change.COMMIT]})" if run.commit else ""
+    return f"{change.moment(run.at)}{commit}"

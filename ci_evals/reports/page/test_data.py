@@ -15,7 +15,7 @@ from ci_evals.domain.results.suite import TestOutcome, TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.results.usage import RoleUsage
 from ci_evals.domain.suite import AUTO
-from ci_evals.domain.transcript import EndState, Turn, UserSource
+from ci_evals.domain.transcript import EndState, ToolCall, Turn, UserSource
 from ci_evals.domain.verdict import Finding, Grade, Vote
 from ci_evals.reports import numbers
 from ci_evals.reports.facts import actions, divergence, labels, trial_errors, verdicts
@@ -28,9 +28,9 @@ Data: TypeAlias = dict[str, Any]
 
 _SHORT = 60
 """Characters of a name or a value in the sentence on a divergence."""
-_DIFFERENT_TEST = (
-    "The baseline defined this test differently: the two were not compared, and may differ for that alone."
-)
+_FOLDED = 200
+"""Characters of a call with its arguments that are shown openly."""
+_DIFFERENT_TEST = "The baseline defines this test differently, so their scores were not compared."
 
 
 def of_test(test: TestResult, base: TestResult | None, file: str, *, same: bool) -> Data:
@@ -75,6 +75,12 @@ def of_trial(trial: TrialResult, outcome: TestOutcome, doubts: Mapping[str, str]
         findings=[_finding(finding, doubts.get(finding.criterion)) for finding in trial.findings],
         violations=list(map(_violation, violations)),
         closing=trial.closing_remark,
+        state=[
+            _known(
+                name=name, error=probe.error, value=None if probe.error else written(probe.value, indent=2)
+            )
+            for name, probe in trial.probes.items()
+        ],
         times=_times(trial.times, trial.duration_seconds) if trial.times else None,
         steps=_steps(trial.process) if trial.process else None,
         usage=list(map(_usage, trial.usage)),
@@ -142,13 +148,13 @@ def _turn(turn: Turn, trace: str | None, before: Turn | None) -> Data:
     notes = [["escalation", actions.HANDED_OVER]] if turn.escalated else []
     if turn.input_tokens is not None or turn.output_tokens is not None:
         read, written_tokens = map(_tokens, (turn.input_tokens, turn.output_tokens))
-        notes.append(["tokens", f"{read} read, {written_tokens} written"])
+        notes.append(["tokens", f"{read} input, {written_tokens} output"])
     fixed = turn.user_source is UserSource.FIXED
     return _known(
         index=turn.index,
         user=turn.user,
         source=turn.user_source,
-        by="fixed line" if fixed else "written by the simulated user",
+        by="from the suite" if fixed else "written by the simulated user",
         agent=turn.agent,
         latency=numbers.latency(turn.latency_seconds),
         actions=lists,
@@ -161,10 +167,12 @@ def _turn(turn: Turn, trace: str | None, before: Turn | None) -> Data:
 
 
 def _tokens(number: int | None) -> str:
-    return "untold" if number is None else f"{number:,}"
+    return "unknown" if number is None else f"{number:,}"
 
 
 def _action(action: AgentAction, before: Turn | None) -> Data:
+    if action.tool is not None:
+        return _tool_call(action, action.tool)
     call = action.call
     if call is None:
         change = actions.change(action, before)
@@ -175,14 +183,24 @@ def _action(action: AgentAction, before: Turn | None) -> Data:
     return data | _known(failed=action.failed or None, error=call.error)
 
 
+def _tool_call(action: AgentAction, call: ToolCall) -> Data:
+    return {"text": actions.text(action)} | _known(
+        status=" · ".join(actions.call_facts(call)),
+        failed=action.failed or None,
+        result=None if call.result is None else written(call.result, indent=2),
+        arguments=written(call.arguments, indent=2) if len(actions.text(action)) > _FOLDED else None,
+        name=call.name if len(actions.text(action)) > _FOLDED else None,
+    )
+
+
 def _audit(trial: TrialResult) -> str | None:
     """The verdict on the simulated user's role, if it is valid and a model was asked."""
     audit = trial.user_audit
     if audit is None or audit.violations or audit.by_model is None:
         return None
     if audit.by_model:
-        return "The simulated user kept to its role, as the rules and a model found."
-    return "The simulated user broke no rule; the model that should have looked as well could not be asked."
+        return "The simulated user stayed in character, as the rules and a model found."
+    return "The simulated user broke no rule. The model that checks it too did not answer."
 
 
 def _violation(violation: Violation) -> Data:
@@ -196,13 +214,13 @@ def _violation(violation: Violation) -> Data:
 
 def _finding(finding: Finding, doubt: str | None) -> Data:
     noun = "turn" if len(finding.evidence) == 1 else "turns"
-    on = f"what is absent from {noun}" if finding.rests_on == "absence" else noun
+    on = f"absent from {noun}" if finding.rests_on == "absence" else f"evidence in {noun}"
     return _known(
         criterion=finding.criterion,
         **_verdict(finding),
         traits=list(_traits(finding)),
         evidence=finding.evidence,
-        restsOn=f"rests on {on}",
+        restsOn=on,
         doubt=doubt,
         votes=[_known(model=vote.model, **_verdict(vote)) for vote in finding.votes or ()],
         tally=verdicts.votes(finding.votes) if finding.votes else None,
@@ -237,7 +255,7 @@ def _traits(finding: Finding) -> Iterator[list[object]]:
 def _grade(grade: Grade) -> Data:
     passed_from = numbers.plain(grade.pass_at)
     return {
-        "text": f"Graded {numbers.grade(grade.score)} of 1; passed from {passed_from} on.",
+        "text": f"Grade {numbers.grade(grade.score)} of 1; passes at {passed_from} or more.",
         "rows": [
             [one.name, one.level, numbers.grade(one.score), numbers.plain(one.weight), one.reason]
             for one in grade.dimensions
@@ -247,29 +265,29 @@ def _grade(grade: Grade) -> Data:
 
 def _times(times: Times, whole: float) -> list[list[str]]:
     parts = (
-        ("time", whole),
+        ("duration", whole),
         ("waiting for the agent", times.agent),
         ("waiting for the simulated user", times.user),
-        ("reaching the verdicts", times.judge),
-        ("the rest", times.other),
+        ("judging", times.judge),
+        ("other", times.other),
     )
     return [[label, numbers.duration(seconds)] for label, seconds in parts]
 
 
 def _steps(process: TrialProcess) -> list[list[object]]:
-    begun = ["workflows begun", " → ".join(process.begun), True] if process.begun else None
+    begun = ["workflows and tools", " → ".join(process.begun), True] if process.begun else None
     values = (
         ("steps", process.steps),
-        ("different tools", process.tools),
+        ("distinct tools", process.tools),
         ("repeated steps", process.repeated),
-        ("calls of integrations", process.calls),
+        ("calls", process.calls),
         ("failed calls", process.failed_calls),
-        ("steps back", process.backtracks),
+        ("backtracks", process.backtracks),
         (
-            "overhead against optimalTools",
+            "overhead over optimalTools",
             None if process.overhead is None else numbers.excess(process.overhead),
         ),
-        ("missed of optimalTools", process.missed),
+        ("missed steps of optimalTools", process.missed),
     )
     rows: list[list[object]] = [[label, str(value)] for label, value in values if value is not None]
     return [rows[0], begun, *rows[1:]] if begun else rows

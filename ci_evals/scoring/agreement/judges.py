@@ -1,12 +1,14 @@
-"""The agreement of two judges on the same criteria of the same conversations."""
+"""The judge of a run, and the agreement of two judges on the same criteria of the same conversations."""
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from ci_evals.domain.results.judge import JudgeUsed
+from ci_evals.domain.results.run import Results
 from ci_evals.domain.verdict import Finding, Outcome
-from ci_evals.scoring.agreement.kappa import AgreementTable
+from ci_evals.scoring.agreement.beyond_chance import AgreementTable
 
 _WORDS = (
     (Fraction(4, 5), "almost perfect"),
@@ -82,3 +84,23 @@ def in_words(kappa: Fraction) -> str:
 def changes(pairs: Sequence[Twice]) -> Counter[tuple[Outcome, Outcome]]:
     """Count the changed verdicts by outcome before and after."""
     return Counter((pair.before.outcome, pair.after.outcome) for pair in pairs if pair.changed)
+
+
+def judge_of(results: Results) -> JudgeUsed | None:
+    """The judge of a run, of all its suites together; None where nobody judged."""
+    models = {model for suite in results.suites for model in suite.models.judges}
+    if not models:
+        return None
+    return JudgeUsed(
+        provider=results.run.provider,
+        models=tuple(sorted(models)),
+        votes=max(suite.judge_votes for suite in results.suites),
+        prompt=results.run.digests.judge_prompt,
+    )
+
+
+def unlike(judge: JudgeUsed, other: JudgeUsed) -> str | None:
+    """In what two judges differ, in words; None where what is known of the one holds for the other."""
+    words = {"provider": "the provider", "models": "the model", "votes": "the votes", "prompt": "the prompt"}
+    changed = [word for name, word in words.items() if getattr(judge, name) != getattr(other, name)]
+    return f"another judge: {' and '.join(changed)} changed" if changed else None

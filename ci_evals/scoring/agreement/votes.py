@@ -2,7 +2,7 @@
 
 Only the votes of the first batch count, as many as a majority takes: those are asked for whatever comes.
 Later ones are asked for because the first ones disagree, and would make agreement look worse than it is.
-docs/judge.md has the formulas and where they are from.
+docs/judge-statistics.md has the formulas and where they are from.
 """
 
 import math
@@ -17,13 +17,13 @@ from typing import Any
 from ci_evals.domain.results.judge import Estimate, PartAgreement, VoteAgreement
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.domain.verdict import Finding, Outcome
-from ci_evals.scoring.agreement import krippendorff
+from ci_evals.scoring.agreement.beyond_chance import Split, alpha, coincidences, ordinal_alpha
 from ci_evals.scoring.agreement.clustered import Bundle, share_of
 from ci_evals.scoring.statistics import t_quantile
 
 LOW = Fraction(4, 5)
-"""The share of pairs of votes that should agree. Where clearly fewer do, a verdict hangs on which votes were
-asked for."""
+"""The share of pairs of votes that should agree. Where clearly fewer do, a verdict depends on which votes
+were asked for."""
 DRAWS = 1_000
 LEAST = 10
 """Tests, or trials of one, from which an interval of alpha can be told."""
@@ -159,14 +159,15 @@ def _alpha(rated: Sequence[RatedVerdict], units: dict[str, list[RatedVerdict]], 
     Of few units a bootstrap draws too little: its percentiles are taken as far out as Student's t has it
     (Hesterberg, 2015).
     """
-    value = krippendorff.alpha([True] * verdict.passes + [False] * verdict.fails for verdict in rated)
+    splits = ((Split(verdict.passes, verdict.fails), Fraction(1)) for verdict in rated)
+    value = alpha(splits, values=sum(verdict.votes for verdict in rated))
     if value is None:
         return None
     drawn = _drawn(units, seed) if value < 1 and len(units) >= LEAST else []
     return _estimate(value, drawn, units=len(units), count=len(rated))
 
 
-def _estimate(value: krippendorff.Number, drawn: Sequence[float], *, units: int, count: int) -> Estimate:
+def _estimate(value: Fraction, drawn: Sequence[float], *, units: int, count: int) -> Estimate:
     """The value with its interval out of the draws, of which there may be none."""
     if not drawn:
         return Estimate(value=float(value), count=count)
@@ -178,7 +179,7 @@ def _estimate(value: krippendorff.Number, drawn: Sequence[float], *, units: int,
 def _drawn(units: dict[str, list[RatedVerdict]], seed: str) -> list[float]:
     """The alphas of as many runs drawn from these units, in their order; none where too few have one.
 
-    What is drawn hangs on the units' number alone, so that the same results give the same interval.
+    What is drawn depends on the units' number alone, so that the same results give the same interval.
     """
     sums = [tuple(map(sum, zip(*map(_coincidences, units[name]), strict=True))) for name in sorted(units)]
     rng = random.Random(f"{seed} {len(sums)}")  # noqa: S311  # a simulation, not a secret
@@ -216,28 +217,25 @@ def _of_levels(rated: Sequence[RatedVerdict]) -> Estimate | None:
         if verdict.levels:
             units[_test(verdict)] += verdict.levels
     levels = [scores for unit in units.values() for scores in unit]
-    value = krippendorff.alpha(levels, krippendorff.ordinal)
+    value = ordinal_alpha(coincidences(levels))
     if value is None:
         return None
-    drawn = (
-        _levels_drawn([units[name] for name in sorted(units)]) if value < 1 and len(units) >= LEAST else []
-    )
+    enough = value < 1 and len(units) >= LEAST
+    drawn = _levels_drawn([units[name] for name in sorted(units)]) if enough else []
     return _estimate(value, drawn, units=len(units), count=len(levels))
 
 
 def _levels_drawn(units: Sequence[Sequence[tuple[float, ...]]]) -> list[float]:
     """The same of as many runs drawn from these units, as `_drawn` has it."""
-    coincidences = [
-        {pair: float(count) for pair, count in krippendorff.coincidences(unit).items()} for unit in units
-    ]
+    by_unit = [{pair: float(count) for pair, count in coincidences(unit).items()} for unit in units]
     rng = random.Random(f"levels {len(units)}")  # noqa: S311  # a simulation, not a secret
     alphas = []
     for _ in range(DRAWS):
         drawn: dict[tuple[float, float], float] = defaultdict(float)
         for index, times in Counter(rng.choices(range(len(units)), k=len(units))).items():
-            for pair, count in coincidences[index].items():
+            for pair, count in by_unit[index].items():
                 drawn[pair] += count * times
-        value = krippendorff.ordinal(drawn)
+        value = ordinal_alpha(drawn)
         if value is not None:
-            alphas.append(float(value))
+            alphas.append(value)
     return _enough(alphas)

@@ -4,30 +4,29 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import TypeAlias
 
-from ci_evals.domain.actions import LogicKind, actions_of, is_traced
+from ci_evals.domain.actions import LogicKind, is_traced, shown_actions
 from ci_evals.domain.results.comparison import Divergence, DivergentAction
 from ci_evals.domain.results.suite import TestOutcome
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import Turn
 from ci_evals.scoring.comparison.pairing import TestPair
-from ci_evals.scoring.scores import UndecidedRule
-from ci_evals.scoring.validity import outcome_of
+from ci_evals.scoring.scores import ScoreRule, outcome_of
+from ci_evals.support.json_text import canonical
 
 MOST_ACTIONS = 50
 """The most actions of each side: fewer show already what an agent began to do differently."""
 
-_Key = tuple[LogicKind, str, str]
 Difference: TypeAlias = tuple[tuple[int, ...], tuple[int, ...]]
 """The indexes of the actions in a turn that only this run's conversation has, or the baseline's."""
 
 
-def of_test(pair: TestPair, here: UndecidedRule, there: UndecidedRule) -> Divergence | None:
+def of_test(pair: TestPair, here: ScoreRule, there: ScoreRule) -> Divergence | None:
     """The divergence of the two trials that show a test's change.
 
     These are the first trial of this run that does not pass, or else its first, and its `counterpart`. Trials
     that broke off are looked at only if all did. None if a side has no trial, or that trial no trace.
     """
-    head = _complete_trials(pair.head.trials)
+    head = [trial for trial in pair.head.trials if trial.complete] or pair.head.trials
     if not head or not pair.base.trials:
         return None
     shown = next((trial for trial in head if not _passed(trial, here)), head[0])
@@ -59,22 +58,26 @@ class ConversationTurn:
 
     def __init__(self, turn: Turn) -> None:
         self.turn = turn
-        by_kind = actions_of(turn)
+        by_kind = shown_actions(turn)
         self.actions = tuple(action for actions in by_kind.values() for action in actions or ())
         self.reported = frozenset(kind for kind, actions in by_kind.items() if actions is not None)
-        self.keys: tuple[_Key | None, ...] = tuple(
-            None if action.is_empty else action.key for action in self.actions
-        )
+        self.keys = tuple(None if action.is_empty else action.key for action in self.actions)
 
     def missing_in(self, other: "ConversationTurn | None") -> tuple[int, ...]:
         """The indexes of the actions that `other` lacks, of the kinds that it reports; of None all."""
         if other is not None and other.keys == self.keys:
             return ()
         others = frozenset(other.keys) if other else frozenset()
+        # Arguments that are unknown on one side make no difference.
+        tools = {key[:2] for key in others if key and key[0] is LogicKind.WORKFLOW}
+        vague = {key[:2] for key in others if key and key[0] is LogicKind.WORKFLOW and key[2] == _UNKNOWN}
         return tuple(
             index
             for index, key in enumerate(self.keys)
-            if key and key not in others and (other is None or key[0] in other.reported)
+            if key
+            and key not in others
+            and (other is None or key[0] in other.reported)
+            and key[:2] not in (tools if key[2] == _UNKNOWN else vague)
         )
 
     def divergent(self, indexes: Sequence[int]) -> tuple[DivergentAction, ...]:
@@ -84,6 +87,9 @@ class ConversationTurn:
             DivergentAction(kind=action.kind, name=action.name, value=action.value)
             for action in [*by_key.values()][:MOST_ACTIONS]
         )
+
+
+_UNKNOWN = canonical(None)
 
 
 class TracedConversation:
@@ -135,13 +141,9 @@ class TracedConversation:
         )
 
 
-def _passed(trial: TrialResult, rule: UndecidedRule) -> bool:
+def _passed(trial: TrialResult, rule: ScoreRule) -> bool:
     """Return whether the test would have passed with this trial alone."""
     return outcome_of((trial,), 1, rule) is TestOutcome.PASSED
-
-
-def _complete_trials(trials: Sequence[TrialResult]) -> list[TrialResult]:
-    return [trial for trial in trials if trial.complete] or list(trials)
 
 
 def _is_unknown(mine: Turn, theirs: Turn) -> bool:

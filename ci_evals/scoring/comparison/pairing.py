@@ -8,41 +8,9 @@ from pathlib import PurePath
 from ci_evals.domain.choices import CheckMode
 from ci_evals.domain.results.comparison import TestName
 from ci_evals.domain.results.judge import JudgeCheck
-from ci_evals.domain.results.run import Results, RunInfo
+from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestResult
-from ci_evals.domain.results.usage import Latency, Usage
 from ci_evals.domain.verdict import Cause
-
-
-@dataclass(frozen=True)
-class Side:
-    """One run of a comparison."""
-
-    run: RunInfo
-    score: float | None
-    usage: Usage
-    latency: Latency
-    suites: Sequence[SuiteResult]
-    judge_checks: Sequence[JudgeCheck] = ()
-
-    @classmethod
-    def of(cls, results: Results) -> "Side":
-        """The side that a results file makes."""
-        return cls(
-            results.run, results.score, results.usage, results.latency, results.suites, results.judge_checks
-        )
-
-    @property
-    def failed_judge_check(self) -> JudgeCheck | None:
-        """The check of a judge that did not pass, unless the run was to warn of it only."""
-        if self.run.config.get("judgeCheck") == CheckMode.WARN:
-            return None
-        return next((check for check in self.judge_checks if not check.passed), None)
-
-    @property
-    def trials(self) -> int:
-        """Trials that were played."""
-        return sum(len(test.trials) for suite in self.suites for test in suite.tests)
 
 
 @dataclass(frozen=True)
@@ -67,9 +35,11 @@ class SuitePair:
     changed: tuple[TestName, ...] = ()
     reasons: tuple[str, ...] = ()
     """The reasons why its scores must not be compared."""
+    base_score: float | None = None
+    """The baseline's score of the whole suite."""
 
 
-def pair(head: Side, base: Side) -> tuple[SuitePair, ...]:
+def pair(head: Results, base: Results) -> tuple[SuitePair, ...]:
     """All suites of both sides, those of this run first; suites and tests are paired by name."""
     partners = _partners(head.suites, base.suites)
     taken = {id(partner) for partner in partners if partner}
@@ -92,25 +62,21 @@ def _partners(here: Sequence[SuiteResult], there: Sequence[SuiteResult]) -> list
         ours, theirs = ([suite for suite in side if suite.name == name] for side in (here, there))
         left = []
         for suite in ours:
-            same = next((candidate for candidate in theirs if _file(candidate) == _file(suite)), None)
+            same = next((one for one in theirs if PurePath(one.file) == PurePath(suite.file)), None)
             if same:
                 partners[id(suite)] = same
-                theirs = [candidate for candidate in theirs if candidate is not same]
+                theirs = [one for one in theirs if one is not same]
             else:
                 left.append(suite)
         if len(left) == len(theirs):
-            partners |= {id(suite): candidate for suite, candidate in zip(left, theirs, strict=True)}
+            partners |= dict(zip(map(id, left), theirs, strict=True))
     return [partners.get(id(suite)) for suite in here]
 
 
-def _file(suite: SuiteResult) -> str:
-    return PurePath(suite.file).as_posix()
-
-
-def differences(head: Side, base: Side) -> Iterator[str]:
+def differences(head: Results, base: Results) -> Iterator[str]:
     """Yield the reasons why scores of these runs do not mean the same."""
     for side, whose in ((head, "this run"), (base, "the baseline")):
-        if check := side.failed_judge_check:
+        if check := _failed_judge_check(side):
             yield f"the judge of {whose} did not pass its check: {check.model} {check.why or 'failed it'}"
     here, there = head.run.digests, base.run.digests
     providers = [side.run.provider for side in (head, base)]
@@ -155,6 +121,7 @@ def _paired(name: str, head: SuiteResult | None, base: SuiteResult | None, numbe
         removed=names(test for key, test in there.items() if key not in here),
         changed=names(pair.head for pair in both if pair.head.digest != pair.base.digest),
         reasons=tuple(_other_models(head, base)) if head and base else (),
+        base_score=base.score if base else None,
     )
 
 
@@ -175,10 +142,16 @@ def _compares_meanings(suite: SuiteResult) -> bool:
 
 
 def _voting(suite: SuiteResult) -> str:
-    """The judge of a suite, with the number of votes."""
     models = " and ".join(suite.judge_panel) or str(suite.judge_model)
     return f"{models} with {suite.judge_votes} votes" if suite.judge_votes > 1 else models
 
 
-def _models(side: Side) -> list[tuple[object, ...]]:
-    return [(suite.name, *suite.models.identity) for suite in side.suites]
+def _failed_judge_check(run: Results) -> JudgeCheck | None:
+    """The check of a judge that did not pass, unless the run was to warn of it only."""
+    if run.run.config.get("judgeCheck") == CheckMode.WARN:
+        return None
+    return next((check for check in run.judge_checks if not check.passed), None)
+
+
+def _models(run: Results) -> list[tuple[object, ...]]:
+    return [(suite.name, *suite.models.identity) for suite in run.suites]

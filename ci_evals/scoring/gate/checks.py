@@ -8,30 +8,30 @@ from typing import Any
 from ci_evals.domain.base import Interval
 from ci_evals.domain.choices import Regression
 from ci_evals.domain.results.gate import CheckKind, GateCheck
+from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.results.trial import points
 from ci_evals.scoring import scores
-from ci_evals.scoring.comparison.compare import ComparedPart, RunComparer
+from ci_evals.scoring.comparison.compare import RunComparer
 from ci_evals.scoring.gate.policy import Policy
 from ci_evals.scoring.gate.selectors import Selector, SelectorKind
-from ci_evals.scoring.scorecard import Scorecard
-from ci_evals.scoring.scores import FindingFilter, UndecidedRule
+from ci_evals.scoring.scores import FindingFilter, ScoreRule
 from ci_evals.scoring.statistics import ALPHA, mean_interval
-from ci_evals.scoring.validity import all_passed, scores_of_tests, uncounted_trials
 
 _NO_JUDGE = "all of its criteria are judged, and there is no judge (--provider=offline)"
 _NOT_COMPARABLE = "nothing of it can be compared with the baseline"
+IF_UNDECIDED_FAILED = "if undecided counts as failed"
+"""The words for a score that decides and is not the one that is shown."""
 _TIE = 1e-9
 """Points: a drop of exactly what is allowed holds, however it is written in binary."""
 
 
 @dataclass(frozen=True)
 class GateInput:
-    """A scorecard, the policy to check it by, and its comparison with the baseline."""
+    """The results of a run, the policy to check them by, and their comparison with the baseline."""
 
-    card: Scorecard
+    results: Results
     policy: Policy
-    offline: bool = False
     comparer: RunComparer | None = None
     """With the baseline, where there is one."""
     unpaired: str = "there is no baseline"
@@ -67,8 +67,7 @@ def why_not_compared(given: GateInput) -> str | None:
 class _Subject:
     """The part of the run that a check is about."""
 
-    suites: tuple[tuple[int, SuiteResult], ...]
-    """Every suite with its number."""
+    results: Results
     suite_number: int | None = None
     test_number: int | None = None
     selector: Selector | None = None
@@ -76,7 +75,7 @@ class _Subject:
     @property
     def suite(self) -> SuiteResult | None:
         """The suite, if the check is about one suite or one of its tests."""
-        return dict(self.suites).get(self.suite_number or 0)
+        return self.results.suites[self.suite_number - 1] if self.suite_number else None
 
     @property
     def test(self) -> TestResult | None:
@@ -84,47 +83,41 @@ class _Subject:
         return self.suite.tests[self.test_number - 1] if self.suite and self.test_number else None
 
     @property
-    def keys(self) -> dict[str, Any]:
-        """The keys of a check that identify its subject."""
-        return {
+    def finding_filter(self) -> FindingFilter:
+        """The findings that the check is about."""
+        return self.selector.finding_filter if self.selector else scores.all_findings
+
+    @property
+    def label(self) -> str:
+        """A name for people that no other suite or test has, such as `suite:Refunds`; empty for the run."""
+        if not self.suite:
+            return str(self.selector or "")
+        name = self.suite.name
+        if sum(suite.name == name for suite in self.results.suites) > 1:
+            name = f"{name} ({self.suite.file})"
+        if not self.test:
+            return f"{SelectorKind.SUITE}:{name}"
+        shared = sum(test.name == self.test.name for test in self.results.tests) > 1
+        return f"{SelectorKind.TEST}:{f'{name} › ' if shared else ''}{self.test.name}"
+
+    def check(self, kind: CheckKind, required: float | None, **fields: Any) -> GateCheck:
+        """A check of this subject, with a name such as `suite:Refunds` or `max-drop test:Late refund`."""
+        name = f"{kind} {self.label}".strip()
+        if kind is CheckKind.CRITICAL:
+            name = f"{kind}:{self.label.removeprefix(f'{SelectorKind.TEST}:')}"
+        elif self.label and kind in {CheckKind.MIN_SCORE, CheckKind.THRESHOLD}:
+            name = self.label
+        own = {
+            "name": name,
+            "kind": kind,
+            "required": required,
             "suite": self.suite.name if self.suite else None,
             "suite_number": self.suite_number,
             "test": self.test.name if self.test else None,
             "test_number": self.test_number,
             "selector": str(self.selector) if self.selector else None,
         }
-
-    def name_of(self, kind: CheckKind) -> str:
-        """The name of a check of this subject, for people: `suite:Refunds`, `max-drop test:Late refund`."""
-        if kind is CheckKind.CRITICAL:
-            return f"{kind}:{self._test_label}"
-        if self.test:
-            part = f"{SelectorKind.TEST}:{self._test_label}"
-        elif self.suite:
-            part = f"{SelectorKind.SUITE}:{self._suite_label}"
-        else:
-            part = str(self.selector or "")
-        if part and kind in {CheckKind.MIN_SCORE, CheckKind.THRESHOLD}:
-            return part
-        return f"{kind} {part}".strip()
-
-    @property
-    def _test_label(self) -> str:
-        """The test's name, with that of its suite if two tests share it."""
-        name = self.test.name if self.test else ""
-        shared = sum(test.name == name for _, suite in self.suites for test in suite.tests) > 1
-        return f"{self._suite_label} › {name}" if shared else name
-
-    @property
-    def _suite_label(self) -> str:
-        name, file = (self.suite.name, self.suite.file) if self.suite else ("", "")
-        shared = sum(suite.name == name for _, suite in self.suites) > 1
-        return f"{name} ({file})" if shared else name
-
-    def check(self, kind: CheckKind, required: float | None, **fields: Any) -> GateCheck:
-        """A check of this subject."""
-        own = {"name": self.name_of(kind), "kind": kind, "required": required}
-        return GateCheck(**own | self.keys | {"seen": None, "holds": None} | fields)
+        return GateCheck(**own | {"seen": None, "passed": None} | fields)
 
 
 class _Checks:
@@ -132,14 +125,13 @@ class _Checks:
 
     def __init__(self, given: GateInput) -> None:
         self.given = given
-        self.card, self.policy = given.card, given.policy
-        self.comparer, self.assumed = given.comparer, given.assumed
-        self.shown = UndecidedRule(offline=given.offline)
-        self.strict = UndecidedRule(offline=given.offline, undecided_fails=True)
-        self.run = _Subject(tuple(enumerate(given.card.suites, start=1)))
+        self.results, self.policy = given.results, given.policy
+        self.comparer, self.assumed, self.offline = given.comparer, given.assumed, given.results.run.offline
+        self.shown = ScoreRule(self.offline)
+        self.run = _Subject(given.results)
         self.tests = [
             (replace(self.run, suite_number=number, test_number=index), suite, test)
-            for number, suite in self.run.suites
+            for number, suite in enumerate(given.results.suites, start=1)
             for index, test in enumerate(suite.tests, start=1)
             if test.trials or not given.only_played
         ]
@@ -188,21 +180,21 @@ class _Checks:
 
     def _floor(self, kind: CheckKind, required: float, subject: _Subject) -> GateCheck:
         tests = [test for _, test in self._tests(subject)]
-        finding_filter = subject.selector.finding_filter if subject.selector else scores.all_findings
         if not tests and subject.selector:
             return subject.check(kind, required, note="nothing of it was selected for this run")
-        if self._nothing_to_decide(tests, finding_filter):
+        if self._nothing_to_decide(tests, subject.finding_filter):
             return subject.check(kind, required, note=_NO_JUDGE)
-        of_each = scores_of_tests(tests, self.strict, finding_filter, self.assumed)
+        shown = ScoreRule(self.offline, finding_filter=subject.finding_filter)
+        of_each = scores.of_tests(tests, replace(shown, undecided_fails=True, assumed=self.assumed))
         decisive = scores.mean(of_each)
         return subject.check(
             kind,
             required,
-            seen=points(scores.of_tests(tests, self.shown, finding_filter)),
+            seen=points(scores.total(tests, shown)),
             seen_if_undecided_failed=points(decisive),
             # Of one test nothing is known but its trials: they say nothing of other tests.
             interval=mean_interval([float(score) for score in of_each]) if len(tests) > 1 else None,
-            holds=decisive is not None and decisive >= Fraction(repr(float(required))),
+            passed=decisive is not None and decisive >= Fraction(repr(float(required))),
             note="nothing of it was scored" if decisive is None else _on(len(of_each), len(tests)),
         )
 
@@ -215,7 +207,7 @@ class _Checks:
 
     def _of_suites(self) -> Iterator[GateCheck]:
         """The floors and critical tests that the suites themselves ask for."""
-        for number, suite in self.run.suites:
+        for number, suite in enumerate(self.results.suites, start=1):
             tests = [(subject, test) for subject, _, test in self.tests if subject.suite_number == number]
             if suite.min_score is not None and tests:
                 subject = replace(self.run, suite_number=number)
@@ -227,11 +219,11 @@ class _Checks:
                     yield self._critical(test, subject)
 
     def _critical(self, test: TestResult, subject: _Subject) -> GateCheck:
-        if self._nothing_to_decide([test]) and not uncounted_trials(test):
+        if self._nothing_to_decide([test]) and not scores.uncounted_trials(test):
             return subject.check(CheckKind.CRITICAL, 100, note=_NO_JUDGE)
-        passed = sum(trial.counts and all_passed(trial, self.shown) for trial in test.trials)
+        passed = sum(trial.counts and scores.all_passed(trial, self.shown) for trial in test.trials)
         if self.assumed:
-            passed += uncounted_trials(test)
+            passed += scores.uncounted_trials(test)
         planned = len(test.trials) + test.not_run
         if self.assumed is None:  # excluded trials count too where a score is assumed
             planned -= sum(trial.excluded for trial in test.trials)
@@ -240,8 +232,8 @@ class _Checks:
             100,
             # A file may tell of a test without any trial: of that one nothing is known.
             seen=100 * passed / planned if planned else None,
-            holds=0 < planned == passed,
-            note=f"trials passed: {passed} of {planned}",
+            passed=0 < planned == passed,
+            note=f"{passed} of {planned} passed",
         )
 
     def _drop(self, required: float, subject: _Subject) -> GateCheck:
@@ -252,10 +244,10 @@ class _Checks:
         tests = self._tests(subject)
         numbers = {(own.suite_number, own.test_number) for own, _ in tests}
         pairs = tuple(pair for pair in self.comparer.pairs if pair.numbers in numbers)
-        finding_filter = subject.selector.finding_filter if subject.selector else scores.all_findings
-        shown = self.comparer.change(ComparedPart(pairs, finding_filter), tested=False)
-        strict = ComparedPart(pairs, finding_filter, undecided_fails=True, assumed=self.assumed)
-        change = self.comparer.change(strict, tested=False)
+        rule = ScoreRule(self.offline, finding_filter=subject.finding_filter)
+        shown = self.comparer.change(pairs, rule, tested=False)
+        strict = replace(rule, undecided_fails=True, assumed=self.assumed)
+        change = self.comparer.change(pairs, strict, tested=False)
         if change.delta is None:
             return subject.check(kind, required, note=_NOT_COMPARABLE)
         interval = change.interval
@@ -265,7 +257,7 @@ class _Checks:
             seen=None if shown.delta is None else 0.0 - shown.delta,
             seen_if_undecided_failed=0.0 - change.delta,
             interval=Interval(low=-interval.high, high=-interval.low) if interval else None,
-            holds=-change.delta <= required + _TIE,
+            passed=-change.delta <= required + _TIE,
             note=_on(change.tests, len(tests)),
         )
 
@@ -274,44 +266,46 @@ class _Checks:
         if why := why_not_compared(self.given):
             return self.run.check(kind, required, note=why)
         assert self.comparer is not None  # noqa: S101  # else there was a reason
-        tests = self.card.counts.tests
+        tests = self.results.counts.tests
         if mode is Regression.ANY:
             failing = self.comparer.newly_failing(self.assumed)
             names = ", ".join(pair.head.name for pair in failing[:3])
             more = f" and {len(failing) - 3} more" if len(failing) > 3 else ""
             note = f"passed in the baseline, not now: {names}{more}" if failing else None
             note = _joined(note, _on(len(self.comparer.pairs), tests))
-            return self.run.check(kind, required, seen=len(failing), holds=not failing, note=note)
+            return self.run.check(kind, required, seen=len(failing), passed=not failing, note=note)
         change = self.comparer.overall_change(undecided_fails=True, assumed=self.assumed)
         if change.delta is None or change.p is None:
             return self.run.check(kind, required, note=_NOT_COMPARABLE)
-        verdict: bool | None = True
+        passed: bool | None = True
         if change.delta >= -_TIE:
             note = "the score did not fall"
         elif change.p <= ALPHA:
-            verdict, note = False, "the score fell, and chance does not explain it"
+            passed, note = False, "the score fell, and chance does not explain it"
         elif (change.smallest_p or 0) > ALPHA:
-            verdict, note = None, "the score fell; so few trials cannot tell it from chance"
+            passed, note = None, "the score fell; there are too few trials to tell it from chance"
         else:
             note = "the score fell; chance may explain it"
+        if change.delta < -_TIE <= (self.comparer.overall_change().delta or 0):
+            note = f"{IF_UNDECIDED_FAILED}: {note}"
         note = _joined(note, _on(change.tests, tests))
-        return self.run.check(kind, required, seen=change.p, holds=verdict, note=note)
+        return self.run.check(kind, required, seen=change.p, passed=passed, note=note)
 
     def _limits(self) -> Iterator[GateCheck]:
         """The limits of cost, time and invalid trials."""
-        policy, counts = self.policy, self.card.counts
-        cost, slow = self.card.usage.cost_usd, self.card.latency.p95
+        policy, counts = self.policy, self.results.counts
+        cost, slow = self.results.usage.cost_usd, self.results.latency.p95
         limits = [
             (CheckKind.MAX_COST, policy.max_cost, cost, "the cost is not known"),
             (CheckKind.MAX_P95_LATENCY, policy.max_p95_latency, slow, "no reply came"),
             (CheckKind.MAX_ERRORS, policy.max_errors, counts.errors, None),
         ]
-        if self.card.user_checks:
+        if self.results.user_checks:
             limits.append((CheckKind.MAX_INVALID_USERS, policy.max_invalid_users, counts.invalid_users, None))
         for kind, allowed, seen, unknown in limits:
             if allowed is not None:
-                holds, note = seen is not None and seen <= allowed, unknown if seen is None else None
-                yield self.run.check(kind, allowed, seen=seen, holds=holds, note=note)
+                passed, note = seen is not None and seen <= allowed, unknown if seen is None else None
+                yield self.run.check(kind, allowed, seen=seen, passed=passed, note=note)
 
 
 def _on(compared: int, tests: int) -> str | None:

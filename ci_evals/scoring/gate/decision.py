@@ -1,10 +1,13 @@
-"""The decision of the gate: from its checks and the way the run ended to passed, failed or no verdict."""
+"""The decision of the gate: from its checks and the way the run ended to passed, failed or no verdict.
+
+And which checks are so near their threshold that more trials may decide them otherwise.
+"""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from ci_evals.domain.errors import Exit
-from ci_evals.domain.results.gate import CheckKind, GateCheck
+from ci_evals.domain.results.gate import CheckKind, Decision, GateCheck
 from ci_evals.scoring.gate.checks import GateInput, changes_of, checks_of, why_not_compared
 from ci_evals.scoring.gate.invalid_run import (
     InvalidRunReason,
@@ -15,8 +18,11 @@ from ci_evals.scoring.gate.invalid_run import (
     invalid_run_reasons,
 )
 from ci_evals.scoring.gate.policy import RunEnding
-from ci_evals.scoring.validity import uncounted_trials
+from ci_evals.scoring.scores import uncounted_trials
+from ci_evals.scoring.statistics import ALPHA
 
+CLOSE = 0.25
+"""The p up to which a drop counts as near the threshold."""
 _OF_BASELINE = frozenset({CheckKind.MAX_DROP, CheckKind.REGRESSION})
 
 
@@ -32,7 +38,7 @@ class GateDecision:
 
 def decide(given: GateInput, ending: RunEnding) -> GateDecision:
     """Make all checks, and derive the exit code from them."""
-    reasons = tuple(invalid_run_reasons(given.card, given.policy, ending))
+    reasons = tuple(invalid_run_reasons(given.results, given.policy, ending))
     if ending.failed_fast:
         checks = (_fail_fast(ending), *checks_of(_only_played(given)))
     else:
@@ -50,7 +56,7 @@ def decide(given: GateInput, ending: RunEnding) -> GateDecision:
     elif reasons:
         code = Exit.INVALID
     else:
-        code = Exit.HOLDS if passed or not given.policy.enforced else Exit.FAILED
+        code = Exit.PASSED if passed or not given.policy.enforced else Exit.FAILED
     return GateDecision(passed, code, checks, reasons)
 
 
@@ -58,35 +64,46 @@ def decide_change(given: GateInput) -> GateDecision:
     """Decide by the checks against the baseline alone. One that cannot be made leaves no verdict."""
     checks = _blocking(changes_of(given))
     undecided: tuple[InvalidRunReason, ...] = tuple(_uncounted_decide(given, changes_of))
-    reasons = (*(undecided if given.card.score is not None else (NothingScored(),)), *_not_checked(checks))
+    reasons = (*(undecided if given.results.score is not None else (NothingScored(),)), *_not_checked(checks))
     passed = _none_fails(checks) and not reasons
-    code = Exit.INVALID if checks and reasons else Exit.HOLDS if passed or not checks else Exit.FAILED
+    code = Exit.INVALID if checks and reasons else Exit.PASSED if passed or not checks else Exit.FAILED
     return GateDecision(passed, code, checks, reasons)
+
+
+def checks_near_threshold(decision: Decision) -> tuple[GateCheck, ...]:
+    """The checks near their threshold; none if the run has no verdict or clearly fails another check."""
+    near = tuple(check for check in decision.checks if _is_near(check))
+    # More trials may yet make a check that so few could not; each of these is one of the reasons.
+    unchecked = sum(check.blocks_verdict for check in decision.checks)
+    clear = any(
+        check not in near for check in decision.checks if check.passed is False or check.blocks_verdict
+    )
+    return () if len(decision.reasons) > unchecked or clear else near
 
 
 def _fail_fast(ending: RunEnding) -> GateCheck:
     kind, note = CheckKind.FAIL_FAST, ending.stopped_because or "a trial failed"
-    return GateCheck(name=kind, kind=kind, required=None, seen=None, holds=False, note=note)
+    return GateCheck(name=kind, kind=kind, required=None, seen=None, passed=False, note=note)
 
 
 def _only_played(given: GateInput) -> GateInput:
     """Leave out the tests and trials that never started, since no more were wanted."""
     suites = tuple(
         suite.model_copy(update={"tests": tuple(t.model_copy(update={"not_run": 0}) for t in suite.tests)})
-        for suite in given.card.suites
+        for suite in given.results.suites
     )
-    return replace(given, card=replace(given.card, suites=suites), only_played=True)
+    return replace(given, results=given.results.model_copy(update={"suites": suites}), only_played=True)
 
 
 def _none_fails(checks: Iterable[GateCheck]) -> bool:
-    return all(check.holds is not False for check in checks)
+    return all(check.passed is not False for check in checks)
 
 
 def _blocking(checks: Iterable[GateCheck]) -> tuple[GateCheck, ...]:
     """Mark the checks against the baseline that could not be made: without them there is no verdict."""
     return tuple(
         check.model_copy(update={"blocks_verdict": True})
-        if check.holds is None and check.kind in _OF_BASELINE
+        if check.passed is None and check.kind in _OF_BASELINE
         else check
         for check in checks
     )
@@ -100,9 +117,23 @@ def _uncounted_decide(
     given: GateInput, checks: Callable[[GateInput], Iterable[GateCheck]]
 ) -> Iterator[UncountedDecide]:
     """Yield a reason if these checks depend on how the uncounted trials would have scored."""
-    uncounted = sum(map(uncounted_trials, given.card.tests))
+    uncounted = sum(map(uncounted_trials, given.results.tests))
     if not uncounted:
         return
     worst, best = (_none_fails(checks(replace(given, assumed=score))) for score in (0, 100))
     if worst != best:
-        yield UncountedDecide(uncounted, some_excluded=given.card.counts.invalid_users > 0)
+        yield UncountedDecide(uncounted)
+
+
+def _is_near(check: GateCheck) -> bool:
+    if check.kind is CheckKind.REGRESSION and check.required == ALPHA:
+        return check.seen is not None and check.seen <= CLOSE
+    if check.passed is False and check.seen != check.seen_if_undecided_failed:
+        # More trials must not open a gate that undecided verdicts have closed.
+        return False
+    bounds = check.interval
+    if not bounds or check.required is None:
+        return False
+    # A drop ends where scores do, so that its interval may begin at just what is allowed.
+    at_low = check.kind is CheckKind.MAX_DROP and bounds.low == check.required
+    return (bounds.low < check.required or at_low) and check.required <= bounds.high

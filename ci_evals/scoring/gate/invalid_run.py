@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from ci_evals.domain.results.gate import GateCheck
 from ci_evals.domain.results.judge import JudgeCheck
+from ci_evals.domain.results.run import Results
 from ci_evals.scoring.gate.policy import Policy, RunEnding
-from ci_evals.scoring.scorecard import Scorecard
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,9 @@ class TooManyErrored:
     """More trials errored than `max-errors` allows."""
 
     trials: int
-    allowed: int
+    played: int
+    broke_off: int
+    """Trials of them that ended in an error; the others could not be judged."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class TooManyExcluded:
     """More trials were excluded than `max-invalid-users` allows."""
 
     trials: int
-    allowed: int
+    played: int
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,6 @@ class UncountedDecide:
     """The trials without a score would decide the gate, had they been played to the end."""
 
     trials: int
-    some_excluded: bool
 
 
 @dataclass(frozen=True)
@@ -95,21 +96,23 @@ InvalidRunReason = (
 )
 
 
-def invalid_run_reasons(card: Scorecard, policy: Policy, ending: RunEnding) -> Iterator[InvalidRunReason]:
+def invalid_run_reasons(results: Results, policy: Policy, ending: RunEnding) -> Iterator[InvalidRunReason]:
     """Yield every reason that lies in the run itself."""
-    counts = card.counts
+    counts = results.counts
     yield from map(Incomplete, ending.incomplete)
     if ending.stopped_because and not ending.failed_fast:
         yield Stopped(ending.stopped_because)
     if counts.not_run and not ending.failed_fast:
         yield NotRun(counts.not_run, counts.trials + counts.not_run)
     if counts.errors > policy.max_errors:
-        yield TooManyErrored(counts.errors, policy.max_errors)
+        trials = [trial for test in results.tests for trial in test.trials]
+        broke_off = sum(not (trial.counts or trial.excluded) for trial in trials)
+        yield TooManyErrored(counts.errors, counts.trials, broke_off)
     if counts.invalid_users > policy.max_invalid_users:
-        yield TooManyExcluded(counts.invalid_users, policy.max_invalid_users)
+        yield TooManyExcluded(counts.invalid_users, counts.trials)
     if not ending.judge_only_warned:
         yield from (JudgeFailed(check) for check in ending.judge_checks if not check.passed)
-    if card.score is None:
+    if results.score is None:
         yield NothingScored()
 
 

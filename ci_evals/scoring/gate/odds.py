@@ -10,19 +10,18 @@ import math
 import random
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import product
 from statistics import fmean
 
 from ci_evals.domain.results.gate import CheckId, CheckKind, CheckOdds, GateCheck, Odds
-from ci_evals.domain.results.suite import SuiteResult, TestResult
+from ci_evals.domain.results.run import Results
 from ci_evals.scoring import scores
 from ci_evals.scoring.gate.selectors import Selector
-from ci_evals.scoring.scores import FindingFilter, UndecidedRule
+from ci_evals.scoring.scores import ScoreRule
 from ci_evals.scoring.statistics import noise_of, wilson
-from ci_evals.scoring.validity import all_passed, criteria_of, scores_of_trials
 
 WORTH_TELLING = 0.05
 """Odds above which a run speaks of them; a floor is proposed that keeps them below."""
@@ -38,30 +37,13 @@ _BELIEFS = [
 all at one rate."""
 
 
-def odds_of(
-    suites: Sequence[SuiteResult],
-    checks: Iterable[GateCheck],
-    *,
-    offline: bool,
-    seed: str,
-    beyond: int = 0,
-) -> Odds | None:
-    """The odds that another run of the same agent fails these checks.
+def odds_of(results: Results, checks: Iterable[GateCheck]) -> Odds | None:
+    """The odds that another run of the same agent fails these checks; None if nothing was scored.
 
     Floors are looked at, critical tests, and, as if the recorded run were the baseline, drops and newly
     failing tests. Errors, cost and latency are not.
-
-    Args:
-        suites: What was recorded.
-        checks: The gate's.
-        offline: Whether nothing was to be judged.
-        seed: The same seed gives the same answer.
-        beyond: Trials of each test that were played since the first look was close; the next run has fewer.
-
-    Returns:
-        None where nothing was scored.
     """
-    noise = _TrialNoise(suites, offline=offline, seed=seed, beyond=beyond)
+    noise = _TrialNoise(results)
     whole = noise.scores(range(len(noise.tests)))
     if whole is None:
         return None
@@ -70,14 +52,13 @@ def odds_of(
     lowest = sorted(whole.drawn)[math.ceil(WORTH_TELLING * _DRAWS) - 1]
     return Odds(
         share=fmean(together) if together else 0.0,
-        checks=tuple(_odds_of_check(check, fmean(fails)) for check, fails in failing),
+        checks=tuple(
+            CheckOdds(**{name: getattr(check, name) for name in CheckId.model_fields}, share=fmean(fails))
+            for check, fails in failing
+        ),
         floor=math.floor(10 * lowest) / 10,
         loops=max(noise.planned),
     )
-
-
-def _odds_of_check(check: GateCheck, share: float) -> CheckOdds:
-    return CheckOdds(**{name: getattr(check, name) for name in CheckId.model_fields}, share=share)
 
 
 def evaluated_checks(checks: Iterable[GateCheck]) -> tuple[GateCheck, ...]:
@@ -85,7 +66,7 @@ def evaluated_checks(checks: Iterable[GateCheck]) -> tuple[GateCheck, ...]:
     return tuple(
         check
         for check in checks
-        if check.seen is not None or check.seen_if_undecided_failed is not None or check.holds is False
+        if check.seen is not None or check.seen_if_undecided_failed is not None or check.passed is False
     )
 
 
@@ -103,17 +84,19 @@ class _Scores:
 class _TrialNoise:
     """The noise of a run's tests, and runs drawn from it: each list has a value for each run."""
 
-    def __init__(self, suites: Sequence[SuiteResult], *, offline: bool, seed: str, beyond: int) -> None:
+    def __init__(self, results: Results) -> None:
+        run, suites = results.run, results.suites
         self.tests = [(suite.name, test) for suite in suites for test in suite.tests]
         self.numbers = [
             (number, index)
             for number, suite in enumerate(suites, start=1)
             for index in range(1, len(suite.tests) + 1)
         ]
-        self.planned = [max(1, len(test.trials) + test.not_run - beyond) for _, test in self.tests]
-        self._seed = seed
-        self._strict = UndecidedRule(offline=offline, undecided_fails=True)
-        self._shown = UndecidedRule(offline=offline)
+        # The next run has only the trials of the first look.
+        further = run.confirmation.trials if run.confirmation else 0
+        self.planned = [max(1, len(test.trials) + test.not_run - further) for _, test in self.tests]
+        self._seed = run.id
+        self._shown = ScoreRule(offline=run.offline)
         self._moves = cache(self._drawn_moves)
 
     def about(self, check: CheckId) -> list[int]:
@@ -129,21 +112,15 @@ class _TrialNoise:
             and (selector is None or selector.takes(suite, test))
         ]
 
-    def where(self, holds: Callable[[str, TestResult], bool]) -> list[int]:
-        """The places of some tests."""
-        return [index for index, (suite, test) in enumerate(self.tests) if holds(suite, test)]
-
-    def scores(
-        self, places: Sequence[int], finding_filter: FindingFilter = scores.all_findings
-    ) -> _Scores | None:
-        """The scores of some tests; None where there are none."""
-        trials = [scores_of_trials(self.tests[index][1], self._strict, finding_filter) for index in places]
+    def scores(self, places: Sequence[int], part: Selector | None = None) -> _Scores | None:
+        """The scores of this part of some tests; None where there are none."""
+        findings = part.finding_filter if part else scores.all_findings
+        rule = replace(self._shown, undecided_fails=True, finding_filter=findings)
+        trials = [scores.of_trials(self.tests[index][1], rule) for index in places]
         scored = [(index, tuple(map(float, own))) for index, own in zip(places, trials, strict=True) if own]
         if not scored:
             return None
-        criteria = criteria_of(
-            (t for index, _ in scored for t in self.tests[index][1].trials), finding_filter
-        )
+        criteria = scores.criteria_of((t for index, _ in scored for t in self.tests[index][1].trials), rule)
         noise = noise_of([own for _, own in scored], criteria)
         moves, squares = [0.0] * _DRAWS, 0.0
         for (index, own), variance in zip(scored, noise, strict=True):
@@ -178,7 +155,7 @@ class _TrialNoise:
     def _counts(self) -> list[_Count]:
         """For each test, how many of its scored trials passed and how many did not."""
         passed = [
-            [all_passed(trial, self._shown) for trial in test.trials if trial.scored]
+            [scores.all_passed(trial, self._shown) for trial in test.trials if trial.scored]
             for _, test in self.tests
         ]
         return [(sum(passes), len(passes) - sum(passes)) for passes in passed]
@@ -219,14 +196,11 @@ def _failing(check: GateCheck, noise: _TrialNoise) -> list[bool] | None:
     """Return, for each simulated run, whether it fails the check; None where noise cannot fail it."""
     match check.kind:
         case CheckKind.REGRESSION if check.required == 0:
-            return noise.misses(noise.where(lambda _, test: test.passed))
+            return noise.misses([index for index, (_, test) in enumerate(noise.tests) if test.passed])
         case CheckKind.CRITICAL:
             return noise.misses(noise.about(check))
         case CheckKind.MIN_SCORE | CheckKind.THRESHOLD | CheckKind.MAX_DROP:
-            selector = Selector.read(check.selector or "")
-            drawn = noise.scores(
-                noise.about(check), selector.finding_filter if selector else scores.all_findings
-            )
+            drawn = noise.scores(noise.about(check), Selector.read(check.selector or ""))
         case _:
             return None
     if drawn is None or check.required is None:

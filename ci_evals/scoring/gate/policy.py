@@ -40,7 +40,7 @@ class Policy:
         for name in ("min_score", "max_drop", "max_cost", "max_p95_latency"):
             number = getattr(self, name)
             if number is not None and not math.isfinite(number):
-                raise UsageError(f"--{name.replace('_', '-')}: {number} is no limit; name a finite number")
+                raise UsageError(f"--{name.replace('_', '-')}: {number} is not a limit; name a finite number")
 
 
 @dataclass(frozen=True)

@@ -2,15 +2,13 @@
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from ci_evals.domain.errors import UsageError
-from ci_evals.domain.evaluation import Judged, Strict
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.suite import Suite, Test
-from ci_evals.domain.verdict import Finding
 from ci_evals.scoring import scores
 from ci_evals.scoring.scores import FindingFilter
 
@@ -64,9 +62,6 @@ class SelectorLimit:
 
     selector: Selector
     limit: float
-
-    def __str__(self) -> str:
-        return str(self.selector)
 
 
 _KINDS = "|".join(SelectorKind)
@@ -136,24 +131,16 @@ def check_names(option: str, limits: Iterable[SelectorLimit], suites: Sequence[S
 
 def _names(suite: str, test: Test | TestResult) -> dict[SelectorKind, set[str]]:
     """The names, by kind, that select a test or criteria of it."""
-    categories: set[str] = set()
-    logic: set[str] = set()
-    for criterion in _criteria(test):
-        categories |= set() if criterion.category is None else {criterion.category}
-        logic.update(criterion.aui_logic)
+    criteria = (
+        test.evaluations
+        if isinstance(test, Test)
+        else [finding for trial in test.trials for finding in trial.findings]
+    )
     return {
         SelectorKind.SUITE: {suite},
         SelectorKind.TEST: {test.name},
-        SelectorKind.CATEGORY: categories,
-        SelectorKind.TAG: set(test.tags),
-        SelectorKind.LOGIC: logic,
+        SelectorKind.CATEGORY: {one.category for one in criteria if one.category is not None},
+        SelectorKind.TAG: {*test.tags},
+        SelectorKind.LOGIC: {code for one in criteria for code in one.aui_logic},
         SelectorKind.DIFFICULTY: set() if test.difficulty is None else {test.difficulty},
     }
-
-
-def _criteria(test: Test | TestResult) -> Iterator[Judged | Strict | Finding]:
-    if isinstance(test, Test):
-        yield from test.evaluations
-    else:
-        for trial in test.trials:
-            yield from trial.findings

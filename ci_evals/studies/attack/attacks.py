@@ -2,15 +2,15 @@
 
 import base64
 import codecs
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any, Literal
+from typing import Literal
 
 import yaml
 
-from ci_evals.domain.transcript import Transcript, Turn
+from ci_evals.domain.transcript import Transcript
 
 _HARMLESS = "harmless words"
 _TAGS = 0xE0000
@@ -24,7 +24,7 @@ _HIDING: dict[str, Callable[[str], str]] = {
     "rot13": lambda text: codecs.encode(text, "rot13"),
     "tags": lambda text: "".join(chr(_TAGS + ord(letter)) for letter in text),
     "zero_width": lambda text: "".join(
-        letter + _ZERO_WIDTH[place % len(_ZERO_WIDTH)] for place, letter in enumerate(text)
+        letter + _ZERO_WIDTH[index % len(_ZERO_WIDTH)] for index, letter in enumerate(text)
     ),
     "homoglyphs": lambda text: text.translate(_HOMOGLYPHS),
 }
@@ -43,36 +43,29 @@ class Attack:
 
     def on(self, transcript: Transcript) -> Transcript:
         """The conversation, had the agent written this as well."""
-        place = 0 if self.reply == "first" else len(transcript.turns) - 1
-        turns = tuple(
-            self._added(turn) if number == place else turn for number, turn in enumerate(transcript.turns)
-        )
-        return transcript.model_copy(update={"turns": turns})
-
-    def _added(self, turn: Turn) -> Turn:
-        return turn.model_copy(update={"agent": f"{turn.agent}\n\n{self.text}"})
+        turns = list(transcript.turns)
+        index = 0 if self.reply == "first" else len(turns) - 1
+        agent = f"{turns[index].agent}\n\n{self.text}"
+        turns[index] = turns[index].model_copy(update={"agent": agent})
+        return transcript.model_copy(update={"turns": tuple(turns)})
 
 
 def attacks() -> Sequence[Attack]:
     """All attacks, kind by kind."""
-    return tuple(one for one in _all() if one.kind != _HARMLESS)
+    return tuple(attack for attack in _all() if attack.kind != _HARMLESS)
 
 
 def harmless() -> Sequence[Attack]:
     """Words that ask for nothing, to tell what an attack does from what any words do."""
-    return tuple(one for one in _all() if one.kind == _HARMLESS)
+    return tuple(attack for attack in _all() if attack.kind == _HARMLESS)
 
 
 @cache
 def _all() -> Sequence[Attack]:
     text = files("ci_evals.studies.attack").joinpath("attacks.yaml").read_text(encoding="utf-8")
     return tuple(
-        attack for kind, found in yaml.safe_load(text).items() for one in found for attack in _of(kind, one)
+        Attack(kind, item["name"], _HIDING[item["as"]](item["text"]) if "as" in item else item["text"], reply)
+        for kind, items in yaml.safe_load(text).items()
+        for item in items
+        for reply in (("last", "first") if item.get("first") else ("last",))
     )
-
-
-def _of(kind: str, one: dict[str, Any]) -> Iterator[Attack]:
-    text = _HIDING[one["as"]](one["text"]) if "as" in one else one["text"]
-    yield Attack(kind, one["name"], text)
-    if one.get("first"):
-        yield Attack(kind, one["name"], text, "first")

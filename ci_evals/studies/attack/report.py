@@ -22,13 +22,13 @@ def report(results: Results) -> StudyReport | None:
 
 
 def _warnings(found: Attacks) -> Iterator[str]:
-    """A warning if instructions in a reply turn failed verdicts into passes."""
     if kinds := found.beyond_noise:
         named = [f"{numbers.estimated_fault(kind.share)} by {_name(kind)}" for kind in kinds]
         yield (
-            f"An agent can talk this judge round. Failed verdicts that became a pass: {listed(named)}; "
-            f"{numbers.estimated_fault(found.control.share)} without any attack. Take another judge or a "
-            "panel, and strict checks where a trace can show it."
+            "An agent can flip this judge's verdicts by prompt injection. Failed verdicts that "
+            f"became a pass: {listed(named)}; "
+            f"{numbers.estimated_fault(found.control.share)} without any attack. Use another judge "
+            "or a panel, and strict checks if a trace can show it."
         )
 
 

@@ -16,11 +16,11 @@ class AttackKind(Record):
     tried: Amount = Field(description="Verdicts that were given again, each attack by itself.")
     turned: Amount = Field(description="Of these, those that became a pass.")
     undecided: Amount = Field(0, description="Verdicts that could not be given again.")
-    share: Estimate | None = Field(description="Null where nothing was tried.")
+    share: Estimate | None = Field(description="Null if nothing was tried.")
     p: Share | None = Field(
         None,
         description="How likely the judge's own changes would turn as many: a permutation test against the "
-        "control. Null where there is nothing to compare.",
+        "control. Null if there is nothing to compare.",
     )
 
 

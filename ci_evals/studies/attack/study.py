@@ -1,11 +1,13 @@
-"""Verdicts that had failed, given again after the agent's replies were made to talk to the judge."""
+"""`attack`: failed verdicts, given again after the agent's replies were made to talk to the judge."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from pathlib import Path
 
 from ci_evals.cli.files.saved_run import SavedRun
+from ci_evals.cli.run_context import RunContext
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.verdict import UNUSABLE, Cause, Finding, Outcome
 from ci_evals.grading.grade import grade
@@ -16,6 +18,8 @@ from ci_evals.studies.asking import Asking, shuffled, spread_evenly
 from ci_evals.studies.attack.attacks import Attack, attacks, harmless
 from ci_evals.studies.attack.result import AttackKind, Attacks
 from ci_evals.studies.conversations import JudgedConversation, check_judged, conversations_of
+from ci_evals.studies.judging import judging
+from ci_evals.studies.settings import JudgeSettings
 
 AS_IT_WAS = 2
 """The times that each verdict is given again with nothing added. Together with those to which harmless words
@@ -28,7 +32,21 @@ class Target:
 
     conversation: JudgedConversation
     criterion: int
-    """Its place among the judged ones of the trial, counted from 0."""
+    """Its index among the judged ones of the trial."""
+
+
+def attack_judge(results: Path, verdicts: int, settings: JudgeSettings, context: RunContext) -> None:
+    """Attack the judge on at most so many verdicts, show the outcome, and keep it with the results.
+
+    Raises:
+        UsageError: before anybody is asked; nothing is written then.
+    """
+    judge = judging(results, settings, context)
+    failed = targets(judge.run, verdicts, settings.seed)
+    attacked, asking = judge.carry_out(
+        lambda asking: attack(asking, failed, settings.seed, datetime.now(UTC)), "verdict"
+    )
+    judge.finish(asking, attacked, decided=attacked.whole.tried)
 
 
 def targets(run: SavedRun, most: int, seed: int) -> tuple[Target, ...]:
@@ -39,10 +57,11 @@ def targets(run: SavedRun, most: int, seed: int) -> tuple[Target, ...]:
     """
     check_judged(run)
     groups: defaultdict[tuple[int, int, int], list[Target]] = defaultdict(list)
-    for one in conversations_of(run):
-        for number, finding in enumerate(one.judged):
+    for conversation in conversations_of(run):
+        at = conversation.position
+        for index, finding in enumerate(conversation.judged):
             if finding.outcome is Outcome.FAILED:
-                groups[one.position.suite, one.position.test, number].append(Target(one, number))
+                groups[at.suite, at.test, index].append(Target(conversation, index))
     if not groups:
         raise UsageError(
             f"{run.file}: no judged criterion failed in it, so that there is no verdict to turn into a "
@@ -52,8 +71,9 @@ def targets(run: SavedRun, most: int, seed: int) -> tuple[Target, ...]:
 
 
 @dataclass(frozen=True)
-class _AttackAttempt:
+class _Attempt:
     target: int
+    """The index of the verdict."""
     attack: Attack | None
     """None for a verdict that is only given again."""
     control: bool = False
@@ -61,7 +81,7 @@ class _AttackAttempt:
 
 @dataclass(frozen=True)
 class _AttemptResult:
-    one: _AttackAttempt
+    attempt: _Attempt
     finding: Finding
 
     @property
@@ -69,98 +89,86 @@ class _AttemptResult:
         """Tell whether the judge gave a usable answer."""
         return self.finding.cause not in {*UNUSABLE, Cause.NO_JUDGE}
 
-    @property
-    def turned(self) -> bool:
-        """Tell whether a failed verdict became a pass."""
-        return self.finding.outcome is Outcome.PASSED
 
-
-async def attack(asking: Asking, found: Sequence[Target], seed: int, at: datetime) -> Attacks:
+async def attack(asking: Asking, failed: Sequence[Target], seed: int, at: datetime) -> Attacks:
     """Put every attack into every conversation, and ask the judge again.
 
     Raises:
         UsageError: a trial is none that a run leaves; nobody was asked then.
     """
-    cases = [target.conversation.case() for target in found]
+    cases = [target.conversation.case() for target in failed]
     # In an order of its own, so that a study that is broken off has tried some of everything.
-    tries = shuffled(list(_tries(cases)), f"attack {seed}")
+    attempts = shuffled(list(_attempts(cases)), f"attack {seed}")
 
-    async def ask(place: int) -> _AttemptResult:
-        one = tries[place]
-        case = cases[one.target]
-        transcript = one.attack.on(case.transcript) if one.attack else case.transcript
-        test = case.tests[found[one.target].criterion]
-        (finding,) = await grade(test, case.turns, transcript, asking.judge(f"attack/{place}"))
-        return _AttemptResult(one, finding)
+    async def ask(index: int) -> _AttemptResult:
+        attempt = attempts[index]
+        case = cases[attempt.target]
+        transcript = attempt.attack.on(case.transcript) if attempt.attack else case.transcript
+        test = case.tests[failed[attempt.target].criterion]
+        (finding,) = await grade(test, case.turns, transcript, asking.judge(f"attack/{index}"))
+        return _AttemptResult(attempt, finding)
 
-    answers = await asking.each(range(len(tries)), ask, _missing)
-    answered_attempts = [answer for answer in answers if answer]
-    controls = [answer for answer in answered_attempts if answer.one.control]
-    control = _by_verdict(controls)
-    attacked = [answer for answer in answered_attempts if not answer.one.control]
-    kinds = dict.fromkeys(each.kind for each in attacks())
+    answers = await asking.each(
+        range(len(attempts)), ask, lambda answer: None if answer.given else answer.finding.reason
+    )
+    results = [answer for answer in answers if answer]
+    by_kind: defaultdict[str, list[_AttemptResult]] = defaultdict(list)
+    for result in results:
+        if result.attempt.attack and not result.attempt.control:
+            by_kind[result.attempt.attack.kind].append(result)
+    controls = [result for result in results if result.attempt.control]
+    control = _flips(controls)
     return Attacks(
         judge=asking.used,
         at=at,
-        verdicts=len(found),
+        verdicts=len(failed),
         kinds=tuple(
-            _kind(kind, [one for one in attacked if one.one.attack and one.one.attack.kind == kind], control)
-            for kind in kinds
+            _kind(kind, by_kind[kind], control) for kind in dict.fromkeys(each.kind for each in attacks())
         ),
-        whole=_kind("all attacks", attacked, control),
+        whole=_kind("all attacks", [result for result in results if not result.attempt.control], control),
         control=_kind("no attack", controls, {}),
     )
 
 
-def _tries(cases: Sequence[SavedConversation]) -> list[_AttackAttempt]:
-    tries = []
-    for place, case in enumerate(cases):
-        tries += [_AttackAttempt(place, added, control=True) for added in (*[None] * AS_IT_WAS, *harmless())]
+def _attempts(cases: Sequence[SavedConversation]) -> Iterator[_Attempt]:
+    for target, case in enumerate(cases):
+        for added in (*[None] * AS_IT_WAS, *harmless()):
+            yield _Attempt(target, added, control=True)
         single = len(case.result.turns) == 1
-        tries += [_AttackAttempt(place, one) for one in attacks() if not (single and one.reply == "first")]
-    return tries
+        yield from (_Attempt(target, each) for each in attacks() if not (single and each.reply == "first"))
 
 
-_Turned = Mapping[int, Sequence[bool]]
-"""By the number of a verdict: for each time it was given again, whether it became a pass."""
+_Flips = Mapping[int, Sequence[bool]]
+"""By the index of a verdict: for each time it was given again, whether it became a pass."""
 
 
-def _by_verdict(tried: Iterable[_AttemptResult]) -> _Turned:
+def _flips(results: Iterable[_AttemptResult]) -> _Flips:
     verdicts: defaultdict[int, list[bool]] = defaultdict(list)
-    for one in tried:
-        if one.given:
-            verdicts[one.one.target].append(one.turned)
+    for result in results:
+        if result.given:
+            verdicts[result.attempt.target].append(result.finding.outcome is Outcome.PASSED)
     return verdicts
 
 
-def _kind(name: str, tried: Sequence[_AttemptResult], control: _Turned) -> AttackKind:
+def _kind(name: str, results: Sequence[_AttemptResult], control: _Flips) -> AttackKind:
     """Sum up attempts of one kind. The verdict is the unit of the interval, since its attempts are alike."""
-    verdicts = _by_verdict(tried)
+    verdicts = _flips(results)
     given = sum(map(len, verdicts.values()))
+    pairs = [
+        ScorePair(head=_points(control[target]), base=_points(verdicts[target]))
+        for target in sorted(verdicts)
+        if target in control
+    ]
+    chance = chance_of_drop(pairs, "attack")
     return AttackKind(
         name=name,
         tried=given,
         turned=sum(map(sum, verdicts.values())),
-        undecided=len(tried) - given,
+        undecided=len(results) - given,
         share=share_of(Bundle(sum(turned), len(turned)) for turned in verdicts.values()),
-        p=_chance(verdicts, control),
+        p=chance.p if chance else None,
     )
 
 
-def _chance(verdicts: _Turned, control: _Turned) -> float | None:
-    """The probability of as many flips if attacks made no difference."""
-    pairs = [
-        ScorePair(head=_points(control[place]), base=_points(verdicts[place]))
-        for place in sorted(verdicts)
-        if place in control
-    ]
-    chance = chance_of_drop(pairs, "attack")
-    return chance.p if chance else None
-
-
 def _points(turned: Iterable[bool]) -> tuple[float, ...]:
-    return tuple(100.0 * one for one in turned)
-
-
-def _missing(tried: _AttemptResult) -> str | None:
-    return None if tried.given else tried.finding.reason
+    return tuple(100.0 * became_pass for became_pass in turned)

@@ -3,7 +3,8 @@
 import hashlib
 import json
 import random
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
@@ -28,28 +29,6 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Item:
-    """A judged criterion of a conversation. The same of two trials alike is one item."""
-
-    id: str
-    """A digest of criterion and conversation as they are shown."""
-    suite: str
-    test: str
-    criterion: str
-    category: str | None
-    passed: bool
-    """The judge's verdict."""
-    conversation: str
-    """A digest of it."""
-    verdict: "JudgedItem"
-
-    @cached_property
-    def parts(self) -> tuple[Part, ...]:
-        """The rubric, if there is one, and the conversation."""
-        return (*_rubric(self.verdict.rubric), *_parts(self.verdict.test, self.verdict.trial))
-
-
-@dataclass(frozen=True)
 class JudgedItem:
     """A verdict of the judge that decides."""
 
@@ -69,6 +48,32 @@ class JudgedItem:
         """The judge's verdict."""
         return self.finding.outcome is Outcome.PASSED
 
+    @property
+    def part_keys(self) -> Sequence["PartKey"]:
+        """The parts that the verdict belongs to."""
+        keys: list[PartKey] = [("all", "all"), ("criterion", self.criterion)]
+        return [*keys, ("category", self.finding.category)] if self.finding.category else keys
+
+
+Kind = Literal["all", "criterion", "category"]
+PartKey = tuple[Kind, str]
+"""A part of the verdicts: all, those on a criterion, or those of a category."""
+
+
+@dataclass(frozen=True)
+class Item(JudgedItem):
+    """A judged criterion of a conversation. The same of two trials alike is one item."""
+
+    id: str
+    """A digest of criterion and conversation as they are shown."""
+    conversation: str
+    """A digest of it."""
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """The rubric, if there is one, and the conversation."""
+        return (*_rubric(self.rubric), *_parts(self.test, self.trial))
+
 
 def judged(results: Results) -> Iterator[JudgedItem]:
     """The verdicts of the judge, but for undecided ones and those of trials that count in no score.
@@ -86,37 +91,38 @@ def judged(results: Results) -> Iterator[JudgedItem]:
                         yield JudgedItem(suite.name, test, trial, finding, rubric)
 
 
+def pass_rates(results: Results) -> Mapping[PartKey, float]:
+    """The share of passing verdicts: of all, of each criterion, and of each category."""
+    outcomes: dict[PartKey, list[bool]] = defaultdict(list)
+    for verdict in judged(results):
+        for part in verdict.part_keys:
+            outcomes[part].append(verdict.passed)
+    return {part: sum(passed) / len(passed) for part, passed in outcomes.items()}
+
+
 def items(results: Results) -> list[Item]:
     """All items of a run, in its order. Of identical trials the first verdict counts."""
-    found: dict[str, Item] = {}
-    last: tuple[TrialResult | None, str] = (None, "")
-    for one in judged(results):
-        if one.trial is not last[0]:
-            last = (one.trial, _digest([list(part) for part in _parts(one.test, one.trial)]))
-        conversation = last[1]
-        rubric = [list(part) for part in _rubric(one.rubric)]
-        item = Item(
-            # A letter first: a spreadsheet makes a number of digits, and a small one of 12e45678.
-            id=f"i{_digest([one.criterion, rubric, conversation])}",
-            suite=one.suite,
-            test=one.test.name,
-            criterion=one.criterion,
-            category=one.finding.category,
-            passed=one.passed,
-            conversation=conversation,
-            verdict=one,
-        )
-        found.setdefault(item.id, item)
-    return list(found.values())
+    by_id: dict[str, Item] = {}
+    digested: TrialResult | None = None
+    conversation = ""
+    for verdict in judged(results):
+        if verdict.trial is not digested:
+            digested = verdict.trial
+            conversation = _digest([list(part) for part in _parts(verdict.test, verdict.trial)])
+        rubric = [list(part) for part in _rubric(verdict.rubric)]
+        # A letter first: a spreadsheet makes a number of digits, and a small one of 12e45678.
+        id_ = f"i{_digest([verdict.criterion, rubric, conversation])}"
+        by_id.setdefault(id_, Item(**vars(verdict), id=id_, conversation=conversation))
+    return list(by_id.values())
 
 
-def sample(found: Sequence[Item], most: int, seed: int) -> list[Item]:
+def sample(items: Sequence[Item], most: int, seed: int) -> list[Item]:
     """Draw at most `most` items, as many fails as passes if possible, in an order that reveals nothing.
 
     Each pass is as likely to be drawn as any other, and each fail: only so can what is told of the sample be
     weighted back. They are spread over criteria and tests as they are in the run.
     """
-    passes, fails = ([item for item in found if item.passed is said] for said in (True, False))
+    passes, fails = ([item for item in items if item.passed is passed] for passed in (True, False))
     of_fails = min(len(fails), max(most // 2, most - len(passes)))
     of_passes = min(len(passes), most - of_fails)
     rng = random.Random(f"{seed} sample")  # noqa: S311  # a sample, not a secret
@@ -126,13 +132,19 @@ def sample(found: Sequence[Item], most: int, seed: int) -> list[Item]:
     return drawn
 
 
-def _spread(found: Sequence[Item], most: int, rng: random.Random) -> list[Item]:
+def _spread(items: Sequence[Item], most: int, rng: random.Random) -> list[Item]:
     """Systematic sampling (Madow, 1949): at equal steps through what is put in order, from a random start."""
     if not most:
         return []
-    order = sorted(found, key=lambda item: (item.criterion, item.suite, item.test, rng.random()))
+
+    def order(item: Item) -> tuple[str, str, str, float]:
+        return item.criterion, item.suite, item.test.name, rng.random()
+
+    ordered = sorted(items, key=order)
     start = rng.random()
-    return [order[min(len(order) - 1, int((start + place) * len(order) / most))] for place in range(most)]
+    return [
+        ordered[min(len(ordered) - 1, int((start + index) * len(ordered) / most))] for index in range(most)
+    ]
 
 
 def _parts(test: TestResult, trial: TrialResult) -> tuple[Part, ...]:
@@ -168,12 +180,11 @@ def _rubric(rubric: Rubric | None) -> Iterator[Part]:
         )
         yield Part("background", visible(head), visible("\n".join(told)))
     if rubric:
-        least = f"It is passed where that comes to {rubric.pass_at:g} at least."
+        least = f"It is passed if that is at least {rubric.pass_at:g}."
         yield Part("background", "When to pass", f"{least} Of several dimensions the weighted mean counts.")
 
 
 def _listed(values: dict[str, JsonValue]) -> str:
-    """A line for each."""
     return "\n".join(
         f"{name}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
         for name, value in values.items()

@@ -2,36 +2,33 @@
 
 People label a sample in which the judge's fails, which are rare, are as many as its passes. So whatever is
 told of the run is weighted back: what people say of the judge's passes counts as much as the judge passes,
-and of its fails likewise. docs/judge.md has the formulas and where they are from.
+and of its fails likewise. docs/judge-statistics.md has the formulas and where they are from.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import Any
 
 from ci_evals.domain.results.judge import Estimate
-from ci_evals.scoring.agreement.kappa import AgreementTable, Number
+from ci_evals.scoring.agreement.beyond_chance import AgreementTable, Number
+from ci_evals.studies.calibration.items import Kind
 from ci_evals.studies.calibration.judge_reliability import may_gate
 from ci_evals.studies.calibration.labeled_verdicts import (
     DRAWS,
     UNSEEN,
-    Alphas,
     LabeledVerdict,
     LabelSource,
+    RaterAgreement,
     estimate,
-    only,
-    people_kappa,
 )
 from ci_evals.studies.calibration.result import Counted, Rater
-
-Kind = Literal["all", "criterion", "category"]
 
 
 @dataclass(frozen=True)
 class LabeledGroup:
-    """The labelled verdicts of all the run, of a criterion or of a category."""
+    """The labeled verdicts of all the run, of a criterion or of a category."""
 
     name: str
     kind: Kind
@@ -50,8 +47,8 @@ def rater(group: LabeledGroup, *, seed: int = 0, draws: int = DRAWS) -> Rater:
     counted = _counted(decided, group)
     source = LabelSource(f"{seed} {group.kind} {group.name}", draws)
     rates = _rates(counted, source)
-    alphas = Alphas(labeled, counted, source) if counted else None
-    found = Rater(
+    agreement = RaterAgreement(labeled, counted, source) if counted else None
+    compared = Rater(
         name=group.name,
         kind=group.kind,
         items=len(decided),
@@ -60,14 +57,14 @@ def rater(group: LabeledGroup, *, seed: int = 0, draws: int = DRAWS) -> Rater:
         sensitivity=rates.get("sensitivity"),
         specificity=rates.get("specificity"),
         kappa=rates.get("kappa"),
-        alpha=alphas and alphas.with_judge(),
-        people=alphas and alphas.of_people(),
-        people_kappa=people_kappa(labeled, counted, source),
+        alpha=agreement and agreement.with_judge(),
+        people=agreement and agreement.of_people(),
+        people_kappa=agreement and agreement.of_two_people(),
         pass_rate=group.pass_rate,
         corrected=corrected(counted, group.pass_rate, own=True, seed=seed, draws=draws),
         why="",
     )
-    return found.model_copy(update=may_gate(found))
+    return compared.model_copy(update=may_gate(compared))
 
 
 def corrected(
@@ -80,27 +77,30 @@ def corrected(
     Args:
         counted: What judge and people said.
         pass_rate: Of the verdicts of a run, as the judge has it.
-        own: Whether it is the run that people labelled: how much the judge passes in it is known.
+        own: Whether it is the run that people labeled: how much the judge passes in it is known.
         seed: What the interval is drawn by.
         draws: How often.
 
     Returns:
-        None where the judge's errors are not known, or it is no better than chance.
+        None if the judge's errors are not known, or it is no better than chance.
     """
-    joint = counted and _joint(counted)
-    rate = counted and joint and pass_rate is not None and _freed(joint, Fraction(pass_rate))
-    if not counted or not isinstance(rate, Fraction) or pass_rate is None:
+    joint = _joint(counted) if counted else None
+    if not counted or not joint or pass_rate is None:
+        return None
+    rate = _freed(joint, Fraction(pass_rate))
+    if rate is None:
         return None
     source = LabelSource(f"{seed} corrected", draws)
-    found = [_freed(one, pass_rate) for one in _drawn(counted, source, fixed=own)]
+    drawn = [_freed(table, pass_rate) for table in _drawn(counted, source, fixed=own)]
     # Where the errors that were drawn leave no better judge than chance, nothing is known of the rate.
-    lows = [0.0 if one is None else one for one in found]
-    highs = [1.0 if one is None else one for one in found]
-    return estimate(float(rate), lows, _labels(counted), highs)
+    lows = [0.0 if one is None else one for one in drawn]
+    highs = [1.0 if one is None else one for one in drawn]
+    labels = counted.passes_passed + counted.passes_failed + counted.fails_passed + counted.fails_failed
+    return estimate(float(rate), lows, labels, highs)
 
 
 def _counted(decided: Sequence[LabeledVerdict], group: LabeledGroup) -> Counted | None:
-    """The table of what judge and people said; None where nothing was labelled."""
+    """The table of what judge and people said; None if nothing was labeled."""
     if not decided:
         return None
     table = Counter((one.passed, one.by_people) for one in decided)
@@ -114,10 +114,6 @@ def _counted(decided: Sequence[LabeledVerdict], group: LabeledGroup) -> Counted 
         fails=max(fails, group.fails),
         design=_design(decided),
     )
-
-
-def _labels(counted: Counted) -> int:
-    return counted.passes_passed + counted.passes_failed + counted.fails_passed + counted.fails_failed
 
 
 def _design(decided: Sequence[LabeledVerdict]) -> float:
@@ -182,26 +178,20 @@ def _freed(table: AgreementTable[Number], rate: Number) -> Number | None:
 
 def _rates(counted: Counted | None, source: LabelSource) -> dict[str, Estimate]:
     """Accuracy, sensitivity, specificity and kappa, as far as they are known."""
-    joint = counted and _joint(counted)
+    joint = _joint(counted) if counted else None
     if not counted or not joint:
         return {}
     of_passes = counted.passes_passed + counted.fails_passed
     of_fails = counted.passes_failed + counted.fails_failed
-    known = {
-        "accuracy": (joint.agreed, of_passes + of_fails),
-        "sensitivity": (joint.sensitivity(), of_passes),
-        "specificity": (joint.specificity(), of_fails),
-        "kappa": (joint.kappa(), of_passes + of_fails),
-    }
     drawn = list(_drawn(counted, source))
-    found: dict[str, list[float | None]] = {
-        "accuracy": [one.agreed for one in drawn],
-        "sensitivity": [one.sensitivity() for one in drawn],
-        "specificity": [one.specificity() for one in drawn],
-        "kappa": [one.kappa() for one in drawn],
+    rates: dict[str, tuple[Callable[[AgreementTable[Any]], Any], int]] = {
+        "accuracy": (lambda table: table.agreed, of_passes + of_fails),
+        "sensitivity": (AgreementTable.sensitivity, of_passes),
+        "specificity": (AgreementTable.specificity, of_fails),
+        "kappa": (AgreementTable.kappa, of_passes + of_fails),
     }
     return {
-        name: estimate(float(value), only(found[name]), labels)
-        for name, (value, labels) in known.items()
-        if value is not None
+        name: estimate(float(value), map(rate, drawn), labels)
+        for name, (rate, labels) in rates.items()
+        if (value := rate(joint)) is not None
     }

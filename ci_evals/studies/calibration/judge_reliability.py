@@ -1,4 +1,4 @@
-"""The decision whether a judge may gate, by people's labels; docs/judge.md explains the bounds."""
+"""The decision whether a judge may gate, by people's labels; docs/judge-statistics.md explains the bounds."""
 
 import math
 from collections.abc import Iterable

@@ -1,16 +1,19 @@
-"""Verdicts that people labelled too, how raters agree on them, and intervals of what a sample tells."""
+"""Verdicts that people labeled too, how raters agree on them, and intervals of what a sample tells."""
 
 import math
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import Any, TypeVar
 
 from ci_evals.domain.results.judge import Estimate
-from ci_evals.scoring.agreement.kappa import AgreementTable, Number, Split, alpha
+from ci_evals.scoring.agreement.beyond_chance import AgreementTable, Number, Split, alpha
 from ci_evals.studies.calibration.result import Counted
+
+K = TypeVar("K")
 
 DRAWS = 1_000
 """Draws for the numbers of all verdicts; each of the many criteria has half as many."""
@@ -27,7 +30,7 @@ class LabeledVerdict:
     passed: bool
     """The judge's verdict."""
     people: tuple[bool | None, ...]
-    """The label of each person, in an order that is the same throughout; None where none, or that it cannot
+    """The label of each person, in an order that is the same throughout; None if none, or that it cannot
     be told."""
 
     @cached_property
@@ -59,30 +62,32 @@ class LabelSource:
         return random.Random(f"{self.seed} {what}")  # noqa: S311  # a simulation, not a secret
 
 
-def only(values: Iterable[float | None]) -> list[float]:
-    """The values that are not None."""
-    return [value for value in values if value is not None]
-
-
 def estimate(
-    value: float, drawn: Sequence[float], labels: int, highs: Sequence[float] | None = None
+    value: float, drawn: Iterable[float | None], labels: int, highs: Sequence[float] | None = None
 ) -> Estimate:
     """A number with the middle 95 % of what it may be in truth; `highs` where its upper end is another's."""
-    if not drawn:
+    lows = sorted(number for number in drawn if number is not None)
+    if not lows:
         return Estimate(value=value, count=labels)
-    low = sorted(drawn)[int(0.025 * len(drawn))]
-    high = sorted(highs or drawn)[math.ceil(0.975 * len(drawn)) - 1]
+    low = lows[int(0.025 * len(lows))]
+    high = (sorted(highs) if highs else lows)[math.ceil(0.975 * len(lows)) - 1]
     return Estimate(value=value, low=min(low, value), high=max(high, value), count=labels)
 
 
-class Alphas:
-    """Krippendorff's alpha of labels that were drawn by the judge's verdicts, and weigh accordingly."""
+_Weighed = Iterable[tuple[K, Number]]
+"""What raters said of an item, and the share of all items of which they said that."""
 
-    def __init__(self, labeled: Sequence[LabeledVerdict], counted: Counted, source: LabelSource) -> None:
-        self._labeled, self._counted, self._source = labeled, counted, source
+
+@dataclass(frozen=True)
+class RaterAgreement:
+    """The agreement of raters, by labels that were drawn by the judge's verdicts, and weigh accordingly."""
+
+    labeled: Sequence[LabeledVerdict]
+    counted: Counted
+    source: LabelSource
 
     def with_judge(self) -> Estimate | None:
-        """The alpha of people and judge together; None if none differs."""
+        """Krippendorff's alpha of people and judge together; None if none differs."""
         sides = [
             Counter(
                 Split(one.split.passes + passed, one.split.fails + (not passed))
@@ -90,9 +95,9 @@ class Alphas:
             )
             for passed in (True, False)
         ]
-        most = _most(sides)
+        most = _most_raters(sides)
         alone = ((Split(most, 0), Split(1, most - 1)), (Split(0, most), Split(most - 1, 1)))
-        return self._estimate_of(sides, alone, "alpha")
+        return self._alpha(sides, alone, "alpha")
 
     def of_people(self) -> Estimate | None:
         """The alpha of the people alone; None if none differs, or no two labeled the same verdict."""
@@ -100,103 +105,94 @@ class Alphas:
             Counter(one.split for one in self._with_verdict(passed) if one.split.raters > 1)
             for passed in (True, False)
         ]
-        most = _most(sides)
+        most = _most_raters(sides)
         any_split = (Split(most, 0), Split(0, most), Split(most - most // 2, most // 2))
-        return self._estimate_of(sides, (any_split, any_split), "people")
+        return self._alpha(sides, (any_split, any_split), "people")
 
-    def _with_verdict(self, passed: bool) -> Iterable[LabeledVerdict]:
-        return (one for one in self._labeled if one.passed is passed)
+    def of_two_people(self) -> Estimate | None:
+        """Cohen's kappa between two people; None if there are more or fewer, or they differ in nothing."""
+        people = {i for one in self.labeled for i, passed in enumerate(one.people) if passed is not None}
+        if len(people) != 2:
+            return None
+        first, second = sorted(people)
+        sides = [
+            Counter(
+                (one.people[first], one.people[second])
+                for one in self._with_verdict(passed)
+                if None not in (one.people[first], one.people[second])
+            )
+            for passed in (True, False)
+        ]
+        return self._estimate(sides, (_CELLS, _CELLS), (_CELLS, _CELLS), _kappa, "two people")
 
-    def _estimate_of(
+    def _with_verdict(self, passed: bool) -> Iterator[LabeledVerdict]:
+        return (one for one in self.labeled if one.passed is passed)
+
+    def _alpha(
         self, sides: Sequence[Counter[Split]], unseen: Sequence[Sequence[Split]], name: str
     ) -> Estimate | None:
-        """The alpha where verdicts that the judge passes, and fails, are split so.
+        values = sum(split.raters for side in sides for split in side.elements())
+        possible = [sorted({*side, *new}) for side, new in zip(sides, unseen, strict=True)]
 
-        Of the splits `unseen` some are taken to be there though nobody saw them.
+        def of(weighed: _Weighed[Split, Number]) -> Number | None:
+            return alpha(weighed, values)
+
+        return self._estimate(sides, unseen, possible, of, name)
+
+    def _estimate(
+        self,
+        sides: Sequence[Counter[K]],
+        unseen: Sequence[Sequence[K]],
+        possible: Sequence[Sequence[K]],
+        agreement: Callable[[_Weighed[K, Any]], Any],
+        name: str,
+    ) -> Estimate | None:
+        """The agreement where verdicts that the judge passes, and fails, were labeled so.
+
+        Of what is `possible`, some of `unseen` is taken to be there though nobody saw it.
         """
-        counted = self._counted
+        counted = self.counted
         drawn_from = (counted.passes, counted.fails)
         if any(of and not side for of, side in zip(drawn_from, sides, strict=True)):
             return None
-        values = sum(split.raters for side in sides for split in side.elements())
         shares = [Fraction(of, max(1, sum(drawn_from))) for of in drawn_from]
-        exact = [[(split, Fraction(times)) for split, times in side.items()] for side in sides]
-        value = alpha(_weighed(exact, shares), values)
+        value = agreement(_weighed([[*side.items()] for side in sides], shares))
         if value is None:
             return None
-        rng, found = self._source.rng(name), []
+        rng, drawn = self.source.rng(name), []
         tables = [
-            [
-                (split, side[split] / counted.design + (1 / len(new) if split in new else 0))
-                for split in sorted({*side, *new})
-            ]
-            for side, new in zip(sides, unseen, strict=True)
+            [(key, side[key] / counted.design + (1 / len(new) if key in new else 0)) for key in keys]
+            for side, new, keys in zip(sides, unseen, possible, strict=True)
         ]
-        for _ in range(self._source.draws):
+        for _ in range(self.source.draws):
             passes = rng.betavariate(counted.passes + UNSEEN, counted.fails + UNSEEN)
-            drawn = [[(split, rng.gammavariate(times, 1)) for split, times in table] for table in tables]
-            found.append(alpha(_weighed(drawn, [passes, 1 - passes]), values))
-        return estimate(float(value), only(found), sum(side.total() for side in sides))
+            times = [[(key, rng.gammavariate(likely, 1)) for key, likely in table] for table in tables]
+            drawn.append(agreement(_weighed(times, [passes, 1 - passes])))
+        return estimate(float(value), drawn, sum(side.total() for side in sides))
 
 
-def _most(sides: Iterable[Iterable[Split]]) -> int:
+def _most_raters(sides: Iterable[Iterable[Split]]) -> int:
     return max((split.raters for side in sides for split in side), default=2)
 
 
 def _weighed(
-    sides: Sequence[Sequence[tuple[Split, Number]]], shares: Sequence[Number]
-) -> Iterator[tuple[Split, Number]]:
-    """The weight of each split, if each side weighs its share."""
+    sides: Sequence[Sequence[tuple[K, Any]]], shares: Sequence[Number]
+) -> Iterator[tuple[K, Number]]:
+    """The weight of each key, if each side weighs its share."""
     for side, share in zip(sides, shares, strict=True):
-        if total := sum((times for _, times in side), 0 * share):
-            weight = share / total
-            for split, times in side:
-                yield split, weight * times
-
-
-def people_kappa(
-    labeled: Sequence[LabeledVerdict], counted: Counted | None, source: LabelSource
-) -> Estimate | None:
-    """Cohen's kappa between two people; None where there are more or fewer, or they differ in nothing."""
-    people = {index for one in labeled for index, passed in enumerate(one.people) if passed is not None}
-    if not counted or len(people) != 2:
-        return None
-    first, second = sorted(people)
-    cells = [
-        Counter(
-            (one.people[first], one.people[second])
-            for one in labeled
-            if one.passed is passed and None not in (one.people[first], one.people[second])
-        )
-        for passed in (True, False)
-    ]
-    drawn_from = (counted.passes, counted.fails)
-    if not sum(drawn_from) or any(of and not side for of, side in zip(drawn_from, cells, strict=True)):
-        return None
-    shares = [Fraction(of, sum(drawn_from)) for of in drawn_from]
-    exact = [{cell: Fraction(side[cell]) for cell in _CELLS} for side in cells]
-    value = _two(exact, shares).kappa()
-    if value is None:
-        return None
-    rng, found = source.rng("two people"), []
-    for _ in range(source.draws):
-        passes = rng.betavariate(counted.passes + UNSEEN, counted.fails + UNSEEN)
-        drawn = [
-            {cell: rng.gammavariate(side[cell] / counted.design + UNSEEN / 2, 1) for cell in _CELLS}
-            for side in cells
-        ]
-        found.append(_two(drawn, [passes, 1 - passes]).kappa())
-    return estimate(float(value), only(found), sum(side.total() for side in cells))
+        if total := sum(times for _, times in side):
+            for key, times in side:
+                yield key, share * times / total
 
 
 _Cell = tuple[bool | None, bool | None]
 _CELLS: tuple[_Cell, ...] = ((True, True), (True, False), (False, True), (False, False))
 
 
-def _two(sides: Sequence[Mapping[_Cell, Number]], shares: Sequence[Number]) -> AgreementTable[Number]:
-    """The labels of two people, as shares of all verdicts."""
-    found = [0 * shares[0]] * len(_CELLS)
-    for side, share in zip(sides, shares, strict=True):
-        if total := sum(side.values(), 0 * share):
-            found = [part + share * side[cell] / total for part, cell in zip(found, _CELLS, strict=True)]
-    return AgreementTable(*found)
+def _kappa(weighed: _Weighed[_Cell, Number]) -> Number | None:
+    """Cohen's kappa of two people's labels."""
+    cells: dict[_Cell, Any] = dict.fromkeys(_CELLS, 0)
+    for cell, weight in weighed:
+        cells[cell] += weight
+    table: AgreementTable[Number] = AgreementTable(*cells.values())
+    return table.kappa()

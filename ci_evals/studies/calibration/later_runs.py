@@ -8,10 +8,10 @@ from pydantic import ValidationError
 from ci_evals.adapters import input_files
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Results
-from ci_evals.scoring.agreement.judge_used import judge_of, unlike
+from ci_evals.scoring.agreement.judges import judge_of, unlike
+from ci_evals.studies.calibration.items import pass_rates
 from ci_evals.studies.calibration.judge_accuracy import corrected
 from ci_evals.studies.calibration.result import Calibration, OldCalibration
-from ci_evals.studies.calibration.study import verdicts
 from ci_evals.study_registry import Addition
 from ci_evals.support.redaction import Redactor
 
@@ -37,23 +37,13 @@ def read_file(path: Path) -> Calibration:
         UsageError: it is not there, or something else.
     """
     try:
-        return parse(input_files.read(path), str(path))
+        return Calibration.model_validate_json(input_files.read(path))
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from error
-
-
-def parse(text: bytes, source: str) -> Calibration:
-    """Return the calibration in the text of a file.
-
-    Raises:
-        UsageError: it is something else.
-    """
-    try:
-        return Calibration.model_validate_json(text)
     except ValidationError as error:
         raise UsageError(
-            f"{source}: not what `ci-evals calibrate` writes; name its file (calibration.json), or make it "
-            "anew"
+            f"{path}: not what `ci-evals calibrate` writes; name its file (calibration.json), or "
+            "make it again"
         ) from error
 
 
@@ -67,12 +57,11 @@ def given(results: Results, calibration: Calibration) -> Results:
         return results
     if why := unlike(calibration.judge, judge):
         return with_calibration(results, OldCalibration(at=calibration.at, why=why))
-    rates = verdicts(results)
+    rates = pass_rates(results)
     own = results.run.id == calibration.run
     parts = []
     for part in calibration.parts:
-        counts = rates.get((part.kind, part.name))
-        rate = counts.pass_rate if counts else None
+        rate = rates.get((part.kind, part.name))
         update = {"pass_rate": rate, "corrected": corrected(part.counted, rate, own=own)}
         parts.append(part.model_copy(update=update))
     return with_calibration(results, calibration.model_copy(update={"parts": tuple(parts)}))

@@ -27,16 +27,15 @@ def report(results: Results) -> StudyReport | None:
 
 
 def _warnings(found: Calibration) -> Iterator[str]:
-    """A warning if the judge should not gate."""
     barred = [part for part in found.parts if part.may_gate is False]
     if not barred:
         return
     if barred[0].kind == "all":
-        yield f"Held against people, this judge should not gate: {sentence(barred[0].why)}"
+        yield f"Compared with people, this judge should not gate: {sentence(barred[0].why)}"
     else:
         named = [criterion(part.name) for part in barred]
         yield (
-            f"Held against people, this judge should not gate on {listed(named)}. Mend the wording, or "
+            f"Compared with people, this judge should not gate on {listed(named)}. Mend the wording, or "
             "decide by a strict check."
         )
 
@@ -45,7 +44,7 @@ def _remark(found: Calibration) -> str:
     people = numbers.count(found.people, "person", "people")
     labels = numbers.count(found.labels, "label")
     whole = next((part for part in found.parts if part.kind == "all"), None)
-    said = f"Held against {labels} of {people} ({found.at:%Y-%m-%d})."
+    said = f"Compared with {labels} by {people} ({found.at:%Y-%m-%d})."
     if whole is None:
         return said
     gates = {
@@ -72,7 +71,7 @@ def _remark(found: Calibration) -> str:
             f"freed of its errors that is {numbers.estimated_share(whole.corrected)}."
         )
     dropped = (
-        (found.cannot_tell, "label that it cannot be told", "labels that it cannot be told"),
+        (found.cannot_tell, "label says that it cannot be told", "labels say that it cannot be told"),
         (found.ties, "verdict on which people are even", "verdicts on which people are even"),
         (found.unknown, "label of nothing in the run", "labels of nothing in the run"),
     )

@@ -22,7 +22,7 @@ class Counted(Record):
         1,
         ge=1,
         le=1_000,
-        description="How many labels tell as much as one would, were no two of one conversation.",
+        description="The effective number of labels: as many labels of different conversations say as much.",
     )
 
 
@@ -38,28 +38,28 @@ class Rater(Record):
     specificity: Estimate | None = Field(description="Of what people fail, the share that the judge fails.")
     kappa: Estimate | None = Field(description="Cohen's, judge against the people's majority.")
     alpha: Estimate | None = Field(description="Krippendorff's among all raters, the judge being one.")
-    people: Estimate | None = Field(None, description="Krippendorff's alpha among the people alone.")
+    people: Estimate | None = Field(None, description="Krippendorff's alpha of the people alone.")
     people_kappa: Estimate | None = Field(
-        None, description="Cohen's kappa of one person against the other, where exactly two labelled."
+        None, description="Cohen's kappa of one person and the other, if exactly two labeled."
     )
     pass_rate: Share | None = Field(None, description="Of all verdicts of the run, as the judge has it.")
     corrected: Estimate | None = Field(
         None, description="The pass rate freed from the judge's errors (Rogan and Gladen, 1978)."
     )
-    may_gate: bool | None = Field(None, description="Null where there are too few labels to say.")
+    may_gate: bool | None = Field(None, description="Null if there are too few labels to say.")
     missing: Amount = Field(0, description="Labels that it takes, at least, until it can be said.")
     why: str = Field(description="Why it may gate, or not, in words without a full stop.")
 
 
 class Calibration(Study):
-    """A judge held against people."""
+    """How far a judge agrees with people."""
 
     KEY: ClassVar[str] = "calibration"
 
     judge: JudgeUsed
     at: Instant
     run: CleanText = Field(description="The id of the run whose verdicts they are.")
-    people: int = Field(description="How many people labelled.")
+    people: int = Field(description="How many people labeled.")
     labels: Amount = Field(description="That decide: passes and fails, of all people together.")
     cannot_tell: Amount = Field(0, description="Labels that say that it cannot be told.")
     ties: Amount = Field(0, description="Verdicts left out, since as many people pass as fail them.")

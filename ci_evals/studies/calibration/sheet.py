@@ -1,4 +1,4 @@
-"""The sheet on which people say what the judge should have said: a table, a page, and guidelines."""
+"""`label`: the sheet on which people say what the judge should have said: a table, a page, and guidelines."""
 
 import csv
 import hashlib
@@ -7,9 +7,18 @@ import json
 import re
 from collections.abc import Sequence
 from importlib.resources import files
+from pathlib import Path
 
+from ci_evals.adapters import files as output_files
+from ci_evals.cli.files.output_paths import check_output
+from ci_evals.cli.files.saved_run import SavedRun
+from ci_evals.cli.run_context import RunContext
+from ci_evals.domain.errors import UsageError
+from ci_evals.library.runs import results_file
+from ci_evals.reports import numbers, sanitize
 from ci_evals.reports.content_policy import policy_of
-from ci_evals.studies.calibration.items import Item, Part
+from ci_evals.studies.calibration import sheet_reading
+from ci_evals.studies.calibration.items import Item, Part, items, sample
 from ci_evals.support.templates import render
 
 SHEET, PAGE, GUIDELINES = "sheet.csv", "sheet.html", "guidelines.md"
@@ -21,6 +30,46 @@ FORMULA = r"""(^|[;\t\n])([\s"']*)(?=[=+\-@＝＋－＠])"""
 """The places where a spreadsheet may take text for a formula: where a cell begins, or what it takes for one
 when it cuts a table by semicolons, tabs or lines. Scripts read it too."""
 _FORMULA = re.compile(FORMULA)
+
+
+def write_sheet(results: Path, output: Path, most: int, seed: int, context: RunContext) -> None:
+    """Write a sheet of at most so many items, its page, and the guidelines.
+
+    Raises:
+        UsageError: the run cannot be read or holds nothing to label, or a sheet is there that holds labels;
+            nothing is written then.
+    """
+    file = results_file(results)
+    for name in (SHEET, PAGE):
+        check_output("--output", output / name, {"RESULTS": file})
+    run = SavedRun.open(file, context.hide())
+    _check_unlabeled(output / SHEET)
+    available = items(run.results)
+    if not available:
+        raise UsageError(
+            f"{file}: no judge has decided anything in it, so that there is nothing to label; play the "
+            "suites with a judge (--provider)"
+        )
+    drawn = sample(available, most, seed)
+    output_files.write_all(output, files_of(drawn))
+    some = f"{len(drawn)} of " if len(drawn) < len(available) else ""
+    context.show(
+        sanitize.log_line(
+            f"{some}{numbers.count(len(available), 'verdict')} to label in {output}: open {PAGE}, or fill in "
+            f"{SHEET}. Then: ci-evals calibrate LABELS --results={results}"
+        )
+    )
+
+
+def _check_unlabeled(file: Path) -> None:
+    """Make sure that no labels are overwritten, nor anything else."""
+    elsewhere = "is not written over; name another folder with --output"
+    try:
+        labels = sheet_reading.count_labels(file)
+    except UsageError as error:
+        raise UsageError(f"{file}: something else is there, and {elsewhere}: {error}") from error
+    if labels:
+        raise UsageError(f"{file}: it holds {numbers.count(labels, 'label')}, and {elsewhere}")
 
 
 def files_of(drawn: Sequence[Item]) -> dict[str, str]:
@@ -48,14 +97,14 @@ def readable(parts: Sequence[Part]) -> str:
 
 def cell(text: str) -> str:
     """`text` as a spreadsheet can hold it, and never takes it for a formula."""
-    told = text if len(text) <= MOST_IN_CELL else text[:MOST_IN_CELL].rstrip() + _CUT
-    return _FORMULA.sub(r"\1\2'", told)
+    cut = text if len(text) <= MOST_IN_CELL else text[:MOST_IN_CELL].rstrip() + _CUT
+    return _FORMULA.sub(r"\1\2'", cut)
 
 
 def page(drawn: Sequence[Item], guidelines: str) -> str:
     """The page: shows one item at a time, and saves the filled table. It asks nobody for anything."""
     style, script = _asset("sheet.css"), _asset("sheet.js")
-    told = {
+    data = {
         "columns": COLUMNS,
         "formula": FORMULA,
         "mostInCell": MOST_IN_CELL,
@@ -68,15 +117,10 @@ def page(drawn: Sequence[Item], guidelines: str) -> str:
         policy=policy_of(style, script),
         style=style,
         script=script,
-        data=json.dumps(told).replace("<", "\\u003c"),
-        guidelines=_sections(guidelines),
+        data=json.dumps(data).replace("<", "\\u003c"),
+        guidelines=[line.removeprefix("- ") for line in guidelines.splitlines() if line.startswith("- ")],
         count=len(drawn),
     )
-
-
-def _sections(guidelines: str) -> list[str]:
-    """The rules of the guidelines, as a page lists them."""
-    return [line.removeprefix("- ") for line in guidelines.splitlines() if line.startswith("- ")]
 
 
 def _asset(name: str) -> str:

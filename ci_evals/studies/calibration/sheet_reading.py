@@ -25,7 +25,7 @@ class Label:
 
     item: str
     passed: bool | None
-    """None where it cannot be told."""
+    """None if it cannot be told."""
     labeller: str
     place: str
     """File and line, for messages."""
@@ -58,7 +58,7 @@ def read(paths: Sequence[Path]) -> list[Label]:
     return list(found.values())
 
 
-def held(file: Path) -> int:
+def count_labels(file: Path) -> int:
     """Count the labels in a sheet that may exist already.
 
     Raises:
@@ -164,7 +164,7 @@ def _label(
         return
     word = label.lower().replace("_", " ").replace("\u2019", "'").strip("\"'. ")
     if word not in _PASS | _FAIL | _CANNOT:
-        problems.append(f"{place}: column label: {_short(label)} is no label; write {ALLOWED}")
+        problems.append(f"{place}: column label: {_short(label)} is not a label; write {ALLOWED}")
         return
     yield Label(
         item=item,

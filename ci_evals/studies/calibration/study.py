@@ -1,33 +1,76 @@
-"""Labels compared with the verdicts of a run."""
+"""`calibrate`: filled sheets compared with the verdicts of a run, kept for later runs."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
 
+from ci_evals.adapters import files
+from ci_evals.cli.files.output_paths import check_output
+from ci_evals.cli.files.saved_run import SavedRun
+from ci_evals.cli.run_context import RunContext
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Results
-from ci_evals.scoring.agreement.judge_used import judge_of
-from ci_evals.studies.calibration.items import Item, items, judged
-from ci_evals.studies.calibration.judge_accuracy import Kind, LabeledGroup, rater
+from ci_evals.library.runs import results_file
+from ci_evals.reports import sanitize
+from ci_evals.scoring.agreement.judges import judge_of, unlike
+from ci_evals.studies.calibration import sheet_reading, terminal
+from ci_evals.studies.calibration.items import Item, Kind, PartKey, items, pass_rates
+from ci_evals.studies.calibration.judge_accuracy import LabeledGroup, rater
 from ci_evals.studies.calibration.labeled_verdicts import DRAWS, LabeledVerdict
+from ci_evals.studies.calibration.later_runs import read_file, with_calibration
 from ci_evals.studies.calibration.result import Calibration
 from ci_evals.studies.calibration.sheet_reading import Label
+from ci_evals.studies.keeping import check_whole, keep
 
-_PartKey = tuple[Kind, str]
+_JUDGED_AGAIN = (
+    "These verdicts judge conversations of an earlier run again. If the sheet was made "
+    "from that run, its labels are no fair sample of them: make a sheet from this run, and calibrate "
+    "only with that."
+)
 
 
-@dataclass(frozen=True)
-class Verdicts:
-    """The numbers of passing and failing verdicts."""
+def check_judge(
+    sheets: Sequence[Path], results_path: Path, output: Path, seed: int, context: RunContext
+) -> None:
+    """Print how the judge compares with people, and keep that in a file and with the run.
 
-    passes: int = 0
-    fails: int = 0
+    Raises:
+        UsageError: a sheet or the run cannot be read, no label is of it, or the file that is to be written
+            holds something else; nothing is written then.
+    """
+    redactor = context.hide()
+    file = results_file(results_path)
+    inputs = {f"the sheet {path}": path for path in sheets}
+    check_output("--output", output, {"--results": file, **inputs})
+    labels = sheet_reading.read(sheets)
+    run = SavedRun.open(file, redactor)
+    check_whole(run)
+    results = run.results
+    try:
+        calibration = calibrate(results, labels, datetime.now(UTC), seed)
+    except UsageError as error:
+        raise UsageError(f"{file}: {error}") from error
+    calibration = redactor.model(calibration)
+    _check_replaced(output, calibration)
+    files.write(output, calibration.model_dump_json(by_alias=True, indent=2) + "\n")
+    context.show(terminal.render(calibration, context.width))
+    if results.run.origin and results.run.origin.how == "rejudge":
+        context.show(_JUDGED_AGAIN)
+    context.show(sanitize.log_line(f"Written to {output}: commit it, and give it to run --calibration"))
+    keep(with_calibration(results, calibration), file, context)
 
-    @property
-    def pass_rate(self) -> float | None:
-        """The share that pass."""
-        return self.passes / (self.passes + self.fails) if self.passes + self.fails else None
+
+def _check_replaced(path: Path, calibration: Calibration) -> None:
+    """Make sure that nothing but an earlier calibration of this judge is overwritten."""
+    if not files.is_there(path):
+        return
+    try:
+        before = read_file(path)
+    except UsageError as error:
+        raise UsageError(f"--output={path}: something else is there: {error}") from error
+    if why := unlike(before.judge, calibration.judge):
+        raise UsageError(f"--output={path}: what is there is of {why}; take it away, or name another file")
 
 
 def calibrate(results: Results, labels: Sequence[Label], at: datetime, seed: int = 0) -> Calibration:
@@ -40,7 +83,7 @@ def calibrate(results: Results, labels: Sequence[Label], at: datetime, seed: int
     items_by_id = {item.id: item for item in items(results)}
     if judge is None or not items_by_id:
         raise UsageError(
-            "no judge has decided anything in this run, so that there is nothing to hold labels against"
+            "no judge has decided anything in this run, so there is nothing to compare labels with"
         )
     labels_of_run = [label for label in labels if label.item in items_by_id]
     if not labels_of_run:
@@ -76,38 +119,24 @@ def calibrate(results: Results, labels: Sequence[Label], at: datetime, seed: int
 
 def _groups(
     results: Results, items_by_id: Mapping[str, Item], labeled: Mapping[str, LabeledVerdict]
-) -> Iterable[LabeledGroup]:
+) -> Iterator[LabeledGroup]:
     """The groups: all together, then each criterion, then each category that somebody labeled."""
-    rates = verdicts(results)
-    distinct: dict[_PartKey, Counter[bool]] = defaultdict(Counter)
-    found: dict[_PartKey, list[LabeledVerdict]] = defaultdict(list)
+    rates = pass_rates(results)
+    distinct: dict[PartKey, Counter[bool]] = defaultdict(Counter)
+    labeled_by_part: dict[PartKey, list[LabeledVerdict]] = defaultdict(list)
     for id_, item in items_by_id.items():
-        for part in _parts_of(item.criterion, item.category):
+        for part in item.part_keys:
             distinct[part][item.passed] += 1
             if id_ in labeled:
-                found[part].append(labeled[id_])
+                labeled_by_part[part].append(labeled[id_])
     kinds: Sequence[Kind] = ("all", "criterion", "category")
-    for kind, name in sorted(found, key=lambda part: (kinds.index(part[0]), part[1])):
-        part = (kind, name)
+    for part in sorted(labeled_by_part, key=lambda part: (kinds.index(part[0]), part[1])):
+        kind, name = part
         yield LabeledGroup(
             name=name,
             kind=kind,
-            labeled=found[part],
+            labeled=labeled_by_part[part],
             passes=distinct[part][True],
             fails=distinct[part][False],
-            pass_rate=rates[part].pass_rate,
+            pass_rate=rates[part],
         )
-
-
-def _parts_of(criterion: str, category: str | None) -> Sequence[_PartKey]:
-    found: list[_PartKey] = [("all", "all"), ("criterion", criterion)]
-    return [*found, ("category", category)] if category else found
-
-
-def verdicts(results: Results) -> Mapping[_PartKey, Verdicts]:
-    """Count passing and failing verdicts: all, of each criterion, and of each category."""
-    counted: dict[_PartKey, Counter[bool]] = defaultdict(Counter)
-    for one in judged(results):
-        for part in _parts_of(one.criterion, one.finding.category):
-            counted[part][one.passed] += 1
-    return {part: Verdicts(count[True], count[False]) for part, count in counted.items()}

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 
-from tabulate import tabulate
-
 from ci_evals.domain.results.judge import Estimate
 from ci_evals.reports import numbers, sanitize
+from ci_evals.reports.columns import table
 from ci_evals.studies.calibration.result import Calibration, Rater
 
 _HEADS = ("", "labels", "sensitivity", "specificity", "kappa", "pass rate", "corrected")
@@ -26,20 +25,23 @@ _MOST = 20
 """Rows of criteria; all stand in the file."""
 
 
-def render(found: Calibration) -> str:
+def render(found: Calibration, width: int | None = None) -> str:
     """The numbers with their intervals, what was left out, and whether the judge may gate."""
     kinds = {"criterion": "Criteria", "category": "Categories"}
-    tables = [_whole(part) for part in found.parts if part.kind == "all"]
+    tables = [_whole(part, width) for part in found.parts if part.kind == "all"]
     for kind, head in kinds.items():
         parts = [part for part in found.parts if part.kind == kind]
         if parts:
             more = len(parts) - _MOST
             shown = sorted(parts, key=lambda part: (-part.items, part.name))[:_MOST]
-            tables.append(f"{head}, those with most labels first:\n{_table(shown)}")
+            tables.append(f"{head}, those with most labels first:\n{_table(shown, width)}")
             tables += [f"and {more} more, which the file holds"] if more > 0 else []
     whole = found.parts[0] if found.parts else None
     lines = [_who(found), *tables, *_left_out(found)]
-    lines += [_may(whole), *_others(found)] if whole else []
+    if whole:
+        lines.append(f"May this judge gate? {_ANSWERS[whole.may_gate]}: {whole.why}.")
+    barred = [part for part in found.parts[1:] if part.may_gate is False]
+    lines += [f"Not on {sanitize.one_line(part.name, 100)!r}: {part.why}." for part in barred]
     return sanitize.log("\n\n".join(lines))
 
 
@@ -50,41 +52,37 @@ def _who(found: Calibration) -> str:
     return sanitize.one_line(f"{numbers.count(found.labels, 'label')} by {by}, against {judge}{votes}")
 
 
-def _whole(part: Rater) -> str:
-    """A line for each number that there is."""
+def _whole(part: Rater, width: int | None) -> str:
     rows = [
-        (name.replace("_", " "), _number(value) if isinstance(value, float) else _ranged(value), words)
+        (name.replace("_", " "), _ranged(value), words)
         for name, words in _WORDS.items()
         for value in [getattr(part, name)]
         if value is not None
     ]
-    return tabulate(rows, ("", "of all", ""), tablefmt="simple", disable_numparse=True)
+    return table(("", "of all", ""), rows, width, names=(2,))
 
 
-def _table(parts: Sequence[Rater]) -> str:
+def _table(parts: Sequence[Rater], width: int | None) -> str:
     rows = [
         (
             sanitize.one_line(part.name, _WIDEST),
-            part.items,
+            str(part.items),
             *map(_ranged, (part.sensitivity, part.specificity, part.kappa)),
-            _number(part.pass_rate),
+            numbers.coefficient(part.pass_rate),
             _ranged(part.corrected),
         )
         for part in parts
     ]
-    return tabulate(rows, _HEADS, tablefmt="simple", disable_numparse=True)
+    return table(_HEADS, rows, width)
 
 
-def _ranged(found: Estimate | None) -> str:
-    if found is None:
-        return numbers.NONE
+def _ranged(found: Estimate | float | None) -> str:
+    if not isinstance(found, Estimate):
+        return numbers.coefficient(found)
     if found.low is None or found.high is None:
-        return _number(found.value)
-    return f"{_number(found.value)} ({_number(found.low)} to {_number(found.high)})"
-
-
-def _number(found: float | None) -> str:
-    return numbers.coefficient(found)
+        return numbers.coefficient(found.value)
+    low, high = numbers.coefficient(found.low), numbers.coefficient(found.high)
+    return f"{numbers.coefficient(found.value)} ({low} to {high})"
 
 
 def _left_out(found: Calibration) -> Iterable[str]:
@@ -96,14 +94,3 @@ def _left_out(found: Calibration) -> Iterable[str]:
     told = [f"{numbers.count(n, noun)} {one if n == 1 else many}" for n, noun, one, many in words if n]
     if told:
         yield f"Left out: {'; '.join(told)}"
-
-
-def _may(whole: Rater) -> str:
-    return f"May this judge gate? {_ANSWERS[whole.may_gate]}: {whole.why}."
-
-
-def _others(found: Calibration) -> Iterable[str]:
-    """Criteria and categories of which it is known that they may not."""
-    for part in found.parts[1:]:
-        if part.may_gate is False:
-            yield f"Not on {sanitize.one_line(part.name, 100)!r}: {part.why}."

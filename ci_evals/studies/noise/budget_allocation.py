@@ -1,4 +1,4 @@
-"""The best use of the next dollar: loops, votes or other tests. docs/judge.md has the formulas."""
+"""The best use of the next dollar: loops, votes or other tests. docs/judge-statistics.md has the formulas."""
 
 import math
 from dataclasses import dataclass
@@ -130,7 +130,7 @@ def _compared(gains: dict[Remedy, float], best: Remedy, per: str) -> str:
 def _in_general(best: Remedy | None, here: Remedy) -> str:
     if best is None or best == here:
         return ""
-    return f" To tell how good the agent is in general, beyond these tests, it belongs in more {best}."
+    return f" To know how good the agent is in general, beyond these tests, spend it on more {best}."
 
 
 def _much(share: float) -> str:

@@ -8,9 +8,13 @@ from ci_evals.reports import numbers
 from ci_evals.reports.facts.figure import Figure
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import Drawn
-from ci_evals.reports.page.charts.frame import SCORES, Chart, TrackRow
+from ci_evals.reports.page.charts.frame import SCORES, TrackRow
 from ci_evals.studies.noise.result import SOURCES, Noise, NoiseShare
 
+_READING = (
+    "The variance between trials of one test, divided among its sources: what the agent, the simulated user "
+    "and the judge do differently from trial to trial. The line on each bar is the 95 % interval."
+)
 _CLASSES = {"agent": "c-agent", "user": "c-user", "judge": "c-judge"}
 
 
@@ -29,21 +33,22 @@ def figure(noise: Noise) -> Figure | None:
         return None
     most = max(parts, key=lambda part: part.share)
     says = f"{numbers.percent(most.estimate.value)} of the noise between trials of one test is from "
-    chart = Chart(
+    words = Figure(
         id="chart-noise",
         title="Where the noise comes from",
         says=f"{says}{SOURCES[most.noise.source]}.",
+        reading=_READING,
         headers=("source", "share", "variance, square points"),
-        rows=(
+        rows=[
             (
                 SOURCES[part.noise.source],
                 numbers.estimated_share(part.noise.share),
                 numbers.estimate(part.noise.variance, numbers.spread),
             )
             for part in parts
-        ),
+        ],
     )
-    return chart.drawn(frame.STACK + len(parts) * frame.ROW + frame.AXIS, _drawn(parts))
+    return frame.drawn(words, frame.STACK + len(parts) * frame.ROW + frame.AXIS, _drawn(parts))
 
 
 def _parts(found: Sequence[NoiseShare]) -> tuple[_ChartPart, ...]:

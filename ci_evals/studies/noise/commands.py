@@ -1,28 +1,24 @@
 """The command `noise`."""
 
-import typer
-
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.options import takes
 from ci_evals.studies.noise.settings import NoiseSettings
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.command()(noise)
-
-
 @takes(NoiseSettings)
 def noise(settings: NoiseSettings, context: RunContext) -> None:
-    """Find out where the noise of scores comes from: the agent, the simulated user or the judge.
+    """Measure the noise of scores: from agent, user or judge?
 
-    Judges a sample of the run again, plays it again with the user's words held, and plays it anew. Tells each
-    one's share of the variance, and whether the next dollar belongs in loops, votes or tests. Kept in the
-    results and their reports.
+    Judges a sample of the run again, plays it again with the same user messages, and plays it from the start.
+    Shows each one's share of the variance, and whether the next dollar belongs in loops, votes or tests. Kept
+    in the results and their reports.
 
     \b
     ci-evals noise results/ --tests=10 --plays=3
     """
-    from ci_evals.studies.noise.command import noise as work
+    from ci_evals.studies.noise.command import measure_noise
 
-    work(settings, context)
+    measure_noise(settings, context)
+
+
+COMMANDS = (noise,)

@@ -1,7 +1,7 @@
 """The preparation of `noise`, before anybody is asked: the run, its current suites, and the models."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import replace
 from math import fsum
 from pathlib import Path
 from statistics import fmean
@@ -9,12 +9,15 @@ from statistics import fmean
 from pydantic import JsonValue
 from pydantic.alias_generators import to_camel
 
+from ci_evals.adapters.endpoints.aui_wire import AuiDialect
 from ci_evals.cli.files.saved_run import SavedRun
 from ci_evals.cli.files.suite_loading import headers_of, load_suites, values_of
+from ci_evals.cli.github.github_job import GitHubJob
+from ci_evals.cli.github.trust import FileTrust
 from ci_evals.cli.run_context import RunContext
-from ci_evals.cli.settings.choices import Provider
-from ci_evals.cli.settings.shared import SuiteSettings
+from ci_evals.domain.choices import Provider
 from ci_evals.domain.errors import UsageError
+from ci_evals.domain.plan import SuiteModels
 from ci_evals.domain.results.judge import JudgeUsed
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult
@@ -25,45 +28,18 @@ from ci_evals.planning.workload import of_plan
 from ci_evals.rejudging.saved import is_judged
 from ci_evals.reports import numbers
 from ci_evals.studies.keeping import check_whole
-from ci_evals.studies.noise.sample import (
-    PlayableTest,
-    PlayedModels,
-    SamplePlan,
-    match_tests,
-    pick_tests,
-    plan_sample,
-)
+from ci_evals.studies.noise.sample import SamplePlan, match_tests, pick_tests, plan_sample
 from ci_evals.studies.noise.settings import NoiseSettings
 from ci_evals.studies.noise.study import NoiseStudy
 from ci_evals.support import templates
-from ci_evals.wiring import (
-    DEFAULT_MODELS,
-    PROVIDERS,
-    WITHOUT_KEY,
-    Connections,
-    checked,
-    keys_of,
-    llm_key_of,
-    names_in,
-    no_key,
-)
+from ci_evals.wiring.connections import Connections, checked, keys_of, names_in
+from ci_evals.wiring.providers import DEFAULT_MODELS, WITHOUT_KEY, llm_key_of, no_key
 
 _AGENT = ("adapter", "adapter_options", "agent_id", "base_url")
 """Options that decide where messages and keys go, and whose code runs."""
 
 
-@dataclass(frozen=True)
-class PreparedStudy:
-    """A study that may begin."""
-
-    study: NoiseStudy
-    file: Path
-    sample: tuple[PlayableTest, ...]
-    left_over: int
-    """Tests of the run that are not in the sample."""
-
-
-def prepare(settings: NoiseSettings, context: RunContext) -> PreparedStudy:
+def prepare(settings: NoiseSettings, context: RunContext) -> NoiseStudy:
     """Read the run and its suites, and plan the study.
 
     Raises:
@@ -75,7 +51,10 @@ def prepare(settings: NoiseSettings, context: RunContext) -> PreparedStudy:
     check_whole(run)
     _check_own_conversations(run)
     _check_agent(settings, saved)
-    loaded = load_suites(_suite_settings(settings, saved), context)
+    settings = replace(settings, suites=_suites(settings, saved))
+    trust = FileTrust(settings, GitHubJob.of(settings, context))
+    trust.check_options(settings)
+    loaded = load_suites(settings, trust)
     connections = _connections(settings, saved, environ)
     keys = (settings.llm_key, settings.agent_key, *keys_of(connections, loaded))
     redactor = context.hide(keys, values_of(loaded, environ))
@@ -83,17 +62,20 @@ def prepare(settings: NoiseSettings, context: RunContext) -> PreparedStudy:
     results = redactor.model(saved)
     chosen = pick_tests(results, str(file), settings.tests, settings.seed)
     sample = match_tests(results, chosen, plan(loaded, Selection(), 1), redactor)
-    players = {
-        index: _players(settings, results, results.suites[index], connections)
-        for index in dict.fromkeys(one.suite for one in chosen)
+    models = {
+        index: _models(settings, results, results.suites[index], connections)
+        for index in dict.fromkeys(sampled.suite for sampled in chosen)
     }
-    sample_plan = plan_sample(results, connections.provider, sample, players, settings.plays)
-    _check_key(connections, sample_plan)
+    sample_plan = plan_sample(results, connections.provider, sample, models, settings.plays)
+    asks = of_plan(sample_plan.plan).needs_llm or sample_plan.judged.suites
+    has_key = connections.llm_key or connections.llm_token or connections.provider in WITHOUT_KEY
+    if asks and not has_key:
+        raise UsageError(no_key(connections.provider, environ))
     study = NoiseStudy(
         results=results,
-        source=str(file),
+        file=file,
+        sample=sample,
         sample_plan=sample_plan,
-        tests=len(sample),
         connections=connections,
         judge=_judge(settings, results, sample_plan, connections),
         redactor=redactor,
@@ -103,10 +85,8 @@ def prepare(settings: NoiseSettings, context: RunContext) -> PreparedStudy:
         retries=_number(results.run.config.get("retries"), 1),
         seed=settings.seed,
     )
-    tests = sum(len(suite.tests) for suite in results.suites)
-    prepared = PreparedStudy(study, file, sample, tests - len(sample))
-    _check_cost(prepared, settings.max_cost)
-    return prepared
+    _check_cost(study)
+    return study
 
 
 def _check_own_conversations(run: SavedRun) -> None:
@@ -120,11 +100,7 @@ def _check_own_conversations(run: SavedRun) -> None:
 
 
 def _check_agent(settings: NoiseSettings, results: Results) -> None:
-    """Check that options name the run's agent, since a results file never decides who is asked.
-
-    Raises:
-        UsageError: the run was told where its agent is, and this command is not.
-    """
+    """Check that options name the run's agent, since a results file never decides who is asked."""
     lacking = [
         f"--{name.replace('_', '-')}={value}"
         for name in _AGENT
@@ -132,33 +108,28 @@ def _check_agent(settings: NoiseSettings, results: Results) -> None:
     ]
     if lacking:
         raise UsageError(
-            f"the run was played with {' '.join(lacking)}: say here too which agent to play with, since "
-            "results do not decide where messages and keys go"
+            f"the run was played with {' '.join(lacking)}: name the agent here too, since results do "
+            "not decide where messages and keys go"
         )
 
 
-def _suite_settings(settings: NoiseSettings, results: Results) -> SuiteSettings:
-    """The settings by which `run` would read the suites of the sample.
-
-    Raises:
-        UsageError: one is not there any more.
-    """
-    files = settings.suites or [*dict.fromkeys(suite.file for suite in results.suites)]
-    for file in files if not settings.suites else ():
+def _suites(settings: NoiseSettings, results: Results) -> list[str]:
+    if settings.suites:
+        return settings.suites
+    files = list(dict.fromkeys(suite.file for suite in results.suites))
+    for file in files:
         if not is_bundled(file) and not Path(file).is_file():
             raise UsageError(
-                f"{file}: the run's suite is not there any more; go to the folder that the run was started "
-                "in, or say where its suites are by --suite, once for each"
+                f"{file}: the run's suite is gone; go to the folder that the run was started in, or "
+                "name its suites by --suite, once for each"
             )
-    shared = {item.name for item in fields(SuiteSettings)} - {"suites"}
-    return SuiteSettings(suites=files, **{name: getattr(settings, name) for name in shared})
+    return files
 
 
 def _connections(settings: NoiseSettings, results: Results, environ: Mapping[str, str]) -> Connections:
-    """The connections to agents and to the provider, with its key if there is one."""
     config = results.run.config
     saved = results.run.provider
-    provider = str(settings.provider or (saved if saved in PROVIDERS else Provider.OPENAI))
+    provider = str(settings.provider or (saved if saved in set(Provider) else Provider.OPENAI))
     same = provider == saved
     key, token = llm_key_of(provider, settings.llm_key, environ)
     audits = config.get("auditUser") is True and same
@@ -170,31 +141,29 @@ def _connections(settings: NoiseSettings, results: Results, environ: Mapping[str
         embedding_model=_text(config.get("embeddingModel")) if same else None,
         audit_user=audits,
         audit_model=_text(config.get("auditModel")) if audits else None,
-        key_header=settings.agent_key_header,
+        aui=AuiDialect(settings.agent_key_header, settings.agent_id_in, settings.task_origin_type),
         headers=headers_of(settings.agent_headers),
-        agent_id_in=settings.agent_id_in,
-        task_origin_type=settings.task_origin_type,
+        start_timeout=settings.start_timeout,
     )
 
 
-def _players(
+def _models(
     settings: NoiseSettings, results: Results, suite: SuiteResult, connections: Connections
-) -> PlayedModels:
+) -> SuiteModels:
     """The models of a suite: those that options name, else the run's own, else the provider's."""
     if connections.offline:
-        return PlayedModels((None,), None)
+        return SuiteModels()
     default = DEFAULT_MODELS[connections.provider]
-    same = results.run.provider == connections.provider
-    asked = _asked(settings, suite)
-    own = (suite.judge_panel or ((suite.judge_model,) if suite.judge_model else ())) if same else ()
-    named = asked.judge_panel or ((asked.judge_model,) if asked.judge_model else ())
-    return PlayedModels(
-        judges=named or own or (default.judge,),
-        user=settings.user_model or (suite.user_model if same else None) or default.user,
+    own = suite.models if results.run.provider == connections.provider else SuiteModels()
+    named = _named_judge(settings, suite)
+    return SuiteModels(
+        judges=named.judge_panel
+        or ((named.judge_model,) if named.judge_model else own.judges or (default.judge,)),
+        user=settings.user_model or own.user or default.user,
     )
 
 
-def _asked(settings: NoiseSettings, suite: SuiteResult) -> Connections:
+def _named_judge(settings: NoiseSettings, suite: SuiteResult) -> Connections:
     """The judge that options name, checked; votes are the suite's by default."""
     panel = names_in(settings.judge_panel)
     votes = settings.judge_votes or (1 if panel else suite.judge_votes)
@@ -204,54 +173,40 @@ def _asked(settings: NoiseSettings, suite: SuiteResult) -> Connections:
 def _judge(
     settings: NoiseSettings, results: Results, sample_plan: SamplePlan, connections: Connections
 ) -> JudgeUsed | None:
-    """The run's judge, with the votes that it has; None where nobody judges."""
+    """The run's judge, with the votes that it has; None if nobody judges."""
     models = {suite.judge_model for suite in sample_plan.judged.suites if suite.judge_model}
     if not models:
         return None
     return JudgeUsed(
         provider=connections.provider,
         models=tuple(sorted(models)),
-        votes=max(_asked(settings, suite).judge_votes for suite in results.suites),
+        votes=max(_named_judge(settings, suite).judge_votes for suite in results.suites),
         prompt=templates.digest(*JUDGE_TEMPLATES),
     )
 
 
-def _check_key(connections: Connections, sample_plan: SamplePlan) -> None:
-    asked = of_plan(sample_plan.plan).needs_llm or sample_plan.judged.suites
-    if (
-        asked
-        and connections.provider not in WITHOUT_KEY
-        and not (connections.llm_key or connections.llm_token)
-    ):
-        raise UsageError(no_key(connections.provider, connections.environ))
-
-
-def _check_cost(prepared: PreparedStudy, most: float | None) -> None:
-    """Refuse a study that would be cut short, estimated from the costs of the run: a part of it is worthless.
-
-    Raises:
-        UsageError: it takes more than it may.
-    """
-    results = prepared.study.results
+def _check_cost(study: NoiseStudy) -> None:
+    """Refuse a study that would be cut short, by the costs of the run: a part of it is worthless."""
+    results, most = study.results, study.most_cost
     trials, roles = results.counts.trials, results.usage.by_role
-    if most is None or not trials or results.run.provider != prepared.study.connections.provider:
+    if most is None or not trials or results.run.provider != study.connections.provider:
         return
     judge = _vote(results) * _judged_criteria(results)
-    user = fsum(one.cost_usd or 0 for one in roles if one.role not in {"judge", "agent"}) / trials
-    fresh, fixed, rejudged = amounts(prepared.study.sample_plan)
-    cost = fresh * (user + judge) + fixed * judge + rejudged * judge
+    user = fsum(used.cost_usd or 0 for used in roles if used.role not in {"judge", "agent"}) / trials
+    fresh, fixed, rejudged = study.sample_plan.conversations
+    cost = fresh * (user + judge) + (fixed + rejudged) * judge
     if cost > most:
         raise UsageError(
-            f"--max-cost={most:g}: by what the run cost this takes about {numbers.money(cost)}, and a part "
-            "of it tells nothing; take fewer --tests or --plays, or allow more"
+            f"--max-cost={most:g}: estimated cost: {numbers.money(cost)}, and a part of it says "
+            "nothing; use fewer --tests or --plays, or a higher --max-cost"
         )
 
 
 def _vote(results: Results) -> float:
     """US dollars of a vote of the run's judge that was paid for: those from a cache cost nothing there."""
-    judges = [one for one in results.usage.by_role if one.role == "judge"]
-    paid = sum(one.calls - one.cached for one in judges)
-    return fsum(one.cost_usd or 0 for one in judges) / paid if paid else 0.0
+    judges = [used for used in results.usage.by_role if used.role == "judge"]
+    paid = sum(used.calls - used.cached for used in judges)
+    return fsum(used.cost_usd or 0 for used in judges) / paid if paid else 0.0
 
 
 def _judged_criteria(results: Results) -> float:
@@ -259,16 +214,6 @@ def _judged_criteria(results: Results) -> float:
     trials = (trial for suite in results.suites for test in suite.tests for trial in test.trials)
     counts = [count for trial in trials if (count := sum(map(is_judged, trial.findings)))]
     return fmean(counts) if counts else 0.0
-
-
-def amounts(sample_plan: SamplePlan) -> tuple[int, int, int]:
-    """Conversations to play anew, to play with words held, and to judge again."""
-    played = [
-        sum(sample_plan.plan.loops_of(sample_plan.plan.suites[s].tests[t]) for s, t in places)
-        for places in (sample_plan.fresh, sample_plan.fixed)
-    ]
-    rejudged = sum(len(test.trials) for suite in sample_plan.judged.suites for test in suite.tests)
-    return played[0], played[1], rejudged
 
 
 def _number(value: JsonValue, default: int) -> int:

@@ -39,7 +39,7 @@ def _remark(found: Noise) -> str:
     )
     told = (
         f"Of the noise between trials of one test: {shares}; from {numbers.count(found.plays, 'play')} and "
-        f"{numbers.count(found.judgements, 'judgement')} on {numbers.count(found.tests, 'test')}"
+        f"{numbers.count(found.judgments, 'judgment')} on {numbers.count(found.tests, 'test')}"
     )
     if found.tests_left_out or found.left_out:
         told += (

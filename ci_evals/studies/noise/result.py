@@ -16,10 +16,10 @@ class NoiseShare(Record):
 
     source: Literal["agent", "user", "judge"]
     variance: Estimate = Field(
-        description="In square points, of one trial and one vote; 0 where chance made the estimate less."
+        description="In square points, of one trial and one vote; 0 if the estimate is negative."
     )
     share: Estimate | None = Field(
-        description="Of the variance of trials of one test, 0 to 1; together they are 1. Null where nothing "
+        description="Of the variance of trials of one test, 0 to 1; together they are 1. Null if nothing "
         "varies."
     )
 
@@ -33,34 +33,36 @@ class Noise(Study):
 
     KEY: ClassVar[str] = "noise"
 
-    judge: JudgeUsed | None = Field(description="Null where nobody judged.")
+    judge: JudgeUsed | None = Field(description="Null if nobody judged.")
     at: Instant
-    tests: Amount = Field(description="Those that it was told from.")
+    tests: Amount = Field(description="Those that it was estimated from.")
     tests_left_out: Amount = Field(0, description="Those with fewer than two scores of a kind.")
     plays: Amount = Field(description="Conversations that were played for it.")
-    judgements: Amount = Field(description="Conversations that were judged again for it.")
+    judgments: Amount = Field(description="Conversations that were judged again for it.")
     left_out: Amount = Field(
-        0, description="Of both, those that broke off, had an invalid user or came to no score."
+        0, description="Of both, those that broke off, had an invalid user or have no score."
     )
-    cost_usd: Dollars | None = Field(None, description="What it cost; null where a price is not known.")
+    cost_usd: Dollars | None = Field(None, description="What it cost; null if a price is not known.")
     parts: tuple[NoiseShare, ...] = Field(description="Agent, user, judge.")
     between_tests: Estimate = Field(description="Variance of the tests' own scores, in square points.")
     standard_error: float | None = Field(
         None, description="Of the run's score, in points, as long as the tests stay these."
     )
     best: Remedy | None = Field(
-        description="What the next dollar takes most noise away by, as long as the tests stay these, which "
-        "is what a gate asks; `tests` where more of the same takes none away, null where nothing varies."
+        description=(
+            "What the next dollar is best spent on for these tests, which is what a gate is "
+            "about; `tests` if more loops and votes take no noise away, null if nothing varies."
+        )
     )
     gains: dict[Remedy, float] = Field(
         default_factory=dict,
-        description="By remedy: square points that it takes off the variance of the run's score, a dollar "
-        "(a call, where costs are not known). Other tests take nothing away from the noise of these.",
+        description="By remedy: square points that a dollar takes off the variance of the run's "
+        "score (a call, if costs are unknown). Other tests take nothing away from the noise of these.",
     )
     best_in_general: Remedy | None = Field(
         None,
-        description="The same where these tests are a sample of all that users may ask, so that the next "
-        "ones would score otherwise: how good is the agent in general?",
+        description="The same if these tests are a sample of all that users may ask: how good is the "
+        "agent in general?",
     )
     gains_in_general: dict[Remedy, float] = Field(default_factory=dict)
     gains_per: Literal["dollar", "call"] = "dollar"

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ci_evals.domain.errors import UsageError
-from ci_evals.domain.plan import Plan, PlannedSuite
+from ci_evals.domain.plan import Plan, PlannedSuite, SuiteModels
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.results.trial import TrialResult
@@ -25,19 +25,10 @@ class SampledTest:
     """A test of the run, and one conversation of it."""
 
     suite: int
-    """Its place in the run."""
+    """Its index in the run."""
     test: TestResult
     recorded: TrialResult
     """The conversation that is judged again, and whose user's words are held."""
-
-
-@dataclass(frozen=True)
-class PlayedModels:
-    """The models that judge and play the user in a suite; None if nobody does."""
-
-    judges: tuple[str | None, ...]
-    """The models that judge in turn, one each time."""
-    user: str | None
 
 
 def pick_tests(results: Results, source: str, most: int, seed: int) -> tuple[SampledTest, ...]:
@@ -46,24 +37,23 @@ def pick_tests(results: Results, source: str, most: int, seed: int) -> tuple[Sam
     Raises:
         UsageError: two at least are needed, and there are fewer whose conversations are there.
     """
-    found = []
+    usable = []
     for index, suite in enumerate(results.suites):
         for number, test in enumerate(suite.tests):
             recorded = [
                 trial for trial in test.trials if trial.scored and is_usable(trial) and _can_be_held(trial)
             ]
             if recorded:
-                found.append(
-                    SampledTest(index, test, shuffled(recorded, f"noise {seed} {index} {number}")[0])
-                )
-    if len(found) < 2:
-        told = f"only {len(found)} of its tests has" if found else "none of its tests has"
+                drawn = shuffled(recorded, f"noise {seed} {index} {number}")[0]
+                usable.append(SampledTest(index, test, drawn))
+    if len(usable) < 2:
+        too_few = f"only {len(usable)} of its tests has" if usable else "none of its tests has"
         raise UsageError(
-            f"{source}: {told} a scored conversation that is still there and can be held again, and noise is "
-            "told from two tests at least. Name a run of more tests, with its conversations"
+            f"{source}: {too_few} a scored conversation that can be played again, and noise takes at "
+            "least two tests. Name a run of more tests, with its conversations"
         )
-    chosen = {id(one) for one in shuffled(found, f"noise {seed}")[:most]}
-    return tuple(one for one in found if id(one) in chosen)
+    chosen = {id(test) for test in shuffled(usable, f"noise {seed}")[:most]}
+    return tuple(test for test in usable if id(test) in chosen)
 
 
 def _can_be_held(trial: TrialResult) -> bool:
@@ -82,54 +72,52 @@ class PlayableTest:
     sampled: SampledTest
     planned: PlannedSuite
     number: int
-    """Its place in the suite as it can be played."""
+    """Its index in the suite as it can be played."""
 
     @property
     def test(self) -> Test:
         """The test itself."""
         return self.planned.tests[self.number]
 
-    def varies(self, players: PlayedModels) -> bool:
+    def varies(self, models: SuiteModels) -> bool:
         """Tell whether a model writes any of the user's words."""
-        return players.user is not None and any(turn.auto for turn in self.planned.suite.turns_of(self.test))
+        return models.user is not None and any(turn.auto for turn in self.planned.suite.turns_of(self.test))
 
 
 def match_tests(
-    results: Results, found: Sequence[SampledTest], plan: Plan, redactor: Redactor
+    results: Results, chosen: Sequence[SampledTest], plan: Plan, redactor: Redactor
 ) -> tuple[PlayableTest, ...]:
     """The same tests in suites that were read now.
 
     Raises:
         UsageError: a test is not there, or not as it was when the run was played; with all of these.
     """
-    known: dict[tuple[str, str], list[tuple[PlannedSuite, int]]] = {}
+    by_name: dict[tuple[str, str], list[tuple[PlannedSuite, int]]] = {}
     for planned in plan.suites:
         for number, test in enumerate(planned.tests):
             names = redactor.text(planned.suite.name), redactor.text(test.name)
-            known.setdefault(names, []).append((planned, number))
-    pairs, problems = [], []
-    for one in found:
-        suite = results.suites[one.suite]
-        called = known.get((suite.name, one.test.name), [])
-        same = [
-            (planned, number) for planned, number in called if _digest(planned, number) == one.test.digest
-        ]
-        # Two suites may have one name, and the same test.
-        same.sort(key=lambda match: match[0].file != suite.file)
+            by_name.setdefault(names, []).append((planned, number))
+    playable, problems = [], []
+    for sampled in chosen:
+        suite, test_result = results.suites[sampled.suite], sampled.test
+        named = by_name.get((suite.name, test_result.name), [])
+        same = [match for match in named if match[0].test_digests[match[1]] == test_result.digest]
         if same:
-            pairs.append(PlayableTest(one, *same[0]))
+            # Two suites may have one name, and the same test.
+            planned, number = min(same, key=lambda match: match[0].file != suite.file)
+            playable.append(PlayableTest(sampled, planned, number))
         else:
-            why = "is not as it was when the run was played" if called else "is not there any more"
-            problems.append(f"{suite.file}: the test {one.test.name!r} of {suite.name!r} {why}")
+            why = "is not as it was when the run was played" if named else "is not there any more"
+            problems.append(f"{suite.file}: the test {test_result.name!r} of {suite.name!r} {why}")
     if problems:
         raise UsageError(
             "\n".join([*problems, "play the run again, or name its suites as they were then by --suite"])
         )
-    return tuple(pairs)
+    return tuple(playable)
 
 
-def _digest(planned: PlannedSuite, number: int) -> str:
-    return planned.test_digests[number]
+_Indexes = Mapping[tuple[int, int], int]
+"""The index of a test in the sample, by those of its suite and itself in what is played or judged."""
 
 
 @dataclass(frozen=True)
@@ -138,20 +126,27 @@ class SamplePlan:
 
     plan: Plan
     """Played anew, and with words held: a suite for each judge, since each conversation is judged once."""
-    fresh: Mapping[tuple[int, int], int]
-    """The place in the sample of each test, by its place in the plan."""
-    fixed: Mapping[tuple[int, int], int]
+    fresh: _Indexes
+    fixed: _Indexes
     judged: Results
     """The conversations that are judged again, each as often as it is to be."""
-    rejudged: Mapping[tuple[int, int], int]
-    """The same for these results."""
+    rejudged: _Indexes
+
+    @property
+    def conversations(self) -> tuple[int, int, int]:
+        """How many are played anew, played with words held, and judged again."""
+        fresh, fixed = (
+            sum(self.plan.loops_of(self.plan.suites[suite].tests[test]) for suite, test in indexes)
+            for indexes in (self.fresh, self.fixed)
+        )
+        return fresh, fixed, sum(len(test.trials) for suite in self.judged.suites for test in suite.tests)
 
 
 def plan_sample(
     results: Results,
     provider: str,
     sample: Sequence[PlayableTest],
-    players: Mapping[int, PlayedModels],
+    models_by_suite: Mapping[int, SuiteModels],
     plays: int,
 ) -> SamplePlan:
     """Plan all that is to be played and judged.
@@ -160,42 +155,47 @@ def plan_sample(
         results: The run.
         provider: Of judge and user.
         sample: The tests.
-        players: By the place of a suite in the run.
+        models_by_suite: By the index of a suite in the run.
         plays: How often each test is played anew, with its words held, and judged again.
     """
     suites: list[PlannedSuite] = []
-    places: dict[bool, dict[tuple[int, int], int]] = {True: {}, False: {}}
     judged: list[SuiteResult] = []
+    fresh: dict[tuple[int, int], int] = {}
+    fixed: dict[tuple[int, int], int] = {}
     rejudged: dict[tuple[int, int], int] = {}
 
-    def add(group: list[tuple[int, PlayableTest]], judge: str | None, loops: int, *, hold: bool) -> None:
-        models = players[group[0][1].sampled.suite]
-        group = [(index, one) for index, one in group if not hold or one.varies(models)]
-        if group:
-            for number, (index, _) in enumerate(group):
-                places[hold][len(suites), number] = index
-            suites.append(_played([one for _, one in group], judge, models.user, loops, hold=hold))
+    def add(indexes: list[int], models: SuiteModels, judge: str | None, loops: int, *, hold: bool) -> None:
+        if indexes:
+            (fixed if hold else fresh).update(_numbered(len(suites), indexes))
+            suites.append(_played([sample[index] for index in indexes], judge, models.user, loops, hold=hold))
 
-    for suite, models in players.items():
-        tests_here = [(index, one) for index, one in enumerate(sample) if one.sampled.suite == suite]
-        files = dict.fromkeys(id(one.planned) for _, one in tests_here)
-        for turn, judge in enumerate(models.judges):
-            loops = len(range(turn, plays, len(models.judges)))
+    for suite, models in models_by_suite.items():
+        tests_here = [index for index, test in enumerate(sample) if test.sampled.suite == suite]
+        files: dict[int, list[int]] = {}
+        for index in tests_here:
+            files.setdefault(id(sample[index].planned), []).append(index)
+        judges = models.judges or (None,)
+        for turn, judge in enumerate(judges):
+            loops = len(range(turn, plays, len(judges)))
             if not loops:
                 continue
-            for file in files:
-                group = [(index, one) for index, one in tests_here if id(one.planned) == file]
-                add(group, judge, loops, hold=False)
-                add(group, judge, loops, hold=True)
-            asked = [(index, one) for index, one in tests_here if judge and _is_judged(one.sampled.recorded)]
-            for number, (index, _) in enumerate(asked):
-                rejudged[len(judged), number] = index
-            if asked:
-                judged.append(_judged(results.suites[suite], [one for _, one in asked], judge, loops))
+            for indexes in files.values():
+                add(indexes, models, judge, loops, hold=False)
+                varying = [index for index in indexes if sample[index].varies(models)]
+                add(varying, models, judge, loops, hold=True)
+            again = [index for index in tests_here if judge and _is_judged(sample[index].sampled.recorded)]
+            if again:
+                rejudged.update(_numbered(len(judged), again))
+                tests = [sample[index].sampled for index in again]
+                judged.append(_judged(results.suites[suite], tests, judge, loops))
     run = results.run.model_copy(update={"config": results.run.config | {"provider": provider}})
     # What the run had used is no part of what this costs.
     saved = results.model_copy(update={"run": run, "suites": tuple(judged), "usage": Usage()})
-    return SamplePlan(Plan(suites=tuple(suites), loops=1), places[False], places[True], saved, rejudged)
+    return SamplePlan(Plan(suites=tuple(suites), loops=1), fresh, fixed, saved, rejudged)
+
+
+def _numbered(suite: int, indexes: Sequence[int]) -> _Indexes:
+    return {(suite, number): index for number, index in enumerate(indexes)}
 
 
 def _is_judged(trial: TrialResult) -> bool:
@@ -233,24 +233,12 @@ def _held(suite: Suite, test: Test, turns: Sequence[Turn]) -> Test:
     return test.model_copy(update={"turns": planned_turns, "max_turns": len(planned_turns)})
 
 
-def _judged(suite: SuiteResult, tests: Sequence[PlayableTest], judge: str | None, times: int) -> SuiteResult:
+def _judged(suite: SuiteResult, tests: Sequence[SampledTest], judge: str | None, times: int) -> SuiteResult:
     """A suite of one conversation of each of these tests, so many times."""
+    repeated = []
+    for sampled in tests:
+        trials = (sampled.recorded.model_copy(update={"index": index}) for index in range(1, times + 1))
+        repeated.append(sampled.test.model_copy(update={"trials": tuple(trials), "not_run": 0}))
     return suite.model_copy(
-        update={
-            "judge_model": judge,
-            "judge_panel": (),
-            "judge_votes": 1,
-            "tests": tuple(
-                one.sampled.test.model_copy(
-                    update={
-                        "trials": tuple(
-                            one.sampled.recorded.model_copy(update={"index": index})
-                            for index in range(1, times + 1)
-                        ),
-                        "not_run": 0,
-                    }
-                )
-                for one in tests
-            ),
-        }
+        update={"judge_model": judge, "judge_panel": (), "judge_votes": 1, "tests": tuple(repeated)}
     )

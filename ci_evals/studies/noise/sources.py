@@ -1,9 +1,9 @@
 """The shares of agent, simulated user and judge in the noise of scores, separated by what is kept fixed.
 
-A test that is played anew varies by all three; with the user's words held, by agent and judge; a conversation
+A new conversation varies by all three; one with the same user messages, by agent and judge; a conversation
 that is judged again, by the judge alone. What one varies more than the next is the part of the one that is
 let loose: the analysis of variance of a nested design (Searle, Casella and McCulloch, 1992). All variances
-are in square points. docs/judge.md has the formulas.
+are in square points. docs/judge-statistics.md has the formulas.
 """
 
 import math
@@ -38,10 +38,10 @@ class TestScores:
     fresh: tuple[float, ...]
     """Played as the suite has it, each judged once."""
     fixed: tuple[float, ...] | None = None
-    """Played with the words of one recorded user, each judged once. None where no model writes the user's
+    """Played with the words of one recorded user, each judged once. None if no model writes the user's
     words, so that they are held anyhow."""
     judged: tuple[float, ...] | None = None
-    """One conversation, judged again and again. None where no judge has a say."""
+    """One conversation, judged again and again. None if no judge has a say."""
 
     @property
     def enough(self) -> bool:

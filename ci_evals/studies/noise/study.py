@@ -1,9 +1,10 @@
 """The study of noise: a sample of a run is played and judged again to estimate the sources of its noise."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import fsum
+from pathlib import Path
 from statistics import harmonic_mean
 
 from ci_evals.domain.prices import PriceTable
@@ -23,10 +24,10 @@ from ci_evals.scoring.usage import summed, usage_of
 from ci_evals.stop import Stop
 from ci_evals.studies.noise.budget_allocation import RunSize, TrialCosts, advice
 from ci_evals.studies.noise.result import Noise
-from ci_evals.studies.noise.sample import SamplePlan
+from ci_evals.studies.noise.sample import PlayableTest, SamplePlan
 from ci_evals.studies.noise.sources import TestScores, sources_of
 from ci_evals.support.redaction import Redactor
-from ci_evals.wiring import Connections
+from ci_evals.wiring.connections import Connections
 
 _FAILURES_IN_ROW = 10
 """Trials that broke off: after so many in a row whoever plays is taken to be gone."""
@@ -39,15 +40,13 @@ class NoiseStudy:
 
     results: Results
     """The run whose noise it is."""
-    source: str
-    """Its file, for messages."""
+    file: Path
+    sample: tuple[PlayableTest, ...]
     sample_plan: SamplePlan
-    tests: int
-    """In the sample."""
     connections: Connections
     """Connections to agents and to the provider that plays and judges, with one vote on each criterion."""
     judge: JudgeUsed | None
-    """The run's own, with its votes; None where nobody judges."""
+    """The run's own, with its votes; None if nobody judges."""
     redactor: Redactor
     prices: PriceTable
     most_cost: float | None = None
@@ -62,10 +61,10 @@ class NoiseMeasurement:
     """The outcome of a study."""
 
     noise: Noise | None
-    """None where fewer than two tests came to enough scores."""
+    """None if fewer than two tests came to enough scores."""
     usage: Usage
     plays: int
-    judgements: int
+    judgments: int
 
 
 async def measure(
@@ -122,7 +121,7 @@ def _rejudging(study: NoiseStudy, spent: float | None) -> RejudgeJob:
         provider=study.connections.provider,
         policy=Policy(max_cost=most if most is None or spent is None else max(0.0, most - spent)),
         redactor=study.redactor,
-        source=study.source,
+        source=str(study.file),
         parallel=study.parallel,
         prices=study.prices,
     )
@@ -133,24 +132,20 @@ def _measured(study: NoiseStudy, played: Results, rejudged: Results | None, at: 
     fresh, fixed = _scores(played.suites, sample_plan.fresh), _scores(played.suites, sample_plan.fixed)
     judged = _scores(judged_suites, sample_plan.rejudged)
     usage = summed([played.usage, *([rejudged.usage] if rejudged else [])])
-    found = NoiseMeasurement(
-        noise=None,
-        usage=usage,
-        plays=sum(1 for _ in _trials(played.suites)),
-        judgements=sum(any(used.role == "judge" for used in trial.usage) for trial in _trials(judged_suites)),
-    )
-    samples = [
+    plays = sum(1 for _ in _trials(played.suites))
+    judgments = sum(any(used.role == "judge" for used in trial.usage) for trial in _trials(judged_suites))
+    tests = [
         TestScores(
             fresh=tuple(fresh.get(index, ())),
             fixed=tuple(fixed.get(index, ())) if index in sample_plan.fixed.values() else None,
             judged=tuple(judged.get(index, ())) if index in sample_plan.rejudged.values() else None,
         )
-        for index in range(study.tests)
+        for index in range(len(study.sample))
     ]
-    told = [sample for sample in samples if sample.enough]
-    if len(told) < _LEAST_TESTS:
-        return found
-    sources = sources_of(told, study.seed)
+    usable = [test for test in tests if test.enough]
+    if len(usable) < _LEAST_TESTS:
+        return NoiseMeasurement(None, usage, plays, judgments)
+    sources = sources_of(usable, study.seed)
     costs = _costs(
         [trial for trial in _trials(played.suites, sample_plan.fresh) if _counts(trial)], study.prices
     )
@@ -159,11 +154,11 @@ def _measured(study: NoiseStudy, played: Results, rejudged: Results | None, at: 
     noise = Noise(
         judge=study.judge,
         at=at,
-        tests=len(told),
-        tests_left_out=study.tests - len(told),
-        plays=found.plays,
-        judgements=found.judgements,
-        left_out=max(0, found.plays + found.judgements - scored),
+        tests=len(usable),
+        tests_left_out=len(tests) - len(usable),
+        plays=plays,
+        judgments=judgments,
+        left_out=max(0, plays + judgments - scored),
         cost_usd=usage.cost_usd,
         parts=sources.parts,
         between_tests=sources.between,
@@ -173,20 +168,20 @@ def _measured(study: NoiseStudy, played: Results, rejudged: Results | None, at: 
         best_in_general=best.best_in_general,
         gains_in_general=best.in_general,
         gains_per=costs.per,
-        why=" ".join([best.why, *_absent(samples)]),
+        why=" ".join([best.why, *_absent(tests)]),
     )
-    return replace(found, noise=noise)
+    return NoiseMeasurement(noise, usage, plays, judgments)
 
 
-def _scores(suites: Sequence[SuiteResult], places: Mapping[tuple[int, int], int]) -> dict[int, list[float]]:
-    """The scores of each test that count, by its place in the sample, in the order of the plan."""
-    found: dict[int, list[float]] = {}
-    for (suite, test), index in places.items():
+def _scores(suites: Sequence[SuiteResult], indexes: Mapping[tuple[int, int], int]) -> dict[int, list[float]]:
+    """The scores of each test that count, by its index in the sample, in the order of the plan."""
+    by_test: dict[int, list[float]] = {}
+    for (suite, test), index in indexes.items():
         if suite < len(suites):
             trials = suites[suite].tests[test].trials
             scores = [float(trial.exact_score() or 0) for trial in trials if _counts(trial)]
-            found.setdefault(index, []).extend(scores)
-    return found
+            by_test.setdefault(index, []).extend(scores)
+    return by_test
 
 
 def _counts(trial: TrialResult) -> bool:
@@ -195,12 +190,12 @@ def _counts(trial: TrialResult) -> bool:
 
 
 def _trials(
-    suites: Sequence[SuiteResult], places: Mapping[tuple[int, int], int] | None = None
+    suites: Sequence[SuiteResult], indexes: Mapping[tuple[int, int], int] | None = None
 ) -> Iterator[TrialResult]:
     """All trials, or those of the tests at these indexes."""
     for s, suite in enumerate(suites):
         for t, test in enumerate(suite.tests):
-            if places is None or (s, t) in places:
+            if indexes is None or (s, t) in indexes:
                 yield from test.trials
 
 

@@ -25,7 +25,6 @@ def report(results: Results) -> StudyReport | None:
 
 
 def _warnings(found: Preference) -> Iterator[str]:
-    """A warning if the judge prefers what it is shown first."""
     if found.place_sways:
         yield (
             "The place in which a conversation is shown sways the judge that compared the two runs: the one "

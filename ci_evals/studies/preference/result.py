@@ -42,13 +42,15 @@ class Preference(Study):
     undecided: Amount = Field(0, description="Pairs on which the judge could not be asked or read.")
     share: Estimate | None = Field(description="Wins and half the ties, of the decided pairs, 0 to 1.")
     p: Share | None = Field(
-        None, description="Of the exact sign test over tests, two-sided; null where no test is won or lost."
+        None, description="Of the exact sign test over tests, two-sided; null if no test is won or lost."
     )
     first: Estimate | None = Field(
         description="Of the answers that name one side, the share that names the one shown first: 0.5 is no "
         "bias."
     )
-    swapped: Amount = Field(0, description="Pairs where the answer followed the place, not the conversation.")
+    swapped: Amount = Field(
+        0, description="Pairs in which the answer followed the place, not the conversation."
+    )
     tests: tuple[Preferred, ...] = ()
 
     @property

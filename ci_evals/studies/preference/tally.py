@@ -1,13 +1,14 @@
 """From a judge's answers on pairs of conversations to wins, losses and ties, and how the place swayed it."""
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby
 from typing import Literal
 
-from ci_evals.domain.results.judge import Estimate, JudgeUsed
+from ci_evals.domain.results.judge import JudgeUsed
 from ci_evals.domain.results.run import Git
 from ci_evals.scoring.agreement.clustered import Bundle, share_of
 from ci_evals.studies.preference.result import Better, Preference, Preferred
@@ -21,7 +22,7 @@ _REASONS = 3
 
 @dataclass(frozen=True)
 class Round:
-    """One pair shown twice; None where the judge could not be asked or read."""
+    """One pair shown twice; None if the judge could not be asked or read."""
 
     straight: Better | None
     """This run's conversation stood first."""
@@ -70,20 +71,9 @@ class ComparedPair:
         return None if None in said else "tie"
 
     @property
-    def _asked_anyway(self) -> Sequence[Round]:
-        return self.rounds[: self.counted]
-
-    @property
     def followed_place(self) -> bool:
         """Tell whether an answer followed the position."""
-        return any(one.followed_place for one in self._asked_anyway)
-
-    @property
-    def places(self) -> Bundle:
-        """Answers that prefer the first position, of those that prefer either."""
-        answers = [answer for one in self._asked_anyway for answer in (one.straight, one.swapped)]
-        first, second = answers.count("first"), answers.count("second")
-        return Bundle(first, first + second)
+        return any(one.followed_place for one in self.rounds[: self.counted])
 
 
 def decided(rounds: Sequence[Round], votes: int) -> bool:
@@ -99,9 +89,9 @@ def preference(
 ) -> Preference:
     """Sum up all pairs, which are ordered by test."""
     grouped = groupby(pairs, key=lambda pair: (pair.suite, pair.test))
-    tests = [tuple(found) for _, found in grouped]
-    told = tuple(map(_preferred, tests))
-    wins, losses, ties = (sum(getattr(test, name) for test in told) for name in ("wins", "losses", "ties"))
+    pairs_by_test = [tuple(of_test) for _, of_test in grouped]
+    tests = tuple(map(_preferred, pairs_by_test))
+    wins, losses, ties = (sum(getattr(test, name) for test in tests) for name in ("wins", "losses", "ties"))
     return Preference(
         judge=judge,
         at=at,
@@ -112,32 +102,32 @@ def preference(
         losses=losses,
         ties=ties,
         undecided=len(pairs) - wins - losses - ties,
-        share=share_of(_bundle(test) for test in told),
-        p=sign_test(told),
-        first=_first(tests),
+        share=share_of(
+            Bundle(test.wins + test.ties / 2, test.wins + test.losses + test.ties) for test in tests
+        ),
+        p=sign_test(tests),
+        # Answers on one test are alike, those on one pair above all: the test is the unit.
+        first=share_of(map(_places, pairs_by_test)),
         swapped=sum(pair.followed_place for pair in pairs),
-        tests=told,
+        tests=tests,
     )
 
 
 def sign_test(tests: Iterable[Preferred]) -> float | None:
     """The exact two-sided sign test over tests.
 
-    A test with as many wins as losses says nothing of it. None where all are such.
+    A test with as many wins as losses says nothing of it. None if all are such.
     """
     signs = [test.wins > test.losses for test in tests if test.wins != test.losses]
     n, fewer = len(signs), min(sum(signs), len(signs) - sum(signs))
     return min(1.0, 2 * sum(math.comb(n, k) for k in range(fewer + 1)) / 2**n) if n else None
 
 
-def _first(tests: Iterable[Sequence[ComparedPair]]) -> Estimate | None:
-    """Answers on one test hang together, those on one pair above all: the test is the unit."""
-    places = [[pair.places for pair in pairs] for pairs in tests]
-    return share_of(Bundle(sum(one.yes for one in test), sum(one.of for one in test)) for test in places)
-
-
-def _bundle(test: Preferred) -> Bundle:
-    return Bundle(test.wins + test.ties / 2, test.wins + test.losses + test.ties)
+def _places(pairs: Sequence[ComparedPair]) -> Bundle:
+    """The answers on a test that prefer the first position, of those that prefer either."""
+    counted = [one for pair in pairs for one in pair.rounds[: pair.counted]]
+    answers = Counter(answer for one in counted for answer in (one.straight, one.swapped))
+    return Bundle(answers["first"], answers["first"] + answers["second"])
 
 
 def _preferred(pairs: Sequence[ComparedPair]) -> Preferred:

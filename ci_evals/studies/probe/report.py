@@ -30,7 +30,6 @@ def report(results: Results) -> StudyReport | None:
 
 
 def _warnings(found: Probe) -> Iterator[str]:
-    """A warning if criteria measure nothing."""
     if empty := found.vacuous:
         named = [criterion(one.criterion, one.test) for one in empty]
         criteria = numbers.count(len(empty), "criterion measures", "criteria measure")

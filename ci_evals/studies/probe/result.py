@@ -18,7 +18,7 @@ class Probed(Record):
     tried: Amount = Field(description="Conversations of other tests by which it was decided.")
     passed: Amount
     undecided: Amount = Field(0, description="Conversations by which it could not be decided.")
-    share: Estimate | None = Field(description="Null where nothing was decided.")
+    share: Estimate | None = Field(description="Null if nothing was decided.")
     vacuous: bool = Field(description="Whether it passes wherever it was tried.")
 
 

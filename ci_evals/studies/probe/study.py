@@ -1,67 +1,141 @@
-"""Criteria before conversations of other tests: one that passes there too measures nothing."""
+"""`validate --probe`: a criterion that passes on conversations of other tests too measures nothing."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Self
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
 
 from ci_evals.cli.files.saved_run import SavedRun
+from ci_evals.cli.files.suite_loading import values_of
+from ci_evals.cli.run_context import RunContext
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.evaluation import Judged
 from ci_evals.domain.suite import Suite, Test
 from ci_evals.domain.verdict import UNUSABLE, Finding, Outcome
 from ci_evals.grading.grade import grade
+from ci_evals.planning.parse import LoadedSuite
+from ci_evals.reports import numbers, sanitize
 from ci_evals.scoring.agreement.clustered import wilson_share
 from ci_evals.studies.asking import Asking, spread_evenly
 from ci_evals.studies.conversations import JudgedConversation, check_judged, conversations_of
+from ci_evals.studies.judging import judging
 from ci_evals.studies.probe.result import Probe, Probed
+from ci_evals.studies.settings import JudgeSettings
 
-LEAST = 3
+_MIN_DECIDED = 3
 """Conversations by which it must have been decided before a criterion is said to measure nothing."""
+_SEED = 0
+_WHAT_TO_DO = (
+    "A criterion that passes whatever was said measures nothing. Mostly it tells what must not happen, which "
+    "it does not either where nothing happens at all: demand in its words that the situation arises, add a "
+    "strict check, or let the user press for it (an adversarial user). One about any conversation, as of its "
+    "tone, may stay, though it tells no test from another."
+)
+
+
+_TestKey = tuple[str, str]
+"""The names of suite and test."""
 
 
 @dataclass(frozen=True)
 class ProbeQuestion:
     """A judged criterion of a suite that stands in the run, and the conversations to try it on."""
 
-    place: tuple[int, int, int]
-    """The suite among those that are checked, its test, and the evaluation, counted from 0."""
+    indexes: tuple[int, int, int]
+    """Of the suite among those that are checked, its test, and the evaluation."""
     suite: str
     test: str
     evaluation: Judged
     others: tuple[JudgedConversation, ...]
 
 
-@dataclass(frozen=True)
-class ProbeQuestions:
-    """The questions of a probe."""
+def probe_suites(
+    suites: Sequence[LoadedSuite], results: Path, each: int, settings: JudgeSettings, context: RunContext
+) -> None:
+    """Try every judged criterion on at most `each` conversations, warn of those that measure nothing.
 
-    found: tuple[ProbeQuestion, ...]
-    unknown: int
-    """Judged criteria of the suites that the run does not hold."""
+    Raises:
+        UsageError: before anybody is asked; nothing is written then.
+    """
+    judge = judging(results, settings, context)
+    # What of a suite came from the environment stands in the run as `***`, and no judge may see it.
+    redactor = judge.redactor.knowing(values=values_of(suites, context.environ))
+    context.redactor = redactor
+    judge = replace(judge, redactor=redactor)
+    console = context.console
+    clean = [redactor.model(loaded.suite) for loaded in suites]
+    questions, unknown = questions_for(judge.run, clean, each, _SEED)
+    if unknown:
+        criteria = numbers.count(unknown, "judged criterion", "judged criteria")
+        console.say(f"Not probed, since {judge.run.file} does not hold them: {criteria}")
+    probed, asking = judge.carry_out(lambda asking: probe(asking, questions, datetime.now(UTC)), "verdict")
+    for question, criterion in zip(questions, probed.criteria, strict=True):
+        if criterion.vacuous:
+            console.say(f"warning: {_warning(suites, question, criterion)}")
+    if probed.vacuous:
+        console.say(_WHAT_TO_DO)
+    if few := sum(criterion.tried < _MIN_DECIDED for criterion in probed.criteria):
+        criteria = numbers.count(few, "criterion was", "criteria were")
+        console.say(f"{criteria} decided by fewer than {_MIN_DECIDED} conversations, which says too little")
+    decided = sum(criterion.tried for criterion in probed.criteria)
+    judge.finish(asking, probed, decided=decided, warnings=False)  # each criterion has one already
 
 
-def questions(run: SavedRun, suites: Sequence[Suite], each: int, seed: int) -> ProbeQuestions:
-    """Every judged criterion of the suites that the run holds, with at most `each` conversations of others.
+def _warning(suites: Sequence[LoadedSuite], question: ProbeQuestion, probed: Probed) -> str:
+    """Warn of a criterion where it stands, as `--strict` does."""
+    suite, test, evaluation = question.indexes
+    criterion = sanitize.one_line(question.evaluation.criterion, 80)
+    message = (
+        f"{criterion!r} passes before {probed.passed} of {probed.tried} conversations of other tests too: it "
+        "measures nothing"
+    )
+    path = ("tests", test, "evaluations", evaluation, "criterion")
+    return str(suites[suite].document.problem(path, message))
 
-    They are of other tests of the same suite, and only where there are too few of other suites; of tests that
-    have the very same criterion there are none.
+
+def questions_for(
+    run: SavedRun, suites: Sequence[Suite], each: int, seed: int
+) -> tuple[list[ProbeQuestion], int]:
+    """Every judged criterion of the suites that the run holds, and the number of those that it does not hold.
+
+    Each is tried on at most `each` conversations of other tests of the same suite, and only where there are
+    too few of other suites; of tests that have the very same criterion there are none.
 
     Raises:
         UsageError: the run holds none of the criteria, or no conversation of another test.
     """
     check_judged(run)
-    conversations = _RunConversations.of(run)
-    found, unknown = [], 0
-    for place, suite, test, evaluation in _judged(suites):
-        if evaluation.criterion not in conversations.criteria.get((suite, test), ()):
+    conversations: defaultdict[_TestKey, list[JudgedConversation]] = defaultdict(list)
+    criteria: defaultdict[_TestKey, set[str]] = defaultdict(set)
+    for conversation in conversations_of(run):
+        key = (conversation.suite, conversation.test.name)
+        conversations[key].append(conversation)
+        criteria[key].update(finding.criterion for finding in conversation.judged)
+    questions, unknown = [], 0
+    for indexes, suite, test, evaluation in _judged(suites):
+        if evaluation.criterion not in criteria.get((suite, test), ()):
             unknown += 1
             continue
-        others = conversations.without((suite, test), evaluation.criterion, each, f"probe {seed} {place}")
-        found.append(ProbeQuestion(place, suite, test, evaluation, others))
-    _check(run, found)
-    return ProbeQuestions(tuple(found), unknown)
+        near: list[list[JudgedConversation]] = []
+        far: list[list[JudgedConversation]] = []
+        for key, of_test in conversations.items():
+            if key != (suite, test) and evaluation.criterion not in criteria[key]:
+                (near if key[0] == suite else far).append(of_test)
+        draw = f"probe {seed} {indexes}"
+        others = spread_evenly(near, each, draw)
+        others += spread_evenly(far, each - len(others), draw)
+        questions.append(ProbeQuestion(indexes, suite, test, evaluation, tuple(others)))
+    if not questions:
+        raise UsageError(
+            f"--probe: {run.file} holds no judged criterion of these suites: they are found by the names "
+            "of suite and test, and by their words; play them first"
+        )
+    if not any(question.others for question in questions):
+        raise UsageError(
+            f"--probe: {run.file} holds no conversations of other tests to check the criteria on"
+        )
+    return questions, unknown
 
 
 def _judged(suites: Sequence[Suite]) -> Iterator[tuple[tuple[int, int, int], str, str, Judged]]:
@@ -72,117 +146,50 @@ def _judged(suites: Sequence[Suite]) -> Iterator[tuple[tuple[int, int, int], str
                     yield (s, t, e), suite.name, test.name, evaluation
 
 
-@dataclass(frozen=True)
-class _RunConversations:
-    """The conversations of a run, by the names of suite and test, and the judged criteria of each test."""
-
-    by_test: Mapping[tuple[str, str], Sequence[JudgedConversation]]
-    criteria: Mapping[tuple[str, str], frozenset[str]]
-
-    @classmethod
-    def of(cls, run: SavedRun) -> Self:
-        found: defaultdict[tuple[str, str], list[JudgedConversation]] = defaultdict(list)
-        for one in conversations_of(run):
-            found[one.suite, one.test.name].append(one)
-        return cls(
-            found,
-            {
-                test: frozenset(finding.criterion for one in conversations for finding in one.judged)
-                for test, conversations in found.items()
-            },
-        )
-
-    def without(
-        self, own: tuple[str, str], criterion: str, most: int, seed: str
-    ) -> tuple[JudgedConversation, ...]:
-        """Conversations of other tests, those of the same suite first."""
-        foreign = {
-            test: conversations
-            for test, conversations in self.by_test.items()
-            if test != own and criterion not in self.criteria[test]
-        }
-        near = spread_evenly(
-            [conversations for test, conversations in foreign.items() if test[0] == own[0]],
-            most,
-            seed,
-        )
-        far = spread_evenly(
-            [conversations for test, conversations in foreign.items() if test[0] != own[0]],
-            most - len(near),
-            seed,
-        )
-        return (*near, *far)
-
-
-def _check(run: SavedRun, found: Sequence[ProbeQuestion]) -> None:
-    if not found:
-        raise UsageError(
-            f"--probe: {run.file} holds no judged criterion of these suites: they are found by the names "
-            "of suite and test, and by their words; play them first"
-        )
-    if not any(question.others for question in found):
-        raise UsageError(
-            f"--probe: {run.file} holds no conversations of other tests to hold the criteria against"
-        )
-
-
-async def probe(asking: Asking, found: ProbeQuestions, at: datetime) -> Probe:
+async def probe(asking: Asking, questions: Sequence[ProbeQuestion], at: datetime) -> Probe:
     """Ask the judge about every criterion on each of its conversations.
 
     Raises:
         UsageError: a trial is none that a run leaves; nobody was asked then.
     """
-    tries = [(question, other.case(), other.test) for question in found.found for other in question.others]
+    tries = [(question, other.case(), other.test) for question in questions for other in question.others]
 
-    async def ask(place: int) -> Finding:
-        question, case, test = tries[place]
+    async def ask(index: int) -> Finding:
+        question, case, test = tries[index]
         # All but the criterion is the conversation's own: with other data and guidelines than those it was
         # held by, what was said would be strange by itself, and any criterion might fail for that.
-        asked = Test(
+        judged_test = Test(
             name=test.name,
             user_info=test.user_info,
             guidelines=test.guidelines,
             turns=test.turns,
             evaluations=(question.evaluation,),
         )
-        (finding,) = await grade(asked, case.turns, case.transcript, asking.judge(f"probe/{place}"))
+        (finding,) = await grade(judged_test, case.turns, case.transcript, asking.judge(f"probe/{index}"))
         return finding
 
-    told = await asking.each(range(len(tries)), ask, _missing)
-    answers = iter(told)
+    findings = await asking.each(
+        range(len(tries)), ask, lambda finding: finding.reason if finding.cause in UNUSABLE else None
+    )
+    answers = iter(findings)
     return Probe(
         judge=asking.used,
         at=at,
-        criteria=tuple(
-            _probed(question, [next(answers) for _ in question.others]) for question in found.found
-        ),
-    )
-
-
-def vacuous(found: ProbeQuestions, probe: Probe) -> Iterator[tuple[ProbeQuestion, Probed]]:
-    """The criteria that measure nothing, with where they stand."""
-    return (
-        (question, probed)
-        for question, probed in zip(found.found, probe.criteria, strict=True)
-        if probed.vacuous
+        criteria=tuple(_probed(question, [next(answers) for _ in question.others]) for question in questions),
     )
 
 
 def _probed(question: ProbeQuestion, answers: Iterable[Finding | None]) -> Probed:
-    given = [finding for finding in answers if finding]
-    outcomes = [finding.outcome for finding in given if finding.outcome is not Outcome.UNDECIDED]
-    passed = outcomes.count(Outcome.PASSED)
+    outcomes = [finding.outcome for finding in answers if finding]
+    passed, undecided = outcomes.count(Outcome.PASSED), outcomes.count(Outcome.UNDECIDED)
+    decided = len(outcomes) - undecided
     return Probed(
         suite=question.suite,
         test=question.test,
         criterion=question.evaluation.criterion,
-        tried=len(outcomes),
+        tried=decided,
         passed=passed,
-        undecided=len(given) - len(outcomes),
-        share=wilson_share(passed, len(outcomes)),
-        vacuous=passed == len(outcomes) >= LEAST,
+        undecided=undecided,
+        share=wilson_share(passed, decided),
+        vacuous=passed == decided >= _MIN_DECIDED,
     )
-
-
-def _missing(finding: Finding) -> str | None:
-    return finding.reason if finding.cause in UNUSABLE else None

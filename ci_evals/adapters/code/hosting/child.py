@@ -16,8 +16,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NoReturn
 
+from ci_evals.adapters.agent_settings import AgentSettings
 from ci_evals.adapters.code import loading
-from ci_evals.adapters.code.agent_settings import AgentSettings
 from ci_evals.adapters.code.code_agent import CodeAgent
 from ci_evals.adapters.code.foreign_code import (
     CodeError,
@@ -29,8 +29,10 @@ from ci_evals.adapters.code.foreign_code import (
 from ci_evals.adapters.code.hosting import wire
 from ci_evals.adapters.code.hosting.wire import Message
 from ci_evals.adapters.transport.descendants import MARK, kill_marked
+from ci_evals.adapters.transport.trace_context import TraceContext, carried
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.suite import Test
+from ci_evals.ports import id_of
 from ci_evals.support.redaction import Redactor
 
 _MARK = os.environ.get(MARK)
@@ -102,7 +104,7 @@ class _Child:
             try:
                 line = wire.encode(answer | {"value": value})
             except ValueError as error:  # a number of thousands of digits
-                before = f"the answer of {self._name(message)} holds what is no JSON: "
+                before = f"the answer of {self._name(message)} contains a value that is not JSON: "
                 raise CodeError(ForeignMessage(before, str(error)), Redactor()) from None
             if len(line) > wire.MOST_BYTES:
                 raise AgentError(f"the answer of {self._name(message)} is too large")  # noqa: TRY301
@@ -135,14 +137,16 @@ class _Child:
         sys.path[:] = message["path"]
         self._agents.append(loading.load(name, settings, Path(message["folder"])))
 
-    async def _open(self, message: Message) -> None:
+    async def _open(self, message: Message) -> str | None:
         agent = self._agents[message["agent"]]
         session = await agent.open_session(Test.model_validate(message["test"]))
         self._sessions[message["session"]] = agent, session
+        return id_of(session)
 
     async def _send(self, message: Message) -> Any:
         agent, session = self._sessions[message["session"]]
-        reply = await agent.send_message(session, message["text"], timeout=message["timeout"])
+        with carried(TraceContext(message["trace"])):
+            reply = await agent.send_message(session, message["text"], timeout=message["timeout"])
         return reply.model_dump(mode="json")
 
     async def _close(self, message: Message) -> None:

@@ -8,22 +8,24 @@ import asyncio
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import count
 from pathlib import Path
 
 from pydantic import JsonValue, ValidationError
 
-from ci_evals.adapters.code.agent_settings import AgentSettings
+from ci_evals.adapters.agent_settings import AgentSettings
 from ci_evals.adapters.code.code_agent import CLOSING_SECONDS
 from ci_evals.adapters.code.foreign_code import CodeTimeoutError
 from ci_evals.adapters.code.hosting import wire
 from ci_evals.adapters.code.hosting.wire import Message
 from ci_evals.adapters.transport import payload
 from ci_evals.adapters.transport.process import ChildProcess, environment_for_code
+from ci_evals.adapters.transport.trace_context import trace_headers
 from ci_evals.domain.errors import AgentError, CiEvalsError, UsageError
 from ci_evals.domain.suite import DEFAULT_TIMEOUT_SECONDS, Test
 from ci_evals.domain.transcript import Reply
+from ci_evals.ports import id_of
 from ci_evals.support.redaction import Redactor
 
 _PROGRAM = ("-P", "-u", "-m", "ci_evals.adapters.code.hosting")
@@ -48,7 +50,6 @@ class Host:
         self._loading_seconds = loading_seconds
         self.redactor = redactor
         self._environ = environment_for_code(environ)
-        self._folder, self._path = str(Path.cwd()), list(sys.path)
         self._loads: list[Message] = []
         self._current: _Worker | None = None
         self._starting = asyncio.Lock()
@@ -56,37 +57,27 @@ class Host:
 
     def agent(self, name: str, settings: AgentSettings) -> "HostedAgent":
         """The agent of that name, `python:module:attribute` or a plug-in's; it is loaded by `start`."""
-        fields = {
-            "name": name,
-            "settings": wire.of_settings(settings),
-            "folder": self._folder,
-            "path": self._path,
-        }
-        self._loads.append({"do": "load", **fields})
+        load = {"do": "load", "name": name, "settings": asdict(settings), "folder": str(Path.cwd())}
+        self._loads.append({**load, "path": list(sys.path)})
         return HostedAgent(self, name, len(self._loads) - 1)
 
     async def start(self) -> None:
-        """Start the process and load all agents.
-
-        Raises:
-            UsageError: one cannot be loaded.
-        """
+        """Start the process and load all agents; raise `UsageError` if one cannot be loaded."""
         try:
             await self.worker()
         except AgentError as error:
             raise UsageError(str(error)) from error
 
     async def worker(self) -> "_Worker":
-        """The process, with all agents loaded; a new one where the last one is gone.
+        """The process, with all agents loaded; a new one if the last one is gone.
 
-        Raises:
-            UsageError: an agent cannot be loaded.
-            AgentError: the process cannot be started, or dies while it loads them.
+        Raise `UsageError` if an agent cannot be loaded, `AgentError` if the process cannot be started, or
+        dies.
         """
         async with self._starting:
             if self._current and not self._current.lost:
                 return self._current
-            await self._discard()
+            await self.end()
             try:
                 process = await ChildProcess.start(
                     [sys.executable, *_PROGRAM], self._environ, _MOST_UNREAD, max_stderr=_LOG_BYTES
@@ -98,17 +89,13 @@ class Host:
                 for load in self._loads:
                     await self._load(worker, load)
             except BaseException:
-                await self._discard()
+                await self.end()
                 raise
             return worker
 
-    async def end(self) -> None:
-        """End the process and all that it has started; never raises."""
-        await self._discard()
-
     def printed(self) -> str:
         """The output of the agents, only its end if it is long. It may hold secrets."""
-        current = self._current.process.stderr() if self._current else b""
+        current = self._current.process.stderr if self._current else b""
         return (self._printed + current)[-_LOG_BYTES:].decode(errors="replace")
 
     async def _load(self, worker: "_Worker", load: Message) -> None:
@@ -118,18 +105,20 @@ class Host:
         except CodeTimeoutError:
             raise AgentError(f"{name} was not loaded within {seconds:g} s") from None
 
-    async def _discard(self) -> None:
+    async def end(self) -> None:
+        """End the process and all that it has started; never raises."""
         if worker := self._current:
             await worker.end()
-            self._printed, self._current = (self._printed + worker.process.stderr())[-_LOG_BYTES:], None
+            self._printed, self._current = (self._printed + worker.process.stderr)[-_LOG_BYTES:], None
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Session:
     """A conversation, in the process that it was begun in."""
 
     worker: "_Worker"
     number: int
+    id: str | None = None
 
 
 class HostedAgent:
@@ -149,17 +138,19 @@ class HostedAgent:
         session = _Session(worker, worker.new_number())
         message = {"do": "open", "agent": self._index, "session": session.number}
         message["test"] = test.model_dump(mode="json", by_alias=True)
-        await self._ask(worker, message, "while a session was opened", DEFAULT_TIMEOUT_SECONDS)
+        value = await self._ask(worker, message, "while a session was opened", DEFAULT_TIMEOUT_SECONDS)
+        session.id = id_of(value)
         return session
 
     async def send_message(self, session: _Session, text: str, *, timeout: float) -> Reply:  # noqa: ASYNC109  # as the port has it
         """Send `text`, and read the code's answer."""
         message = {"do": "send", "session": session.number, "text": payload.clean(text), "timeout": timeout}
+        message["trace"] = dict(trace_headers())
         value = await self._ask(session.worker, message, "in the middle of a reply", timeout)
         try:
             return Reply.model_validate(value)
         except ValidationError:
-            raise AgentError(f"the answer of {self.name} is no reply") from None
+            raise AgentError(f"the answer of {self.name} is not a reply") from None
 
     async def close(self, session: _Session) -> None:
         """Let the code close its session. Its errors do not matter any more."""
@@ -187,17 +178,12 @@ class _Worker:
         self._reading = asyncio.create_task(self._read())
 
     def new_number(self) -> int:
-        """A number that nothing else in this process has."""
         return next(self._numbers)
 
     async def ask(self, message: Message, name: str, when: str, seconds: float | None = None) -> JsonValue:
         """The answer to a message; `when` is a clause to go after "its process ended".
 
         The process itself keeps the limit of `seconds`, if it can.
-
-        Raises:
-            AgentError: the code failed, or its process has gone.
-            UsageError: the code cannot be used.
         """
         if self.lost:
             raise AgentError(f"{name}: {self.lost} since the last message")
@@ -221,7 +207,6 @@ class _Worker:
             self._waiting.pop(number, None)
 
     async def end(self) -> None:
-        """End the process and all that it has started."""
         self.lost = self.lost or "the agent's process was ended"
         await self.process.end()
         self._reading.cancel()
@@ -261,10 +246,8 @@ class _Worker:
             return
         self.lost = reason
         self.process.kill()
-        words = self.process.stderr_line(self._redactor)
-        if words:
-            cut = words if len(words) <= payload.MAX_EXCERPT else f"…{words[-payload.MAX_EXCERPT :]}"
-            words = f"; its last words: {cut}"
+        words = self.process.last_words(self._redactor)
+        words = f"; its last words: {words}" if words else ""
         for waiting in self._waiting.values():
             if not waiting.done():
                 waiting.set_exception(_LostError(reason, words))

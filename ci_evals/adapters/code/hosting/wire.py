@@ -6,12 +6,10 @@ unasked.
 """
 
 import json
-from dataclasses import asdict
 from typing import Any
 
 from pydantic import JsonValue
 
-from ci_evals.adapters.code.agent_settings import AgentSettings
 from ci_evals.adapters.code.foreign_code import (
     CodeError,
     CodeTimeoutError,
@@ -31,9 +29,9 @@ Message = dict[str, Any]
 
 _KINDS: dict[str, type[CiEvalsError]] = {
     "access": AgentAccessError,
-    "agent": AgentError,
     "timeout": CodeTimeoutError,
     "usage": UsageError,
+    "agent": AgentError,
 }
 
 
@@ -43,20 +41,11 @@ def encode(message: Message) -> bytes:
 
 
 def decode(line: bytes) -> Message:
-    """The message in a line.
-
-    Raises:
-        ValueError: it is none.
-    """
+    """The message in a line; raise `ValueError` if it is none."""
     message = payload.parse(line, _MOST_VALUES)
     if not isinstance(message, dict):
         raise ValueError("not a message")  # noqa: TRY004  # as where it is no JSON
     return message
-
-
-def of_settings(settings: AgentSettings) -> Message:
-    """The suite's settings of its agent, as data."""
-    return asdict(settings) | {"options": dict(settings.options)}
 
 
 def of_error(error: BaseException, name: str) -> Message:
@@ -68,15 +57,7 @@ def of_error(error: BaseException, name: str) -> Message:
             message = ForeignMessage(text_of(error))
         case _:
             message = ForeignMessage(f"{name} raised {type(error).__name__}: ", text_of(error))
-    match error:
-        case AgentAccessError():
-            kind = "access"
-        case CodeTimeoutError():
-            kind = "timeout"
-        case UsageError():
-            kind = "usage"
-        case _:
-            kind = "agent"
+    kind = next((kind for kind, error_type in _KINDS.items() if isinstance(error, error_type)), "agent")
     return {"kind": kind, "words": [message.before, message.quoted, message.after]}
 
 

@@ -6,12 +6,13 @@ from typing import Any
 import regex
 
 from ci_evals.adapters.importers.imported import JsonObject
+from ci_evals.adapters.importers.promptfoo import trajectories
+from ci_evals.adapters.importers.promptfoo.values import UnmappedError, number_of, text_of, texts_of
+from ci_evals.domain.errors import SuiteError
+from ci_evals.planning.reader import read
+from ci_evals.support import json_schema
 
 NOT = "not-"
-
-
-class UnmappedError(Exception):
-    """The assertion has no counterpart here; the text says why."""
 
 
 @dataclass(frozen=True)
@@ -32,11 +33,7 @@ class MappedAssertion:
 
 
 def map_assertion(assertion: JsonObject, selector: ReplySelector) -> MappedAssertion:
-    """Map an assertion, whose texts have been filled in, to evaluations.
-
-    Raises:
-        UnmappedError: none does.
-    """
+    """Map an assertion, whose texts have been filled in; an `UnmappedError` if it has no counterpart."""
     kind = str(assertion.get("type", ""))
     base, value, threshold = kind.removeprefix(NOT), assertion.get("value"), assertion.get("threshold")
     evaluations = _evaluations(base, value, threshold, negated=kind.startswith(NOT))
@@ -44,7 +41,7 @@ def map_assertion(assertion: JsonObject, selector: ReplySelector) -> MappedAsser
         if item.get("strict") in _ON_TEXT:
             turn = selector.negative if item["strict"].startswith("not_") else selector.positive
             item.update({} if turn == "last" else {"turn": turn})
-    share = _number(assertion.get("weight", 1), 0, 1_000_000, "weight") / len(evaluations)
+    share = number_of(assertion.get("weight", 1), 0, 1_000_000, "weight") / len(evaluations)
     for item in evaluations:
         item.update({} if share == 1 else {"weight": share})
         if isinstance(metric := assertion.get("metric"), str) and metric.strip():
@@ -55,18 +52,22 @@ def map_assertion(assertion: JsonObject, selector: ReplySelector) -> MappedAsser
 
 _READ = {"type", "value", "weight", "metric"}
 _WITH_THRESHOLD = {"latency", "similar"}
-_ON_TEXT = ("contains", "not_contains", "regex", "not_regex", "answer_matches")
+_ON_TEXT = ("contains", "not_contains", "regex", "not_regex", "answer_matches", "json_schema")
 
 
 def _evaluations(kind: str, value: Any, threshold: Any, *, negated: bool) -> list[JsonObject]:
     if kind in _JUDGED or kind in _FIXED_CRITERIA:
         return _judged(kind, value, negated=negated)
-    if kind == "trajectory:tool-used":
-        return _tools(value, negated=negated)
+    if read := trajectories.READERS.get(kind):
+        return read(value, negated=negated)
+    if kind == "is-json" and not negated:
+        return [{"criterion": "The reply is JSON", "strict": "json_schema", "schema": _schema(value)}]
+    if kind == "cost":
+        raise UnmappedError("has no counterpart: what the agent costs is not known here")
     if kind == "similar" and not negated:
         return _similar(value, threshold)
     if kind == "latency" and not negated:
-        most = _number(threshold, 1, 86_400_000, "threshold") / 1000
+        most = number_of(threshold, 1, 86_400_000, "threshold") / 1000
         return [{"criterion": f"Replies come within {most:g} s", "strict": "max_latency", "seconds": most}]
     return _on_text(kind, value, negated=negated)
 
@@ -75,28 +76,28 @@ def _on_text(kind: str, value: Any, *, negated: bool) -> list[JsonObject]:
     fold = "(?i)" if kind.startswith("i") else ""
     match kind:
         case "contains":
-            text, strict = _text(value), "not_contains" if negated else "contains"
+            text, strict = text_of(value), "not_contains" if negated else "contains"
             return [{"criterion": _says("contains", text, negated=negated), "strict": strict, "text": text}]
         case "equals" if not negated:
-            expected: JsonObject = {"strict": "answer_matches", "expected": _text(value), "match": "exact"}
-            return [{"criterion": _says("is", _text(value), negated=False)} | expected]
+            expected: JsonObject = {"strict": "answer_matches", "expected": text_of(value), "match": "exact"}
+            return [{"criterion": _says("is", text_of(value), negated=False)} | expected]
         case "contains-all" | "icontains-all" if not negated:
             each = kind.removesuffix("-all")
-            return [item for text in _texts(value) for item in _on_text(each, text, negated=False)]
+            return [item for text in texts_of(value) for item in _on_text(each, text, negated=False)]
         case "contains-any" | "icontains-any":
             verb, text, pattern = (
                 "contains one of",
-                ", ".join(_texts(value)),
-                "|".join(map(_quoted, _texts(value))),
+                ", ".join(texts_of(value)),
+                "|".join(map(_quoted, texts_of(value))),
             )
         case "icontains":
-            verb, text, pattern = "contains", _text(value), _quoted(_text(value))
+            verb, text, pattern = "contains", text_of(value), _quoted(text_of(value))
         case "starts-with":
-            verb, text, pattern = "begins with", _text(value), rf"\A{_quoted(_text(value))}"
+            verb, text, pattern = "begins with", text_of(value), rf"\A{_quoted(text_of(value))}"
         case "equals":
-            verb, text, pattern = "is", _text(value), rf"\A\s*{_quoted(_text(value))}\s*\Z"
+            verb, text, pattern = "is", text_of(value), rf"\A\s*{_quoted(text_of(value))}\s*\Z"
         case "regex":
-            verb, text, pattern = "matches", _text(value), _text(value)
+            verb, text, pattern = "matches", text_of(value), text_of(value)
         case _:
             raise UnmappedError("has no counterpart")
     return [_pattern(_says(verb, text, negated=negated), fold + pattern, negated=negated)]
@@ -106,7 +107,7 @@ def _pattern(criterion: str, pattern: str, *, negated: bool) -> JsonObject:
     try:
         regex.compile(pattern)
     except (regex.error, RecursionError, OverflowError) as error:
-        raise UnmappedError(f"is no regular expression in Python's syntax ({error})") from error
+        raise UnmappedError(f"is not a regular expression in Python's syntax ({error})") from error
     return {"criterion": criterion, "strict": "not_regex" if negated else "regex", "pattern": pattern}
 
 
@@ -143,18 +144,20 @@ def _judged(kind: str, value: Any, *, negated: bool) -> list[JsonObject]:
             return [{"criterion": criterion}]
         raise UnmappedError("has no counterpart")
     form = f"It is not so that: {_JUDGED[kind]}" if negated else _JUDGED[kind]
-    return [{"criterion": form.replace("{}", text.strip())} for text in _texts(value)]
+    return [{"criterion": form.replace("{}", text.strip())} for text in texts_of(value)]
 
 
 def _similar(value: Any, threshold: Any) -> list[JsonObject]:
-    expected = _texts(value)
+    expected = texts_of(value)
     return [
         {
             "criterion": _says("means the same as", ", or ".join(expected), negated=False),
             "strict": "answer_matches",
             "expected": expected[0] if len(expected) == 1 else expected,
             "match": "semantic",
-            "threshold": _DEFAULT_SIMILARITY if threshold is None else _number(threshold, 0, 1, "threshold"),
+            "threshold": _DEFAULT_SIMILARITY
+            if threshold is None
+            else number_of(threshold, 0, 1, "threshold"),
         }
     ]
 
@@ -163,32 +166,18 @@ _DEFAULT_SIMILARITY = 0.75
 """promptfoo's."""
 
 
-def _tools(value: Any, *, negated: bool) -> list[JsonObject]:
-    strict, ending = ("tool_not_used", "is not used") if negated else ("tool_used", "is used")
-    return [{"criterion": f"{name} {ending}", "strict": strict, "toolName": name} for name in _texts(value)]
-
-
-def _text(value: Any) -> str:
+def _schema(value: Any) -> JsonObject:
+    """The schema of `is-json`; without one any JSON will do."""
+    if isinstance(value, str) and value.strip():
+        try:
+            value = read(text_of(value), "schema.yaml").value
+        except SuiteError as error:
+            raise UnmappedError(f"has a schema that cannot be read ({error.problems[0].message})") from None
     match value:
-        case str() if value.startswith(("file://", "package:")):
-            raise UnmappedError("names a file, which is not read")
-        case str() if "{{" in value or "{%" in value:
-            raise UnmappedError("holds a template that cannot be filled")
-        case str() if value.strip():
+        case None | True | "":
+            return {}
+        case dict():
+            if fault := json_schema.fault(value):
+                raise UnmappedError(f"has a schema that is not one here ({fault})")
             return value
-        case int() | float() if not isinstance(value, bool):
-            return str(value)
     raise UnmappedError("has a value that means nothing here")
-
-
-def _texts(value: Any) -> list[str]:
-    texts = [_text(item) for item in (value if isinstance(value, list) else [value])]
-    if not texts:
-        raise UnmappedError("has no value")
-    return texts
-
-
-def _number(value: Any, least: float, most: float, name: str) -> float:
-    if type(value) not in {int, float} or not least <= value <= most:  # NaN is within nothing
-        raise UnmappedError(f"its {name} is no number from {least:g} to {most:g}")
-    return float(value)

@@ -19,12 +19,14 @@ from ci_evals.adapters.importers.imported import (
     cut,
     fixed,
     turns_at_most,
+    whole_document,
 )
-from ci_evals.adapters.importers.promptfoo.assertions import ReplySelector, UnmappedError, map_assertion
-from ci_evals.adapters.importers.promptfoo.cases import PromptfooCase, cases
-from ci_evals.adapters.importers.promptfoo.user_lines import (
+from ci_evals.adapters.importers.promptfoo.assertions import ReplySelector, map_assertion
+from ci_evals.adapters.importers.promptfoo.cases import (
     OverlongError,
+    PromptfooCase,
     UserLines,
+    cases,
     filled,
     is_whole,
     prompt_texts,
@@ -33,7 +35,7 @@ from ci_evals.adapters.importers.promptfoo.user_lines import (
     user_lines_of_case,
     variables_in,
 )
-from ci_evals.adapters.importers.record import whole_document
+from ci_evals.adapters.importers.promptfoo.values import UnmappedError
 from ci_evals.domain.errors import SuiteError
 from ci_evals.domain.suite import AUTO, MOST_LOOPS
 from ci_evals.planning.document import Document, Path
@@ -45,18 +47,14 @@ _DEFAULT_MAX_TURNS = 10
 _OF_SUITE = {"description", "prompts", "tests", "scenarios", "defaultTest", "providers", "targets", "$schema"}
 _OF_SUITE |= {"evaluateOptions", "assertionTemplates"}
 _OF_TEST = {"description", "vars", "assert", "provider", "metadata", "threshold", "options"}
-_OF_TRACE = {"tool_used", "tool_not_used"}
+_OF_TRACE = {"tool_used", "tool_not_used", "tool_called", "tool_sequence", "max_tool_calls"}
 _FOR_THE_AGENT = re.compile(r"(?i)(system|developer|assistant)([ _-]?(message|prompt|instructions?|role))?$")
 """Common names of variables for the agent's prompt."""
 _OF_SIMULATED = {"instructions", "maxTurns", "initialMessages", "stateful"}
 
 
 def read(text: str, file: str) -> ImportedSuite:
-    """One test for each conversation.
-
-    Raises:
-        SuiteError: it is no configuration of promptfoo, with the place.
-    """
+    """One test for each conversation."""
     document = whole_document(text, file)
     config = document.value
     if not isinstance(config, dict) or not ({"tests", "scenarios"} & set(config)):
@@ -70,7 +68,10 @@ def read(text: str, file: str) -> ImportedSuite:
     reader = _ConfigReader(document, config, imported)
     groups = _conversations(list(cases(document, imported.notes)), together=remembers(config.get("prompts")))
     for group in groups:
-        reader.add(group)
+        try:
+            reader.add(group)
+        except OverlongError as error:
+            raise SuiteError([document.problem(group[0].path, str(error))]) from error
     reader.finish()
     return imported
 
@@ -79,7 +80,7 @@ def _conversations(all_cases: list[PromptfooCase], *, together: bool) -> Iterato
     """The cases of each conversation: steps that share a history are one."""
     groups: dict[Any, list[PromptfooCase]] = {}
     for i, case in enumerate(all_cases):
-        conversation = case.metadata.get("conversationId")
+        conversation = case.part("metadata").get("conversationId")
         alone = case.provider == SIMULATED or not (together or isinstance(conversation, str | int))
         groups.setdefault(i if alone else f"conversation {conversation}", []).append(case)
     yield from groups.values()
@@ -98,24 +99,12 @@ class _ConfigReader:
         self._defaults = default if isinstance(default, dict) else {}
         self.of_prompts = variables_in(prompt_texts(config.get("prompts")))
 
-    def add(self, group: list[PromptfooCase]) -> None:
-        """The test of one conversation.
-
-        Raises:
-            SuiteError: something in it cannot be right.
-        """
-        try:
-            self._add(group)
-        except OverlongError as error:
-            raise SuiteError([self.document.problem(group[0].path, str(error))]) from error
-
     def finish(self) -> None:
-        """Note the settings of the whole configuration that are left out."""
         prompts = self.config.get("prompts")
         lost = [text for text in prompt_texts(prompts) if not is_whole(text) and not remembers([text])]
         if prompts and (len(lost) > 1 or (lost and not self.says_prompt) or not prompt_texts(prompts)):
             shown = f" ({cut(lost[0])!r})" if lost else ""
-            self._left_of_suite("prompts", f"what the agent is told is up to the agent{shown}")
+            self._left_of_suite("prompts", f"the agent has its own instructions{shown}")
         for key in ("providers", "targets"):
             if self.config.get(key):
                 self._left_of_suite(key, "name the agent in the suite, or by options")
@@ -143,7 +132,8 @@ class _ConfigReader:
                     info[key] = item
         return info
 
-    def _add(self, group: list[PromptfooCase]) -> None:
+    def add(self, group: list[PromptfooCase]) -> None:
+        """Add the test of one conversation."""
         self.unmapped = []
         first = group[0]
         for case in group:
@@ -160,7 +150,7 @@ class _ConfigReader:
         test["evaluations"] = evaluations
         test["tags"] = _tags(first) or ["promptfoo"]
         test |= self._limits(first)
-        if metadata := {key: item for key, item in first.metadata.items() if key != "tags"}:
+        if metadata := {key: item for key, item in first.part("metadata").items() if key != "tags"}:
             test["x-metadata"] = metadata
             if others := sorted(set(metadata) - {"conversationId"}):
                 self._note(first.path, f"its metadata ({', '.join(others)}) is kept without any effect")
@@ -199,7 +189,9 @@ class _ConfigReader:
             return None
         most = config.get("maxTurns", _DEFAULT_MAX_TURNS)
         if type(most) is not int or most < 1:
-            raise SuiteError([self.document.problem(case.path, f"maxTurns: {most!r} is no number of turns")])
+            raise SuiteError(
+                [self.document.problem(case.path, f"maxTurns: {most!r} is not a number of turns")]
+            )
         given = case.variables.get("initialMessages", config.get("initialMessages")) or []
         opening = user_lines(given, case.variables) if isinstance(given, list) else UserLines()
         if given and not opening.lines:
@@ -218,14 +210,13 @@ class _ConfigReader:
         return test, {"instructions", "initialMessages"}
 
     def _planned(self, group: list[PromptfooCase]) -> tuple[JsonObject, set[str]] | None:
-        """A test whose lines are all in the file."""
         user: list[str] = []
         used: set[str] = set()
         system = ""
         for case in group:
             lines = user_lines_of_case(self.config.get("prompts"), case.variables)
             if not lines.known:
-                self._note(case.path, "left out: which of its variables the user says cannot be told")
+                self._note(case.path, "left out: it is unknown which of its variables the user says")
                 return None
             if lines.replies:
                 self._note(case.path, "what the assistant said before cannot be put into its mouth here")
@@ -249,7 +240,7 @@ class _ConfigReader:
                 self._note(path, f"{kind} {error}")
                 continue
             if any(item.get("strict") in _OF_TRACE for item in result.evaluations):
-                self._note(path, f"{kind} wants a trace: for an agent that gives text alone it is undecided")
+                self._note(path, f"{kind} needs a trace: it is undecided for an agent that returns only text")
             if result.left:
                 self._note(path, f"{kind}: nothing here is like its {', '.join(result.left)}")
             yield from result.evaluations
@@ -261,7 +252,9 @@ class _ConfigReader:
             self._unknown(case.path, given, known, "provider.")
         if case.provider and case.provider != SIMULATED:
             self._note(case.path, f"its own provider {case.provider!r}")
-        self._unknown(case.path, case.options, {"disableVarExpansion", "disableDefaultAsserts"}, "options.")
+        self._unknown(
+            case.path, case.part("options"), {"disableVarExpansion", "disableDefaultAsserts"}, "options."
+        )
 
     def _limits(self, case: PromptfooCase) -> JsonObject:
         limits: JsonObject = {}
@@ -289,7 +282,7 @@ class _ConfigReader:
 
 
 def _tags(case: PromptfooCase) -> list[str]:
-    given = case.metadata.get("tags")
+    given = case.part("metadata").get("tags")
     tags = [given] if isinstance(given, str) else given if isinstance(given, list) else []
     return [tag.strip() for tag in tags if isinstance(tag, str) and tag.strip()]
 

@@ -14,15 +14,17 @@ function actionsNode(turn, only = [], mark = null) {
   return el("dl", { class: "actions" }, rows);
 }
 
-function actionNode({ text, name, status, failed, error, change }, mark) {
+function actionNode({ text, name, status, failed, error, change, arguments: given, result }, mark) {
   return el(
     "li",
     { class: mark ? "action differs" : "action" },
     codeNode(name ?? text),
-    status ? [" ", el("span", { class: failed ? "bad" : "muted" }, status)] : null,
+    status ? [" ", el("span", { class: failed ? "bad" : "muted", dir: "auto" }, long(status, 300))] : null,
     error ? [" ", el("span", { class: "bad", dir: "auto" }, "error: ", long(error, 500))] : null,
     change ? [" ", el("span", { class: "change", dir: "auto" }, long(change, 200))] : null,
     mark ? [" ", el("strong", { class: "only" }, mark)] : null,
+    given ? foldedJson("Arguments", given) : null,
+    result ? foldedJson("Result", result) : null,
   );
 }
 

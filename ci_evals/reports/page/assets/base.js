@@ -77,16 +77,11 @@ function tableNode(label, headers, rows) {
   );
 }
 
-/** The JSON that stands packed in the element `id`; a promise. */
+/** The JSON that stands packed in the element `id`, of tests as `reports/page/test_data.py` makes it; a promise. */
 async function unpack(id) {
   const packed = Uint8Array.from(atob(document.getElementById(id).textContent), (char) => char.charCodeAt(0));
   const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
   return JSON.parse(await new Response(stream).text());
-}
-
-/** The data of a test, as `reports/page/test_data.py` makes it; a promise, as are its turns. */
-function dataOf(number) {
-  return unpack(`t${number}`);
 }
 
 /**

@@ -13,7 +13,7 @@ function bothNode(head, base, divergence, href) {
     return el(
       "li",
       { class: here ? "turn diverges" : "turn", tabindex: "-1" },
-      headingOf(place + 1, href(place + 1), here ? [" ", el("strong", { class: "only" }, "They part here")] : null),
+      headingOf(place + 1, href(place + 1), here ? [" ", el("strong", { class: "only" }, "First difference")] : null),
       here ? el("p", { class: "divergence-here", dir: "auto" }, divergence.text) : null,
       el(
         "div",
@@ -40,7 +40,7 @@ function sideNode(side, { turns, label, rests, violations }, place, only, mark) 
           restsNode(rests(turn.index)),
           rawNodes(turn),
         ]
-      : el("p", { class: "muted" }, turns.length ? "The conversation had ended before." : "Nothing was said."),
+      : el("p", { class: "muted" }, turns.length ? "This conversation had already ended." : "No messages."),
   );
 }
 
@@ -66,8 +66,9 @@ function baselineNav({ number, base, trial, beside }) {
   });
   return el(
     "nav",
-    { class: "trials beside-nav", "aria-label": "Baseline beside" },
-    el("span", { class: "label" }, "Baseline beside:"),
+    { class: "trials beside-nav", "aria-label": "Compare with the baseline" },
+    el("span", { class: "label" }, "Compare with the baseline:"),
     el("ul", {}, link("None", null), items),
+    base.note ? el("p", { class: "muted" }, base.note) : null,
   );
 }

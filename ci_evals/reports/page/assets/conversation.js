@@ -59,7 +59,7 @@ function restsNode(rests) {
   return el(
     "div",
     { class: "rests" },
-    el("p", { class: "label" }, "Verdicts that rest on this turn"),
+    el("p", { class: "label" }, "Verdicts that cite this turn"),
     el("ul", {}, items),
   );
 }
@@ -75,7 +75,7 @@ function foldedJson(label, text) {
   const fill = () => {
     if (!node.open || node.children.length > 1) return;
     node.append(
-      copyButton(`Copy ${label === "Trace" ? "the trace" : "the raw reply"}`, () => text),
+      copyButton(`Copy the ${label.toLowerCase()}`, () => text),
       el("pre", { tabindex: "0", role: "group", "aria-label": label }, long(text, MOST_SAID)),
     );
   };
@@ -111,7 +111,7 @@ function verdictsNode(findings, href, others, name) {
           list(passed),
         )
       : null,
-    findings.length ? null : el("p", {}, "None: no criterion was decided."),
+    findings.length ? null : el("p", {}, "No criterion was judged."),
   );
   return { node, nodes };
 }

@@ -20,7 +20,7 @@ function copyButton(label, text) {
     announce(
       done
         ? `Copied: ${label.replace(/^Copy (the )?/, "")}.`
-        : "The browser did not let the page copy. Mark the text and copy it yourself.",
+        : "The browser blocked copying. Select the text and copy it yourself.",
     );
   };
   return el("button", { type: "button", class: "copy", on: { click: press } }, label);
@@ -62,6 +62,6 @@ function conversationText(title, turns, closing) {
     `**${turn.index} · Agent** after ${turn.latency} · ${actionsText(turn)}`,
     quoted(turn.agent ?? ""),
   ]);
-  const left = closing ? ["**User, on leaving** (not sent)", quoted(closing)] : [];
-  return [`# ${title}`, ...(said.length ? said : ["Nothing was said."]), ...left].join("\n\n") + "\n";
+  const left = closing ? ["**User's closing remark** (not sent)", quoted(closing)] : [];
+  return [`# ${title}`, ...(said.length ? said : ["No messages."]), ...left].join("\n\n") + "\n";
 }

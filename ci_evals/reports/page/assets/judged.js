@@ -1,4 +1,4 @@
-// What stands behind a judged verdict: the words it rests on, its grade, its votes. And where the user broke its role.
+// What stands behind a judged verdict: the words it rests on, its grade, its votes. And where the user broke character.
 
 /** A turn by its number, as a link if there is one. */
 function turnLink(index, href) {
@@ -11,7 +11,7 @@ function quotesNode(quotes, href) {
   const items = quotes.map(({ turn, text }) =>
     el("li", {}, el("q", { dir: "auto" }, long(text, MOST_QUOTED)), " ", turnLink(turn, href)),
   );
-  return el("ul", { class: "words", "aria-label": "The words it rests on" }, items);
+  return el("ul", { class: "words", "aria-label": "Quoted evidence" }, items);
 }
 
 /** The dimensions of a rubric's grade as a table; null if there is no grade. */
@@ -94,7 +94,7 @@ function patternOf(words) {
   return found.length ? new RegExp(found.join("[\\s*_`~]+"), "giu") : null;
 }
 
-/** The violations of a trial's simulated user, of one turn or, of the number behind the last one, on leaving. */
+/** The violations of a trial's simulated user, of one turn or, with the number after the last one, of its closing remark. */
 function violationsOf({ violations = [] }, turn) {
   return violations.filter((violation) => violation.turn === turn);
 }
@@ -115,7 +115,7 @@ function violationsNode(violations) {
   return el(
     "div",
     { class: "violation" },
-    el("p", { class: "label" }, "The simulated user broke its role"),
+    el("p", { class: "label" }, "The simulated user broke character"),
     el("ul", {}, items),
   );
 }
@@ -124,7 +124,7 @@ function violationsNode(violations) {
 function auditNode({ violations, audit }, href, turns) {
   if (!violations) return audit ? el("p", { class: "muted" }, audit) : null;
   const links = [...new Set(violations.map(({ turn }) => turn))].map((turn) =>
-    turn > turns ? "on leaving" : ["in ", turnLink(turn, href)],
+    turn > turns ? "in its closing remark" : ["in ", turnLink(turn, href)],
   );
-  return el("p", { class: "notice" }, "The simulated user broke its role ", separated(links), ".");
+  return el("p", { class: "notice" }, "The simulated user broke character ", separated(links), ".");
 }

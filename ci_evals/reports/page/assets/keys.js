@@ -3,7 +3,7 @@
 const KEYS = [
   ["j, k", "next, previous turn"],
   ["], [", "next, previous trial"],
-  ["b", "baseline beside, or not"],
+  ["b", "show or hide the baseline"],
   ["Esc", "back to all tests"],
 ];
 
@@ -25,7 +25,7 @@ function keysNode() {
     { class: "keys" },
     el("summary", {}, "Keys"),
     el("dl", {}, rows),
-    el("label", {}, el("input", { type: "checkbox", id: "keys-on", checked: true }), " Letters and brackets work"),
+    el("label", {}, el("input", { type: "checkbox", id: "keys-on", checked: true }), " Use letter and bracket keys"),
   );
 }
 

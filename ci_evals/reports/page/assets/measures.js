@@ -20,6 +20,6 @@ function listNode(rows) {
 }
 
 function usageNode(usage) {
-  const headers = ["who", "model", "calls", "tokens read", "tokens written", "cost"];
+  const headers = ["role", "model", "calls", "input tokens", "output tokens", "cost"];
   return tableNode("Tokens", headers, usage.map(([role, model, ...numbers]) => [role, long(model, MOST_NAMED), ...numbers]));
 }

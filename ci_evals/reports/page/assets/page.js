@@ -35,7 +35,7 @@ function openOverview(address, moved) {
   document.title = TITLE;
   if (back) closeTest();
   const named = address.startsWith("#_") ? document.getElementById(address.slice(1)) : null;
-  notFound.textContent = named || address.length < 2 ? "" : "This run has no test of the name in the address.";
+  notFound.textContent = named || address.length < 2 ? "" : "This run has no test with the name in this link.";
   if (named) {
     named.scrollIntoView({ behavior: back || !moved ? "instant" : "auto" });
     if (moved) named.focus({ preventScroll: true });

@@ -12,7 +12,7 @@
     suite: row.dataset.suite,
     tags: row.dataset.tags.split("\n"),
     categories: row.dataset.categories.split("\n"),
-    marks: row.dataset.marks.split(" "),
+    marks: row.dataset.marks.split("\n"),
     shown: true,
   }));
 

@@ -46,8 +46,8 @@ function headNode({ number, head, ...data }) {
     el(
       "p",
       { class: "buttons" },
-      copyButton("Copy the link to this place", () => location.href.split("#")[0] + here()),
-      copyButton("Copy the command to play this test again", () => data.command),
+      copyButton("Copy the link to this view", () => location.href.split("#")[0] + here()),
+      copyButton("Copy the command to rerun this test", () => data.command),
     ),
     plannedNode(data),
     trialsNode(number, head.trials),
@@ -66,21 +66,21 @@ function plannedNode({ guidelines = "", planned = [], optimalTools, userInfo }) 
   return el(
     "details",
     { class: "planned" },
-    el("summary", {}, "The simulated user, and the turns planned"),
+    el("summary", {}, "Test definition"),
     el("p", { class: "text", dir: "auto" }, long(guidelines, 5000)),
     el("ol", {}, turns),
-    optimalTools ? el("p", {}, "The shortest right conversation runs: ", codeNode(optimalTools)) : null,
+    optimalTools ? el("p", {}, "Optimal tools: ", codeNode(optimalTools)) : null,
     userInfo
       ? [
-          el("p", { class: "label" }, "The user's data"),
-          el("pre", { tabindex: "0", role: "group", "aria-label": "The user's data" }, long(userInfo, 5000)),
+          el("p", { class: "label" }, "User info"),
+          el("pre", { tabindex: "0", role: "group", "aria-label": "User info" }, long(userInfo, 5000)),
         ]
       : null,
   );
 }
 
 function trialsNode(number, trials) {
-  if (!trials.length) return el("p", { class: "notice" }, "No trial was started.");
+  if (!trials.length) return el("p", { class: "notice" }, "No trial ran.");
   const items = trials.map(({ index, outcome, score }) =>
     el(
       "li",
@@ -89,7 +89,7 @@ function trialsNode(number, trials) {
         "a",
         { href: addressOf(number, index), "data-trial": index },
         outcomeOf(outcome, `Trial ${index}`),
-        ` ${score ?? "left out"}`,
+        ` ${score ?? "excluded"}`,
         el("span", { class: "unseen" }, ` ${OUTCOMES[outcome]}`),
       ),
     ),

@@ -58,17 +58,18 @@ function drawTrial(root, turns, baseTurns, baseTrial, index) {
       ),
       base?.trials.length ? baselineNav(opened) : null,
       baseTurns ? divergenceNode(opened.divergence, href) : null,
-      opened.nodes.length ? conversation : el("p", {}, "Nothing was said."),
-      closingNode(trial, baseTurns ? "User, on leaving, in this run" : "User, on leaving"),
+      opened.nodes.length ? conversation : el("p", {}, "No messages."),
+      closingNode(trial, baseTurns ? "User's closing remark in this run" : "User's closing remark"),
       violationsNode(violations(turns.length + 1)),
-      baseTrial ? closingNode(baseTrial, "User, on leaving, in the baseline") : null,
+      baseTrial ? closingNode(baseTrial, "User's closing remark in the baseline") : null,
+      stateNode(trial),
       measuresNode(trial),
     ].filter(Boolean),
   );
 }
 
 function headlineOf({ outcome, score }) {
-  return score === undefined ? outcomeOf(outcome, "left out") : [outcomeOf(outcome), `, score ${score}`];
+  return score === undefined ? outcomeOf(outcome, "excluded") : [outcomeOf(outcome), `, score ${score}`];
 }
 
 function endedNode({ ended, error, attempts }) {
@@ -79,6 +80,19 @@ function endedNode({ ended, error, attempts }) {
     error ? el("p", { class: "notice", dir: "auto" }, el("strong", {}, "Error: "), long(error, 2000)) : null,
     attempts ? el("p", { dir: "auto" }, long(attempts, 2000)) : null,
   );
+}
+
+/** What the probes found after the conversation; null if there are none. */
+function stateNode({ state }) {
+  if (!state) return null;
+  const shown = ({ error, value }) =>
+    error
+      ? el("p", { class: "bad", dir: "auto" }, "unknown: ", long(error, 2000))
+      : el("pre", { tabindex: "0", dir: "auto" }, long(value, MOST_SAID));
+  const rows = state.map((probe) =>
+    el("div", { class: "row" }, el("dt", {}, codeNode(probe.name)), el("dd", {}, shown(probe))),
+  );
+  return el("section", { class: "state" }, el("h3", {}, "State after the conversation"), el("dl", {}, rows));
 }
 
 function closingNode({ closing }, who) {

@@ -17,7 +17,7 @@ async function openTest(place) {
     if (opened?.number !== place.number) {
       opened = null;
       beginTest(root, place.number);
-      const data = await dataOf(place.number);
+      const data = await unpack(`t${place.number}`);
       if (request !== requests) return;
       opened = { number: place.number, ...data };
       root.querySelector(".loading").replaceWith(headNode(opened), el("div", { id: "trial" }));
@@ -60,13 +60,13 @@ function beginTest(root, number) {
 function unreadable(error) {
   if (typeof DecompressionStream === "undefined") {
     return (
-      "This browser cannot unpack the conversations. " +
-      "Open the page in a browser of 2023 or later: Chrome, Edge, Firefox 113 or Safari 16.4."
+      "This browser cannot decompress the conversations. " +
+      "Open the page in Chrome, Edge, Firefox 113, Safari 16.4, or later."
     );
   }
   return (
-    `The data of this test cannot be read (${error.message}). The file may be cut short: write it anew with ` +
-    `"ci-evals report". What it shows also stands in _results.json.`
+    `The data of this test cannot be read (${error.message}). The file may be incomplete: write it again with ` +
+    `"ci-evals report". _results.json has the same data.`
   );
 }
 

@@ -8,10 +8,15 @@ from ci_evals.reports import numbers
 from ci_evals.reports.facts.figure import Figure
 from ci_evals.reports.page.charts import frame
 from ci_evals.reports.page.charts.drawing import Drawn
-from ci_evals.reports.page.charts.frame import MOST_ROWS, Chart, Entry, TrackRow
+from ci_evals.reports.page.charts.frame import MOST_ROWS, Entry, TrackRow
 
 _ENOUGH = 80
 """Percent of pairs below which agreement is low."""
+_READING = (
+    "One row per criterion that several votes decided: the share of pairs of votes with the same verdict. "
+    "Below 80 % (the vertical line) the criterion's verdicts are less reliable. "
+    "The shaded bar is the 95 % interval."
+)
 
 
 def figure(results: Results) -> Figure | None:
@@ -21,16 +26,14 @@ def figure(results: Results) -> Figure | None:
     shares = [(part, part.share) for part in parts if part.share is not None]
     if not shares:
         return None
-    shown = shares[:MOST_ROWS]
-    low = (Entry("low", "bad"),) if any(part.low for part, _ in shown) else ()
-    interval = (Entry("95 %", "interval"),) if any(share.low is not None for _, share in shown) else ()
-    key = (Entry("pairs that agree, %", "head"), *low, *interval, Entry("80 %", "floor"))
-    chart = Chart(
+    low = sum(part.low for part, _ in shares)
+    words = Figure(
         id="chart-agreement",
         title="Agreement of the judge's votes by criterion",
-        says=_says(shares),
+        says=f"Agreement is low on {low:,} of {numbers.count(len(shares), 'criterion', 'criteria')}.",
+        reading=_READING,
         headers=("criterion", "test", "pairs that agree", "alpha", "verdicts"),
-        rows=(
+        rows=[
             (
                 part.name,
                 part.test or "",
@@ -39,9 +42,13 @@ def figure(results: Results) -> Figure | None:
                 f"{part.verdicts:,}",
             )
             for part, share in shares
-        ),
+        ],
     )
-    return chart.in_rows(key, [_row(part, share) for part, share in shown])
+    key = [Entry("pairs that agree, %", "head")]
+    key += [Entry("low", "bad")] if low else []
+    key += [Entry("95 %", "interval")] if any(share.low is not None for _, share in shares) else []
+    key += [Entry("80 %", "floor")]
+    return frame.drawn_in_rows(words, key, [_row(part, share) for part, share in shares[:MOST_ROWS]])
 
 
 def _row(part: PartAgreement, share: Estimate) -> TrackRow:
@@ -61,11 +68,3 @@ def _row(part: PartAgreement, share: Estimate) -> TrackRow:
         ("c-bad-text",) if part.low else (),
         about + where,
     )
-
-
-def _says(shares: list[tuple[PartAgreement, Estimate]]) -> str:
-    low = sum(part.low for part, _ in shares)
-    worst, share = min(shares, key=lambda item: item[1].value)
-    criteria = numbers.count(len(shares), "criterion", "criteria")
-    text = f"Least on {worst.name}: {numbers.percent(share.value)} of pairs agree"
-    return f"{text}; low on {low:,} of {criteria}." if low else f"{text}; low on none of {criteria}."

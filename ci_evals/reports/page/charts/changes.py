@@ -1,7 +1,7 @@
 """Base against head, test by test: those whose score changed, the deepest fall first."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ci_evals.domain.results.comparison import Comparison
 from ci_evals.domain.results.run import Results
@@ -9,15 +9,18 @@ from ci_evals.reports import numbers
 from ci_evals.reports.facts.figure import Figure
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import Drawn
-from ci_evals.reports.page.charts.frame import MOST_ROWS, SCORES, Chart, Entry, TrackRow
+from ci_evals.reports.page.charts.frame import MOST_ROWS, SCORES, Entry, TrackRow
 from ci_evals.reports.page.embedded_data import TestView
 
 _SAME = 0.05
 """Points: what is less is shown as no change."""
+_READING = (
+    "One row per test, from its score in the baseline to its score now, the largest drop first. "
+    "A single test may change by chance alone."
+)
 
 
-@dataclass(frozen=True)
-class Changed:
+class Changed(NamedTuple):
     """A test that was scored on both sides."""
 
     suite: str
@@ -40,13 +43,17 @@ def figure(results: Results, tests: Sequence[TestView]) -> Figure | None:
     changed = sorted((test for test in compared if abs(test.delta) >= _SAME), key=lambda test: test.delta)
     if not changed:
         return None
-    shown = _shown(changed)
-    chart = Chart(
+    fell, rose = [test for test in changed if test.delta < 0], [test for test in changed if test.delta > 0]
+    same = max(comparison.tests, len(changed)) - len(changed)
+    parts = [f"{len(fell):,} {'test' if len(fell) == 1 else 'tests'} dropped, {len(rose):,} rose"]
+    parts += [f"{same:,} unchanged"] if same else []
+    words = Figure(
         id="chart-changes",
         title="Tests against the baseline",
-        says=_says(changed, max(comparison.tests, len(changed))),
+        says=f"{', '.join(parts)}.",
+        reading=_READING,
         headers=("suite", "test", "baseline", "this run", "change"),
-        rows=(
+        rows=[
             (
                 test.suite,
                 test.name,
@@ -55,10 +62,12 @@ def figure(results: Results, tests: Sequence[TestView]) -> Figure | None:
                 numbers.signed(test.delta),
             )
             for test in changed
-        ),
+        ],
     )
-    key = (Entry("baseline", "base"), Entry("fell to", "bad"), Entry("rose to", "head"))
-    return chart.in_rows(key, [_row(test) for test in shown], more=len(changed) - len(shown))
+    entries = (Entry("baseline", "base"), Entry("dropped to", "bad"), Entry("rose to", "head"))
+    shown = fell[:MOST_ROWS]
+    shown += rose[max(0, len(rose) - (MOST_ROWS - len(shown))) :]
+    return frame.drawn_in_rows(words, entries, list(map(_row, shown)), more=len(changed) - len(shown))
 
 
 def _of_tests(tests: Sequence[TestView]) -> Iterator[Changed]:
@@ -80,14 +89,6 @@ def _of_comparison(comparison: Comparison) -> Iterator[Changed]:
             yield Changed(test.suite, test.name, test.base, test.head)
 
 
-def _shown(changed: Sequence[Changed]) -> Sequence[Changed]:
-    """The deepest falls, and the highest rises if there is room left."""
-    falls = [test for test in changed if test.delta < 0][:MOST_ROWS]
-    rises = [test for test in changed if test.delta > 0]
-    room = MOST_ROWS - len(falls)
-    return [*falls, *rises[len(rises) - min(room, len(rises)) :]]
-
-
 def _row(test: Changed) -> TrackRow:
     fell = test.delta < 0
 
@@ -104,17 +105,3 @@ def _row(test: Changed) -> TrackRow:
         ("c-bad-text" if fell else "c-good-text",),
         f"{numbers.score(test.base)} → {numbers.score(test.head)} ({test.suite})",
     )
-
-
-def _says(changed: Sequence[Changed], compared: int) -> str:
-    fell, rose = [test for test in changed if test.delta < 0], [test for test in changed if test.delta > 0]
-    parts = []
-    if fell:
-        worst = fell[0]
-        deepest = f"“{worst.name}” from {numbers.score(worst.base)} to {numbers.score(worst.head)}"
-        parts.append(f"{len(fell):,} fell, the deepest {deepest}" if len(fell) > 1 else f"{deepest} fell")
-        if len(fell) == 1:
-            parts = [f"1 fell, {deepest}"]
-    parts += [f"{len(rose):,} rose"] if rose else []
-    parts += [f"{compared - len(changed):,} did not change"] if compared > len(changed) else []
-    return f"Of {numbers.count(compared, 'compared test')} {'; '.join(parts)}."

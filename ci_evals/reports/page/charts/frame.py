@@ -1,8 +1,8 @@
 """The frame of a chart: axes with hairlines, rows with names, the key to the marks, and shared marks."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import dataclass, replace
+from typing import NamedTuple, TypeAlias
 
 from ci_evals.reports import numbers
 from ci_evals.reports.facts.figure import Figure
@@ -24,16 +24,14 @@ _TRACK = 28
 SCORES = Scale(0, 100, _SIDE, WIDTH - _SIDE)
 """The scale of tracks of scores, in points."""
 
-
+KEY = 13
+"""The base line of the key."""
 _TOP = 24
 """Height of the key above rows."""
 STACK = 24
 """Height of a bar of all parts together, above rows."""
 AXIS = 18
 """Height of the numbers below an axis."""
-
-Marks: TypeAlias = Callable[[float], Iterable[Drawn]]
-"""The marks on a track at this height."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,8 @@ class TrackRow:
 
     name: str
     value: str
-    marks: Marks
+    marks: Callable[[float], Iterable[Drawn]]
+    """The marks on a track at this height."""
     classes: tuple[str, ...] = ()
     """Classes of the value."""
     about: str = ""
@@ -58,37 +57,37 @@ class Entry:
     """`head`, `base`, `interval`, `floor`, `bad`, or a class of a box."""
 
 
-@dataclass(frozen=True)
-class Chart:
-    """A chart in words and as a table."""
+class Plot(NamedTuple):
+    """The area within two axes: `x.start` is its left end, `y.start` its lower one."""
 
-    id: str
-    title: str
-    says: str
-    headers: tuple[str, ...]
-    rows: Iterable[tuple[str, ...]]
+    x: Scale
+    y: Scale
 
-    def drawn(self, height: float, elements: Iterable[Drawn]) -> Figure:
-        """The chart with its drawing."""
-        picture = drawing.picture(self.id, self.title, self.says, height, elements)
-        return Figure(self.id, self.title, self.says, picture, self.headers, tuple(self.rows))
 
-    def in_rows(
-        self,
-        entries: Sequence[Entry],
-        tracks: Sequence[TrackRow],
-        *,
-        scale: Scale | None = SCORES,
-        more: int = 0,
-    ) -> Figure:
-        """The chart as rows below a key; `more` is the number of tests that are not drawn."""
-        drawn = [*key(entries, 13), *rows(tracks, _TOP, scale)]
-        height = _TOP + len(tracks) * ROW + (AXIS if scale else 0)
-        if more:
-            text = f"and {numbers.count(more, 'more test')}"
-            drawn.append(drawing.words(0, height + 12, text, "c-tick"))
-            height += AXIS
-        return self.drawn(height, drawn)
+Labels: TypeAlias = Iterable[tuple[float, str]]
+"""Values of an axis, each with what stands there."""
+
+
+def drawn(figure: Figure, height: float, elements: Iterable[Drawn]) -> Figure:
+    """The chart with its drawing."""
+    return replace(figure, svg=drawing.picture(figure.id, figure.title, figure.says, height, elements))
+
+
+def drawn_in_rows(
+    figure: Figure,
+    entries: Iterable[Entry],
+    tracks: Sequence[TrackRow],
+    *,
+    scale: Scale | None = SCORES,
+    more: int = 0,
+) -> Figure:
+    """The chart as rows below a key; `more` is the number of tests that are not drawn."""
+    elements = [*key(entries), *rows(tracks, _TOP, scale)]
+    height = _TOP + len(tracks) * ROW + (AXIS if scale else 0)
+    if more:
+        elements.append(drawing.words(0, height + 12, f"and {numbers.count(more, 'more test')}", "c-tick"))
+        height += AXIS
+    return drawn(figure, height, elements)
 
 
 def rows(tracks: Sequence[TrackRow], top: float, scale: Scale | None = SCORES) -> Iterator[Drawn]:
@@ -151,43 +150,25 @@ def _track(scale: Scale, y: float) -> Iterator[Drawn]:
         yield drawing.line(scale(value), y - 4, scale(value), y + 4, "c-track")
 
 
-@dataclass(frozen=True)
-class Plot:
-    """The area within two axes."""
-
-    x: Scale
-    y: Scale
-
-    @property
-    def left(self) -> float:
-        """Its left end."""
-        return self.x.start
-
-    @property
-    def right(self) -> float:
-        """Its right end."""
-        return self.x.end
-
-    @property
-    def bottom(self) -> float:
-        """The height of the x axis."""
-        return self.y.start
-
-    @property
-    def top(self) -> float:
-        """The upper end of the y axis."""
-        return self.y.end
+def scores_on(scale: Scale) -> Labels:
+    """The round scores of an axis."""
+    return [(value, f"{value:g}") for value in ticks(scale.low, scale.high)]
 
 
-def axes(
-    plot: Plot, x: Iterable[tuple[float, str]], y: Iterable[tuple[float, str]], titles: tuple[str, str]
-) -> Iterator[Drawn]:
-    """Hairlines, numbers and titles of a plot; both axes are given as values with what stands there."""
+def counts_on(scale: Scale) -> Labels:
+    """The whole numbers of an axis that counts."""
+    found = ticks(scale.low, scale.high, 4)
+    return [(value, f"{value:,.0f}") for value in found if value == int(value)]
+
+
+def axes(plot: Plot, x: Labels, y: Labels, titles: tuple[str, str]) -> Iterator[Drawn]:
+    """Hairlines, numbers and titles of a plot."""
+    left, right, bottom = plot.x.start, plot.x.end, plot.y.start
     for value, text in y:
         height = plot.y(value)
-        yield drawing.line(plot.left, height, plot.right, height, "c-grid")
-        yield drawing.words(plot.left - 6, height + 4, text, "c-tick", "c-end")
-    yield drawing.line(plot.left, plot.bottom, plot.right, plot.bottom, "c-axis")
+        yield drawing.line(left, height, right, height, "c-grid")
+        yield drawing.words(left - 6, height + 4, text, "c-tick", "c-end")
+    yield drawing.line(left, bottom, right, bottom, "c-axis")
     end = -1.0
     for value, text in x:
         center, half = plot.x(value), drawing.width_of(text, 12) / 2
@@ -195,38 +176,37 @@ def axes(
         if center - half < end:
             continue
         end = center + half + 4
-        yield drawing.words(center, plot.bottom + 16, text, "c-tick", "c-middle")
+        yield drawing.words(center, bottom + 16, text, "c-tick", "c-middle")
     across, upwards = titles
-    yield drawing.words(0, plot.top - 12, upwards, "c-tick")
+    yield drawing.words(0, plot.y.end - 12, upwards, "c-tick")
     if across:
-        yield drawing.words(plot.right, plot.bottom + 32, across, "c-tick", "c-end")
+        yield drawing.words(right, bottom + 32, across, "c-tick", "c-end")
 
 
-def key(entries: Sequence[Entry], y: float, x: float = 0) -> Iterator[Drawn]:
+def bar_height(plot: Plot, value: float) -> float:
+    """The height of a bar of a histogram: never too low to be seen."""
+    return max(1.5, plot.y.start - plot.y(value))
+
+
+def key(entries: Iterable[Entry]) -> Iterator[Drawn]:
     """One line that says what the marks stand for."""
+    x = 0.0
     for entry in entries:
-        yield from _mark(entry.mark, x + 7, y - 4)
-        yield drawing.words(x + 19, y, entry.text, "c-tick")
+        yield _mark(entry.mark, x + 7, KEY - 4)
+        yield drawing.words(x + 19, KEY, entry.text, "c-tick")
         x += 19 + drawing.width_of(entry.text, 11) + 12
 
 
-def _mark(kind: str, x: float, y: float) -> Iterator[Drawn]:
-    match kind:
-        case "head":
-            yield drawing.circle(x, y, "c-head")
-        case "base":
-            yield drawing.circle(x, y, "c-base")
-        case "bad":
-            yield drawing.diamond(x, y, "c-bad")
-        case "interval":
-            yield drawing.box(x - 7, y - 3, 14, 6, "c-interval")
-        case "floor":
-            yield drawing.line(x, y - 7, x, y + 7, "c-floor")
-        case "outline":
-            yield drawing.line(x - 7, y, x + 7, y, "c-outline")
-        case "ring":
-            yield drawing.circle(x, y, "c-ring", radius=6)
-        case "c-best" | "c-beaten":
-            yield drawing.circle(x, y, kind, radius=4.5)
-        case _:
-            yield drawing.box(x - 5, y - 5, 10, 10, *kind.split())
+def _mark(kind: str, x: float, y: float) -> Drawn:
+    marks: dict[str, Drawn] = {
+        "head": drawing.circle(x, y, "c-head"),
+        "base": drawing.circle(x, y, "c-base"),
+        "bad": drawing.diamond(x, y, "c-bad"),
+        "interval": drawing.box(x - 7, y - 3, 14, 6, "c-interval"),
+        "floor": drawing.line(x, y - 7, x, y + 7, "c-floor"),
+        "outline": drawing.line(x - 7, y, x + 7, y, "c-outline"),
+        "ring": drawing.circle(x, y, "c-ring", radius=6),
+        "c-best": drawing.circle(x, y, "c-best", radius=4.5),
+        "c-beaten": drawing.circle(x, y, "c-beaten", radius=4.5),
+    }
+    return marks.get(kind) or drawing.box(x - 5, y - 5, 10, 10, *kind.split())

@@ -3,15 +3,15 @@
 import math
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import numbers
 from ci_evals.reports.facts.figure import Figure
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import WIDTH, Drawn
-from ci_evals.reports.page.charts.frame import Chart, Plot
+from ci_evals.reports.page.charts.frame import Plot
 from ci_evals.reports.page.charts.scale import Scale, above, decades, step, ticks
 
 _LEFT, _RIGHT, _TOP, _BOTTOM = 34.0, WIDTH - 8.0, 24.0, 150.0
@@ -26,11 +26,13 @@ _LONG = 100
 """Seconds: what takes longer is text in minutes and hours."""
 _AT_ONCE = 1e-6
 """Seconds: no agent is so fast, and no axis so short."""
-_UNITS = ((1.0, "milliseconds", 1e-3), (600.0, "seconds", 1.0), (36_000.0, "minutes", 60.0))
+_READING = (
+    "Bars count the agent's replies by the time each took, in seconds. "
+    "Below, a circle marks the median and a diamond the 95th percentile (p95)."
+)
 
 
-@dataclass(frozen=True)
-class LatencySummary:
+class LatencySummary(NamedTuple):
     """Two times that say how fast a run's replies came, in seconds."""
 
     whose: str
@@ -38,25 +40,6 @@ class LatencySummary:
     p95: float
     kind: str
     """`head` or `base`."""
-
-
-@dataclass(frozen=True)
-class Axis:
-    """The bins of the times, in a unit of so many seconds."""
-
-    edges: tuple[float, ...]
-    unit: str
-    size: float
-    log: bool = False
-    """True if they grow by factors."""
-
-    @property
-    def named(self) -> tuple[float, ...]:
-        """The times that stand at it."""
-        if not self.log:
-            return ticks(self.edges[0], self.edges[-1])
-        tens = tuple(edge for edge in self.edges if math.log10(edge).is_integer())
-        return tens if len(self.edges) > _NAMED else self.edges
 
 
 def figure(results: Results, baseline: Results | None) -> Figure | None:
@@ -71,21 +54,24 @@ def figure(results: Results, baseline: Results | None) -> Figure | None:
     if not seconds:
         return None
     summaries = tuple(_summaries(results, baseline))
-    axis = _axis(seconds, max([seconds[-1], *(summary.p95 for summary in summaries)]))
-    counts = _counted([time / axis.size for time in seconds], axis.edges)
-    says = _says(len(seconds), seconds[-1], summaries)
-    height = _BOTTOM + 40 + 38 * len(summaries)
-    chart = Chart(
+    slowest = max([seconds[-1], *(summary.p95 for summary in summaries)])
+    log = slowest > max(_AT_ONCE, _WIDE * seconds[len(seconds) // 2])
+    edges = _factors(seconds, slowest) if log else _steps(slowest)
+    counts = [0] * (len(edges) - 1)
+    for time in seconds:
+        counts[min(max(bisect_right(edges, time) - 1, 0), len(counts) - 1)] += 1
+    words = Figure(
         id="chart-latency",
-        title="Time to reply",
-        says=says,
-        headers=(axis.unit, "replies"),
-        rows=(
+        title="Reply latency",
+        says=_says(seconds, summaries),
+        reading=_READING,
+        headers=("seconds", "replies"),
+        rows=[
             (f"{_plain(low)} to {_plain(high)}", str(count))
-            for (low, high), count in zip(pairwise(axis.edges), counts, strict=True)
-        ),
+            for (low, high), count in zip(pairwise(edges), counts, strict=True)
+        ],
     )
-    return chart.drawn(height, _drawn(axis, counts, summaries))
+    return frame.drawn(words, _BOTTOM + 40 + 38 * len(summaries), _drawn(edges, counts, summaries, log=log))
 
 
 def _summaries(results: Results, baseline: Results | None) -> Iterator[LatencySummary]:
@@ -100,58 +86,43 @@ def _summaries(results: Results, baseline: Results | None) -> Iterator[LatencySu
         yield LatencySummary("baseline", median, p95, "base")
 
 
-def _axis(seconds: Sequence[float], slowest: float) -> Axis:
-    """The axis of the bins, from the fastest reply to the slowest of both runs."""
-    middle = seconds[len(seconds) // 2]
-    unit, size = next(((name, size) for limit, name, size in _UNITS if slowest < limit), ("hours", 3600.0))
+def _steps(slowest: float) -> tuple[float, ...]:
+    """The edges of bins of equal width, from 0 to the slowest reply of both runs."""
     if slowest <= _AT_ONCE:
-        return Axis((0.0, 1.0), unit, size)
-    if slowest <= _WIDE * middle:
-        wide = step(slowest / size, _BINS)
-        bins = round(above(slowest / size, _BINS) / wide)
-        return Axis(tuple(round(number * wide, 12) for number in range(bins + 1)), unit, size)
-    if size > 1:
-        unit, size = "seconds", 1.0
+        return (0.0, 1.0)
+    wide = step(slowest, _BINS)
+    return tuple(round(number * wide, 12) for number in range(round(above(slowest, _BINS) / wide) + 1))
+
+
+def _factors(seconds: Sequence[float], slowest: float) -> tuple[float, ...]:
+    """The edges of bins that grow by factors, from the fastest reply on."""
     fastest = next((time for time in seconds if time > 0), slowest)
-    edges = decades(max(fastest, slowest / _LONGEST) / size, slowest / size, _BINS)
-    return Axis(edges, unit, size, log=True)
+    return decades(max(fastest, slowest / _LONGEST), slowest, _BINS)
 
 
-def _counted(seconds: Sequence[float], edges: Sequence[float]) -> list[int]:
-    """Replies by bin, each with its lower end; what is faster than all is in the first."""
-    counts = [0] * (len(edges) - 1)
-    for time in seconds:
-        index = bisect_right(edges, time) - 1
-        counts[min(max(index, 0), len(counts) - 1)] += 1
-    return counts
-
-
-def _drawn(axis: Axis, counts: Sequence[int], summaries: Sequence[LatencySummary]) -> Iterator[Drawn]:
-    edges = axis.edges
-    high = above(max(counts), 4)
-    plot = Plot(Scale(edges[0], edges[-1], _LEFT, _RIGHT, log=axis.log), Scale(0, high, _BOTTOM, _TOP))
-    replies = [(value, f"{value:,.0f}") for value in ticks(0, high, 4) if value == int(value)]
-    times = [(value, _plain(value)) for value in axis.named]
-    yield from frame.axes(plot, times, replies, (axis.unit, "replies"))
-    for index, count in enumerate(counts):
-        left, right = plot.x(edges[index]), plot.x(edges[index + 1])
+def _drawn(
+    edges: Sequence[float], counts: Sequence[int], summaries: Sequence[LatencySummary], *, log: bool
+) -> Iterator[Drawn]:
+    y = Scale(0, above(max(counts), 4), _BOTTOM, _TOP)
+    plot = Plot(Scale(edges[0], edges[-1], _LEFT, _RIGHT, log=log), y)
+    named = edges if log else ticks(edges[0], edges[-1])
+    if len(named) > _NAMED:
+        named = [edge for edge in edges if math.log10(edge).is_integer()]
+    times = [(value, _plain(value)) for value in named]
+    yield from frame.axes(plot, times, frame.counts_on(y), ("seconds", "replies"))
+    for (low, high), count in zip(pairwise(map(plot.x, edges)), counts, strict=True):
         if count:
-            tall = max(1.5, plot.bottom - plot.y(count))
-            yield drawing.box(left + 1, plot.bottom - tall, right - left - 2, tall, "c-bar")
+            tall = frame.bar_height(plot, count)
+            yield drawing.box(low + 1, _BOTTOM - tall, high - low - 2, tall, "c-bar")
     for index, summary in enumerate(summaries):
-        yield from _drawn_summary(summary, plot, axis.size, _BOTTOM + 56 + 38 * index)
-
-
-def _drawn_summary(summary: LatencySummary, plot: Plot, size: float, height: float) -> Iterator[Drawn]:
-    """A line of a run's median, a circle, and 95th percentile, a diamond, on the axis above it."""
-    median, p95 = plot.x(summary.median / size), plot.x(summary.p95 / size)
-    text = f"{summary.whose}: median {_time(summary.median)}, 95 % within {_time(summary.p95)}"
-    style = f"c-{summary.kind}"
-    yield drawing.words(0, height, text, "c-name")
-    yield drawing.line(plot.left, height + 12, plot.right, height + 12, "c-track")
-    yield drawing.line(median, height + 12, p95, height + 12, f"{style}-line")
-    yield drawing.circle(median, height + 12, style)
-    yield drawing.diamond(p95, height + 12, style)
+        height, style = _BOTTOM + 56 + 38 * index, f"c-{summary.kind}"
+        median, p95 = plot.x(summary.median), plot.x(summary.p95)
+        text = f"{summary.whose}: median {_time(summary.median)}, p95 {_time(summary.p95)}"
+        yield drawing.words(0, height, text, "c-name")
+        yield drawing.line(plot.x.start, height + 12, plot.x.end, height + 12, "c-track")
+        yield drawing.line(median, height + 12, p95, height + 12, f"{style}-line")
+        yield drawing.circle(median, height + 12, style)
+        yield drawing.diamond(p95, height + 12, style)
 
 
 def _time(seconds: float) -> str:
@@ -162,14 +133,7 @@ def _plain(number: float) -> str:
     return f"{float(f'{number:.3g}'):,.10g}" if number < 1000 else f"{number:,.0f}"
 
 
-def _says(replies: int, slowest: float, summaries: Sequence[LatencySummary]) -> str:
-    text = numbers.count(replies, "reply", "replies")
-    here = next((summary for summary in summaries if summary.kind == "head"), None)
-    base = next((summary for summary in summaries if summary.kind == "base"), None)
-    if here:
-        text += f": half within {_time(here.median)}, 95 % within {_time(here.p95)}"
-    text += f"; the slowest took {_time(slowest)}"
-    if base:
-        there = f"{_time(base.median)} and {_time(base.p95)}"
-        text += f"; in the baseline half and 95 % came within {there}"
-    return f"{text}."
+def _says(seconds: Sequence[float], summaries: Sequence[LatencySummary]) -> str:
+    parts = [f"{one.whose}: median {_time(one.median)}, p95 {_time(one.p95)}" for one in summaries]
+    replies = numbers.count(len(seconds), "reply", "replies")
+    return "; ".join([f"{replies}, the slowest after {_time(seconds[-1])}", *parts]) + "."

@@ -1,4 +1,4 @@
-"""The cost of runs against their scores, and the frontier that no other run beats in both."""
+"""The cost of runs against their scores, and the Pareto frontier that no other run beats in both."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,8 +11,7 @@ from ci_evals.reports.facts.figure import Figure
 from ci_evals.reports.facts.labels import RunOutcome
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import WIDTH, Drawn
-from ci_evals.reports.page.charts.frame import Chart, Entry, Plot
-from ci_evals.reports.page.charts.pareto import Candidate, dominated, frontier
+from ci_evals.reports.page.charts.frame import Entry, Plot
 from ci_evals.reports.page.charts.scale import Scale, above, decades, ticks
 from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
 
@@ -25,47 +24,76 @@ _FEW = 4
 _SIZE = 12
 THIS = "this run"
 _TRUSTED = frozenset({RunOutcome.PASSED, RunOutcome.UNCHECKED, RunOutcome.FAILED})
+_READING = (
+    "Each mark is a run: higher scores better, further left is cheaper. Runs on the line form the Pareto "
+    "frontier: no other run costs no more and scores no less. The cost is that of judge, simulated user and "
+    "embedding model, not of the agent."
+)
 
 
 @dataclass(frozen=True)
-class _PricedRun(Candidate):
+class PricedRun:
+    """A run with known cost and known score."""
+
+    name: str
+    cost: float
+    """US dollars per trial."""
+    score: float
+    """0 to 100."""
     interval: Interval | None = None
-    this: bool = False
+
+    def dominates(self, other: "PricedRun") -> bool:
+        """True if it costs no more and scores no less, and is not the same in both."""
+        return (
+            self.cost <= other.cost
+            and self.score >= other.score
+            and (self.cost, self.score) != (other.cost, other.score)
+        )
+
+
+def frontier(runs: Iterable[PricedRun]) -> list[PricedRun]:
+    """The runs that no other dominates, the cheapest first; of equal ones all."""
+    best: list[PricedRun] = []
+    for run in sorted(runs, key=lambda run: (run.cost, -run.score)):
+        if not best or not best[-1].dominates(run):
+            best.append(run)
+    return best
 
 
 def figure(results: Results, comparison_runs: ComparisonRuns) -> Figure | None:
     """Return the chart; None if fewer than two runs have both cost and score, or nothing cost anything.
 
-    What a run scored that cannot be trusted, nobody knows.
+    The score of a run without a verdict says nothing.
     """
-    mine = ComparisonRun.of(results, THIS)
-    names = _names([run.label for run in comparison_runs.others])
+    names = [THIS, *_names([run.label for run in comparison_runs.others])]
+    all_runs = [ComparisonRun.of(results, THIS), *comparison_runs.others]
     runs = [
-        _PricedRun(name, round(run.cost_usd, 9), run.score, run.interval, run is mine)
-        for name, run in zip([THIS, *names], [mine, *comparison_runs.others], strict=True)
+        PricedRun(name, round(run.cost_usd, 9), run.score, run.interval)
+        for name, run in zip(names, all_runs, strict=True)
         if run.cost_usd is not None and run.score is not None and run.run_outcome in _TRUSTED
     ]
-    if not any(run.this for run in runs) or len(runs) < 2 or not any(run.cost for run in runs):
+    if len(runs) < 2 or runs[0].name != THIS or not any(run.cost for run in runs):
         return None
-    best, beaten = frontier(runs), {id(run): by for run, by in dominated(runs)}
-    says = _says(runs, best, list(dominated(runs)))
-    chart = Chart(
+    best = frontier(runs)
+    better = {id(run): [other.name for other in best if other.dominates(run)] for run in runs}
+    words = Figure(
         id="chart-cost",
         title="Cost against quality",
-        says=says,
-        headers=("run", "cost a trial", "score", "95 %", "beaten by"),
-        rows=(
+        says=_says(runs, best, better[id(runs[0])]),
+        reading=_READING,
+        headers=("run", "cost per trial", "score", "95 %", "beaten by"),
+        rows=[
             (
                 run.name,
                 numbers.money(run.cost),
                 numbers.score(run.score),
                 numbers.interval(run.interval),
-                ", ".join(other.name for other in beaten.get(id(run), ())),
+                ", ".join(better[id(run)]),
             )
             for run in sorted(runs, key=lambda run: (run.cost, -run.score))
-        ),
+        ],
     )
-    return chart.drawn(_HEIGHT, _drawn(runs, best))
+    return frame.drawn(words, _HEIGHT, _drawn(runs, best))
 
 
 def _names(labels: Sequence[str]) -> list[str]:
@@ -74,31 +102,40 @@ def _names(labels: Sequence[str]) -> list[str]:
     return [label if ends.count(end) > 1 else end or label for label, end in zip(labels, ends, strict=True)]
 
 
-def score_scale(values: Iterable[float], bottom: float, top: float) -> Scale:
-    """A scale of scores from a ten below the least to a ten above the highest."""
-    found = [*values]
-    low = max(0, 10 * math.floor((min(found) - 3) / 10))
-    high = min(100, 10 * math.ceil((max(found) + 3) / 10))
+def score_scale(runs: Iterable[ComparisonRun | PricedRun], bottom: float, top: float) -> Scale:
+    """A scale of scores from a ten below the least score or end of an interval to a ten above the highest."""
+    values = [run.score for run in runs if run.score is not None]
+    values += [end for run in runs if run.interval for end in (run.interval.low, run.interval.high)]
+    low = max(0, 10 * math.floor((min(values) - 3) / 10))
+    high = min(100, 10 * math.ceil((max(values) + 3) / 10))
     return Scale(low, high, bottom, top)
 
 
-def _drawn(runs: Sequence[_PricedRun], best: Sequence[Candidate]) -> Iterator[Drawn]:
+def _drawn(runs: Sequence[PricedRun], best: Sequence[PricedRun]) -> Iterator[Drawn]:
     plot, costs = _plot(runs)
-    scores = [(value, f"{value:g}") for value in ticks(plot.y.low, plot.y.high)]
-    yield from frame.key((Entry(THIS, "head"), Entry("frontier", "c-best"), Entry("beaten", "c-beaten")), 13)
+    yield from frame.key([Entry(THIS, "head"), Entry("frontier", "c-best"), Entry("beaten", "c-beaten")])
     cents = all(round(value, 2) == value for value in costs)
     dollars = [(value, f"${value:,.2f}" if cents else f"${value:,.10g}") for value in costs]
-    yield from frame.axes(plot, dollars, scores, ("US dollars a trial, of judge and simulated user", "score"))
+    yield from frame.axes(plot, dollars, frame.scores_on(plot.y), ("US dollars per trial", "score"))
     yield drawing.path(list(_steps(plot, best)), "c-frontier")
     for run in runs:
-        yield from _run(plot, run, on_it=run in best)
+        x, y = plot.x(run.cost), plot.y(run.score)
+        marks = []
+        if run.interval:
+            low, high = plot.y(run.interval.low), plot.y(run.interval.high)
+            marks.append(drawing.line(x, low, x, high, "c-reach"))
+        if run is runs[0]:
+            marks.append(drawing.circle(x, y, "c-head"))
+        else:
+            marks.append(drawing.circle(x, y, "c-best" if run in best else "c-beaten", radius=4.5))
+        text = f"{run.name}: {numbers.score(run.score)} for {numbers.money(run.cost)} per trial"
+        yield drawing.titled(text, *marks)
     yield from _labels(plot, runs, best)
 
 
-def _plot(runs: Sequence[_PricedRun]) -> tuple[Plot, tuple[float, ...]]:
+def _plot(runs: Sequence[PricedRun]) -> tuple[Plot, tuple[float, ...]]:
     """The plot, and the costs that its axis names."""
-    ends = [end for run in runs if run.interval for end in (run.interval.low, run.interval.high)]
-    y = score_scale([*(run.score for run in runs), *ends], _BOTTOM, _TOP)
+    y = score_scale(runs, _BOTTOM, _TOP)
     least, most = min(run.cost for run in runs), max(run.cost for run in runs)
     if least > 0 and most > _FAR * least:
         costs = decades(least, most)
@@ -107,7 +144,7 @@ def _plot(runs: Sequence[_PricedRun]) -> tuple[Plot, tuple[float, ...]]:
     return Plot(Scale(0, high, _LEFT, _RIGHT), y), ticks(0, high)
 
 
-def _steps(plot: Plot, best: Sequence[Candidate]) -> Iterator[tuple[float, float]]:
+def _steps(plot: Plot, best: Sequence[PricedRun]) -> Iterator[tuple[float, float]]:
     """The best score that any cost can buy."""
     last = _BOTTOM
     for run in best:
@@ -117,34 +154,17 @@ def _steps(plot: Plot, best: Sequence[Candidate]) -> Iterator[tuple[float, float
     yield _RIGHT, last
 
 
-def _run(plot: Plot, run: _PricedRun, *, on_it: bool) -> Iterator[Drawn]:
-    x, y = plot.x(run.cost), plot.y(run.score)
-    text = f"{run.name}: {numbers.score(run.score)} for {numbers.money(run.cost)} a trial"
-    marks = []
-    if run.interval:
-        low, high = plot.y(run.interval.low), plot.y(run.interval.high)
-        marks.append(drawing.line(x, low, x, high, "c-reach"))
-    if run.this:
-        marks.append(drawing.circle(x, y, "c-head"))
-    else:
-        marks.append(drawing.circle(x, y, "c-best" if on_it else "c-beaten", radius=4.5))
-    yield drawing.titled(text, *marks)
-
-
-def _labels(plot: Plot, runs: Sequence[_PricedRun], best: Sequence[Candidate]) -> Iterator[Drawn]:
+def _labels(plot: Plot, runs: Sequence[PricedRun], best: Sequence[PricedRun]) -> Iterator[Drawn]:
     """Names beside the marks, if they cover no other name and no mark."""
     marks = [(plot.x(run.cost), plot.y(run.score)) for run in runs]
     taken = [(x - 6, y - 6, x + 6, y + 6) for x, y in marks]
-    named = [run for run in runs if run.this]
-    named += [run for run in runs if run in best and not run.this][:_LABELLED]
-    for run in named:
+    for run in [runs[0], *[run for run in best if run is not runs[0]][:_LABELLED]]:
         text = drawing.fitted(run.name, 120, _SIZE)
         wide = drawing.width_of(text, _SIZE)
         x, y = plot.x(run.cost), plot.y(run.score)
-        right, left, middle = x + 9, x - 9 - wide, x - wide / 2
+        right, left = x + 9, x - 9 - wide
         places = [(at, y + by) for by in (-7, 15) for at in (right, left)]
-        places += [(middle, y - 11), (middle, y + 19), (right, y + 4), (left, y + 4)]
-        for at, base in places:
+        for at, base in (*places, (x - wide / 2, y - 11), (x - wide / 2, y + 19)):
             area = (at, base - 10, at + wide, base + 3)
             inside = at >= _LEFT and at + wide <= WIDTH and area[1] >= _TOP - 8 and area[3] <= _BOTTOM
             if inside and not any(_meet(area, other) for other in taken):
@@ -153,28 +173,13 @@ def _labels(plot: Plot, runs: Sequence[_PricedRun], best: Sequence[Candidate]) -
                 break
 
 
-def _meet(run: tuple[float, float, float, float], other: tuple[float, float, float, float]) -> bool:
-    return run[0] < other[2] and other[0] < run[2] and run[1] < other[3] and other[1] < run[3]
+def _meet(one: tuple[float, float, float, float], other: tuple[float, float, float, float]) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
-def _says(
-    runs: Sequence[_PricedRun],
-    best: Sequence[Candidate],
-    beaten: Sequence[tuple[Candidate, tuple[Candidate, ...]]],
-) -> str:
-    worth = "is worth its cost" if len(best) == 1 else "are worth their cost"
-    text = f"Of {len(runs):,} runs {len(best):,} {worth}"
-    text += f": {_listed([run.name for run in best])}"
-    for better in sorted(best, key=lambda run: run.name != THIS):
-        if worse := [run.name for run, by in beaten if better in by]:
-            text += f"; {better.name} costs no more than {_listed(worse)} and scores no less"
-            break
-    mine = next((by for run, by in beaten if run.name == THIS), ())
-    if mine:
-        text += f"; {THIS} is beaten by {_listed([run.name for run in mine])}"
-    return f"{text}."
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = [*names[:_FEW], *([f"{len(names) - _FEW:,} more"] if len(names) > _FEW else [])]
-    return " and ".join(filter(None, [", ".join(shown[:-1]), shown[-1]]))
+def _says(runs: Sequence[PricedRun], best: Sequence[PricedRun], better: Sequence[str]) -> str:
+    names = numbers.listed([run.name for run in best], _FEW)
+    text = f"{len(best):,} of {len(runs):,} runs on the Pareto frontier: {names}"
+    return (
+        f"{text}. {THIS.capitalize()} is beaten by {numbers.listed(better, _FEW)}." if better else f"{text}."
+    )

@@ -17,13 +17,11 @@ class Scale:
 
     def __call__(self, value: float) -> float:
         """The place of a value; the middle if there is only one."""
-        value = min(max(value, self.low), self.high)
-        low, high, value = map(math.log10, (self.low, self.high, value)) if self.log else self._plain(value)
+        low, high, value = self.low, self.high, min(max(value, self.low), self.high)
+        if self.log:
+            low, high, value = map(math.log10, (low, high, value))
         share = (value - low) / (high - low) if high > low else 0.5
         return self.start + share * (self.end - self.start)
-
-    def _plain(self, value: float) -> tuple[float, float, float]:
-        return self.low, self.high, value
 
 
 def step(extent: float, most: int) -> float:

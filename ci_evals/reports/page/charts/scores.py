@@ -1,28 +1,32 @@
-"""Scores by suite, category, tag and difficulty, each with its interval, its floor and the baseline's."""
+"""Scores by suite, category, tag and difficulty, each with its interval, its minimum and the baseline's."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from ci_evals.domain.base import Interval
 from ci_evals.domain.results.gate import CheckKind, GateCheck
 from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.suite import TestResult
 from ci_evals.reports import numbers
 from ci_evals.reports.facts.figure import Figure
 from ci_evals.reports.page.charts import drawing, frame
-from ci_evals.reports.page.charts.frame import MOST_ROWS, SCORES, Chart, Entry, TrackRow
-from ci_evals.scoring.comparison.compare import ComparedPart, RunComparer
-from ci_evals.scoring.comparison.pairing import Side
+from ci_evals.reports.page.charts.frame import MOST_ROWS, SCORES, Entry, TrackRow
+from ci_evals.scoring import scores
+from ci_evals.scoring.comparison.compare import RunComparer
 from ci_evals.scoring.gate.selectors import Selector, SelectorKind
-from ci_evals.scoring.scores import UndecidedRule, mean
+from ci_evals.scoring.scores import ScoreRule
 from ci_evals.scoring.statistics import mean_interval
-from ci_evals.scoring.validity import scores_of_tests
 
 _FEW = 8
 """Tags or difficulties that are shown; if there are more, they are names and no groups."""
-_LEAST = 0.1
-"""Points that a score must fall by to be text."""
 _FLOORS = frozenset({CheckKind.MIN_SCORE, CheckKind.THRESHOLD})
+_READING = (
+    "Each dot is this run's score from 0 to 100; a diamond is below the minimum that the gate requires (the "
+    "vertical line). The shaded bar is the 95 % interval: with this number of tests and trials, the "
+    "true score may "
+    "lie anywhere in it. The ring is the baseline."
+)
 
 
 @dataclass(frozen=True)
@@ -35,35 +39,31 @@ class Scored:
     base: float | None = None
     """The baseline's score over the tests that both runs share."""
     floor: GateCheck | None = None
-    whole: bool = False
-    """True for the run, which contains all others."""
 
     @property
     def missed(self) -> bool:
         """True if the score is below its floor."""
-        return self.floor is not None and self.floor.holds is False
+        return self.floor is not None and self.floor.passed is False
 
 
 def by_suite(results: Results) -> Figure | None:
     """The run and its suites; None where nothing is scored."""
     comparison = results.comparison if results.comparison and results.comparison.comparable else None
-    found = [
-        Scored(
-            suite.name,
-            suite.score,
-            suite.interval,
-            _base_of_suite(results, place - 1),
-            _floor(results, suite_number=place),
-        )
-        for place, suite in enumerate(results.suites, start=1)
-    ]
-    floor = _floor(results)
-    if len(found) == 1 and not found[0].floor:
-        found = [Scored(part.name, part.score, part.interval, part.base, floor) for part in found]
-    elif found:
-        base = comparison.base if comparison else None
-        found.insert(0, Scored("All suites", results.score, results.interval, base, floor, whole=True))
-    return _figure("chart-scores", "Scores by suite", "suite", found)
+    suites = comparison.suites if comparison else ()
+    parts = []
+    for place, suite in enumerate(results.suites):
+        base = suites[place] if place < len(suites) and suites[place].name == suite.name else None
+        floor = _floor(results, suite_number=place + 1)
+        if len(results.suites) == 1:
+            floor = floor or _floor(results)
+        base_score = base.base if base and base.comparable else None
+        parts.append(Scored(suite.name, suite.score, suite.interval, base_score, floor))
+    if all(part.score is None for part in parts):
+        return None
+    if len(parts) > 1 or (parts[0].floor and parts[0].floor.suite_number and _floor(results)):
+        base_score = comparison.base if comparison else None
+        parts.insert(0, Scored("All suites", results.score, results.interval, base_score, _floor(results)))
+    return _figure("chart-scores", "Scores by suite", "suite", parts)
 
 
 def _floor(
@@ -81,62 +81,70 @@ def _floor(
 
 def by_group(results: Results, baseline: Results | None) -> Figure | None:
     """Categories over all suites, and tags and difficulties if there are few; None without any."""
-    names = {
-        SelectorKind.CATEGORY: [group.name for suite in results.suites for group in suite.categories],
-        SelectorKind.TAG: [group.name for suite in results.suites for group in suite.tags],
-        SelectorKind.DIFFICULTY: [group.name for suite in results.suites for group in suite.difficulties],
+    kinds: dict[SelectorKind, dict[str, list[TestResult]]] = {
+        SelectorKind.CATEGORY: {},
+        SelectorKind.TAG: {},
+        SelectorKind.DIFFICULTY: {},
     }
-    kinds = {kind: tuple(dict.fromkeys(found)) for kind, found in names.items()}
+    for test in (test for suite in results.suites for test in suite.tests):
+        findings = (finding for trial in test.trials for finding in trial.findings)
+        categories = dict.fromkeys(finding.category for finding in findings if finding.category)
+        names = (categories, test.tags, [test.difficulty] if test.difficulty else [])
+        for of_kind, found in zip(kinds.values(), names, strict=True):
+            for name in found:
+                of_kind.setdefault(name, []).append(test)
     shown = [
         kind
-        for kind, found in kinds.items()
-        if found and (kind is SelectorKind.CATEGORY or len(found) <= _FEW)
+        for kind, tests in kinds.items()
+        if tests and (kind is SelectorKind.CATEGORY or len(tests) <= _FEW)
     ]
     comparison = results.comparison
-    pairs = (
-        RunComparer(Side.of(results), Side.of(baseline))
-        if baseline and comparison and comparison.comparable
-        else None
+    compared = baseline if comparison and comparison.comparable else None
+    base_tests = (
+        {id(pair.head): pair.base for pair in RunComparer(results, compared).pairs} if compared else {}
     )
-    found = [_of_selector(Selector(kind, name), results, pairs) for kind in shown for name in kinds[kind]]
-    title = f"Scores by {' and '.join(shown)}"
-    return _figure("chart-groups", title, "part", [part for part in found if part.score is not None])
+    rules = [ScoreRule(offline=run.run.offline) for run in (results, baseline or results)]
+    parts = [
+        _of_group(Selector(kind, name), tests, base_tests, rules, results)
+        for kind in shown
+        for name, tests in kinds[kind].items()
+    ]
+    scored = [part for part in parts if part.score is not None]
+    return _figure("chart-groups", f"Scores by {', '.join(shown)}", "group", scored) if scored else None
 
 
-def _base_of_suite(results: Results, place: int) -> float | None:
-    suites = results.comparison.suites if results.comparison else ()
-    same = place < len(suites) and suites[place].name == results.suites[place].name
-    return suites[place].base if same and suites[place].comparable else None
-
-
-def _of_selector(selector: Selector, results: Results, comparer: RunComparer | None) -> Scored:
-    rule = UndecidedRule(offline=results.run.offline)
-    taken = [test for suite in results.suites for test in suite.tests if selector.takes(suite.name, test)]
-    scores = scores_of_tests(taken, rule, selector.finding_filter)
-    base = None
-    if comparer:
-        pairs = tuple(pair for pair in comparer.pairs if selector.takes(pair.suite, pair.head))
-        base = comparer.change(ComparedPart(pairs, selector.finding_filter), tested=False).base
-    exact = mean(scores)
+def _of_group(
+    selector: Selector,
+    tests: Sequence[TestResult],
+    base_tests: dict[int, TestResult],
+    rules: Sequence[ScoreRule],
+    results: Results,
+) -> Scored:
+    here, there = (replace(rule, finding_filter=selector.finding_filter) for rule in rules)
+    of_each = scores.of_tests(tests, here)
+    exact = scores.mean(of_each)
+    compared = [
+        base_tests[id(test)] for test in tests if id(test) in base_tests and scores.of_trials(test, here)
+    ]
+    base = scores.total(compared, there)
+    kind = "" if selector.kind is SelectorKind.CATEGORY else f" ({selector.kind})"
     return Scored(
-        f"{selector.name} ({selector.kind})" if selector.kind is not SelectorKind.CATEGORY else selector.name,
+        f"{selector.name}{kind}",
         None if exact is None else float(exact),
-        mean_interval([float(score) for score in scores]),
-        base,
+        mean_interval([float(score) for score in of_each]),
+        None if base is None else float(base),
         _floor(results, selector=str(selector)),
     )
 
 
-def _figure(name: str, title: str, noun: str, found: Sequence[Scored]) -> Figure | None:
-    if not any(part.score is not None for part in found if not part.whole):
-        return None
-    shown = found[:MOST_ROWS]
-    chart = Chart(
+def _figure(name: str, title: str, noun: str, parts: Sequence[Scored]) -> Figure:
+    words = Figure(
         id=name,
         title=title,
-        says=_says(found, noun),
-        headers=(noun, "score", "95 %", "asked for", "baseline"),
-        rows=(
+        says=_says(parts, noun),
+        reading=_READING,
+        headers=(noun, "score", "95 %", "minimum", "baseline"),
+        rows=[
             (
                 part.name,
                 numbers.score(part.score),
@@ -144,25 +152,22 @@ def _figure(name: str, title: str, noun: str, found: Sequence[Scored]) -> Figure
                 numbers.plain(part.floor.required) if part.floor else "",
                 "" if part.base is None else numbers.score(part.base),
             )
-            for part in found
-        ),
+            for part in parts
+        ],
     )
-    return chart.in_rows(tuple(_key(shown)), list(map(_row, shown)))
+    shown = parts[:MOST_ROWS]
+    return frame.drawn_in_rows(words, _key(shown), list(map(_row, shown)))
 
 
 def _row(part: Scored) -> TrackRow:
     value = numbers.score(part.score, part.floor.required if part.floor else None)
-    floor = f", asked for {numbers.plain(part.floor.required)}" if part.floor and part.missed else ""
-    about = [f"{value}{floor}"]
+    if part.floor and part.missed:
+        value += f", minimum {numbers.plain(part.floor.required)}"
+    about = [value]
     about += [f"95 % {numbers.interval(part.interval)}"] if part.interval else []
     about += [f"baseline {numbers.score(part.base)}"] if part.base is not None else []
-    return TrackRow(
-        part.name,
-        f"{value}{floor}",
-        partial(_marks, part),
-        ("c-bad-text",) if part.missed else (),
-        "; ".join(about),
-    )
+    classes = ("c-bad-text",) if part.missed else ()
+    return TrackRow(part.name, value, partial(_marks, part), classes, "; ".join(about))
 
 
 def _marks(part: Scored, y: float) -> Iterator[drawing.Drawn]:
@@ -185,28 +190,14 @@ def _key(shown: Sequence[Scored]) -> Iterator[Entry]:
     if any(part.base is not None for part in shown):
         yield Entry("baseline", "base")
     if any(part.floor for part in shown):
-        yield Entry("asked for", "floor")
+        yield Entry("minimum", "floor")
 
 
-def _says(found: Sequence[Scored], noun: str) -> str:
-    scored = [(part.score, part) for part in found if part.score is not None and not part.whole]
-    low, worst = min(scored, key=lambda item: item[0])
-    high, best = max(scored, key=lambda item: item[0])
-    missed = sum(part.missed for part in found)
-    text = f"{worst.name} scores {numbers.score(low)}"
-    if len(scored) > 1:
-        text = f"All {len(scored)} score {numbers.score(low)}"
+def _says(parts: Sequence[Scored], noun: str) -> str:
+    scored = sorted((part.score, part.name) for part in parts if part.score is not None)
+    (low, worst), (high, best) = scored[0], scored[-1]
+    text = f"{worst}: {numbers.score(low)}"
     if low < high:
-        text = f"Lowest is {worst.name} with {numbers.score(low)}"
-        text += f", highest {best.name} with {numbers.score(high)}"
-    falls = [
-        (part.base - part.score, part) for part in found if part.base is not None and part.score is not None
-    ]
-    deepest, where = max(falls, key=lambda item: item[0], default=(0.0, None))
-    if len(scored) == 1 and worst.base is not None:
-        text += f", in the baseline {numbers.score(worst.base)}"
-    elif where is not None and deepest >= _LEAST:
-        text += f"; deepest fall from the baseline: {where.name}, {numbers.signed(-deepest)}"
-    if missed:
-        text += f"; {numbers.count(missed, noun)} below what the gate asks for"
-    return f"{text}."
+        text = f"Lowest: {worst}, {numbers.score(low)}; highest: {best}, {numbers.score(high)}"
+    missed = sum(part.missed for part in parts)
+    return f"{text}; {numbers.count(missed, noun)} below the minimum." if missed else f"{text}."

@@ -8,9 +8,9 @@ from ci_evals.reports.facts.figure import Figure
 from ci_evals.reports.facts.labels import RunOutcome
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import WIDTH, Drawn
-from ci_evals.reports.page.charts.frame import Chart, Entry, Plot
+from ci_evals.reports.page.charts.frame import Entry, Plot
 from ci_evals.reports.page.charts.quality import THIS, score_scale
-from ci_evals.reports.page.charts.scale import Scale, ticks
+from ci_evals.reports.page.charts.scale import Scale
 from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
 
 _PASSED = frozenset({RunOutcome.PASSED, RunOutcome.UNCHECKED})
@@ -19,6 +19,10 @@ _FEWEST = 3
 _MOST = 40
 """Runs that are drawn, the last ones; more would lie on each other."""
 _LEFT, _RIGHT, _TOP, _BOTTOM, _HEIGHT = 34.0, WIDTH - 10.0, 50.0, 200.0, 224.0
+_READING = (
+    "Each mark is a run, the oldest on the left. A dot passed its gate; a diamond failed it or has no "
+    "verdict. The vertical line is the 95 % interval of the score."
+)
 
 
 def figure(results: Results, comparison_runs: ComparisonRuns) -> Figure | None:
@@ -28,13 +32,13 @@ def figure(results: Results, comparison_runs: ComparisonRuns) -> Figure | None:
     runs = sorted(played, key=lambda run: run.at)
     if len({run.at for run in runs if run.score is not None}) < _FEWEST:
         return None
-    says = _says(runs, mine)
-    chart = Chart(
+    words = Figure(
         id="chart-trend",
         title="Score over time",
-        says=says,
+        says=_says(runs),
+        reading=_READING,
         headers=("began", "run", "commit", "score", "95 %", "verdict"),
-        rows=(
+        rows=[
             (
                 f"{run.at:%Y-%m-%d %H:%M} UTC",
                 run.label,
@@ -44,42 +48,37 @@ def figure(results: Results, comparison_runs: ComparisonRuns) -> Figure | None:
                 run.run_outcome.value.words,
             )
             for run in runs
-        ),
+        ],
     )
-    return chart.drawn(_HEIGHT, _drawn(runs[-_MOST:], mine))
+    return frame.drawn(words, _HEIGHT, _drawn(runs[-_MOST:], mine))
 
 
 def _drawn(runs: Sequence[ComparisonRun], mine: ComparisonRun) -> Iterator[Drawn]:
     scored = [(index, run, run.score) for index, run in enumerate(runs) if run.score is not None]
     if not scored:
         return
-    ends = [end for run in runs if run.interval for end in (run.interval.low, run.interval.high)]
-    y = score_scale([*(score for _, _, score in scored), *ends], _BOTTOM, _TOP)
+    y = score_scale(runs, _BOTTOM, _TOP)
     plot = Plot(Scale(-0.3, len(runs) - 0.7, _LEFT, _RIGHT), y)
-    yield from frame.key(
-        (Entry("gate holds", "c-best"), Entry("does not, or is not trusted", "bad"), Entry(THIS, "ring")), 13
-    )
-    scores = [(value, f"{value:g}") for value in ticks(y.low, y.high)]
-    yield from frame.axes(plot, list(_names(plot, runs, mine)), scores, ("", "score"))
+    entries = (Entry("passed", "c-best"), Entry("failed or no verdict", "bad"), Entry(THIS, "ring"))
+    yield from frame.key(entries)
+    yield from frame.axes(plot, list(_names(plot, runs, mine)), frame.scores_on(y), ("", "score"))
     yield drawing.path([(plot.x(index), y(score)) for index, _, score in scored], "c-line")
     for index, run, score in scored:
-        yield from _run(plot.x(index), plot, run, score, this=run is mine)
+        yield drawing.titled(
+            f"{_short(run)}, {run.at:%Y-%m-%d %H:%M}: {numbers.score(score)}; {run.run_outcome.value.words}",
+            *_marks(plot.x(index), y, run, score, this=run is mine),
+        )
 
 
-def _run(x: float, plot: Plot, run: ComparisonRun, score: float, *, this: bool) -> Iterator[Drawn]:
-    y = plot.y(score)
-    text = f"{_short(run)}, {run.at:%Y-%m-%d %H:%M}: {numbers.score(score)}"
-    text += "" if run.run_outcome in _PASSED else f"; {run.run_outcome.value.words}"
-    marks = []
+def _marks(x: float, y: Scale, run: ComparisonRun, score: float, *, this: bool) -> Iterator[Drawn]:
     if run.interval:
-        marks.append(drawing.line(x, plot.y(run.interval.low), x, plot.y(run.interval.high), "c-reach"))
+        yield drawing.line(x, y(run.interval.low), x, y(run.interval.high), "c-reach")
     if this:
-        marks.append(drawing.circle(x, y, "c-ring", radius=9))
-    holds = run.run_outcome in _PASSED
-    marks.append(
-        drawing.circle(x, y, "c-best", radius=4.5) if holds else drawing.diamond(x, y, "c-bad", radius=6)
-    )
-    yield drawing.titled(text, *marks)
+        yield drawing.circle(x, y(score), "c-ring", radius=9)
+    if run.run_outcome in _PASSED:
+        yield drawing.circle(x, y(score), "c-best", radius=4.5)
+    else:
+        yield drawing.diamond(x, y(score), "c-bad", radius=6)
 
 
 def _names(plot: Plot, runs: Sequence[ComparisonRun], mine: ComparisonRun) -> Iterator[tuple[float, str]]:
@@ -101,16 +100,13 @@ def _short(run: ComparisonRun) -> str:
     return run.commit[:7] if run.commit else run.label
 
 
-def _says(runs: Sequence[ComparisonRun], mine: ComparisonRun) -> str:
-    first, last = runs[0], runs[-1]
-    text = f"{numbers.count(len(runs), 'run')} from {first.at:%Y-%m-%d} to {last.at:%Y-%m-%d}"
+def _says(runs: Sequence[ComparisonRun]) -> str:
     scores = [run.score for run in runs if run.score is not None]
-    text += f" scored {numbers.extent(min(scores), max(scores), numbers.score)}"
-    if mine.score is not None:
-        text += f", this one {numbers.score(mine.score)}"
+    passed = sum(run.run_outcome in _PASSED for run in runs)
     failed = sum(run.run_outcome is RunOutcome.FAILED for run in runs)
-    unsure = sum(run.run_outcome not in {RunOutcome.FAILED, *_PASSED} for run in runs)
-    text += f"; the gate did not hold in {failed:,} of them" if failed else ""
-    text += f"; {unsure:,} cannot be trusted" if unsure else "" if failed else "; the gate held in all"
-    more = len(runs) - _MOST
-    return f"{text}; the last {_MOST} are drawn." if more > 0 else f"{text}."
+    text = f"{numbers.count(len(runs), 'run')}, {runs[0].at:%Y-%m-%d} to {runs[-1].at:%Y-%m-%d}: "
+    text += f"scores {numbers.extent(min(scores), max(scores), numbers.score)}; {passed:,} passed"
+    text += f", {failed:,} failed" if failed else ""
+    unsure = len(runs) - passed - failed
+    text += f", {unsure:,} without a verdict" if unsure else ""
+    return f"{text}; the last {_MOST} are drawn." if len(runs) > _MOST else f"{text}."

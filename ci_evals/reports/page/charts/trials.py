@@ -1,51 +1,48 @@
 """The distribution of the trials' scores."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from ci_evals.domain.results.run import Results
-from ci_evals.domain.results.trial import TrialResult
 from ci_evals.reports import numbers
 from ci_evals.reports.facts.figure import Figure
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import WIDTH, Drawn
-from ci_evals.reports.page.charts.frame import Chart, Entry, Plot
-from ci_evals.reports.page.charts.scale import Scale, above, ticks
-from ci_evals.scoring.scores import UndecidedRule
-from ci_evals.scoring.validity import all_passed
+from ci_evals.reports.page.charts.frame import Entry, Plot
+from ci_evals.reports.page.charts.scale import Scale, above
+from ci_evals.scoring.scores import ScoreRule, all_passed
 
 _BINS = 10
 _LEFT, _TOP, _BOTTOM, _HEIGHT = 34.0, 50.0, 186.0, 210.0
 _SLOT = 25.0
 """Width of a bin; what has no score stands apart, behind all bins."""
 _APART = WIDTH - _SLOT - 17
+_READING = (
+    "Each bar counts the trials whose score is in that range. Solid: every criterion passed. "
+    "Outlined: at least one did not. A thick line is the baseline, scaled to the same number of trials."
+)
 
 
-@dataclass(frozen=True)
-class Spread:
-    """Numbers of trials by score."""
+class Spread(NamedTuple):
+    """Numbers of trials by tens of points, and at the end the number without a score."""
 
-    passed: tuple[int, ...]
-    """By tens of points, of those that passed every evaluation."""
-    others: tuple[int, ...]
-    unscored: int
+    passed: list[int]
+    """Of those that passed every criterion."""
+    others: list[int]
 
     @classmethod
     def of(cls, results: Results) -> "Spread":
         """Count all trials of a run."""
-        rule = UndecidedRule(offline=results.run.offline)
-        trials = [trial for suite in results.suites for test in suite.tests for trial in test.trials]
-        scored = [trial for trial in trials if trial.scored]
-        return cls(
-            _bins(trial for trial in scored if all_passed(trial, rule)),
-            _bins(trial for trial in scored if not all_passed(trial, rule)),
-            len(trials) - len(scored),
-        )
-
-    @property
-    def trials(self) -> int:
-        """The number of all trials."""
-        return sum(self.passed) + sum(self.others) + self.unscored
+        rule = ScoreRule(offline=results.run.offline)
+        spread = cls([0] * (_BINS + 1), [0] * (_BINS + 1))
+        for suite in results.suites:
+            for test in suite.tests:
+                for trial in test.trials:
+                    score = trial.score or 0
+                    place = min(_BINS - 1, int(score // (100 / _BINS))) if trial.scored else _BINS
+                    passed = trial.scored and all_passed(trial, rule)
+                    (spread.passed if passed else spread.others)[place] += 1
+        return spread
 
     @property
     def stacks(self) -> tuple[int, ...]:
@@ -53,97 +50,72 @@ class Spread:
         return tuple(map(sum, zip(self.passed, self.others, strict=True)))
 
 
-def _bins(trials: Iterable[TrialResult]) -> tuple[int, ...]:
-    counts = [0] * _BINS
-    for trial in trials:
-        counts[min(_BINS - 1, int((trial.score or 0) // (100 / _BINS)))] += 1
-    return tuple(counts)
-
-
 def figure(results: Results, baseline: Results | None) -> Figure | None:
     """Return the chart; None if no trial was played."""
     spread = Spread.of(results)
-    if not spread.trials:
+    if not sum(spread.stacks):
         return None
-    base = Spread.of(baseline) if baseline and results.comparison and results.comparison.comparable else None
-    base = base if base and base.trials else None
-    says = _says(spread, base)
-    chart = Chart(
+    compared = baseline and results.comparison and results.comparison.comparable
+    base = Spread.of(baseline) if baseline and compared else None
+    base = base if base and sum(base.stacks) else None
+    words = Figure(
         id="chart-trials",
-        title="Trials by their score",
-        says=says,
-        headers=("score", "passed", "not passed", "without a score", *(("baseline",) if base else ())),
-        rows=(_rows(spread, base)),
+        title="Trials by score",
+        says=_says(spread, base),
+        reading=_READING,
+        headers=("score", "passed", "not passed", *(("baseline",) if base else ())),
+        rows=list(_rows(spread, base)),
     )
-    return chart.drawn(_HEIGHT, _drawn(spread, base))
+    return frame.drawn(words, _HEIGHT, _drawn(spread, base))
 
 
 def _drawn(spread: Spread, base: Spread | None) -> Iterator[Drawn]:
-    outline = _outline(spread, base) if base else ()
-    high = above(max(*spread.stacks, spread.unscored, *outline), 4)
+    outline = _outline(spread, base) if base else [0.0] * (_BINS + 1)
+    high = above(max(*spread.stacks, *outline), 4)
     plot = Plot(Scale(0, 100, _LEFT, _LEFT + _BINS * _SLOT), Scale(0, high, _BOTTOM, _TOP))
-    counts = [(value, f"{value:,.0f}") for value in ticks(0, high, 4) if value == int(value)]
-    yield from frame.key(tuple(_key(spread, base)), 13)
-    scores = [(value, f"{value:g}") for value in ticks(0, 100)]
-    yield from frame.axes(plot, scores, counts, ("", "trials"))
-    stacks = [
-        ((passed, "c-passed"), (others, "c-failed"))
-        for passed, others in zip(spread.passed, spread.others, strict=True)
-    ]
-    lefts = [_LEFT + place * _SLOT for place in range(_BINS)]
-    for place, (left, parts) in enumerate(
-        zip([*lefts, _APART], [*stacks, ((spread.unscored, "c-unscored"),)], strict=True)
-    ):
-        yield from _stack(plot, left, parts, outline[place] if outline else 0)
-    if spread.unscored or (base and base.unscored):
+    entries = [Entry("passed", "c-passed"), Entry("not passed", "c-failed")]
+    entries += [Entry("no score", "c-unscored")] if spread.others[-1] else []
+    entries += [Entry("baseline", "outline")] if base else []
+    yield from frame.key(entries)
+    yield from frame.axes(plot, frame.scores_on(plot.x), frame.counts_on(plot.y), ("", "trials"))
+    for place, (passed, others) in enumerate(zip(*spread, strict=True)):
+        apart = place == _BINS
+        left = _APART if apart else _LEFT + place * _SLOT
+        height = _BOTTOM
+        for count, kind in ((passed, "c-passed"), (others, "c-unscored" if apart else "c-failed")):
+            if count:
+                tall = frame.bar_height(plot, count)
+                height -= tall
+                yield drawing.box(left + 2, height, _SLOT - 4, tall, kind)
+        if outline[place]:
+            line = plot.y(outline[place])
+            yield drawing.line(left - 1, line, left + _SLOT + 1, line, "c-outline")
+            height = min(height, line)
+        if passed + others:
+            yield drawing.words(left + _SLOT / 2, height - 5, f"{passed + others:,}", "c-count", "c-middle")
+    if spread.others[-1] or outline[-1]:
         yield drawing.line(_APART - 2, _BOTTOM, _APART + _SLOT + 2, _BOTTOM, "c-axis")
         yield drawing.words(WIDTH, _BOTTOM + 16, "no score", "c-tick", "c-end")
 
 
-def _stack(plot: Plot, left: float, parts: Sequence[tuple[int, str]], base: float) -> Iterator[Drawn]:
-    height = plot.bottom
-    for number, kind in parts:
-        if number:
-            tall = max(1.5, plot.bottom - plot.y(number))
-            height -= tall
-            yield drawing.box(left + 2, height, _SLOT - 4, tall, kind)
-    if base:
-        yield drawing.line(left - 1, plot.y(base), left + _SLOT + 1, plot.y(base), "c-outline")
-        height = min(height, plot.y(base))
-    if count := sum(number for number, _ in parts):
-        yield drawing.words(left + _SLOT / 2, height - 5, f"{count:,}", "c-count", "c-middle")
-
-
-def _outline(spread: Spread, base: Spread) -> tuple[float, ...]:
-    """The baseline's bins and its trials without a score, as if it had as many trials as this run."""
-    times = spread.trials / base.trials
-    return tuple(count * times for count in (*base.stacks, base.unscored))
-
-
-def _key(spread: Spread, base: Spread | None) -> Iterator[Entry]:
-    yield Entry("passed", "c-passed")
-    yield Entry("not passed", "c-failed")
-    if spread.unscored:
-        yield Entry("no score", "c-unscored")
-    if base:
-        yield Entry("baseline", "outline")
+def _outline(spread: Spread, base: Spread) -> list[float]:
+    """The baseline's bins, as if it had as many trials as this run."""
+    times = sum(spread.stacks) / sum(base.stacks)
+    return [count * times for count in base.stacks]
 
 
 def _rows(spread: Spread, base: Spread | None) -> Iterator[tuple[str, ...]]:
-    for place in range(_BINS):
-        last = place == _BINS - 1
-        name = f"{place * 10} to {'100' if last else f'below {place * 10 + 10}'}"
-        counts = [spread.passed[place], spread.others[place], 0, *([base.stacks[place]] if base else [])]
+    ranges = [f"{10 * place} to below {10 * place + 10}" for place in range(_BINS - 1)]
+    names = [*ranges, "90 to 100", "no score"]
+    columns = [spread.passed, spread.others, *([base.stacks] if base else [])]
+    for name, *counts in zip(names, *columns, strict=True):
         yield name, *map(str, counts)
-    yield "no score", "0", "0", str(spread.unscored), *((str(base.unscored),) if base else ())
 
 
 def _says(spread: Spread, base: Spread | None) -> str:
-    text = f"{sum(spread.passed):,} of {numbers.count(spread.trials, 'trial')} passed every evaluation"
-    low = sum(spread.stacks[:5])
+    trials, low, unscored = sum(spread.stacks), sum(spread.stacks[:5]), spread.others[-1]
+    text = f"{sum(spread.passed):,} of {numbers.count(trials, 'trial')} passed every criterion"
     text += f"; {low:,} scored below 50" if low else ""
-    text += f"; {spread.unscored:,} came to no score" if spread.unscored else ""
-    if base:
-        text += f"; in the baseline {sum(base.passed):,} of {base.trials:,} passed"
-        text += ", drawn as if it had as many trials" if base.trials != spread.trials else ""
+    text += f"; {unscored:,} without a score" if unscored else ""
+    text += f"; baseline: {sum(base.passed):,} of {sum(base.stacks):,} passed" if base else ""
     return f"{text}."

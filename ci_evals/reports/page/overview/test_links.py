@@ -1,13 +1,11 @@
 """Links to the tests of a page."""
 
-from collections import defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ci_evals.domain.results.comparison import TestChange
 from ci_evals.domain.results.suite import TestResult
 from ci_evals.reports import sanitize
-from ci_evals.reports.page import address
 from ci_evals.reports.page.embedded_data import TestView
 
 _NAME = 160
@@ -30,23 +28,19 @@ class TestLinks:
     def __init__(self, tests: Sequence[TestView]) -> None:
         self._many = len({view.suite for view in tests}) > 1
         self._by_id = {id(view.test): view for view in tests}
-        self._by_name: dict[tuple[str, str], deque[TestView]] = defaultdict(deque)
-        for view in tests:
-            self._by_name[view.of.name, view.test.name].append(view)
+        # Of several with one name the first.
+        self._by_name = {(view.of.name, view.test.name): view for view in reversed(tests)}
 
     def view(self, test: TestResult | None, change: TestChange | None = None) -> TestView | None:
         """The test of the page; the first of several with the name of a change."""
         if test is not None:
             return self._by_id.get(id(test))
-        views = self._by_name.get((change.suite, change.name)) if change else None
-        return views[0] if views else None
+        return self._by_name.get((change.suite, change.name)) if change else None
 
     def link(self, test: TestResult | None, change: TestChange | None = None) -> TestLink:
         """The link to it."""
-        if view := self.view(test, change):
-            return self._link(view.suite, view.name, address.of(view))
-        return self._link(change.suite if change else "", change.name if change else "", None)
-
-    def _link(self, suite: str, test: str, href: str | None) -> TestLink:
-        suite = sanitize.one_line(suite, _NAME) if self._many else ""
-        return TestLink(suite, sanitize.one_line(test, _NAME) or "(no name)", href)
+        view = self.view(test, change)
+        named = view or change
+        suite = named.suite if named and self._many else ""
+        name = sanitize.one_line(named.name if named else "", _NAME) or "(no name)"
+        return TestLink(sanitize.one_line(suite, _NAME), name, view.address() if view else None)

@@ -65,7 +65,7 @@ function tell() {
     button.setAttribute("aria-pressed", String(button.dataset.label === mine.label));
   }
   const done = SHEET.items.filter((_, place) => !isOpen(place)).length;
-  at("progress").textContent = `${done} of ${SHEET.items.length} labelled`;
+  at("progress").textContent = `${done} of ${SHEET.items.length} labeled`;
   at("open").disabled = done === SHEET.items.length;
 }
 

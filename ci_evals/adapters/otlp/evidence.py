@@ -1,0 +1,295 @@
+"""The spans of a turn as evidence: each tool call once, in the order of starting. Pure."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from enum import IntEnum
+from itertools import islice
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from ci_evals.adapters.otlp.dialects import (
+    Called,
+    agent_name,
+    hides_calls,
+    is_model_call,
+    requested_calls,
+    tokens,
+    tool_call,
+)
+from ci_evals.adapters.otlp.spans import MAX_OTHER_TEXT, TOO_LONG, Span
+from ci_evals.domain.base import instant
+from ci_evals.domain.transcript import ToolCall, ToolStatus
+from ci_evals.support.json_text import canonical
+
+MAX_CALLS = 1_000
+"""Limit of the tool calls that are read of one turn."""
+_MAX_ANCESTORS = 256
+_MAX_SHOWN = 500_000
+"""Characters of a turn's spans for people."""
+
+
+@dataclass(frozen=True)
+class TurnEvidence:
+    """What the spans of a turn show."""
+
+    calls: tuple[ToolCall, ...]
+    complete: bool
+    """False if there may be calls that these spans do not show."""
+    input_tokens: int | None
+    output_tokens: int | None
+    spans: JsonValue
+    """The spans for people to read."""
+
+
+class TurnSpan(NamedTuple):
+    """The span that the agent's spans of a turn have as their parent."""
+
+    span_id: str
+    started_ns: int
+
+
+class Progress(IntEnum):
+    """How much of a turn's trace has arrived."""
+
+    NOTHING = 0
+    BROKEN = 1
+    """Its root is missing, or the parent of a span."""
+    WHOLE = 2
+    """No span is known to be missing, but another root may come."""
+    ANSWERED = 3
+    """The agent's server has ended its span of every request, which it does last."""
+
+
+def by_turn(
+    spans: Mapping[str, Span], turns: Sequence[TurnSpan], earlier: Mapping[str, str]
+) -> Mapping[str, list[Span]]:
+    """Return the spans of each turn, by the id of its span; `earlier` has the turns of spans before these.
+
+    A span belongs to the turn that its ancestors lead to; if they lead to none, since one of them is missing
+    or it was made without our context, to the turn in which it began.
+    """
+    known = {**earlier, **{turn.span_id: turn.span_id for turn in turns}}
+    belonging: dict[str, list[Span]] = {turn.span_id: [] for turn in turns}
+    for span in spans.values():
+        path, top = [span.span_id], span
+        while top.parent_id not in known and (parent := spans.get(top.parent_id)) and len(path) <= len(spans):
+            path.append(parent.span_id)
+            top = parent
+        turn_id = known.get(top.parent_id) or _turn_at(top.start_ns, turns)
+        known.update(dict.fromkeys(path, turn_id))
+        belonging[turn_id].append(span)
+    return belonging
+
+
+def _turn_at(time_ns: int, turns: Sequence[TurnSpan]) -> str:
+    begun = [turn.span_id for turn in turns if turn.started_ns <= time_ns]
+    return (begun or [turn.span_id for turn in turns])[-1]  # begun before all: its clock is another
+
+
+def progress(spans: Sequence[Span], turn_id: str, requests: int) -> Progress:
+    """Return how much of a turn's trace has arrived, in which the agent was sent so many requests."""
+    if not spans:
+        return Progress.NOTHING
+    ids = {span.span_id for span in spans}
+    roots = [span for span in spans if span.parent_id in {turn_id, ""}]
+    ids |= {turn_id, ""}
+    if not roots or any(span.parent_id not in ids for span in spans):
+        return Progress.BROKEN
+    answered = sum(span.is_server for span in roots)
+    return Progress.ANSWERED if answered >= requests > 0 else Progress.WHOLE
+
+
+def shows_calls(span: Span) -> bool:
+    """Return whether a span is of a tool or a model, and so evidence."""
+    return is_model_call(span) or tool_call(span) is not None
+
+
+def read(spans: Iterable[Span], *, complete: bool) -> TurnEvidence:
+    """Return the evidence in the spans of one turn."""
+    ordered = sorted(spans, key=lambda span: (span.start_ns, -span.end_ns))
+    by_id = {span.span_id: span for span in ordered}
+    models = _model_calls(ordered, by_id)
+    executions = _without_duplicates(ordered, by_id)
+    calls = sorted(_joined(executions, models), key=lambda each: each.at_ns)
+    used = [
+        next((pair for pair in map(tokens, group) if pair != (None, None)), (None, None)) for group in models
+    ]
+    within = len(calls) < MAX_CALLS and not any(map(hides_calls, ordered))
+    return TurnEvidence(
+        calls=tuple(_tool_call(each, by_id) for each in calls),
+        complete=complete and within,
+        input_tokens=_sum(pair[0] for pair in used),
+        output_tokens=_sum(pair[1] for pair in used),
+        spans=_for_people(ordered),
+    )
+
+
+def _model_calls(ordered: Iterable[Span], by_id: Mapping[str, Span]) -> list[list[Span]]:
+    """Return the spans of each call of a model, the outermost first: several instrumentations may see one."""
+    groups: dict[str, list[Span]] = {}
+    for span in filter(is_model_call, ordered):
+        above = [each.span_id for each in _ancestors(span, by_id) if is_model_call(each)]
+        groups.setdefault(above[-1] if above else span.span_id, []).append(span)
+    return [*groups.values()]
+
+
+@dataclass(frozen=True)
+class _Call:
+    """A call, and the span that shows it: of the tool, or of the model that asked for it."""
+
+    span: Span
+    called: Called
+    executed: bool
+
+    @property
+    def at_ns(self) -> int:
+        return self.span.start_ns if self.executed else self.span.end_ns
+
+
+def _without_duplicates(ordered: Iterable[Span], by_id: Mapping[str, Span]) -> list[_Call]:
+    """Return the calls that spans of tools show, each once."""
+    calls: list[_Call] = []
+    tools = ((span, called) for span in ordered if (called := tool_call(span)))
+    for span, called in islice(tools, MAX_CALLS):
+        above = {ancestor.span_id for ancestor in _ancestors(span, by_id)}
+        for index, other in enumerate(calls):
+            if _is_same(span, called, other, above):
+                calls[index] = replace(other, called=_merged(other.called, called))
+                break
+        else:
+            calls.append(_Call(span, called, executed=True))
+    return calls
+
+
+def _is_same(span: Span, called: Called, other: _Call, above: set[str]) -> bool:
+    """Return whether two spans show one call.
+
+    They do if one is within the other (a tool behind MCP has spans on both sides), or if two instrumentations
+    made them of the same call at the same time. One after the other they are two calls, even with one id:
+    the tool was run twice.
+    """
+    if called.name != other.called.name or _differ(called.call_id, other.called.call_id):
+        return False
+    overlap = span.start_ns <= other.span.end_ns and other.span.start_ns <= span.end_ns
+    by_two = overlap and span.scope != other.span.scope
+    if not (by_two or other.span.span_id in above):
+        return False
+    return called.call_id == other.called.call_id is not None or _agree(called, other.called)
+
+
+def _differ(one: str | None, other: str | None) -> bool:
+    return one is not None and other is not None and one != other
+
+
+def _joined(executed: Sequence[_Call], models: Iterable[Sequence[Span]]) -> list[_Call]:
+    """Return the executed calls, completed by what models asked for, and the calls that were asked for alone.
+
+    Without an id, a span stands for the next call of a model with its name and arguments.
+    """
+    calls, open_calls = [*executed], [*range(len(executed))]
+    for group in models:
+        answers = ((span, requested_calls(span)) for span in group)
+        span, requested = next((answer for answer in answers if answer[1]), (group[0], ()))
+        for wanted in requested[: MAX_CALLS - len(calls) + len(open_calls)]:
+            index = next((i for i in open_calls if _answers(calls[i], wanted)), None)
+            if index is not None:
+                open_calls.remove(index)
+                calls[index] = replace(calls[index], called=_merged(calls[index].called, wanted))
+            elif not any(_seen_twice(call, span, wanted) for call in calls):
+                calls.append(_Call(span, wanted, executed=False))
+    return calls
+
+
+def _seen_twice(call: _Call, span: Span, wanted: Called) -> bool:
+    """Return whether another instrumentation has shown that a model asked for this call."""
+    if wanted.call_id is None or call.called.call_id != wanted.call_id or call.called.name != wanted.name:
+        return False
+    return call.executed or call.span.scope != span.scope
+
+
+def _answers(call: _Call, wanted: Called) -> bool:
+    """Return whether an executed call is the one that a model asked for."""
+    if call.called.call_id and wanted.call_id:
+        return call.called.call_id == wanted.call_id
+    return call.called.name == wanted.name and _agree(call.called, wanted)
+
+
+def _agree(one: Called, other: Called) -> bool:
+    """Return whether the arguments of both may be the same."""
+    if one.arguments is None or other.arguments is None:
+        bare, named = (one, other) if one.arguments is None else (other, one)
+        if bare.bare is None or named.arguments is None:
+            return True
+        return len(named.arguments) == 1 and canonical(bare.bare) == canonical(*named.arguments.values())
+    return one.canonical == other.canonical
+
+
+def _merged(one: Called, other: Called) -> Called:
+    """Return a call with what either shows."""
+    arguments = other.arguments if one.arguments is None else one.arguments
+    return Called(
+        name=one.name,
+        call_id=one.call_id or other.call_id,
+        arguments=arguments,
+        not_captured=None if arguments is not None else one.not_captured or other.not_captured,
+        result=other.result if one.result is None else one.result,
+        failed=other.failed if one.failed is None else one.failed,
+    )
+
+
+def _tool_call(call: _Call, by_id: Mapping[str, Span]) -> ToolCall:
+    called, span = call.called, call.span
+    status = {None: ToolStatus.UNKNOWN, True: ToolStatus.ERROR, False: ToolStatus.OK}[called.failed]
+    agents = (agent_name(each) for each in (span, *_ancestors(span, by_id)))
+    return ToolCall(
+        id=called.call_id,
+        name=called.name,
+        arguments=called.arguments,
+        not_captured=called.not_captured,
+        result=called.result,
+        status=status,
+        started_at=instant(datetime.fromtimestamp(call.at_ns / 1e9, UTC)),
+        duration_ms=max(0, span.end_ns - span.start_ns) / 1e6 if call.executed else None,
+        agent=next(filter(None, agents), None),
+    )
+
+
+def _for_people(ordered: Sequence[Span]) -> JsonValue:
+    """Return the spans with their attributes, as many of these as people might read."""
+    shown: list[JsonValue] = []
+    size = 0
+    for span in ordered:
+        size += span.size
+        attributes = {
+            key: TOO_LONG if isinstance(value, str) and len(value) > MAX_OTHER_TEXT else value
+            for key, value in span.attributes.items()
+            if size <= _MAX_SHOWN
+        }
+        shown.append(
+            {
+                "name": span.name,
+                "startMs": (span.start_ns - ordered[0].start_ns) / 1e6,
+                "durationMs": (span.end_ns - span.start_ns) / 1e6,
+                "attributes": attributes,
+                **({"failed": True} if span.failed else {}),
+            }
+        )
+    return shown
+
+
+def _sum(counts: Iterable[int | None]) -> int | None:
+    """Return the sum; None if there is none, or one is unknown: a part would look like the whole."""
+    known = list(counts)
+    return sum(count or 0 for count in known) if known and None not in known else None
+
+
+def _ancestors(span: Span, by_id: Mapping[str, Span]) -> Iterator[Span]:
+    """Yield the parent, its parent, and so on; a limit ends a circle."""
+    for _ in range(_MAX_ANCESTORS):
+        parent = by_id.get(span.parent_id)
+        if parent is None:
+            return
+        yield parent
+        span = parent

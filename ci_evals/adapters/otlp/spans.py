@@ -1,0 +1,274 @@
+"""OTLP requests as spans. Pure.
+
+Source: opentelemetry-proto 1.x, `collector/trace/v1/trace_service.proto`. In OTLP/JSON ids are hexadecimal,
+64-bit integers are texts, and attributes are lists of keys with `AnyValue` objects.
+"""
+
+import base64
+import binascii
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import islice
+from typing import Any
+
+from pydantic import JsonValue
+
+from ci_evals.adapters.transport import payload
+
+MAX_BYTES = 16_000_000
+"""Limit of a request, without its compression."""
+MAX_SPANS = 20_000
+"""Limit of spans in one request."""
+MAX_ATTRIBUTES = 2_000
+"""Limit of the attributes of a span or event, and of its events; SDKs keep 128 unless told otherwise."""
+MAX_TEXT = 1_000_000
+"""Limit of a text in an attribute that may hold a tool call."""
+MAX_OTHER_TEXT = 4_000
+"""Limit of any other text: prompts repeat the whole conversation in every span of a model."""
+TOO_LONG = "(too long to be kept)"
+"""In place of a longer text."""
+_MAX_DEPTH = 64
+_MAX_JSON_VALUES = 2_000_000
+_MAX_TIME = 2**63
+_MAX_INTEGER = 2**63
+_HEXADECIMAL = re.compile(r"[0-9a-f]*")
+_CALLS = re.compile(
+    r"gen_ai\.(tool|output|completion|conversation|agent)\b.*|tool(_|\.).*|ai\.(toolCall|response)\..*"
+    r"|llm\.output_messages\..*|traceloop\..*|events|message"
+)
+"""Attributes that may hold a tool call."""
+
+Attributes = Mapping[str, JsonValue]
+
+
+class OtlpError(ValueError):
+    """A request that cannot be read; its text is an answer to who sent it."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened during a span."""
+
+    name: str
+    attributes: Attributes
+
+
+@dataclass(frozen=True)
+class Span:
+    """A span that has ended."""
+
+    trace_id: str
+    span_id: str
+    parent_id: str
+    """Empty if it has none."""
+    name: str
+    start_ns: int
+    end_ns: int
+    attributes: Attributes = field(default_factory=dict)
+    events: tuple[Event, ...] = ()
+    failed: bool = False
+    is_server: bool = False
+    """True if it is how a server answered a request."""
+    scope: str = ""
+    """The instrumentation that made it."""
+
+    @cached_property
+    def size(self) -> int:
+        """About the number of characters that it holds."""
+        held = (self.attributes, *(event.attributes for event in self.events))
+        return 200 + sum(
+            len(key) + (len(value) if isinstance(value, str) else len(repr(value)))
+            for attributes in held
+            for key, value in attributes.items()
+        )
+
+    def text(self, *keys: str) -> str | None:
+        """Return the first of these attributes that is a text with something in it."""
+        values = (self.attributes.get(key) for key in keys)
+        return next((value for value in values if isinstance(value, str) and value.strip()), None)
+
+
+def read(body: bytes, content_type: str) -> list[Span]:
+    """Return the spans of an `ExportTraceServiceRequest`, without those whose ids have a wrong form.
+
+    Raises:
+        OtlpError: it is none.
+    """
+    match content_type.partition(";")[0].strip().lower():
+        case "application/json":
+            spans = _read_json(body)
+        case "application/x-protobuf":
+            spans = _read_protobuf(body)
+        case other:
+            raise OtlpError(
+                f"Content-Type {other or 'missing'} is not supported; "
+                "use application/x-protobuf or application/json"
+            )
+    listed = [*islice(spans, MAX_SPANS + 1)]
+    if len(listed) > MAX_SPANS:
+        raise OtlpError(f"more than {MAX_SPANS:,} spans in one request")
+    return [span for span in listed if _is_id(span.trace_id, 32) and _is_id(span.span_id, 16)]
+
+
+def _is_id(text: str, length: int) -> bool:
+    return len(text) == length and _HEXADECIMAL.fullmatch(text) is not None
+
+
+def _read_protobuf(body: bytes) -> Iterator[Span]:
+    from google.protobuf.message import DecodeError  # noqa: PLC0415  # 0.1 s, for those who need it
+    from opentelemetry.proto.collector.trace.v1 import trace_service_pb2  # noqa: PLC0415
+
+    try:
+        request = trace_service_pb2.ExportTraceServiceRequest.FromString(body)
+    except DecodeError as error:
+        raise OtlpError(f"the body is not an ExportTraceServiceRequest: {error}") from None
+    for resource in request.resource_spans:
+        for scoped in resource.scope_spans:
+            for span in scoped.spans:
+                yield Span(
+                    trace_id=span.trace_id.hex(),
+                    span_id=span.span_id.hex(),
+                    parent_id=span.parent_span_id.hex(),
+                    name=span.name[:MAX_OTHER_TEXT],
+                    start_ns=min(span.start_time_unix_nano, _MAX_TIME),
+                    end_ns=min(span.end_time_unix_nano, _MAX_TIME),
+                    attributes=_proto_attributes(span.attributes),
+                    events=tuple(
+                        Event(each.name, _proto_attributes(each.attributes))
+                        for each in islice(span.events, MAX_ATTRIBUTES)
+                    ),
+                    failed=span.status.code == span.status.STATUS_CODE_ERROR,
+                    is_server=span.kind == span.SPAN_KIND_SERVER,
+                    scope=scoped.scope.name[:MAX_OTHER_TEXT],
+                )
+
+
+def _proto_attributes(attributes: Iterable[Any]) -> Attributes:
+    return _bounded((each.key, _proto_value(each.value)) for each in islice(attributes, MAX_ATTRIBUTES))
+
+
+def _proto_value(value: Any, depth: int = 0) -> JsonValue:  # noqa: PLR0911  # one case a kind of value
+    if depth > _MAX_DEPTH:
+        return None
+    match value.WhichOneof("value"):
+        case None:
+            return None
+        case "array_value":
+            return [_proto_value(item, depth + 1) for item in value.array_value.values]
+        case "kvlist_value":
+            return {item.key: _proto_value(item.value, depth + 1) for item in value.kvlist_value.values}
+        case "bytes_value":
+            return base64.b64encode(value.bytes_value).decode()
+        case "double_value":
+            return value.double_value if math.isfinite(value.double_value) else None
+        case kind:
+            plain: JsonValue = getattr(value, str(kind))
+            return plain
+
+
+def _read_json(body: bytes) -> Iterator[Span]:
+    try:
+        request = payload.parse(body, _MAX_JSON_VALUES)
+    except ValueError as error:
+        raise OtlpError(f"the body cannot be read: {error}") from None
+    if not isinstance(request, dict):
+        raise OtlpError("the body is not an ExportTraceServiceRequest: it is no object")
+    for resource in _objects(request, "resourceSpans"):
+        for scoped in _objects(resource, "scopeSpans"):
+            scope = scoped.get("scope")
+            for span in _objects(scoped, "spans"):
+                status = span.get("status")
+                code = status.get("code") if isinstance(status, dict) else None
+                yield Span(
+                    trace_id=_id(span, "traceId", 16),
+                    span_id=_id(span, "spanId", 8),
+                    parent_id=_id(span, "parentSpanId", 8),
+                    name=_name(span),
+                    start_ns=_time(span, "startTimeUnixNano"),
+                    end_ns=_time(span, "endTimeUnixNano"),
+                    attributes=_json_attributes(span),
+                    events=tuple(
+                        Event(_name(each), _json_attributes(each))
+                        for each in islice(_objects(span, "events"), MAX_ATTRIBUTES)
+                    ),
+                    failed=code in (2, "STATUS_CODE_ERROR"),
+                    is_server=span.get("kind") in (2, "SPAN_KIND_SERVER"),
+                    scope=_name(scope) if isinstance(scope, dict) else "",
+                )
+
+
+def _objects(holder: dict[str, Any], key: str) -> Iterator[dict[str, Any]]:
+    items = holder.get(key)
+    yield from (item for item in (items if isinstance(items, list) else ()) if isinstance(item, dict))
+
+
+def _id(span: dict[str, Any], key: str, size: int) -> str:
+    """Return an id of `size` bytes in hexadecimal; some exporters write it in base 64."""
+    value = span.get(key)
+    text = value.lower() if isinstance(value, str) else ""
+    if isinstance(value, str) and len(text) != 2 * size:
+        try:
+            return base64.b64decode(value, validate=True).hex()
+        except binascii.Error:
+            return ""
+    return text
+
+
+def _name(holder: dict[str, Any]) -> str:
+    value = holder.get("name")
+    return value[:MAX_OTHER_TEXT] if isinstance(value, str) else ""
+
+
+def _time(holder: dict[str, Any], key: str) -> int:
+    return min(max(0, _integer(holder.get(key)) or 0), _MAX_TIME)
+
+
+def _integer(value: object) -> int | None:
+    try:
+        number = int(value) if isinstance(value, str | int) else None
+    except ValueError:
+        return None
+    return number if number is not None and abs(number) <= _MAX_INTEGER else None
+
+
+def _json_attributes(holder: dict[str, Any]) -> Attributes:
+    items = islice(_objects(holder, "attributes"), MAX_ATTRIBUTES)
+    return _bounded((str(each.get("key")), _json_value(each.get("value"))) for each in items)
+
+
+def _json_value(value: object) -> JsonValue:  # noqa: PLR0911  # one case a kind of value
+    if not isinstance(value, dict) or not value:
+        return None
+    kind, plain = next(iter(value.items()))
+    match kind, plain:
+        case "arrayValue", dict():
+            return [_json_value(item) for item in _objects(plain, "values")]
+        case "kvlistValue", dict():
+            return {
+                str(item.get("key")): _json_value(item.get("value")) for item in _objects(plain, "values")
+            }
+        case "intValue", _:
+            return _integer(plain)
+        case "doubleValue", float() | int():
+            return float(plain)
+        case "boolValue", bool():
+            return plain
+        case "stringValue" | "bytesValue", str():
+            return plain
+    return None
+
+
+def _bounded(items: Iterable[tuple[str, JsonValue]]) -> Attributes:
+    """Return attributes without texts that are too long; what they held is unknown."""
+    attributes = dict(items)
+    holds_calls = attributes.get("openinference.span.kind") == "TOOL"
+    for key, value in attributes.items():
+        kept = MAX_OTHER_TEXT
+        if _CALLS.fullmatch(key) or (holds_calls and key in {"input.value", "output.value"}):
+            kept = MAX_TEXT
+        if isinstance(value, str) and len(value) > kept:
+            attributes[key] = TOO_LONG
+    return attributes

@@ -1,0 +1,127 @@
+"""An agent whose spans are received: its replies carry the tool calls that they show."""
+
+import asyncio
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from ci_evals.adapters.otlp.evidence import Progress, TurnEvidence
+from ci_evals.adapters.otlp.receiver import Receiver, TrialTrace
+from ci_evals.adapters.transport.trace_context import TraceContext, carried
+from ci_evals.domain.actions import views_of
+from ci_evals.domain.suite import Test
+from ci_evals.domain.transcript import Reply
+from ci_evals.ports import Agent, id_of
+
+PATIENCE_SECONDS = 10.0
+"""The longest wait for spans after a reply. Batch exporters send every 5 s unless told otherwise."""
+QUIET_SECONDS = 1.0
+"""Silence after which a turn's spans are all there, if none is known to be missing."""
+_MAX_SILENT = 5
+"""Turns without any span, in a run that never had one, after which no turn is waited for as long."""
+_NOTHING_CAME = (
+    "no span came; let the agent export to {endpoint}/v1/traces, continue the trace in the header "
+    "traceparent, and set OTEL_BSP_SCHEDULE_DELAY=200 (docs/traces.md)"
+)
+_PART_CAME = (
+    "some of its spans did not come in time; let all parts of the agent export them, end them before the "
+    "reply, and set OTEL_BSP_SCHEDULE_DELAY=200 (docs/traces.md)"
+)
+
+
+@dataclass(frozen=True)
+class _Session:
+    inner: Any
+    trace: TrialTrace
+
+    @property
+    def id(self) -> str | None:
+        """The agent's id of the conversation, by which spans without our context are recognized."""
+        return id_of(self.inner)
+
+
+class TracedAgent:
+    """Sends messages with a trace context, waits for the spans of each reply, and reads them as evidence."""
+
+    def __init__(
+        self,
+        agent: Agent,
+        receiver: Receiver,
+        *,
+        patience: float = PATIENCE_SECONDS,
+        quiet: float = QUIET_SECONDS,
+    ) -> None:
+        self._agent, self._receiver, self._patience, self._quiet = agent, receiver, patience, quiet
+        self._silent = 0
+
+    async def open_session(self, test: Test) -> Any:
+        """Begin a conversation with a trace of its own."""
+        trace = self._receiver.begin_trial()
+        try:
+            with carried(trace.begin_turn(ignored=True)):
+                session = _Session(await self._agent.open_session(test), trace)
+        except BaseException:
+            self._receiver.end_trial(trace)
+            raise
+        self._name(session)
+        return session
+
+    async def send_message(self, session: _Session, text: str, *, timeout: float) -> Reply:  # noqa: ASYNC109  # as the port has it
+        """Send `text`; the reply comes when its spans have, or will not.
+
+        An agent that reports its tool calls itself is not waited for.
+        """
+        context = session.trace.begin_turn()
+        with carried(context):
+            reply = await self._agent.send_message(session.inner, text, timeout=timeout)
+        if reply.tool_calls is not None or reply.workflows is not None:
+            session.trace.ignore_turn()
+            return reply
+        self._name(session)
+        await self._wait(session.trace, context)
+        return self._with(reply, session.trace.settle())
+
+    async def close(self, session: _Session) -> None:
+        """End the conversation; spans that still come are dropped."""
+        self._receiver.end_trial(session.trace)
+        with carried(session.trace.begin_turn(ignored=True)):
+            await self._agent.close(session.inner)
+
+    def _name(self, session: _Session) -> None:
+        if session.id:
+            self._receiver.name_conversation(session.trace, session.id)
+
+    async def _wait(self, trace: TrialTrace, context: TraceContext) -> None:
+        """Wait until a turn's spans are there, or nothing more comes, or patience ends."""
+        began = time.monotonic()
+        given_up = self._silent >= _MAX_SILENT and not self._receiver.has_received
+        deadline = began + (self._quiet if given_up else self._patience)
+        while True:
+            trace.arrived.clear()
+            progress, until = trace.progress(context.requests), deadline
+            if progress == Progress.WHOLE:
+                until = min(deadline, max(began, trace.last_arrival) + self._quiet)
+            now = time.monotonic()
+            if progress == Progress.ANSWERED or now >= until:
+                self._silent = 0 if progress else self._silent + 1
+                return
+            try:
+                async with asyncio.timeout(until - now):
+                    await trace.arrived.wait()
+            except TimeoutError:
+                continue
+
+    def _with(self, reply: Reply, evidence: TurnEvidence | None) -> Reply:
+        """Return the reply with the evidence; what the agent itself reports stays."""
+        if evidence is None:
+            reason = _NOTHING_CAME.format(endpoint=self._receiver.endpoint)
+            return reply.model_copy(update={"trace_missing": reason})
+        update: dict[str, Any] = {"trace": evidence.spans} if reply.trace is None else {}
+        update |= {k: v for k, v in views_of(evidence.calls).items() if getattr(reply, k) is None}
+        # A tool may hand over to a person, whatever its name: tools are no evidence that none did.
+        update |= {"handed_over_apart": True}
+        if not evidence.complete:
+            update |= {"tool_calls_partial": True, "trace_missing": _PART_CAME}
+        if reply.input_tokens is None and reply.output_tokens is None:
+            update |= {"input_tokens": evidence.input_tokens, "output_tokens": evidence.output_tokens}
+        return reply.model_copy(update=update)

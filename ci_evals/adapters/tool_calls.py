@@ -1,0 +1,138 @@
+"""Tool calls in the spellings of agents and frameworks. Pure.
+
+A call is a name, or an object with a name: ours (`{name, arguments}`), OpenAI's (`{function: {…}}`, `{custom:
+{…}}`), LangChain's (`{name, args}`), Anthropic's (`{name, input}`), Google's (`{functionCall: {…}}`), or
+those of AI SDK and pydantic-ai (`{toolName, toolCallId, …}`).
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from pydantic import JsonValue, TypeAdapter, ValidationError
+
+from ci_evals.adapters.transport import payload
+from ci_evals.domain.base import Instant
+from ci_evals.domain.transcript import ToolCall, ToolStatus
+
+_WRAPPERS = ("function", "functionCall", "function_call", "custom")
+_OTHER_ARGUMENTS = ("inputParameters", "input_parameters", "requestParameters", "request_parameters")
+_NAMES = ("name", "toolName", "tool_name", "tool")
+_ARGUMENTS = ("arguments", "args", "input", "parameters", *_OTHER_ARGUMENTS)
+_IDS = ("toolCallId", "tool_call_id", "callId", "call_id", "id")
+_RESULTS = ("result", "output", "response")
+_STATUSES = {
+    **dict.fromkeys(("ok", "success", "succeeded"), ToolStatus.OK),
+    **dict.fromkeys(("error", "failed", "failure"), ToolStatus.ERROR),
+}
+_INSTANT: TypeAdapter[Any] = TypeAdapter(Instant)
+
+NAME_ONLY = "the agent reports its name without arguments"
+LEFT_OUT = "the agent reports none under arguments, args, input or parameters"
+
+
+def read_all(items: Iterable[JsonValue]) -> tuple[ToolCall, ...] | None:
+    """Return the calls in their order; None if one has no name: it may be the one that matters.
+
+    Arguments that cannot be read are null with the reason, also if all arguments together hold more values
+    than one answer may.
+    """
+    reader = _Reader()
+    calls = tuple(map(reader.call, items))
+    known = tuple(call for call in calls if call is not None)
+    return known if len(known) == len(calls) else None
+
+
+def name_of(item: JsonValue) -> str | None:
+    """Return the name of the tool that is called; None if it is no call."""
+    return payload.name(_call(item), _NAMES)
+
+
+def is_error(result: JsonValue) -> bool:
+    """Return whether a call's result, or what is reported of the call, says that it failed."""
+    return _status(result) is ToolStatus.ERROR
+
+
+def _status(item: JsonValue) -> ToolStatus:
+    if not isinstance(item, dict):
+        return ToolStatus.UNKNOWN
+    failed = next((item[key] for key in ("isError", "is_error") if isinstance(item.get(key), bool)), None)
+    if failed or item.get("error"):
+        return ToolStatus.ERROR
+    match item.get("status"):
+        case str() as status if status.strip().lower() in _STATUSES:
+            return _STATUSES[status.strip().lower()]
+        case int() as status if 100 <= status <= 599:
+            return ToolStatus.ERROR if status >= 400 else ToolStatus.OK
+    return ToolStatus.UNKNOWN if failed is None else ToolStatus.OK
+
+
+def _call(item: JsonValue) -> JsonValue:
+    """Return what holds a call's name and arguments."""
+    inner = (payload.member(item, key) for key in _WRAPPERS)
+    return next((call for call in inner if isinstance(call, dict) and payload.name(call, _NAMES)), item)
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self._values_left = payload.MAX_VALUES
+
+    def call(self, item: JsonValue) -> ToolCall | None:
+        name, call = name_of(item), _call(item)
+        if name is None:
+            return None
+        if not isinstance(item, dict) or not isinstance(call, dict):
+            return ToolCall(name=name, not_captured=NAME_ONLY)
+        custom = call is item.get("custom")
+        written = _first(call, _ARGUMENTS)
+        arguments, reason = ({"input": written}, None) if custom and written else self._arguments(written)
+        fields = {**item, **call}
+        return ToolCall(
+            id=next((text for key in _IDS if (text := _text(fields.get(key)))), None),
+            name=name,
+            arguments=arguments,
+            result=_first(fields, _RESULTS),
+            status=_status(fields),
+            started_at=_instant(_first(fields, ("startedAt", "started_at"))),
+            duration_ms=_milliseconds(_first(fields, ("durationMs", "duration_ms"))),
+            agent=payload.name(fields.get("agent"), _NAMES),
+            not_captured=reason,
+        )
+
+    def _arguments(self, written: JsonValue) -> tuple[dict[str, JsonValue] | None, str | None]:
+        """Return arguments by name, or None and why; what is no object is the argument `input`."""
+        if isinstance(written, str):
+            if not written.strip():
+                return {}, None
+            try:
+                parsed = payload.parse(written.encode(errors="replace"), self._values_left)
+            except ValueError as error:
+                if not written.lstrip().startswith(("{", "[")):
+                    return {"input": written}, None
+                return None, f"they are {error}; the answer may have been cut off in them"
+            self._values_left -= sum(map(written.count, ",[{"))
+            written = {} if parsed is None else parsed
+        if written is None:
+            return None, LEFT_OUT
+        return written if isinstance(written, dict) else {"input": written}, None
+
+
+def _first(holder: dict[str, JsonValue], keys: Iterable[str]) -> JsonValue:
+    return next((holder[key] for key in keys if holder.get(key) is not None), None)
+
+
+def _text(value: JsonValue) -> str | None:
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**18:
+        return str(value)
+    return payload.name(value)
+
+
+def _instant(value: JsonValue) -> Any:
+    try:
+        return None if value is None else _INSTANT.validate_python(value)
+    except ValidationError:
+        return None
+
+
+def _milliseconds(value: JsonValue) -> float | None:
+    known = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1e12
+    return float(value) if known else None  # type: ignore[arg-type]  # a number, as `known` says

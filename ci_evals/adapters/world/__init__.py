@@ -1,0 +1,1 @@
+"""The world around an agent: its services, databases, files and programs."""

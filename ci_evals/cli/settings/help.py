@@ -1,0 +1,146 @@
+"""The help of a command: its options in groups, a line each.
+
+The first paragraph of an option's text is that line. The others are for the reference in the docs, as are the
+environment variables; `sections` has all of it.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeVar
+
+import typer
+from typer.core import TyperCommand
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_GROUPS = {
+    "Suites and selection": ("suites", "test", "tag", "shard", "trust_suites", "strict"),
+    "Agent": (
+        "adapter",
+        "adapter_options",
+        "agent_id",
+        "agent_key",
+        "base_url",
+        "agent_headers",
+        "agent_key_header",
+        "agent_id_in",
+        "task_origin_type",
+        "start",
+        "wait_for",
+        "start_timeout",
+        "otlp",
+        "otlp_port",
+        "otlp_host",
+        "otlp_endpoint",
+        "agent_in_process",
+    ),
+    "Models": (
+        "provider",
+        "llm_key",
+        "judge_model",
+        "user_model",
+        "embedding_model",
+        "judge_votes",
+        "judge_panel",
+        "judge_check",
+        "judge_cache",
+        "calibration",
+        "audit_user",
+        "audit_model",
+        "llm_timeout",
+        "prices",
+    ),
+    "Repetition": ("loops", "confirm", "retries", "resume", "record", "replay"),
+    "Gate": (
+        "min_score",
+        "thresholds",
+        "max_drop",
+        "regression",
+        "max_errors",
+        "max_invalid_users",
+        "max_p95_latency",
+        "no_gate",
+    ),
+    "Baseline": ("baseline", "baseline_branch"),
+    "Output": ("output_dir", "junit", "format", "open", "debug", "quiet", "verbose"),
+    "GitHub": ("comment", "comment_key", "pr_number", "github_token", "on_missing_secrets"),
+    "Limits": ("parallel", "max_cost", "max_duration", "max_failures_in_row", "fail_fast"),
+}
+_ARGUMENTS, _OTHERS = "Arguments", "Options"
+_REFERENCE = "docs/reference/options.md"
+_NAME_COLUMN = 34
+"""The widest name that the text of an option stands beside."""
+WIDTH = 100
+"""The most columns of a help text."""
+
+
+class OptionReference(NamedTuple):
+    """An option or argument as the help and the reference show it."""
+
+    name: str
+    """`--min-score`, or an argument's metavar."""
+    metavar: str
+    variable: str | None
+    default: str
+    """Empty if there is none to show."""
+    text: str
+    """A line."""
+    details: str
+
+    @property
+    def row(self) -> tuple[str, str]:
+        """Name and text for a terminal."""
+        default = f" [default: {self.default}]" if self.default else ""
+        return f"{self.name} {self.metavar}".rstrip(), self.text.replace("`", "") + default
+
+
+class HelpCommand(TyperCommand):
+    """A command whose options are listed in groups."""
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write the arguments and each group of options, their texts in one column."""
+        groups = {title: [option.row for option in options] for title, options in sections(self, ctx).items()}
+        names = [name for rows in groups.values() for name, _ in rows]
+        column = max(len(name) for name in names if len(name) <= _NAME_COLUMN)
+        for title, rows in groups.items():
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(column), text) for name, text in rows], col_max=column)
+        formatter.write_paragraph()
+        formatter.write_text(f"Environment variables and details: {_REFERENCE}")
+
+
+class Application(typer.Typer):
+    """A Typer app whose commands have grouped help."""
+
+    def command(  # type: ignore[override]  # nobody gives more
+        self, name: str | None = None
+    ) -> Callable[[F], F]:
+        """Add a command, as Typer does."""
+        return super().command(name, cls=HelpCommand)
+
+
+def sections(command: Any, ctx: Any) -> dict[str, list[OptionReference]]:
+    """Return the arguments and options of a command by group, in the order of the help."""
+    group_of = {name: group for group, names in _GROUPS.items() for name in names}
+    order = {name: index for index, name in enumerate(group_of)}
+    grouped: dict[str, list[OptionReference]] = {group: [] for group in (_ARGUMENTS, *_GROUPS, _OTHERS)}
+    for param in sorted(command.get_params(ctx), key=lambda param: order.get(param.name, len(order))):
+        is_argument = param.param_type_name == "argument"
+        group = _ARGUMENTS if is_argument else group_of.get(param.name, _OTHERS)
+        grouped[group].append(_reference(param, is_argument=is_argument))
+    return {group: options for group, options in grouped.items() if options}
+
+
+def _reference(param: Any, *, is_argument: bool) -> OptionReference:
+    text, _, details = (param.help or "").partition("\n\n")
+    has_value = is_argument or not param.is_flag
+    default = getattr(param.default, "value", param.default)
+    if isinstance(default, float):
+        default = f"{default:g}"
+    return OptionReference(
+        name=param.metavar if is_argument else ", ".join(sorted(param.opts, key=len)),
+        metavar=param.metavar if has_value and not is_argument else "",
+        variable=None if is_argument else param.envvar,
+        default=str(default) if has_value and default is not None else "",
+        text=text,
+        details=details,
+    )

@@ -1,0 +1,164 @@
+"""Values compared with the conditions of a matcher."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import regex
+from pydantic import JsonValue
+
+from ci_evals.domain.checks.matcher import Conditions, Matcher
+from ci_evals.grading import answer_matching
+
+PATTERN_SECONDS = 1.0
+"""Time limit of a suite's regular expression: a bad one could block the program for hours."""
+
+
+@dataclass(frozen=True)
+class _Absent:
+    def __repr__(self) -> str:
+        return "absent"
+
+
+ABSENT: Final = _Absent()
+"""Stands for a value that is not there."""
+
+Value = JsonValue | _Absent
+
+
+def meets(value: Value, conditions: Conditions) -> bool | None:
+    """Return whether a value meets all conditions; None if a pattern was searched without an end."""
+    results = [_meets(name, value, conditions) for name in conditions.conditions]
+    return False if False in results else None if None in results else True
+
+
+def _meets(name: str, value: Value, wanted: Conditions) -> bool | None:  # noqa: PLR0911  # one case a condition
+    if name == "exists":
+        return (not isinstance(value, _Absent) and value is not None) is wanted.exists
+    if isinstance(value, _Absent):
+        return False
+    match name:
+        case "equals":
+            return is_equal(value, wanted.equals)
+        case "contains":
+            return _contains(value, wanted.contains)
+        case "regex":
+            return _is_found(wanted.regex or "", value)
+        case "min" | "max":
+            number, low, high = _number(value), wanted.min, wanted.max
+            return number is not None and (
+                number >= low if name == "min" and low is not None else high is None or number <= high
+            )
+        case "one_of":
+            return any(is_equal(value, each) for each in wanted.one_of or ())
+        case _:
+            text = value if isinstance(value, str) else shown(value)
+            return wanted.answer is not None and answer_matching.answers(text, wanted.answer)
+
+
+def _contains(value: JsonValue, part: JsonValue) -> bool:
+    match value:
+        case str():
+            return (part if isinstance(part, str) else shown(part)) in value
+        case list():
+            return any(is_equal(item, part) for item in value)
+        case dict() if isinstance(part, dict):
+            return all(key in value and is_equal(value[key], wanted) for key, wanted in part.items())
+    return False
+
+
+def _is_found(pattern: str, value: JsonValue) -> bool | None:
+    try:
+        text = value if isinstance(value, str) else shown(value)
+        return regex.search(pattern, text, timeout=PATTERN_SECONDS) is not None
+    except TimeoutError:
+        return None
+
+
+def _number(value: JsonValue) -> float | None:
+    """Return a number, also one that is written as text."""
+    if isinstance(value, str):
+        value = _as_json(value)
+    return None if isinstance(value, bool) or not isinstance(value, int | float) else value
+
+
+def is_equal(value: JsonValue, expected: JsonValue) -> bool:
+    """Return whether two parameter values are equal. Numbers and booleans are compared as JSON and as text.
+
+    Within lists and objects they are compared as JSON alone: there `true` is not 1, and "1" is not 1.
+    """
+    if isinstance(value, list | dict) or isinstance(expected, list | dict):
+        return _equal(value, expected)
+    if type(value) is type(expected) or {type(value), type(expected)} == {int, float}:
+        return value == expected
+    for plain, text in ((value, expected), (expected, value)):
+        if isinstance(plain, bool | int | float) and isinstance(text, str):
+            return text == json.dumps(plain) or is_equal(_as_json(text), plain)
+    return False
+
+
+def _equal(one: JsonValue, other: JsonValue) -> bool:
+    """Return whether two JSON values are the same. In Python `True == 1`, in JSON not."""
+    match one, other:
+        case dict(), dict():
+            return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)
+        case list(), list():
+            return len(one) == len(other) and all(map(_equal, one, other))
+    return isinstance(one, bool) is isinstance(other, bool) and one == other
+
+
+def _as_json(text: str) -> JsonValue:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, bool | int | float) else None
+
+
+def shown(value: Value) -> str:
+    """Return a value as JSON. It is not truncated here: half a secret would not be known as one."""
+    return "nothing" if isinstance(value, _Absent) else json.dumps(value, ensure_ascii=False)
+
+
+def described(conditions: Conditions) -> str:
+    """Return what is wanted, as a noun phrase: `42`, `at least 40`, `one of "a", "b"`."""
+    return " and ".join(_described(name, conditions) for name in conditions.conditions)
+
+
+def _described(name: str, wanted: Conditions) -> str:  # noqa: PLR0911  # one case a condition
+    match name:
+        case "equals":
+            return shown(wanted.equals)
+        case "contains":
+            return f"something with {shown(wanted.contains)}"
+        case "regex":
+            return f"a text like /{wanted.regex}/"
+        case "min":
+            return f"at least {wanted.min:g}"
+        case "max":
+            return f"at most {wanted.max:g}"
+        case "one_of":
+            return "one of " + ", ".join(map(shown, wanted.one_of or ()))
+        case "exists":
+            return "a value" if wanted.exists else "no value"
+        case _:
+            answer = wanted.answer
+            return "" if answer is None else f"{' or '.join(map(repr, answer.expected))} ({answer.match})"
+
+
+def args_match(
+    arguments: Mapping[str, JsonValue], wanted: Mapping[str, Matcher], *, exact: bool = False
+) -> bool | None:
+    """Return whether arguments are those wanted; with `exact`, without others. None if it cannot be told."""
+    if exact and not arguments.keys() <= wanted.keys():
+        return False
+    results = [meets(arguments.get(name, ABSENT), each) for name, each in wanted.items()]
+    return False if False in results else None if None in results else True
+
+
+def args_described(wanted: Mapping[str, Matcher] | None) -> str:
+    """Return the arguments that are wanted, in parentheses; nothing if any will do."""
+    if wanted is None:
+        return ""
+    return f"({', '.join(f'{name}: {described(each)}' for name, each in wanted.items())})"

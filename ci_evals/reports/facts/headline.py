@@ -1,0 +1,402 @@
+"""The news of a run, in the order in which people want it: verdict, numbers, what changed, how sure it is.
+
+The one place that derives them, for comment, console and page. All of it is plain text and data, not yet
+sanitized. `verdict` is the heading, `Numbers.text` the line below it, `News` the tests to show, `certainty`
+the sentence on how sure the result is, and `odds` a sentence for those who ask further. Scores are in whole
+points, cut and not rounded; `facts/change` has the exact ones.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+from itertools import chain
+
+from ci_evals.domain.results.comparison import Comparison, TestChange
+from ci_evals.domain.results.gate import CheckKind, GateCheck
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.suite import TestOutcome
+from ci_evals.reports import numbers
+from ci_evals.reports.facts import change, failed_tests, gate, highlights, significance
+from ci_evals.reports.facts.failed_tests import FailedTest
+from ci_evals.reports.facts.labels import RunOutcome
+
+_OF_QUALITY = frozenset(
+    {
+        CheckKind.MIN_SCORE,
+        CheckKind.THRESHOLD,
+        CheckKind.CRITICAL,
+        CheckKind.MAX_DROP,
+        CheckKind.REGRESSION,
+        CheckKind.FAIL_FAST,
+    }
+)
+"""Checks that broken tests can fail."""
+_UNSCORED = {
+    TestOutcome.UNDECIDED: "undecided",
+    TestOutcome.ERROR: "with errors",
+    TestOutcome.NOT_RUN: "not run",
+}
+_ODDS_TESTS, _ODDS_TRIALS = 10, 3
+"""The size of a run from which on the odds of its gate mean something."""
+
+
+class Trust(Enum):
+    """The origin of results, where it limits what their verdict is worth."""
+
+    OWN = ""
+    FORK = "reported by the fork, unverified"
+    OTHER_COMMIT = "results of another commit"
+    CONTRADICTORY = "results contradict their own checks"
+
+
+def trust_of(results: Results, commit: str | None = None, *, foreign: bool = False) -> Trust:
+    """Return how far these results can be believed.
+
+    Args:
+        results: What may be somebody else's file.
+        commit: The commit that they should be of, as far as the reader knows by himself.
+        foreign: Whether a fork's own workflow run wrote them.
+    """
+    claimed = results.run.git.head_commit or results.run.git.commit
+    if results.gate.passed and gate.failing(results):
+        return Trust.CONTRADICTORY
+    if commit and claimed and claimed != commit:
+        return Trust.OTHER_COMMIT
+    return Trust.FORK if foreign else Trust.OWN
+
+
+class Became(Enum):
+    """The change of a test's outcome since the baseline."""
+
+    BROKE = "broke"
+    """It passed in the baseline, and fails now."""
+    UNJUDGED = "not judged"
+    """It passed in the baseline, and nothing failed now; a trial broke off or could not be judged."""
+    FIXED = "fixed"
+    """It failed in the baseline, and passes now."""
+    DROPPED = "dropped"
+    """Its score fell far, without such a change of its outcome."""
+
+
+def became(results: Results) -> dict[tuple[str, str], Became]:
+    """The tests whose outcome changed since the baseline, by suite and name."""
+    comparison = results.comparison
+    if comparison is None:
+        return {}
+    unjudged = {(test.suite, test.name) for test in news(results).unjudged}
+    failing = {
+        (test.suite, test.name): Became.UNJUDGED if (test.suite, test.name) in unjudged else Became.BROKE
+        for test in comparison.regressed
+    }
+    dropped = {(test.suite, test.name): Became.DROPPED for test in comparison.suspects}
+    fixed = {(test.suite, test.name): Became.FIXED for test in comparison.fixed}
+    return dropped | fixed | failing
+
+
+@dataclass(frozen=True)
+class News:
+    """The tests worth showing, each in one list. Those that only passed again are in none."""
+
+    broke: tuple[FailedTest, ...] = ()
+    """Passed in the baseline and fail now; critical ones first, then the worst."""
+    unjudged: tuple[FailedTest, ...] = ()
+    """Passed in the baseline; now a trial broke off or could not be judged."""
+    failed: tuple[FailedTest, ...] = ()
+    """Fail and have no counterpart in the baseline: all that fail if there is no baseline."""
+    failed_before: tuple[FailedTest, ...] = ()
+    """Failed in the baseline and fail now."""
+    fixed: tuple[TestChange, ...] = ()
+    dropped: tuple[TestChange, ...] = ()
+    """Fell by 15 points or more, and are in no other list."""
+
+
+def news(results: Results) -> News:
+    """The tests worth showing."""
+    comparison = results.comparison
+    newly = failed_tests.newly_failing(results)
+    others = failed_tests.others(results, newly)
+    if comparison is None:
+        return News(failed=others)
+    uncompared = {(test.suite, test.name) for test in (*comparison.new, *comparison.changed)}
+    nothing_compared = comparison.delta is None
+    fresh = tuple(test for test in others if nothing_compared or (test.suite, test.name) in uncompared)
+    before = (
+        ()
+        if nothing_compared
+        else tuple(test for test in others if (test.suite, test.name) not in uncompared)
+    )
+    named = {(test.suite, test.name) for test in before}
+    return News(
+        broke=tuple(test for test in newly if test.outcome is TestOutcome.FAILED),
+        unjudged=tuple(test for test in newly if test.outcome is not TestOutcome.FAILED),
+        failed=fresh,
+        failed_before=before,
+        fixed=comparison.fixed,
+        dropped=tuple(test for test in change.suspects(comparison) if (test.suite, test.name) not in named),
+    )
+
+
+def base_name(comparison: Comparison | None) -> str:
+    """The name of the baseline in a sentence: its branch, or `the baseline`."""
+    branch = comparison.baseline.branch if comparison else None
+    return branch or "the baseline"
+
+
+def in_base(comparison: Comparison | None) -> str:
+    """The baseline as a place: `on main`, `in the baseline`."""
+    branch = comparison.baseline.branch if comparison else None
+    return f"on {branch}" if branch else "in the baseline"
+
+
+def since(results: Results) -> str:
+    """The words that say what tests broke in: `in this PR`, `since main`."""
+    if results.run.git.pull_request is not None:
+        return "in this PR"
+    return f"since {base_name(results.comparison)}"
+
+
+def verdict(results: Results, trust: Trust = Trust.OWN) -> str:
+    """The verdict in words, with what changed: `Evals failed: 2 tests broke in this PR`.
+
+    It starts with `Evals passed`, `Evals failed`, `Evals skipped` or `No verdict`. `highlights.run_outcome`
+    has the sign.
+    """
+    if trust is Trust.CONTRADICTORY:
+        return f"No verdict: the {trust.value}"
+    beginning, news = _verdict(results)
+    origin = f" ({trust.value})" if trust is not Trust.OWN else ""
+    return f"{beginning}{origin}: {news}" if news else f"{beginning}{origin}"
+
+
+def _verdict(results: Results) -> tuple[str, str]:
+    shard = f" in shard {results.run.shard.index} of {results.run.shard.of}" if results.run.shard else ""
+    match highlights.run_outcome(results):
+        case RunOutcome.PASSED | RunOutcome.UNCHECKED:
+            return f"Evals passed{shard}", _passed(results)
+        case RunOutcome.FAILED:
+            return f"Evals failed{shard}", _failed(results)
+        case RunOutcome.NO_VERDICT:
+            return f"No verdict{shard}", next(iter(results.gate.reasons), "the run did not finish")
+        case RunOutcome.INTERRUPTED:
+            return f"No verdict{shard}", "the run was interrupted"
+        case RunOutcome.SKIPPED:
+            return "Evals skipped", (results.run.stopped_because or "").strip().rstrip(".")
+
+
+def _passed(results: Results) -> str:
+    broke = len(news(results).broke)
+    parts = (
+        _score_of_100(results),
+        f"but {numbers.count(broke, 'test')} broke {since(results)}" if broke else _relative(results),
+    )
+    return ", ".join(part for part in parts if part)
+
+
+def _score_of_100(results: Results) -> str:
+    if change.too_little_decided(results):
+        return "strict checks only, without a judge" if results.run.offline else "most criteria undecided"
+    return "nothing was scored" if results.score is None else f"{numbers.points(results.score)} / 100"
+
+
+def _relative(results: Results) -> str:
+    """The score relative to the baseline's: `same as main`."""
+    comparison = results.comparison
+    if change.too_little_decided(results):
+        return ""
+    if comparison is None:
+        return "no baseline" if results.run.baseline_note or gate.not_made(results) else ""
+    base = base_name(comparison)
+    if comparison.base is None or comparison.head is None:
+        return f"not comparable with {base}"
+    points = numbers.whole_change(comparison.base, comparison.head)
+    if points == 0:
+        return f"same as {base}"
+    return f"{numbers.count(abs(points), 'point')} {'above' if points > 0 else 'below'} {base}"
+
+
+def _failed(results: Results) -> str:
+    checks, deciding = gate.failing(results), _deciding(results)
+    if not checks:
+        return ""
+    if deciding is None:
+        return f"{numbers.count(len(news(results).broke), 'test')} broke {since(results)}"
+    words = _below(deciding, results) if deciding is _floor(results) else gate.in_words(deciding)
+    more = len(checks) - 1
+    return words + (f", and {numbers.count(more, 'more check')} failed" if more else "")
+
+
+def other_checks(results: Results) -> tuple[GateCheck, ...]:
+    """The failed checks that neither the heading, the numbers nor the tests that broke make plain."""
+    plain = {CheckKind.CRITICAL, CheckKind.REGRESSION}
+    failing = [check for check in gate.failing(results) if check.kind not in plain]
+    told = {id(_floor(results)), id(_deciding(results))}
+    return tuple(check for check in failing if id(check) not in told)
+
+
+def _deciding(results: Results) -> GateCheck | None:
+    """The failed check that the heading names; None if it names tests that broke."""
+    checks = gate.failing(results)
+    if news(results).broke and any(check.kind in _OF_QUALITY for check in checks):
+        return None
+    floor = _floor(results)
+    return floor if floor in checks else next(iter(checks), None)
+
+
+def _floor(results: Results) -> GateCheck | None:
+    """The floor of the whole run, if it has one."""
+    checks = (check for check in results.gate.checks if check.kind is CheckKind.MIN_SCORE)
+    return next((check for check in checks if check.suite is None and check.test is None), None)
+
+
+def _below(floor: GateCheck, results: Results) -> str:
+    decisive = floor.seen_if_undecided_failed if gate.wanting(floor) else results.score
+    undecided = " if undecided counts as failed" if gate.wanting(floor) else ""
+    return f"{numbers.points(decisive)} / 100{undecided}, {numbers.plain(floor.required)} required"
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """The numbers of a run in whole points, as text. What is not known is empty."""
+
+    score: str
+    """`78 / 100`, or why there is none; empty if nothing was scored."""
+    if_undecided_failed: str
+    """The score that decides, where undecided verdicts make a difference: `76`."""
+    base_name: str
+    """`main`, `the baseline`."""
+    base: str
+    """The baseline's score over the compared tests: `94`."""
+    change: str
+    """`−16`, `+2`, `±0`."""
+    compared: str
+    """The part that was compared, where it is not all: `12 of 17 tests`."""
+    compared_score: str
+    """This run's score over that part."""
+    required: str
+    """The floor of the whole run, if it failed: `85`."""
+    tests: str
+    """`6 of 8 tests pass`, with the number of those that were not scored."""
+    score_in_heading: bool
+    """True if `verdict` has the score and its floor."""
+    change_in_heading: bool
+    """True if `verdict` has the change since the baseline."""
+
+    @property
+    def lead(self) -> str:
+        """The score at the start of the line; empty if the heading has it."""
+        return "" if self.score_in_heading else self.score
+
+    @property
+    def rest(self) -> str:
+        """The line behind its lead."""
+        base = f"{self.base_name} has {self.base} ({self.change})" if self.base else ""
+        if self.compared and base:
+            base = f"compared on {self.compared}: {self.compared_score}, {base}"
+        elif self.change_in_heading:
+            base = ""
+        undecided = f" ({self.if_undecided_failed} if undecided counts as failed)"
+        parts = [
+            f"{self.lead}{undecided if self.if_undecided_failed else ''}" if self.lead else "",
+            base,
+        ]
+        first = ", ".join(part for part in parts if part)
+        required = f"Required: {self.required}." if self.required and self.lead else ""
+        sentences = [f"{first[:1].upper()}{first[1:]}." if first else "", required, f"{self.tests}."]
+        return " ".join(part for part in sentences if part)[len(self.lead) :]
+
+    @property
+    def text(self) -> str:
+        """The whole line, such as `78 / 100, main has 94 (−16). Required: 85. 6 of 8 tests pass`.
+
+        It leaves out what the heading has.
+        """
+        return f"{self.lead}{self.rest}"
+
+
+def in_numbers(results: Results) -> Numbers:
+    """The numbers of a run."""
+    comparison, floor, counts = results.comparison, _floor(results), results.counts
+    outcome = highlights.run_outcome(results)
+    passed = outcome in {RunOutcome.PASSED, RunOutcome.UNCHECKED}
+    too_little = change.too_little_decided(results)
+    compared = comparison if comparison and comparison.delta is not None and not too_little else None
+    score = too_little[0].upper() + too_little[1:] if too_little else _score_of_100(results)
+    passes = "passes" if counts.tests == 1 else "pass"
+    by_outcome = Counter(test.outcome for suite in results.suites for test in suite.tests)
+    others = [f"{by_outcome[name]:,} {words}" for name, words in _UNSCORED.items() if by_outcome[name]]
+    tests = f"{counts.passed:,} of {numbers.count(counts.tests, 'test')} {passes}"
+    wanting = floor if floor and gate.wanting(floor) and not too_little else None
+    return Numbers(
+        score="" if results.score is None else score,
+        if_undecided_failed=numbers.points(wanting.seen_if_undecided_failed) if wanting else "",
+        base_name=base_name(comparison),
+        base=numbers.points(compared.base) if compared else "",
+        change=numbers.points_changed(compared.base, compared.head) if compared else "",
+        compared=change.compared_part(results, compared) if compared else "",
+        compared_score=numbers.points(compared.head) if compared else "",
+        required=numbers.plain(floor.required) if floor and floor.required and not passed else "",
+        tests=", ".join([tests, *others]),
+        score_in_heading=(passed and not too_little)
+        or (outcome is RunOutcome.FAILED and floor is not None and _deciding(results) is floor),
+        change_in_heading=passed and not news(results).broke,
+    )
+
+
+def certainty(results: Results) -> str:
+    """How sure the result is, in one sentence without p or interval. Nothing else says it again."""
+    trials = _trials(results)
+    comparison = results.comparison
+    if results.gate.reasons:
+        return trials
+    if comparison is None or comparison.delta is None:
+        more = "" if _least_trials(results) > 1 else ": a rerun may differ"
+        return f"{trials}{more}"
+    return f"{trials}: {_of_change(results, comparison)}"
+
+
+def _trials(results: Results) -> str:
+    least, most = _least_trials(results), _most_trials(results)
+    each = "One trial per test" if most == 1 else f"{least} trials per test"
+    if least < most:
+        each = f"{least} to {most} trials per test"
+    confirmation = results.run.confirmation
+    return f"{each}, {confirmation.trials} of them to confirm" if confirmation else each
+
+
+def _of_change(results: Results, comparison: Comparison) -> str:
+    if significance.proven(comparison) or significance.rose(comparison):
+        return f"the {'rise' if (comparison.delta or 0) > 0 else 'drop'} is larger than chance explains"
+    fell = (comparison.delta or 0) < 0
+    if fell and _most_trials(results) == 1 and comparison.interval and comparison.delta is not None:
+        low, high = comparison.interval.low, comparison.interval.high
+        spread = max(comparison.delta - low, high - comparison.delta)
+        if spread > 0:
+            return f"a rerun may differ by ±{numbers.at_least(spread)} points"
+    if significance.too_few(comparison):
+        return "too few to tell a drop from chance"
+    if fell:
+        return "the drop may be chance"
+    drop = comparison.detectable
+    if drop is None or drop >= 100:
+        return "the scores vary too much to notice a drop"
+    return f"drops below {numbers.at_least(drop)} points can go unseen"
+
+
+def odds(results: Results) -> str | None:
+    """The odds that the same agent fails this gate again; None for runs too small to tell."""
+    large = results.counts.tests >= _ODDS_TESTS and _least_trials(results) >= _ODDS_TRIALS
+    proven = results.comparison is not None and significance.proven(results.comparison)
+    return highlights.odds_sentence(results.odds) if results.odds and large and not proven else None
+
+
+def _numbers_of_trials(results: Results) -> Sequence[int]:
+    return [len(test.trials) for test in chain.from_iterable(suite.tests for suite in results.suites)]
+
+
+def _least_trials(results: Results) -> int:
+    return min(_numbers_of_trials(results), default=0)
+
+
+def _most_trials(results: Results) -> int:
+    return max(_numbers_of_trials(results), default=0)

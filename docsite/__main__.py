@@ -1,0 +1,17 @@
+"""Write what the documentation takes from the code: `python -m docsite`, or with `pictures` the pictures."""
+
+import sys
+from pathlib import Path
+
+from docsite import reference
+
+PAGES = Path(__file__).parent.parent / "docs/reference"
+
+if sys.argv[1:] == ["pictures"]:
+    from docsite import pictures
+
+    pictures.record()
+    pictures.draw()
+else:
+    for name, text in reference.pages().items():
+        (PAGES / name).write_text(text)

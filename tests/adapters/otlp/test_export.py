@@ -1,0 +1,171 @@
+"""Results as spans, sent to a backend: what it is sent, and what happens if that fails."""
+
+import json
+import re
+
+import commands
+import pytest
+import world
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from werkzeug import Response
+
+from ci_evals.adapters.otlp import spans as decoding
+from ci_evals.adapters.otlp.export import requests
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.verdict import Outcome
+
+SUITE = {
+    "name": "Refunds",
+    "adapter": "python:mine:reply",
+    "tests": [
+        {
+            "name": "Says hello",
+            "guidelines": "Greet.",
+            "turns": [{"user": "Hello"}],
+            "evaluations": [
+                {"criterion": "Greets", "strict": "answer_matches", "match": "contains", "expected": "Hello"},
+                {"criterion": "Refunds", "strict": "tool_called", "toolName": "refund"},
+            ],
+        },
+        {
+            "name": "Says goodbye",
+            "guidelines": "Leave.",
+            "turns": [{"user": "Goodbye"}],
+            "evaluations": [
+                {
+                    "criterion": "Parts",
+                    "strict": "answer_matches",
+                    "match": "contains",
+                    "expected": "Farewell",
+                }
+            ],
+        },
+    ],
+}
+KEY = "export-key-7710fe2c"
+
+
+class Backend:
+    """A collector: keeps the bodies and headers of exports, and answers with `status`."""
+
+    def __init__(self, server, status=200, text=""):
+        self.url, self.bodies, self.headers = f"http://127.0.0.1:{server.port}", [], []
+        self.status, self.text = status, text
+        server.expect_request(re.compile(".*")).respond_with_handler(self._take)
+
+    def _take(self, request):
+        self.bodies.append(request.data)
+        self.headers.append((request.path, dict(request.headers)))
+        return Response(self.text, self.status)
+
+
+@pytest.fixture
+def backend():
+    with world.serving() as server:
+        yield Backend(server)
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Play the suite with an export to a backend; return the process and the results."""
+    (tmp_path / "mine.py").write_text("def reply(message): return message")
+    (tmp_path / "suite.json").write_text(json.dumps(SUITE))
+
+    def play(url, **environ):
+        done = commands.ci_evals(
+            "run", "suite.json", "--provider=offline", "--loops=2", f"--otlp-endpoint={url}",
+            cwd=tmp_path, env=environ,
+        )  # fmt: skip
+        file = tmp_path / "results/_results.json"
+        return done, Results.model_validate_json(file.read_text()) if file.exists() else None
+
+    return play
+
+
+def test_each_test_is_a_span_with_its_verdicts(run, backend):
+    """Below the run's span, with the names of the conventions, and readable by our own receiver."""
+    done, results = run(backend.url, OTEL_EXPORTER_OTLP_HEADERS=f"x-key=Bearer%20{KEY}")
+    assert "warning" not in done.stderr
+    ((path, headers),) = backend.headers
+    assert (path, headers["Content-Type"]) == ("/v1/traces", "application/x-protobuf")
+    assert headers["X-Key"] == f"Bearer {KEY}"
+    root, hello, goodbye = decoding.read(backend.bodies[0], "application/x-protobuf")
+    assert root.attributes["ci_evals.run.id"] == results.run.id
+    assert {hello.parent_id, goodbye.parent_id} == {root.span_id}
+    assert hello.attributes["test.case.name"] == "Says hello"
+    assert hello.attributes["test.suite.name"] == "Refunds"
+    assert hello.attributes["ci_evals.outcome"] == "undecided"
+    assert "test.case.result.status" not in hello.attributes
+    assert goodbye.attributes["test.case.result.status"] == "fail"
+    assert goodbye.failed
+    assert [(event.name, event.attributes["ci_evals.trial"]) for event in hello.events] == [
+        ("gen_ai.evaluation.result", trial) for trial in (1, 1, 2, 2)
+    ]
+    passed, undecided = (event.attributes for event in hello.events[:2])
+    assert passed["gen_ai.evaluation.name"] == "Greets"
+    assert passed["gen_ai.evaluation.score.value"] == 1.0
+    assert passed["gen_ai.evaluation.score.label"] == "pass"
+    assert passed["gen_ai.evaluation.explanation"]
+    assert "gen_ai.evaluation.score.value" not in undecided
+    assert undecided["gen_ai.evaluation.score.label"] == "undecided"
+    assert undecided["error.type"] == "no_evidence"
+    message = ExportTraceServiceRequest.FromString(backend.bodies[0])
+    resource = {each.key: each.value.string_value for each in message.resource_spans[0].resource.attributes}
+    assert resource["service.name"] == "ci-evals"
+
+
+FAILURES = {
+    "refused": (401, f"no such key {KEY}"),
+    "broken": (500, "<html><title>Oh no</title>"),
+}
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_an_export_that_fails_is_a_warning(failure, run, backend):
+    """The exit code is the gate's; the reason is short and without the key."""
+    backend.status, backend.text = FAILURES[failure]
+    done, results = run(backend.url, OTEL_EXPORTER_OTLP_HEADERS=f"x-key={KEY}")
+    assert done.returncode == results.gate.exit_code
+    assert f"the results were not exported: 127.0.0.1:{backend.url.rsplit(':')[-1]}" in done.stderr
+    assert str(backend.status) in done.stderr
+    assert KEY not in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_backend_that_is_not_there_is_a_warning(run):
+    """As any other failure."""
+    done, results = run("http://127.0.0.1:9")
+    assert done.returncode == results.gate.exit_code
+    assert "warning: the results were not exported: 127.0.0.1:9 could not be reached" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("url", "headers", "words"),
+    [
+        ("localhost:4318", "", "--otlp-endpoint must be an http(s):// address"),
+        ("http://u:secret-of-mine@x", "", "keys go into OTEL_EXPORTER_OTLP_HEADERS"),
+        ("http://x:99999", "", "--otlp-endpoint must be"),
+        ("http://x", "nothing", "OTEL_EXPORTER_OTLP_HEADERS is not a list"),
+        ("http://x", "key=a%0Ab", "no HTTP header can carry"),
+    ],
+)
+def test_what_can_never_be_sent_is_refused_before_the_run(url, headers, words, run):
+    """With one message, and no secret in it."""
+    done, results = run(url, OTEL_EXPORTER_OTLP_HEADERS=headers)
+    assert (done.returncode, results) == (2, None)
+    assert words in done.stderr
+    assert "secret-of-mine" not in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_many_tests_are_sent_in_parts(run, backend):
+    """Each request holds a hundred spans at most, and a grade is the score."""
+    _, results = run(backend.url)
+    suite = results.suites[0]
+    tests = [suite.tests[0].model_copy(update={"name": f"t{number}"}) for number in range(250)]
+    bodies = [*requests(results.model_copy(update={"suites": (suite.model_copy(update={"tests": tests}),)}))]
+    sizes = [len(decoding.read(body, "application/x-protobuf")) for body in bodies]
+    assert sizes == [100, 100, 51]
+    ids = {span.span_id for body in bodies for span in decoding.read(body, "application/x-protobuf")}
+    assert len(ids) == 251
+    assert any(f.outcome is Outcome.UNDECIDED for t in suite.tests for r in t.trials for f in r.findings)

@@ -1,0 +1,345 @@
+"""The receiver of spans, over HTTP: what it takes, what it refuses, and whose spans they are."""
+
+import asyncio
+import gzip
+import io
+import json
+import math
+import time
+from contextlib import asynccontextmanager
+
+import aiohttp
+import emitting
+import pytest
+from emitting import JSON, PROTOBUF, TOOL, as_json, as_protobuf, server, span
+
+from ci_evals.adapters.otlp import receiver as receiving
+from ci_evals.adapters.otlp import spans as decoding
+from ci_evals.adapters.otlp.receiver import Receiver
+from ci_evals.domain.errors import UsageError
+from ci_evals.support.redaction import Redactor
+
+
+@asynccontextmanager
+async def running(**options):
+    """A receiver on a free port."""
+    receiver = Receiver(**{"port": 0} | options)
+    await receiver.start()
+    try:
+        yield receiver
+    finally:
+        await receiver.end()
+
+
+async def post(receiver, body, content_type=JSON, **headers) -> tuple[int, str, str]:
+    """Send an export; return the answer's status, type and text."""
+    headers |= {"Content-Type": content_type} if content_type else {}
+    async with (
+        aiohttp.ClientSession(skip_auto_headers=["Content-Type"]) as client,
+        client.post(f"{receiver.endpoint}/v1/traces", data=io.BytesIO(body), headers=headers) as answer,
+    ):
+        return answer.status, answer.content_type, await answer.text(errors="replace")
+
+
+def begun(receiver):
+    """A trial with one turn, and the header of its requests."""
+    trial = receiver.begin_trial()
+    return trial, trial.begin_turn().headers["traceparent"]
+
+
+ENCODINGS = {
+    "json": (as_json, JSON, {}),
+    "json with charset": (as_json, "application/json; charset=utf-8", {}),
+    "protobuf": (as_protobuf, PROTOBUF, {}),
+    "json, zipped": (lambda *s: gzip.compress(as_json(*s)), JSON, {"Content-Encoding": "gzip"}),
+    "protobuf, zipped": (lambda *s: gzip.compress(as_protobuf(*s)), PROTOBUF, {"Content-Encoding": "gzip"}),
+}
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+async def test_spans_arrive_in_every_encoding(encoding):
+    """With every kind of value, and the answer is in the encoding of the question."""
+    encode, content_type, headers = ENCODINGS[encoding]
+    odd = {"list": [1, "two", 2.5, True], "object": {"deep": {"er": ["x"]}}, "empty": []}
+    async with running() as receiver:
+        trial, header = begun(receiver)
+        event = {"name": "happened", "attributes": span(attributes={"why": "so"})["attributes"]}
+        sent = server(header, attributes=TOOL | odd, events=[event], status={"code": 2})
+        status, answered, _ = await post(receiver, encode(sent), content_type, **headers)
+        assert (status, answered) == (200, content_type.partition(";")[0])
+        (kept,) = trial.pending.values()
+    assert kept.attributes == TOOL | odd
+    assert (kept.failed, kept.is_server, kept.scope) == (True, True, "agent")
+    assert [(each.name, each.attributes) for each in kept.events] == [("happened", {"why": "so"})]
+    assert kept.end_ns - kept.start_ns == 10**9
+
+
+BAD = {
+    "no type": (b"{}", "", 415),
+    "another type": (b"{}", "text/plain", 415),
+    "no JSON": (b"{", JSON, 400),
+    "a list": (b"[]", JSON, 400),
+    "no protobuf": (b"\xff\xff\xff", PROTOBUF, 400),
+    "deep": (b'{"resourceSpans":' + b"[" * 100_000, JSON, 400),
+    "many values": (b"[" + b"1," * 3_000_000 + b"1]", JSON, 400),
+    "a long number": (b'{"x":' + b"9" * 5000 + b"}", JSON, 400),
+    "too large": (b" " * (decoding.MAX_BYTES + 1), JSON, 413),
+    "a bomb": (gzip.compress(b" " * 10 * decoding.MAX_BYTES), JSON, 413),
+    "broken gzip": (b"\x1f\x8b\x08\x00no", JSON, 400),
+    "half of gzip": (gzip.compress(as_json(span()))[:40], JSON, 400),
+    "many spans": (as_protobuf(*[span()] * (decoding.MAX_SPANS + 1)), PROTOBUF, 400),
+}
+
+
+@pytest.mark.parametrize("fault", BAD)
+async def test_what_cannot_be_read_is_refused(fault, capfd, caplog):
+    """With one line to its sender; nothing is printed, and the next export is taken."""
+    body, content_type, expected = BAD[fault]
+    headers = {"Content-Encoding": "gzip"} if body[:2] == b"\x1f\x8b" else {}
+    async with running() as receiver:
+        status, _, text = await post(receiver, body, content_type, **headers)
+        assert status == expected
+        assert len(text) < 300
+        assert "Traceback" not in text
+        trial, header = begun(receiver)
+        assert (await post(receiver, as_json(server(header))))[0] == 200
+        assert len(trial.pending) == 1
+    assert capfd.readouterr() == ("", "")
+    assert not caplog.records
+
+
+def depth(levels):
+    nested = {"stringValue": "x"}
+    for _ in range(levels):
+        nested = {"arrayValue": {"values": [nested]}}
+    return nested
+
+
+ODD = {
+    "no ids": {"traceId": 7, "spanId": None},
+    "short ids": {"spanId": "12"},
+    "ids of letters": {"spanId": "z" * 16},
+    "empty": {"spanId": ""},
+}
+
+
+@pytest.mark.parametrize("oddity", ODD)
+async def test_spans_with_ids_of_a_wrong_form_are_left_out(oddity):
+    """The others of the export are kept."""
+    async with running() as receiver:
+        trial, header = begun(receiver)
+        assert (await post(receiver, as_json(span(header) | ODD[oddity], server(header))))[0] == 200
+        assert [each.is_server for each in trial.pending.values()] == [True]
+
+
+async def test_ids_in_base_64_are_read():
+    """As JSON written by protobuf's own rules has them."""
+    async with running() as receiver:
+        trial, header = begun(receiver)
+        _, trace_id, parent_id, _ = header.split("-")
+        encoded = {
+            "traceId": emitting.base_64(trace_id),
+            "spanId": emitting.base_64("ab" * 8),
+            "parentSpanId": emitting.base_64(parent_id),
+        }
+        await post(receiver, as_json(span(header) | encoded))
+        assert [each.parent_id for each in trial.pending.values()] == [parent_id]
+
+
+async def test_spans_that_make_no_sense_do_no_harm():
+    """Times of the far future, depths, numbers that JSON has not, halves of characters."""
+    hostile = {
+        "startTimeUnixNano": "9" * 400,
+        "endTimeUnixNano": -5,
+        "name": ["no", "text"],
+        "events": [None, {"name": 3, "attributes": "no"}],
+        "status": "no",
+        "attributes": [
+            None,
+            {"key": None, "value": {"stringValue": "x"}},
+            {"key": "deep", "value": depth(20)},
+            {"key": "deeper", "value": depth(90)},
+            {"key": "nan", "value": {"doubleValue": math.nan}},
+            {"key": "half", "value": {"stringValue": "\ud800"}},
+            {"key": "unknown", "value": {"someValue": 1}},
+            {"key": "long", "value": {"intValue": "9" * 400}},
+            *span(attributes=TOOL)["attributes"],
+        ],
+    }
+    async with running() as receiver:
+        trial, header = begun(receiver)
+        assert (await post(receiver, as_json(span(header) | hostile)))[0] == 200
+        found = trial.settle()
+    assert [call.name for call in found.calls] == ["refund"]
+    json.dumps(found.spans, allow_nan=False).encode()
+
+
+async def test_a_span_of_ten_megabytes():
+    """Its texts are not kept, so arguments that long are unknown; the others are."""
+    long = "x" * 5_000_000
+    async with running() as receiver:
+        trial, header = begun(receiver)
+        big = span(header, TOOL | {"gen_ai.tool.call.arguments": long, "prompt": long})
+        await post(receiver, as_protobuf(big, server(header)), PROTOBUF)
+        found = trial.settle()
+    (call,) = found.calls
+    assert call.arguments is None
+    assert "more than 1,000,000 characters" in call.not_captured
+    assert found.complete
+    assert len(json.dumps(found.spans)) < 10_000
+
+
+async def test_a_flood_of_spans(monkeypatch):
+    """What is beyond the limit is dropped, the turn is incomplete, and the next one is whole."""
+    monkeypatch.setattr(receiving, "MAX_TURN_SPANS", 100)
+    async with running() as receiver:
+        trial, header = begun(receiver)
+        await post(receiver, as_json(server(header), *(span(header) for _ in range(150))))
+        assert len(trial.pending) == 100
+        assert not trial.settle().complete
+        header = trial.begin_turn().headers["traceparent"]
+        await post(receiver, as_json(server(header)))
+        assert trial.settle().complete
+
+
+async def test_a_flood_does_not_hold_up_the_run():
+    """While large exports are read, everything else goes on."""
+    async with running() as receiver:
+        _, header = begun(receiver)
+        flood = as_protobuf(*(span(header, TOOL | {"more": "x" * 200}) for _ in range(20_000)))
+        longest, done = 0.0, asyncio.Event()
+
+        async def tick():
+            nonlocal longest
+            while not done.is_set():
+                before = time.monotonic()
+                await asyncio.sleep(0.01)
+                longest = max(longest, time.monotonic() - before)
+
+        ticking = asyncio.create_task(tick())
+        started = time.monotonic()
+        assert (await post(receiver, flood, PROTOBUF))[0] == 200
+        whole = time.monotonic() - started
+        done.set()
+        await ticking
+    assert longest < whole / 2
+
+
+async def test_trials_side_by_side_get_their_own_spans():
+    """Also from one export of an agent that serves them all."""
+    async with running() as receiver:
+        trials = [begun(receiver) for _ in range(5)]
+        sent = [span(header, TOOL | {"gen_ai.tool.name": f"t{i}"}) for i, (_, header) in enumerate(trials)]
+        await post(receiver, as_json(*sent, span(attributes=TOOL)))
+        names = [[call.name for call in trial.settle().calls] for trial, _ in trials]
+        assert names == [[f"t{i}"] for i in range(5)]
+        (note,) = receiver.notes(Redactor())
+        assert note.startswith("1 spans")
+
+
+async def test_late_spans_of_an_earlier_turn_make_this_one_incomplete():
+    """The earlier turn was read without them, so that nothing holds for all turns. Others do not matter."""
+    async with running() as receiver:
+        trial, first = begun(receiver)
+        await post(receiver, as_json(server(first)))
+        assert trial.settle().complete
+        for attributes, complete in (({}, True), (TOOL, False)):
+            second = trial.begin_turn().headers["traceparent"]
+            await post(receiver, as_json(span(first, attributes), server(second)))
+            found = trial.settle()
+            assert (found.calls, found.complete) == ((), complete)
+
+
+async def test_spans_after_the_end_of_their_trial():
+    """Are counted if they show calls, and noted with what to do about it."""
+    async with running() as receiver:
+        trial, header = begun(receiver)
+        receiver.end_trial(trial)
+        await post(receiver, as_json(span(header, TOOL), span(header)))
+        (note,) = receiver.notes(Redactor())
+        assert note.startswith("1 spans with tool or model calls came after")
+        assert "OTEL_BSP_SCHEDULE_DELAY=200" in note
+
+
+async def test_traces_that_name_the_conversation():
+    """All of their spans belong to it, also those that came before, and the evidence may be complete."""
+    foreign = {"traceId": "d" * 32, "parentSpanId": ""}
+    async with running() as receiver:
+        trial, _ = begun(receiver)
+        receiver.name_conversation(trial, "c-1")
+        root = span(attributes={"gen_ai.conversation.id": "c-1"}) | foreign
+        below = span(attributes=TOOL) | foreign | {"parentSpanId": root["spanId"]}
+        other = span(attributes={"session.id": "c-2"} | TOOL)
+        await post(receiver, as_json(below, other))
+        assert not trial.pending
+        await post(receiver, as_json(root))
+        found = trial.settle()
+        assert ([call.name for call in found.calls], found.complete) == (["refund"], True)
+        receiver.end_trial(trial)
+        assert not receiver._trials
+        assert not receiver._conversations
+
+
+async def test_notes_hold_no_secret_and_are_short():
+    """Names of instrumentations are text of strangers."""
+    async with running() as receiver:
+        for scope in ("key-5d1c0f77", "x" * 5000, *map(str, range(9))):
+            await post(receiver, as_json(span(attributes=TOOL), scope=scope))
+        (note,) = receiver.notes(Redactor(keys=["key-5d1c0f77"]))
+    assert note.startswith("11 spans")
+    assert "key-5d1c0f77" not in note
+    assert len(note) < 800
+
+
+async def test_strangers_fill_no_memory(monkeypatch):
+    """Unclaimed spans are kept up to a limit, and counted."""
+    monkeypatch.setattr(receiving, "MAX_UNCLAIMED_SPANS", 10)
+    async with running() as receiver:
+        for number in range(30):
+            await post(receiver, as_json(span(attributes=TOOL, traceId=f"{number:032x}"), scope=str(number)))
+        assert sum(map(len, receiver._unclaimed.values())) <= 10
+        (note,) = receiver.notes(Redactor())
+    assert note.startswith("30 spans")
+
+
+async def test_a_port_in_use_is_one_clear_error():
+    """It names the port and the option; a host that is not ours names the other."""
+    async with running() as first:
+        port = int(first.endpoint.rpartition(":")[2])
+        with pytest.raises(UsageError, match=rf"127\.0\.0\.1:{port}: .*in use; set --otlp-port"):
+            Receiver(port=port)
+        async with running() as second:
+            assert second.endpoint != first.endpoint
+    async with running(port=port):
+        pass
+    with pytest.raises(UsageError, match="--otlp-host"):
+        Receiver("192.0.2.1", 0)
+    with pytest.raises(UsageError, match="--otlp-host"):
+        Receiver("no.such.host.invalid", 0)
+
+
+async def test_the_environment_of_agents():
+    """Leads to the receiver, whatever else was set; a delay of the user's stays."""
+    async with running(host="0.0.0.0") as receiver:
+        environ = receiver.environment(
+            {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://prod", "OTEL_BSP_SCHEDULE_DELAY": "50", "A": "b"}
+        )
+        assert environ == {
+            "A": "b",
+            "OTEL_BSP_SCHEDULE_DELAY": "50",
+            "OTEL_EXPORTER_OTLP_ENDPOINT": receiver.endpoint,
+            "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf",
+        }
+        assert receiver.endpoint.startswith("http://127.0.0.1:")
+
+
+async def test_the_end_waits_for_nobody():
+    """A sender that never finishes its export holds up no run."""
+    async with running() as receiver:
+        _, port = receiver.endpoint.rsplit(":", 1)
+        _, writer = await asyncio.open_connection("127.0.0.1", int(port))
+        writer.write(b"POST /v1/traces HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nhalf")
+        await writer.drain()
+        started = time.monotonic()
+    assert time.monotonic() - started < 3
+    writer.close()

@@ -1,0 +1,31 @@
+"""Spans that real instrumentations sent, recorded by `make frameworks`: the calls that they show."""
+
+from pathlib import Path
+
+import pytest
+
+from ci_evals.adapters.otlp import evidence, spans
+from ci_evals.adapters.otlp.evidence import Progress
+
+RECORDED = sorted((Path(__file__).parent / "recorded").glob("*.json"))
+TURN = "b" * 16
+CALLS = [("lookup", {"order": "A-1"}), ("refund", {"order": "A-1", "amount": 42})]
+
+
+@pytest.mark.parametrize("file", RECORDED, ids=lambda file: file.stem)
+def test_the_calls_of_a_real_agent(file):
+    """Each once, in order, with arguments; the trace is whole, and names its agent where it knows one."""
+    received = spans.read(file.read_bytes(), "application/json")
+    assert {span.trace_id for span in received} == {"a" * 32}
+    turn = evidence.by_turn({each.span_id: each for each in received}, [evidence.TurnSpan(TURN, 0)], {})[TURN]
+    assert evidence.progress(turn, TURN, 1) >= Progress.WHOLE
+    found = evidence.read(turn, complete=True)
+    assert [(call.name, call.arguments) for call in found.calls] == CALLS
+    if file.stem in {"sdk", "pydantic-ai"}:
+        assert {call.agent for call in found.calls} == {"refunds"}
+
+
+def test_all_frameworks_are_recorded():
+    """None is lost by a file of another name."""
+    names = {file.stem for file in RECORDED}
+    assert names == {"sdk", "sdk-json", "node-json", "pydantic-ai", "langgraph"}

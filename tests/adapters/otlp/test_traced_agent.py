@@ -1,0 +1,358 @@
+"""Agents of every adapter whose spans are received: what they are told, and what a reply holds then."""
+
+import json
+import re
+import sys
+import threading
+import time
+import urllib.request
+from contextlib import asynccontextmanager
+
+import endpoints
+import pytest
+import world
+from emitting import JSON, TOOL, as_json, server, span
+from world import fault
+
+from ci_evals.adapters.agent_settings import AgentSettings
+from ci_evals.adapters.code.command_agent import CommandAgent
+from ci_evals.adapters.code.hosting.host import Host
+from ci_evals.adapters.code.loading import agent_of
+from ci_evals.adapters.endpoints.aui_agent import AuiAgent
+from ci_evals.adapters.endpoints.chat_agent import ChatAgent
+from ci_evals.adapters.endpoints.http_agent import HttpAgent
+from ci_evals.adapters.otlp.receiver import Receiver
+from ci_evals.adapters.otlp.traced_agent import TracedAgent
+from ci_evals.contract import AgentContract
+from ci_evals.domain.errors import AgentError
+from ci_evals.support.redaction import Redactor
+
+TEST = AgentContract.played_test
+HEADER = re.compile(r"00-[0-9a-f]{32}-[0-9a-f]{16}-01")
+OPTIONS = {
+    "send": {"path": "/chat", "body": {"text": "{{message}}", "session": "{{session}}"}},
+    "reply": {"text": "$.text"},
+}
+OWN_CALLS = {**OPTIONS, "reply": {"text": "$.text", "workflows": "$.tools"}}
+
+
+class Emitting:
+    """An agent's server that answers with spans: `emit` sends the spans of one request, now or later."""
+
+    def __init__(self, receiver, spans, answer=None):
+        self.receiver, self.spans, self.answer = receiver, spans, answer or {"text": "Done"}
+
+    def __call__(self, asked):
+        for delay, spans in self.spans(asked):
+            if delay:
+                threading.Timer(delay, self._emit, [spans]).start()
+            else:
+                self._emit(spans)
+        return self.answer
+
+    def _emit(self, spans):
+        url = f"{self.receiver.endpoint}/v1/traces"
+        sent = urllib.request.Request(url, as_json(*spans), {"Content-Type": JSON})
+        urllib.request.urlopen(sent).close()
+
+
+@asynccontextmanager
+async def conversing(spans, *, options=OPTIONS, answer=None, patience=1.0, quiet=0.2):
+    """Yields a function that sends a message to an agent whose requests make these spans."""
+    receiver = Receiver(port=0)
+    await receiver.start()
+    with endpoints.serving(Emitting(receiver, spans, answer)) as stub:
+        settings = AgentSettings(api_key=stub.key, base_url=stub.url, options=options)
+        agent = TracedAgent(
+            HttpAgent(settings, limiter=world.limiter([])), receiver, patience=patience, quiet=quiet
+        )
+        session = await agent.open_session(TEST)
+
+        async def send(text="Refund me"):
+            return await agent.send_message(session, text, timeout=5)
+
+        send.stub, send.receiver = stub, receiver
+        yield send
+        await agent.close(session)
+    await receiver.end()
+
+
+def header_of(asked):
+    return asked.headers["traceparent"]
+
+
+def served(asked, *attributes):
+    root = server(header_of(asked))
+    return [*(span(header_of(asked), each) | {"parentSpanId": root["spanId"]} for each in attributes), root]
+
+
+async def test_a_reply_has_the_calls_of_its_spans():
+    """With arguments, results and tokens; once the server's span is there nothing is waited for."""
+    chat = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.usage.input_tokens": 30,
+        "gen_ai.usage.output_tokens": 5,
+    }
+    async with conversing(lambda asked: [(0.1, served(asked, TOOL, chat))], patience=30, quiet=30) as send:
+        first, second = await send(), await send()
+    for reply in (first, second):
+        (call,) = reply.tool_calls
+        assert (call.name, call.arguments) == ("refund", {"amount": 42})
+        assert (reply.workflows, reply.params) == (("refund",), {"amount": 42})
+        assert (reply.input_tokens, reply.output_tokens) == (30, 5)
+        assert reply.trace_missing is None
+        assert reply.hand_over is None  # a tool may hand over
+        assert reply.latency_seconds < 5
+    one, other = (header_of(asked).split("-") for asked in send.stub.asked)
+    assert one[1] == other[1]
+    assert one[2] != other[2]
+    assert send.stub.asked[0].headers["baggage"] == f"ci_evals.trial={one[1]}"
+
+
+async def test_without_a_servers_span_more_roots_may_come():
+    """So a reply waits until it is quiet, and has the calls of all."""
+    spans = [(0, TOOL), (0.15, TOOL | {"gen_ai.tool.name": "lookup"})]
+    async with conversing(
+        lambda asked: [(delay, [span(header_of(asked), each)]) for delay, each in spans],
+        patience=5,
+        quiet=0.5,
+    ) as send:
+        reply = await send()
+    assert sorted(call.name for call in reply.tool_calls) == ["lookup", "refund"]
+    assert not reply.tool_calls_partial
+
+
+async def test_a_part_that_is_missing_is_waited_for():
+    """However quiet it is; if it never comes, what came is there, and is said to be a part."""
+    lost = {"parentSpanId": "f" * 16}
+
+    def late_parent(asked):
+        parent = span(header_of(asked)) | {"spanId": "f" * 16}
+        return [(0, [span(header_of(asked), TOOL) | lost]), (0.6, [parent])]
+
+    async with conversing(late_parent, patience=3, quiet=0.1) as send:
+        assert not (await send()).tool_calls_partial
+    async with conversing(lambda asked: [(0, [span(header_of(asked), TOOL) | lost])], patience=0.3) as send:
+        reply = await send()
+    assert [call.name for call in reply.tool_calls] == ["refund"]
+    assert reply.tool_calls_partial
+    assert "OTEL_BSP_SCHEDULE_DELAY=200" in reply.trace_missing
+
+
+async def test_where_no_span_comes_nothing_is_known():
+    """The reply says where the agent should have sent its spans."""
+    async with conversing(lambda asked: [], patience=0.2) as send:
+        reply = await send()
+        assert reply.tool_calls is None
+        assert reply.workflows is None
+        assert f"{send.receiver.endpoint}/v1/traces" in reply.trace_missing
+
+
+async def test_a_run_without_any_span_does_not_wait_as_long_for_ever():
+    """After some turns in vain it waits for the quiet time alone."""
+    async with conversing(lambda asked: [], patience=0.3, quiet=0.01) as send:
+        for _ in range(5):
+            await send()
+        started = time.monotonic()
+        for _ in range(10):
+            await send()
+        assert time.monotonic() - started < 1.5
+
+
+async def test_an_agent_with_evidence_of_its_own_is_not_waited_for():
+    """And its spans are no late ones of a later turn."""
+    answer = {"text": "Done", "tools": ["refund"]}
+    async with conversing(
+        lambda asked: [(0, served(asked, TOOL))], options=OWN_CALLS, answer=answer, patience=30
+    ) as send:
+        first = await send()
+        assert (first.workflows, first.tool_calls, first.trace) == (("refund",), None, None)
+        answer["tools"] = None
+        second = await send()
+    assert [call.name for call in second.tool_calls] == ["refund"]
+    assert not second.tool_calls_partial
+
+
+async def test_the_span_of_a_refused_request_is_not_that_of_the_answered_one():
+    """Both have the turn's span as their parent; the evidence is that of both."""
+
+    def spans(asked):
+        first = len(send.stub.asked) == 1
+        return [(0, served(asked))] if first else [(0.3, served(asked, TOOL))]
+
+    async with conversing(spans, patience=5, quiet=1) as send:
+        answer = send.stub.answer
+        send.stub.answer = lambda asked: (
+            answer(asked)
+            and (fault(503, "busy", retry_after="0.01") if len(send.stub.asked) == 1 else {"text": "Done"})
+        )
+        reply = await send()
+        assert len(send.stub.asked) == 2
+    assert [call.name for call in reply.tool_calls] == ["refund"]
+    assert not reply.tool_calls_partial
+
+
+async def test_spans_are_recognized_by_the_conversation():
+    """Where the agent makes a trace of its own, and names the session."""
+
+    def spans(asked):
+        root = span(attributes={"session.id": asked.body["session"]}, traceId="d" * 32)
+        tool = span(attributes=TOOL, traceId="d" * 32) | {"parentSpanId": root["spanId"]}
+        return [(0, [tool]), (0.1, [root])]
+
+    async with conversing(spans, patience=3) as send:
+        reply = await send()
+    assert [call.name for call in reply.tool_calls] == ["refund"]
+    assert not reply.tool_calls_partial
+
+
+async def test_a_trial_that_is_played_again_has_a_trace_of_its_own():
+    """Spans of the first attempt do not count for the second."""
+    receiver = Receiver(port=0)
+    await receiver.start()
+    with endpoints.serving(Emitting(receiver, lambda asked: [(0, served(asked, TOOL))])) as stub:
+        settings = AgentSettings(api_key=stub.key, base_url=stub.url, options=OPTIONS)
+        agent = TracedAgent(HttpAgent(settings), receiver, patience=3)
+        for _ in range(2):
+            session = await agent.open_session(TEST)
+            stub.faults[:] = [fault(500)] if not stub.asked else []
+            try:
+                reply = await agent.send_message(session, "Hello", timeout=5)
+            except AgentError:
+                reply = None
+            await agent.close(session)
+        assert len(reply.tool_calls) == 1
+        assert len({header_of(asked).split("-")[1] for asked in stub.asked}) == 2
+    await receiver.end()
+
+
+async def headers_of(agent, *, receiver=None) -> str:
+    """Send a message to an agent that answers with the context it got; return that."""
+    own = receiver or Receiver(port=0)
+    await own.start()
+    traced = TracedAgent(agent, own, patience=0.01)
+    try:
+        session = await traced.open_session(TEST)
+        reply = await traced.send_message(session, "Hello", timeout=20)
+        await traced.close(session)
+    finally:
+        await own.end()
+    return reply.agent
+
+
+async def test_openai_gets_the_context_with_each_round():
+    """Also with the results of tools."""
+    rounds = [
+        endpoints.completion(tool_calls=endpoints.calls(("lookup", {})), finish="tool_calls"),
+        endpoints.completion("Done"),
+    ]
+    with endpoints.serving(lambda asked: rounds[len(stub.asked) - 1]) as stub:
+        options = {"toolResults": {"lookup": "found"}}
+        settings = AgentSettings(model="m", api_key=stub.key, base_url=stub.url, options=options)
+        await headers_of(ChatAgent(settings))
+        headers = [header_of(asked) for asked in stub.asked]
+    assert len(headers) == 2
+    assert headers[0] == headers[1]
+    assert HEADER.fullmatch(headers[0])
+
+
+async def test_aui_gets_the_context_with_each_request():
+    """The task's creation has a span of its own, before the first turn."""
+    with world.agent() as stub:
+        await headers_of(AuiAgent(AgentSettings("a1", world.AGENT_KEY, stub.url)))
+        headers = [asked.headers["traceparent"] for asked in stub.requests]
+    assert all(HEADER.fullmatch(header) for header in headers)
+    assert len({header.split("-")[1] for header in headers}) == 1
+    assert headers[0] != headers[1] == headers[2]  # the task; the message, and its trace
+
+
+PROGRAM = """
+import json, os, sys
+for line in sys.stdin:
+    heard = json.loads(line)
+    if heard["type"] == "message":
+        names = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_BSP_SCHEDULE_DELAY")
+        print(json.dumps(json.dumps([heard["traceparent"], *map(os.environ.get, names)])), flush=True)
+"""
+
+
+async def test_a_program_gets_the_context_with_each_message(tmp_path):
+    """And where to send spans in its environment."""
+    (tmp_path / "agent.py").write_text(PROGRAM)
+    receiver = Receiver(port=0)
+    environ = receiver.environment({})
+    command = f"command: {sys.executable} {tmp_path / 'agent.py'}"
+    told = json.loads(await headers_of(CommandAgent(command, AgentSettings(), environ), receiver=receiver))
+    assert HEADER.fullmatch(told[0])
+    assert told[1:] == [receiver.endpoint, "200"]
+
+
+SAYS = """
+import os
+from opentelemetry import baggage, trace
+def current():
+    span = trace.get_current_span().get_span_context()
+    told = f"00-{span.trace_id:032x}-{span.span_id:016x}-{span.trace_flags:02x}"
+    return f"{told} {baggage.get_baggage('ci_evals.trial')} {os.environ.get('OTEL_EXPORTER_OTLP_ENDPOINT')}"
+def plain(message, session):
+    return f"{current()} {session.trace_headers['traceparent']}"
+async def coroutine(message, session):
+    return f"{current()} {session.trace_headers['traceparent']}"
+class Agent:
+    def open_session(self):
+        return None
+    def send_message(self, session, text):
+        return current()
+"""
+
+
+def checked(told: str, endpoint: str) -> None:
+    header, trial, where, *again = told.split()
+    assert HEADER.fullmatch(header)
+    assert trial == header.split("-")[1]
+    assert where == endpoint
+    assert again in ([], [header])
+
+
+@pytest.mark.parametrize("attribute", ["plain", "coroutine", "Agent"])
+async def test_python_has_the_turns_span_as_the_current_one(attribute, tmp_path, monkeypatch):
+    """In its host process, whatever form it has."""
+    (tmp_path / "mine_traced.py").write_text(SAYS)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    receiver = Receiver(port=0)
+    environ = {"PATH": "/usr/bin:/bin"}
+    host = Host(receiver.environment(environ), Redactor())
+    agent = host.agent(f"python:mine_traced:{attribute}", AgentSettings())
+    await host.start()
+    try:
+        checked(await headers_of(agent, receiver=receiver), receiver.endpoint)
+    finally:
+        await host.end()
+
+
+@pytest.mark.parametrize("attribute", ["plain", "coroutine", "Agent"])
+async def test_python_in_this_process_too(attribute):
+    """With or without an event loop of its own."""
+    scope: dict = {}
+    exec(SAYS, scope)
+    target = scope[attribute]() if attribute == "Agent" else scope[attribute]
+    for apart in (True, False):
+        agent = agent_of(target, "mine", AgentSettings(), apart=apart)
+        checked(await headers_of(agent), "None")
+
+
+async def test_without_a_receiver_nobody_gets_anything():
+    """No header, no key in a message, no current span."""
+    scope: dict = {}
+    exec(SAYS, scope)
+    agent = agent_of(lambda message, session: str(session.trace_headers), "mine", AgentSettings())
+    session = await agent.open_session(TEST)
+    assert (await agent.send_message(session, "Hello", timeout=5)).agent == "{}"
+    await agent.close(session)
+    with endpoints.serving(lambda asked: {"text": "Done"}) as stub:
+        http = HttpAgent(AgentSettings(api_key=stub.key, base_url=stub.url, options=OPTIONS))
+        session = await http.open_session(TEST)
+        await http.send_message(session, "Hello", timeout=5)
+        await http.close(session)
+        assert "traceparent" not in stub.asked[0].headers

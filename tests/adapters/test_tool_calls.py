@@ -1,0 +1,134 @@
+"""Tool calls as agents and frameworks write them."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ci_evals.adapters import tool_calls
+from ci_evals.adapters.transport import payload
+from ci_evals.domain.transcript import ToolCall
+
+REFUND = ToolCall(id="c1", name="refund", arguments={"amount": 42})
+
+
+@pytest.mark.parametrize(
+    "item",
+    [
+        {"id": "c1", "name": "refund", "arguments": {"amount": 42}},
+        {"id": "c1", "type": "function", "function": {"name": "refund", "arguments": '{"amount": 42}'}},
+        {"name": "refund", "args": {"amount": 42}, "id": "c1", "type": "tool_call"},
+        {"type": "tool_use", "id": "c1", "name": "refund", "input": {"amount": 42}},
+        {"type": "tool-call", "toolCallId": "c1", "toolName": "refund", "input": {"amount": 42}},
+        {"tool_name": "refund", "args": '{"amount": 42}', "tool_call_id": "c1"},
+        {"functionCall": {"id": "c1", "name": "refund", "args": {"amount": 42}}},
+        {
+            "type": "function_call",
+            "id": "fc_9",
+            "call_id": "c1",
+            "name": "refund",
+            "arguments": '{"amount": 42}',
+        },
+        {"id": "c1", "name": "refund", "inputParameters": {"amount": 42}, "type": "FUNCTION"},
+        {"id": "c1", "name": "refund", "parameters": {"amount": 42}},
+    ],
+)
+def test_a_call_in_the_usual_spellings(item):
+    """Ours, OpenAI's old and new, LangChain's, Anthropic's, AI SDK's, pydantic-ai's, Google's, DeepEval's."""
+    assert tool_calls.read_all([item]) == (REFUND,)
+
+
+def test_all_that_a_call_can_say():
+    """How it ended, when, how long it took, and which sub-agent made it."""
+    item = {
+        "name": "refund",
+        "arguments": {},
+        "result": {"refund": "r-1"},
+        "status": "ok",
+        "startedAt": "2026-11-21T09:30:00.125Z",
+        "durationMs": 12.5,
+        "agent": "billing",
+    }
+    (call,) = tool_calls.read_all([item])
+    assert json.loads(call.model_dump_json(by_alias=True, exclude_none=True)) == item
+
+
+@pytest.mark.parametrize(
+    ("fields", "status"),
+    [
+        ({}, "unknown"),
+        ({"status": "completed"}, "unknown"),
+        ({"status": "Success"}, "ok"),
+        ({"status": 200}, "ok"),
+        ({"status": 503}, "error"),
+        ({"status": True}, "unknown"),
+        ({"isError": False}, "ok"),
+        ({"is_error": True, "status": "ok"}, "error"),
+        ({"error": "no such order"}, "error"),
+        ({"error": None, "status": "failed"}, "error"),
+    ],
+)
+def test_how_a_call_ended(fields, status):
+    """Words that may only mean that the model has finished writing the call say nothing."""
+    (call,) = tool_calls.read_all([{"name": "refund", "args": {}, **fields}])
+    assert call.status.value == status
+
+
+@pytest.mark.parametrize(
+    ("written", "arguments", "reason"),
+    [
+        ("", {}, None),
+        ("null", {}, None),
+        ("last week", {"input": "last week"}, None),
+        (["a"], {"input": ["a"]}, None),
+        (None, None, "the agent reports none under arguments, args, input"),
+        ('{"amount": 4', None, "not JSON; the answer may have been cut off"),
+        ('{"a": [' + "1," * 110_000 + "1]}", None, "JSON of more than 100,000 values"),
+    ],
+)
+def test_arguments_that_are_no_object(written, arguments, reason):
+    """A text or a list is the argument `input`; what was left out or cut off is unknown, with the reason."""
+    (call,) = tool_calls.read_all([{"name": "f", "arguments": written}])
+    assert call.arguments == arguments
+    assert (call.not_captured is None) if reason is None else (reason in call.not_captured)
+
+
+def test_a_bare_name_is_a_call_without_known_arguments():
+    """As agents report that know no more."""
+    (call,) = tool_calls.read_all(["refund"])
+    assert (call.name, call.arguments) == ("refund", None)
+    assert "name without arguments" in call.not_captured
+
+
+@pytest.mark.parametrize("item", [None, 7, "", {}, {"name": " "}, {"function": {}}, {"name": ["refund"]}, []])
+def test_a_call_without_a_name_leaves_all_unknown(item):
+    """It may be the one that matters."""
+    assert tool_calls.read_all([{"name": "refund"}, item]) is None
+
+
+def test_many_calls_together_have_the_limit_of_one_answer():
+    """Texts of JSON in an answer must not become more values than the answer itself may hold."""
+    text = json.dumps({"items": [1] * 40_000})
+    calls = tool_calls.read_all([{"name": "f", "arguments": text}] * 4)
+    assert [call.arguments is None for call in calls] == [False, False, True, True]
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+        lambda inner: (
+            st.lists(inner)
+            | st.dictionaries(
+                st.sampled_from(
+                    ["name", "function", "arguments", "input", "id", "status", "startedAt", "durationMs"]
+                )
+                | st.text(),
+                inner,
+            )
+        ),
+    )
+)
+def test_any_json_is_a_call_or_none(value):
+    """And nothing else happens."""
+    tool_calls.read_all([payload.clean(value)])

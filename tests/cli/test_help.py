@@ -1,0 +1,110 @@
+"""`--help` in groups, a line for each option, and completion in shells."""
+
+import subprocess
+import sys
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from commands import CLEAN, ci_evals
+from typer.completion import get_completion_script
+from typer.main import get_command
+
+from ci_evals.cli.app import app
+from ci_evals.cli.settings.help import sections
+from ci_evals.cli.settings.suite_commands import RunSettings
+
+COMMANDS = get_command(app).commands
+
+
+def reference(command):
+    """The groups of a command's options."""
+    found = COMMANDS[command]
+    return sections(
+        found,
+        found.make_context(
+            command,
+            [],
+            get_command(app).make_context("ci-evals", [], resilient_parsing=True),
+            resilient_parsing=True,
+        ),
+    )
+
+
+def test_every_option_of_run_is_in_a_group():
+    """And none but `--help` is left over."""
+    groups = reference("run")
+    assert list(groups) == [
+        "Arguments",
+        "Suites and selection",
+        "Agent",
+        "Models",
+        "Repetition",
+        "Gate",
+        "Baseline",
+        "Output",
+        "GitHub",
+        "Limits",
+        "Options",
+    ]
+    assert [option.name for option in groups["Options"]] == ["-h, --help"]
+    options = [option for options in groups.values() for option in options]
+    assert len(options) == len(fields(RunSettings)) + 1
+    variables = {option.variable for option in options} - {None}
+    assert "CI_EVALS_MIN_SCORE" in variables
+    assert len(variables) == len(fields(RunSettings)) - 1  # suites are arguments
+
+
+@pytest.mark.parametrize("columns", [80, 100, 200])
+def test_help_fits_the_terminal(tmp_path, columns):
+    """And is no wider than can be read; variables stand in the docs."""
+    for command in COMMANDS:
+        shown = ci_evals(command, "--help", cwd=tmp_path, env={"COLUMNS": str(columns)}).stdout
+        assert max(map(len, shown.splitlines())) <= min(columns, 100), command
+        assert "CI_EVALS_" not in shown
+
+
+def test_nearly_every_option_takes_one_line(tmp_path):
+    """In a terminal of 100 columns."""
+    shown = ci_evals("run", "--help", cwd=tmp_path, env={"COLUMNS": "100"}).stdout
+    lines = shown[shown.index("Suites and selection:") :].splitlines()
+    more = [line for line in lines if line.startswith(" " * 30)]
+    assert len(more) <= 5, more
+
+
+def test_the_list_of_commands_is_not_cut(tmp_path):
+    """Each has a line of its own, in a terminal of 80 columns."""
+    shown = ci_evals("--help", cwd=tmp_path, env={"COLUMNS": "80"}).stdout
+    assert "..." not in shown.replace("[ARGS]...", "")
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        (["ci-evals", "rej"], {"rejudge"}),
+        (["ci-evals", "run", "--max-d"], {"--max-drop", "--max-duration"}),
+        (["ci-evals", "run", "--regression", "s"], {"significant"}),
+    ],
+)
+def test_completion_in_bash(typed, offered):
+    """By the script that `--install-completion` installs."""
+    program = str(Path(sys.executable).with_name("ci-evals"))
+    install = get_completion_script(prog_name="ci-evals", complete_var="_CI_EVALS_COMPLETE", shell="bash")
+    tab = f"COMP_WORDS=({' '.join(typed)}); COMP_CWORD={len(typed) - 1}; _ci_evals_completion {program}"
+    script = f'{install}\n{tab}\nprintf "%s\\n" "${{COMPREPLY[@]}}"'
+    ran = subprocess.run(["bash", "-c", script], env=CLEAN, capture_output=True, text=True, check=True)
+    assert set(ran.stdout.split()) == offered, ran.stderr
+
+
+def test_completion_can_be_installed(tmp_path):
+    """For the shell that it is asked from: files in the home folder."""
+    command = f"{Path(sys.executable).with_name('ci-evals')} --install-completion; true"
+    ran = subprocess.run(
+        ["bash", "-c", command],
+        env=CLEAN | {"HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "bash completion installed" in ran.stdout, ran.stderr
+    assert "_ci_evals_completion" in (tmp_path / ".bash_completions/ci-evals.sh").read_text()

@@ -1,0 +1,438 @@
+"""`--start`: an agent's server runs as long as the run, and nothing of it longer, however the run ends."""
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+from commands import action, ci_evals, holders, results_in, start, write_suite
+
+from ci_evals.domain.errors import Exit
+from ci_evals.job import Job, evaluate
+from ci_evals.planning.interpolate import Reading
+from ci_evals.planning.parse import load
+from ci_evals.planning.selection import Selection, plan
+from ci_evals.runner import Options
+from ci_evals.scoring.gate.policy import Policy
+from ci_evals.stop import Stop
+from ci_evals.support.redaction import Redactor
+from ci_evals.wiring.agents import RunAgents
+from ci_evals.wiring.connections import Connections
+
+linux = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")
+
+KEY = "agent-key-5b1c77d0e2"
+SERVER = '''
+"""An agent that forks: one child in its group, one in a session of its own whose parent has ended."""
+import json, os, signal, subprocess, sys, time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+held = open("held", "a")
+if os.name == "posix":
+    os.set_inheritable(held.fileno(), True)
+    sleep = [sys.executable, "-c", "import time; time.sleep(120)"]
+    subprocess.Popen(sleep, close_fds=False)
+    lost = "import os, time; os.setsid(); os.fork() and os._exit(0); time.sleep(120)"
+    subprocess.Popen([sys.executable, "-c", lost], close_fds=False).wait()
+
+
+class Agent(BaseHTTPRequestHandler):
+    def do_POST(self):
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        print("asked:", asked["text"])
+        open("asked", "w").close()
+        if asked["text"] == "die" and not os.path.exists("mended"):
+            print("no memory left for", os.environ.get("AGENT_KEY"), file=sys.stderr)
+            os._exit(7)
+        if asked["text"] == "hang":
+            time.sleep(120)
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(json.dumps({"reply": os.environ.get(asked["text"], "Hello")}).encode())
+
+    def log_message(self, *_):
+        pass
+
+
+with open("starts", "a") as starts:
+    starts.write(" ".join(sys.argv[1:]) + "\\n")
+print("key:", os.environ.get("AGENT_KEY"))
+if os.path.exists("slow"):
+    signal.signal(signal.SIGTERM, lambda *_: (time.sleep(0.5), print("saved its work"), os._exit(0)))
+ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Agent).serve_forever()
+'''
+
+
+SMALL = {
+    "name": "Small",
+    "adapter": "http",
+    "baseUrl": "http://127.0.0.1:1",
+    "adapterOptions": {"send": {"body": "{{message}}"}, "reply": {"text": "$"}},
+    "tests": [
+        {
+            "name": "Greets",
+            "guidelines": "You say hello.",
+            "turns": [{"user": "Hello"}],
+            "evaluations": [{"criterion": "It greets", "strict": "contains", "text": "Hello"}],
+        }
+    ],
+}
+
+
+@pytest.fixture
+def port():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "server.py").write_text(SERVER)
+    return tmp_path
+
+
+def suite(folder: Path, port: int, *messages: str, text: str = "Hello", **fields) -> str:
+    """Write a suite of one test for each message; each passes if the reply holds the text."""
+    tests = [
+        {
+            "name": f"Test {index}",
+            "turns": [{"user": message}],
+            "evaluations": [{"criterion": "It greets", "strict": "contains", "text": text}],
+        }
+        for index, message in enumerate(messages or ("Hello",))
+    ]
+    options = {
+        "send": {"path": "/chat", "body": {"text": "{{message}}"}},
+        "reply": {"text": "$.reply"},
+    }
+    given = {
+        "adapter": "http",
+        "baseUrl": f"http://127.0.0.1:{port}",
+        "start": f"python server.py {port}",
+        "adapterOptions": options,
+        "agentId": None,
+    } | fields
+    return write_suite(folder, *tests, **given)
+
+
+def run(folder: Path, *args: str, **variables: str):
+    env = {"AGENT_KEY": KEY, **variables}
+    return ci_evals("run", *args, "--provider=offline", cwd=folder, env=env)
+
+
+def reason(folder: Path) -> str:
+    return results_in(folder)["run"]["stoppedBecause"]
+
+
+def gone(folder: Path) -> bool:
+    return not holders(folder / "held")
+
+
+@linux
+@pytest.mark.parametrize(("text", "code"), [("Hello", Exit.PASSED), ("Goodbye", Exit.FAILED)])
+def test_the_agent_runs_as_long_as_the_run(folder, port, text, code):
+    """With its children, whether the gate passes or fails; its output is kept without the key."""
+    ran = run(folder, suite(folder, port, text=text))
+    assert ran.returncode == code, ran.stderr
+    assert gone(folder)
+    log = (folder / "results/agent.log").read_text()
+    assert "key: ***" in log
+    assert "asked: Hello" in log
+    assert KEY not in log + ran.stdout + ran.stderr
+
+
+@linux
+@pytest.mark.parametrize("command", ["python server.py {}", "true && python server.py {}"])
+def test_the_agent_has_time_to_end_by_itself(folder, port, command):
+    """Whether a shell stands between or not, which ends at once."""
+    (folder / "slow").touch()
+    assert run(folder, suite(folder, port, start=command.format(port))).returncode == Exit.PASSED
+    assert "saved its work" in (folder / "results/agent.log").read_text()
+    assert gone(folder)
+
+
+def test_an_agent_that_dies_at_start_is_no_verdict(folder, port):
+    """At once, with its last words, and nothing is played."""
+    command = f"echo starting; python -c \"raise SystemExit('no model for {KEY}')\""
+    began = time.monotonic()
+    ran = run(folder, suite(folder, port), f"--start={command}", "--start-timeout=50")
+    assert ran.returncode == Exit.INVALID
+    assert time.monotonic() - began < 30
+    why = reason(folder)
+    assert f"ended with exit code 1 before anything answered at http://127.0.0.1:{port}" in why
+    assert "(its output, in agent.log, ends: starting no model for ***)" in why
+    assert why in ran.stdout
+    assert "no model for ***" in (folder / "results/agent.log").read_text()
+    assert results_in(folder)["counts"]["trials"] == 0
+
+
+def test_a_command_in_the_background_is_told_where_it_belongs(folder, port):
+    """It has ended as far as anybody can tell."""
+    ran = run(folder, suite(folder, port, start=f"python server.py {port} &"))
+    assert ran.returncode == Exit.INVALID
+    assert "exit code 0 before anything answered" in reason(folder)
+    assert "has to keep running in the foreground" in reason(folder)
+    assert gone(folder)
+
+
+def test_an_agent_that_never_answers_is_no_verdict(folder, port):
+    """After the time that it has, with the address and what to do."""
+    ran = run(folder, suite(folder, port), "--start=echo loading; sleep 60", "--start-timeout=1")
+    assert ran.returncode == Exit.INVALID
+    why = reason(folder)
+    assert f"did not answer at http://127.0.0.1:{port} within 1 s" in why
+    assert "--wait-for" in why
+    assert "--start-timeout" in why
+    assert "ends: loading)" in why
+
+
+@linux
+def test_an_agent_that_dies_in_the_middle_never_passes(folder, port):
+    """Although what was played before has passed; what was not is not run."""
+    ran = run(folder, suite(folder, port, "Hello", "die", *["Hello"] * 3), "--max-errors=9", "--min-score=0")
+    assert ran.returncode == Exit.INVALID, ran.stdout
+    assert "ended with exit code 7 in the middle of the run" in reason(folder)
+    assert "no memory left for ***)" in reason(folder)
+    assert KEY not in ran.stdout + ran.stderr
+    assert results_in(folder)["counts"]["passed"] == 1
+    assert gone(folder)
+    (folder / "mended").touch()
+    ran = run(folder, "suite.json", "--resume=results")
+    assert ran.returncode == Exit.PASSED, ran.stdout + ran.stderr
+    assert "1 of 5 trials had finished" in ran.stderr
+    assert gone(folder)
+
+
+@linux
+def test_a_run_that_is_out_of_time_ends_its_agent(folder, port):
+    """What hangs is cut off."""
+    ran = run(folder, suite(folder, port, "hang"), "--max-duration=2")
+    assert ran.returncode == Exit.INVALID
+    assert gone(folder)
+
+
+def test_a_port_in_use_is_named(folder, port):
+    """Another agent would be tested. Nothing is started."""
+    with socket.create_server(("127.0.0.1", port)):
+        ran = run(folder, suite(folder, port), f"--wait-for={port}")
+    assert ran.returncode == Exit.INVALID
+    assert reason(folder).startswith(f"port {port} is in use: something answers there before the agent")
+    assert not (folder / "starts").exists()
+
+
+def test_an_agent_that_somebody_else_starts_is_only_awaited(folder, port):
+    """A service of the job, say."""
+    theirs = subprocess.Popen([sys.executable, "server.py", str(port)], cwd=folder)
+    try:
+        ran = run(folder, suite(folder, port, start=None), f"--wait-for={port}")
+        assert ran.returncode == Exit.PASSED, ran.stdout + ran.stderr
+        assert theirs.poll() is None
+    finally:
+        theirs.kill()
+        theirs.wait()
+        for holder in holders(folder / "held"):
+            os.kill(int(holder.parts[2]), signal.SIGKILL)
+    ran = run(folder, suite(folder, port, start=None), f"--wait-for={port}", "--start-timeout=1")
+    assert ran.returncode == Exit.INVALID
+    assert reason(folder).startswith(f"the agent did not answer at port {port} within 1 s")
+
+
+@linux
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("while_", ["playing", "starting"])
+def test_a_signal_ends_the_agent_with_the_run(folder, port, number, while_):
+    """While it is started too."""
+    options = [f"--start=python server.py {port}", "--wait-for=1"] if while_ == "starting" else []
+    name = suite(folder, port, "hang")
+    process = start("run", name, "--provider=offline", *options, cwd=folder, env={"AGENT_KEY": KEY})
+    wait_until((folder / "starts").exists)
+    if while_ == "playing":
+        wait_until((folder / "asked").exists)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == Exit.INTERRUPTED, out + err
+    assert gone(folder)
+    assert "key: ***" in (folder / "results/agent.log").read_text()
+
+
+@linux
+def test_a_killed_worker_leaves_no_agent(folder, port):
+    """The supervisor ends what the worker had started."""
+    process = start(
+        "run", suite(folder, port, "hang"), "--provider=offline", cwd=folder, env={"AGENT_KEY": KEY}
+    )
+    wait_until((folder / "asked").exists)
+    worker = next(pid for pid in children(process.pid))
+    os.kill(worker, signal.SIGKILL)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == Exit.INVALID
+    assert "SIGKILL ended it" in err
+    assert gone(folder)
+
+
+@linux
+def test_a_bug_of_ours_leaves_no_agent(folder, port):
+    """Such as one in what hears of events."""
+    name = suite(folder, port, apiKey=None, start=f"cd {folder} && python server.py {port}")
+    loaded = load((folder / name).read_text(), name, Reading())
+    job = Job(plan([loaded], Selection(), 1), Policy(), Options(), Redactor())
+
+    def listen(event):
+        raise ZeroDivisionError
+
+    stop = Stop()
+    asyncio.run(evaluate(job, Connections(provider="offline"), listen=listen, stop=stop))
+    assert isinstance(stop.bug, ZeroDivisionError)
+    assert (folder / "starts").exists()
+    assert gone(folder)
+
+
+def test_suites_share_a_command_or_have_their_own(folder, port):
+    """One process for each text."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        other = taken.getsockname()[1]
+    names = [suite(folder, port, name="a.json"), suite(folder, port, name="b.json")]
+    names.append(suite(folder, other, name="c.json"))
+    ran = run(folder, *names)
+    assert ran.returncode == Exit.PASSED, ran.stdout + ran.stderr
+    assert sorted((folder / "starts").read_text().split()) == sorted([str(port), str(other)])
+    log = (folder / "results/agent.log").read_text()
+    assert f"==> the agent started by 'python server.py {other}' <==" in log
+
+
+def test_the_agent_is_told_where_spans_go(folder, port):
+    """With `--otlp-port=0` nobody else could know. A collector of the environment is not asked."""
+    name = suite(folder, port, "OTEL_EXPORTER_OTLP_ENDPOINT", text="http://127.0.0.1:")
+    elsewhere = {
+        "OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector.invalid:4318",
+        "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://collector.invalid:4318/v1/traces",
+    }
+    ran = run(folder, name, "--otlp", "--otlp-port=0", **elsewhere)
+    assert ran.returncode == Exit.PASSED, ran.stdout + ran.stderr
+    name = suite(folder, port, "OTEL_BSP_SCHEDULE_DELAY", text="200")
+    assert run(folder, name, "--otlp", "--otlp-port=0").returncode == Exit.PASSED
+    name = suite(folder, port, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", text="Hello")
+    assert run(folder, name, "--otlp", "--otlp-port=0", **elsewhere).returncode == Exit.PASSED
+
+
+def test_the_action_starts_it_by_inputs(folder, port):
+    """As in the example workflow."""
+    env = {
+        "GITHUB_ACTIONS": "true",
+        "GITHUB_WORKSPACE": str(folder),
+        "INPUT_SUITES": suite(folder, port, start=None),
+        "INPUT_PROVIDER": "offline",
+        "INPUT_START": f"python server.py {port}",
+        "INPUT_WAIT-FOR": str(port),
+        "INPUT_START-TIMEOUT": "30",
+        "INPUT_AGENT-KEY": KEY,
+        "AGENT_KEY": KEY,
+    }
+    ran = action(cwd=folder, env=env)
+    assert ran.returncode == Exit.PASSED, ran.stdout + ran.stderr
+    assert "key: ***" in (folder / "results/agent.log").read_text()
+
+
+@pytest.mark.parametrize("secret", ["LLM_API_KEY", "GITHUB_TOKEN", "CI_EVALS_AGENT_KEY"])
+def test_the_agent_gets_no_key_that_is_ours(folder, port, secret):
+    """Its own is in AGENT_KEY."""
+    ran = run(folder, suite(folder, port, secret), **{secret: "ours-91d2c7aa40"})
+    assert ran.returncode == Exit.PASSED, ran.stdout + ran.stderr
+
+
+async def test_a_wait_can_be_reported_while_it_lasts(port):
+    """As those for a server that refuses: a line from ten seconds on."""
+    loaded = load(json.dumps(SMALL | {"start": "sleep 60", "waitFor": port}), "suite.json", Reading())
+    async with AsyncExitStack() as stack:
+        agents = RunAgents(Connections(provider="offline"), Redactor(), stack)
+        agents.agent(loaded.suite)
+        starting = asyncio.create_task(agents.start_programs())
+        while not (wait := dict(agents.waits())["the agent started by 'sleep 60'"]):  # noqa: ASYNC110  # no event
+            await asyncio.sleep(0.01)
+        assert wait.reason == f"nothing answers at port {port} yet"
+        starting.cancel()
+        await asyncio.gather(starting, return_exceptions=True)
+        assert dict(agents.waits())["the agent started by 'sleep 60'"] is None
+
+
+WRONG = {
+    "--wait-for=8o80": "--wait-for: '8o80' is neither an http(s):// address nor a port, 1 to 65535",
+    "--wait-for=70000": "--wait-for: '70000' is neither",
+    "--wait-for=http://": "--wait-for: 'http://' is neither",
+    "--start-timeout=0": "--start-timeout",
+    "--adapter=demo": "start: the embedded demo agent needs no start and no wait",
+}
+
+
+@pytest.mark.parametrize("option", WRONG)
+def test_wrong_options_are_one_message(folder, port, option):
+    """Before anything is started."""
+    demo = option == "--adapter=demo"
+    ran = run(folder, suite(folder, port, **({"baseUrl": None} if demo else {})), option)
+    assert ran.returncode == Exit.USAGE
+    assert WRONG[option] in ran.stderr
+    assert "Traceback" not in ran.stderr
+    assert not (folder / "starts").exists()
+
+
+def test_a_proxy_that_cannot_be_used_is_no_answer(folder, port):
+    """Nothing is played."""
+    name = suite(folder, port, start=None)
+    ran = run(folder, name, "--wait-for=http://agent.invalid/", HTTP_PROXY="socks5://127.0.0.1:1")
+    assert ran.returncode == Exit.USAGE, ran.stdout
+    assert "only http and https proxies are supported" in ran.stderr
+
+
+def test_a_start_needs_something_to_wait_for(folder):
+    """Else nobody could tell when to begin. A number is a port in a suite too."""
+    name = write_suite(folder, start="python server.py 1")
+    ran = run(folder, name)
+    assert ran.returncode == Exit.USAGE
+    assert "waitFor: is missing, and so is baseUrl" in ran.stderr
+    name = write_suite(folder, start="python server.py 1", waitFor=8080)
+    assert ci_evals("validate", name, cwd=folder, env={"AGENT_KEY": KEY}).returncode == Exit.PASSED
+    name = write_suite(folder, start="python server.py 1", waitFor=0)
+    ran = ci_evals("validate", name, cwd=folder, env={"AGENT_KEY": KEY})
+    assert "suite.json:1:" in ran.stderr
+    assert "waitFor: '0' is neither an http(s):// address nor a port, 1 to 65535" in ran.stderr
+
+
+def test_a_distrusted_suite_starts_nothing(folder, port):
+    """An option may."""
+    name = suite(folder, port, baseUrl=None, adapterOptions=None, apiKey=None, waitFor=port)
+    ran = run(folder, name, "--trust-suites=never")
+    assert ran.returncode == Exit.USAGE
+    assert "start: a suite may not name a program to run with --trust-suites=never; use --start" in ran.stderr
+    assert "waitFor: a suite may not name an endpoint with --trust-suites=never; use --wait-for" in ran.stderr
+    options = {"send": {"path": "/chat", "body": {"text": "{{message}}"}}, "reply": {"text": "$.reply"}}
+    (folder / "options.json").write_text(json.dumps(options))
+    name = suite(folder, port, baseUrl=None, adapterOptions=None, apiKey=None, start=None)
+    ran = run(
+        folder,
+        name,
+        "--trust-suites=never",
+        "--adapter-options=options.json",
+        f"--base-url=http://127.0.0.1:{port}",
+        f"--start=python server.py {port}",
+    )
+    assert ran.returncode == Exit.PASSED, ran.stdout + ran.stderr
+
+
+def children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def wait_until(condition) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)

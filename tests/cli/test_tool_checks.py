@@ -1,0 +1,310 @@
+"""Checks of tool calls with arguments, and checks that are files and code, through the command."""
+
+import json
+import sys
+
+import endpoints
+import pytest
+from commands import ci_evals, results_in, write_suite
+
+LOOK_UP = {"name": "look_up", "arguments": {"order": "HL-1"}, "result": {"paid": 42}, "status": "ok"}
+REFUND = {"name": "refund", "arguments": {"order": "HL-1", "amount": 42}, "status": "ok", "durationMs": 12.5}
+SECOND = REFUND | {"arguments": {"order": "HL-1", "amount": 42.0}}
+PROGRAM = """
+import json, sys
+script = json.load(open("script.json"))
+for line in sys.stdin:
+    if json.loads(line)["type"] == "message":
+        print(json.dumps(script.pop(0)), flush=True)
+"""
+PYTHON = """
+import json
+
+def reply(message, session):
+    number = session.state["number"] = session.state.get("number", 0) + 1
+    return json.load(open("script.json"))[number - 1]
+"""
+CHECKS = [
+    {
+        "criterion": "Refunds 42 once",
+        "strict": "tool_called",
+        "toolName": "refund",
+        "args": {"amount": 42},
+        "times": 1,
+    },
+    {"criterion": "Looks first", "strict": "tool_sequence", "tools": ["look_up", {"name": "refund"}]},
+    {"criterion": "No more", "strict": "max_tool_calls", "calls": 2},
+]
+TURNS = [{"user": "I want my money back."}, {"user": "Thanks."}]
+WRONG = {
+    "the wrong amount": (
+        [[LOOK_UP], [REFUND | {"arguments": {"order": "HL-1", "amount": 24}}]],
+        "failed passed passed",
+    ),
+    "called twice": ([[LOOK_UP], [REFUND, SECOND]], "failed passed failed"),
+    "the wrong order": ([[REFUND], [LOOK_UP]], "passed failed passed"),
+    "only claimed": ([[LOOK_UP], []], "failed failed passed"),
+    "the trace of a turn lost": ([None, [REFUND]], "undecided undecided undecided"),
+    "arguments not captured": ([[LOOK_UP], [{"name": "refund"}]], "undecided passed passed"),
+    "right": ([[LOOK_UP], [REFUND]], "passed passed passed"),
+}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A repository with an agent of each kind."""
+    (tmp_path / "shop.py").write_text(PYTHON)
+    (tmp_path / "program.py").write_text(PROGRAM)
+    return tmp_path
+
+
+def run(folder, evaluations, adapter=f"command: {sys.executable} -I program.py", *options, **fields):
+    """The run, and the findings of its one trial."""
+    test = {"name": "refund", "turns": TURNS, "maxTurns": 2, "evaluations": evaluations}
+    suite = write_suite(folder, test, adapter=adapter, **{"apiKey": "a-key", "agentId": None} | fields)
+    ran = ci_evals("run", suite, "--provider=offline", *options, cwd=folder, env={"PYTHONPATH": "."})
+    assert ran.returncode != 2, ran.stderr
+    return ran, results_in(folder)["suites"][0]["tests"][0]["trials"][0]
+
+
+def script(folder, *calls, key="toolCalls", text="Done."):
+    """What the agent answers, with these calls in each turn; None leaves them out."""
+    replies = [{"text": text} | ({} if each is None else {key: each}) for each in calls]
+    (folder / "script.json").write_text(json.dumps(replies))
+
+
+def outcomes(trial):
+    return " ".join(finding["outcome"] for finding in trial["findings"])
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_agents_fail_for_the_right_reason(folder, case):
+    """Amount, number and order of calls; what was not reported or not captured is undecided."""
+    calls, expected = WRONG[case]
+    script(folder, *calls)
+    _, trial = run(folder, CHECKS)
+    assert outcomes(trial) == expected, [finding["reason"] for finding in trial["findings"]]
+
+
+def test_results_have_the_calls_in_order(folder):
+    """With all that the agent said of each, and as the views of older checks."""
+    script(folder, [LOOK_UP, REFUND], [])
+    _, trial = run(folder, [{"criterion": "x", "strict": "tool_used", "toolName": "refund"}])
+    first, second = trial["turns"]
+    kept = [{key: value for key, value in call.items() if value is not None} for call in first["toolCalls"]]
+    assert kept == [LOOK_UP, REFUND]
+    assert (first["workflows"], first["params"]) == (["look_up", "refund"], {"order": "HL-1", "amount": 42})
+    assert (second["toolCalls"], second["workflows"], second["params"]) == ([], [], {})
+    assert outcomes(trial) == "passed"
+
+
+def test_other_spellings_of_calls(folder):
+    """OpenAI's, as a Python agent returns it, and of an agent behind an endpoint."""
+    function = {"name": "refund", "arguments": json.dumps(REFUND["arguments"])}
+    call = [{"id": "c1", "type": "function", "function": function}]
+    script(folder, call, [], key="tool_calls")
+    check = CHECKS[:1]
+    assert outcomes(run(folder, check, "python:shop:reply")[1]) == "passed"
+    with endpoints.serving(lambda asked: endpoints.completion("Done.", tool_calls=call)) as stub:
+        once = [{**check[0], "times": 2}]
+        _, trial = run(folder, once, "openai", baseUrl=stub.url, model="m", apiKey=endpoints.KEY)
+    assert outcomes(trial) == "passed"
+    with endpoints.serving(lambda asked: {"reply": "Done.", "steps": {"calls": call}}) as stub:
+        options = {
+            "send": {"body": {"text": "{{message}}"}},
+            "reply": {"text": "$.reply", "toolCalls": "$.steps.calls"},
+        }
+        fields = {"baseUrl": stub.url, "apiKey": endpoints.KEY, "adapterOptions": options}
+        assert outcomes(run(folder, once, "http", **fields)[1]) == "passed"
+
+
+def test_an_agent_of_workflows_has_calls_in_its_results_too(folder):
+    """They are its workflows and integrations, and are called so."""
+    replies = [
+        {"text": "Done.", "workflows": ["REFUND"], "integrations": [{"code": "pay", "status": 503}]}
+    ] * 2
+    (folder / "script.json").write_text(json.dumps(replies))
+    _, trial = run(
+        folder, [{"criterion": "x", "strict": "tool_called", "toolName": "pay", "status": "error"}]
+    )
+    turn = trial["turns"][0]
+    assert [(call["name"], call["status"]) for call in turn["toolCalls"]] == [
+        ("REFUND", "unknown"),
+        ("pay", "error"),
+    ]
+    assert (turn["toolCallsDerived"], turn["workflows"]) == (True, ["REFUND"])
+    assert outcomes(trial) == "passed"
+
+
+FUNCTIONS = """
+import os, sys, time
+
+def refunded(transcript, trace, probes):
+    calls = [call for turn in transcript["turns"] for call in turn["toolCalls"] or []]
+    assert probes == {} and trace[0] == {"turn": 1, "trace": None}
+    return any(call["name"] == "refund" for call in calls), f"{len(calls)} calls"
+
+async def half(transcript):
+    print("not the answer")
+    return 0.5
+
+def most(transcript):
+    return 0.75, None
+
+def raises(transcript):
+    raise LookupError("no order a-secret-value-123")
+
+def ends():
+    os._exit(3)
+
+def nothing():
+    pass
+
+def text():
+    return "yes"
+
+def too_much():
+    return 1.5
+
+def no_json():
+    return object()
+"""
+
+
+def python_check(name):
+    return {"criterion": name, "strict": "python", "function": f"checks:{name}"}
+
+
+def test_functions_decide(folder):
+    """True or false, a share that counts as a grade, or either with a reason."""
+    (folder / "checks.py").write_text(FUNCTIONS)
+    script(folder, [LOOK_UP], [REFUND])
+    _, trial = run(folder, [*map(python_check, ("refunded", "half", "most"))])
+    refunded, half, most = trial["findings"]
+    assert (refunded["outcome"], refunded["reason"]) == ("passed", "2 calls")
+    assert (half["outcome"], half["grade"]["score"], half["reason"]) == (
+        "failed",
+        0.5,
+        "checks:half returned 0.5",
+    )
+    assert (most["outcome"], most["grade"]["score"]) == ("passed", 0.75)
+    assert trial["score"] == pytest.approx(75)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("raises", "checks:raises raised LookupError: no order"),
+        ("ends", "checks:ends ended its process"),
+        ("nothing", "checks:nothing returned nothing, not true, false, a share"),
+        ("text", "returned a text, not"),
+        ("too_much", "returned 1.5, not"),
+        ("no_json", "returned what JSON cannot hold"),
+        ("missing", "has no attribute 'missing'"),
+    ],
+)
+def test_a_function_that_decides_nothing(folder, name, reason):
+    """Undecided, with what it did instead; never a pass."""
+    (folder / "checks.py").write_text(FUNCTIONS)
+    script(folder, [], [])
+    ran, trial = run(folder, [python_check(name)])
+    (finding,) = trial["findings"]
+    assert finding["outcome"] == "undecided"
+    assert reason in finding["reason"]
+    assert ran.returncode == 3
+
+
+SCHEMA = {"type": "object", "required": ["refund"], "properties": {"refund": {"const": 42}}}
+JSON_CHECK = {"criterion": "JSON", "strict": "json_schema", "schema": "schemas/refund.json"}
+
+
+def test_a_schema_in_a_file(folder):
+    """It lies beside the suite, and a change of it is a change of the test."""
+    (folder / "schemas").mkdir()
+    file = folder / "schemas" / "refund.json"
+    digests = []
+    for schema, outcome in ((SCHEMA, "passed"), (SCHEMA | {"required": ["iban"]}, "failed")):
+        file.write_text(json.dumps(schema))
+        script(folder, [], [], text='{"refund": 42}')
+        _, trial = run(folder, [JSON_CHECK])
+        assert outcomes(trial) == outcome
+        digests.append(results_in(folder)["suites"][0]["tests"][0]["digest"])
+    assert digests[0] != digests[1]
+
+
+def validated(folder, *checks):
+    """The errors of a suite with these checks, each in a line of its own from line 8 on."""
+    lines = [f"      - {{ criterion: c{number}, {check} }}" for number, check in enumerate(checks)]
+    text = "name: S\nadapter: demo\ntests:\n  - name: T\n    guidelines: You say hi.\n"
+    text += "    turns: [{ user: Hi }]\n    evaluations:\n"
+    (folder / "suite.yaml").write_text(text + "\n".join(lines))
+    ran = ci_evals("validate", "suite.yaml", cwd=folder)
+    assert ran.returncode == 2
+    assert "Traceback" not in ran.stderr
+    return ran.stderr
+
+
+SCHEMA_FILES = {
+    "missing.json": (None, "cannot be read: No such file or directory"),
+    "half.json": ("{", "cannot be read: not JSON: "),
+    "list.json": ("[]", "is not a JSON Schema: it holds no object"),
+    "objct.json": ('{"type": "objct"}', "is not a JSON Schema: $.type: 'objct' is not valid"),
+    "refers.json": (
+        '{"$ref": "other.json"}',
+        "is not a JSON Schema: the reference 'other.json' leads elsewhere",
+    ),
+    "large.json": ("{}" + " " * 1_000_000, "cannot be read: it is larger than 1 MB"),
+    "latin.json": (b'"\xe9"', "cannot be read: it is not UTF-8"),
+}
+
+
+def test_a_schema_that_cannot_be_read(folder):
+    """The message has the place of its path in the suite."""
+    for name, (content, _) in SCHEMA_FILES.items():
+        if content is not None:
+            (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
+    told = validated(folder, *(f"strict: json_schema, schema: {name}" for name in SCHEMA_FILES))
+    for index, (name, (_, message)) in enumerate(SCHEMA_FILES.items()):
+        path = f"tests[0].evaluations[{index}].schema"
+        assert f"suite.yaml:{8 + index}:55: {path}: '{name}' {message}" in told
+
+
+def test_a_schema_stays_in_the_workspace(folder, tmp_path_factory):
+    """Neither a path nor a link leads out."""
+    elsewhere = tmp_path_factory.mktemp("elsewhere") / "schema.json"
+    elsewhere.write_text("{}")
+    (folder / "link.json").symlink_to(elsewhere)
+    names = (str(elsewhere), "link.json", f"../{elsewhere.parent.name}/schema.json")
+    told = validated(folder, *(f"strict: json_schema, schema: {name}" for name in names))
+    assert told.count("is outside of the suite's folder and the current folder") == 3
+
+
+FAULTS = {
+    "strict: tool_called, toolName: f, args: { a: { minn: 1, min: 2 } }": (".args.a.minn", "unknown key"),
+    "strict: tool_called, toolName: f, args: { a: { minimum: 1 } }": (".args.a", "looks like 'min'"),
+    "strict: tool_called, toolName: f, args: { a: { regex: '(' } }": (".args.a.regex", "'('"),
+    "strict: tool_called, toolName: f, args: { a: { min: 2, max: 1 } }": (".args.a", "met by no number"),
+    "strict: tool_called, toolName: f, args: { a: { oneOf: [] } }": (".args.a.oneOf", "at least one item"),
+    "strict: tool_called, toolName: f, times: { min: 0 }": (".times", "wants a 'min' of at least 1"),
+    "strict: tool_called, toolName: f, times: -1": (".times", "-1"),
+    "strict: tool_sequence, tools: [a, { nme: b }]": (".tools[1].nme", "unknown key"),
+    "strict: tool_sequence, tools: [{ name: b, args: { a: { answer: { expected: x, match: semantic } }} }]": (
+        ".tools[0].args.a.answer",
+        "cannot be 'semantic' here",
+    ),
+    "strict: state, probe: p, path: 'x', equals: 1": (".path", "must begin with '$'"),
+    "strict: state, probe: p": ("", "wants a condition"),
+    "strict: json_schema, schema: { type: objct }": (".schema", "is not a JSON Schema"),
+    "strict: python, function: checks": (".function", "module:attribute"),
+    "strict: param_equals, paramName: p, paramValue: { exists: false, min: 1 }": (".paramValue", "no value"),
+}
+
+
+def test_every_fault_of_a_check_has_its_place(folder):
+    """File, line, column and path, in one line."""
+    told = validated(folder, *FAULTS)
+    for index, (check, (path, message)) in enumerate(FAULTS.items()):
+        lines = [line for line in told.splitlines() if f"suite.yaml:{8 + index}:" in line]
+        assert any(f"tests[0].evaluations[{index}]{path}: " in line and message in line for line in lines), (
+            f"{check}: {lines}"
+        )

@@ -1,0 +1,99 @@
+"""Matchers: how a suite writes them, and what meets them."""
+
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from ci_evals.domain.checks.matcher import MatcherField
+from ci_evals.grading.matching import ABSENT, args_match, described, meets
+
+MATCHER = TypeAdapter(MatcherField)
+
+
+def result(value, written) -> bool | None:
+    return meets(value, MATCHER.validate_python(written))
+
+
+@pytest.mark.parametrize(
+    ("written", "meeting", "others"),
+    [
+        (42, [42, 42.0, "42"], [41, "forty-two", None, ABSENT, [42]]),
+        ("a", ["a"], ["A", "a ", ABSENT]),
+        (None, [None], [0, "", ABSENT]),
+        (True, [True, "true"], [1, False]),
+        ({"id": 1, "tags": ["x"]}, [{"tags": ["x"], "id": 1.0}], [{"id": 1}, {"id": True, "tags": ["x"]}]),
+        ({"equals": {"min": 3}}, [{"min": 3}], [3]),
+        ({}, [{}], [[], None]),
+        ({"contains": "refund"}, ["a refund please", ["refund"]], ["Refund", ["a refund"], 5, ABSENT]),
+        ({"contains": {"id": 1}}, [{"id": 1, "b": 2}], [{"id": 2}, {}, "id"]),
+        ({"contains": 4}, [[3, 4.0], "a 42"], [[3], 4]),
+        ({"regex": "^A-[0-9]+$"}, ["A-12"], ["A-", 12, ABSENT]),
+        ({"regex": "^12$"}, [12, "12"], [123]),
+        ({"min": 40}, [40, 40.5, "41"], [39, "many", True, None, ABSENT]),
+        ({"max": 40}, [40, -1], [41, False]),
+        ({"min": 1, "max": 2}, [1, 1.5, 2], [0, 3]),
+        ({"oneOf": ["a", 2]}, ["a", 2, "2"], ["b", ABSENT]),
+        ({"exists": True}, [0, "", False, []], [None, ABSENT]),
+        ({"exists": False}, [None, ABSENT], [0, ""]),
+        ({"answer": "42"}, ["$42", 42], ["43", ABSENT]),
+        ({"answer": {"match": "numeric", "expected": "42", "tolerance": 1}}, ["about 43"], ["45"]),
+    ],
+)
+def test_conditions(written, meeting, others):
+    """Each with what meets it, and what does not."""
+    assert [result(value, written) for value in meeting] == [True] * len(meeting)
+    assert [result(value, written) for value in others] == [False] * len(others)
+
+
+def test_an_endless_pattern_decides_nothing():
+    """But another condition that is not met does."""
+    endless = {"regex": "^(a|aa)+$"}
+    assert result("a" * 60 + "!", endless) is None
+    assert result("a" * 60 + "!", endless | {"equals": "no"}) is False
+
+
+@pytest.mark.parametrize(
+    ("written", "place", "message"),
+    [
+        ({"equal": 1}, (), "looks like 'equals'"),
+        ({"one_of": [1]}, (), "looks like 'oneOf'"),
+        ({"pattern": "x"}, (), "looks like 'regex'"),
+        ({"min": 1, "maximum": 2}, ("maximum",), "Extra inputs"),
+        ({"regex": "("}, ("regex",), "is not a regular expression"),
+        ({"min": "1"}, ("min",), "valid number"),
+        ({"min": 2, "max": 1}, (), "'min' is above 'max'"),
+        ({"oneOf": []}, ("oneOf",), "at least 1 item"),
+        ({"exists": False, "equals": 1}, (), "'exists' is false"),
+        ({"answer": {"match": "semantic", "expected": "x"}}, ("answer",), "no model is asked"),
+        ({"answer": {"match": "numeric", "expected": "x"}}, ("answer", "expected"), "is not a number"),
+    ],
+)
+def test_a_faulty_matcher(written, place, message):
+    """It is refused at its place; `{"equals": {...}}` compares with any object."""
+    with pytest.raises(ValidationError) as caught:
+        MATCHER.validate_python(written, strict=True)
+    (error,) = caught.value.errors()
+    assert error["loc"] == place
+    assert message in error["msg"]
+
+
+@pytest.mark.parametrize("written", [42, {"min": 1}, [1], {"regex": "a", "exists": True}, {"a": 1}])
+def test_written_back_as_it_was(written):
+    """A test's digest depends on it."""
+    assert MATCHER.dump_python(MATCHER.validate_python(written)) == written
+
+
+def test_described():
+    """As a noun phrase for reasons."""
+    wanted = MATCHER.validate_python({"min": 1, "max": 2.5})
+    assert described(wanted) == "at least 1 and at most 2.5"
+    assert described(MATCHER.validate_python("a")) == '"a"'
+
+
+def test_arguments():
+    """Others are allowed unless `exact`."""
+    wanted = {"amount": MATCHER.validate_python(42), "coupon": MATCHER.validate_python({"exists": False})}
+    assert args_match({"amount": 42, "note": "x"}, wanted) is True
+    assert args_match({"amount": 42, "note": "x"}, wanted, exact=True) is False
+    assert args_match({"amount": 42}, wanted, exact=True) is True
+    assert args_match({"amount": 42, "coupon": "A"}, wanted) is False
+    assert args_match({}, wanted) is False

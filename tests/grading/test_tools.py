@@ -1,0 +1,229 @@
+"""Checks of tool calls: the verdict, and when there is none."""
+
+import itertools
+
+import builders as build
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import TypeAdapter
+
+from ci_evals.domain.evaluation import Evaluation
+from ci_evals.domain.transcript import EndState, Integration, ToolCall, Transcript
+from ci_evals.grading import strict
+from ci_evals.grading.tools import _paired
+
+EVALUATION = TypeAdapter(Evaluation)
+
+
+def call(name: str, status: str = "ok", /, **arguments) -> ToolCall:
+    return ToolCall(name=name, status=status, arguments=arguments)
+
+
+def uncaptured(name: str) -> ToolCall:
+    return ToolCall(name=name, not_captured="set CAPTURE=yes")
+
+
+def decide(kind: str, *turns: list[ToolCall] | None, unanswered: int | None = None, **fields):
+    """The verdict on turns with these calls; None for a turn whose calls are unknown."""
+    evaluation = EVALUATION.validate_python({"criterion": "c", "strict": kind, **fields})
+    replies = tuple(
+        build.turn(i, tool_calls=calls, workflows=None, integrations=None) for i, calls in enumerate(turns, 1)
+    )
+    status = EndState.COMPLETED if unanswered is None else EndState.FAILED
+    return strict.decide(evaluation, Transcript(turns=replies, status=status, unanswered=unanswered))
+
+
+def outcome(kind: str, *turns, **fields) -> str:
+    return str(decide(kind, *turns, **fields).outcome)
+
+
+LOOKUP, REFUND = call("lookup", order="A-1"), call("refund", order="A-1", amount=42)
+
+
+@pytest.mark.parametrize(
+    ("fields", "wanted"),
+    [
+        ({}, "passed"),
+        ({"args": {"amount": 42}}, "passed"),
+        ({"args": {"amount": {"min": 40, "max": 45}, "order": {"regex": "^A-"}}}, "passed"),
+        ({"args": {"amount": 43}}, "failed"),
+        ({"args": {"amount": 42}, "argsMode": "exact"}, "failed"),
+        ({"args": {"amount": 42, "order": "A-1"}, "argsMode": "exact"}, "passed"),
+        ({"args": {"reason": {"exists": False}}}, "passed"),
+        ({"times": 1}, "passed"),
+        ({"times": 0}, "failed"),
+        ({"times": 2}, "failed"),
+        ({"times": {"max": 1}}, "passed"),
+        ({"times": {"min": 2}}, "failed"),
+        ({"turn": 1}, "failed"),
+        ({"turn": 2}, "passed"),
+        ({"turn": "last"}, "passed"),
+        ({"turn": 3}, "undecided"),
+        ({"status": "ok"}, "passed"),
+        ({"status": "error"}, "failed"),
+    ],
+)
+def test_a_call(fields, wanted):
+    """Lookup in the first turn, refund of 42 in the second."""
+    assert outcome("tool_called", [LOOKUP], [LOOKUP, REFUND], toolName="refund", **fields) == wanted
+
+
+def test_the_reason_of_a_missing_call_names_what_was_called():
+    """With arguments, where the tool was called with others."""
+    verdict = decide("tool_called", [LOOKUP], [REFUND], toolName="refund", args={"amount": 24})
+    assert verdict.reason == (
+        "refund(amount: 24) was not called, wanted: at least 1; "
+        'called: refund(order: "A-1", amount: 42) in turn 2'
+    )
+    assert verdict.evidence == (2,)
+    twice = decide("tool_called", [REFUND], [REFUND], toolName="refund", times=1)
+    assert twice.reason == "refund was called 2 times (turn 1, 2), wanted: exactly 1"
+
+
+def test_a_turn_without_evidence():
+    """It may hold any call: what is seen decides where more calls cannot change it."""
+    assert outcome("tool_called", [REFUND], None, toolName="refund") == "passed"
+    assert outcome("tool_called", [LOOKUP], None, toolName="refund") == "undecided"
+    assert outcome("tool_called", [REFUND], None, toolName="refund", times=1) == "undecided"
+    assert outcome("tool_called", [REFUND, REFUND], None, toolName="refund", times=1) == "failed"
+    assert outcome("tool_called", [REFUND], None, toolName="refund", times=0) == "failed"
+    assert outcome("tool_called", [LOOKUP], None, toolName="refund", times=0) == "undecided"
+    assert outcome("tool_called", [REFUND], None, toolName="refund", times=1, turn=1) == "passed"
+    assert outcome("max_tool_calls", [REFUND], None, calls=1) == "undecided"
+    assert outcome("max_tool_calls", [REFUND, REFUND], None, calls=1) == "failed"
+    assert outcome("max_tool_calls", [REFUND], unanswered=2, calls=1) == "undecided"
+
+
+def test_arguments_that_were_not_captured():
+    """The call may be the wanted one or not, and the reason says what to do."""
+    verdict = decide("tool_called", [uncaptured("refund")], toolName="refund", args={"amount": 42})
+    assert str(verdict.outcome) == "undecided"
+    assert verdict.reason == "the arguments of refund in turn 1 were not captured (set CAPTURE=yes)"
+    assert outcome("tool_called", [uncaptured("refund")], toolName="refund") == "passed"
+    assert (
+        outcome("tool_called", [uncaptured("refund")], toolName="refund", args={"a": 1}, times=0)
+        == "undecided"
+    )
+    assert outcome("tool_called", [uncaptured("lookup")], toolName="refund", args={"a": 1}) == "failed"
+    both = [uncaptured("refund"), REFUND]
+    assert outcome("tool_called", both, toolName="refund", args={"amount": 42}) == "passed"
+    assert outcome("tool_called", both, toolName="refund", args={"amount": 42}, times=1) == "undecided"
+    assert outcome("tool_called", [uncaptured("refund")], toolName="refund", argsMode="exact") == "undecided"
+
+
+def test_a_status_that_is_not_reported():
+    """Undecided, like arguments."""
+    verdict = decide("tool_called", [call("refund", "unknown")], toolName="refund", status="ok")
+    assert verdict.reason == "whether refund in turn 1 succeeded is not reported"
+
+
+def test_workflows_and_integrations_are_calls():
+    """Of agents that report no others: the names are known, arguments are not."""
+    turn = build.turn(1, workflows=("REFUND",), integrations=(Integration(code="pay", status=500),))
+
+    def verdict(**fields):
+        evaluation = EVALUATION.validate_python({"criterion": "c", "strict": "tool_called", **fields})
+        return strict.decide(evaluation, Transcript(turns=(turn,), status=EndState.COMPLETED))
+
+    assert verdict(toolName="REFUND", times=1).outcome.value == "passed"
+    assert verdict(toolName="pay", status="error").outcome.value == "passed"
+    assert verdict(toolName="pay", status="ok").outcome.value == "failed"
+    assert "only names" in verdict(toolName="REFUND", args={"a": 1}).reason
+
+
+A, B, C = call("a"), call("b"), call("c")
+MODES = ["in_order", "strict", "unordered", "subset", "superset"]
+
+
+@pytest.mark.parametrize(
+    ("calls", "passing"),
+    [
+        ([A, B], MODES),
+        ([B, A], ["unordered", "subset", "superset"]),
+        ([A, C, B], ["in_order", "superset"]),
+        ([B, C, A], ["superset"]),
+        ([A], ["subset"]),
+        ([A, A], []),
+        ([], ["subset"]),
+        ([A, B, B], ["in_order", "superset"]),
+    ],
+)
+def test_modes_of_sequences(calls, passing):
+    """The names a, b are wanted; as openevals compares trajectories."""
+    assert [
+        mode for mode in MODES if outcome("tool_sequence", calls, tools=["a", "b"], mode=mode) == "passed"
+    ] == passing
+
+
+def test_a_sequence_over_turns_with_arguments():
+    """After the lookup, with the amount."""
+    tools = ["lookup", {"name": "refund", "args": {"amount": 42}}]
+    assert outcome("tool_sequence", [LOOKUP], [REFUND], tools=tools) == "passed"
+    assert outcome("tool_sequence", [REFUND], [LOOKUP], tools=tools) == "failed"
+    assert outcome("tool_sequence", [LOOKUP], [call("refund", amount=1)], tools=tools) == "failed"
+    assert outcome("tool_sequence", [LOOKUP], [uncaptured("refund")], tools=tools) == "undecided"
+
+
+def test_a_sequence_with_a_gap():
+    """Modes that more calls cannot hurt pass at once, others fail where no further call could help."""
+    for mode in MODES:
+        expected = "passed" if mode in {"in_order", "superset"} else "undecided"
+        assert outcome("tool_sequence", [A, B], None, tools=["a", "b"], mode=mode) == expected
+        expected = "undecided" if mode in {"in_order", "superset"} else "failed"
+        assert outcome("tool_sequence", [C], None, tools=["a", "b"], mode=mode) == expected
+    assert outcome("tool_sequence", [B, A], None, tools=["a", "b"], mode="strict") == "failed"
+    assert outcome("tool_sequence", [A], None, tools=["a", "b"], mode="strict") == "undecided"
+
+
+@given(st.lists(st.lists(st.booleans(), min_size=3, max_size=3), max_size=4))
+def test_pairing_finds_the_largest_matching(table):
+    """Compared with all ways."""
+    best = 0
+    for columns in itertools.permutations([0, 1, 2, None, None, None, None], len(table)):
+        best = max(best, sum(c is not None and table[row][c] for row, c in enumerate(columns)))
+    assert _paired(table, 3) == best
+
+
+SCHEMA = {"type": "object", "required": ["amount"], "properties": {"amount": {"type": "number"}}}
+
+
+def on_text(text: str, **fields):
+    evaluation = EVALUATION.validate_python({"criterion": "c", "strict": "json_schema", **fields})
+    return strict.decide(
+        evaluation, Transcript(turns=(build.turn(1, agent=text),), status=EndState.COMPLETED)
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ('{"amount": 42}', "passed"),
+        (' {"amount": 1.5} ', "passed"),
+        ('{"amount": "42"}', "failed"),
+        ("{}", "failed"),
+        ('```json\n{"amount": 42}\n```', "failed"),
+        ('{"amount": NaN}', "failed"),
+        ("[" * 100_000, "failed"),
+    ],
+)
+def test_a_reply_as_json(text, wanted):
+    """All of the reply is read, by JSON's own grammar."""
+    assert on_text(text, schema=SCHEMA).outcome.value == wanted
+
+
+def test_a_schema_with_an_endless_pattern_decides_nothing():
+    """It does not hold up the run either."""
+    verdict = on_text(f'"{"a" * 60}!"', schema={"type": "string", "pattern": "^(a|aa)+$"})
+    assert verdict.outcome.value == "undecided"
+    assert "without an end" in verdict.reason
+
+
+def test_a_schema_cannot_lead_to_the_network():
+    """References go no further than the schema itself."""
+    for elsewhere in ("http://127.0.0.1:9/schema.json", "other.json", "other.json#/a"):
+        with pytest.raises(ValueError, match="leads elsewhere"):
+            on_text("{}", schema={"$ref": elsewhere})
+    assert "leads nowhere" in on_text("{}", schema={"$ref": "#/$defs/other"}).reason
+    own = {"$ref": "own", "$defs": {"own": {"$id": "own", "type": "object"}}}
+    assert on_text("{}", schema=own).outcome == "passed"

@@ -1,0 +1,62 @@
+"""Banned words and patterns: what a native engineer would not say, and what to write instead."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+PATTERNS = {
+    r"\bgate (?:does not )?holds?\b|\bgate (?:has )?held\b|\bgate did not hold": "passed or failed",
+    r"\b(?:run|results?) (?:cannot|can not|is not to) be trusted|\bto be trusted less": "no verdict",
+    r"\bis gone on with|\bgo(?:es)? on with|\btaken up again": "resumes",
+    r"\bplay(?:s|ed)? (?:it )?anew|\bplayed again once": "rerun, retried",
+    r"\breckon": "compute",
+    r"\bis told by|\btells of\b|\btold of\b": "reports, shows",
+    r"\bhangs? (?:less )?on\b(?! Linux)": "depends on",
+    r"\bh(?:old|eld|olds|olding) (?:[\w'` -]{1,40} )?against\b(?! the run\b)": "compare with, check against",
+    r"\btalk(?:s|ed)? (?:the|this|a|your) judge round|\btalked round": "flip the verdict by prompt injection",
+    r"\bwhere there is none\b|\bbe it\b|\bfor want of|\bsave for\b": "if there is none, whether, except",
+    r"\bso many\b": "N",
+    r"\basked less at a time": "fewer concurrent requests",
+    r"\bbr(?:oke|oken|eaks?) its role|\bbroke their role|\bkept to its role": "broke character",
+    r"\bparts? from the baseline|\bin which they part\b": "diverges from",
+    r"\bunsound\b": "invalid",
+    r"\b(?:Least|Most) (?:run score|[a-z]+ that|unsound)": "Minimum, Maximum",
+    r"\btells? \w+ apart|\btells \w+ and \w+ (?:of \w+ \w+ )?apart": "distinguishes",
+    r"\bleft out (?:since|as)\b": "excluded because",
+    r"\bspoken to\b|\bspeak to the agent": "call the agent",
+    r"\bin place of\b": "instead of",
+    r"\bfor ever\b": "forever",
+    r"\bof no account\b": "ignored",
+    r"\bwe (?:make|keep) (?:an|the) (?:id|conversation)": "ci-evals",
+    r"(?<!`)\bexchanges?\b(?!`| rate)": "turn",
+    r"\b(?:null|none|undecided|empty) where\b": "if",
+}
+"""What is banned, and what to write."""
+
+_ANY = re.compile("|".join(f"(?P<p{number}>{text})" for number, text in enumerate(PATTERNS)), re.IGNORECASE)
+
+
+def violations(text: str) -> list[str]:
+    """Return what is banned in a text, each with what to write."""
+    plain = " ".join(text.split())
+    found = []
+    for match in _ANY.finditer(plain):
+        instead = list(PATTERNS.values())[int(str(match.lastgroup)[1:])]
+        found.append(f"{plain[max(0, match.start() - 30) : match.end() + 30]!r}: write {instead!r}")
+    return found
+
+
+def messages(file: Path) -> Iterator[str]:
+    """Yield the text constants of a module that are no docstrings: messages, help, labels."""
+    tree = ast.parse(file.read_text())
+    docstrings = {
+        id(node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            yield "".join(part.value if isinstance(part, ast.Constant) else "…" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
+            yield node.value

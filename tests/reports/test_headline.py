@@ -1,0 +1,204 @@
+"""The news of a run: verdict, numbers, what changed, and how sure it is."""
+
+import builders as build
+import cases
+import comment_cases
+import pytest
+
+from ci_evals.domain.base import Interval
+from ci_evals.domain.results.gate import Odds
+from ci_evals.domain.results.run import Git, Results
+from ci_evals.reports.facts import headline
+from ci_evals.reports.facts.headline import Became, Trust
+from ci_evals.scoring.gate.policy import Policy
+
+MAIN = Git(commit=cases.BASE_COMMIT, ref="refs/heads/main")
+PULL = Git(commit="0" * 40, head_commit=comment_cases.HEAD, pull_request=214)
+
+
+def compared(head: str, base: str, *, git: Git = PULL, min_score: float = 0, **told) -> Results:
+    """A suite of tests with a trial each, a letter for each test, and its comparison with main."""
+
+    def suite(letters: str):
+        return build.suite_result(
+            "Refunds", *(cases.played(f"Test {number}", letter) for number, letter in enumerate(letters, 1))
+        )
+
+    run = build.results(suite(head), run=build.run_info(git=git))
+    policy = Policy(min_score=min_score, max_errors=9)
+    found = cases.decided(run, cases.base_run(suite(base), git=MAIN), policy)
+    return found.model_copy(update={"comparison": found.comparison.model_copy(update=told)})
+
+
+def gate(*checks, **fields) -> Results:
+    """A run with this decision and no baseline."""
+    return build.results(
+        build.suite_result("Refunds", cases.played("Late parcel", "h")),
+        gate=build.decision(*checks, **fields),
+    )
+
+
+@pytest.mark.parametrize(
+    ("results", "verdict"),
+    [
+        (compared("pppf", "pppp", min_score=85), "Evals failed: 1 test broke in this PR"),
+        (compared("ffpp", "pppp", git=Git(), min_score=85), "Evals failed: 2 tests broke since main"),
+        (compared("pppf", "pppp"), "Evals passed: 75 / 100, but 1 test broke in this PR"),
+        (compared("pppf", "pppf"), "Evals passed: 75 / 100, same as main"),
+        (compared("pppp", "pppf"), "Evals passed: 100 / 100, 25 points above main"),
+        (compared("ppff", "pphh"), "Evals passed: 50 / 100, 25 points below main"),
+        (compared("pphf", "pphf", min_score=80), "Evals failed: 62 / 100, 80 required"),
+        (comment_cases.no_baseline(), "Evals passed: 91 / 100, no baseline"),
+        (cases.incomparable(), "Evals passed: 100 / 100, not comparable with the baseline"),
+        (build.results(), "Evals passed: 100 / 100"),
+        (
+            comment_cases.invalid(),
+            "No verdict: 24 of 51 trials ended in an error or could not be judged",
+        ),
+        (
+            gate(exit_code=130, passed=False, reasons=("the run stopped early: SIGTERM",)),
+            "No verdict: the run was interrupted",
+        ),
+        (
+            gate(exit_code=3, passed=False, reasons=("1 of 2 shards is missing: shard 2",)),
+            "No verdict: 1 of 2 shards is missing: shard 2",
+        ),
+        (
+            gate(build.check("max-cost", 0.5, 0.61, passed=False)),
+            "Evals failed: the run cost $0.61, at most $0.50 allowed",
+        ),
+        (
+            gate(
+                build.check("critical:Late parcel", 100, 0, passed=False),
+                build.check("max-cost", 0.5, 0.61, passed=False),
+            ),
+            "Evals failed: the critical test “Late parcel” failed, and 1 more check failed",
+        ),
+    ],
+)
+def test_the_verdict_says_what_happened(results, verdict):
+    """In words of the field, with what changed."""
+    assert headline.verdict(results) == verdict
+
+
+def test_a_test_that_broke_is_no_reason_where_another_check_failed():
+    """A run that costs too much does not fail for a test that the gate allows to fail."""
+    run = compared("pppf", "pppp")
+    run = run.model_copy(update={"gate": build.decision(build.check("max-cost", 0.5, 0.61, passed=False))})
+    assert headline.verdict(run) == "Evals failed: the run cost $0.61, at most $0.50 allowed"
+
+
+def test_a_skipped_run_says_why():
+    """The reason is the heading's."""
+    run = comment_cases.skipped()
+    assert headline.verdict(run) == f"Evals skipped: {run.run.stopped_because}"
+
+
+@pytest.mark.parametrize(
+    ("trust", "verdict"),
+    [
+        (Trust.FORK, "Evals passed (reported by the fork, unverified): 75 / 100, same as main"),
+        (Trust.OTHER_COMMIT, "Evals passed (results of another commit): 75 / 100, same as main"),
+        (Trust.CONTRADICTORY, "No verdict: the results contradict their own checks"),
+    ],
+)
+def test_results_that_are_not_known_to_be_ours_say_so_in_the_heading(trust, verdict):
+    """Nobody takes a fork's numbers for those of this repository."""
+    assert headline.verdict(compared("pppf", "pppf"), trust) == verdict
+
+
+def test_results_are_trusted_by_what_is_known_of_them():
+    """A fork's run, another commit than the pull request's, a decision that its checks contradict."""
+    run = compared("pppf", "pppf")
+    assert headline.trust_of(run) is Trust.OWN
+    assert headline.trust_of(run, comment_cases.HEAD) is Trust.OWN
+    assert headline.trust_of(run, comment_cases.HEAD, foreign=True) is Trust.FORK
+    assert headline.trust_of(run, "b" * 40, foreign=True) is Trust.OTHER_COMMIT
+    checks = (build.check("min-score", 80, 75, passed=False),)
+    forged = run.model_copy(update={"gate": build.decision(*checks, passed=True, exit_code=0)})
+    assert headline.trust_of(forged) is Trust.CONTRADICTORY
+
+
+def test_the_line_of_numbers_is_in_whole_points_that_are_cut():
+    """93.75 is 93, and a drop is never shown smaller than it is."""
+    run = compared("p" * 15 + "f", "p" * 16, min_score=95)
+    assert headline.in_numbers(run).text == (
+        "93 / 100, main has 100 (−7). Required: 95. 15 of 16 tests pass."
+    )
+    passed = compared("pppf", "pppf")
+    assert headline.in_numbers(passed).text == "3 of 4 tests pass."
+
+
+def test_a_score_over_part_of_the_tests_is_not_compared_with_one_over_all():
+    """The line has the score of that part too."""
+    assert headline.in_numbers(cases.proven()).text == (
+        "78 / 100 (75 if undecided counts as failed), compared on 4 of 6 tests: 67, the baseline has 92 "
+        "(−25). Required: 80. 3 of 6 tests pass, 1 undecided."
+    )
+
+
+def test_no_score_is_shown_where_little_was_decided():
+    """A score over a third of the weight says nothing."""
+    run = compared("pppf", "pppf").model_copy(update={"decided_share": 0.33})
+    assert headline.verdict(run) == "Evals passed: most criteria undecided"
+    assert headline.in_numbers(run).text == (
+        "Too little was decided for a score (33 % of the criteria's weight). 3 of 4 tests pass."
+    )
+
+
+def test_every_test_is_in_one_list():
+    """What broke, what could not be judged, what failed before, what was fixed, and what fell."""
+    found = headline.news(compared("fuhpf", "pphfh"))
+    assert [test.name for test in found.broke] == ["Test 1"]
+    assert [test.name for test in found.unjudged] == ["Test 2"]
+    assert [test.name for test in found.failed_before] == ["Test 3", "Test 5"]
+    assert [test.name for test in found.fixed] == ["Test 4"]
+    assert not found.failed
+    assert not found.dropped
+    assert headline.became(compared("fuhpf", "pphfh")) == {
+        ("Refunds", "Test 1"): Became.BROKE,
+        ("Refunds", "Test 2"): Became.UNJUDGED,
+        ("Refunds", "Test 4"): Became.FIXED,
+        ("Refunds", "Test 5"): Became.DROPPED,
+    }
+
+
+def test_without_a_baseline_all_that_fail_are_failed():
+    """Nothing is said to have broken."""
+    found = headline.news(comment_cases.no_baseline())
+    assert [test.name for test in found.failed] == ["Refund for a gift", "Partial refund", "Asks in Spanish"]
+    assert {test.file for test in found.failed} == {"evals/refunds.yaml", "evals/handover.yaml"}
+    assert not found.broke
+    assert headline.became(comment_cases.no_baseline()) == {}
+
+
+@pytest.mark.parametrize(
+    ("results", "certainty"),
+    [
+        (
+            compared("pppf", "pppp", interval=Interval(low=-48.2, high=-3)),
+            "One trial per test: a rerun may differ by ±24 points",
+        ),
+        (build.results(), "One trial per test: a rerun may differ"),
+        (comment_cases.bad(), "3 trials per test: the drop is larger than chance explains"),
+        (comment_cases.flaky(), "3 trials per test: the drop may be chance"),
+        (cases.confirmed(), "5 trials per test, 2 of them to confirm: the drop may be chance"),
+        (comment_cases.no_baseline(), "3 trials per test"),
+    ],
+)
+def test_one_sentence_says_how_sure_the_result_is(results, certainty):
+    """Nothing contradicts it: it is the only one."""
+    assert headline.certainty(results) == certainty
+
+
+def test_odds_are_told_of_runs_that_are_large_enough():
+    """Ten tests of three trials."""
+    odds = Odds(share=0.3, checks=(build.check_odds(name="regression", share=0.3),), floor=81.5, loops=3)
+
+    def run(tests: int, trials: str) -> Results:
+        played = (cases.played(f"Test {number}", trials) for number in range(tests))
+        return build.results(build.suite_result("Refunds", *played), odds=odds)
+
+    assert headline.odds(run(10, "ppp"))
+    assert headline.odds(run(9, "ppp")) is None
+    assert headline.odds(run(10, "pp")) is None

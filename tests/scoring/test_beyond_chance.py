@@ -1,0 +1,114 @@
+"""Agreement beyond chance, held against published examples and the library that people know."""
+
+import random
+from collections import Counter
+from fractions import Fraction
+
+import krippendorff as library
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ci_evals.scoring.agreement.beyond_chance import (
+    AgreementTable,
+    Split,
+    alpha,
+    coincidences,
+    ordinal_alpha,
+)
+
+TWO_WITH_YES_AND_NO = ("0100000000", "1110010010")
+FOUR_WITH_GAPS = ("123321412...", "1233224125.3", ".3332342251.", "12332441251.")
+"""Each rater is a line, with a sign for each unit; a point stands for an answer that is missing."""
+
+
+def units_of(raters) -> list[list[int]]:
+    return [[int(value) for value in unit if value != "."] for unit in zip(*raters, strict=True)]
+
+
+def exact(units) -> Fraction | None:
+    """The alpha of units that all weigh the same."""
+    splits = [(Split(unit.count(1), unit.count(0)), Fraction(1)) for unit in units]
+    return alpha(splits, sum(len(unit) for unit in units if len(unit) > 1))
+
+
+def test_published_examples():
+    """Those of Krippendorff (2011)."""
+    assert float(exact(units_of(TWO_WITH_YES_AND_NO))) == pytest.approx(0.095, abs=0.0005)
+    assert float(ordinal_alpha(coincidences(units_of(FOUR_WITH_GAPS)))) == pytest.approx(0.815, abs=0.0005)
+
+
+def test_what_it_says_at_its_ends():
+    """Full agreement is 1, exactly; to differ always is worse than chance."""
+    assert exact([[1, 1], [0, 0], [1, 1, 1]]) == 1
+    assert exact([[0, 1], [0, 1]]) == Fraction(-1, 2)
+    assert ordinal_alpha(coincidences([[0, 1], [0, 1]])) == Fraction(-1, 2)
+
+
+@pytest.mark.parametrize("units", [[], [[]], [[1], [0]], [[1, 1], [1, 1, 1]]])
+def test_where_it_says_nothing(units):
+    """Nothing was rated twice, or nothing was told apart."""
+    assert exact(units) is None
+    assert ordinal_alpha(coincidences(units)) is None
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(
+        st.lists(st.one_of(st.none(), st.integers(0, 4)), min_size=4, max_size=4), min_size=2, max_size=12
+    )
+)
+def test_ordinal_alpha_is_the_librarys(table):
+    """For any number of values, and answers missing anywhere; whatever the order of units and raters."""
+    units = [[value for value in unit if value is not None] for unit in table]
+    data = np.array([[np.nan if value is None else value for value in unit] for unit in table], dtype=float).T
+    found = ordinal_alpha(coincidences(units))
+    assert found == ordinal_alpha(coincidences([unit[::-1] for unit in reversed(units)]))
+    if found is not None:
+        expected = library.alpha(reliability_data=data, level_of_measurement="ordinal")
+        assert float(found) == pytest.approx(expected, abs=1e-9)
+
+
+def ratings(seed: int) -> list[list[bool | None]]:
+    """What some people say of some things, by person; some say nothing."""
+    rng = random.Random(seed)
+    things = [rng.random() < 0.7 for _ in range(rng.randint(2, 30))]
+    return [
+        [rng.choices([good, not good, None], [7, 2, 2])[0] for good in things]
+        for _ in range(rng.randint(2, 5))
+    ]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_alpha_is_the_librarys(seed):
+    """With equal weights, whatever these are."""
+    people = ratings(seed)
+    units = [[said for said in unit if said is not None] for unit in zip(*people, strict=True)]
+    splits = Counter(Split(unit.count(True), unit.count(False)) for unit in units)
+    values = sum(len(unit) for unit in units if len(unit) > 1)
+    found = alpha([(split, Fraction(times, 7)) for split, times in splits.items()], values)
+    assert found == exact(units)
+    if found is not None:
+        told = np.array(
+            [[np.nan if said is None else said for said in person] for person in people], dtype=float
+        )
+        assert float(found) == pytest.approx(library.alpha(told, level_of_measurement="nominal"))
+
+
+def test_a_weight_stands_for_as_many_things():
+    """A thing that weighs three times as much is as three of them, but for the small sample's sake."""
+    weighed = {Split(2, 0): Fraction(3), Split(1, 1): Fraction(1), Split(0, 2): Fraction(2)}
+    repeated = [[True, True]] * 3 + [[True, False]] + [[False, False]] * 2
+    assert alpha(weighed.items(), 12) == exact(repeated)
+
+
+def test_kappa():
+    """0.8 agreed, 0.58 by chance."""
+    found = AgreementTable(Fraction(6, 10), Fraction(1, 10), Fraction(1, 10), Fraction(2, 10))
+    assert found.kappa() == (Fraction(8, 10) - Fraction(58, 100)) / (1 - Fraction(58, 100))
+    assert (found.sensitivity(), found.specificity()) == (Fraction(6, 7), Fraction(2, 3))
+    alike = AgreementTable(Fraction(1), Fraction(0), Fraction(0), Fraction(0))
+    assert (alike.kappa(), alike.specificity()) == (None, None)
+    assert alpha([(Split(2, 0), 1.0)], 2) is None
+    assert alpha([(Split(1, 0), 1.0)], 0) is None

@@ -1,0 +1,84 @@
+"""Texts for users say it as a native engineer would: no word that `language` bans."""
+
+import pytest
+from language import PATTERNS, messages, violations
+from papers import ROOT
+
+DOCS = [
+    "README.md",
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
+FILES = ["action.yml", *sorted((ROOT / "examples").glob("*.yml"))]
+
+BANNED = [
+    "The gate holds: score 94",
+    "the run cannot be trusted",
+    "a trial that is played anew",
+    "how each number is reckoned",
+    "verdicts that hang less on chance",
+    "baselines that pull requests are held against",
+    "the simulated user broke its role in turn 2",
+    "this conversation parts from the baseline",
+    "the floor, where there is none",
+    "Most unsound trials",
+    "the suite's own, in place of the option",
+]
+FINE = [
+    "hangs on Linux",
+    "No key, no account, no network",
+    "the exchange rate",
+    "Compare the score with the baseline",
+    "how many trials",
+]
+
+
+@pytest.mark.parametrize("text", BANNED)
+def test_what_is_banned_is_found(text):
+    """Also across lines and cases."""
+    assert violations(text.replace(" ", "\n", 1).upper())
+
+
+@pytest.mark.parametrize("text", FINE)
+def test_what_is_fine_is_not(text):
+    """A check with false alarms is switched off soon."""
+    assert violations(text) == []
+
+
+def test_each_pattern_says_what_to_write():
+    """Else nobody knows how to satisfy it."""
+    assert all(PATTERNS.values())
+
+
+@pytest.mark.parametrize("path", [*DOCS, *FILES], ids=str)
+def test_documents_are_in_plain_words(path):
+    """Docs, the action's texts, and workflows to copy."""
+    assert violations((ROOT / path).read_text()) == []
+
+
+def test_messages_are_in_plain_words():
+    """Texts in the code: messages, help, labels, what keys mean."""
+    modules = sorted((ROOT / "ci_evals").rglob("*.py"))
+    assert len(modules) > 200
+    found = {module.relative_to(ROOT).as_posix(): set() for module in modules}
+    for module in modules:
+        for text in messages(module):
+            found[module.relative_to(ROOT).as_posix()].update(violations(text))
+    assert {name: told for name, told in found.items() if told} == {}
+
+
+def test_templates_are_in_plain_words():
+    """Those of reports and starters; what a model is asked is measured in other ways."""
+    templates = [file for file in (ROOT / "ci_evals").rglob("*.j2") if file.parent.name != "prompts"]
+    assert len(templates) > 20
+    found = {file.name: violations(file.read_text()) for file in templates}
+    assert {name: told for name, told in found.items() if told} == {}
+
+
+def test_messages_are_found_in_code(tmp_path):
+    """Texts and templates of texts, but no docstrings."""
+    file = tmp_path / "module.py"
+    file.write_text('"""Doc."""\nNAME = "one"\nraise E(f"{x} is {y!r}" " two")\n')
+    assert list(messages(file))[:2] == ["one", "… is … two"]

@@ -1,0 +1,46 @@
+"""The page on the state of the world: its agent, its suite and its commands, as they stand there."""
+
+import re
+
+import pytest
+from commands import ci_evals, results_in
+from papers import blocks, page
+
+from ci_evals.domain.world import KINDS, FileRead, HttpCall, SqlQuery, Step
+
+PAGE = page("worlds.md")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with the page's files."""
+    (agent,), (suite,) = blocks("python", PAGE), blocks("yaml", PAGE)
+    (tmp_path / "agent.py").write_text(agent)
+    (tmp_path / "refunds.yaml").write_text(suite)
+    return tmp_path
+
+
+def test_its_commands_do_what_it_says(folder):
+    """One passes, the other fails for the reason that stands beside it."""
+    shell = blocks("sh", PAGE)[0]
+    reason = re.search(r"# fails: (.+)", shell)[1]
+    arguments = ["run", "refunds.yaml", "--provider=offline"]
+    assert shell.count(f"ci-evals {' '.join(arguments)} ") == 2
+
+    passed = ci_evals(*arguments, cwd=folder)
+    failed = ci_evals(*arguments, cwd=folder, env={"ONLY_CLAIMS": "1"})
+
+    assert passed.returncode == 0, passed.stdout + passed.stderr
+    assert failed.returncode == 1
+    (trial,) = results_in(folder)["suites"][0]["tests"][0]["trials"]
+    assert [finding["reason"] for finding in trial["findings"] if finding["outcome"] == "failed"] == [reason]
+
+
+def test_its_table_names_every_field():
+    """As the format has them."""
+    rows = dict(re.findall(r"^\| `(\w+)` \| (.*?) \|", PAGE, re.MULTILINE))
+
+    assert [*rows] == [*KINDS] == [name for name in Step.model_fields if name != "timeout"]
+    for kind, model in (("http", HttpCall), ("sql", SqlQuery), ("file", FileRead)):
+        names = {info.alias or name for name, info in model.model_fields.items()}
+        assert names <= {*re.findall(r"`(\w+)`", rows[kind])}

@@ -1,0 +1,415 @@
+"""Conversations in their worlds: setup, probes and teardown, locks, and every way in which a run can end."""
+
+import asyncio
+import json
+import os
+import signal
+import sqlite3
+import sys
+from contextlib import closing
+
+import fakes
+import pytest
+from commands import ci_evals, start, write_suite
+from plans import planned
+
+from ci_evals.adapters.journal import Journal
+from ci_evals.domain.errors import AgentError
+from ci_evals.job import Job, Limits, evaluate
+from ci_evals.rejudging.saved import transcript_of
+from ci_evals.runner import Options, Participants
+from ci_evals.scoring.gate.policy import Policy
+from ci_evals.stop import Stop
+from ci_evals.support.redaction import Redactor
+
+SHOP = "sqlite:///shop.db"
+
+
+def sql(statement, **parameters):
+    return {"sql": {"url": SHOP, "statement": statement, "parameters": parameters}}
+
+
+REFUNDED = {
+    "criterion": "It is refunded",
+    "strict": "state",
+    "probe": "order",
+    "path": "$[0].status",
+    "equals": "refunded",
+}
+WORLD = {
+    "setup": [
+        sql("DELETE FROM orders WHERE id = :id", id="{{userInfo.order}}"),
+        sql("INSERT INTO orders VALUES (:id, 'paid')", id="{{userInfo.order}}"),
+    ],
+    "probes": {"order": sql("SELECT status FROM orders WHERE id = :id", id="{{userInfo.order}}")},
+    "teardown": [sql("DELETE FROM orders WHERE id = :id", id="{{userInfo.order}}")],
+}
+TEST = {
+    "userInfo": {"order": "A1"},
+    "turns": [{"user": "Refund it"}],
+    "maxTurns": 1,
+    "evaluations": [REFUNDED],
+}
+
+
+@pytest.fixture(autouse=True)
+def shop(tmp_path, monkeypatch):
+    """An empty shop in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    with closing(sqlite3.connect("shop.db")) as database, database:
+        database.execute("CREATE TABLE orders (id TEXT PRIMARY KEY, status TEXT)")
+
+
+def change(statement, *parameters):
+    """Do a statement as the agent would, and return its rows."""
+    with closing(sqlite3.connect("shop.db", timeout=20)) as database, database:
+        return database.execute(statement, parameters).fetchall()
+
+
+def agent_that(act=lambda test: None, text="Done."):
+    """An agent that acts on the world when it is asked."""
+
+    def line(test, heard):
+        return act(test) or text
+
+    return fakes.ScriptedAgent(line)
+
+
+def refunds(test):
+    change("UPDATE orders SET status = 'refunded' WHERE id = ?", test.user_info["order"])
+
+
+async def played(plan, agent, *, stop=None, parallel=1, retries=0, **fields):
+    job = Job(
+        plan=plan, policy=Policy(), options=Options(parallel=parallel, retries=retries), redactor=Redactor()
+    )
+    for name, value in fields.items():
+        object.__setattr__(job, name, value)
+    return await evaluate(job, Participants(agent), stop=stop)
+
+
+def trials(results):
+    return [trial for suite in results.suites for test in suite.tests for trial in test.trials]
+
+
+async def test_the_state_decides_not_the_words():
+    """The same words pass if the order is refunded, and fail if it is not."""
+    plan = planned({"name": "t", **TEST}, **WORLD)
+    (does,) = trials(await played(plan, agent_that(refunds)))
+    (claims,) = trials(await played(plan, agent_that()))
+
+    assert does.findings[0].outcome == "passed"
+    assert does.probes["order"].value == [{"status": "refunded"}]
+    assert claims.findings[0].outcome == "failed"
+    assert claims.findings[0].reason == 'order $[0].status is "paid", wanted "refunded"'
+    assert change("SELECT * FROM orders") == []
+
+
+async def test_an_agent_is_told_nothing_of_the_world():
+    """Addresses of databases may hold passwords."""
+    agent = agent_that()
+    await played(planned({"name": "t", **TEST, **WORLD}, **WORLD), agent)
+
+    (session,) = agent.sessions
+    assert (session.test.setup, session.test.probes, session.test.teardown) == ((), {}, ())
+
+
+async def test_a_setup_that_fails_is_not_the_agents_fault():
+    """The trial is errored with a cause of its own, retried as any other, and the agent is not asked."""
+    agent = agent_that()
+    world = WORLD | {"setup": [*WORLD["setup"], sql("INSERT INTO gone VALUES (1)")]}
+    results = await played(planned({"name": "t", **TEST}, **world), agent, retries=1)
+    (trial,) = trials(results)
+
+    assert (trial.status, trial.cause) == ("failed", "setup_failed")
+    assert trial.error == "setup[2]: the sql step was refused by shop.db: no such table: gone"
+    assert [attempt.cause for attempt in trial.attempts] == ["setup_failed", "setup_failed"]
+    assert trial.findings[0].outcome == "undecided"
+    assert not agent.sessions
+    assert results.counts.errors == 1
+    assert not results.gate.passed
+    assert change("SELECT * FROM orders") == []
+
+
+async def test_a_setup_that_works_the_second_time():
+    """A retry has a fresh world."""
+    once = {"command": ["sh", "-c", "test -e seen || { touch seen; exit 1; }"]}
+    world = WORLD | {"setup": [*WORLD["setup"], once]}
+    (trial,) = trials(await played(planned({"name": "t", **TEST}, **world), agent_that(refunds), retries=1))
+
+    assert [attempt.cause for attempt in trial.attempts] == ["setup_failed", None]
+    assert (trial.status, trial.cause, trial.findings[0].outcome) == ("completed", None, "passed")
+
+
+async def test_a_probe_that_fails_leaves_its_checks_undecided():
+    """Whatever the agent said; the others are decided."""
+    said = {"criterion": "It says so", "strict": "contains", "text": "Done"}
+    probes = {"order": sql("SELECT status FROM gone")}
+    plan = planned({"name": "t", **TEST, "evaluations": [REFUNDED, said], "probes": probes})
+    (trial,) = trials(await played(plan, agent_that()))
+
+    assert [finding.outcome for finding in trial.findings] == ["undecided", "passed"]
+    assert trial.findings[0].reason == (
+        "the probe order failed: the sql step was refused by shop.db: no such table: gone"
+    )
+    assert trial.status == "completed"
+
+
+async def test_a_teardown_follows_every_end_and_its_failure_is_a_warning():
+    """Also of conversations that fail."""
+    world = WORLD | {"teardown": [*WORLD["teardown"], {"command": ["/no/such/program"]}]}
+    results = await played(planned({"name": "t", **TEST}, **world), agent_that(lambda _: AgentError("gone")))
+
+    assert trials(results)[0].status == "failed"
+    assert change("SELECT * FROM orders") == []
+    assert any("the teardown of a conversation failed once" in warning for warning in results.run.warnings)
+
+
+async def test_an_interrupted_run_still_tears_down():
+    """The conversation is cut off, the order is gone."""
+    stop, asked = Stop(), asyncio.Event()
+
+    class Hanging(fakes.ScriptedAgent):
+        async def send_message(self, session, text, *, timeout):  # noqa: ASYNC109  # as the port has it
+            asked.set()
+            await asyncio.sleep(600)
+
+    run = asyncio.create_task(played(planned({"name": "t", **TEST}, **WORLD), Hanging(), stop=stop))
+    await asked.wait()
+    assert change("SELECT id FROM orders") == [("A1",)]
+    stop.interrupt()
+    (trial,) = trials(await run)
+
+    assert trial.status == "interrupted"
+    assert trial.probes == {}
+    assert change("SELECT * FROM orders") == []
+
+
+async def test_a_teardown_knows_the_session_of_a_conversation_that_was_cut_off():
+    """What the agent did in it can be found and removed."""
+    stop = Stop()
+
+    class Interrupted(fakes.ScriptedAgent):
+        async def open_session(self, test):
+            session = await super().open_session(test)
+            session.id = "session-7"
+            test.user_info["order"] = "somebody else's"
+            return session
+
+        async def send_message(self, session, text, *, timeout):  # noqa: ASYNC109  # as the port has it
+            stop.interrupt()
+            await asyncio.sleep(600)
+
+    teardown = [
+        sql("INSERT INTO orders VALUES (:id, :order)", id="{{session.id}}", order="{{userInfo.order}}")
+    ]
+    said = {"criterion": "c", "strict": "contains", "text": "x"}
+    plan = planned({"name": "t", **TEST, "evaluations": [said]}, teardown=teardown)
+    results = await played(plan, Interrupted(), stop=stop)
+
+    assert change("SELECT * FROM orders") == [("session-7", "A1")]
+    assert not any("teardown" in warning for warning in results.run.warnings)
+
+
+async def test_a_teardown_that_hangs_does_not_hold_up_an_interrupted_run(monkeypatch):
+    """It has a few seconds, and is then killed."""
+    monkeypatch.setattr("ci_evals.conversation.in_world.TEARDOWN_SECONDS", 0.2)
+    stop = Stop()
+    world = {
+        "teardown": [{"command": [sys.executable, "-c", "open('begun', 'w'); import time; time.sleep(600)"]}]
+    }
+
+    run = asyncio.create_task(
+        played(
+            planned({"name": "t", **TEST, "evaluations": [{"criterion": "c"}]}, **world),
+            agent_that(),
+            stop=stop,
+        )
+    )
+    while "begun" not in os.listdir():  # noqa: PTH208, ASYNC110  # a program tells
+        await asyncio.sleep(0.02)
+    stop.interrupt()
+    results = await asyncio.wait_for(run, 30)
+
+    assert "teardown[0]: was cut off" in "".join(results.run.warnings)
+
+
+class Watched(fakes.ScriptedAgent):
+    """Knows which conversations go on at the same time."""
+
+    def __init__(self):
+        super().__init__()
+        self.now, self.together, self.most = [], set(), 0
+
+    async def open_session(self, test):
+        self.together |= {(other, test.name) for other in self.now}
+        self.now.append(test.name)
+        self.most = max(self.most, len(self.now))
+        return await super().open_session(test)
+
+    async def send_message(self, session, text, *, timeout):  # noqa: ASYNC109  # as the port has it
+        await asyncio.sleep(0.02)
+        return await super().send_message(session, text, timeout=timeout)
+
+    async def close(self, session):
+        self.now.remove(session.test.name)
+        await super().close(session)
+
+
+def locked(name, lock=None, **fields):
+    said = {"criterion": "It says so", "strict": "contains", "text": "Hello"}
+    return {"name": name, **TEST, "evaluations": [said], "lock": lock, **fields}
+
+
+async def test_trials_with_one_lock_never_run_at_once_and_hold_up_no_others():
+    """Four slots are used though five trials share a lock."""
+    agent = Watched()
+    tests = [
+        locked("a", "shop", loops=3),
+        locked("b", "shop", loops=2),
+        *(locked(f"free {n}") for n in range(9)),
+    ]
+    results = await played(planned(*tests), agent, parallel=4)
+
+    assert {trial.status for trial in trials(results)} == {"completed"}
+    assert len(trials(results)) == 14
+    assert agent.together.isdisjoint({("a", "a"), ("a", "b"), ("b", "a"), ("b", "b")})
+    assert agent.most == 4
+
+
+@pytest.mark.parametrize("parallel", [1, 3, 8])
+async def test_locks_end_with_the_run(parallel, tmp_path):
+    """A run that stops early leaves nobody waiting for a lock, and resumes with the same ones."""
+    tests = [locked("a", "shop", loops=9), locked("b", "shop", loops=9), locked("c", "other", loops=2)]
+    journal, agent = Journal(tmp_path), Watched()
+    failing = fakes.ScriptedAgent(lambda test, heard: AgentError("gone"))
+    async with asyncio.timeout(60):
+        first = await played(
+            planned(*tests), failing, parallel=parallel, journal=journal, limits=Limits(failures_in_row=2)
+        )
+        journal.close()
+        journal = Journal(tmp_path, resume=True)
+        second = await played(planned(*tests), agent, parallel=parallel, journal=journal)
+    journal.close()
+
+    assert len(trials(first)) < 20
+    assert len(trials(second)) == 20
+    assert agent.together.isdisjoint({("a", "a"), ("a", "b"), ("b", "a"), ("b", "b"), ("c", "c")})
+
+
+AGENT = """
+import sqlite3, os, time
+class Agent:
+    def open_session(self, test):
+        return {"id": 1}
+    def send_message(self, session, text):
+        if os.environ.get("HANG"):
+            open("asked", "w").close()
+            time.sleep(600)
+        if not os.environ.get("CLAIMS"):
+            with sqlite3.connect("shop.db", timeout=20) as shop:
+                shop.execute("UPDATE orders SET status = 'refunded'")
+        return "I have refunded it. The password is pg-7f2d91c4e6"
+agent = Agent()
+"""
+
+
+@pytest.fixture
+def suite(tmp_path):
+    """A suite on disk with an agent that is code, and a secret in an address."""
+    (tmp_path / "bot.py").write_text(AGENT)
+    secret = {
+        "sql": {"url": "postgresql://shop:pg-7f2d91c4e6@127.0.0.1:9/shop", "statement": "SELECT 1"},
+        "timeout": 5,
+    }
+    test = TEST | {
+        "name": "Refund",
+        "evaluations": [REFUNDED, {"criterion": "c", "strict": "state", "probe": "lost", "exists": True}],
+        "probes": {"lost": secret},
+    }
+    return write_suite(
+        tmp_path, test, name="s.json", adapter="python:bot:agent", apiKey=None, agentId=None, **WORLD
+    )
+
+
+def results_of(folder):
+    return json.loads((folder / "_results.json").read_text())
+
+
+def test_a_run_from_the_command_line(suite, tmp_path):
+    """Probes are in the results and in all reports, without any secret; a replay has them too."""
+    ran = ci_evals("run", "s.json", "--provider=offline", "--record=rec", "--output-dir=out", cwd=tmp_path)
+    replayed = ci_evals(
+        "run", "s.json", "--provider=offline", "--replay=rec", "--output-dir=again", cwd=tmp_path
+    )
+    first, second = (results_of(tmp_path / folder) for folder in ("out", "again"))
+
+    for results in (first, second):
+        (trial,) = results["suites"][0]["tests"][0]["trials"]
+        assert trial["probes"]["order"] == {"value": [{"status": "refunded"}], "error": None}
+        assert "refused" in trial["probes"]["lost"]["error"]
+        assert [finding["outcome"] for finding in trial["findings"]] == ["passed", "undecided"]
+    written = [
+        path.read_text()
+        for path in tmp_path.rglob("*")
+        if path.is_file() and path.name not in {"shop.db", "s.json", "bot.py"} and path.suffix != ".pyc"
+    ]
+    assert not any(
+        "7f2d91c4e6" in text for text in [*written, ran.stdout, ran.stderr, replayed.stdout, replayed.stderr]
+    )
+    assert change("SELECT * FROM orders") == []
+
+
+def test_an_agent_that_only_says_it_did_fails(suite, tmp_path):
+    """The gate closes."""
+    ran = ci_evals(
+        "run", "s.json", "--provider=offline", "--output-dir=out", cwd=tmp_path, env={"CLAIMS": "1"}
+    )
+
+    assert ran.returncode == 3  # the other check is undecided
+    (trial,) = results_of(tmp_path / "out")["suites"][0]["tests"][0]["trials"]
+    assert trial["findings"][0]["outcome"] == "failed"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_a_run_after_its_teardown(suite, tmp_path, number):
+    """As a CI service cancels a job."""
+    process = start(
+        "run", "s.json", "--provider=offline", "--output-dir=out", cwd=tmp_path, env={"HANG": "1"}
+    )
+    while not (tmp_path / "asked").exists():
+        assert process.returncode is None
+        os.sched_yield()
+    assert change("SELECT id FROM orders") == [("A1",)]
+    process.send_signal(number)
+    process.communicate(timeout=30)
+
+    assert process.returncode == 130
+    assert change("SELECT * FROM orders") == []
+
+
+async def test_a_judge_sees_the_state_and_may_rest_on_it():
+    """As the state after the conversation, without secrets; the simulated user does not see it."""
+    quoted = fakes.judged("pass", "The row says so.", (2, '"status": "refunded"'))
+    judge, user = fakes.ScriptedLLM([quoted]), fakes.ScriptedLLM(["More", "###STOP###"])
+    key = "shop-key-4f81aa02"
+    probes = {
+        "order": WORLD["probes"]["order"],
+        "key": {"command": ["echo", key]},
+        "lost": sql("SELECT status FROM gone"),
+        "large": {"command": [sys.executable, "-c", "print('x' * 20_000)"]},
+    }
+    test = {"name": "t", **TEST, "maxTurns": 2, "evaluations": [{"criterion": "It is refunded"}]}
+    job = Job(planned(test, **WORLD | {"probes": probes}), Policy(), Options(), Redactor(values=[key]))
+    (trial,) = trials(await evaluate(job, Participants(agent_that(refunds), user, judge)))
+    (prompt,) = judge.prompts
+
+    assert trial.findings[0].outcome == "passed"
+    assert trial.probes["key"].value == "***"
+    seen = prompt.text[prompt.text.index("state_of_the_systems_after_the_conversation") :]
+    for text in ('"status": "refunded"', '"key": "***"', "(not shown: 20,002 characters)"):
+        assert text in seen
+    assert key not in prompt.text
+    assert "gone" not in prompt.text
+    assert not any("state_of_the_systems" in asked.text for asked in user.prompts)
+    assert transcript_of(trial).probes == trial.probes
