@@ -78,7 +78,7 @@ class Run:
         process.send_signal(number)
         _, err = process.communicate(timeout=60)
         *_, last = [0, *map(int, _FINISHED.findall(told + err))]
-        self.told.append(last - (told + err).count("(ended interrupted"))
+        self.told.append(last - (told + err).count("(interrupted"))
         return process.wait()
 
     def ended(self) -> int:

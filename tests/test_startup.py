@@ -105,7 +105,7 @@ def test_help_imports_the_command_line_alone():
 
 def test_validate_meets_no_network():
     """Reading suites needs no client, no agent and no report."""
-    modules = imported(TOLD_AT_THE_END, "validate", "demo:hr")
+    modules = imported(TOLD_AT_THE_END, "validate", "demo:artlist")
     kept_out = LATE.keys() | {
         "httpx2",
         "aiohttp",

@@ -192,7 +192,7 @@ def test_where_files_may_be_anybodys_none_of_the_checkout_is_read(tmp_path, neig
     ran = gated(checkout, env, *options, **inside, GITHUB_EVENT_NAME=event)
     assert len(models.asked) == 2
     assert "--judge-cache" in ran.stderr
-    assert "within the checkout" in ran.stderr
+    assert "inside the checkout" in ran.stderr
     (tmp_path / "link").symlink_to(checkout / "answers")
     gated(checkout, env, *options, "--judge-cache=../link", **inside, GITHUB_EVENT_NAME=event)
     assert len(models.asked) == 4
@@ -219,7 +219,7 @@ def test_where_answers_are_kept(said, environ, place):
 
 def test_a_cache_must_be_somewhere():
     """An empty name is no folder."""
-    with pytest.raises(UsageError, match="name a folder"):
+    with pytest.raises(UsageError, match="Name a folder"):
         folder_of(" ", RunContext({}))
 
 

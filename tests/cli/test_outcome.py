@@ -184,7 +184,7 @@ def test_a_bug_is_told_to_github(tmp_path):
     assert error.startswith("::error title=ci-evals::")
     assert "KeyError" in error
     told = summary.read_text()
-    assert told.startswith("## ⚠️ ci-evals: ended by a bug in ci-evals\n")
+    assert told.startswith("## ⚠️ Evals ended by a bug in ci-evals\n")
     assert "KeyError" in told
     assert "Traceback" not in told
     assert key not in ran.stderr + told

@@ -97,5 +97,5 @@ def test_a_bug_in_the_page_costs_nothing_but_the_page(tmp_path, step, capsys):
     assert step.outputs["summary-path"].endswith("out/summary.md")
     said = capsys.readouterr()
     assert "Traceback" in said.err
-    assert "There is no report.html; all other reports are there. This is a bug in ci-evals." in said.err
+    assert "report.html is missing; all other reports are there. This is a bug in ci-evals." in said.err
     assert f"Reports: {out}/summary.md" in said.out

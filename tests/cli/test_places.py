@@ -90,7 +90,7 @@ def test_nothing_that_the_run_reads_is_written_over(tmp_path, played):
 def test_a_file_of_somebody_else_is_not_taken_for_a_junit_file(tmp_path, played):
     """One of an earlier run is written over, and so is an empty one."""
     (tmp_path / "notes.txt").write_text("to keep")
-    refused(played, tmp_path, "--junit=notes.txt", says="exists and is not a JUnit file")
+    refused(played, tmp_path, "--junit=notes.txt", says="exists, is not a JUnit file, and is not overwritten")
     (tmp_path / "out.xml").touch()
     for _ in range(2):
         assert played("--junit=out.xml").returncode == 0

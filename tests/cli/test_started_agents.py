@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from contextlib import AsyncExitStack
+from itertools import zip_longest
 from pathlib import Path
 
 import pytest
@@ -99,15 +100,15 @@ def folder(tmp_path):
     return tmp_path
 
 
-def suite(folder: Path, port: int, *messages: str, text: str = "Hello", **fields) -> str:
-    """Write a suite of one test for each message; each passes if the reply holds the text."""
+def suite(folder: Path, port: int, *messages: str, texts: tuple[str, ...] = (), **fields) -> str:
+    """Write a suite of one test for each message; each passes if the reply holds its text, or "Hello"."""
     tests = [
         {
             "name": f"Test {index}",
             "turns": [{"user": message}],
-            "evaluations": [{"criterion": "It greets", "strict": "contains", "text": text}],
+            "evaluations": [{"criterion": "It greets", "strict": "contains", "text": text or "Hello"}],
         }
-        for index, message in enumerate(messages or ("Hello",))
+        for index, (message, text) in enumerate(zip_longest(messages or ("Hello",), texts))
     ]
     options = {
         "send": {"path": "/chat", "body": {"text": "{{message}}"}},
@@ -140,7 +141,7 @@ def gone(folder: Path) -> bool:
 @pytest.mark.parametrize(("text", "code"), [("Hello", Exit.PASSED), ("Goodbye", Exit.FAILED)])
 def test_the_agent_runs_as_long_as_the_run(folder, port, text, code):
     """With its children, whether the gate passes or fails; its output is kept without the key."""
-    ran = run(folder, suite(folder, port, text=text))
+    ran = run(folder, suite(folder, port, texts=(text,)))
     assert ran.returncode == code, ran.stderr
     assert gone(folder)
     log = (folder / "results/agent.log").read_text()
@@ -311,17 +312,18 @@ def test_suites_share_a_command_or_have_their_own(folder, port):
 
 def test_the_agent_is_told_where_spans_go(folder, port):
     """With `--otlp-port=0` nobody else could know. A collector of the environment is not asked."""
-    name = suite(folder, port, "OTEL_EXPORTER_OTLP_ENDPOINT", text="http://127.0.0.1:")
+    told = {
+        "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:",
+        "OTEL_BSP_SCHEDULE_DELAY": "200",
+        "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "Hello",
+    }
+    name = suite(folder, port, *told, texts=tuple(told.values()))
     elsewhere = {
         "OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector.invalid:4318",
         "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://collector.invalid:4318/v1/traces",
     }
-    ran = run(folder, name, "--otlp", "--otlp-port=0", **elsewhere)
+    ran = run(folder, name, "--otlp", "--otlp-port=0", "--parallel=3", **elsewhere)
     assert ran.returncode == Exit.PASSED, ran.stdout + ran.stderr
-    name = suite(folder, port, "OTEL_BSP_SCHEDULE_DELAY", text="200")
-    assert run(folder, name, "--otlp", "--otlp-port=0").returncode == Exit.PASSED
-    name = suite(folder, port, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", text="Hello")
-    assert run(folder, name, "--otlp", "--otlp-port=0", **elsewhere).returncode == Exit.PASSED
 
 
 def test_the_action_starts_it_by_inputs(folder, port):

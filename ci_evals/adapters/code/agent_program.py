@@ -97,8 +97,9 @@ class AgentProgram:
             try:
                 left = begun + seconds - time.monotonic()
                 await asyncio.wait({answer, ended}, timeout=left, return_when=asyncio.FIRST_COMPLETED)
-                if ended.done():
-                    raise AgentError(ended.result())
+                # What it left in the background may answer while its own end is still being looked into.
+                if ended.done() or (self._process and self._process.exited):
+                    raise AgentError(await ended)
                 if not answer.done():
                     raise AgentError(await self._late(address, seconds))
                 answer.result()  # raises if nobody could be asked

@@ -140,8 +140,13 @@ class ChildProcess(asyncio.SubprocessProtocol):
         line = " ".join(self.printed(redactor, 2 * MAX_STDERR).split())
         return line if len(line) <= MAX_EXCERPT else f"…{line[-MAX_EXCERPT:]}"
 
+    @property
+    def exited(self) -> bool:
+        """True if it has exited; what it has started may still run."""
+        return self._exited.is_set()
+
     async def wait(self) -> None:
-        """Wait until it has exited; what it has started may still run."""
+        """Wait until it has exited."""
         await self._exited.wait()
 
     async def code(self) -> int | None:
