@@ -140,13 +140,21 @@ def _play_order(plan: Plan, done: Container[Trial], parallel: int) -> list[int]:
     """The positions in the plan of the trials to play, in the order in which they begin.
 
     Those with the most turns first, or the last one to begin could be long, and all other slots idle until it
-    ends; of equally long tests each once, then each again, which is the earliest news of every one.
+    ends; of equally long tests each once, then each again, which is the earliest news of every one. Arms
+    alternate trial by trial, and none is always first: what changes while a run lasts changes for all.
     """
-    trials = plan.trials
+    trials, arms = plan.trials, len(plan.arms)
     order = [index for index, trial in enumerate(trials) if trial not in done]
-    if parallel > 1:
-        order.sort(key=lambda index: (-len(plan.turns_of(trials[index])), trials[index].index))
-    return order
+
+    def place(index: int) -> tuple[int, ...]:
+        trial = trials[index]
+        arm, suite = plan.arm_of(trial.suite), trial.suite % (len(plan.suites) // arms)
+        turn = (arm + trial.test + trial.index) % arms
+        if parallel == 1:
+            return suite, trial.test, trial.index, turn
+        return -len(plan.turns_of(trial)), trial.index, suite, trial.test, turn
+
+    return sorted(order, key=place)
 
 
 _WITHOUT_WORLD: dict[str, object] = {"setup": (), "probes": {}, "teardown": ()}

@@ -34,6 +34,16 @@ class Regression(StrEnum):
     """The score fell, and chance does not explain it."""
 
 
+class BothSides(StrEnum):
+    """When the base agent of `--against` is played beside the head."""
+
+    AUTO = "auto"
+    """If the earlier runs of the base branch, or the lack of them, leave a drop possible."""
+    ALWAYS = "always"
+    NEVER = "never"
+    """Earlier runs decide."""
+
+
 class AgentIdLocation(StrEnum):
     """The position of the agent's id in the body that creates a task, which depends on the server's age."""
 

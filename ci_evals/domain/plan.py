@@ -1,6 +1,7 @@
 """The ordered work of a run, and the models that it is done with."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from ci_evals.domain.suite import PlannedTurn, Suite, Test
 from ci_evals.domain.world import World
@@ -21,6 +22,8 @@ class PlannedSuite:
     """For each selected test, SHA-256 of all that its result depends on."""
     test_lines: tuple[int, ...]
     """For each selected test, the line of the file that it begins on."""
+    agent_headers: Mapping[str, str] | None = field(default=None, repr=False)
+    """More headers for this agent alone; None for those of the run."""
 
     @property
     def has_worlds(self) -> bool:
@@ -37,14 +40,28 @@ class Trial:
     index: int
 
 
+HEAD, BASE = "head", "base"
+"""The names of the arms of a run with `--against`."""
+
+
 @dataclass(frozen=True)
 class Plan:
-    """All trials of a run, in the order in which they are reported."""
+    """All trials of a run, in the order in which they are reported.
+
+    A run has one arm, the agent that it tests, or plays others beside it.
+    """
 
     suites: tuple[PlannedSuite, ...]
+    """Those of the first arm, then the same ones with the agent of each other arm."""
     loops: int
     more: int = 0
     """Trials of each test beyond those of its loops, played because a first look was close."""
+    arms: tuple[str, ...] = (HEAD,)
+    """The names of the agents that are played side by side, first the one that is tested."""
+    looks: tuple[int, ...] = ()
+    """Trials of each test after which the run is looked at (`--rounds`); `loops` is then one of them."""
+    first_arm_only: bool = False
+    """True as long as the other arms wait for what the first one shows."""
 
     @property
     def trials(self) -> tuple[Trial, ...]:
@@ -54,10 +71,26 @@ class Plan:
             for s, planned in enumerate(self.suites)
             for t, test in enumerate(planned.tests)
             for index in range(1, self.loops_of(test) + 1)
+            if not (self.first_arm_only and self.arm_of(s))
         )
 
+    def arm_of(self, suite: int) -> int:
+        """The place of a suite's arm among all arms."""
+        return suite // (len(self.suites) // len(self.arms))
+
+    def arm(self, number: int) -> "Plan":
+        """The plan of one arm alone."""
+        size = len(self.suites) // len(self.arms)
+        own = self.suites[number * size : (number + 1) * size]
+        return replace(self, suites=own, arms=(self.arms[number],), first_arm_only=False)
+
     def loops_of(self, test: Test) -> int:
-        """The number of trials of this test: its own `loops`, or the run's, and those added later."""
+        """The number of trials of this test: its own `loops`, or the run's, and those added later.
+
+        In rounds every test is played as often; one with more `loops` of its own has these from the first.
+        """
+        if self.looks:
+            return max(test.loops or 0, self.loops)
         return (test.loops or self.loops) + self.more
 
     def test_of(self, trial: Trial) -> Test:

@@ -5,11 +5,13 @@ from dataclasses import dataclass, replace
 
 from ci_evals._version import __version__
 from ci_evals.domain.errors import Exit
+from ci_evals.domain.results.comparison import Method
 from ci_evals.domain.results.gate import Decision
 from ci_evals.domain.results.run import Results, RunInfo, Status, Tool
 from ci_evals.job.judge_check import JudgeChecks
 from ci_evals.reports.facts.invalid_run import in_words
 from ci_evals.scoring.comparison.compare import RunComparer
+from ci_evals.scoring.comparison.rounds import Look
 from ci_evals.scoring.coverage import compared
 from ci_evals.scoring.gate.checks import GateInput
 from ci_evals.scoring.gate.decision import GateDecision, decide
@@ -55,6 +57,8 @@ class Conclusion:
     """Control questions to the judges, if any are asked."""
     incomplete: tuple[str, ...] = ()
     """Reasons why the saved run was not a whole one."""
+    look: Look | None = None
+    """The limits of a run in rounds."""
 
     def results(self, card: Callable[[], Scorecard], info: Callable[[], RunInfo]) -> Results:
         """Compare and decide; after a bug of ours once more without the baseline."""
@@ -85,12 +89,17 @@ class Conclusion:
             judge_only_warned=bool(checks and checks.only_warn),
             incomplete=self.incomplete,
         )
-        return self._redacted(conclude(card, info, self.policy, ending, baseline))
+        return self._redacted(conclude(card, info, self.policy, ending, baseline, look=self.look))
 
     def _redacted(self, results: Results) -> Results:
         """Results without secrets; those of their suites have been taken out before."""
-        without_suites = self.redactor.model(results.model_copy(update={"suites": ()}))
-        return without_suites.model_copy(update={"suites": results.suites})
+        bare = [arm.model_copy(update={"suites": ()}) for arm in results.arms]
+        redacted = self.redactor.model(results.model_copy(update={"suites": (), "arms": tuple(bare)}))
+        arms = tuple(
+            own.model_copy(update={"suites": arm.suites})
+            for own, arm in zip(redacted.arms, results.arms, strict=True)
+        )
+        return redacted.model_copy(update={"suites": results.suites, "arms": arms})
 
 
 def to_record(decision: GateDecision) -> Decision:
@@ -109,6 +118,8 @@ def conclude(
     policy: Policy,
     ending: RunEnding,
     baseline: BaselineResults = NO_BASELINE,
+    *,
+    look: Look | None = None,
 ) -> Results:
     """Decide the gate, and return the results of a run or of merged runs.
 
@@ -118,7 +129,7 @@ def conclude(
     if info.shard:
         baseline = BaselineResults(missing=_LEFT_TO_MERGE)
         policy = replace(policy, baseline_required=False)
-    skipped, base = info.status == "skipped", baseline.results
+    skipped = info.status == "skipped"
     results = Results(
         tool=Tool(version=__version__),
         run=info,
@@ -127,10 +138,13 @@ def conclude(
         judge_checks=ending.judge_checks,
         **dict(card),
     )
-    comparer = RunComparer(results, base) if base and not skipped else None
+    base_side = results.base_side
+    base = base_side or baseline.results
+    method: Method = "both-sides" if base_side else "rounds" if look else "recorded"
+    comparer = RunComparer(results, base, method) if base and not skipped else None
     gate = results.gate
     if not skipped:
-        gate_input = GateInput(results, policy, comparer, baseline.missing)
+        gate_input = GateInput(results, policy, comparer, baseline.missing, look=look)
         gate = to_record(decide(gate_input, ending))
     noise = None
     if not (skipped or gate.reasons or ending.interrupted or ending.stopped_because):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pydantic import JsonValue
 
 from ci_evals.adapters.journal import Journal
-from ci_evals.domain.choices import CheckMode
+from ci_evals.domain.choices import BothSides, CheckMode
 from ci_evals.domain.journal import RunIdentity
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.prices import NO_PRICES, PriceTable
@@ -47,6 +47,8 @@ class Job:
     """The run whose conversations these are, if none is played anew."""
     confirm: int = 0
     """Further trials of each test if the results are close."""
+    both_sides: BothSides = BothSides.AUTO
+    """When the base arm of the plan, if it has one, is played."""
     prices: Callable[[], PriceTable] = lambda: NO_PRICES
     """Read when they are first asked for: the bundled table takes a while."""
     config: Mapping[str, JsonValue] = field(default_factory=dict)

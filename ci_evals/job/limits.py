@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from math import fsum
@@ -58,7 +58,18 @@ class Budget:
 class LimitsWatcher:
     """Listens to a run, and stops it if a limit is met."""
 
-    def __init__(self, limits: Limits, budget: Budget, stop: Stop, rule: ScoreRule, parallel: int) -> None:
+    def __init__(
+        self,
+        limits: Limits,
+        budget: Budget,
+        stop: Stop,
+        rule: ScoreRule,
+        parallel: int,
+        *,
+        is_tested: Callable[[Trial], bool] = lambda _: True,
+    ) -> None:
+        """`is_tested` says whether a trial is of the agent under test; those of others may fail."""
+        self._is_tested = is_tested
         self._limits, self._budget, self._stop, self._undecided_rule = limits, budget, stop, rule
         self._most_in_row = max(limits.failures_in_row, parallel) if limits.failures_in_row else 0
         self._in_row = 0
@@ -67,13 +78,13 @@ class LimitsWatcher:
         self._finished, self._cost_of_finished = 0, 0.0
         self._one_finished = asyncio.Event()
 
-    def count_resumed(self, done: Iterable[TrialResult]) -> None:
+    def count_resumed(self, done: Mapping[Trial, TrialResult]) -> None:
         """Count the trials that had finished before the run was resumed."""
-        for result in done:
+        for trial, result in done.items():
             cost = fsum(map(self._cost, result.usage))
             self._spent += cost
             self._count(cost)
-            self._check_failure(result)
+            self._check_failure(trial, result)
 
     async def admits(self) -> bool:
         """Return whether the budget is likely to hold one more trial, with those under way.
@@ -111,7 +122,7 @@ class LimitsWatcher:
                 self._count(self._under_way.pop(trial, 0.0))
                 if result.status is not EndState.INTERRUPTED:
                     self._check_outage(result)
-                    self._check_failure(result)
+                    self._check_failure(trial, result)
             case _:
                 pass
 
@@ -142,8 +153,8 @@ class LimitsWatcher:
                 outage=True,
             )
 
-    def _check_failure(self, result: TrialResult) -> None:
-        if not self._limits.fail_fast:
+    def _check_failure(self, trial: Trial, result: TrialResult) -> None:
+        if not (self._limits.fail_fast and self._is_tested(trial)):
             return
         failed = next((one for one in result.findings if one.outcome is Outcome.FAILED), None)
         if failed and result.counts:

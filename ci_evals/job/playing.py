@@ -27,18 +27,17 @@ from ci_evals.domain.journal import JournalMark
 from ci_evals.domain.plan import PlannedSuite, Trial
 from ci_evals.domain.prices import check_priced
 from ci_evals.domain.progress import Event, Extended, Listener, ModelAnswered, RunResumed
-from ci_evals.domain.results.run import Confirmation, Results
+from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.job.job import Job
 from ci_evals.job.judge_check import JudgeChecks
 from ci_evals.job.limits import Budget, LimitsWatcher
 from ci_evals.job.results_builder import ResultsBuilder
 from ci_evals.job.setup import RunSetup
+from ci_evals.job.stages import first_stage, next_stage
 from ci_evals.planning.workload import of_plan
 from ci_evals.ports import WorldSteps
-from ci_evals.reports.facts.gate import near_threshold
 from ci_evals.runner import Participants, ParticipantsFor, SaveTrial, run
-from ci_evals.scoring.gate.decision import checks_near_threshold
 from ci_evals.stop import Stop
 from ci_evals.wiring.connections import Connections
 from ci_evals.wiring.models import CheckedJudge
@@ -69,8 +68,15 @@ async def evaluate(
         builder = ResultsBuilder(job, setup, stop, now, notes=players.notes)
         done = _resume(job, builder, listen)
         budget = Budget(job.policy.max_cost, job.prices)
-        limits = LimitsWatcher(job.limits, budget, stop, builder.undecided_rule, job.options.parallel)
-        limits.count_resumed(done.values())
+        limits = LimitsWatcher(
+            job.limits,
+            budget,
+            stop,
+            builder.undecided_rule,
+            job.options.parallel,
+            is_tested=lambda trial: job.plan.arm_of(trial.suite) == 0,
+        )
+        limits.count_resumed(done)
 
         def hear(event: Event) -> None:
             limits(event)
@@ -100,7 +106,7 @@ async def evaluate(
             now=builder.now,
             spent=lambda usage: hear(ModelAnswered(None, usage)),
         )
-        play_all = partial(_play_and_confirm, job, builder, play, done, listen=listen, stop=stop)
+        play_all = partial(_play_in_stages, job, builder, play, done, listen=listen, stop=stop)
         with _timed(job, limits):
             # The judges of a resumed run are checked even if all its trials have finished.
             if done.keys() >= set(job.plan.trials):
@@ -156,7 +162,7 @@ async def _check_judges(job: Job, checks: JudgeChecks, stop: Stop) -> None:
         job.recorder.keep_judge_check()
 
 
-async def _play_and_confirm(
+async def _play_in_stages(
     job: Job,
     builder: ResultsBuilder,
     play: Callable[..., Coroutine[Any, Any, Sequence[TrialResult | None]]],
@@ -166,25 +172,27 @@ async def _play_and_confirm(
     listen: Listener,
     stop: Stop,
 ) -> Results:
-    """Play the plan, and if checks are near their threshold, more trials of each test."""
-    played = await play(job.plan, done=done)
-    await checked
-    _mark_outage(job, stop)
-    results = builder.results(job.plan, played)
-    near = checks_near_threshold(results.gate) if job.confirm and not stop.requested else ()
-    if not near:
-        return results
-    plan = replace(job.plan, more=job.confirm)
-    if _too_dear(job, results, len(plan.trials)):
-        warning = "the first look was close, but more trials would not stay within --max-cost"
-        info = results.run.model_copy(update={"warnings": (*results.run.warnings, warning)})
-        return results.model_copy(update={"run": info})
-    first = {trial: result for trial, result in zip(job.plan.trials, played, strict=True) if result}
-    because = tuple(map(near_threshold, near))
-    listen(Extended(plan, because))
-    played = await play(plan, done={**done, **first})
-    _mark_outage(job, stop)
-    return builder.results(plan, played, Confirmation(trials=job.confirm, because=because))
+    """Play the plan, and more of it as long as its results ask for that."""
+    stage, finished = first_stage(job), dict(done)
+    if stage.plan.trials != job.plan.trials:
+        listen(Extended(stage.plan, ()))
+    while True:
+        played = await play(stage.plan, done=finished)
+        await checked
+        _mark_outage(job, stop)
+        results = builder.results(stage.plan, played, stage.confirmation)
+        following = None if stop.requested else next_stage(job, stage, results)
+        if following is None:
+            return results
+        # In rounds nothing is decided yet: then the budget ends the run, without a verdict.
+        if following.confirmation and _too_dear(job, results, len(following.plan.trials)):
+            warning = "the first look was close, but more trials would not stay within --max-cost"
+            info = results.run.model_copy(update={"warnings": (*results.run.warnings, warning)})
+            return results.model_copy(update={"run": info})
+        done_now = zip(stage.plan.trials, played, strict=True)
+        finished |= {trial: result for trial, result in done_now if result}
+        listen(Extended(following.plan, following.because))
+        stage = following
 
 
 def _savers(job: Job, builder: ResultsBuilder) -> Iterator[SaveTrial]:

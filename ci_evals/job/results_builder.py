@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 from uuid import uuid4
 
 from ci_evals._version import __version__
@@ -12,7 +13,9 @@ from ci_evals.domain.base import instant
 from ci_evals.domain.journal import JournalHeader
 from ci_evals.domain.plan import Plan, Trial
 from ci_evals.domain.prices import NO_PRICES, PriceTable
-from ci_evals.domain.results.run import Confirmation, Digests, Results, Resumed, RunInfo, Tool
+from ci_evals.domain.results.arms import Arm
+from ci_evals.domain.results.comparison import ComparisonLook
+from ci_evals.domain.results.run import Confirmation, Digests, Results, Resumed, Rounds, RunInfo, Tool
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.grading import graded_criteria, judge
@@ -21,6 +24,7 @@ from ci_evals.job.job import Job
 from ci_evals.job.judge_check import JudgeChecks
 from ci_evals.job.setup import RunSetup
 from ci_evals.reports.names import folders_for
+from ci_evals.scoring.comparison.rounds import looks_at
 from ci_evals.scoring.gate.policy import Policy
 from ci_evals.scoring.gate.selectors import SelectorLimit
 from ci_evals.scoring.scorecard import Scorecard, SuiteFacts, score
@@ -30,6 +34,8 @@ from ci_evals.stop import Stop
 from ci_evals.support import templates
 from ci_evals.support.digest import digest, of_loops, of_models, of_tests
 from ci_evals.support.redaction import Redactor
+
+_OF_ARM = Arm.model_fields.keys() - {"name", "change"}
 
 JUDGE_TEMPLATES = (*judge.TEMPLATES, *graded_criteria.TEMPLATES, "adapters/prompts/json_answer.md.j2")
 """All that a judge may be shown besides the suite's own words and the conversation."""
@@ -59,10 +65,11 @@ class ResultsBuilder:
         self._id = past.header.run if past else uuid4().hex
         self._started = past.header.started_at if past else self.now()
         self._begun = time.perf_counter() - (past.elapsed if past else 0)
-        names = [job.redactor.text(planned.suite.name) for planned in job.plan.suites]
+        names = [job.redactor.text(planned.suite.name) for planned in job.plan.arm(0).suites]
         folders = folders_for(names, self._started)
-        self._facts = tuple(map(SuiteFacts, folders, setup.models))
+        self._facts = tuple(map(SuiteFacts, folders * len(job.plan.arms), setup.models))
         self._digests = _digests(job, setup)
+        self._looks: dict[int, ComparisonLook] = {}
 
     @property
     def header(self) -> JournalHeader:
@@ -91,10 +98,22 @@ class ResultsBuilder:
         self, plan: Plan, played: Sequence[TrialResult | None], confirmation: Confirmation | None = None
     ) -> Results:
         """Score, compare and decide, without secrets. `played` is in the order of the plan's trials."""
-        return self._conclusion.results(
+        look = next((look for look in looks_at(plan.looks) if look.trials == plan.loops), None)
+        results = replace(self._conclusion, look=look).results(
             lambda: self._scorecard(plan, played, self._job.prices()),
             lambda: self._info(plan, confirmation),
         )
+        if not look or not results.comparison:
+            return results
+        self._looks[look.trials] = ComparisonLook(
+            trials=look.trials,
+            delta=results.comparison.delta,
+            p=results.comparison.p,
+            fails_at=look.fails_at,
+            passes_above=look.passes_above,
+        )
+        looks = {"looks": tuple(self._looks.values())}
+        return results.model_copy(update={"comparison": results.comparison.model_copy(update=looks)})
 
     def unfinished(self) -> Results:
         """Return the results of this run for as long as it goes on: nothing is played yet, nothing passed."""
@@ -109,13 +128,37 @@ class ResultsBuilder:
         return Conclusion(policy, job.redactor, self._stop, job.baseline, self.judge_checks)
 
     def _scorecard(self, plan: Plan, played: Sequence[TrialResult | None], prices: PriceTable) -> Scorecard:
-        job, checks = self._job, self.judge_checks
-        card = score(plan, played, self._facts, self.undecided_rule, prices=prices, shown=job.redactor.text)
+        """The scores of the first arm, with what all of them cost."""
+        cards = [
+            self._scorecard_of_arm(number, plan, played, prices)
+            for number in range(1 if plan.first_arm_only else len(plan.arms))
+        ]
+        usages, checks = [card.usage for card in cards], self.judge_checks
         if checks and checks.usage:
-            usage = summed([card.usage, usage_of_roles(checks.usage, prices)])
-            card = card.model_copy(update={"usage": usage})
+            usages.append(usage_of_roles(checks.usage, prices))
+        update: dict[str, Any] = {"usage": summed(usages)} if len(usages) > 1 else {}
+        if len(cards) > 1:
+            update["arms"] = tuple(
+                Arm(name=name, **{field: getattr(card, field) for field in fields})
+                for number, (name, card) in enumerate(zip(plan.arms, cards, strict=True))
+                for fields in [_OF_ARM if number else _OF_ARM - {"suites"}]
+            )
+        return cards[0].model_copy(update=update)
+
+    def _scorecard_of_arm(
+        self, number: int, plan: Plan, played: Sequence[TrialResult | None], prices: PriceTable
+    ) -> Scorecard:
+        own_plan, redactor = plan.arm(number), self._job.redactor
+        size = len(own_plan.suites)
+        own = [
+            result
+            for trial, result in zip(plan.trials, played, strict=True)
+            if plan.arm_of(trial.suite) == number
+        ]
+        facts = self._facts[number * size : (number + 1) * size]
+        card = score(own_plan, own, facts, self.undecided_rule, prices=prices, shown=redactor.text)
         # Tests are compared by name, and those of a baseline have had their secrets taken out.
-        suites = tuple(_redacted_suite(suite, job.redactor) for suite in card.suites)
+        suites = tuple(_redacted_suite(suite, redactor) for suite in card.suites)
         return card.model_copy(update={"suites": suites})
 
     def _warnings(self) -> tuple[str, ...]:
@@ -155,6 +198,7 @@ class ResultsBuilder:
             environment=environment(job.ci),
             digests=self._digests,
             confirmation=confirmation,
+            rounds=Rounds(looks=plan.looks, played=plan.loops) if plan.looks else None,
             shard=job.shard,
             origin=job.origin,
             resumed=self._resumed(plan),

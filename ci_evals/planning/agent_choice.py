@@ -55,7 +55,15 @@ def choose(
         SuiteError: something that the adapter needs is missing, or its options do not fit it.
         UsageError: there is no such adapter, or the demo agent is requested at another address.
     """
-    suite = loaded.suite
+    suite = chosen_agent(loaded.suite, loaded.file, choice, without_key=without_key, unasked=unasked)
+    secrets = choice.options.secrets if choice.options else frozenset()
+    return replace(loaded, suite=suite, secrets=loaded.secrets | secrets)
+
+
+def chosen_agent(
+    suite: Suite, file: str, choice: AgentChoice, *, without_key: bool = False, unasked: bool = False
+) -> Suite:
+    """The suite of a file with the agent that it is played with; as `choose`."""
     if choice.adapter and (fault := complaint(choice.adapter, choice.plugins)):
         raise UsageError(f"--adapter: {choice.adapter!r} {fault}")
     elsewhere = bool(choice.agent_id or choice.base_url)
@@ -73,11 +81,10 @@ def choose(
     changes |= {"start": choice.start} if choice.start else {}
     changes |= {"wait_for": choice.wait_for} if choice.wait_for else {}
     chosen = _changed(suite, changes)
-    problems = [Problem(loaded.file, 1, 1, path, message) for path, message in _missing(chosen)]
+    problems = [Problem(file, 1, 1, path, message) for path, message in _missing(chosen)]
     if problems and not unasked and not (without_key and not has_key(chosen)):
         raise SuiteError(problems)
-    secrets = choice.options.secrets if choice.options else frozenset()
-    return replace(loaded, suite=chosen, secrets=loaded.secrets | secrets)
+    return chosen
 
 
 def _changed(suite: Suite, changes: dict[str, Any]) -> Suite:

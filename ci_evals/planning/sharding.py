@@ -70,7 +70,7 @@ def check(plan: Plan, number: ShardNumber) -> None:
     Raises:
         UsageError: there are more shards than tests.
     """
-    tests = sum(len(suite.tests) for suite in plan.suites)
+    tests = sum(len(suite.tests) for suite in plan.arm(0).suites)
     if number.of > tests:
         has, most = ("1 test", "1 part") if tests == 1 else (f"{tests} tests", f"{tests} parts")
         raise UsageError(f"--shard={number}: the plan has {has}; ask for at most {most}")
@@ -88,20 +88,27 @@ def take(
         baseline: An earlier run, which knows how long a trial of a test takes. A test that it does not know
             counts as the mean of those that it knows; if it knows none, each counts by its turns.
     """
-    owners = _owners(_weights(plan, _seconds(plan, redactor, baseline)), number.of)
-    suites, own_numbers, start = [], [], 0
-    for suite in plan.suites:
+    head = plan.arm(0)
+    owners = _owners(_weights(head, _seconds(head, redactor, baseline)), number.of)
+    own_tests, own_numbers, start = [], [], 0
+    for suite in head.suites:
         own = [i for i in range(len(suite.tests)) if owners[start + i] == number.index]
         own_numbers += [start + i + 1 for i in own]
-        suites += [with_tests(suite, own)] if own else []
+        own_tests.append(own)
         start += len(suite.tests)
-    whole = _digest(plan, redactor)
+    suites = [
+        with_tests(suite, own)
+        for arm in range(len(plan.arms))
+        for suite, own in zip(plan.arm(arm).suites, own_tests, strict=True)
+        if own
+    ]
+    whole = _digest(head, redactor)
     shard = Shard(
         index=number.index,
         of=number.of,
         plan=whole,
         split=digest([whole, owners]),
-        suites=tuple(suite.file for suite in plan.suites),
+        suites=tuple(suite.file for suite in head.suites),
         tests=tuple(own_numbers),
     )
     return PlannedShard(replace(plan, suites=tuple(suites)), shard)

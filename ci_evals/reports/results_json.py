@@ -6,6 +6,7 @@ from typing import Any
 from pydantic_core import PydanticSerializationError
 
 from ci_evals.domain.base import Record
+from ci_evals.domain.results.arms import Arm
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.results.trial import TrialResult
@@ -18,42 +19,48 @@ _NO_TURNS = Turns()
 
 def render(results: Results) -> Iterator[str]:
     """The text, in parts. What `layout.load` reads from it is rendered to the same bytes."""
-    yield from _filled(results, "suites", map(_suite, results.suites), depth=0)
+    suites = (_suite(suite, depth=2) for suite in results.suites)
+    yield from _filled(results, depth=0, arms=map(_arm, results.arms), suites=suites)
     yield "\n"
 
 
-def _suite(suite: SuiteResult) -> Iterator[str]:
-    return _filled(suite, "tests", map(_test, suite.tests), depth=2)
+def _arm(arm: Arm) -> Iterator[str]:
+    return _filled(arm, depth=2, suites=(_suite(suite, depth=4) for suite in arm.suites))
 
 
-def _test(test: TestResult) -> Iterator[str]:
-    return _filled(test, "trials", map(_trial, test.trials), depth=4)
+def _suite(suite: SuiteResult, depth: int) -> Iterator[str]:
+    return _filled(suite, depth, tests=(_test(test, depth + 2) for test in suite.tests))
 
 
-def _trial(trial: TrialResult) -> Iterator[str]:
+def _test(test: TestResult, depth: int) -> Iterator[str]:
+    return _filled(test, depth, trials=(_trial(trial, depth + 2) for trial in test.trials))
+
+
+def _trial(trial: TrialResult, depth: int) -> Iterator[str]:
     turns = trial.turns.json
     if rb"\ud" in turns:  # maybe half of a surrogate pair
-        yield _text(trial, depth=6)
+        yield _text(trial, depth)
         return
     rest = trial.model_copy(update={"turns": _NO_TURNS})
-    head, tail = _around_list(_text(rest, depth=6), "turns", depth=6)
+    head, tail = _around_list(_text(rest, depth), "turns", depth)
     yield head
-    yield _deeper(turns, depth=7)
+    yield _deeper(turns, depth + 1)
     yield tail
 
 
-def _filled(record: Record, name: str, items: Iterable[Iterable[str]], *, depth: int) -> Iterator[str]:
-    """The record's text with these texts in its list `name`."""
-    text = _text(record.model_copy(update={name: ()}), depth)
-    head, tail = _around_list(text, name, depth)
-    yield head
-    opened = False
-    for item in items:
-        yield f"{',' if opened else '['}{_line(depth + 2)}"
-        yield from item
-        opened = True
-    yield f"{_line(depth + 1)}]" if opened else "[]"
-    yield tail
+def _filled(record: Record, depth: int, **lists: Iterable[Iterable[str]]) -> Iterator[str]:
+    """The record's text with these texts in its lists, which are named in the order of its fields."""
+    text = _text(record.model_copy(update=dict.fromkeys(lists, ())), depth)
+    for name, items in lists.items():
+        head, text = _around_list(text, name, depth)
+        yield head
+        opened = False
+        for item in items:
+            yield f"{',' if opened else '['}{_line(depth + 2)}"
+            yield from item
+            opened = True
+        yield f"{_line(depth + 1)}]" if opened else "[]"
+    yield text
 
 
 def _around_list(text: str, name: str, depth: int) -> tuple[str, str]:

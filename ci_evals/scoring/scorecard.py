@@ -11,6 +11,7 @@ from ci_evals.domain.base import Interval
 from ci_evals.domain.evaluation import Graded
 from ci_evals.domain.plan import Plan, PlannedSuite, SuiteModels
 from ci_evals.domain.prices import NO_PRICES, PriceTable
+from ci_evals.domain.results.arms import Arm
 from ci_evals.domain.results.judge import VoteAgreement
 from ci_evals.domain.results.process import Coverage, ProcessSummary
 from ci_evals.domain.results.simulated_user import UserChecks
@@ -53,6 +54,7 @@ class Scorecard(ScoreSummary):
     coverage: Coverage
     user_checks: UserChecks | None
     vote_agreement: VoteAgreement | None
+    arms: tuple[Arm, ...] = ()
     suites: tuple[SuiteResult, ...]
 
 

@@ -253,8 +253,8 @@ def spread_of(pairs: Sequence[ScorePair], criteria: float) -> MeanSpread | None:
     freedom = [sum(len(side) - 1 for side in one) for one in (sides[::2], sides[1::2])]
     n, trials = len(pairs), sum(map(len, sides))
     if n and min(freedom) >= n / 2:
-        pool = _pooled(sides) or _unseen_variance(trials, criteria)
-        total = math.fsum(_shrunk(side, pool) / len(side) for side in sides)
+        pool = pooled_variance(sides) or _unseen_variance(trials, criteria)
+        total = math.fsum(shrunk_variance(side, pool) / len(side) for side in sides)
         return MeanSpread(total / n**2, sum(freedom), pool, "trials")
     if n < 2:
         return None
@@ -272,11 +272,11 @@ def noise_of(tests: Sequence[Sequence[float]], criteria: float) -> tuple[float, 
     Where no test has several trials, noise cannot be told from how the tests differ, so that is taken: it is
     more rather than less.
     """
-    pool = _pooled(tests)
+    pool = pooled_variance(tests)
     if pool is None:
         pool = variance([scores[0] for scores in tests]) if len(tests) > 1 else 0.0
     pool = pool or _unseen_variance(sum(map(len, tests)), criteria)
-    return tuple(_shrunk(scores, pool) for scores in tests)
+    return tuple(shrunk_variance(scores, pool) for scores in tests)
 
 
 @cache
@@ -311,7 +311,7 @@ def _within(angle: float, freedom: int) -> float:
     return 2 / math.pi * (angle + (sine * total if freedom > 1 else 0.0))
 
 
-def _pooled(samples: Sequence[Sequence[float]]) -> float | None:
+def pooled_variance(samples: Sequence[Sequence[float]]) -> float | None:
     """The mean variance within tests; None where no test has several trials."""
     several = [variance(scores) for scores in samples if len(scores) > 1]
     return fmean(several) if several else None
@@ -323,7 +323,7 @@ def _unseen_variance(trials: int, criteria: float) -> float:
     return 10_000 * share * (1 - share) / max(1.0, criteria)
 
 
-def _shrunk(scores: Sequence[float], pool: float) -> float:
+def shrunk_variance(scores: Sequence[float], pool: float) -> float:
     """The variance of a test's trials, drawn towards that of all tests: few trials tell little of it."""
     own = variance(scores) if len(scores) > 1 else 0.0
     return ((len(scores) - 1) * own + 2 * pool) / (len(scores) + 1)

@@ -47,9 +47,12 @@ class RunAgents:
         if connections.agent_log:
             stack.callback(self._write_log, connections.agent_log)
 
-    def agent(self, suite: Suite) -> Agent:
-        """The agent of a suite; those in Python are loaded by `start`. Raise `UsageError` if unusable."""
-        agent = self._untraced(suite)
+    def agent(self, suite: Suite, headers: Mapping[str, str] | None = None) -> Agent:
+        """The agent of a suite; those in Python are loaded by `start`. Raise `UsageError` if unusable.
+
+        `headers` are sent in place of those of the run.
+        """
+        agent = self._untraced(suite, self._connections.headers if headers is None else headers)
         self._plan_start(suite)
         if self._receiver is None or not (self._connections.otlp or suite.trace == "otlp"):
             return agent
@@ -68,7 +71,7 @@ class RunAgents:
         if connections.agent_in_process:
             self._stack.enter_context(_set_environment(self.environ))
 
-    def _untraced(self, suite: Suite) -> Agent:
+    def _untraced(self, suite: Suite, headers: Mapping[str, str]) -> Agent:
         name, connections, redactor = suite.adapter, self._connections, self._redactor
         settings = agent_settings(suite, redactor, debug=connections.debug)
         plugins.check_built_in(name)
@@ -84,7 +87,7 @@ class RunAgents:
             return AuiAgent(replace(settings, api_key="demo-key", base_url=self._server.base_url))
         url = settings.base_url or _DEFAULT_ADDRESSES.get(name, "")
         limiter = self.limiter(url, settings.api_key or "")
-        settings = replace(settings, base_url=url, headers=connections.headers)
+        settings = replace(settings, base_url=url, headers=headers)
         if name == "aui":
             return AuiAgent(settings, connections.aui, redactor=redactor, limiter=limiter)
         if name == "openai":

@@ -73,7 +73,7 @@ async def build_participants(
             user = names.user if work.user_calls else None
             judges = names.judges if work.judge_calls else ()
             all_judges |= dict.fromkeys(judges)
-            agent = agents.agent(planned.suite)
+            agent = agents.agent(planned.suite, planned.agent_headers)
             participants = Participants(
                 agent,
                 world=world_steps(planned, connections.environ, redactor, agents.base_url(planned.suite)),

@@ -155,7 +155,7 @@ class Recorder:
             self._say(f"the last line of {self._path} is torn: it is removed, and its trial is played again")
         self._file.truncate(earlier.size if earlier else 0)
         if not earlier:
-            suites = tuple(RecordedSuite.of(planned, self._redactor) for planned in self._plan.suites)
+            suites = tuple(RecordedSuite.of(planned, self._redactor) for planned in self._plan.arm(0).suites)
             header = RecordingHeader(
                 tool=run.tool, run=run.run, started_at=run.started_at, models=self._models, suites=suites
             )

@@ -136,6 +136,8 @@ class TrialKey:
     suite: str
     test: str
     index: int
+    arm: str = ""
+    """Empty for the first of several agents."""
 
 
 JUDGE_CHECK = TrialKey(file="", suite="", test="judge check", index=0)
@@ -150,6 +152,7 @@ def key_of(plan: Plan, trial: Trial, redactor: Redactor) -> TrialKey:
         suite=redactor.text(planned.suite.name),
         test=redactor.text(plan.test_of(trial).name),
         index=trial.index,
+        arm=plan.arms[number] if (number := plan.arm_of(trial.suite)) else "",
     )
 
 
@@ -168,6 +171,7 @@ class TrialRecord(Record):
     suite: str
     test: str
     index: int
+    arm: str = ""
     attempts: tuple[AttemptRecord, ...] = ()
     user: tuple[CompletionRecord, ...] = ()
     auditor: tuple[CompletionRecord, ...] = ()
@@ -178,7 +182,7 @@ class TrialRecord(Record):
     @property
     def key(self) -> TrialKey:
         """The key of the trial."""
-        return TrialKey(self.file, self.suite, self.test, self.index)
+        return TrialKey(self.file, self.suite, self.test, self.index, self.arm)
 
 
 class RecordedSuite(Record):

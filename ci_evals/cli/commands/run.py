@@ -19,8 +19,10 @@ from ci_evals.cli.github.run_identity import run_identity
 from ci_evals.cli.github.trust import FileTrust
 from ci_evals.cli.process.interruption import Interruption
 from ci_evals.cli.run import recording
+from ci_evals.cli.run.arms import arms_of
 from ci_evals.cli.run.connections import check_cache, read_connections, warn_of_short_keys
 from ci_evals.cli.run.missing_keys import LLM_KEY, explain_missing, missing_keys, why_skipped
+from ci_evals.cli.run.rounds import looks_of
 from ci_evals.cli.run.sharding import for_shard, only_part, part_of
 from ci_evals.cli.run.showing import show_progress
 from ci_evals.cli.run_context import RunContext
@@ -30,15 +32,18 @@ from ci_evals.cli.settings.suite_commands import RunSettings
 from ci_evals.domain.agents import BUILT_IN
 from ci_evals.domain.errors import CiEvalsError, SuiteError, UsageError
 from ci_evals.domain.journal import JournalMark
+from ci_evals.domain.plan import Plan
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.suite import is_bundled
 from ci_evals.job import NO_BASELINE, BaselineResults, Job, Limits, evaluate, not_played
+from ci_evals.planning.arms import Arm, with_arms
 from ci_evals.planning.parse import LoadedSuite
 from ci_evals.planning.selection import Selection, plan
 from ci_evals.reports.names import RESULTS, folders_for
 from ci_evals.runner import Options
 from ci_evals.scoring.gate.selectors import check_names
 from ci_evals.study_registry import Addition, read_calibration
+from ci_evals.support.redaction import Redactor
 from ci_evals.wiring.connections import Connections, keys_of
 from ci_evals.wiring.providers import no_key
 
@@ -73,20 +78,19 @@ def _run(settings: RunSettings, trust: FileTrust) -> NoReturn:
     loaded = _load(settings, trust, may_skip=may_skip, replay=recorded_run is not None)
     check_names("--thresholds", policy.thresholds, [item.suite for item in loaded])
     check_names("--max-drop", policy.max_drops, [item.suite for item in loaded])
-    planned = plan(loaded, Selection.of(settings.test, settings.tag), settings.loops)
+    planned = _plan(settings, loaded)
     part = part_of(settings, planned)
     missing = () if recorded_run else missing_keys(settings, planned, context.environ, may_skip=may_skip)
     skipped = bool(missing) and may_skip
+    arms = () if skipped else arms_of(settings, context, masked=recorded_run is not None)
     connections = read_connections(replace(settings, agent_headers=None) if skipped else settings, context)
     connections, uncached = check_cache(connections, trust)
     if LLM_KEY in missing and not skipped:
         explain_missing(github)
         raise UsageError(no_key(settings.provider, context.environ))
-    keys = (settings.llm_key, settings.agent_key, settings.github_token, *keys_of(connections, loaded))
-    redactor = context.hide(keys, values_of(loaded, context.environ))
-    context.mask()
-    console = context.console
+    redactor, console = _hide_secrets(settings, context, connections, loaded, arms), context.console
     planned, notes = recording.with_recorded_agents(planned, recorded_run, redactor)
+    planned = with_arms(planned, arms, unasked=recorded_run is not None)
     notes += (
         *uncached,
         *warn_of_short_keys(connections, () if recorded_run else loaded),
@@ -106,7 +110,7 @@ def _run(settings: RunSettings, trust: FileTrust) -> NoReturn:
     baseline = NO_BASELINE if skipped else _baseline(settings, github, interruption)
     _refuse_self_comparison(baseline, journal, settings)
     begun = journal.past.header.started_at if journal.past else datetime.now(UTC)
-    names = [redactor.text(item.suite.name) for item in planned.suites]
+    names = [redactor.text(item.suite.name) for item in planned.arm(0).suites]
     paths.check(inputs, folders_for(names, begun))
     if settings.record:
         check_folder("--record", settings.record)
@@ -126,6 +130,7 @@ def _run(settings: RunSettings, trust: FileTrust) -> NoReturn:
         ),
         journal=journal,
         confirm=settings.confirm,
+        both_sides=settings.both_sides,
         judge_check=settings.judge_check,
         prices=prices,
         config=recorded_options(settings) | {"judgeCache": "on" if connections.judge_cache else "off"},
@@ -274,6 +279,27 @@ def _inputs(settings: RunSettings, loaded: Sequence[LoadedSuite]) -> Inputs:
 def _within(path: Path, name: str) -> Path:
     """Return the file that a path names, itself or by its folder."""
     return path / name if files.is_folder(path) else path
+
+
+def _hide_secrets(
+    settings: RunSettings,
+    context: RunContext,
+    connections: Connections,
+    loaded: Sequence[LoadedSuite],
+    arms: Sequence[Arm],
+) -> Redactor:
+    """Have every secret of the run redacted from here on."""
+    keys = (settings.llm_key, settings.agent_key, settings.github_token, *keys_of(connections, loaded))
+    of_arms = {secret for arm in arms for secret in arm.secrets}
+    redactor = context.hide(keys, values_of(loaded, context.environ) | of_arms)
+    context.mask()
+    return redactor
+
+
+def _plan(settings: RunSettings, loaded: Sequence[LoadedSuite]) -> Plan:
+    looks = looks_of(settings)
+    loops = max(looks, default=settings.loops)
+    return replace(plan(loaded, Selection.of(settings.test, settings.tag), loops), looks=looks)
 
 
 def _baseline(settings: RunSettings, github: GitHubJob, interruption: Interruption) -> BaselineResults:

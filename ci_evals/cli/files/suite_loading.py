@@ -32,7 +32,9 @@ def load_suites(
     context, installed = trust.github.context, plugins.names()
     choice = AgentChoice(
         adapter=settings.adapter,
-        options=_options(settings.adapter_options, context.environ, masked=replay),
+        options=options_file(settings.adapter_options, context.environ, masked=replay)
+        if settings.adapter_options
+        else None,
         plugins=installed,
         agent_id=settings.agent_id,
         agent_key=settings.agent_key,
@@ -96,9 +98,12 @@ def headers_of(text: str | None) -> dict[str, str]:
     return headers
 
 
-def _options(path: Path | None, environ: Mapping[str, str], *, masked: bool) -> OptionsFile | None:
-    if path is None:
-        return None
+def options_file(path: Path, environ: Mapping[str, str], *, masked: bool) -> OptionsFile:
+    """Read a file with the options of an adapter.
+
+    Raises:
+        UsageError: it cannot be read.
+    """
     try:
         text = input_files.read(path).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:

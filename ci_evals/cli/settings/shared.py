@@ -8,7 +8,7 @@ import typer
 
 from ci_evals.cli.settings.choices import SuiteTrust
 from ci_evals.cli.settings.options import INPUT_DEFAULT
-from ci_evals.domain.choices import AgentIdLocation, CheckMode, Regression
+from ci_evals.domain.choices import AgentIdLocation, BothSides, CheckMode, Regression
 
 Suites = Annotated[
     list[str],
@@ -228,6 +228,31 @@ class BaselineSettings(GitHubSettings):
         str | None,
         typer.Option(metavar="BRANCH", help="Branch of the baseline, instead of the base branch."),
     ] = None
+
+
+@dataclass(frozen=True)
+class SidesSettings:
+    """Agents that are played beside the one that is tested."""
+
+    against: Annotated[
+        str | None,
+        typer.Option(
+            metavar="OPTION=VALUE",
+            help="Base agent to play beside this one, one option per line.\n\n"
+            "Both play every test in this run, trial by trial in turns, so that what changed at a provider "
+            "since the last run changes nothing. Options: adapter, adapter-options, agent-id, agent-key, "
+            "base-url, agent-headers, start, wait-for. A base agent that cannot be played leaves no verdict "
+            "(exit code 3).",
+        ),
+    ] = field(default=None, repr=False)
+    both_sides: Annotated[
+        BothSides,
+        typer.Option(
+            help="When to play the base agent of `--against`.\n\n"
+            "`auto`: only if the score looks lower than in earlier runs of the base branch, or there are "
+            "none. `always`: in every run. `never`: earlier runs decide alone.",
+        ),
+    ] = BothSides.AUTO
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from ci_evals.cli.settings.shared import (
     Prices,
     PullRequestSettings,
     Quiet,
+    SidesSettings,
     SuiteSettings,
 )
 from ci_evals.domain.choices import CheckMode, Provider
@@ -110,7 +111,9 @@ class PlanSettings(SuiteSettings):
 
 
 @dataclass(frozen=True)
-class RunSettings(AgentApiSettings, BaselineSettings, PullRequestSettings, GateSettings, PlanSettings):
+class RunSettings(
+    AgentApiSettings, SidesSettings, BaselineSettings, PullRequestSettings, GateSettings, PlanSettings
+):
     """Options of `run`."""
 
     llm_key: LlmKey = field(default=None, repr=False)
@@ -143,6 +146,15 @@ class RunSettings(AgentApiSettings, BaselineSettings, PullRequestSettings, GateS
             "A result near a threshold is decided by more trials: all of them decide together. 0: never.",
         ),
     ] = 0
+    rounds: Annotated[
+        str,
+        typer.Option(
+            metavar="off|auto|N,N,...",
+            help="Stop as soon as the verdict is clear.\n\n"
+            "The run is looked at after these numbers of trials of each test, and ends if more could hardly "
+            "change the verdict. `auto` is 2,3,5,7. Not with `--loops` and `--confirm`.",
+        ),
+    ] = "off"
     resume: Annotated[
         Path | None,
         typer.Option(

@@ -60,7 +60,8 @@ class Tally:
             case TrialFinished(trial, result):
                 self.done += 1
                 self._played += 1
-                if result.scored and result.score is not None:
+                tested = self.plan.arm_of(trial.suite) == 0
+                if tested and result.scored and result.score is not None:
                     self._scores[trial.suite, trial.test].append(result.score)
 
     @property
@@ -124,9 +125,13 @@ def notice_of(event: Event, total: int) -> str | None:
             return f"resuming the run of {began}: {trials} of {numbers.count(total, 'trial')} had finished"
         case StillWaiting(neighbor, seconds, reason):
             return f"waiting for {sanitize.log_line(neighbor, 100)} for {seconds:.0f} s: {reason}"
-        case Extended(plan, because):
+        case Extended(plan, because) if plan.more:
             more = numbers.count(plan.more, "more trial")
             return f"the result is close, so {more} of each test will run: {'; '.join(because)}"
+        case Extended(plan, because) if because:
+            agents = "the base agent is played too" if len(plan.arms) > 1 and not plan.looks else "go on"
+            each = f"up to {numbers.count(plan.loops, 'trial')} of each test"
+            return f"{agents}, {each}: {'; '.join(because)}"
     return None
 
 

@@ -1,11 +1,13 @@
 """The comparison of a run with an earlier one: test by test, and as a whole."""
 
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from pydantic import Field, JsonValue
 
 from ci_evals.domain.actions import LogicKind
-from ci_evals.domain.base import Instant, Interval, Percent, Points, Record
+from ci_evals.domain.base import Instant, Interval, Percent, Points, Positive, Record
+
+Method: TypeAlias = Literal["recorded", "history", "both-sides", "rounds"]
 
 
 class Baseline(Record):
@@ -163,14 +165,28 @@ class Efficiency(Record):
     p95_latency_seconds: float | None = None
 
 
+class ComparisonLook(Record):
+    """What one look at a run in rounds saw of the change."""
+
+    trials: Positive = Field(description="Of each test, until then.")
+    delta: Points | None
+    p: float | None
+    fails_at: float = Field(description="The highest p that would have failed the run there.")
+    passes_above: float = Field(description="A higher p would have passed it.")
+
+
 class Comparison(Change):
     """This run (head) against the baseline (base)."""
 
     comparable: bool = Field(description="Whether anything could be compared.")
     reasons: tuple[str, ...] = Field((), description="Why not, or why not all of it.")
-    method: Literal["recorded"] = Field(
-        "recorded", description="Where the baseline's scores come from: a recorded run."
+    method: Method = Field(
+        "recorded",
+        description="Where the baseline's scores come from, and how they decide: the newest recorded run "
+        "(`recorded`; `rounds` with looks at it), the newest recorded runs together (`history`), or the base "
+        "agent, played in this run (`both-sides`).",
     )
+    looks: tuple[ComparisonLook, ...] = Field((), description="The looks of a run in rounds (`--rounds`).")
     baseline: Baseline
     regressed: tuple[TestChange, ...] = Field(
         (), description="Newly failing: passed in the baseline, and do not pass now. Worst first."

@@ -61,6 +61,9 @@ class GateCheck(CheckId):
         description="Null: not checked. The check was asked for and could not be made; `note` says why.",
     )
     note: str | None = None
+    settled: bool = Field(
+        default=True, description="With `--rounds`: whether more trials could no longer have changed it."
+    )
     blocks_verdict: bool = Field(
         default=False, description="Whether the run has no verdict because this check could not be made."
     )

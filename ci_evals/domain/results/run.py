@@ -8,6 +8,8 @@ from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from ci_evals.domain.base import JSON_SCHEMA, Amount, CleanText, Instant, Positive, Record, Seconds
 from ci_evals.domain.choices import Provider
+from ci_evals.domain.plan import BASE
+from ci_evals.domain.results.arms import Arm
 from ci_evals.domain.results.comparison import Comparison
 from ci_evals.domain.results.gate import Decision, Odds
 from ci_evals.domain.results.judge import JudgeCheck, VoteAgreement
@@ -69,6 +71,13 @@ class Confirmation(Record):
     because: tuple[str, ...] = Field(description="What was close.")
 
 
+class Rounds(Record):
+    """The looks at a run that ends as soon as it is decided."""
+
+    looks: tuple[Positive, ...] = Field(description="Trials of each test after which it may end.")
+    played: Positive = Field(description="Trials of each test after which it ended.")
+
+
 class Shard(Record):
     """The part of a plan that a run has played."""
 
@@ -123,6 +132,7 @@ class RunInfo(Record):
     environment: dict[str, str | None] = Field(default_factory=dict)
     digests: Digests
     confirmation: Confirmation | None = None
+    rounds: Rounds | None = Field(None, description="Null if every test was played as often as was planned.")
     shard: Shard | None = Field(None, description="Null if the whole plan was played.")
     origin: Origin | None = Field(None, description="Null if the conversations were played in this run.")
     resumed: Resumed | None = Field(None, description="Null if no trial came from a journal.")
@@ -170,12 +180,26 @@ class Results(ScoreSummary, _RunFields):
     vote_agreement: VoteAgreement | None = Field(None, description="Null if criteria had one vote each.")
     user_checks: UserChecks | None = Field(None, description="Null if no model played the user.")
     studies: Studies = Field((), description="What studies of this run found out, by the key of each.")
+    arms: tuple[Arm, ...] = Field(
+        (), description="The agents that were played side by side, if there were several."
+    )
     suites: tuple[SuiteResult, ...]
 
     @property
     def tests(self) -> tuple[TestResult, ...]:
         """The tests of all suites."""
         return tuple(test for suite in self.suites for test in suite.tests)
+
+    @property
+    def base_side(self) -> "Results | None":
+        """The results of the base agent, if `--against` had it played in this run."""
+        base = next((arm for arm in self.arms if arm.name == BASE), None)
+        if base is None:
+            return None
+        info = self.run.model_copy(update={"git": Git()})
+        return self.model_copy(
+            update={name: getattr(base, name) for name in _OF_ARM} | {"run": info, "arms": ()}
+        )
 
     def study(self, kind: type[S]) -> S | None:
         """The study of this kind, if there is one."""
@@ -186,6 +210,9 @@ class Results(ScoreSummary, _RunFields):
         gone = {*without, *(study.key for study in studies)}
         kept = tuple(study for study in self.studies if study.key not in gone)
         return self.model_copy(update={"studies": kept + studies})
+
+
+_OF_ARM = (*ScoreSummary.model_fields, "usage", "latency", "suites")
 
 
 def results_schema(studies: Mapping[str, type[Study]]) -> dict[str, Any]:

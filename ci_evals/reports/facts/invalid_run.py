@@ -5,6 +5,7 @@ from typing import assert_never
 from ci_evals.domain.results.judge import JudgeCheck
 from ci_evals.reports import numbers
 from ci_evals.scoring.gate.invalid_run import (
+    BaseNotPlayed,
     Incomplete,
     InvalidRunReason,
     JudgeFailed,
@@ -40,6 +41,8 @@ def in_words(reason: InvalidRunReason) -> str:  # noqa: C901, PLR0911  # one cas
             )
         case JudgeFailed(check):
             return f"the judge failed its check: {why_not_passed(check)}"
+        case BaseNotPlayed(errored, not_run, planned):
+            return _base_not_played(errored, not_run, planned)
         case NothingScored():
             return "nothing could be scored"
         case UncountedDecide(trials):
@@ -50,6 +53,14 @@ def in_words(reason: InvalidRunReason) -> str:  # noqa: C901, PLR0911  # one cas
             return f"{check.name} was not checked: {check.note}"
         case _:
             assert_never(reason)
+
+
+def _base_not_played(errored: int, not_run: int, planned: int) -> str:
+    what = "failed or could not be judged" if errored else "did not run"
+    lost = errored or not_run
+    if not lost:
+        return "nothing of the base agent (--against) could be scored"
+    return f"{lost} of {numbers.count(planned, 'trial')} of the base agent (--against) {what}"
 
 
 def why_not_passed(check: JudgeCheck) -> str:

@@ -13,6 +13,7 @@ from ci_evals.domain.results.comparison import (
     Comparison,
     Efficiency,
     Evidence,
+    Method,
     SuiteComparison,
     TestChange,
 )
@@ -37,8 +38,8 @@ _ScoredPair = tuple[TestPair, tuple[Fraction, ...], tuple[Fraction, ...]]
 class RunComparer:
     """Two runs, test by test: `head`, which is looked at, and `base`, the baseline."""
 
-    def __init__(self, head: Results, base: Results) -> None:
-        self.head, self.base = head, base
+    def __init__(self, head: Results, base: Results, method: Method = "recorded") -> None:
+        self.head, self.base, self.method = head, base, method
         self.reasons = tuple(differences(head, base))
         """The reasons why nothing of the two runs can be compared."""
         self.suites = pair(head, base)
@@ -83,6 +84,10 @@ class RunComparer:
             detectable=spread.detectable if spread else None,
             trials_needed=spread.trials_needed(-delta, len(pairs)) if spread and open_drop else None,
         )
+
+    def score_pairs(self, of: Iterable[TestPair], rule: ScoreRule) -> list[statistics.ScorePair]:
+        """The scores of the trials of these tests, of those that were scored on both sides."""
+        return [_floats(head, base) for _, head, base in self._scored(of, rule)]
 
     def overall_change(self, *, undecided_fails: bool = False, assumed: int | None = None) -> Change:
         """The change of all tests that may be compared."""
@@ -139,6 +144,7 @@ class RunComparer:
             **overall.model_dump(),
             comparable=overall.tests > 0,
             reasons=tuple(reasons),
+            method=self.method,
             baseline=Baseline(
                 score=self.base.score,
                 commit=self.base.run.git.commit,

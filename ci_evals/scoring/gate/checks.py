@@ -13,6 +13,7 @@ from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.results.trial import points
 from ci_evals.scoring import scores
 from ci_evals.scoring.comparison.compare import RunComparer
+from ci_evals.scoring.comparison.rounds import Look
 from ci_evals.scoring.gate.policy import Policy
 from ci_evals.scoring.gate.selectors import Selector, SelectorKind
 from ci_evals.scoring.scores import FindingFilter, ScoreRule
@@ -40,6 +41,13 @@ class GateInput:
     """The score that each uncounted trial is given; None for no score at all."""
     only_played: bool = False
     """True to leave out tests without a trial, since no more were wanted."""
+    look: Look | None = None
+    """The limits by which a run in rounds is looked at; None for a run that is looked at once."""
+
+    @property
+    def alpha(self) -> float:
+        """The highest p of a drop that fails."""
+        return self.look.fails_at if self.look else ALPHA
 
 
 def checks_of(given: GateInput) -> tuple[GateCheck, ...]:
@@ -185,8 +193,11 @@ class _Checks:
         if self._nothing_to_decide(tests, subject.finding_filter):
             return subject.check(kind, required, note=_NO_JUDGE)
         shown = ScoreRule(self.offline, finding_filter=subject.finding_filter)
-        of_each = scores.of_tests(tests, replace(shown, undecided_fails=True, assumed=self.assumed))
+        strict = replace(shown, undecided_fails=True, assumed=self.assumed)
+        of_each = scores.of_tests(tests, strict)
         decisive = scores.mean(of_each)
+        look = self.given.look
+        distance = float(decisive) - required if decisive is not None else 0.0
         return subject.check(
             kind,
             required,
@@ -195,8 +206,15 @@ class _Checks:
             # Of one test nothing is known but its trials: they say nothing of other tests.
             interval=mean_interval([float(score) for score in of_each]) if len(tests) > 1 else None,
             passed=decisive is not None and decisive >= Fraction(repr(float(required))),
+            settled=not look
+            or decisive is None
+            or look.settles_score(distance, self._trial_scores(tests, strict)),
             note="nothing of it was scored" if decisive is None else _on(len(of_each), len(tests)),
         )
+
+    def _trial_scores(self, tests: Sequence[TestResult], rule: ScoreRule) -> list[list[float]]:
+        """The scores of each test's trials, of those that have any."""
+        return [[float(score) for score in of] for test in tests if (of := scores.of_trials(test, rule))]
 
     def _nothing_to_decide(
         self, tests: Sequence[TestResult], finding_filter: FindingFilter = scores.all_findings
@@ -250,7 +268,7 @@ class _Checks:
         change = self.comparer.change(pairs, strict, tested=False)
         if change.delta is None:
             return subject.check(kind, required, note=_NOT_COMPARABLE)
-        interval = change.interval
+        interval, look, distance = change.interval, self.given.look, required + change.delta
         return subject.check(
             kind,
             required,
@@ -258,11 +276,13 @@ class _Checks:
             seen_if_undecided_failed=0.0 - change.delta,
             interval=Interval(low=-interval.high, high=-interval.low) if interval else None,
             passed=-change.delta <= required + _TIE,
+            settled=not look or look.settles_drop(distance, self.comparer.score_pairs(pairs, strict)),
             note=_on(change.tests, len(tests)),
         )
 
     def _regression(self, mode: Regression) -> GateCheck:
-        kind, required = CheckKind.REGRESSION, ALPHA if mode is Regression.SIGNIFICANT else 0
+        alpha, look = self.given.alpha, self.given.look
+        kind, required = CheckKind.REGRESSION, alpha if mode is Regression.SIGNIFICANT else 0
         if why := why_not_compared(self.given):
             return self.run.check(kind, required, note=why)
         assert self.comparer is not None  # noqa: S101  # else there was a reason
@@ -280,16 +300,17 @@ class _Checks:
         passed: bool | None = True
         if change.delta >= -_TIE:
             note = "the score did not fall"
-        elif change.p <= ALPHA:
+        elif change.p <= alpha:
             passed, note = False, "the score fell, and chance does not explain it"
-        elif (change.smallest_p or 0) > ALPHA:
+        elif (change.smallest_p or 0) > alpha and (look is None or look.is_last):
             passed, note = None, "the score fell; there are too few trials to tell it from chance"
         else:
             note = "the score fell; chance may explain it"
         if change.delta < -_TIE <= (self.comparer.overall_change().delta or 0):
             note = f"{IF_UNDECIDED_FAILED}: {note}"
         note = _joined(note, _on(change.tests, tests))
-        return self.run.check(kind, required, seen=change.p, passed=passed, note=note)
+        settled = not look or look.settles(change.p)
+        return self.run.check(kind, required, seen=change.p, passed=passed, note=note, settled=settled)
 
     def _limits(self) -> Iterator[GateCheck]:
         """The limits of cost, time and invalid trials."""

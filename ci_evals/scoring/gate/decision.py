@@ -19,7 +19,6 @@ from ci_evals.scoring.gate.invalid_run import (
 )
 from ci_evals.scoring.gate.policy import RunEnding
 from ci_evals.scoring.scores import uncounted_trials
-from ci_evals.scoring.statistics import ALPHA
 
 CLOSE = 0.25
 """The p up to which a drop counts as near the threshold."""
@@ -81,6 +80,25 @@ def checks_near_threshold(decision: Decision) -> tuple[GateCheck, ...]:
     return () if len(decision.reasons) > unchecked or clear else near
 
 
+def open_checks(decision: Decision) -> tuple[GateCheck, ...]:
+    """The checks that another round may still change; none if the run has no verdict or fails already."""
+    unchecked = sum(check.blocks_verdict for check in decision.checks)
+    failed = any(check.passed is False and check.settled for check in decision.checks)
+    if failed or len(decision.reasons) > unchecked:
+        return ()
+    return tuple(check for check in decision.checks if not check.settled)
+
+
+def compares(check: GateCheck) -> bool:
+    """Return whether a check compares the run with its baseline."""
+    return check.kind in _OF_BASELINE
+
+
+def leaves_drop_possible(check: GateCheck) -> bool:
+    """Return whether a check against the baseline fails, could not be made, or is near its threshold."""
+    return compares(check) and (check.passed is not True or _is_near(check))
+
+
 def _fail_fast(ending: RunEnding) -> GateCheck:
     kind, note = CheckKind.FAIL_FAST, ending.stopped_because or "a trial failed"
     return GateCheck(name=kind, kind=kind, required=None, seen=None, passed=False, note=note)
@@ -126,7 +144,7 @@ def _uncounted_decide(
 
 
 def _is_near(check: GateCheck) -> bool:
-    if check.kind is CheckKind.REGRESSION and check.required == ALPHA:
+    if check.kind is CheckKind.REGRESSION and check.required:  # a p, not the number of tests that fail newly
         return check.seen is not None and check.seen <= CLOSE
     if check.passed is False and check.seen != check.seen_if_undecided_failed:
         # More trials must not open a gate that undecided verdicts have closed.

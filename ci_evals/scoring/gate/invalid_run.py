@@ -57,6 +57,15 @@ class JudgeFailed:
 
 
 @dataclass(frozen=True)
+class BaseNotPlayed:
+    """The base agent, which this one is compared with, could not be played as often as it should."""
+
+    errored: int
+    not_run: int
+    planned: int
+
+
+@dataclass(frozen=True)
 class NothingScored:
     """There is no score."""
 
@@ -89,6 +98,7 @@ InvalidRunReason = (
     | TooManyErrored
     | TooManyExcluded
     | JudgeFailed
+    | BaseNotPlayed
     | NothingScored
     | UncountedDecide
     | NotCompared
@@ -108,6 +118,10 @@ def invalid_run_reasons(results: Results, policy: Policy, ending: RunEnding) -> 
         trials = [trial for test in results.tests for trial in test.trials]
         broke_off = sum(not (trial.counts or trial.excluded) for trial in trials)
         yield TooManyErrored(counts.errors, counts.trials, broke_off)
+    if base := results.base_side:
+        errored, not_run = base.counts.errors, base.counts.not_run
+        if errored > policy.max_errors or not_run or base.score is None:
+            yield BaseNotPlayed(errored, not_run, base.counts.trials + not_run)
     if counts.invalid_users > policy.max_invalid_users:
         yield TooManyExcluded(counts.invalid_users, counts.trials)
     if not ending.judge_only_warned:

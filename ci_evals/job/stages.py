@@ -1,0 +1,89 @@
+"""What a run plays until it is looked at, and whether it goes on: rounds, a base agent, a close result."""
+
+from dataclasses import dataclass, replace
+
+from ci_evals.domain.choices import BothSides
+from ci_evals.domain.plan import BASE, Plan
+from ci_evals.domain.results.run import Confirmation, Results
+from ci_evals.job.job import Job
+from ci_evals.reports.facts.gate import near_threshold
+from ci_evals.scoring.gate.decision import (
+    CLOSE,
+    checks_near_threshold,
+    compares,
+    leaves_drop_possible,
+    open_checks,
+)
+
+_SCREENED_FROM = 3
+"""The fewest trials of each test in rounds after which earlier runs may spare the base agent."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """All that is played until the next look at a run, with what was played before."""
+
+    plan: Plan
+    because: tuple[str, ...] = ()
+    """The reasons why more is played than before, in words."""
+    confirmation: Confirmation | None = None
+
+
+def first_stage(job: Job) -> Stage:
+    """The stage that a run begins with."""
+    plan = job.plan
+    screened = BASE in plan.arms and job.both_sides is BothSides.AUTO and job.baseline.results is not None
+    loops = plan.loops
+    if plan.looks:
+        looks = [look for look in plan.looks if look >= _SCREENED_FROM or not screened]
+        loops = [*looks, plan.looks[-1]][0]
+    return Stage(replace(plan, loops=loops, first_arm_only=screened))
+
+
+def next_stage(job: Job, stage: Stage, results: Results) -> Stage | None:
+    """The stage that follows one; None if its results are those of the run."""
+    plan, gate = stage.plan, results.gate
+    if plan.first_arm_only:
+        unsettled = [check for check in open_checks(gate) if not compares(check)]
+        if why := _possible_drop(results):
+            return Stage(replace(plan, first_arm_only=False), why)
+    elif not plan.looks:
+        return _confirming(job, plan, results)
+    else:
+        unsettled = [*open_checks(gate)]
+    following = next((look for look in plan.looks if look > plan.loops), None)
+    if not unsettled or following is None:
+        return None
+    return Stage(
+        replace(plan, loops=following), tuple(f"{check.name} is not decided yet" for check in unsettled)
+    )
+
+
+def _possible_drop(results: Results) -> tuple[str, ...]:
+    """The reasons to play the base agent, after earlier runs were compared with this one."""
+    gate = results.gate
+    unchecked = sum(check.blocks_verdict for check in gate.checks)
+    fails_anyway = any(
+        check.passed is False and check.settled and not compares(check) for check in gate.checks
+    )
+    if fails_anyway or len(gate.reasons) > unchecked:
+        return ()
+    if checks := [check for check in gate.checks if leaves_drop_possible(check)]:
+        return tuple(
+            f"{check.name}: {check.note}" if check.passed is None else near_threshold(check)
+            for check in checks
+        )
+    comparison = results.comparison
+    if not any(map(compares, gate.checks)) and comparison and (comparison.p is None or comparison.p <= CLOSE):
+        return ("the score looks lower than in the baseline",)
+    return ()
+
+
+def _confirming(job: Job, plan: Plan, results: Results) -> Stage | None:
+    """More trials of each test, if checks are near their threshold."""
+    near = checks_near_threshold(results.gate) if job.confirm and not plan.more else ()
+    if not near:
+        return None
+    because = tuple(map(near_threshold, near))
+    confirmation = Confirmation(trials=job.confirm, because=because)
+    return Stage(replace(plan, more=job.confirm), because, confirmation)

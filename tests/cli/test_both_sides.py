@@ -1,0 +1,116 @@
+"""`--against`: the base agent is played in the same run, and the gate compares both."""
+
+import json
+from pathlib import Path
+
+import pytest
+from commands import ci_evals, results_in, start
+
+from ci_evals.demo_agent.server import DemoServer
+
+BROKEN = "RETURN_REQUEST"
+OFFLINE = ("--provider=offline", "--regression=significant", "--parallel=8", "--min-score=0")
+ALWAYS = (*OFFLINE, "--both-sides=always")
+KEYS = {"CI_EVALS_AGENT_KEY": "the-key-of-the-head"}
+BASE_KEY = "the-key-of-the-base-agent"
+
+
+def play(folder: Path, head: DemoServer, base: str, *more: str):
+    options = (f"--base-url={head.base_url}", f"--against=base-url={base}\nagent-key={BASE_KEY}")
+    return ci_evals("run", "demo:retail", *ALWAYS, *options, *more, cwd=folder, env=KEYS)
+
+
+def test_both_are_played_and_compared(tmp_path):
+    """An unchanged agent passes, and the base's conversations stand in the results."""
+    with DemoServer(noise=0.02, seed=1) as head, DemoServer(noise=0.02, seed=2) as base:
+        ran = play(tmp_path, head, base.base_url, "--loops=3")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    results = results_in(tmp_path)
+    comparison = results["comparison"]
+    assert comparison["method"] == "both-sides"
+    assert comparison["tests"] == len(results["suites"][0]["tests"])
+    assert [arm["name"] for arm in results["arms"]] == ["head", "base"]
+    head_arm, base_arm = results["arms"]
+    assert head_arm["suites"] == []
+    assert head_arm["score"] == results["score"]
+    assert base_arm["counts"]["trials"] == results["counts"]["trials"] == 3 * comparison["tests"]
+    assert comparison["baseline"]["score"] == base_arm["score"]
+    assert BASE_KEY not in json.dumps(results)
+
+
+def test_a_broken_head_fails(tmp_path):
+    """The gate names the check; without any recorded run."""
+    with DemoServer(noise=0.02, seed=1, broken=[BROKEN]) as head, DemoServer(noise=0.02, seed=2) as base:
+        ran = play(tmp_path, head, base.base_url, "--loops=5")
+    assert ran.returncode == 1, ran.stdout + ran.stderr
+    assert results_in(tmp_path)["comparison"]["p"] <= 0.05
+
+
+def test_a_broken_base_fails_nothing(tmp_path):
+    """A head that is better passes."""
+    with DemoServer(noise=0.02, seed=1) as head, DemoServer(noise=0.02, seed=2, broken=[BROKEN]) as base:
+        ran = play(tmp_path, head, base.base_url, "--loops=3")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert results_in(tmp_path)["comparison"]["delta"] > 0
+
+
+@pytest.mark.parametrize("fail_fast", [False, True])
+def test_a_base_that_cannot_be_reached_is_no_verdict(tmp_path, fail_fast):
+    """Never a pass: not even where the score is 100."""
+    with DemoServer() as head:
+        ran = play(tmp_path, head, "http://127.0.0.1:9", *(["--fail-fast"] if fail_fast else []))
+    assert ran.returncode == 3, ran.stdout + ran.stderr
+    assert results_in(tmp_path)["gate"]["passed"] is False
+
+
+@pytest.mark.parametrize(
+    ("against", "says"),
+    [
+        ("", "names no agent"),
+        ("base-url", "not of the form OPTION=VALUE"),
+        ("colour=red", "'colour' is unknown"),
+        ("agent-id=a\nagent-id=b", "agent-id is given twice"),
+        ("adapter=nothing", "--against: --adapter: 'nothing'"),
+        ("adapter-options=missing.yaml", "missing.yaml cannot be read"),
+        ("agent-headers=Nonsense", "not of the form NAME: VALUE"),
+        ("adapter=http", "baseUrl"),
+    ],
+)
+def test_a_wrong_option_is_told_before_anything_runs(tmp_path, against, says):
+    """With what to write."""
+    ran = ci_evals("run", "demo:hr", "--provider=offline", f"--against={against}", cwd=tmp_path)
+    assert ran.returncode == 2, ran.stdout + ran.stderr
+    assert says in ran.stderr
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_run_that_was_killed_is_resumed_on_both_sides(tmp_path):
+    """The journal holds the trials of both; none is played again."""
+    with DemoServer() as head, DemoServer() as base:
+        options = [*ALWAYS, f"--base-url={head.base_url}", f"--against=base-url={base.base_url}", "--loops=6"]
+        process = start("run", "demo:retail", *options, cwd=tmp_path, env=KEYS)
+        for line in process.stderr:
+            if line.startswith("[20/"):
+                break
+        process.kill()
+        process.communicate()
+        ran = ci_evals("run", "demo:retail", *options, "--resume=results", cwd=tmp_path, env=KEYS)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    results = results_in(tmp_path)
+    assert results["run"]["resumed"]["trials"] >= 20
+    assert results["arms"][1]["counts"]["trials"] == results["counts"]["trials"]
+
+
+def test_a_recording_holds_both_sides(tmp_path):
+    """A replay comes to the same verdicts without an agent."""
+    with DemoServer(noise=0.05, seed=1) as head, DemoServer(noise=0.05, seed=2) as base:
+        ran = play(tmp_path, head, base.base_url, "--loops=2", "--record=recorded")
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+        first = results_in(tmp_path)
+        url = base.base_url
+    options = (*ALWAYS, f"--against=base-url={url}", "--loops=2", "--replay=recorded")
+    again = ci_evals("run", "demo:retail", *options, cwd=tmp_path)
+    assert again.returncode == 0, again.stdout + again.stderr
+    second = results_in(tmp_path)
+    assert [arm["score"] for arm in second["arms"]] == [arm["score"] for arm in first["arms"]]
+    assert second["comparison"]["delta"] == first["comparison"]["delta"]
