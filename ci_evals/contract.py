@@ -147,7 +147,7 @@ class AgentContract:
 
     @_contract()
     async def test_a_failure_is_an_agent_error(self, agent: Agent) -> None:
-        """The session can be closed after it, and the agent goes on with another."""
+        """The session can be closed after it, and the agent continues with another."""
         async with self._session(agent) as say:
             await _fails(say(FAIL))
         await self._check_recovered(agent)

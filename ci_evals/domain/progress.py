@@ -43,7 +43,7 @@ class TrialFinished:
 
 @dataclass(frozen=True)
 class RunResumed:
-    """A run that was interrupted goes on: so many trials of the plan had finished."""
+    """An interrupted run was resumed; `trials` of the plan had finished."""
 
     trials: int
     started_at: datetime
@@ -59,7 +59,7 @@ class Extended:
 
 @dataclass(frozen=True)
 class StillWaiting:
-    """The run has waited for one neighbor for so many seconds."""
+    """The run is still waiting for one neighbor, for `seconds` now."""
 
     neighbor: str
     seconds: float

@@ -325,7 +325,7 @@ class FailureCause(StrEnum):
 
 
 class ProbeResult(Record):
-    """What a probe returned after a conversation, or why it returned nothing."""
+    """The answer of a probe after a conversation, or the reason why there is none."""
 
     value: JsonValue = None
     error: str | None = None

@@ -1,4 +1,4 @@
-"""What a transcript has evidence of, turn by turn, and what follows where it has none."""
+"""The evidence in a transcript, turn by turn, and what follows where there is none."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

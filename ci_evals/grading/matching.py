@@ -1,7 +1,7 @@
 """Values compared with the conditions of a matcher."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -29,8 +29,13 @@ Value = JsonValue | _Absent
 
 def meets(value: Value, conditions: Conditions) -> bool | None:
     """Return whether a value meets all conditions; None if a pattern was searched without an end."""
-    results = [_meets(name, value, conditions) for name in conditions.conditions]
-    return False if False in results else None if None in results else True
+    return all_hold(_meets(name, value, conditions) for name in conditions.conditions)
+
+
+def all_hold(answers: Iterable[bool | None]) -> bool | None:
+    """Return whether all of these are true; None if one is not known and none is false."""
+    known = set(answers)
+    return False if False in known else None if None in known else True
 
 
 def _meets(name: str, value: Value, wanted: Conditions) -> bool | None:  # noqa: PLR0911  # one case a condition
@@ -153,8 +158,7 @@ def args_match(
     """Return whether arguments are those wanted; with `exact`, without others. None if it cannot be told."""
     if exact and not arguments.keys() <= wanted.keys():
         return False
-    results = [meets(arguments.get(name, ABSENT), each) for name, each in wanted.items()]
-    return False if False in results else None if None in results else True
+    return all_hold(meets(arguments.get(name, ABSENT), each) for name, each in wanted.items())
 
 
 def args_described(wanted: Mapping[str, Matcher] | None) -> str:

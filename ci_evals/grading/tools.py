@@ -8,7 +8,7 @@ from ci_evals.domain.checks.tool_checks import MaxToolCalls, ToolCalled, ToolSeq
 from ci_evals.domain.transcript import ToolCall, ToolStatus, Transcript
 from ci_evals.domain.verdict import Cause, Verdict
 from ci_evals.grading.evidence import CALLS, find_gap
-from ci_evals.grading.matching import args_described, args_match, shown
+from ci_evals.grading.matching import all_hold, args_described, args_match, shown
 from ci_evals.grading.replies import select_replies, times
 
 
@@ -114,7 +114,7 @@ def _is_wanted(call: ToolCall, evaluation: ToolCalled) -> bool | None:
         exact = evaluation.args_mode == "exact"
         known = call.arguments is not None
         has_args = args_match(call.arguments or {}, evaluation.args or {}, exact=exact) if known else None
-    return _both(has_status, has_args)
+    return all_hold((has_status, has_args))
 
 
 def _is_call(call: ToolCall, wanted: WantedCall) -> bool | None:
@@ -125,14 +125,8 @@ def _is_call(call: ToolCall, wanted: WantedCall) -> bool | None:
     return None if call.arguments is None else args_match(call.arguments, wanted.args)
 
 
-def _both(one: bool | None, other: bool | None) -> bool | None:  # operands
-    if one is False or other is False:
-        return False
-    return None if one is None or other is None else True
-
-
 _Table = Sequence[Sequence[bool]]
-"""Whether each call (row) is each of those wanted (column)."""
+"""True where a call (row) is one of those wanted (column)."""
 
 
 def _in_order(table: _Table, wanted: int) -> bool:
@@ -190,7 +184,7 @@ _FITS: dict[str, Callable[[_Table, int], bool]] = {
 _POSITIVE = frozenset({"in_order", "superset"})
 """Modes that more calls cannot make fail."""
 _COULD_FIT = {"strict": _within, "unordered": _subset, "subset": _subset}
-"""Whether calls that were not seen might still make it fit."""
+"""True if calls that were not seen might still make it fit."""
 _MODE_WORDS = {
     "in_order": "{} in this order",
     "strict": "just {} in this order",

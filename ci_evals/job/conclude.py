@@ -69,7 +69,7 @@ class Conclusion:
             return self._results(card(), info(), replace(self.baseline, results=None))
 
     def unfinished(self, card: Scorecard, info: RunInfo) -> Results:
-        """The results for as long as the run goes on: no verdict."""
+        """The results of a run that is still under way: no verdict."""
         update = {"status": "unfinished", "stopped_because": _UNFINISHED, "resumed": None}
         ending = RunEnding(incomplete=(f"the run has not finished: {_UNFINISHED}",))
         return self._redacted(conclude(card, info.model_copy(update=update), Policy(), ending))

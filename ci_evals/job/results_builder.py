@@ -116,7 +116,7 @@ class ResultsBuilder:
         return results.model_copy(update={"comparison": results.comparison.model_copy(update=looks)})
 
     def unfinished(self) -> Results:
-        """Return the results of this run for as long as it goes on: nothing is played yet, nothing passed."""
+        """Return the results of this run while it is under way: nothing is played yet, nothing passed."""
         plan = self._job.plan
         card = self._scorecard(plan, [None] * len(plan.trials), NO_PRICES)
         return self._conclusion.unfinished(card, self._info(plan, None))

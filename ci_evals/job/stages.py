@@ -1,4 +1,4 @@
-"""What a run plays until it is looked at, and whether it goes on: rounds, a base agent, a close result."""
+"""The stages of a run: what is played until a look, and whether more follows."""
 
 from dataclasses import dataclass, replace
 

@@ -179,7 +179,7 @@ async def run_suite(
         tag: Tags, comma-separated: only these.
         policy: What the gate asks; by default a run score of 80 and no unsound trial.
         baseline: An earlier run to compare with, from `load_results`.
-        confirm: Where the first look is close, so many more trials of each test are played.
+        confirm: The number of further trials of each test if the first look is close.
         judge_check: Whether the judge is asked control questions whose answers are known. If too few answers
             are right there is no verdict; with `warn` that is a warning. `auto` asks unless the baseline or
             the judge's cache holds a passed check of the same judge of the last 30 days.

@@ -136,7 +136,7 @@ def _pairs(judged: Results, saved: SavedConversation, rejudged: RejudgedTrial) -
 
 
 _MOST_IN_ROW = 10
-"""Trials of which no criterion could be judged: after so many in a row the judge is taken to be gone."""
+"""Trials of which no criterion could be judged: after this many in a row the judge is taken to be gone."""
 
 
 class RejudgeRunner:

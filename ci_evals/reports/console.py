@@ -199,7 +199,7 @@ class _Console:
         return [_name(test.name), painted, score, highlights.trials_passed(test), time]
 
     def tests(self) -> Iterator[str]:
-        """What failed and why, by what became of it since the baseline."""
+        """The tests that failed and why, grouped by their change since the baseline."""
         news, in_base = self._news, headline.in_base(self._results.comparison)
         for title, tests in (
             (f"Broke {headline.since(self._results)}", news.broke),
@@ -242,20 +242,21 @@ class _Console:
             yield from self._criterion(criterion, test.warnings.get(criterion.finding.criterion))
         if not criteria and test.first_reason:
             name, reason = test.first_reason
-            yield (
-                f"    {self._painted(_SIGNS[Tone.BAD], _RED)} {sanitize.log_line(name, _TEXT)}".rstrip(": ")
-                + ": failed"
-            )
+            yield self._failed_line(name)
             yield f"      {sanitize.log_line(reason, _TEXT)}".rstrip()
         if more := len(test.criteria) - len(criteria):
             criteria_left = numbers.count(more, "more failed criterion", "more failed criteria")
             yield f"    {criteria_left} (--verbose shows all)"
 
+    def _failed_line(self, name: str) -> str:
+        """Return the line of a criterion that failed. Some end in a colon of their own."""
+        cross = self._painted(_SIGNS[Tone.BAD], _RED)
+        return f"    {cross} {sanitize.log_line(name, _TEXT)}".rstrip(": ") + ": failed"
+
     def _criterion(self, criterion: FailedCriterion, warning: str | None) -> Iterator[str]:
         finding = criterion.finding
         times = f" in {criterion.times} of {criterion.trials} trials" if criterion.trials > 1 else ""
-        cross = self._painted(_SIGNS[Tone.BAD], _RED)
-        yield f"    {cross} {sanitize.log_line(finding.criterion, _TEXT)}".rstrip(": ") + f": failed{times}"
+        yield self._failed_line(finding.criterion) + times
         reason = finding.reason if self._verbose else sanitize.log_line(finding.reason, _TEXT)
         # Many a reason names its turns itself.
         turn = f"Turn {criterion.turn.index}: " if criterion.turn and "turn" not in reason else ""

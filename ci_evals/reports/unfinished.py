@@ -1,4 +1,4 @@
-"""The reports of a run for as long as it goes on, so that a kill leaves none of an earlier run."""
+"""The reports of a run that is under way, so that a kill leaves none of an earlier run."""
 
 from collections.abc import Iterable
 from xml.sax.saxutils import quoteattr

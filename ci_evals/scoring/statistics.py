@@ -57,9 +57,9 @@ class Chance:
 
     p: float
     test: Literal["enumerated", "drawn"]
-    """Whether all arrangements were counted, or some of them drawn."""
+    """The way p was found: all arrangements counted, or some of them drawn."""
     smallest: float
-    """The smallest p that so many trials can give."""
+    """The smallest p that this number of trials can give."""
 
 
 @dataclass(frozen=True)

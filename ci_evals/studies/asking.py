@@ -16,7 +16,7 @@ from ci_evals.support.redaction import Redactor
 from ci_evals.wiring.models import RunModels
 
 _MAX_FAILURES_IN_ROW = 10
-"""After so many failed questions in a row the models are taken to be gone."""
+"""After this many failed questions in a row the models are taken to be gone."""
 
 X = TypeVar("X")
 Y = TypeVar("Y")

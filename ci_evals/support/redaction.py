@@ -31,7 +31,7 @@ MIN_LENGTH = secrets.MIN_LENGTH
 
 _BETWEEN = '\n"'
 """Stands between texts that are searched as one, so that none changes what is found in the next: no sign of a
-secret holds a quotation mark, and no terminal escape goes on behind the end of its line."""
+secret holds a quotation mark, and no terminal escape continues behind the end of its line."""
 
 _MOST_TEXTS = 20_000
 """The most texts searched as one. A trial has some thousand; those of a run would fill the memory."""

@@ -146,7 +146,7 @@ def panel_of(names: Iterable[str], judge: str | None = None) -> tuple[str, ...]:
 def votes_of(votes: int, panel: tuple[str, ...]) -> int:
     """The most votes on one criterion: with a panel at least one of each model, and always an odd number.
 
-    Raise `UsageError` if so many votes cannot decide, or leave out models of the panel.
+    Raise `UsageError` if this number of votes cannot decide, or leave out models of the panel.
     """
     if votes % 2 == 0:
         raise UsageError(

@@ -92,7 +92,7 @@ async def build_participants(
 def world_steps(
     planned: PlannedSuite, environ: Mapping[str, str], redactor: Redactor, base_url: str
 ) -> WorldSteps | None:
-    """What does the steps of a suite's worlds; None if they have none."""
+    """The object that does the steps of a suite's worlds; None if they have none."""
     if not planned.has_worlds:
         return None
     from ci_evals.adapters.world import steps  # noqa: PLC0415  # for the few suites that have any

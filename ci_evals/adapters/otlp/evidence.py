@@ -32,7 +32,7 @@ _MAX_SHOWN = 500_000
 
 @dataclass(frozen=True)
 class TurnEvidence:
-    """What the spans of a turn show."""
+    """The evidence in the spans of a turn."""
 
     calls: tuple[ToolCall, ...]
     complete: bool
@@ -89,7 +89,7 @@ def _turn_at(time_ns: int, turns: Sequence[TurnSpan]) -> str:
 
 
 def progress(spans: Sequence[Span], turn_id: str, requests: int) -> Progress:
-    """Return how much of a turn's trace has arrived, in which the agent was sent so many requests."""
+    """Return how much of a turn's trace has arrived, in which the agent was sent `requests`."""
     if not spans:
         return Progress.NOTHING
     ids = {span.span_id for span in spans}
@@ -261,12 +261,12 @@ def _for_people(ordered: Sequence[Span]) -> JsonValue:
     shown: list[JsonValue] = []
     size = 0
     for span in ordered:
-        size += span.size
-        attributes = {
-            key: TOO_LONG if isinstance(value, str) and len(value) > MAX_OTHER_TEXT else value
-            for key, value in span.attributes.items()
-            if size <= _MAX_SHOWN
-        }
+        attributes = {}
+        if span.attributes and (size := size + span.size) <= _MAX_SHOWN:
+            attributes = {
+                key: TOO_LONG if isinstance(value, str) and len(value) > MAX_OTHER_TEXT else value
+                for key, value in span.attributes.items()
+            }
         shown.append(
             {
                 "name": span.name,

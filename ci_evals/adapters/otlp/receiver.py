@@ -72,11 +72,12 @@ class TrialTrace:
 
     def add(self, span: Span) -> None:
         """Keep a span that has arrived."""
-        if len(self.pending) >= MAX_TURN_SPANS or self.characters + span.size > MAX_TURN_CHARACTERS:
+        characters = self.characters + span.size
+        if len(self.pending) >= MAX_TURN_SPANS or characters > MAX_TURN_CHARACTERS:
             self.dropped = True
         elif span.span_id not in self.settled:
             self.pending[span.span_id] = span
-            self.characters += span.size
+            self.characters = characters
         self.last_arrival = time.monotonic()
         self.arrived.set()
 
@@ -206,7 +207,7 @@ class Receiver:
                 async with self._reading:
                     received = await in_thread(spans.read, body, content_type)
         except OtlpError as error:
-            return web.Response(status=415 if "Content-Type" in str(error) else 400, text=str(error))
+            return web.Response(status=error.status, text=str(error))
         for span in received:
             self._add(span)
         is_json = request.content_type == _JSON

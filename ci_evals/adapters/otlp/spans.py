@@ -9,10 +9,9 @@ import binascii
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import islice
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 
@@ -35,6 +34,12 @@ _MAX_JSON_VALUES = 2_000_000
 _MAX_TIME = 2**63
 _MAX_INTEGER = 2**63
 _HEXADECIMAL = re.compile(r"[0-9a-f]*")
+_OF_INFRASTRUCTURE = (
+    "client.", "cloud.", "code.", "container.", "db.", "deployment.", "faas.", "host.", "http.", "k8s.",
+    "messaging.", "net.", "network.", "os.", "otel.", "peer.", "process.", "rpc.", "server.", "telemetry.",
+    "thread.", "tls.", "url.", "user_agent.",
+)  # fmt: skip
+"""Attributes that tell nothing of tools and models. They are most of a trace, and not even decoded."""
 _CALLS = re.compile(
     r"gen_ai\.(tool|output|completion|conversation|agent)\b.*|tool(_|\.).*|ai\.(toolCall|response)\..*"
     r"|llm\.output_messages\..*|traceloop\..*|events|message"
@@ -47,17 +52,24 @@ Attributes = Mapping[str, JsonValue]
 class OtlpError(ValueError):
     """A request that cannot be read; its text is an answer to who sent it."""
 
+    status = 400
+    """Of the answer."""
 
-@dataclass(frozen=True)
-class Event:
+
+class UnknownTypeError(OtlpError):
+    """A request of a content type that is not read."""
+
+    status = 415
+
+
+class Event(NamedTuple):
     """Something that happened during a span."""
 
     name: str
     attributes: Attributes
 
 
-@dataclass(frozen=True)
-class Span:
+class Span(NamedTuple):
     """A span that has ended."""
 
     trace_id: str
@@ -67,7 +79,8 @@ class Span:
     name: str
     start_ns: int
     end_ns: int
-    attributes: Attributes = field(default_factory=dict)
+    attributes: Attributes = MappingProxyType({})
+    """Those that may tell of tools and models."""
     events: tuple[Event, ...] = ()
     failed: bool = False
     is_server: bool = False
@@ -75,7 +88,7 @@ class Span:
     scope: str = ""
     """The instrumentation that made it."""
 
-    @cached_property
+    @property
     def size(self) -> int:
         """About the number of characters that it holds."""
         held = (self.attributes, *(event.attributes for event in self.events))
@@ -103,7 +116,7 @@ def read(body: bytes, content_type: str) -> list[Span]:
         case "application/x-protobuf":
             spans = _read_protobuf(body)
         case other:
-            raise OtlpError(
+            raise UnknownTypeError(
                 f"Content-Type {other or 'missing'} is not supported; "
                 "use application/x-protobuf or application/json"
             )
@@ -147,7 +160,11 @@ def _read_protobuf(body: bytes) -> Iterator[Span]:
 
 
 def _proto_attributes(attributes: Iterable[Any]) -> Attributes:
-    return _bounded((each.key, _proto_value(each.value)) for each in islice(attributes, MAX_ATTRIBUTES))
+    return _bounded(
+        (key, _proto_value(each.value))
+        for each in islice(attributes, MAX_ATTRIBUTES)
+        if not (key := each.key).startswith(_OF_INFRASTRUCTURE)
+    )
 
 
 def _proto_value(value: Any, depth: int = 0) -> JsonValue:  # noqa: PLR0911  # one case a kind of value
@@ -236,7 +253,11 @@ def _integer(value: object) -> int | None:
 
 def _json_attributes(holder: dict[str, Any]) -> Attributes:
     items = islice(_objects(holder, "attributes"), MAX_ATTRIBUTES)
-    return _bounded((str(each.get("key")), _json_value(each.get("value"))) for each in items)
+    return _bounded(
+        (key, _json_value(each.get("value")))
+        for each in items
+        if not (key := str(each.get("key"))).startswith(_OF_INFRASTRUCTURE)
+    )
 
 
 def _json_value(value: object) -> JsonValue:  # noqa: PLR0911  # one case a kind of value
@@ -264,11 +285,11 @@ def _json_value(value: object) -> JsonValue:  # noqa: PLR0911  # one case a kind
 def _bounded(items: Iterable[tuple[str, JsonValue]]) -> Attributes:
     """Return attributes without texts that are too long; what they held is unknown."""
     attributes = dict(items)
-    holds_calls = attributes.get("openinference.span.kind") == "TOOL"
     for key, value in attributes.items():
-        kept = MAX_OTHER_TEXT
-        if _CALLS.fullmatch(key) or (holds_calls and key in {"input.value", "output.value"}):
-            kept = MAX_TEXT
-        if isinstance(value, str) and len(value) > kept:
-            attributes[key] = TOO_LONG
+        if isinstance(value, str) and len(value) > MAX_OTHER_TEXT:
+            of_tool = key in {"input.value", "output.value"} and (
+                attributes.get("openinference.span.kind") == "TOOL"
+            )
+            if len(value) > (MAX_TEXT if of_tool or _CALLS.fullmatch(key) else MAX_OTHER_TEXT):
+                attributes[key] = TOO_LONG
     return attributes

@@ -40,7 +40,7 @@ def silent(_: Event) -> None:
 
 
 class Tally:
-    """What is done of all, the score and the cost so far, and the time that is left."""
+    """Finished trials, the score and cost so far, and the time that is left."""
 
     def __init__(self, plan: Plan, prices: Prices, clock: Callable[[], float] = time.monotonic) -> None:
         self.plan, self.done, self.total = plan, 0, len(plan.trials)

@@ -206,6 +206,6 @@ _FOLDED = {key.lower(): key for key in KEYS} | {
     "minimum": "min", "gte": "min", "maximum": "max", "lte": "max",
     "in": "oneOf", "anyof": "oneOf", "exist": "exists", "present": "exists",
 }  # fmt: skip
-"""What conditions are called elsewhere, or by a slip."""
+"""Names of conditions elsewhere, or by a slip."""
 
 MatcherField = Annotated[Matcher, BeforeValidator(_as_matcher, json_schema_input_type=Matcher | JsonValue)]

@@ -166,7 +166,7 @@ class Efficiency(Record):
 
 
 class ComparisonLook(Record):
-    """What one look at a run in rounds saw of the change."""
+    """The change at one look at a run in rounds."""
 
     trials: Positive = Field(description="Of each test, until then.")
     delta: Points | None

@@ -64,7 +64,7 @@ def text(action: AgentAction) -> str:
 
 
 def call_facts(call: ToolCall) -> tuple[str, ...]:
-    """What is known of a tool call beside arguments and result: how it ended, its duration, its agent."""
+    """Facts of a tool call beside arguments and result: how it ended, its duration, its agent."""
     known = call.status is not ToolStatus.UNKNOWN
     facts = (
         call.status.value if known else None,

@@ -71,7 +71,7 @@ def heading(results: Results, trust: Trust = Trust.OWN) -> str:
 
 
 def alerts(results: Results) -> tuple[Section, ...]:
-    """What a reader must know before the numbers."""
+    """Facts that a reader must know before the numbers."""
     origin = highlights.origin(results.run)
     never_left_out = [*([origin] if origin else []), *gate.warnings(results), *reliability.warnings(results)]
     rows = _bullets(never_left_out, "⚠️ ")
@@ -285,7 +285,7 @@ def _sure_title(results: Results) -> str:
 
 
 def _details_title(results: Results) -> str:
-    """What the fold of details holds."""
+    """The content of the fold of details."""
     tests = numbers.count(results.counts.tests, "test")
     parts = [
         f"All {tests}" if results.counts.tests > 1 else tests,

@@ -66,7 +66,7 @@ class Look:
 
 
 def looks_at(trials: Sequence[int]) -> tuple[Look, ...]:
-    """The looks after so many trials of each test, in ascending order.
+    """The looks after these numbers of trials of each test, in ascending order.
 
     Those of `LOOKS` have the limits that were searched for. Other lists have them in between: by the share
     of the most trials that a look has, on a straight line.

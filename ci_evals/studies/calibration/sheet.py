@@ -33,7 +33,7 @@ _FORMULA = re.compile(FORMULA)
 
 
 def write_sheet(results: Path, output: Path, most: int, seed: int, context: RunContext) -> None:
-    """Write a sheet of at most so many items, its page, and the guidelines.
+    """Write a sheet of at most `size` items, its page, and the guidelines.
 
     Raises:
         UsageError: the run cannot be read or holds nothing to label, or a sheet is there that holds labels;

@@ -234,7 +234,7 @@ def _held(suite: Suite, test: Test, turns: Sequence[Turn]) -> Test:
 
 
 def _judged(suite: SuiteResult, tests: Sequence[SampledTest], judge: str | None, times: int) -> SuiteResult:
-    """A suite of one conversation of each of these tests, so many times."""
+    """A suite of one conversation of each of these tests, repeated."""
     repeated = []
     for sampled in tests:
         trials = (sampled.recorded.model_copy(update={"index": index}) for index in range(1, times + 1))

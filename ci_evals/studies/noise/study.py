@@ -30,7 +30,7 @@ from ci_evals.support.redaction import Redactor
 from ci_evals.wiring.connections import Connections
 
 _FAILURES_IN_ROW = 10
-"""Trials that broke off: after so many in a row whoever plays is taken to be gone."""
+"""Trials that broke off: after this many in a row whoever plays is taken to be gone."""
 _LEAST_TESTS = 2
 
 
