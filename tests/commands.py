@@ -16,6 +16,8 @@ from typing import IO, Any
 
 import nursery
 
+from ci_evals.adapters.suites import bundled_path
+
 CLEAN = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ} | {
     "CI_EVALS_JUDGE_CACHE": "off",
     "CI_EVALS_JUDGE_CHECK": "off",
@@ -160,6 +162,16 @@ def write_suite(folder: Path, *tests: dict[str, Any], name: str = "suite.json", 
         "apiKey": "${AGENT_KEY}",
         "tests": [one | test for test in tests or ({},)],
     } | fields
+    (folder / name).write_text(json.dumps(suite))
+    return name
+
+
+def write_uncritical(folder: Path, bundled: str, name: str = "suite.json") -> str:
+    """Write a bundled suite without its critical tests, of which one failed trial is news enough."""
+    collection, _, stem = bundled.partition(":")
+    suite = json.loads((bundled_path(collection) / f"{stem}.json").read_text())
+    for test in suite["tests"]:
+        test.pop("critical", None)
     (folder / name).write_text(json.dumps(suite))
     return name
 

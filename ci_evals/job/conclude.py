@@ -5,12 +5,13 @@ from dataclasses import dataclass, replace
 
 from ci_evals._version import __version__
 from ci_evals.domain.errors import Exit
-from ci_evals.domain.results.comparison import Method
+from ci_evals.domain.results.comparison import Comparison, Method
 from ci_evals.domain.results.gate import Decision
 from ci_evals.domain.results.run import Results, RunInfo, Status, Tool
 from ci_evals.job.judge_check import JudgeChecks
 from ci_evals.reports.facts.invalid_run import in_words
 from ci_evals.scoring.comparison.compare import RunComparer
+from ci_evals.scoring.comparison.earlier_runs import EarlierRuns
 from ci_evals.scoring.comparison.rounds import Look
 from ci_evals.scoring.coverage import compared
 from ci_evals.scoring.gate.checks import GateInput
@@ -35,11 +36,14 @@ class BaselineResults:
     """A sentence that names the baseline, or says why there is none."""
     missing: str = GateInput.unpaired
     """The reason why there is none, as a clause."""
+    history: tuple[Results, ...] = ()
+    """The newest runs of the base branch, oldest first, `results` among them."""
 
     def redacted(self, redactor: Redactor) -> "BaselineResults":
         """The same without secrets."""
         results = redactor.model(self.results) if self.results else None
-        return replace(self, results=results, missing=redactor.text(self.missing))
+        history = tuple(map(redactor.model, self.history))
+        return replace(self, results=results, missing=redactor.text(self.missing), history=history)
 
 
 NO_BASELINE = BaselineResults()
@@ -59,6 +63,8 @@ class Conclusion:
     """Reasons why the saved run was not a whole one."""
     look: Look | None = None
     """The limits of a run in rounds."""
+    screening: bool = False
+    """True as long as earlier runs only say whether the base agent is to be played."""
 
     def results(self, card: Callable[[], Scorecard], info: Callable[[], RunInfo]) -> Results:
         """Compare and decide; after a bug of ours once more without the baseline."""
@@ -89,7 +95,9 @@ class Conclusion:
             judge_only_warned=bool(checks and checks.only_warn),
             incomplete=self.incomplete,
         )
-        return self._redacted(conclude(card, info, self.policy, ending, baseline, look=self.look))
+        return self._redacted(
+            conclude(card, info, self.policy, ending, baseline, look=self.look, screening=self.screening)
+        )
 
     def _redacted(self, results: Results) -> Results:
         """Results without secrets; those of their suites have been taken out before."""
@@ -100,6 +108,10 @@ class Conclusion:
             for own, arm in zip(redacted.arms, results.arms, strict=True)
         )
         return redacted.model_copy(update={"suites": results.suites, "arms": arms})
+
+
+def _with_history(comparison: Comparison, earlier: EarlierRuns | None) -> Comparison:
+    return comparison.model_copy(update={"history": earlier.comparison()}) if earlier else comparison
 
 
 def to_record(decision: GateDecision) -> Decision:
@@ -120,6 +132,7 @@ def conclude(
     baseline: BaselineResults = NO_BASELINE,
     *,
     look: Look | None = None,
+    screening: bool = False,
 ) -> Results:
     """Decide the gate, and return the results of a run or of merged runs.
 
@@ -140,11 +153,15 @@ def conclude(
     )
     base_side = results.base_side
     base = base_side or baseline.results
-    method: Method = "both-sides" if base_side else "rounds" if look else "recorded"
+    earlier = EarlierRuns(results, baseline.history) if len(baseline.history) > 1 and not skipped else None
+    decides = earlier if earlier and earlier.decide and not (base_side or screening) else None
+    method: Method = "rounds" if look else "recorded"
+    if base_side or decides:
+        method = "both-sides" if base_side else "history"
     comparer = RunComparer(results, base, method) if base and not skipped else None
     gate = results.gate
     if not skipped:
-        gate_input = GateInput(results, policy, comparer, baseline.missing, look=look)
+        gate_input = GateInput(results, policy, comparer, baseline.missing, earlier=decides, look=look)
         gate = to_record(decide(gate_input, ending))
     noise = None
     if not (skipped or gate.reasons or ending.interrupted or ending.stopped_because):
@@ -152,7 +169,7 @@ def conclude(
     return results.model_copy(
         update={
             "gate": gate,
-            "comparison": comparer.comparison() if comparer else None,
+            "comparison": _with_history(comparer.comparison(), earlier) if comparer else None,
             "odds": noise,
             "coverage": compared(card.coverage, comparer.pairs) if comparer else card.coverage,
         }

@@ -81,8 +81,16 @@ class ResultsBuilder:
             digests=self._digests,
             origin=self._job.origin,
             tests=tuple(len(planned.tests) for planned in self._job.plan.suites),
-            connection=self._setup.connection,
+            connection=self._connection,
             context=self._job.context,
+        )
+
+    @property
+    def _connection(self) -> str:
+        """A digest of how agents are reached, and of the agents beside the first one."""
+        plan, connection = self._job.plan, self._setup.connection
+        return (
+            connection if len(plan.arms) == 1 else digest([connection, plan.arms, _agents(self._job, plan)])
         )
 
     def now(self) -> datetime:
@@ -99,7 +107,7 @@ class ResultsBuilder:
     ) -> Results:
         """Score, compare and decide, without secrets. `played` is in the order of the plan's trials."""
         look = next((look for look in looks_at(plan.looks) if look.trials == plan.loops), None)
-        results = replace(self._conclusion, look=look).results(
+        results = replace(self._conclusion, look=look, screening=plan.first_arm_only).results(
             lambda: self._scorecard(plan, played, self._job.prices()),
             lambda: self._info(plan, confirmation),
         )
@@ -236,14 +244,20 @@ def _redacted_suite(suite: SuiteResult, redactor: Redactor) -> SuiteResult:
 
 def _digests(job: Job, setup: RunSetup) -> Digests:
     """Digests of everything that scores depend on, each by itself. Secrets are taken out first."""
-    suites = [planned.suite for planned in job.plan.suites]
-    agents = [[s.adapter, s.adapter_options, s.agent_id, s.base_url, s.model] for s in suites]
-    loops = [job.plan.loops_of(test) for planned in job.plan.suites for test in planned.tests]
+    plan = job.plan.arm(0)
+    models = setup.models[: len(plan.suites)]
     return Digests(
-        suites=of_tests(one for planned in job.plan.suites for one in planned.test_digests),
-        agents=digest(job.redactor.json(agents)),
-        models=of_models(setup.provider, (models.identity for models in setup.models)),
+        suites=of_tests(one for planned in plan.suites for one in planned.test_digests),
+        agents=_agents(job, plan),
+        models=of_models(setup.provider, (own.identity for own in models)),
         judge_prompt=templates.digest(*JUDGE_TEMPLATES),
         user_prompt=setup.user_prompt,
-        loops=of_loops(loops),
+        loops=of_loops(plan.loops_of(test) for planned in plan.suites for test in planned.tests),
     )
+
+
+def _agents(job: Job, plan: Plan) -> str:
+    """A digest of the agents of a plan."""
+    suites = [planned.suite for planned in plan.suites]
+    agents = [[s.adapter, s.adapter_options, s.agent_id, s.base_url, s.model] for s in suites]
+    return digest(job.redactor.json(agents))

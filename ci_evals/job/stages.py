@@ -74,6 +74,8 @@ def _possible_drop(results: Results) -> tuple[str, ...]:
             for check in checks
         )
     comparison = results.comparison
+    if comparison and comparison.history and comparison.history.p_of_trials <= CLOSE:
+        return (f"the score looks lower than in the last {comparison.history.together} runs",)
     if not any(map(compares, gate.checks)) and comparison and (comparison.p is None or comparison.p <= CLOSE):
         return ("the score looks lower than in the baseline",)
     return ()

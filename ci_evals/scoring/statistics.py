@@ -6,7 +6,7 @@ Scores are in points, 0 to 100. The methods and the reasons for them stand in do
 import math
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import combinations
@@ -34,7 +34,7 @@ _MOST_TRIALS = 1_000
 _TIE = 1e-9
 """Points: differences below it come from binary numbers."""
 _Z = NormalDist().inv_cdf(0.975)
-_Z_SEEN = NormalDist().inv_cdf(0.95) + NormalDist().inv_cdf(0.80)
+Z_SEEN = NormalDist().inv_cdf(0.95) + NormalDist().inv_cdf(0.80)
 """2.49: how many standard errors a drop must have to be seen at level 0.05 with a chance of 80 %."""
 
 
@@ -84,14 +84,14 @@ class MeanSpread:
     @property
     def detectable(self) -> float:
         """The smallest drop that is seen with a chance of 80 %."""
-        return min(100.0, _Z_SEEN * math.sqrt(self.variance))
+        return min(100.0, Z_SEEN * math.sqrt(self.variance))
 
     def trials_needed(self, drop: float, tests: int) -> int | None:
         """Trials of each test, on each side, with which a drop of this size is seen with a chance of 80 %.
 
         None where it takes more than anybody plays.
         """
-        trials = 2 * self.trial_variance * _Z_SEEN**2 / (tests * max(drop, _TIE) ** 2)
+        trials = 2 * self.trial_variance * Z_SEEN**2 / (tests * max(drop, _TIE) ** 2)
         return max(1, math.ceil(trials)) if trials <= _MOST_TRIALS else None
 
 
@@ -219,9 +219,7 @@ def proven_drops(pairs: Sequence[ScorePair], seed: str) -> tuple[float | None, .
     at most, whichever of them one looks at afterwards. None where so few trials cannot prove anything.
     """
     raw, least = [], []
-    for index, pair in enumerate(pairs):
-        listed = _arrangements(pair) <= _LISTED
-        changes = _changes(pair) if listed else [pair.delta, *_drawn(pair, seed, index, DRAWS)]
+    for pair, changes in _changes_of_each(pairs, seed):
         raw.append(_count_below(changes, pair.delta) / len(changes))
         least.append(_count_below(changes, min(changes)) / len(changes))
     count = next(k for k in range(1, len(pairs) + 2) if sum(p <= ALPHA / k for p in least) <= k)
@@ -232,6 +230,19 @@ def proven_drops(pairs: Sequence[ScorePair], seed: str) -> tuple[float | None, .
         highest = max(highest, min(1.0, raw[index] * (len(testable) - rank)))
         adjusted[index] = highest
     return tuple(adjusted)
+
+
+def p_of_tests(pairs: Sequence[ScorePair], seed: str) -> list[float]:
+    """For each pair the p of a drop of that one test by itself."""
+    of_each = _changes_of_each(pairs, seed)
+    return [_count_below(changes, pair.delta) / len(changes) for pair, changes in of_each]
+
+
+def _changes_of_each(pairs: Sequence[ScorePair], seed: str) -> Iterator[tuple[ScorePair, list[float]]]:
+    """Yield each pair with its change in all arrangements of its trials or, of many, in some."""
+    for index, pair in enumerate(pairs):
+        listed = _arrangements(pair) <= _LISTED
+        yield pair, _changes(pair) if listed else [pair.delta, *_drawn(pair, seed, index, DRAWS)]
 
 
 def spread_of(pairs: Sequence[ScorePair], criteria: float) -> MeanSpread | None:
@@ -297,6 +308,12 @@ def t_quantile(freedom: int) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if _within(middle, freedom) < 0.95 else (low, middle)
     return math.sqrt(freedom) * math.tan(low)
+
+
+def t_share_below(value: float, freedom: int) -> float:
+    """Student's distribution function: the share of t that is lower."""
+    within = _within(math.atan(abs(value) / math.sqrt(freedom)), freedom)
+    return 0.5 + math.copysign(within / 2, value)
 
 
 def _within(angle: float, freedom: int) -> float:

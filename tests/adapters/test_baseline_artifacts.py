@@ -66,6 +66,31 @@ def name_of(outcome: BaselineArtifact | NoBaseline) -> str:
     return json.loads(outcome.data)["run"]
 
 
+# -- further runs
+
+
+def test_the_runs_before_the_baseline_are_its_history(api):
+    """The nearest first, and no more than are asked for."""
+    for number, commit in enumerate(LINE):
+        api.add_run(commit, artifact(str(number)))
+    outcome = found(api, earlier=3)
+    assert name_of(outcome) == "8"
+    assert [name_of(each) for each in outcome.earlier] == ["7", "6", "5"]
+    assert found(api).earlier == ()
+
+
+def test_an_earlier_run_that_cannot_be_had_is_left_out(api):
+    """It costs neither the baseline nor the other runs."""
+    api.add_run(LINE[-4], artifact("old"))
+    api.add_run(LINE[-3], b"no zip file")
+    api.add_run(LINE[-2], artifact("a pull request's"), event="pull_request")
+    api.add_run(BASE, artifact("base"))
+    outcome = found(api, earlier=9)
+    assert name_of(outcome) == "base"
+    assert [name_of(each) for each in outcome.earlier] == ["old"]
+    assert outcome.skipped == 1
+
+
 # -- which one
 
 

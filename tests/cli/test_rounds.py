@@ -1,12 +1,10 @@
 """`--rounds`: a run ends as soon as its verdict is clear."""
 
-import json
 from pathlib import Path
 
 import pytest
-from commands import ci_evals, results_in, start
+from commands import ci_evals, results_in, start, write_uncritical
 
-from ci_evals.adapters.suites import bundled_path
 from ci_evals.demo_agent.server import DemoServer
 
 ROUNDS = ("--provider=offline", "--parallel=8", "--rounds=auto")
@@ -17,10 +15,7 @@ KEYS = {"CI_EVALS_AGENT_KEY": "the-key-of-the-head"}
 @pytest.fixture(autouse=True)
 def suite(tmp_path):
     """The suite of the shop without its critical tests, of which one failed trial is news enough."""
-    written = json.loads((bundled_path("demo") / "retail.json").read_text())
-    for test in written["tests"]:
-        test.pop("critical", None)
-    (tmp_path / SUITE).write_text(json.dumps(written))
+    write_uncritical(tmp_path, "demo:retail", SUITE)
 
 
 def play(folder: Path, agent: DemoServer, *options: str):

@@ -41,6 +41,9 @@ MAX_LISTED = 500
 MAX_CONFIRMED = 10
 """Maximum number of checked runs."""
 
+MAX_HISTORY_BYTES = 200_000_000
+"""Maximum size of the results that are kept in memory."""
+
 _FILE = "_results.json"
 _QUEUE_EVENT = "merge_group"
 _ACTIONS, _CONTENTS = "actions: read", "contents: read"
@@ -61,6 +64,10 @@ class BaselineArtifact:
     note: str
     """One line about its commit and the distance from the base."""
     commit: str
+    earlier: tuple["BaselineArtifact", ...] = ()
+    """Those of further runs of the branch, the nearest first."""
+    skipped: int = 0
+    """Further runs whose results could not be had."""
 
 
 @dataclass(frozen=True)
@@ -78,17 +85,19 @@ class NoBaseline:
 
 
 async def find(
-    hub: GitHub, context: GitHubEvent, key: str, branch: str | None = None
+    hub: GitHub, context: GitHubEvent, key: str, branch: str | None = None, *, earlier: int = 0
 ) -> BaselineArtifact | NoBaseline:
     """Find the artifact `ci-evals-results-KEY` of `branch` or of the event's base; its repository is known.
 
-    That takes five requests as a rule, the download among them. What GitHub refuses becomes the reason.
+    That takes five requests as a rule, the download among them, and three for each of so many `earlier` runs.
+    What GitHub refuses becomes the reason; of an earlier run it is counted.
     """
     branch = branch or context.base.branch
     if not branch:
         return _none(f"the event {context.event!r} names no base branch; name one by --baseline-branch")
     try:
-        return await _Search(hub, context, whole(f"ci-evals-results-{key}"), whole(branch)).result()
+        search = _Search(hub, context, whole(f"ci-evals-results-{key}"), whole(branch), earlier)
+        return await search.result()
     except GitHubError as error:
         return _none(str(error))
 
@@ -175,6 +184,8 @@ class _Search:
     context: GitHubEvent
     name: str
     branch: str
+    earlier: int
+    """The most further runs to return."""
 
     async def result(self) -> BaselineArtifact | NoBaseline:
         artifacts, cut = await self._listed()
@@ -200,7 +211,7 @@ class _Search:
     ) -> BaselineArtifact | NoBaseline:
         """Return the first that is confirmed and holds the results of a finished run."""
         expired = unfinished = False
-        for artifact in ranked[:MAX_CONFIRMED]:
+        for index, artifact in enumerate(ranked[:MAX_CONFIRMED], start=1):
             sha = artifact.run.head_sha
             if not await self._is_confirmed(artifact.run):
                 continue
@@ -215,13 +226,33 @@ class _Search:
             else:
                 relation = history.relation(sha, self.branch)
                 note = f"the baseline is commit {sha[:_SHA_LENGTH]} of {self.branch}, {relation}"
-                return BaselineArtifact(data, _line(note), sha)
+                earlier, skipped = await self._earlier(ranked[index:], MAX_HISTORY_BYTES - len(data))
+                return BaselineArtifact(data, _line(note), sha, earlier, skipped)
         left = f"that left the artifact {self.name!r}"
         if unfinished:
             return _none(f"the runs of {self.branch} {left} did not finish")
         if not ranked and any(artifact.run.head_branch == self.branch for artifact in alive):
             return _none(f"all runs of {self.branch} {left} are newer than the base")
         return self._all_expired() if expired else self._only_others()
+
+    async def _earlier(
+        self, ranked: Sequence[_Artifact], most_bytes: int
+    ) -> tuple[tuple[BaselineArtifact, ...], int]:
+        """Return further runs, and how many could not be had. None of them is worth a failed search."""
+        earlier: list[BaselineArtifact] = []
+        skipped = 0
+        for artifact in ranked[: self.earlier + MAX_CONFIRMED]:
+            if len(earlier) == self.earlier or most_bytes <= 0:
+                break
+            try:
+                data = await self._content(artifact) if await self._is_confirmed(artifact.run) else None
+            except (ArchiveError, GitHubError):
+                skipped += 1
+                continue
+            if data is not None and not _is_unfinished(data) and len(data) <= most_bytes:
+                earlier.append(BaselineArtifact(data, "", artifact.run.head_sha))
+            most_bytes -= len(data or b"")
+        return tuple(earlier), skipped
 
     def _all_expired(self) -> NoBaseline:
         return _none(

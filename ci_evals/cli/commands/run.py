@@ -306,9 +306,18 @@ def _baseline(settings: RunSettings, github: GitHubJob, interruption: Interrupti
     """Find the run to compare with, if one is to be compared."""
     if baseline_option(settings, github) == "none":
         return NO_BASELINE
-    from ci_evals.cli.github.baseline import baseline_of
+    from ci_evals.cli.files.saved_run import history_in
+    from ci_evals.cli.github.baseline import baseline_of, history_length
 
-    return baseline_of(settings, github, interruption.run_cancellable)
+    history_length(settings)
+    baseline = baseline_of(settings, github, interruption.run_cancellable)
+    folder = Path(settings.history)
+    if baseline.results is None or not folder.is_dir():
+        return baseline
+    try:
+        return replace(baseline, history=history_in(folder, baseline.results))
+    except UsageError as error:
+        raise UsageError(f"--history: {error}") from error
 
 
 def _refuse_self_comparison(baseline: BaselineResults, journal: Journal, settings: RunSettings) -> None:

@@ -73,6 +73,21 @@ class SavedRun:
             raise UsageError("\n".join(problems))
 
 
+MOST_RUNS = 100
+"""The most runs of a history."""
+
+
+def history_in(folder: Path, newest: Results) -> tuple[Results, ...]:
+    """Read the runs in a folder of results, oldest first, with `newest` as the last of them.
+
+    Raises:
+        UsageError: there are none, or one cannot be read.
+    """
+    runs = [run.results for run in SavedRun.open_each([folder], None)]
+    earlier = sorted((run for run in runs if run.run.id != newest.run.id), key=lambda run: run.run.started_at)
+    return (*earlier[-MOST_RUNS + 1 :], newest)
+
+
 def _files(path: Path, if_missing: str) -> list[Path]:
     try:
         if not path.exists():

@@ -5,19 +5,23 @@ Nothing here decides an exit code: what GitHub refuses is a line of the log, and
 
 import asyncio
 import traceback
+from pathlib import Path
 
 from ci_evals.adapters.github import baseline as artifacts
 from ci_evals.adapters.github import pulls
 from ci_evals.adapters.github.baseline import BaselineArtifact, NoBaseline
 from ci_evals.cli.github.github_job import GitHubJob, Wait, baseline_option
-from ci_evals.cli.settings.shared import BaselineSettings
+from ci_evals.cli.settings.shared import BaselineSettings, HistorySettings
 from ci_evals.cli.terminal.console import PLEASE_REPORT
 from ci_evals.domain.errors import GitHubError, UsageError
+from ci_evals.domain.results.run import Results
 from ci_evals.job.conclude import NO_BASELINE, BaselineResults
 from ci_evals.library.runs import finished, load_results
 from ci_evals.reports import report_files
 
 _FIND_SECONDS = 180.0
+_MOST_RUNS = 100
+"""The most runs of a history."""
 
 
 def baseline_of(settings: BaselineSettings, github: GitHubJob, wait: Wait | None = None) -> BaselineResults:
@@ -45,8 +49,9 @@ def _recorded(settings: BaselineSettings, github: GitHubJob, wait: Wait) -> Base
         artifact = wait(_find(settings, github))
         if not isinstance(artifact, BaselineArtifact):
             return _none(artifact or NoBaseline("the search was interrupted"))
-        source = f"the results of commit {artifact.commit[:7]}"
-        return BaselineResults(finished(report_files.load(artifact.data, source), source), artifact.note)
+        results = _read(artifact)
+        history = _history(artifact, results, github)
+        return BaselineResults(results, artifact.note, history=history)
     except TimeoutError:
         why = "GitHub did not answer in time"
     except (GitHubError, UsageError) as error:
@@ -57,6 +62,25 @@ def _recorded(settings: BaselineSettings, github: GitHubJob, wait: Wait) -> Base
     return _none(NoBaseline(why))
 
 
+def _read(artifact: BaselineArtifact) -> Results:
+    source = f"the results of commit {artifact.commit[:7]}"
+    return finished(report_files.load(artifact.data, source), source)
+
+
+def _history(artifact: BaselineArtifact, newest: Results, github: GitHubJob) -> tuple[Results, ...]:
+    """Return the baseline and the runs before it, oldest first; what cannot be read is skipped."""
+    runs, skipped = [newest], artifact.skipped
+    for earlier in artifact.earlier:
+        try:
+            runs.append(_read(earlier))
+        except UsageError:
+            skipped += 1
+    if skipped:
+        runs_that = "1 earlier run" if skipped == 1 else f"{skipped} earlier runs"
+        github.context.console.say(f"--history: the results of {runs_that} cannot be read; left out")
+    return tuple(runs[::-1])
+
+
 def _none(missing: NoBaseline) -> BaselineResults:
     return BaselineResults(note=missing.note, missing=missing.reason.rstrip("."))
 
@@ -64,4 +88,23 @@ def _none(missing: NoBaseline) -> BaselineResults:
 async def _find(settings: BaselineSettings, github: GitHubJob) -> BaselineArtifact | NoBaseline:
     async with asyncio.timeout(_FIND_SECONDS), github.client() as hub:
         event = await pulls.located(hub, github.event)
-        return await artifacts.find(hub, event, settings.comment_key, settings.baseline_branch)
+        earlier = max(0, history_length(settings) - 1)
+        return await artifacts.find(
+            hub, event, settings.comment_key, settings.baseline_branch, earlier=earlier
+        )
+
+
+def history_length(settings: BaselineSettings) -> int:
+    """Return how many runs of the base branch are to be compared with; 0 if nothing asks for that.
+
+    Raises:
+        UsageError: `--history` is no such number, and no folder.
+    """
+    if not isinstance(settings, HistorySettings) or Path(settings.history).is_dir():
+        return 0
+    text = settings.history.strip()
+    if not (text.isascii() and text.isdecimal() and int(text) <= _MOST_RUNS):
+        raise UsageError(
+            f"--history: {text[:60]!r} is neither a number up to {_MOST_RUNS} nor a folder of results."
+        )
+    return int(text) if settings.compares else 0

@@ -231,7 +231,28 @@ class BaselineSettings(GitHubSettings):
 
 
 @dataclass(frozen=True)
-class SidesSettings:
+class HistorySettings:
+    """Earlier runs of the base branch, besides the baseline."""
+
+    history: Annotated[
+        str,
+        typer.Option(
+            metavar="N|DIR",
+            help="Earlier runs of the base branch to compare with.\n\n"
+            "They show how much runs of an unchanged agent differ. N: the newest ones on GitHub, with "
+            "`--baseline=auto` and one of `--max-drop`, `--regression` and `--against`; 0: none. DIR: a "
+            "folder of results, with `--baseline=PATH`.",
+        ),
+    ] = "10"
+
+    @property
+    def compares(self) -> bool:
+        """True if something asks for a comparison with earlier runs."""
+        return False
+
+
+@dataclass(frozen=True)
+class SidesSettings(HistorySettings):
     """Agents that are played beside the one that is tested."""
 
     against: Annotated[

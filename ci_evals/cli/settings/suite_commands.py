@@ -26,7 +26,7 @@ from ci_evals.cli.settings.shared import (
     SidesSettings,
     SuiteSettings,
 )
-from ci_evals.domain.choices import CheckMode, Provider
+from ci_evals.domain.choices import CheckMode, Provider, Regression
 
 
 @dataclass(frozen=True)
@@ -266,6 +266,12 @@ class RunSettings(
     ] = False
     debug: Annotated[bool, typer.Option("--debug", help="Keep the agent's raw replies in reports.")] = False
     quiet: Quiet = False
+
     verbose: Annotated[
         bool, typer.Option("--verbose", help="Print all failed criteria, checks and changes.")
     ] = False
+
+    @property
+    def compares(self) -> bool:
+        """True if something asks for a comparison with earlier runs."""
+        return bool(self.max_drop or self.against) or self.regression is not Regression.OFF

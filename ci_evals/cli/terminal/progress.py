@@ -102,8 +102,10 @@ def name_of(plan: Plan, trial: Trial, console: Console) -> str:
     """Return the name of a trial: its suite and test, and its number if there are several."""
     suite, test = plan.suites[trial.suite].suite.name, plan.test_of(trial)
     loop = f" #{trial.index}" if plan.loops_of(test) > 1 else ""
+    arm = plan.arm_of(trial.suite)
+    agent = f"{plan.arms[arm]}: " if arm else ""
     # Secrets go first: what the sanitizer has changed, the redactor would not know.
-    return sanitize.log_line(console.redactor.text(f"{suite} › {test.name}{loop}"), 100)
+    return sanitize.log_line(console.redactor.text(f"{agent}{suite} › {test.name}{loop}"), 100)
 
 
 def line(plan: Plan, event: TrialFinished, console: Console) -> str:

@@ -175,6 +175,31 @@ class ComparisonLook(Record):
     passes_above: float = Field(description="A higher p would have passed it.")
 
 
+class HistoryComparison(Record):
+    """This run against the newest runs of the base branch, pooled."""
+
+    runs: Positive = Field(description="Runs that could be compared.")
+    together: Positive = Field(
+        description="The newest of them that belong together. Fewer than `runs` if the base branch moved."
+    )
+    tests: int = Field(description="Tests that were scored in all of them.")
+    delta: Points | None = Field(description="Against the mean of the runs that belong together.")
+    p: float | None = Field(description="How often an unchanged agent shows such a drop: the larger of two.")
+    p_of_trials: float = Field(
+        description="The same by the trials alone, as if all runs had been made under the same conditions."
+    )
+    spread: Points | None = Field(description="The standard deviation of the runs' scores; null of one run.")
+    smallest_drop: float = Field(
+        description="The drop that would stand out with a chance of 80 %, in points."
+    )
+    broken_tests: tuple[TestName, ...] = Field(
+        (), description="Tests that broke. A false one is among them in at most 5 % of runs."
+    )
+    probably_broken_tests: tuple[TestName, ...] = Field(
+        (), description="Tests that probably broke: of all that are named, one in ten is false."
+    )
+
+
 class Comparison(Change):
     """This run (head) against the baseline (base)."""
 
@@ -187,6 +212,9 @@ class Comparison(Change):
         "agent, played in this run (`both-sides`).",
     )
     looks: tuple[ComparisonLook, ...] = Field((), description="The looks of a run in rounds (`--rounds`).")
+    history: HistoryComparison | None = Field(
+        None, description="With the newest runs of the base branch; null if fewer than two were found."
+    )
     baseline: Baseline
     regressed: tuple[TestChange, ...] = Field(
         (), description="Newly failing: passed in the baseline, and do not pass now. Worst first."

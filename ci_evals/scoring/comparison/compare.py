@@ -85,9 +85,11 @@ class RunComparer:
             trials_needed=spread.trials_needed(-delta, len(pairs)) if spread and open_drop else None,
         )
 
-    def score_pairs(self, of: Iterable[TestPair], rule: ScoreRule) -> list[statistics.ScorePair]:
-        """The scores of the trials of these tests, of those that were scored on both sides."""
-        return [_floats(head, base) for _, head, base in self._scored(of, rule)]
+    def scored_pairs(
+        self, of: Iterable[TestPair], rule: ScoreRule
+    ) -> list[tuple[TestPair, statistics.ScorePair]]:
+        """Those of these tests that were scored on both sides, with the scores of their trials."""
+        return [(pair, _floats(head, base)) for pair, head, base in self._scored(of, rule)]
 
     def overall_change(self, *, undecided_fails: bool = False, assumed: int | None = None) -> Change:
         """The change of all tests that may be compared."""
@@ -208,8 +210,7 @@ class RunComparer:
     @cached_property
     def _score_pairs(self) -> list[tuple[TestPair, statistics.ScorePair]]:
         """The tests that were scored on both sides, with the scores of their trials."""
-        scored = self._scored(self.pairs, self._here)
-        return [(pair, _floats(head, base)) for pair, head, base in scored]
+        return self.scored_pairs(self.pairs, self._here)
 
     def _test_change(self, pair: TestPair, shown: TestResult) -> TestChange:
         head, base = pair.head.score, pair.base.score

@@ -13,11 +13,13 @@ from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.results.trial import points
 from ci_evals.scoring import scores
 from ci_evals.scoring.comparison.compare import RunComparer
+from ci_evals.scoring.comparison.earlier_runs import EarlierRuns
+from ci_evals.scoring.comparison.pairing import TestPair
 from ci_evals.scoring.comparison.rounds import Look
 from ci_evals.scoring.gate.policy import Policy
 from ci_evals.scoring.gate.selectors import Selector, SelectorKind
 from ci_evals.scoring.scores import FindingFilter, ScoreRule
-from ci_evals.scoring.statistics import ALPHA, mean_interval
+from ci_evals.scoring.statistics import ALPHA, ScorePair, mean_interval
 
 _NO_JUDGE = "all of its criteria are judged, and there is no judge (--provider=offline)"
 _NOT_COMPARABLE = "nothing of it can be compared with the baseline"
@@ -41,6 +43,8 @@ class GateInput:
     """The score that each uncounted trial is given; None for no score at all."""
     only_played: bool = False
     """True to leave out tests without a trial, since no more were wanted."""
+    earlier: EarlierRuns | None = None
+    """Earlier runs of the base branch, where these decide whether the score fell."""
     look: Look | None = None
     """The limits by which a run in rounds is looked at; None for a run that is looked at once."""
 
@@ -216,6 +220,10 @@ class _Checks:
         """The scores of each test's trials, of those that have any."""
         return [[float(score) for score in of] for test in tests if (of := scores.of_trials(test, rule))]
 
+    def _pairs(self, pairs: Sequence[TestPair], rule: ScoreRule) -> list[ScorePair]:
+        assert self.comparer is not None  # noqa: S101  # its caller has looked
+        return [own for _, own in self.comparer.scored_pairs(pairs, rule)]
+
     def _nothing_to_decide(
         self, tests: Sequence[TestResult], finding_filter: FindingFilter = scores.all_findings
     ) -> bool:
@@ -276,7 +284,7 @@ class _Checks:
             seen_if_undecided_failed=0.0 - change.delta,
             interval=Interval(low=-interval.high, high=-interval.low) if interval else None,
             passed=-change.delta <= required + _TIE,
-            settled=not look or look.settles_drop(distance, self.comparer.score_pairs(pairs, strict)),
+            settled=not look or look.settles_drop(distance, self._pairs(pairs, strict)),
             note=_on(change.tests, len(tests)),
         )
 
@@ -295,6 +303,8 @@ class _Checks:
             note = _joined(note, _on(len(self.comparer.pairs), tests))
             return self.run.check(kind, required, seen=len(failing), passed=not failing, note=note)
         change = self.comparer.overall_change(undecided_fails=True, assumed=self.assumed)
+        if (earlier := self.given.earlier) and earlier.decide:
+            change = earlier.change(replace(self.shown, undecided_fails=True, assumed=self.assumed))
         if change.delta is None or change.p is None:
             return self.run.check(kind, required, note=_NOT_COMPARABLE)
         passed: bool | None = True

@@ -1,0 +1,111 @@
+"""A run against the newest runs of its base branch, test by test, for as many tests as all of them share."""
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from statistics import fmean
+
+from ci_evals.domain.results.comparison import Change, HistoryComparison, TestName
+from ci_evals.domain.results.run import Results
+from ci_evals.scoring.comparison import history
+from ci_evals.scoring.comparison.compare import RunComparer
+from ci_evals.scoring.comparison.pairing import TestPair
+from ci_evals.scoring.scores import ScoreRule
+
+_Scores = dict[tuple[int, int], tuple[Sequence[float], Sequence[float]]]
+"""By the numbers of a test: the scores of its trials in this run and in an earlier one."""
+
+
+class EarlierRuns:
+    """The comparison of a run with several earlier ones, oldest first."""
+
+    def __init__(self, head: Results, runs: Sequence[Results]) -> None:
+        comparers = [RunComparer(head, run) for run in runs]
+        self._comparers = [comparer for comparer in comparers if comparer.pairs]
+        self._rule = ScoreRule(offline=head.run.offline)
+        self._seed = f"{head.run.id} {head.run.digests.suites} {' '.join(run.run.id for run in runs)}"
+        self._changes: dict[ScoreRule, Change] = {}
+
+    @cached_property
+    def together(self) -> int:
+        """The number of newest runs that belong together: before these main was another agent."""
+        runs = self._runs(self._rule)[1]
+        return history.window(runs) if runs else 0
+
+    @property
+    def moved(self) -> bool:
+        """True if older runs differ from the newest ones."""
+        return self.together < len(self._runs(self._rule)[1])
+
+    @property
+    def decide(self) -> bool:
+        """True if these are enough runs to tell a drop from what runs differ by themselves."""
+        return self.together >= history.FEWEST_RUNS
+
+    def change(self, rule: ScoreRule) -> Change:
+        """The change against the runs that belong together, scored by this rule.
+
+        Its p is the larger of two: of the trials, and of the runs as a whole.
+        """
+        if rule not in self._changes:
+            head, runs = self._runs(rule)
+            together = runs[-self.together :] if self.together else []
+            if not together:
+                return Change()
+            score = fmean(map(fmean, head))
+            base = fmean(fmean(map(fmean, run)) for run in together)
+            pooled = history.pooled_p(head, together, self._seed)
+            self._changes[rule] = Change(
+                tests=len(head),
+                head=score,
+                base=base,
+                delta=score - base,
+                p=max(pooled, history.moderated_p(head, together)),
+            )
+        return self._changes[rule]
+
+    def comparison(self) -> HistoryComparison | None:
+        """The comparison as it stands in the results; None if there is nothing to compare with."""
+        head, runs = self._runs(self._rule)
+        if not runs:
+            return None
+        together = runs[-self.together :]
+        change = self.change(self._rule)
+        named = history.broken_tests(head, together, self._seed)
+        names = [
+            TestName(suite=pair.suite, name=pair.head.name) for pair in self._shared(self._rule).values()
+        ]
+        return HistoryComparison(
+            runs=len(runs),
+            together=self.together,
+            tests=len(head),
+            delta=change.delta,
+            p=change.p,
+            p_of_trials=history.pooled_p(head, together, self._seed),
+            spread=history.spread_between(together),
+            smallest_drop=history.RunSpread.of(head, together).smallest_drop,
+            broken_tests=tuple(names[index] for index in named.broken),
+            probably_broken_tests=tuple(names[index] for index in named.probably),
+        )
+
+    def _runs(self, rule: ScoreRule) -> tuple[list[Sequence[float]], list[list[Sequence[float]]]]:
+        """The scores of this run's tests, and those of each earlier run."""
+        scored = self._scored(rule)
+        shared = self._shared(rule)
+        if not shared:
+            return [], []
+        head = [scored[-1][numbers][0] for numbers in shared]
+        return head, [[scores[numbers][1] for numbers in shared] for scores in scored]
+
+    def _shared(self, rule: ScoreRule) -> Mapping[tuple[int, int], TestPair]:
+        """The tests that are scored in this run and in every earlier one."""
+        scored = self._scored(rule)
+        if not scored:
+            return {}
+        newest = self._comparers[-1].pairs
+        return {pair.numbers: pair for pair in newest if all(pair.numbers in scores for scores in scored)}
+
+    def _scored(self, rule: ScoreRule) -> list[_Scores]:
+        return [
+            {pair.numbers: (own.head, own.base) for pair, own in comparer.scored_pairs(comparer.pairs, rule)}
+            for comparer in self._comparers
+        ]

@@ -1,0 +1,125 @@
+"""A run against several earlier ones: the arithmetic by itself."""
+
+import math
+import time
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from populations import heavy
+
+from ci_evals.scoring.comparison import history
+from ci_evals.scoring.statistics import t_share_below
+
+scores = st.sampled_from([0.0, 25.0, 50.0, 75.0, 100.0])
+
+
+@st.composite
+def runs_of_tests(draw):
+    """A head and some earlier runs of the same tests."""
+    tests, trials = draw(st.integers(1, 5)), draw(st.integers(1, 3))
+    run = st.lists(st.lists(scores, min_size=trials, max_size=trials), min_size=tests, max_size=tests)
+    return draw(run), draw(st.lists(run, min_size=1, max_size=5))
+
+
+@pytest.mark.parametrize(
+    ("value", "freedom", "share"),
+    [
+        (0, 3, 0.5),
+        (2.353, 3, 0.95),
+        (-2.353, 3, 0.05),
+        (1.0, 1, 0.75),
+        (2.776, 4, 0.975),
+        (1.960, 10_000, 0.975),
+    ],
+)
+def test_students_distribution(value, freedom, share):
+    """As in printed tables."""
+    assert t_share_below(value, freedom) == pytest.approx(share, abs=2e-4)
+
+
+@given(runs_of_tests())
+def test_p_is_a_chance(given_runs):
+    """Of every input: one test, one trial, one run, all 0, all 100."""
+    head, runs = given_runs
+    for p in (history.moderated_p(head, runs), history.pooled_p(head, runs, "seed")):
+        assert 0 <= p <= 1
+    assert 1 <= history.window(runs) <= len(runs)
+    named = history.broken_tests(head, runs, "seed")
+    assert not set(named.broken) & set(named.probably)
+
+
+@given(runs_of_tests(), st.randoms(use_true_random=False))
+def test_no_order_matters(given_runs, rng):
+    """Of tests, of trials within a test, of runs."""
+    head, runs = given_runs
+    p = history.moderated_p(head, runs)
+    places = [*range(len(head))]
+    rng.shuffle(places)
+    shuffled = [[run[place] for place in places] for run in runs]
+    rng.shuffle(shuffled)
+    turned = [[rng.sample(test, len(test)) for test in run] for run in shuffled]
+    assert history.moderated_p([head[place] for place in places], turned) == pytest.approx(p, abs=1e-9)
+
+
+@given(runs_of_tests(), st.data())
+def test_a_lower_score_has_no_higher_p(given_runs, data):
+    """Where the trials of a test go down together, so that only the score changes, and not its noise."""
+    head, runs = given_runs
+    lower = [[score - 25.0 for score in test] if min(test) >= 25 else test for test in head]
+    assert history.moderated_p(lower, runs) <= history.moderated_p(head, runs) + 1e-9
+    del data
+
+
+def test_a_run_like_the_others_has_an_even_chance():
+    """The score of the head is the mean of the history's."""
+    runs = [[[100.0, 50.0], [75.0, 75.0]]] * 4
+    assert history.moderated_p(runs[0], runs) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("score", [0.0, 100.0])
+@pytest.mark.parametrize("count", [1, 4])
+def test_all_alike(score, count):
+    """All 0 or all 100 tell of no drop."""
+    run = [[score] * 3] * 6
+    assert history.moderated_p(run, [run] * count) == pytest.approx(0.5)
+    assert history.broken_tests(run, [run] * count, "seed") == history.Broken((), ())
+    assert math.isfinite(history.RunSpread.of(run, [run] * count).smallest_drop)
+
+
+def test_main_that_moved_ends_the_runs_that_belong_together():
+    """The three runs since then are left."""
+    rng = Random(5)
+    high = [[[100.0, 100.0, 50.0 + 50.0 * (rng.random() < 0.9)] for _ in range(20)] for _ in range(5)]
+    low = [[[100.0, 50.0 * (rng.random() < 0.5), 0.0] for _ in range(20)] for _ in range(3)]
+    assert history.window(high + low) == 3
+    assert history.window(high) >= 4
+
+
+def test_a_broken_test_is_named():
+    """Three of three trials that always passed fail now; the others are as before."""
+    before = [[[100.0, 100.0, 100.0]] * 20 for _ in range(10)]
+    head = [[0.0, 0.0, 0.0], *[[100.0, 100.0, 100.0]] * 19]
+    assert history.broken_tests(head, before, "seed").broken == (0,)
+    unlucky = [[0.0, 100.0, 100.0], *[[100.0, 100.0, 100.0]] * 19]
+    assert history.broken_tests(unlucky, before, "seed").broken == ()
+
+
+def test_holm_by_hand():
+    """Times 3, then 2, then 1, and never falling."""
+    assert history.adjusted([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+
+
+def test_a_large_history_is_compared_within_seconds():
+    """300 tests, seven trials, ten runs of seven."""
+    rng = Random(1)
+    agent = heavy(300, rng)
+    head, *runs = [[case.play(7, rng) for case in agent] for _ in range(11)]
+    began = time.process_time()
+    history.pooled_p(head, runs, "seed")
+    history.moderated_p(head, runs)
+    history.window(runs)
+    history.broken_tests(head, runs, "seed")
+    assert time.process_time() - began < 10
+    print(time.process_time() - began)
