@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ci_evals._version import __version__
 from ci_evals.domain.errors import Exit
@@ -110,8 +111,16 @@ class Conclusion:
         return redacted.model_copy(update={"suites": results.suites, "arms": arms})
 
 
-def _with_history(comparison: Comparison, earlier: EarlierRuns | None) -> Comparison:
-    return comparison.model_copy(update={"history": earlier.comparison()}) if earlier else comparison
+def _compared(comparer: RunComparer, earlier: EarlierRuns | None, *, decides: bool) -> Comparison:
+    """The comparison as it stands in the results. Where earlier runs decide, p is theirs."""
+    comparison = comparer.comparison()
+    history = earlier.comparison() if earlier else None
+    if not history:
+        return comparison
+    update: dict[str, Any] = {"history": history}
+    if decides:
+        update |= {"p": history.p, "test": None, "smallest_p": None}
+    return comparison.model_copy(update=update)
 
 
 def to_record(decision: GateDecision) -> Decision:
@@ -169,7 +178,7 @@ def conclude(
     return results.model_copy(
         update={
             "gate": gate,
-            "comparison": _with_history(comparer.comparison(), earlier) if comparer else None,
+            "comparison": _compared(comparer, earlier, decides=decides is not None) if comparer else None,
             "odds": noise,
             "coverage": compared(card.coverage, comparer.pairs) if comparer else card.coverage,
         }

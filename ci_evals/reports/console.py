@@ -15,6 +15,7 @@ from ci_evals.reports.facts import (
     headline,
     highlights,
     judge,
+    looks,
     reliability,
     rows,
     trial_errors,
@@ -331,6 +332,7 @@ class _Console:
             for difference in change.differences(found)
         ]
         lines += change.shown_reasons(found)
+        lines += looks.sentences(self._results)
         lines += [line for line in (change.pace(found), change.trials_to_prove(found, self._results)) if line]
         body = [table(headers, cells, self._width, right=range(1, 6))] if len(cells) > 1 else []
         if lines:
@@ -339,6 +341,8 @@ class _Console:
         return "\n".join([self._baseline(found), *body]) if body or found.delta is not None else ""
 
     def _baseline(self, found: Comparison) -> str:
+        if found.method == "both-sides":
+            return "Compared with the base agent, played in this run"
         baseline = found.baseline
         commit = (baseline.commit or "")[: change.COMMIT]
         which = f"commit {commit}" if commit else f"run {baseline.run_id}"

@@ -31,7 +31,9 @@ class Change(Record):
     delta: Points | None = Field(None, description="head - base.")
     interval: Interval | None = Field(None, description="95 % interval of delta.")
     p: float | None = Field(
-        None, description="How often chance alone shows such a drop or a larger one; one-sided."
+        None,
+        description="How often chance alone shows such a drop or a larger one; one-sided. Where several "
+        "earlier runs decide (`method`), it is theirs.",
     )
     test: Literal["enumerated", "drawn"] | None = Field(
         None,

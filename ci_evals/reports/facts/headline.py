@@ -138,13 +138,17 @@ def news(results: Results) -> News:
 
 
 def base_name(comparison: Comparison | None) -> str:
-    """The name of the baseline in a sentence: its branch, or `the baseline`."""
+    """The name of the baseline in a sentence: its branch, `the baseline`, or `the base agent`."""
+    if comparison and comparison.method == "both-sides":
+        return "the base agent"
     branch = comparison.baseline.branch if comparison else None
     return branch or "the baseline"
 
 
 def in_base(comparison: Comparison | None) -> str:
-    """The baseline as a place: `on main`, `in the baseline`."""
+    """The baseline as a place: `on main`, `in the baseline`, `with the base agent`."""
+    if comparison and comparison.method == "both-sides":
+        return "with the base agent"
     branch = comparison.baseline.branch if comparison else None
     return f"on {branch}" if branch else "in the baseline"
 

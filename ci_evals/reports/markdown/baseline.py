@@ -12,6 +12,8 @@ from ci_evals.scoring.comparison.compare import SUSPECT
 
 def line(results: Results) -> Section | None:
     """The baseline's run, or why there is none; None if none was looked for."""
+    if results.comparison and results.comparison.method == "both-sides":
+        return None
     sentence = sanitize.sentence((results.run.baseline_note or "").rstrip("."), 300)
     note = f"{sentence[:1].upper()}{sentence[1:]}"
     text = section("baseline", comparison=results.comparison, results=results, note=note)

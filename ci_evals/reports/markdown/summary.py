@@ -6,7 +6,7 @@ from ci_evals.domain.results.gate import CheckKind
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.reports import numbers, sanitize
-from ci_evals.reports.facts import change, gate, headline, highlights, judge, reliability, trial_errors
+from ci_evals.reports.facts import change, gate, headline, highlights, judge, looks, reliability, trial_errors
 from ci_evals.reports.facts.headline import News, Trust
 from ci_evals.reports.facts.labels import RunOutcome
 from ci_evals.reports.facts.parts import PlainTable, capitalized, sentence
@@ -121,6 +121,7 @@ def certainty(results: Results) -> tuple[Section, ...]:
         None if change.too_little_decided(results) else change.brief(score),
         change.small_print(comparison, results) if comparison and compared else None,
         highlights.confirmation(results),
+        *looks.sentences(results),
         headline.odds(results),
         sentence(cached) if (cached := judge.cached(results)) else None,
     ]

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import numbers
-from ci_evals.reports.facts import change, gate, headline, highlights, judge, reliability
+from ci_evals.reports.facts import change, gate, headline, highlights, judge, looks, reliability
 from ci_evals.reports.facts.headline import Numbers, Trust
 from ci_evals.reports.facts.labels import RunOutcome, Tone
 from ci_evals.reports.facts.parts import capitalized, sentence
@@ -72,6 +72,7 @@ def _details(results: Results) -> Iterator[str]:
     yield change.brief(results)
     if confirmed := highlights.confirmation(results):
         yield confirmed
+    yield from looks.sentences(results)
     if comparison and comparison.delta is not None:
         yield change.small_print(comparison, results)
     if odds := headline.odds(results):
@@ -88,6 +89,8 @@ def _baseline(results: Results) -> str | None:
     comparison, note = results.comparison, capitalized((results.run.baseline_note or "").rstrip("."))
     if comparison is None:
         return sentence(note) if note else None
+    if comparison.method == "both-sides":
+        return None
     baseline = comparison.baseline
     which = f"commit {baseline.commit[: change.COMMIT]}" if baseline.commit else f"run {baseline.run_id[:80]}"
     when = f"{change.moment(baseline.at)}, {change.age(results, comparison)}"

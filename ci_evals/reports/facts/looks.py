@@ -1,0 +1,85 @@
+"""How a run came to its decision: rounds, the base agent, earlier runs. In sentences; not yet sanitized."""
+
+from collections.abc import Iterator
+
+from ci_evals.domain.results.comparison import Comparison, HistoryComparison
+from ci_evals.domain.results.run import Results
+from ci_evals.reports import numbers
+from ci_evals.reports.facts import headline
+
+_NAMED = 5
+
+
+def sentences(results: Results) -> Iterator[str]:
+    """Yield what the run played and why, what earlier runs say, and the tests that broke."""
+    comparison = results.comparison
+    yield from _rounds(results)
+    if comparison is None:
+        return
+    if comparison.method == "both-sides":
+        yield _both_sides(comparison)
+    if history := comparison.history:
+        branch = headline.base_name(comparison)
+        yield from _earlier_runs(history, branch, decides=comparison.method == "history")
+        yield from _names(history)
+
+
+def _rounds(results: Results) -> Iterator[str]:
+    rounds, comparison = results.run.rounds, results.comparison
+    if rounds is None:
+        return
+    last = rounds.looks[-1]
+    if rounds.played < last:
+        looks = comparison.looks if comparison else ()
+        passed = looks and looks[-1].p is not None and looks[-1].p > looks[-1].passes_above
+        why = ": no sign of a drop" if passed and results.gate.passed else ""
+        yield f"Decided after {rounds.played} of at most {last} trials of each test{why}."
+    else:
+        yield f"Decided after all {last} trials of each test: earlier looks were not clear."
+
+
+def _both_sides(comparison: Comparison) -> str:
+    if history := comparison.history:
+        runs = numbers.count(history.together, "run")
+        begun = (
+            f"The score looked lower than in the last {runs}, so the base agent was played beside this one"
+        )
+    else:
+        begun = "The base agent was played beside this one, trial by trial in turns"
+    if comparison.delta is None:
+        return f"{begun}; no test was scored on both sides."
+    chance = (
+        f" ({numbers.p_value(comparison.p)})" if comparison.p is not None and comparison.delta < 0 else ""
+    )
+    if comparison.delta == 0:
+        return f"{begun}: in this run both score the same."
+    lower = "lower" if comparison.delta < 0 else "higher"
+    return f"{begun}: in this run, this agent scores {numbers.score(abs(comparison.delta))} {lower}{chance}."
+
+
+def _earlier_runs(history: HistoryComparison, branch: str, *, decides: bool) -> Iterator[str]:
+    if history.together < history.runs:
+        yield (
+            f"{branch} changed: its last {numbers.count(history.together, 'run')} differ from those before, "
+            "which are left out."
+        )
+    if history.spread is None:
+        return
+    judged = "; that decides" if decides else ""
+    yield (
+        f"Runs of {branch} differ among themselves by {numbers.score(history.spread)} points; a drop below "
+        f"{numbers.score(history.smallest_drop)} would not stand out{judged}."
+    )
+
+
+def _names(history: HistoryComparison) -> Iterator[str]:
+    broken = [test.name for test in history.broken_tests]
+    probably = [test.name for test in history.probably_broken_tests]
+    if broken:
+        tests = numbers.count(history.tests, "test")
+        yield (
+            f"Broken: {numbers.listed(broken, _NAMED)} (with all {tests} looked at, a false name in at most "
+            "5 % of runs)."
+        )
+    if probably:
+        yield f"Probably broken: {numbers.listed(probably, _NAMED)} (of all such names one in ten is false)."

@@ -1,0 +1,116 @@
+"""How a run came to its decision, in sentences."""
+
+import builders as build
+import pytest
+from test_headline import compared
+
+from ci_evals.domain.results.comparison import ComparisonLook, HistoryComparison, TestName
+from ci_evals.domain.results.run import Results, Rounds
+from ci_evals.reports.facts import looks
+
+HISTORY = HistoryComparison(
+    runs=6,
+    together=6,
+    tests=20,
+    delta=-6.1,
+    p=0.03,
+    p_of_trials=0.01,
+    spread=3.0,
+    smallest_drop=5.6,
+)
+PLAYED = "The base agent was played beside this one, trial by trial in turns"
+SPREAD = "Runs of main differ among themselves by 3.0 points; a drop below 5.6 would not stand out"
+
+
+def sentences(results: Results) -> list[str]:
+    return list(looks.sentences(results))
+
+
+def in_rounds(played: int, p: float, **told) -> Results:
+    """A run that was decided after so many trials, and passed."""
+    look = ComparisonLook(trials=played, delta=-1.0, p=p, fails_at=0.01, passes_above=0.3)
+    results = compared("hhhh", "hhhh", looks=(look,), method="rounds", **told)
+    rounds = Rounds(looks=(2, 3, 5, 7), played=played)
+    gate = build.decision(passed=True)
+    return results.model_copy(update={"run": results.run.model_copy(update={"rounds": rounds}), "gate": gate})
+
+
+def test_a_run_that_is_looked_at_once_has_nothing_to_say():
+    """Nor has one without a baseline."""
+    assert sentences(compared("hh", "hh")) == []
+    assert sentences(build.results(build.suite_result("Refunds"))) == []
+
+
+def test_rounds():
+    """When it was decided, and at what most."""
+    assert sentences(in_rounds(2, 0.6)) == [
+        "Decided after 2 of at most 7 trials of each test: no sign of a drop."
+    ]
+    assert sentences(in_rounds(3, 0.02)) == ["Decided after 3 of at most 7 trials of each test."]
+    assert sentences(in_rounds(7, 0.6)) == [
+        "Decided after all 7 trials of each test: earlier looks were not clear."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("told", "sentence"),
+    [
+        (
+            {"delta": -6.1, "p": 0.01},
+            f"{PLAYED}: in this run, this agent scores 6.1 lower (p = 0.01).",
+        ),
+        (
+            {"delta": 2.0, "p": 0.9},
+            f"{PLAYED}: in this run, this agent scores 2.0 higher.",
+        ),
+        (
+            {"delta": 0.0},
+            f"{PLAYED}: in this run both score the same.",
+        ),
+        (
+            {"delta": None},
+            f"{PLAYED}; no test was scored on both sides.",
+        ),
+    ],
+)
+def test_both_sides(told, sentence):
+    """What was played, and what came of it."""
+    assert sentences(compared("hh", "hh", method="both-sides", **told)) == [sentence]
+
+
+def test_both_sides_after_a_screen():
+    """Why the base was played, then what runs differ by."""
+    first, second = sentences(compared("hh", "hh", method="both-sides", delta=-6.1, p=0.01, history=HISTORY))
+    assert first == (
+        "The score looked lower than in the last 6 runs, so the base agent was played beside this one: in "
+        "this run, this agent scores 6.1 lower (p = 0.01)."
+    )
+    assert "a drop below 5.6 would not stand out" in second
+
+
+def test_earlier_runs():
+    """What they differ by, and whether they decide."""
+    assert sentences(compared("hh", "hh", history=HISTORY)) == [f"{SPREAD}."]
+    assert sentences(compared("hh", "hh", history=HISTORY, method="history")) == [f"{SPREAD}; that decides."]
+    alone = HISTORY.model_copy(update={"runs": 1, "together": 1, "spread": None})
+    assert sentences(compared("hh", "hh", history=alone)) == []
+
+
+def test_main_that_moved():
+    """It heads what the runs that are left say."""
+    moved = HISTORY.model_copy(update={"together": 2})
+    assert sentences(compared("hh", "hh", history=moved))[0] == (
+        "main changed: its last 2 runs differ from those before, which are left out."
+    )
+
+
+def test_names_of_broken_tests():
+    """With what a name is worth."""
+    names = {
+        "broken_tests": (TestName(suite="S", name="A"), TestName(suite="S", name="B")),
+        "probably_broken_tests": (TestName(suite="S", name="C"),),
+    }
+    assert sentences(compared("hh", "hh", history=HISTORY.model_copy(update=names)))[1:] == [
+        "Broken: A; B (with all 20 tests looked at, a false name in at most 5 % of runs).",
+        "Probably broken: C (of all such names one in ten is false).",
+    ]
