@@ -59,6 +59,8 @@ class Meter(Generic[M]):
             cached=int(cached),
             input_tokens=read or 0,
             output_tokens=written or 0,
+            cached_input_tokens=min(paid.cached_input_tokens, read or 0),
+            cache_write_tokens=min(paid.cache_write_tokens, read or 0),
             uncounted=int(not cached and (read is None or written is None)),
             cost_usd=_dollars(paid.cost_usd),
         )
@@ -80,6 +82,8 @@ class Meter(Generic[M]):
             cached=cached,
             input_tokens=sum(answer.input_tokens for answer in self._answers),
             output_tokens=sum(answer.output_tokens for answer in self._answers),
+            cached_input_tokens=sum(answer.cached_input_tokens for answer in self._answers),
+            cache_write_tokens=sum(answer.cache_write_tokens for answer in self._answers),
             uncounted=sum(answer.uncounted for answer in self._answers),
             cost_usd=fsum(known) if all_known else None,
         )
@@ -91,7 +95,14 @@ class MeteredLLM(Meter[LLM]):
     async def complete(self, prompt: Prompt) -> Completion:
         """Ask the model."""
         answer = await self._timed(self._metered.complete(prompt))
-        self._count(Paid(answer.input_tokens, answer.output_tokens, answer.cost_usd), cached=answer.cached)
+        paid = Paid(
+            answer.input_tokens,
+            answer.output_tokens,
+            answer.cost_usd,
+            answer.cached_input_tokens,
+            answer.cache_write_tokens,
+        )
+        self._count(paid, cached=answer.cached)
         return answer
 
 

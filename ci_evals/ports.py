@@ -6,7 +6,7 @@ from typing import Any, Protocol, TypeVar
 
 from pydantic import JsonValue
 
-from ci_evals.domain.errors import LLMAnswerError
+from ci_evals.domain.errors import LLMAnswerError, Paid
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import ProbeResult, Reply
 from ci_evals.domain.world import Names, World
@@ -75,6 +75,10 @@ class WorldSteps(Protocol):
         """Return warnings about what failed."""
 
 
+LEAST_SHARED = 4_000
+"""Characters from which providers keep the start of a prompt for later ones: some 1,024 tokens."""
+
+
 @dataclass(frozen=True)
 class Prompt:
     """A question to a model. With a `schema` the answer should be JSON of that form."""
@@ -85,6 +89,8 @@ class Prompt:
     schema_name: str = "answer"
     sample_id: str = ""
     """Distinguishes questions in the same words that are each answered by themselves, such as votes."""
+    shared: int = field(default=0, compare=False, repr=False)
+    """Characters at the start of `text` that further prompts repeat, so that it pays to keep them."""
 
 
 @dataclass(frozen=True)
@@ -98,8 +104,24 @@ class Completion:
     """Its cost if the provider itself reports it; else the price of its tokens counts."""
     cached: bool = False
     """True if it is an earlier answer, which cost nothing now."""
+    cached_input_tokens: int = 0
+    """Of the input tokens, those that the provider had kept from an earlier prompt."""
+    cache_write_tokens: int = 0
+    """Of the input tokens, those that it keeps for later ones, where that has a price of its own."""
     accept: Callable[[], object] = field(default=lambda: None, compare=False, repr=False)
     """To be called if the answer is of use: then it may be cached."""
+
+    @classmethod
+    def of(cls, text: str, paid: Paid) -> "Completion":
+        """Return an answer that was paid for now."""
+        return cls(
+            text,
+            paid.input_tokens,
+            paid.output_tokens,
+            paid.cost_usd,
+            cached_input_tokens=paid.cached_input_tokens,
+            cache_write_tokens=paid.cache_write_tokens,
+        )
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ ERROR = 0.1
 
 def named_first(prompt: Prompt) -> str:
     """The verdict that a prompt names first."""
-    (found,) = re.findall(r'"verdict" \("(pass|fail)", "(?:pass|fail)" or "cannot_tell"\)', prompt.text)
+    (found,) = re.findall(r'"verdict" \("(pass|fail)", "(?:pass|fail)" or "cannot_tell"\)', prompt.system)
     return found
 
 
@@ -161,8 +161,8 @@ async def test_the_order_of_a_prompt(tmp_path):
     _, llm = await run(tmp_path, lambda _: said(next(disagreeing)), 3, criteria=1, tests=1)
     assert [(order(prompt), named_first(prompt), prompt.sample_id) for prompt in llm.prompts] == [
         ("background conversation criterion", "pass", "1/0/0"),
-        ("conversation criterion background", "fail", "1/1/0"),
-        ("criterion background conversation", "pass", "1/2/0"),
+        ("conversation background criterion", "fail", "1/1/0"),
+        ("background conversation criterion", "pass", "1/2/0"),
     ]
     for prompt in llm.prompts:
         verdicts = prompt.schema["properties"]["verdict"]["enum"]

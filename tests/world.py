@@ -198,7 +198,8 @@ class Models:
         if "messages" not in body:
             return self._asks_nothing(request)
         mode = body.get("output_config", {}).get("format", {}).get("type", "text")
-        text = body["messages"][0]["content"]
+        content = body["messages"][0]["content"]
+        text = content if isinstance(content, str) else "".join(block["text"] for block in content)
         asked = Asked(
             "anthropic", body["model"], body.get("system", ""), text, mode, body, dict(request.headers)
         )

@@ -133,6 +133,10 @@ class Paid(NamedTuple):
     input_tokens: int | None = None
     output_tokens: int | None = None
     cost_usd: float | None = None
+    cached_input_tokens: int = 0
+    """Of the input tokens, those that the provider had kept from an earlier prompt."""
+    cache_write_tokens: int = 0
+    """Of the input tokens, those that it keeps for later ones, where that has a price of its own."""
 
 
 class LLMAnswerError(LLMError):

@@ -24,10 +24,19 @@ class Price(Model):
 
     input: float = Field(ge=0)
     output: float = Field(ge=0)
+    cached_input: float | None = Field(
+        None, ge=0, description="Of input that the provider had kept; if it is missing, that of any input."
+    )
+    cache_write: float | None = Field(
+        None, ge=0, description="Of input that the provider keeps; if it is missing, that of any input."
+    )
 
-    def cost(self, input_tokens: float, output_tokens: float) -> float:
-        """The cost of these tokens in US dollars."""
-        return (input_tokens * self.input + output_tokens * self.output) / PER
+    def cost(self, input_tokens: float, output_tokens: float, cached: float = 0, written: float = 0) -> float:
+        """The cost of these tokens in US dollars, `cached` and `written` among those of the input."""
+        kept = self.input if self.cached_input is None else self.cached_input
+        write = self.input if self.cache_write is None else self.cache_write
+        plain = max(0.0, input_tokens - cached - written)
+        return (plain * self.input + cached * kept + written * write + output_tokens * self.output) / PER
 
 
 class PriceTable(Model):

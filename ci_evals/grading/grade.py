@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from itertools import starmap
 
 from ci_evals.domain.checks.tool_checks import PythonCheck
 from ci_evals.domain.evaluation import Graded, Judged, Strict, compares_meanings
@@ -47,7 +48,16 @@ async def grade(
             return context
         return await judged(context, evaluation) if transcript.turns else NO_REPLY
 
-    verdicts = await asyncio.gather(*map(decide, test.evaluations))
+    judged_first: dict[int, Verdict] = {}
+    if isinstance(context, JudgeContext) and transcript.turns and context.is_worth_keeping:
+        # Once the provider has read the conversation, it reads it for a fraction: only then ask the rest.
+        first = next(i for i, each in enumerate(test.evaluations) if isinstance(each, Judged))
+        judged_first[first] = await decide(test.evaluations[first])
+
+    async def verdict_of(index: int, evaluation: Judged | Strict) -> Verdict:
+        return judged_first[index] if index in judged_first else await decide(evaluation)
+
+    verdicts = await asyncio.gather(*starmap(verdict_of, enumerate(test.evaluations)))
     return tuple(Finding.of(e, verdict) for e, verdict in zip(test.evaluations, verdicts, strict=True))
 
 

@@ -14,7 +14,7 @@ from ci_evals.domain.rubric import BUILT_IN_FILE, CANNOT_TELL, Level, Rubric, Ru
 from ci_evals.domain.verdict import Cause, DimensionGrade, Grade, Outcome, Verdict, Vote
 from ci_evals.grading import grounds
 from ci_evals.grading.grounds import Citation, StatedGrounds
-from ci_evals.grading.judge import PARTS, UNREADABLE, JudgeContext, rotated
+from ci_evals.grading.judge import UNREADABLE, JudgeContext, parts_of, rotated
 from ci_evals.grading.voting import VoidAnswerError, no_majority, verdict_of, with_votes
 from ci_evals.ports import Prompt
 from ci_evals.support.json_text import parse_answer, strict_object
@@ -69,18 +69,20 @@ class _GradedAnswer(StatedGrounds):
 def _prompt(context: JudgeContext, criterion: str, rubric: Rubric, rotation: int) -> Prompt:
     dimensions = rotated(rubric.dimensions, rotation)
     best_first = rotation % 2 == 0
+    text = render(
+        TEMPLATE,
+        parts=parts_of(rotation),
+        criterion=criterion,
+        rubric=[_prompt_data(dimension, best_first=best_first) for dimension in dimensions],
+        best_first=best_first,
+        **context.prompt_data,
+    )
     return Prompt(
         system=render(SYSTEM_TEMPLATE, count=len(dimensions), steps=rubric.steps),
-        text=render(
-            TEMPLATE,
-            parts=rotated(PARTS, rotation),
-            criterion=criterion,
-            rubric=[_prompt_data(dimension, best_first=best_first) for dimension in dimensions],
-            best_first=best_first,
-            **context.prompt_data,
-        ),
+        text=text,
         schema=_schema(dimensions, best_first=best_first),
         schema_name="grades",
+        shared=context.shared(text),
     )
 
 

@@ -13,7 +13,7 @@ from ci_evals.domain.verdict import Cause, Verdict, Vote
 from ci_evals.grading import grounds, transcript_view
 from ci_evals.grading.grounds import Citation, Grounds, StatedGrounds
 from ci_evals.grading.voting import JudgePanel, Majority, VoidAnswerError
-from ci_evals.ports import LLM, Prompt
+from ci_evals.ports import LEAST_SHARED, LLM, Prompt
 from ci_evals.support.json_text import parse_answer, strict_object
 from ci_evals.support.redaction import Redactor
 from ci_evals.support.templates import Data, as_data, render
@@ -27,8 +27,8 @@ TEMPLATES = (SYSTEM_TEMPLATE, TEMPLATE)
 
 UNREADABLE = "the judge's answer could not be read"
 
-PARTS = ("background", "conversation", "criterion")
-"""The parts of a prompt, in the order of the first vote."""
+_QUESTION = "<criterion>"
+"""Where a prompt begins to differ from those on other criteria. No data in a prompt holds a `<`."""
 
 
 class JudgeAnswer(StatedGrounds):
@@ -38,6 +38,9 @@ class JudgeAnswer(StatedGrounds):
     met: bool
     evidence: list[Citation]
     verdict: Literal["pass", "fail", "cannot_tell"]
+
+
+_VERDICTS = ("pass", "fail")
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,8 @@ class Judge:
     def context(self, test: Test, turns: Sequence[PlannedTurn], transcript: Transcript) -> "JudgeContext":
         """Return a conversation as it is put to this judge."""
         panel = JudgePanel(self.llms, self.votes, self.sample_id)
-        return JudgeContext(panel, self.redactor, test, turns, transcript)
+        questions = sum(isinstance(evaluation, Judged) for evaluation in test.evaluations)
+        return JudgeContext(panel, self.redactor, test, turns, transcript, questions=questions)
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,8 @@ class JudgeContext:
     transcript: Transcript
     actions: bool = False
     """Show the judge the agent's actions too."""
+    questions: int = 1
+    """The number of criteria that it is asked about."""
 
     @cached_property
     def prompt_data(self) -> Mapping[str, Data]:
@@ -86,6 +92,16 @@ class JudgeContext:
     def _texts(self) -> Mapping[int, Sequence[str]]:
         return transcript_view.texts_by_turn(self._conversation)
 
+    @property
+    def is_worth_keeping(self) -> bool:
+        """True if prompts begin alike for so long that providers keep that, and there are several."""
+        characters = sum(map(len, self.prompt_data.values())) + len(_system(_VERDICTS))
+        return self.questions > 1 and characters >= LEAST_SHARED
+
+    def shared(self, text: str) -> int:
+        """Return how many characters of a text those on other criteria begin with; 0 if there are none."""
+        return text.index(_QUESTION) if self.questions > 1 else 0
+
     async def decide(self, evaluation: Judged) -> Verdict:
         """Return the verdict of the majority; undecided without one, or if the judge cannot tell."""
 
@@ -96,18 +112,20 @@ class JudgeContext:
         return await self.panel.poll(vote, Majority())
 
     def _prompt(self, evaluation: Judged, rotation: int) -> Prompt:
-        verdicts = ("fail", "pass") if rotation % 2 else ("pass", "fail")
+        verdicts = _VERDICTS[::-1] if rotation % 2 else _VERDICTS
+        text = render(
+            TEMPLATE,
+            parts=parts_of(rotation),
+            verdicts=verdicts,
+            criterion=self.redactor.text(evaluation.criterion),
+            **self.prompt_data,
+        )
         return Prompt(
             system=_system(verdicts),
-            text=render(
-                TEMPLATE,
-                parts=rotated(PARTS, rotation),
-                verdicts=verdicts,
-                criterion=self.redactor.text(evaluation.criterion),
-                **self.prompt_data,
-            ),
+            text=text,
             schema=_schema(verdicts),
             schema_name="verdict",
+            shared=self.shared(text),
         )
 
     def _read(self, text: str) -> Verdict:
@@ -151,8 +169,18 @@ def _schema(verdicts: Sequence[str]) -> dict[str, Any]:
 
 
 @cache
-def _system(verdicts: tuple[str, str]) -> str:
+def _system(verdicts: tuple[str, ...]) -> str:
     return render(SYSTEM_TEMPLATE, verdicts=verdicts)
+
+
+def parts_of(rotation: int) -> Sequence[str]:
+    """Return the parts of a prompt in the order of a vote.
+
+    The criterion comes last in all of them, so that what is before it is the same for all criteria, and a
+    provider reads it once.
+    """
+    evidence = ("background", "conversation")
+    return (*(evidence[::-1] if rotation % 2 else evidence), "criterion")
 
 
 def rotated(parts: Sequence[T], rotation: int) -> Sequence[T]:

@@ -54,6 +54,8 @@ def _total(usages: Sequence[RoleUsage], cost_usd: float | None = None) -> RoleUs
         cached=_sum(usage.cached for usage in usages),
         input_tokens=_sum(usage.input_tokens for usage in usages),
         output_tokens=_sum(usage.output_tokens for usage in usages),
+        cached_input_tokens=_sum(usage.cached_input_tokens for usage in usages),
+        cache_write_tokens=_sum(usage.cache_write_tokens for usage in usages),
         uncounted=_sum(usage.uncounted for usage in usages),
         cost_usd=cost_usd,
     )
@@ -65,6 +67,7 @@ def _whole(by_role: Sequence[RoleUsage], prices_as_of: date | None, unpriced: tu
         tokens=Tokens(
             input=_sum(usage.input_tokens for usage in by_role),
             output=_sum(usage.output_tokens for usage in by_role),
+            cached_input=_sum(usage.cached_input_tokens for usage in by_role),
         ),
         cost_usd=_added(usage.cost_usd for usage in by_role),
         by_role=tuple(by_role),
@@ -118,7 +121,8 @@ def _priced(usage: RoleUsage, known_cost: float | None, prices: PriceTable) -> R
     counted = usage.input_tokens or usage.output_tokens
     free = not (price.input or price.output)
     known = free or (counted and not usage.uncounted)
-    cost = _added([price.cost(usage.input_tokens, usage.output_tokens)]) if known else None
+    cached, kept = usage.cached_input_tokens, usage.cache_write_tokens
+    cost = _added([price.cost(usage.input_tokens, usage.output_tokens, cached, kept)]) if known else None
     return usage.model_copy(update={"cost_usd": cost})
 
 
@@ -152,7 +156,9 @@ def summed(parts: Sequence[Usage]) -> Usage:
     return Usage(
         calls=_sum(part.calls for part in parts),
         tokens=Tokens(
-            input=_sum(part.tokens.input for part in parts), output=_sum(part.tokens.output for part in parts)
+            input=_sum(part.tokens.input for part in parts),
+            output=_sum(part.tokens.output for part in parts),
+            cached_input=_sum(part.tokens.cached_input for part in parts),
         ),
         cost_usd=_added(part.cost_usd for part in parts if part.calls or part.cost_usd is not None),
         by_role=tuple(_total(same, _added(usage.cost_usd for usage in same)) for same in ordered),

@@ -125,9 +125,8 @@ async def test_the_order_differs_between_votes():
     assert first.index('"good"') < first.index('"bad"')
     assert second.index('"tact"') < second.index("correctness")
     assert second.index('"bad"') < second.index('"good"')
-    assert (first.index("<background>") < first.index("<rubric>")) != (
-        second.index("<background>") < second.index("<rubric>")
-    )
+    assert first.index("<background>") < first.index("<conversation>") < first.index("<rubric>")
+    assert second.index("<conversation>") < second.index("<background>") < second.index("<rubric>")
 
 
 async def test_text_of_suite_and_agent_stays_in_its_block():

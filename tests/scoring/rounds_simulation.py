@@ -1,6 +1,6 @@
-"""Simulated pull requests: rounds, both sides in one run, and a history, decided by the functions that a run uses.
+"""Simulated pull requests: rounds, both sides in one run, a history. The functions are those that a run uses.
 
-The agents are those of `populations`. A session moves all tests of a run, as another day or another load does.
+The agents are those of `populations`. A session moves all tests of a run, as another day or load does.
 """
 
 from collections.abc import Callable, Iterable

@@ -6,7 +6,7 @@ from pydantic import JsonValue
 
 from ci_evals.adapters.models.sdk_llm import AnswerFormat, SdkLLM, Vendor, explanation, tokens
 from ci_evals.domain.errors import Paid
-from ci_evals.ports import Prompt
+from ci_evals.ports import LEAST_SHARED, Prompt
 
 MAX_TOKENS = 4096
 """The API wants a limit. A judge's reasoning takes some hundreds."""
@@ -16,6 +16,9 @@ _BROKEN_OFF = {
     "model_context_window_exceeded": "broke the answer off: the conversation is too long for the model",
     "refusal": "gave no answer, the model refuses",
 }
+
+
+_INPUT_TOKENS = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 
 
 class AnthropicLLM(SdkLLM):
@@ -38,7 +41,7 @@ class AnthropicLLM(SdkLLM):
     def _body(self, prompt: Prompt, answer_format: AnswerFormat) -> dict[str, Any]:
         body: dict[str, Any] = {
             "max_tokens": MAX_TOKENS,
-            "messages": [{"role": "user", "content": prompt.text}],
+            "messages": [{"role": "user", "content": _content(prompt)}],
         }
         if prompt.system:
             body["system"] = prompt.system
@@ -47,7 +50,15 @@ class AnthropicLLM(SdkLLM):
         return body
 
     def _paid(self, usage: JsonValue) -> Paid:
-        return Paid(tokens(usage, "input_tokens"), tokens(usage, "output_tokens"))
+        # What was kept is counted beside the other input tokens.
+        read, kept, written = (tokens(usage, key) for key in _INPUT_TOKENS)
+        whole = sum(count or 0 for count in (read, kept, written))
+        return Paid(
+            whole or None,
+            tokens(usage, "output_tokens"),
+            cached_input_tokens=kept or 0,
+            cache_write_tokens=written or 0,
+        )
 
     def _read(self, answer: dict[str, JsonValue]) -> str:
         reason = answer.get("stop_reason")
@@ -64,3 +75,14 @@ class AnthropicLLM(SdkLLM):
         if not text.strip():
             raise ValueError("gave an empty answer")
         return text
+
+
+def _content(prompt: Prompt) -> str | list[dict[str, Any]]:
+    """The question, in two blocks if further prompts begin with the same one."""
+    if len(prompt.system) + prompt.shared < LEAST_SHARED or not prompt.shared:
+        return prompt.text
+    kept, rest = prompt.text[: prompt.shared], prompt.text[prompt.shared :]
+    return [
+        {"type": "text", "text": kept, "cache_control": {"type": "ephemeral"}},
+        {"type": "text", "text": rest},
+    ]

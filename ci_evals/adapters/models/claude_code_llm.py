@@ -183,7 +183,7 @@ class ClaudeCodeLLM:
             text = json.dumps(structured, ensure_ascii=False)
         if not isinstance(text, str) or not text.strip():
             raise LLMAnswerError(f"{self._who} gave an empty answer", _paid(result))
-        return Completion(text, *_paid(result))
+        return Completion.of(text, _paid(result))
 
     def _failure(self, result: dict[str, JsonValue]) -> LLMError:
         status = result.get("api_error_status")

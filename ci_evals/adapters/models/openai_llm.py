@@ -53,11 +53,10 @@ class OpenAILLM(SdkLLM):
     def _paid(self, usage: JsonValue) -> Paid:
         read, written = tokens(usage, "prompt_tokens"), tokens(usage, "completion_tokens")
         cached = payload.member(payload.member(usage, "prompt_tokens_details"), "cached_tokens")
-        if cached is not None and not 0 <= (-1 if (count := token_count(cached)) is None else count) <= (
-            read or 0
-        ):
-            read = None  # of what was read, no more can have been in the provider's cache
-        return Paid(read, written)
+        count = 0 if cached is None else token_count(cached)
+        if count is None or count > (read or 0):
+            return Paid(None, written)  # of what was read, no more can have been in the provider's cache
+        return Paid(read, written, cached_input_tokens=count)
 
     def _read(self, answer: dict[str, JsonValue]) -> str:
         match answer:

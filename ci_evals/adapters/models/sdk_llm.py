@@ -311,7 +311,7 @@ class SdkLLM(ABC):
         answer = self._object(response)
         paid = self._paid(answer.get("usage"))
         try:
-            return Completion(self._read(answer), paid.input_tokens, paid.output_tokens)
+            return Completion.of(self._read(answer), paid)
         except ValueError as error:
             reason = payload.shorten(self._redactor.text(str(error)))
             by_model = _MODEL_KEYS & answer.keys()

@@ -46,11 +46,13 @@ class UsageRecord(Record):
     input_tokens: Amount | None = None
     output_tokens: Amount | None = None
     cost_usd: Dollars | None = None
+    cached_input_tokens: Amount = 0
+    cache_write_tokens: Amount = 0
 
     @property
     def paid(self) -> Paid:
         """The usage as models report it."""
-        return Paid(self.input_tokens, self.output_tokens, self.cost_usd)
+        return Paid(**{name: getattr(self, name) for name in Paid._fields})
 
 
 class ErrorRecord(Record):

@@ -223,7 +223,7 @@ class ReplayedLLM(_ReplayedModel[TextRecord]):
         """Return the recorded answer to this prompt."""
         digest = prompt_digest(self.model, prompt, self._replay.redactor)
         answer = await self._next(digest, f"{self._asks} to {self.model} was not asked then")
-        return Completion(answer.text, *answer.paid)
+        return Completion.of(answer.text, answer.paid)
 
 
 class ReplayedEmbedder(_ReplayedModel[VectorsRecord]):

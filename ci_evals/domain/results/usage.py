@@ -21,6 +21,12 @@ class RoleUsage(Record):
     cached: Amount = Field(0, description="The calls that were answered from the cache.")
     input_tokens: Amount = 0
     output_tokens: Amount = 0
+    cached_input_tokens: Amount = Field(
+        0, description="Of the input tokens, those that the provider had kept from an earlier prompt."
+    )
+    cache_write_tokens: Amount = Field(
+        0, description="Of the input tokens, those that the provider charged for keeping."
+    )
     uncounted: Amount = Field(
         0, description="Of the calls, those with an answer of which no usable count of tokens is known."
     )
@@ -36,6 +42,9 @@ class Tokens(Record):
 
     input: Amount = 0
     output: Amount = 0
+    cached_input: Amount = Field(
+        0, description="Of the input, what the providers had kept from earlier prompts."
+    )
 
 
 class Usage(Record):
