@@ -6,7 +6,7 @@ early look is binding, which is what allows the limit of the last one. docs/roun
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -15,9 +15,9 @@ from ci_evals.scoring.statistics import ScorePair, pooled_variance, shrunk_varia
 LOOKS = (2, 3, 5, 7)
 """The trials of each test after which `--rounds=auto` looks."""
 _LAST = LOOKS[-1]
-_FAILS_AT = {2: 0.0025, 3: 0.007, 5: 0.018, 7: 0.045}
-_PASSES_ABOVE = {2: 0.50, 3: 0.28, 5: 0.18, 7: 0.045}
-_MARGINS = {2: 2.5, 3: 2.2, 5: 2.0}
+_FAILS_AT: Mapping[float, float] = {2: 0.0025, 3: 0.007, 5: 0.018, 7: 0.045}
+_PASSES_ABOVE: Mapping[float, float] = {2: 0.50, 3: 0.28, 5: 0.18, 7: 0.045}
+_MARGINS: Mapping[float, float] = {2: 2.5, 3: 2.2, 5: 2.0}
 """How many standard errors a score is off its threshold where a look decides."""
 _Z = 1.96
 
@@ -85,7 +85,9 @@ def looks_at(trials: Sequence[int]) -> tuple[Look, ...]:
     )
 
 
-def _between(values: dict[int, float], trials: float) -> float:
+def _between(values: Mapping[float, float], trials: float) -> float:
+    if trials in values:
+        return values[trials]
     points = sorted(values.items())
     if trials <= points[0][0]:
         return points[0][1]
