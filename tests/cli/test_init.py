@@ -115,7 +115,9 @@ def test_the_workflow_hands_over_what_the_agent_needs(repository, adapter, wante
     done = ci_evals("init", f"--adapter={adapter}", cwd=repository)
     given = the_action((repository / WORKFLOW).read_text())
     given = {key: re.sub(r"^\$\{\{ (.+) \}\}$", r"\1", value) for key, value in given.items()}
-    assert {key: given[key] for key in given if key not in {"suites", "parallel", "min-score"}} == wanted
+    assert {
+        key: given[key] for key in given if key not in {"suites", "parallel", "rounds", "min-score"}
+    } == wanted
     for name in ("AGENT_KEY", "OPENAI_API_KEY", "AGENT_URL"):
         assert (name in done.stdout) == any(name in value for value in wanted.values())
 
