@@ -35,8 +35,6 @@ from ci_evals.support import templates
 from ci_evals.support.digest import digest, of_loops, of_models, of_tests
 from ci_evals.support.redaction import Redactor
 
-_OF_ARM = Arm.model_fields.keys() - {"name", "change"}
-
 JUDGE_TEMPLATES = (*judge.TEMPLATES, *graded_criteria.TEMPLATES, "adapters/prompts/json_answer.md.j2")
 """All that a judge may be shown besides the suite's own words and the conversation."""
 
@@ -146,11 +144,8 @@ class ResultsBuilder:
             usages.append(usage_of_roles(checks.usage, prices))
         update: dict[str, Any] = {"usage": summed(usages)} if len(usages) > 1 else {}
         if len(cards) > 1:
-            update["arms"] = tuple(
-                Arm(name=name, **{field: getattr(card, field) for field in fields})
-                for number, (name, card) in enumerate(zip(plan.arms, cards, strict=True))
-                for fields in [_OF_ARM if number else _OF_ARM - {"suites"}]
-            )
+            named = zip(plan.arms, cards, strict=True)
+            update["arms"] = tuple(Arm.of(name, card, first=card is cards[0]) for name, card in named)
         return cards[0].model_copy(update=update)
 
     def _scorecard_of_arm(

@@ -10,6 +10,7 @@ from pydantic import JsonValue
 
 from ci_evals.domain.choices import CheckMode
 from ci_evals.domain.errors import UsageError
+from ci_evals.domain.results.arms import Arm
 from ci_evals.domain.results.judge import JudgeCheck
 from ci_evals.domain.results.run import Confirmation, Digests, Git, Origin, Results, Resumed, RunInfo, Status
 from ci_evals.domain.results.suite import SuiteResult, TestResult
@@ -85,14 +86,35 @@ def merge(runs: Sequence[ShardRun], *, expected: int | None = None) -> Merged:
     usage = summed([run.results.usage for run in runs])
     wanted = wanted_in(*(run.results.coverage for run in runs))
     card = total([*_in_own_folders(suites)], usage, rule, wanted)
+    arms, without = _arms(runs, card)
+    card = card.model_copy(update={"arms": arms})
     skipped = all(run.results.run.status == "skipped" for run in runs)
     unfinished = [] if skipped else _unfinished(runs)
     ending = RunEnding(
         judge_checks=_judge_checks(runs),
         judge_only_warned=all(run.results.run.config.get("judgeCheck") == CheckMode.WARN for run in runs),
-        incomplete=(*of_one_run.missing(runs, expected), *unfinished),
+        incomplete=(*of_one_run.missing(runs, expected), *unfinished, *without),
     )
     return Merged(card, _info(runs, card.suites, ending, expected), ending)
+
+
+def _arms(runs: Sequence[ShardRun], head: Scorecard) -> tuple[tuple[Arm, ...], tuple[str, ...]]:
+    """The agents that all shards played, with their merged numbers, and what is missing of others."""
+    names = dict.fromkeys(arm.name for run in runs for arm in run.results.arms[1:])
+    arms: list[Arm] = []
+    missing: list[str] = []
+    for name in names:
+        sides = [(run, run.results.of_arm(name)) for run in runs]
+        without = [run.file for run, side in sides if side is None and run.results.run.status != "skipped"]
+        if without:
+            missing.append(f"the agent {name!r} was not played in {', '.join(without[:_SHOWN])}")
+        else:
+            of_arm = [ShardRun(run.file, side) for run, side in sides if side]
+            arms.append(Arm.of(name, merge(of_arm).card))
+    first = runs[0].results.arms[0].name if arms else ""
+    own_usage = summed([run.results.arms[0].usage for run in runs if run.results.arms])
+    tested = Arm.of(first, head.model_copy(update={"usage": own_usage}), first=True) if arms else None
+    return ((tested, *arms) if tested else ()), tuple(missing)
 
 
 def _judge_checks(runs: Iterable[ShardRun]) -> tuple[JudgeCheck, ...]:

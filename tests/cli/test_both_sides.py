@@ -114,3 +114,31 @@ def test_a_recording_holds_both_sides(tmp_path):
     second = results_in(tmp_path)
     assert [arm["score"] for arm in second["arms"]] == [arm["score"] for arm in first["arms"]]
     assert second["comparison"]["delta"] == first["comparison"]["delta"]
+
+
+def test_shards_are_merged_on_both_sides(tmp_path):
+    """The whole is compared as one run would be."""
+    with DemoServer(noise=0.05, seed=1) as head, DemoServer(noise=0.05, seed=2) as base:
+        for part in (1, 2):
+            folder = f"--output-dir=part{part}"
+            ran = play(tmp_path, head, base.base_url, f"--shard={part}/2", "--loops=2", "--no-gate", folder)
+            assert ran.returncode == 0, ran.stdout + ran.stderr
+    options = ("--regression=significant", "--min-score=0", "--output-dir=whole")
+    merged = ci_evals("merge", "part1", "part2", *options, cwd=tmp_path)
+    assert merged.returncode == 0, merged.stdout + merged.stderr
+    results = json.loads((tmp_path / "whole/_results.json").read_text())
+    assert results["comparison"]["method"] == "both-sides"
+    assert results["comparison"]["tests"] == results["counts"]["tests"]
+    head_arm, base_arm = results["arms"]
+    assert base_arm["counts"]["trials"] == head_arm["counts"]["trials"] == 2 * results["counts"]["tests"]
+
+
+def test_a_shard_without_its_base_leaves_no_verdict(tmp_path):
+    """The comparison would be of a part of the tests."""
+    with DemoServer() as head, DemoServer() as base:
+        assert play(tmp_path, head, base.base_url, "--shard=1/2", "--output-dir=part1").returncode == 0
+        other = ("--shard=2/2", "--output-dir=part2", f"--base-url={head.base_url}")
+        assert ci_evals("run", "demo:retail", *OFFLINE, *other, cwd=tmp_path, env=KEYS).returncode == 0
+    merged = ci_evals("merge", "part1", "part2", "--min-score=0", cwd=tmp_path)
+    assert merged.returncode == 3, merged.stdout + merged.stderr
+    assert "the agent 'base' was not played in part2" in merged.stdout

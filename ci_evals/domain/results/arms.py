@@ -23,6 +23,12 @@ class Arm(ScoreSummary):
         (), description="Empty for the first arm: its suites are the run's own."
     )
 
+    @classmethod
+    def of(cls, name: str, numbers: ScoreSummary, *, first: bool = False) -> "Arm":
+        """The arm with the numbers of a run that played it alone."""
+        fields = cls.model_fields.keys() - {"name", "change"} - ({"suites"} if first else set())
+        return cls(name=name, **{field: getattr(numbers, field) for field in fields})
+
     @property
     def tests(self) -> tuple[TestResult, ...]:
         """The tests of all suites."""

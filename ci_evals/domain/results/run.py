@@ -193,13 +193,15 @@ class Results(ScoreSummary, _RunFields):
     @property
     def base_side(self) -> "Results | None":
         """The results of the base agent, if `--against` had it played in this run."""
-        base = next((arm for arm in self.arms if arm.name == BASE), None)
-        if base is None:
+        return self.of_arm(BASE)
+
+    def of_arm(self, name: str) -> "Results | None":
+        """The run as if it had played this other agent alone; None if it did not play it."""
+        arm = next((arm for arm in self.arms[1:] if arm.name == name), None)
+        if arm is None:
             return None
-        info = self.run.model_copy(update={"git": Git()})
-        return self.model_copy(
-            update={name: getattr(base, name) for name in _OF_ARM} | {"run": info, "arms": ()}
-        )
+        own = {field: getattr(arm, field) for field in _OF_ARM}
+        return self.model_copy(update={**own, "run": self.run.model_copy(update={"git": Git()}), "arms": ()})
 
     def study(self, kind: type[S]) -> S | None:
         """The study of this kind, if there is one."""
