@@ -291,6 +291,18 @@ class DemoAgentSettings:
             help="Seed of these errors.\n\nThe same conversations get the same errors, in any order."
         ),
     ] = 0
+    drift: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            metavar="SD",
+            help="Let the noise differ from day to day.\n\n"
+            "The standard deviation of its logarithm: with 0.7 a usual day halves or doubles it.",
+        ),
+    ] = 0
+    day: Annotated[
+        int, typer.Option(help="The day of `--drift`.\n\nAll servers of one day have the same noise.")
+    ] = 0
     break_: Annotated[
         str | None,
         typer.Option(
@@ -331,7 +343,9 @@ def demo_agent(settings: DemoAgentSettings, _: RunContext) -> None:
     """
     from ci_evals.cli.commands.demo_agent import DemoBehavior, serve
 
-    behavior = DemoBehavior(settings.noise, settings.seed, settings.break_, settings.misbehave)
+    behavior = DemoBehavior(
+        settings.noise, settings.seed, settings.break_, settings.misbehave, settings.drift, settings.day
+    )
     serve(settings.host, settings.port, behavior)
 
 

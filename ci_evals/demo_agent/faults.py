@@ -6,6 +6,8 @@ A draw depends on the seed and on the conversation, never on the clock or on whi
 import difflib
 import hashlib
 import json
+import math
+import random
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -52,6 +54,14 @@ class Misbehavior(StrEnum):
 
 class UnknownWorkflowError(LookupError):
     """No playbook has a workflow of that code. The text names the nearest, or all there are."""
+
+
+def drifted(noise: float, drift: float, day: int) -> float:
+    """The noise on one day: the same for all servers of that day, as if their provider had good and bad ones.
+
+    `drift` is the standard deviation of its logarithm; 0.7 halves or doubles it on a usual day.
+    """
+    return min(1.0, noise * math.exp(drift * random.Random(f"day {day}").gauss(0, 1)))  # noqa: S311  # a demo
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from ci_evals.domain.results.gate import Decision
 from ci_evals.domain.results.run import Results, RunInfo, Status, Tool
 from ci_evals.job.judge_check import JudgeChecks
 from ci_evals.reports.facts.invalid_run import in_words
+from ci_evals.scoring.comparison.arms import compared_arms
 from ci_evals.scoring.comparison.compare import RunComparer
 from ci_evals.scoring.comparison.earlier_runs import EarlierRuns
 from ci_evals.scoring.comparison.rounds import Look
@@ -160,6 +161,8 @@ def conclude(
         judge_checks=ending.judge_checks,
         **dict(card),
     )
+    if not skipped:
+        results = results.model_copy(update={"arms": tuple(compared_arms(results))})
     base_side = results.base_side
     base = base_side or baseline.results
     earlier = EarlierRuns(results, baseline.history) if len(baseline.history) > 1 and not skipped else None

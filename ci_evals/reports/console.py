@@ -10,6 +10,7 @@ from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.reports import numbers, sanitize
 from ci_evals.reports.columns import table, wrapped
 from ci_evals.reports.facts import (
+    arms,
     change,
     gate,
     headline,
@@ -60,6 +61,7 @@ def render(results: Results, *, width: int | None = None, color: bool = False, v
     return console.text(
         [
             *console.suites(),
+            *console.arms(),
             *(details if verbose else []),
             console.verdict(console.news_lines()),
             *console.tests(),
@@ -348,6 +350,13 @@ class _Console:
         which = f"commit {commit}" if commit else f"run {baseline.run_id}"
         when = f"{change.moment(baseline.at)}, {change.age(self._results, found)}"
         return sanitize.log_line(f"Compared with the baseline: {which} of {when}", _TEXT)
+
+    def arms(self) -> Iterator[str]:
+        """The agents that were played side by side."""
+        for plain in arms.tables(self._results):
+            filled = [[row[index] for index in plain.filled] for row in (plain.headers, *plain.rows)]
+            headers, *rows = [[_name(cell) for cell in row] for row in filled]
+            yield f"{plain.title}\n{table(headers, rows, self._width, right=range(1, len(headers)))}"
 
     def checks(self) -> str:
         """A line for each check of the gate."""

@@ -15,6 +15,7 @@ from junit_xml import TestCase, TestSuite
 from tabulate import tabulate
 
 from ci_evals.domain.errors import Exit
+from ci_evals.domain.results.arms import Arm
 from ci_evals.domain.results.comparison import SuiteComparison
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestResult
@@ -155,6 +156,15 @@ def _change(results: Results, comparison: SuiteComparison) -> dict[str, str | No
     }
 
 
+def _of_arm(arm: Arm) -> str:
+    """Return the score of another agent of the run, and its change from the first one."""
+    change = arm.change
+    if change is None or change.delta is None:
+        return f"{numbers.score(arm.score)}, not compared"
+    chance = f", {numbers.p_value(arm.p_adjusted)}" if arm.p_adjusted is not None else ""
+    return f"{numbers.score(arm.score)}, change {numbers.signed(change.delta)}{chance}"
+
+
 def _of_run(results: Results) -> dict[str, str | None]:
     """Return the run's own facts. The format has properties for suites only, so each suite repeats them."""
     comparison, odds, cost = results.comparison, results.odds, results.usage.cost_usd
@@ -169,6 +179,7 @@ def _of_run(results: Results) -> dict[str, str | None]:
         "run-odds": numbers.decimal(odds.share) if odds else None,
         "run-cost-usd": numbers.plain(round(cost, 6)) if cost is not None else None,
         "run-confirm-trials": str(confirmation.trials) if confirmation else None,
+        **{f"arm: {_line(arm.name)}": _of_arm(arm) for arm in results.arms[1:] if arm.change},
         "run-origin": highlights.origin(results.run),
         "run-judge-check": ", ".join(
             f"{check.model} {check.right} of {check.asked}{'' if check.passed else ', not passed'}"

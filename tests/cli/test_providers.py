@@ -57,7 +57,7 @@ def test_claude_code_plays_user_and_judge(tmp_path, agent, suite):
         ("user", "haiku", 0.25),
     }
     assert (usage["costUsd"], usage["unpriced"]) == (0.5, [])
-    assert usage["tokens"] == {"input": 42, "output": 10}
+    assert usage["tokens"] == {"input": 42, "output": 10, "cachedInput": 0}
     assert claude_program.versions_asked(tmp_path / "bin") == 1
     assert "max-cost" in [check["name"] for check in results["gate"]["checks"]]
 

@@ -99,7 +99,7 @@ def test_judge_and_user_on_a_real_provider_wire(tmp_path, agent, provider):
         ("judge", "j-model", 1),
         ("user", "u-model", 2),
     ]
-    assert usage["tokens"] == {"input": 63, "output": 15}
+    assert usage["tokens"] == {"input": 63, "output": 15, "cachedInput": 0}
 
 
 def test_a_gate_that_does_not_hold(tmp_path, agent):

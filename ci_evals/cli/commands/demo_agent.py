@@ -8,7 +8,7 @@ from types import FrameType
 
 import typer
 
-from ci_evals.demo_agent.faults import Misbehavior, UnknownWorkflowError
+from ci_evals.demo_agent.faults import Misbehavior, UnknownWorkflowError, drifted
 from ci_evals.demo_agent.server import DemoServer
 from ci_evals.demo_agent.server import serve as serve_until_interrupted
 from ci_evals.domain.errors import UsageError
@@ -22,10 +22,21 @@ class DemoBehavior:
     seed: int
     broken: str | None
     misbehaves: str | None
+    drift: float = 0
+    day: int = 0
+
+    @property
+    def noise_today(self) -> float:
+        """The share of messages at which it slips."""
+        return drifted(self.noise, self.drift, self.day)
 
     def __str__(self) -> str:
         """Describe the errors in one sentence; empty if there are none."""
-        parts = [f"it slips at {100 * self.noise:g} % of messages (seed {self.seed})"] if self.noise else []
+        parts = (
+            [f"it slips at {100 * self.noise_today:.3g} % of messages (seed {self.seed})"]
+            if self.noise
+            else []
+        )
         parts += [f"{code} is broken" for code in _names(self.broken)]
         if kinds := _names(self.misbehaves):
             parts.append(f"it misbehaves in every conversation ({', '.join(kinds)})")
@@ -42,7 +53,7 @@ def serve(host: str, port: int, behavior: DemoBehavior) -> None:
         server = DemoServer(
             host=host,
             port=port,
-            noise=behavior.noise,
+            noise=behavior.noise_today,
             seed=behavior.seed,
             broken=_names(behavior.broken),
             misbehaves=_misbehaviors(behavior.misbehaves),

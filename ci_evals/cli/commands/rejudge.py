@@ -54,6 +54,10 @@ def rejudge_run(settings: RejudgeSettings, context: RunContext) -> None:
     redactor = context.hide(keys, environment_secrets.values_in(context.environ))
     judged = SavedRun.open(file, redactor).results
     context.mask()
+    if judged.arms:
+        raise UsageError(
+            f"{file}: this run played several agents, and rejudge judges one. Run it again instead."
+        )
     trials = to_judge(judged)
     if not trials:
         raise UsageError(f"{file}: contains no judged verdict, so there is nothing to judge again.")

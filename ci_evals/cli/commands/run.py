@@ -19,7 +19,7 @@ from ci_evals.cli.github.run_identity import run_identity
 from ci_evals.cli.github.trust import FileTrust
 from ci_evals.cli.process.interruption import Interruption
 from ci_evals.cli.run import recording
-from ci_evals.cli.run.arms import arms_of
+from ci_evals.cli.run.arms import arms_of, with_agents
 from ci_evals.cli.run.connections import check_cache, read_connections, warn_of_short_keys
 from ci_evals.cli.run.missing_keys import LLM_KEY, explain_missing, missing_keys, why_skipped
 from ci_evals.cli.run.rounds import looks_of
@@ -36,7 +36,7 @@ from ci_evals.domain.plan import Plan
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.suite import is_bundled
 from ci_evals.job import NO_BASELINE, BaselineResults, Job, Limits, evaluate, not_played
-from ci_evals.planning.arms import Arm, with_arms
+from ci_evals.planning.arms import Arm
 from ci_evals.planning.parse import LoadedSuite
 from ci_evals.planning.selection import Selection, plan
 from ci_evals.reports.names import RESULTS, folders_for
@@ -90,7 +90,7 @@ def _run(settings: RunSettings, trust: FileTrust) -> NoReturn:
         raise UsageError(no_key(settings.provider, context.environ))
     redactor, console = _hide_secrets(settings, context, connections, loaded, arms), context.console
     planned, notes = recording.with_recorded_agents(planned, recorded_run, redactor)
-    planned = with_arms(planned, arms, unasked=recorded_run is not None)
+    planned = with_agents(planned, arms, unasked=recorded_run is not None)
     notes += (
         *uncached,
         *warn_of_short_keys(connections, () if recorded_run else loaded),

@@ -266,6 +266,15 @@ class SidesSettings(HistorySettings):
             "(exit code 3).",
         ),
     ] = field(default=None, repr=False)
+    arms: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="File of agents to play side by side.\n\n"
+            "YAML or JSON: each agent by its name, with the options of `--against` and `model`. The first is "
+            "tested, every other one is compared with it.",
+        ),
+    ] = None
     both_sides: Annotated[
         BothSides,
         typer.Option(

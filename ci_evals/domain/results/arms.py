@@ -19,6 +19,11 @@ class Arm(ScoreSummary):
     change: Change | None = Field(
         None, description="Against the first arm; null for that one, and with `--against`."
     )
+    p_adjusted: float | None = Field(
+        None,
+        description="The chance of a change as large in either direction, adjusted for the number of arms "
+        "(Holm).",
+    )
     suites: tuple[SuiteResult, ...] = Field(
         (), description="Empty for the first arm: its suites are the run's own."
     )
@@ -26,7 +31,7 @@ class Arm(ScoreSummary):
     @classmethod
     def of(cls, name: str, numbers: ScoreSummary, *, first: bool = False) -> "Arm":
         """The arm with the numbers of a run that played it alone."""
-        fields = cls.model_fields.keys() - {"name", "change"} - ({"suites"} if first else set())
+        fields = cls.model_fields.keys() - {"name", "change", "p_adjusted"} - ({"suites"} if first else set())
         return cls(name=name, **{field: getattr(numbers, field) for field in fields})
 
     @property
