@@ -83,10 +83,6 @@ class Spending:
     def __add__(self, other: "Spending") -> "Spending":
         return Spending(self.calls + other.calls, self.input + other.input, self.output + other.output)
 
-    def times(self, count: int) -> "Spending":
-        """Return the spending of this many trials."""
-        return self.between(Range(count, count))
-
     def between(self, counts: Range) -> "Spending":
         """Return the spending of doing this between `low` and `high` times."""
         return Spending(self.calls * counts, self.input * counts, self.output * counts)

@@ -135,3 +135,20 @@ def test_the_plan_counts_the_judge_check(tmp_path):
     assert may.split(" to ")[1] == does.split(" to ")[1] != less.split(" to ")[1]
     assert plan("--judge-panel=gpt-6.1-terra,gpt-6-luna,gpt-6.1-sol")[0] == 3 * 16
     assert plan("--provider=offline")[0] == plan(suite="strict.json")[0] == 0
+
+
+def test_the_plan_of_rounds_is_a_range(tmp_path):
+    """From the first look, where all is clear, to the last one."""
+    suite, keys = write_suite(tmp_path), {"AGENT_KEY": "agent-key-1234"}
+
+    def told(*options):
+        ran = ci_evals("plan", suite, "--provider=offline", *options, cwd=tmp_path, env=keys)
+        assert ran.returncode == 0, ran.stderr
+        return ran.stdout
+
+    assert "1 test, 2 to 7 trials" in told("--rounds=auto")
+    assert "1 test, 3 to 5 trials" in told("--rounds=3,5")
+    assert "1 test, 2 trials" in told("--loops=2")
+    both = ("--rounds=auto", "--loops=2")
+    refused = ci_evals("plan", suite, "--provider=offline", *both, cwd=tmp_path, env=keys)
+    assert (refused.returncode, "Omit --loops" in refused.stderr) == (2, True)

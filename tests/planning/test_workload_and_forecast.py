@@ -114,7 +114,7 @@ def test_the_low_end_is_never_above_the_high_end(users, loops, parallel):
     for spending in (trial.user, trial.judge):
         for amount in (spending.calls, spending.input, spending.output):
             assert 0 <= amount.low <= amount.high
-        assert spending.times(loops).input.high == pytest.approx(loops * spending.input.high)
+        assert spending.between(Range(loops, loops)).input.high == pytest.approx(loops * spending.input.high)
     once, often = duration([trial], parallel), duration([trial] * loops, parallel)
     assert once.low <= once.high
     assert once.low <= often.low <= often.high

@@ -40,6 +40,8 @@ async def lines(
     """Estimate tokens, cost and duration of playing the plan, a line each."""
     spent: dict[str, Spending] = {}
     trials: list[Forecast] = []
+    few: list[Forecast] = []
+    shortest = replace(plan, loops=plan.looks[0]) if plan.looks else plan
     for planned in plan.suites:
         models = connections.models(planned.suite)
         for test in planned.tests:
@@ -50,7 +52,9 @@ async def lines(
             )
             trial = with_votes(of_trial(planned.suite, test, sizes), connections.judge_votes)
             loops = plan.loops_of(test)
+            fewest = shortest.loops_of(test)
             trials += [trial] * loops
+            few += [trial] * fewest
             by_model = list(_judging(models, trial))
             if models.user:
                 by_model.append((models.user, trial.user))
@@ -59,8 +63,8 @@ async def lines(
             if connections.embedder and not runs_here(connections.embedder):
                 by_model.append((connections.embedder, trial.embedder))
             for model, spending in by_model:
-                spent[model] = spent.get(model, Spending()) + spending.times(loops)
-    seconds = duration(trials, parallel)
+                spent[model] = spent.get(model, Spending()) + spending.between(Range(fewest, loops))
+    seconds = Range(duration(few, parallel).low, duration(trials, parallel).high)
     if judges := checked_judges(plan, connections, check):
         size = await _measure_check()
         checking = of_check(len(control.questions()), size, control.CONCURRENT)

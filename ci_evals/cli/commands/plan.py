@@ -1,9 +1,12 @@
 """`plan`: the tests that would run, and an estimate of what they take."""
 
+from dataclasses import replace
+
 from ci_evals.cli.commands import forecast
 from ci_evals.cli.files.suite_loading import load_suites
 from ci_evals.cli.github.github_job import GitHubJob
 from ci_evals.cli.github.trust import FileTrust
+from ci_evals.cli.run.rounds import looks_of
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.models import models_asked
 from ci_evals.cli.settings.suite_commands import PlanSettings
@@ -24,7 +27,10 @@ def plan(settings: PlanSettings, context: RunContext) -> None:
     prices = context.prices(settings.prices)()
     connections = models_asked(settings)
     loaded = load_suites(settings, trust)
-    planned = make_plan(loaded, Selection.of(settings.test, settings.tag), settings.loops)
+    looks = looks_of(settings)
+    loops = max(looks, default=settings.loops)
+    planned = make_plan(loaded, Selection.of(settings.test, settings.tag), loops)
+    planned = replace(planned, looks=looks)
     for suite in planned.suites:
         context.show(sanitize.log_line(f"{suite.suite.name} ({suite.file})"))
         context.show(_table(planned, suite, connections, context) + "\n")
@@ -40,12 +46,19 @@ def plan(settings: PlanSettings, context: RunContext) -> None:
         f", embedding model {total.embedder_calls}" if connections.embedder and total.embedder_calls else ""
     )
     context.show(
-        f"{numbers.count(total.tests, 'test')}, {numbers.count(total.trials, 'trial')}, "
+        f"{numbers.count(total.tests, 'test')}, {_fewest(planned)}{numbers.count(total.trials, 'trial')}, "
         f"at most {numbers.count(total.turns, 'turn')}; "
         f"{total.strict} strict and {total.judge_calls} judged evaluations\n"
         f"calls at most: agent {agent}, simulated user {user}, judge {judge}{checked}{audits}{meanings}\n"
         f"{context.wait(forecast.lines(planned, connections, prices, settings.parallel, check))}"
     )
+
+
+def _fewest(planned: Plan) -> str:
+    """Return how many trials rounds play at least, to go before the number of all; empty without them."""
+    if not planned.looks:
+        return ""
+    return f"{of_plan(replace(planned, loops=planned.looks[0])).trials:,} to "
 
 
 def _calls(work: Workload, connections: Connections) -> tuple[int, int, int]:

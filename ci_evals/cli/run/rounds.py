@@ -1,13 +1,13 @@
 """`--rounds`: when a run is looked at."""
 
-from ci_evals.cli.settings.suite_commands import RunSettings
+from ci_evals.cli.settings.suite_commands import PlanSettings, RunSettings
 from ci_evals.domain.errors import UsageError
 from ci_evals.scoring.comparison.rounds import LOOKS
 
 _MOST = 1_000
 
 
-def looks_of(settings: RunSettings) -> tuple[int, ...]:
+def looks_of(settings: PlanSettings) -> tuple[int, ...]:
     """The trials of each test after which the run is looked at; empty without `--rounds`.
 
     Raises:
@@ -16,15 +16,15 @@ def looks_of(settings: RunSettings) -> tuple[int, ...]:
     text = settings.rounds.strip().lower()
     if text in {"", "off"}:
         return ()
-    if settings.confirm:
+    if isinstance(settings, RunSettings) and settings.confirm:
         raise UsageError(
             f"--rounds={text}, --confirm={settings.confirm}: rounds confirm a result. Omit --confirm."
         )
-    if settings.loops != RunSettings.loops:
+    if settings.loops != PlanSettings.loops:
         raise UsageError(
             f"--rounds={text}, --loops={settings.loops}: rounds set how often tests are played. Omit --loops."
         )
-    if settings.shard:
+    if isinstance(settings, RunSettings) and settings.shard:
         raise UsageError(
             f"--rounds={text} does not work with --shard={settings.shard}: only the whole run shows whether "
             "it is decided. Use --loops instead."

@@ -44,6 +44,15 @@ class PlanSettings(SuiteSettings):
     """Options of `plan`, and of `run` as far as cost and duration depend on them."""
 
     loops: Annotated[int, typer.Option(min=1, max=1000, help="Trials of each test.")] = 1
+    rounds: Annotated[
+        str,
+        typer.Option(
+            metavar="off|auto|N,N,...",
+            help="Stop as soon as the verdict is clear.\n\n"
+            "The run is looked at after these numbers of trials of each test, and ends if more could hardly "
+            "change the verdict. `auto` is 2,3,5,7. Not with `--loops` and `--confirm`.",
+        ),
+    ] = "off"
     test: Annotated[
         str | None,
         typer.Option(
@@ -146,15 +155,6 @@ class RunSettings(
             "A result near a threshold is decided by more trials: all of them decide together. 0: never.",
         ),
     ] = 0
-    rounds: Annotated[
-        str,
-        typer.Option(
-            metavar="off|auto|N,N,...",
-            help="Stop as soon as the verdict is clear.\n\n"
-            "The run is looked at after these numbers of trials of each test, and ends if more could hardly "
-            "change the verdict. `auto` is 2,3,5,7. Not with `--loops` and `--confirm`.",
-        ),
-    ] = "off"
     resume: Annotated[
         Path | None,
         typer.Option(
