@@ -4,12 +4,18 @@ import math
 import time
 from random import Random
 
+import builders as build
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from populations import heavy
 
+from ci_evals.domain.choices import Regression
+from ci_evals.domain.results.run import Results
+from ci_evals.job.conclude import BaselineResults, conclude
 from ci_evals.scoring.comparison import history
+from ci_evals.scoring.gate.policy import Policy, RunEnding
+from ci_evals.scoring.scorecard import Scorecard
 from ci_evals.scoring.statistics import t_share_below
 
 scores = st.sampled_from([0.0, 25.0, 50.0, 75.0, 100.0])
@@ -64,12 +70,14 @@ def test_no_order_matters(given_runs, rng):
 
 
 @given(runs_of_tests(), st.data())
-def test_a_lower_score_has_no_higher_p(given_runs, data):
-    """Where the trials of a test go down together, so that only the score changes, and not its noise."""
+def test_a_worse_verdict_has_no_higher_p(given_runs, data):
+    """Whichever trial it is in, and by how much."""
     head, runs = given_runs
-    lower = [[score - 25.0 for score in test] if min(test) >= 25 else test for test in head]
-    assert history.moderated_p(lower, runs) <= history.moderated_p(head, runs) + 1e-9
-    del data
+    test = data.draw(st.integers(0, len(head) - 1))
+    trial = data.draw(st.integers(0, len(head[test]) - 1))
+    worse = [[*scores] for scores in head]
+    worse[test][trial] = data.draw(scores.filter(lambda score: score <= head[test][trial]))
+    assert history.moderated_p(worse, runs) <= history.moderated_p(head, runs) + 1e-12
 
 
 def test_a_run_like_the_others_has_an_even_chance():
@@ -123,3 +131,51 @@ def test_a_large_history_is_compared_within_seconds():
     history.broken_tests(head, runs, "seed")
     assert time.process_time() - began < 10
     print(time.process_time() - began)
+
+
+# -- through the gate
+
+
+def _run(name: str, verdicts) -> Results:
+    tests = [
+        build.test_result(
+            f"Test {number}",
+            trials=tuple(
+                build.trial_result(
+                    index,
+                    findings=tuple(
+                        build.finding("passed" if passed else "failed", criterion=f"c{place}")
+                        for place, passed in enumerate(trial)
+                    ),
+                )
+                for index, trial in enumerate(trials, 1)
+            ),
+        )
+        for number, trials in enumerate(verdicts, 1)
+    ]
+    results = build.completed(build.results(build.suite_result("Refunds", *tests)))
+    return results.model_copy(update={"run": results.run.model_copy(update={"id": name})})
+
+
+def _decided(head: Results, runs: list[Results]) -> Results:
+    card = Scorecard(**{name: getattr(head, name) for name in Scorecard.model_fields})
+    policy = Policy(min_score=0, regression=Regression.SIGNIFICANT)
+    return conclude(card, head.run, policy, RunEnding(), BaselineResults(runs[-1], history=tuple(runs)))
+
+
+_verdicts = st.lists(  # tests, trials, criteria
+    st.lists(st.lists(st.booleans(), min_size=2, max_size=2), min_size=3, max_size=3), min_size=4, max_size=4
+)
+
+
+@settings(max_examples=30)
+@given(st.lists(_verdicts, min_size=5, max_size=5), st.integers(0, 3), st.integers(0, 2), st.integers(0, 1))
+def test_no_worse_verdict_opens_the_gate(verdicts, test, trial, criterion):
+    """Where earlier runs decide: p does not rise, and what failed fails."""
+    head, *earlier = verdicts
+    runs = [_run(f"main {number}", one) for number, one in enumerate(earlier)]
+    worse = [[[*criteria] for criteria in trials] for trials in head]
+    worse[test][trial][criterion] = False
+    before, after = _decided(_run("head", head), runs), _decided(_run("head", worse), runs)
+    assert before.comparison.method == after.comparison.method
+    assert before.gate.passed or not after.gate.passed

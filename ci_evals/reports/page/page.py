@@ -40,7 +40,8 @@ _STYLES = ("page.css", "overview.css", "table.css", "test.css", "charts.css", "t
 
 def render(results: Results, comparison_runs: ComparisonRuns = ALONE) -> Iterator[str]:
     """The page, in parts: its conversations are as large as the run."""
-    tests = embedded_data.tests_of(results, comparison_runs.baseline)
+    # Of a run that played the base agent too, that one's conversations stand beside.
+    tests = embedded_data.tests_of(results, results.base_side or comparison_runs.baseline)
     style, script = _source(_STYLES), _source(_SCRIPTS)
     text = fill(
         "reports/page/templates/page.html.j2",

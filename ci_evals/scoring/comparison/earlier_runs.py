@@ -11,6 +11,7 @@ from ci_evals.scoring.comparison.compare import RunComparer
 from ci_evals.scoring.comparison.pairing import TestPair
 from ci_evals.scoring.scores import ScoreRule
 
+_Run = Sequence[Sequence[float]]
 _Scores = dict[tuple[int, int], tuple[Sequence[float], Sequence[float]]]
 """By the numbers of a test: the scores of its trials in this run and in an earlier one."""
 
@@ -24,17 +25,14 @@ class EarlierRuns:
         self._rule = ScoreRule(offline=head.run.offline)
         self._seed = f"{head.run.id} {head.run.digests.suites} {' '.join(run.run.id for run in runs)}"
         self._changes: dict[ScoreRule, Change] = {}
+        self._scores: dict[ScoreRule, list[_Scores]] = {}
+        self._p: dict[object, float] = {}
 
     @cached_property
     def together(self) -> int:
         """The number of newest runs that belong together: before these main was another agent."""
         runs = self._runs(self._rule)[1]
         return history.window(runs) if runs else 0
-
-    @property
-    def moved(self) -> bool:
-        """True if older runs differ from the newest ones."""
-        return self.together < len(self._runs(self._rule)[1])
 
     @property
     def decide(self) -> bool:
@@ -53,7 +51,7 @@ class EarlierRuns:
                 return Change()
             score = fmean(map(fmean, head))
             base = fmean(fmean(map(fmean, run)) for run in together)
-            pooled = history.pooled_p(head, together, self._seed)
+            pooled = self._p_of_trials(head, together)
             self._changes[rule] = Change(
                 tests=len(head),
                 head=score,
@@ -80,7 +78,7 @@ class EarlierRuns:
             tests=len(head),
             delta=change.delta,
             p=change.p,
-            p_of_trials=history.pooled_p(head, together, self._seed),
+            p_of_trials=self._p_of_trials(head, together),
             spread=history.spread_between(together),
             smallest_drop=history.RunSpread.of(head, together).smallest_drop,
             broken_tests=tuple(names[index] for index in named.broken),
@@ -105,7 +103,19 @@ class EarlierRuns:
         return {pair.numbers: pair for pair in newest if all(pair.numbers in scores for scores in scored)}
 
     def _scored(self, rule: ScoreRule) -> list[_Scores]:
-        return [
-            {pair.numbers: (own.head, own.base) for pair, own in comparer.scored_pairs(comparer.pairs, rule)}
-            for comparer in self._comparers
-        ]
+        if rule not in self._scores:
+            self._scores[rule] = [
+                {
+                    pair.numbers: (own.head, own.base)
+                    for pair, own in comparer.scored_pairs(comparer.pairs, rule)
+                }
+                for comparer in self._comparers
+            ]
+        return self._scores[rule]
+
+    def _p_of_trials(self, head: _Run, together: Sequence[_Run]) -> float:
+        """The p by trials; rules that come to the same scores share one, since it takes time."""
+        key = (tuple(map(tuple, head)), tuple(tuple(map(tuple, run)) for run in together))
+        if key not in self._p:
+            self._p[key] = history.pooled_p(head, together, self._seed)
+        return self._p[key]

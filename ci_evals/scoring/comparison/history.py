@@ -58,7 +58,7 @@ class RunSpread:
         earlier, logits = len(runs), [_logit(run) for run in runs]
         share = fmean(map(_share, runs))
         per_point = 1 / (100 * share * (1 - share))
-        noise = per_point**2 * _trial_variance(head, runs) / len(head)
+        noise = per_point**2 * _trial_variance(runs) / len(head)
         trials, freedom = fmean(map(_trials_of, runs)), earlier - 1 + _PRIOR_FREEDOM
         seen = variance(logits) * (earlier - 1) if earlier > 1 else 0.0
         prior = (per_point * _PRIOR_SPREAD) ** 2 + noise / trials
@@ -189,22 +189,24 @@ def _trials_of(run: Run) -> float:
     return len(run) / math.fsum(1 / len(scores) for scores in run)
 
 
-def _trial_variance(head: Run, runs: Sequence[Run]) -> float:
+def _trial_variance(runs: Sequence[Run]) -> float:
     """The variance of single trials within test and run, in squared points.
 
-    Of single trials it is that of a test between runs, less what moves the runs as a whole.
+    Of single trials it is that of a test between runs, less what moves the runs as a whole. The head has no
+    part in it: else a worse verdict could make its score look noisier, and so less bad.
     """
-    several = [scores for run in (head, *runs) for scores in run if len(scores) > 1]
+    several = [scores for run in runs for scores in run if len(scores) > 1]
     if several:
         freedom = sum(len(scores) - 1 for scores in several)
         return math.fsum(variance(scores) * (len(scores) - 1) for scores in several) / freedom
-    if len(runs) < 2 or len(head) < 2:
+    tests = len(runs[0])
+    if len(runs) < 2 or tests < 2:
         return 0.0
     whole = [_score(run) for run in runs]
     center = fmean(whole)
     squares = [
         (run[index][0] - fmean(each[index][0] for each in runs) - whole[number] + center) ** 2
         for number, run in enumerate(runs)
-        for index in range(len(head))
+        for index in range(tests)
     ]
-    return math.fsum(squares) / ((len(runs) - 1) * (len(head) - 1))
+    return math.fsum(squares) / ((len(runs) - 1) * (tests - 1))
