@@ -7,7 +7,8 @@ another conversation.
 import asyncio
 import json
 import re
-from collections.abc import Mapping
+import time
+from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -18,15 +19,18 @@ import httpx2
 from pydantic import JsonValue
 
 from ci_evals.adapters.agent_settings import AgentSettings
-from ci_evals.adapters.transport import connections, payload, rate_limits, retry
+from ci_evals.adapters.transport import connections, payload, rate_limits, retry, streams
 from ci_evals.adapters.transport.connections import Client
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, RetryableError
+from ci_evals.adapters.transport.streams import Stream, StreamError, StreamFormat, StreamReader
 from ci_evals.adapters.transport.trace_context import request_headers
 from ci_evals.domain.errors import AgentAccessError, AgentError, UsageError
 from ci_evals.support import placeholders
 from ci_evals.support.redaction import Redactor
 
 CHECK_SECONDS = 5.0
+REST_SECONDS = 1.0
+"""Time that a server has to end its stream after the answer is complete. It counts as nobody's."""
 
 _UNAUTHORIZED = 401
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -117,10 +121,31 @@ class AgentServer:
             excerpt = payload.excerpt(response.content, self.redactor)
             raise AgentError(f"{self._who} gave an answer that cannot be read ({error}): {excerpt}") from None
 
+    async def stream(
+        self,
+        client: Client,
+        request: AgentRequest,
+        stream_format: StreamFormat,
+        is_last: streams.IsLast | None = None,
+    ) -> Stream:
+        """Send a request as `send` does, and return the events of its answer: see `streams`.
+
+        With `is_last`, a stream that ends before that event is an error. What comes after it is not read.
+        """
+        if not any(name.lower() == "accept" for name in self._headers):
+            accept = {"accept": streams.MEDIA_TYPES[stream_format]}
+            request = replace(request, headers=with_headers(accept, request.headers))
+
+        async def attempt(_: int) -> Stream:
+            reader = StreamReader(stream_format, is_last)
+            await self._attempt(client, request, reader)
+            return reader.stream
+
+        return await self._limiter.send(attempt, _kind(request))
+
     async def send(self, client: Client, request: AgentRequest) -> httpx2.Response:
         """Send a request when its turn comes, and retry it if that does no harm; else raise `AgentError`."""
-        kind = f"{request.method} {_ID_IN_PATH.sub('/*', request.template or request.url.path)}"
-        return await self._limiter.send(lambda _: self._attempt(client, request), kind)
+        return await self._limiter.send(lambda _: self._attempt(client, request), _kind(request))
 
     async def check(self, *requests: AgentRequest) -> None:
         """Check the key with requests that cost nothing. Most answers, or none, prove nothing.
@@ -145,18 +170,14 @@ class AgentServer:
         if refusal:
             raise refusal
 
-    async def _attempt(self, client: Client, request: AgentRequest) -> httpx2.Response:
+    async def _attempt(
+        self, client: Client, request: AgentRequest, reader: StreamReader | None = None
+    ) -> httpx2.Response:
         self._check_surplus(client)
         if context := request_headers():
             request = replace(request, headers=with_headers(request.headers, context))
         try:
-            async with asyncio.timeout(request.timeout):
-                response = await _send(client, request)
-        except TimeoutError:
-            seconds = request.turn_timeout or request.timeout
-            raise AgentError(f"the agent did not answer within {seconds:g} s") from None
-        except payload.AnswerTooLargeError as error:
-            raise AgentError(f"{self._who} {error}") from None
+            response = await self._exchange(client, request, reader)
         except httpx2.HTTPError as error:
             self._check_surplus(client)
             # Only a connection that was never made has certainly carried nothing. A broken one that was
@@ -180,6 +201,27 @@ class AgentServer:
             final = AgentAccessError(f"{failure}; {retry.GAVE_UP}")
             raise RetryableError(failure, status, wait, repeatable=repeatable, final=final)
         raise failure
+
+    async def _exchange(
+        self, client: Client, request: AgentRequest, reader: StreamReader | None
+    ) -> httpx2.Response:
+        """Return the response, whose body was read, by the reader if there is one and it is no error."""
+        try:
+            async with asyncio.timeout(request.timeout):
+                if reader is None:
+                    return await _send(client, request)
+                response, rest = await _send_and_read(client, request, reader)
+        except TimeoutError:
+            seconds = request.turn_timeout or request.timeout
+            end = f": its stream did not end, after {reader.progress}" if reader and reader.events else ""
+            raise AgentError(f"the agent did not answer within {seconds:g} s{end}") from None
+        except payload.AnswerTooLargeError as error:
+            raise AgentError(f"{self._who} {error}") from None
+        except StreamError as error:
+            shown = "" if error.excerpt is None else f": {payload.excerpt(error.excerpt, self.redactor)}"
+            raise AgentError(f"{self._who} {error}{shown}") from None
+        await _let_end(response, rest)
+        return response
 
     def _check_surplus(self, client: Client) -> None:
         """Raise an error if the answers of the conversation may be shifted by one."""
@@ -265,7 +307,51 @@ async def close(client: Client) -> None:
         await client.aclose()
 
 
-async def _send(client: Client, request: AgentRequest) -> httpx2.Response:
+def _kind(request: AgentRequest) -> str:
+    return f"{request.method} {_ID_IN_PATH.sub('/*', request.template or request.url.path)}"
+
+
+async def _send(client: Client, request: AgentRequest, *, stream: bool = False) -> httpx2.Response:
     body: Any = None if request.body is None else json.dumps(payload.clean(request.body)).encode()
     headers = with_headers({} if body is None else {"content-type": "application/json"}, request.headers)
-    return await client.request(request.method, request.url, content=body, headers=headers or None)
+    built = client.build_request(request.method, request.url, content=body, headers=headers or None)
+    return await client.send(built, stream=stream)
+
+
+async def _send_and_read(
+    client: Client, request: AgentRequest, reader: StreamReader
+) -> tuple[httpx2.Response, AsyncIterator[bytes]]:
+    """Return the response, read as far as the answer goes, and the rest of its body."""
+    began = time.perf_counter()
+    response = await _send(client, request, stream=True)
+    pieces = aiter(response.stream)  # type: ignore[arg-type]  # an asynchronous one, of an AsyncClient
+    try:
+        if not response.is_success:
+            await response.aread()
+        else:
+            reader.begin(response.headers.get("content-type", ""))
+            async for piece in pieces:
+                reader.feed(piece, time.perf_counter() - began)
+                if reader.is_complete:
+                    break
+            reader.end(time.perf_counter() - began)
+    except BaseException:
+        await _leave(response)
+        raise
+    return response, pieces
+
+
+async def _let_end(response: httpx2.Response, rest: AsyncIterator[bytes]) -> None:
+    """Give the server time to end its stream: many stop their work if a client leaves before that."""
+    try:
+        with suppress(TimeoutError, httpx2.HTTPError, payload.AnswerTooLargeError):
+            async with asyncio.timeout(REST_SECONDS):
+                async for _ in rest:
+                    pass
+    finally:
+        await _leave(response)
+
+
+async def _leave(response: httpx2.Response) -> None:
+    with suppress(httpx2.HTTPError, OSError):
+        await response.aclose()

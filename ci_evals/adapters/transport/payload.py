@@ -31,9 +31,16 @@ MAX_EXCERPT = 300
 _TITLE = re.compile(r"<title\b[^<>]*>([^<]*)", re.IGNORECASE)
 _HTML = re.compile(r"\s*(<!doctype\s+html|<html|<head|<body)", re.IGNORECASE)
 _SIGNS = (",", "[", "{")
+_SIGNS_AS_BYTES = (b",", b"[", b"{")
+_FEW = 50
+"""So many signs are not worth telling from those in texts."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _NEXT_VALUE = re.compile(r'"[^"]*"|([,{[])(?!\s*[\]}])')
 """A text, or the sign before each value except the first; an empty list or object has none."""
+
+
+class TooManyValuesError(ValueError):
+    """JSON holds more values than allowed."""
 
 
 class AnswerTooLargeError(Exception):
@@ -54,8 +61,17 @@ def parse(body: bytes, most_values: int = MAX_VALUES) -> JsonValue:
     except ValueError:  # also bytes that are no text, and numbers of thousands of digits
         raise ValueError("not JSON") from None
     if too_many:
-        raise ValueError(f"JSON of more than {most_values:,} values")
+        raise TooManyValuesError(f"JSON of more than {most_values:,} values")
     return value if _is_clean(text, value) else clean(value)
+
+
+def count_values(body: bytes) -> int:
+    """Return the number of values in JSON, or of some more if there are few."""
+    signs = sum(map(body.count, _SIGNS_AS_BYTES))
+    if signs <= _FEW:
+        return 1 + signs
+    plain = body.decode(errors="replace").replace("\\\\", "").replace('\\"', "")
+    return 1 + sum(1 for match in _NEXT_VALUE.finditer(plain) if match[1])
 
 
 def _finite(number: str) -> float | None:

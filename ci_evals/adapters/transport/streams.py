@@ -1,0 +1,252 @@
+"""Streamed answers: server-sent events and JSON lines, from bytes to JSON values. Pure.
+
+An adapter calls `AgentServer.stream`, which sends a request and returns the whole answer as a `Stream`:
+
+    stream = await server.stream(client, request, "sse", is_last=lambda event: event.type == "done")
+    for event in stream.events:
+        event.value    # the JSON value
+        event.type     # the event's name, if it has one
+        event.seconds  # when it came, from the request on
+
+It raises `AgentError` if the stream is broken, cut off, endless or too large, and returns nothing of it.
+If the server answers with plain JSON instead of server-sent events, as many do to report an error, this is
+the only event. `[DONE]` ends a stream and is no event.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Protocol
+
+from pydantic import JsonValue
+
+from ci_evals.adapters.transport import payload
+
+StreamFormat = Literal["sse", "ndjson"]
+
+MEDIA_TYPES: dict[StreamFormat, str] = {"sse": "text/event-stream", "ndjson": "application/x-ndjson"}
+
+MAX_EVENTS = 20_000
+
+_DONE = b"[DONE]"
+"""The end of a stream as OpenAI writes it. All other events must be JSON."""
+_IS_JSON = re.compile(r"application/json|application/[\w.-]+\+json")
+_BOM = b"\xef\xbb\xbf"
+_MAX_TYPE_LENGTH = 100
+_MAX_START = 2000
+
+
+class Event(NamedTuple):
+    """One event of a stream."""
+
+    value: JsonValue
+    type: str = ""
+    """The name of a server-sent event; empty if it has none, and for JSON lines."""
+    seconds: float = 0.0
+    """Seconds from the request to the arrival of this event."""
+
+
+IsLast = Callable[[Event], bool]
+"""Returns whether an event completes the answer, so that nothing after it belongs to it."""
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A streamed answer that was read to its end."""
+
+    events: tuple[Event, ...]
+    """At least one."""
+    seconds: float
+    """Seconds from the request to the end, or to the event that completed the answer."""
+
+    @property
+    def values(self) -> list[JsonValue]:
+        """The values of all events."""
+        return [event.value for event in self.events]
+
+
+class StreamError(Exception):
+    """A stream that cannot be used; its text is a clause to go after the server's name."""
+
+    def __init__(self, reason: str, excerpt: bytes | None = None) -> None:
+        super().__init__(reason)
+        self.excerpt = excerpt
+        """The part of the stream to show, with secrets."""
+
+
+class StreamReader:
+    """Collects the events of one answer from pieces of its body, which may be cut anywhere."""
+
+    def __init__(self, stream_format: StreamFormat, is_last: IsLast | None = None) -> None:
+        """With `is_last` the answer is complete only once that event came, else when the stream ends."""
+        self._splitter: _Splitter = _Sse() if stream_format == "sse" else _JsonLines()
+        self._is_last = is_last
+        self._start = b""
+        self._values_left = payload.MAX_VALUES
+        self._stream: Stream | None = None
+        self.events: list[Event] = []
+        self.is_complete = False
+        """True if the last event or `[DONE]` came; nothing after it is read."""
+
+    @property
+    def stream(self) -> Stream:
+        """The whole answer, after `end`."""
+        if self._stream is None:
+            raise RuntimeError("the stream has not ended")
+        return self._stream
+
+    @property
+    def progress(self) -> str:
+        """The number of events so far, for messages."""
+        return "1 event" if len(self.events) == 1 else f"{len(self.events):,} events"
+
+    def begin(self, content_type: str) -> None:
+        """Take note of the answer's media type."""
+        media_type = content_type.partition(";")[0].strip().lower()
+        if isinstance(self._splitter, _Sse) and _IS_JSON.fullmatch(media_type):
+            self._splitter = _Whole()
+
+    def feed(self, piece: bytes, seconds: float) -> None:
+        """Read a piece that came `seconds` after the request; raise `StreamError` for what cannot be read."""
+        if len(self._start) < _MAX_START:
+            self._start += piece[:_MAX_START]
+        self._add(self._splitter.feed(piece), seconds)
+
+    def end(self, seconds: float) -> None:
+        """End the stream; raise `StreamError` if the answer is not complete."""
+        if not self.is_complete:
+            try:
+                self._add(self._splitter.end(), seconds)
+            except StreamError as error:
+                if self.events and error.excerpt is not None:
+                    raise StreamError("ended its stream in the middle of an event", error.excerpt) from None
+                raise
+        if not self.events:
+            raise StreamError("sent a stream without an event", self._start)
+        last = self.events[-1]
+        if self._is_last and not self._is_last(last):
+            raise StreamError(f"ended its stream before the answer was complete, after {self.progress}")
+        self._stream = Stream(tuple(self.events), last.seconds if self._is_last else seconds)
+
+    def _add(self, items: Iterable[tuple[str, bytes]], seconds: float) -> None:
+        for name, data in items:
+            if self.is_complete:
+                return
+            if data.strip() == _DONE:
+                self.is_complete = True
+                return
+            event = Event(self._value(data), name, seconds)
+            self.events.append(event)
+            if len(self.events) > MAX_EVENTS:
+                raise StreamError(f"sent more than {MAX_EVENTS:,} events")
+            self.is_complete = self._is_last is not None and self._is_last(event)
+
+    def _value(self, data: bytes) -> JsonValue:
+        try:
+            value = payload.parse(data, self._values_left)
+        except payload.TooManyValuesError:
+            raise StreamError(f"sent events of more than {payload.MAX_VALUES:,} values") from None
+        except ValueError as error:
+            raise StreamError(f"sent an event that cannot be read ({error})", data) from None
+        self._values_left -= payload.count_values(data)
+        return value
+
+
+class _Splitter(Protocol):
+    """Yields the names and data of events."""
+
+    def feed(self, piece: bytes) -> Iterable[tuple[str, bytes]]: ...
+
+    def end(self) -> Iterable[tuple[str, bytes]]: ...
+
+
+class _Lines:
+    """Splits pieces into lines, which end with LF, CR or both."""
+
+    def __init__(self) -> None:
+        self._unfinished: list[bytes] = []
+        self._after_cr = False
+
+    def feed(self, piece: bytes) -> list[bytes]:
+        if self._after_cr and piece:
+            piece = piece.removeprefix(b"\n")  # the other half of CR LF
+            self._after_cr = False
+        if not piece:
+            return []
+        self._after_cr = piece.endswith(b"\r")
+        lines = piece.splitlines()
+        rest = None if piece.endswith((b"\n", b"\r")) else lines.pop()
+        if lines and self._unfinished:
+            lines[0] = b"".join([*self._unfinished, lines[0]])
+            self._unfinished.clear()
+        if rest is not None:
+            self._unfinished.append(rest)
+        return lines
+
+    def end(self) -> list[bytes]:
+        return [b"".join(self._unfinished)] if self._unfinished else []
+
+
+class _Sse:
+    """Splits server-sent events, as the HTML standard defines them, into their names and data."""
+
+    def __init__(self) -> None:
+        self._lines = _Lines()
+        self._type, self._data = "", list[bytes]()
+        self._is_first = True
+
+    def feed(self, piece: bytes) -> Iterable[tuple[str, bytes]]:
+        for line in self._lines.feed(piece):
+            if line:
+                self._read_field(line)
+            elif event := self._event():
+                yield event
+
+    def end(self) -> Iterable[tuple[str, bytes]]:
+        """Yield the last event, after which servers forget the blank line."""
+        for line in self._lines.end():
+            self._read_field(line)
+        if event := self._event():
+            yield event
+
+    def _read_field(self, line: bytes) -> None:
+        if self._is_first:
+            self._is_first, line = False, line.removeprefix(_BOM)
+        name, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        if name == b"data":
+            self._data.append(value)
+        elif name == b"event":
+            self._type = value[:_MAX_TYPE_LENGTH].decode(errors="replace")
+
+    def _event(self) -> tuple[str, bytes] | None:
+        name, data = self._type, b"\n".join(self._data)
+        self._type, self._data = "", []
+        return (name, data) if data else None
+
+
+class _JsonLines:
+    """Splits JSON lines. Blank lines are left out."""
+
+    def __init__(self) -> None:
+        self._lines = _Lines()
+
+    def feed(self, piece: bytes) -> Iterable[tuple[str, bytes]]:
+        return [("", line) for line in self._lines.feed(piece) if line.strip()]
+
+    def end(self) -> Iterable[tuple[str, bytes]]:
+        return [("", line) for line in self._lines.end() if line.strip()]
+
+
+class _Whole:
+    """A body that is no stream."""
+
+    def __init__(self) -> None:
+        self._pieces: list[bytes] = []
+
+    def feed(self, piece: bytes) -> Iterable[tuple[str, bytes]]:
+        self._pieces.append(piece)
+        return ()
+
+    def end(self) -> Iterable[tuple[str, bytes]]:
+        return [("", b"".join(self._pieces))]

@@ -1,0 +1,287 @@
+"""Streamed answers: how bytes become events, and what becomes of broken, cut off and endless ones."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import pytest
+from aiohttp import web
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ci_evals.adapters.agent_settings import AgentSettings
+from ci_evals.adapters.endpoints.agent_server import AgentRequest, AgentServer
+from ci_evals.adapters.transport import payload, streams
+from ci_evals.adapters.transport.rate_limiter import RateLimiter
+from ci_evals.adapters.transport.streams import Stream, StreamError, StreamReader
+from ci_evals.domain.errors import AgentAccessError, AgentError
+from ci_evals.support.redaction import Redactor
+
+KEY = "stream-key-77a1b0c2"
+Serve = Callable[[web.StreamResponse], Awaitable[None]]
+
+
+def events_of(
+    body: bytes, stream_format: Any = "sse", cuts: tuple[int, ...] = (), is_last: Any = None
+) -> Any:
+    """Names and values of the events in a body that comes in pieces."""
+    reader = StreamReader(stream_format, is_last)
+    for start, end in zip((0, *cuts), (*cuts, len(body)), strict=True):
+        reader.feed(body[start:end], 0.5)
+    reader.end(1.0)
+    return [(event.type, event.value) for event in reader.stream.events]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_server_sent_events_are_read_as_the_standard_says(end: str) -> None:
+    """Names, data of several lines, comments, unknown fields; no event without data."""
+    lines = [
+        "\ufeff: welcome", "", "event: text", 'data: {"a":', 'data:"ü"}', "id: 7", "retry: 10", "more: x", "",
+        "event: nothing", "", 'data: "second"', "", "data", "", "data: 3",
+    ]  # fmt: skip
+    assert events_of(end.join(lines).encode()) == [("text", {"a": "ü"}), ("", "second"), ("", 3)]
+
+
+@given(st.data())
+def test_it_does_not_matter_where_a_stream_is_cut_into_pieces(data: st.DataObject) -> None:
+    """Be it between the two characters of a line end, or inside one of several bytes."""
+    end = data.draw(st.sampled_from(["\n", "\r\n", "\r"]))
+    values = data.draw(st.lists(st.text(max_size=5) | st.integers(), min_size=1, max_size=5))
+    stream_format = data.draw(st.sampled_from(["sse", "ndjson"]))
+    body = ""
+    for value in values:
+        prefix, blank = ("data: ", end) if stream_format == "sse" else ("", "")
+        body += prefix + json.dumps(value, ensure_ascii=False) + end + blank
+    raw = body.encode()
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(raw)), max_size=6)))
+    assert [value for _, value in events_of(raw, stream_format, tuple(cuts))] == values
+
+
+def test_json_lines_are_events() -> None:
+    """Blank ones are not, and the last may lack its end."""
+    assert events_of(b'{"a": 1}\n\n[2]\r\n"three"', "ndjson") == [("", {"a": 1}), ("", [2]), ("", "three")]
+
+
+def test_done_ends_a_stream() -> None:
+    """What comes after it is not read."""
+    assert events_of(b"data: 1\n\ndata: [DONE]\n\ndata: nonsense\n\n") == [("", 1)]
+
+
+def test_the_last_event_ends_a_stream() -> None:
+    """And its time is that of the answer."""
+    reader = StreamReader("sse", lambda event: event.type == "done")
+    reader.feed(b"data: 1\n\n", 0.25)
+    reader.feed(b"event: done\ndata: 2\n\ndata: nonsense\n\n", 0.5)
+    assert reader.is_complete
+    reader.end(9.0)
+    assert reader.stream == Stream((streams.Event(1, "", 0.25), streams.Event(2, "done", 0.5)), 0.5)
+    assert reader.stream.values == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("body", "stream_format", "reason"),
+    [
+        (b"", "sse", "sent a stream without an event"),
+        (b": ping\n\n", "sse", "sent a stream without an event"),
+        (b'{"text": "Hi"}\n', "sse", "sent a stream without an event"),
+        (b"data: Hi there\n\n", "sse", "sent an event that cannot be read (not JSON)"),
+        (b'data: {"a": 1}\n\ndata: {"a"', "sse", "ended its stream in the middle of an event"),
+        (b'{"a": 1}\n{"a":', "ndjson", "ended its stream in the middle of an event"),
+        (b'{"a":\n1}\n', "ndjson", "sent an event that cannot be read (not JSON)"),
+        (b"\xff\xfe\n", "ndjson", "sent an event that cannot be read (not JSON)"),
+        (b"[" * 9000 + b"\n", "ndjson", "sent an event that cannot be read (nested too deep to be read)"),
+        (b"1\n" * (streams.MAX_EVENTS + 1), "ndjson", "sent more than 20,000 events"),
+        ((b"[" + b"1," * 999 + b"1]\n") * 101, "ndjson", "sent events of more than 100,000 values"),
+    ],
+)  # fmt: skip
+def test_a_stream_that_cannot_be_read_is_no_answer(body: bytes, stream_format: Any, reason: str) -> None:
+    """The error says why."""
+    with pytest.raises(StreamError) as caught:
+        events_of(body, stream_format)
+    assert str(caught.value) == reason
+
+
+def test_signs_in_long_texts_are_no_values() -> None:
+    """Frameworks repeat the whole text with each event."""
+    text = json.dumps('well, [that] is {it}, \\"so\\" ' * 60)
+    assert len(events_of(f"{text}\n".encode() * 900, "ndjson")) == 900
+    assert payload.count_values(text.encode()) == 1
+
+
+def test_a_stream_without_its_last_event_is_cut_off() -> None:
+    """However well it ended."""
+    with pytest.raises(StreamError, match="ended its stream before the answer was complete, after 2 events"):
+        events_of(b"data: 1\n\ndata: 2\n\ndata: [DONE]\n\n", is_last=lambda event: event.value == 3)
+
+
+@given(st.binary(max_size=200), st.sampled_from(["sse", "ndjson"]))
+def test_any_bytes_are_events_or_an_error(body: bytes, stream_format: Any) -> None:
+    """Never another exception."""
+    with suppress(StreamError):
+        assert events_of(body, stream_format)
+
+
+@asynccontextmanager
+async def serving(
+    serve: Serve, status: int = 200, content_type: str = "text/event-stream"
+) -> AsyncIterator[tuple[Any, list[web.Request]]]:
+    """A server that streams: a function that asks it, and what it was asked."""
+    heard: list[web.Request] = []
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        heard.append(request)
+        response = web.StreamResponse(status=status, headers={"content-type": content_type})
+        await response.prepare(request)
+        await serve(response)
+        return response
+
+    app = web.Application()
+    app.router.add_post("/chat", handle)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    port = runner.addresses[0][1]
+    server = AgentServer(
+        AgentSettings(api_key=KEY), f"http://127.0.0.1:{port}", {"authorization": f"Bearer {KEY}"},
+        Redactor(), RateLimiter(max_concurrent=1),
+    )  # fmt: skip
+    client = server.new_client()
+
+    async def ask(stream_format: Any = "sse", is_last: Any = None, timeout: float = 5) -> Stream:  # noqa: ASYNC109
+        request = AgentRequest("POST", server.at("/chat"), timeout, idempotent=False, body={"say": "Hi"})
+        return await server.stream(client, request, stream_format, is_last)
+
+    try:
+        yield ask, heard
+    finally:
+        await client.aclose()
+        await runner.cleanup()
+
+
+async def three(response: web.StreamResponse) -> None:
+    for number in range(3):
+        await response.write(b"event: n\ndata: %d\n\n" % number)
+
+
+async def test_a_streamed_answer_is_read_over_http() -> None:
+    """Each event has the time at which it came."""
+    go_on = asyncio.Event()
+
+    async def serve(response: web.StreamResponse) -> None:
+        await response.write(b"data: 1\n\n")
+        await go_on.wait()
+        await response.write(b"data: 2\n\n")
+
+    async with serving(serve) as (ask, heard):
+        asyncio.get_running_loop().call_later(0.05, go_on.set)
+        stream = await ask()
+    first, second = stream.events
+    assert (first.value, second.value) == (1, 2)
+    assert 0 < first.seconds < second.seconds - 0.02
+    assert stream.seconds >= second.seconds
+    assert heard[0].headers["accept"] == "text/event-stream"
+
+
+async def test_what_follows_the_last_event_is_not_read_and_the_next_message_goes_out() -> None:
+    """Even if the server never ends its stream."""
+
+    async def serve(response: web.StreamResponse) -> None:
+        await three(response)
+        if len(asked) == 1:
+            await asyncio.Event().wait()
+
+    async with serving(serve) as (ask, asked):
+        for _ in range(2):
+            stream = await ask(is_last=lambda event: event.value == 1)
+            assert stream.values == [0, 1]
+    assert len(asked) == 2
+
+
+async def test_a_server_may_end_its_work_after_the_last_event() -> None:
+    """It is not left before it ends the stream itself."""
+    ended = []
+
+    async def serve(response: web.StreamResponse) -> None:
+        await three(response)
+        await asyncio.sleep(0.01)
+        await response.write(b": bye\n\n")
+        ended.append(True)
+
+    async with serving(serve) as (ask, _):
+        assert (await ask(is_last=lambda event: event.value == 0)).values == [0]
+        assert ended == [True]
+
+
+@pytest.mark.parametrize("wanted", ["sse", "ndjson"])
+async def test_plain_json_is_one_event(wanted: str) -> None:
+    """Servers report errors so."""
+
+    async def serve(response: web.StreamResponse) -> None:
+        await response.write(b'{"error":')
+        await response.write(b'"no"}\n')
+
+    async with serving(serve, content_type="application/problem+json; charset=utf-8") as (ask, _):
+        if wanted == "sse":
+            assert (await ask("sse")).values == [{"error": "no"}]
+        else:
+            assert (await ask("ndjson")).values == [{"error": "no"}]
+
+
+async def endless(response: web.StreamResponse) -> None:
+    while True:
+        await response.write(b"data: 1\n\n")
+        await asyncio.sleep(0.01)
+
+
+async def silent(response: web.StreamResponse) -> None:
+    await response.write(b": ping\n\n")
+    await asyncio.Event().wait()
+
+
+async def flood(response: web.StreamResponse) -> None:
+    while True:
+        await response.write(b"data: " + b"1" * 1_000_000)
+
+
+async def broken(response: web.StreamResponse) -> None:
+    await response.write(b"data: 1\n\n")
+    assert response._req
+    assert response._req.transport
+    response._req.transport.close()
+
+
+async def leaking(response: web.StreamResponse) -> None:
+    await response.write(f"data: wrong key {KEY}\n\n".encode())
+
+
+@pytest.mark.parametrize(
+    ("serve", "message"),
+    [
+        (endless, r"did not answer within 0.3 s: its stream did not end, after \d+ events"),
+        (silent, r"did not answer within 0.3 s$"),
+        (flood, r"answered with more than 16 MB"),
+        (broken, r"the connection to the agent at 127.0.0.1:\d+ broke"),
+        (leaking, r"the agent at \S+ sent an event that cannot be read \(not JSON\): wrong key \*\*\*"),
+    ],
+)
+async def test_a_stream_that_never_ends_well_is_one_error(serve: Serve, message: str) -> None:
+    """In bounded time, asked once, and without secrets."""
+    timeout = 20 if serve is flood else 0.3
+    async with serving(serve) as (ask, heard):
+        with pytest.raises(AgentError, match=message) as caught:
+            await ask(timeout=timeout)
+    assert KEY not in str(caught.value)
+    assert len(heard) == 1
+
+
+async def test_an_error_status_is_told_as_of_any_answer() -> None:
+    """A stream's format is not looked for in it."""
+
+    async def serve(response: web.StreamResponse) -> None:
+        await response.write(b'{"detail": "who are you?"}')
+
+    async with serving(serve, 401) as (ask, _):
+        with pytest.raises(AgentAccessError, match=r"refused the key \(401\): who are you\?"):
+            await ask()
