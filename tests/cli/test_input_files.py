@@ -45,6 +45,7 @@ LINES = {
     ("run", "adapter_options"): [*RUN, "--adapter-options=BAD"],
     ("run", "prices"): [*RUN, "--prices=BAD"],
     ("run", "baseline"): [*RUN, "--baseline=BAD"],
+    ("run", "arms"): [*RUN, "--arms=BAD"],
     ("run", "calibration"): [*RUN, "--calibration=BAD"],
     ("run", "replay"): [*RUN, "--replay=BAD"],
     ("run", "resume"): [*RUN, "--resume=FOLDER/journal.jsonl"],
