@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ci_evals.domain.base import Interval
+from ci_evals.domain.results.comparison import ComparisonLook
 from ci_evals.domain.results.judge import Estimate
 from ci_evals.domain.results.process import ProcessSummary, Times
 from ci_evals.domain.results.run import Results
@@ -259,6 +260,41 @@ def test_a_trend_wants_three_runs():
     assert [row[3] for row in figure.rows] == ["90.0", "70.0", "85.0"]
     assert figure.says == "3 runs, 2026-11-19 to 2026-11-21: scores 70.0 to 90.0; 2 passed, 1 failed."
     assert "trend" not in drawn(head, others=two[:1])
+
+
+def looked(*ps: float | None, fails_at: float = 0.01, passes_above: float = 0.3) -> dict[str, Figure]:
+    """The charts of a run in rounds with these p."""
+    base, head = run({"a": (score_trial(80),)}, "base"), run({"a": (score_trial(70),)})
+    found = [
+        ComparisonLook(trials=trials, delta=-10, p=p, fails_at=fails_at, passes_above=passes_above)
+        for trials, p in zip((2, 3, 5, 7), ps, strict=False)
+    ]
+    told = RunComparer(head, base).comparison().model_copy(update={"looks": tuple(found)})
+    made = figures.of_run(
+        head.model_copy(update={"comparison": told}), embedded_data.tests_of(head, base), ComparisonRuns(base)
+    )
+    for figure in made:
+        check(figure)
+    return {figure.id.removeprefix("chart-"): figure for figure in made}
+
+
+def test_looks_say_when_the_change_was_clear():
+    """A mark for each look; a drop is another one."""
+    figure = looked(0.2, 0.004)["looks"]
+    assert figure.says == "After 3 trials of each test p = 0.004: a proven drop."
+    assert (marks(figure, "c-head"), marks(figure, "c-bad")) == (2, 2)
+    assert figure.rows[1] == ("3", "0.004", "0.01", "0.3")
+    assert looked(0.2, 0.5)["looks"].says == "After 3 trials of each test p = 0.5: no sign of a drop."
+    assert looked(None, 0.1)["looks"].says == "After 3 trials of each test p = 0.1: between the limits."
+    assert "looks" not in looked()
+    assert "looks" not in looked(None)
+
+
+@pytest.mark.parametrize("p", [0.0, 5e-324, 1.0, 7e300, -3.0])
+@pytest.mark.parametrize("limit", [0.0, 1e-300, 1.0, 1e300, -1.0])
+def test_no_looks_of_foreign_files_break_their_chart(p, limit):
+    """Whatever stands for a chance there."""
+    assert looked(p, fails_at=limit, passes_above=-limit)["looks"].svg
 
 
 def test_runs_that_cannot_be_trusted_and_runs_that_played_nothing():

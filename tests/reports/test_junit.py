@@ -284,9 +284,9 @@ def test_many_trials_take_no_longer_than_few_at_a_time():
             trials=tuple(build.trial_result(index, findings=(failing,) * 5) for index in range(1, trials + 1))
         )
         results = build.results(build.suite_result("Refunds", test))
-        began = time.perf_counter()
+        began = time.process_time()
         junit.render(results)
-        return time.perf_counter() - began
+        return time.process_time() - began
 
     few = min(seconds(250) for _ in range(3))
     assert min(seconds(1000) for _ in range(3)) < 9 * few

@@ -8,7 +8,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from ci_evals.domain.results.run import Results
-from ci_evals.reports.facts import arms, judge, simulated_user, votes
+from ci_evals.reports.facts import judge, simulated_user, votes
 from ci_evals.reports.facts.parts import CriterionWarning, PlainTable, StudyReport
 from ci_evals.study_registry import study_reports
 
@@ -29,8 +29,8 @@ def remarks(results: Results) -> tuple[Remark, ...]:
 
 
 def tables(results: Results) -> tuple[PlainTable, ...]:
-    """The agents that were played, and the tables behind the remarks, in the same order."""
-    of_run = (*arms.tables(results), *votes.tables(results), *simulated_user.tables(results))
+    """The tables behind the remarks, in the same order."""
+    of_run = (*votes.tables(results), *simulated_user.tables(results))
     found = (*of_run, *(table for study in studies(results) for table in study.tables))
     return tuple(table for table in found if table.rows)
 

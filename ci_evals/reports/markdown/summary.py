@@ -6,7 +6,17 @@ from ci_evals.domain.results.gate import CheckKind
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.reports import numbers, sanitize
-from ci_evals.reports.facts import change, gate, headline, highlights, judge, looks, reliability, trial_errors
+from ci_evals.reports.facts import (
+    arms,
+    change,
+    gate,
+    headline,
+    highlights,
+    judge,
+    looks,
+    reliability,
+    trial_errors,
+)
 from ci_evals.reports.facts.headline import News, Trust
 from ci_evals.reports.facts.labels import RunOutcome
 from ci_evals.reports.facts.parts import PlainTable, capitalized, sentence
@@ -170,8 +180,9 @@ def checks(results: Results) -> Section | None:
 
 
 def facts_tables(results: Results) -> tuple[Section, ...]:
-    """The numbers of judge and simulated user, folded."""
-    return tuple(_grid(grid) for grid in reliability.tables(results) if not grid.in_remark)
+    """The agents that were played, and the numbers of judge and simulated user, folded."""
+    grids = (*arms.tables(results), *reliability.tables(results))
+    return tuple(_grid(grid) for grid in grids if not grid.in_remark)
 
 
 def run_facts(results: Results, *, alone: bool = False) -> Section:

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ci_evals.domain.results.run import Results
-from ci_evals.reports.facts import change, reliability
+from ci_evals.reports.facts import arms, change, reliability
 from ci_evals.reports.facts.figure import Figure
+from ci_evals.reports.facts.parts import PlainTable
 from ci_evals.reports.facts.reliability import Remark
 from ci_evals.reports.page.charts import figures
 from ci_evals.reports.page.comparison_runs import ComparisonRuns
@@ -36,6 +37,7 @@ def values_of(
         "suites": tables.of_suites(results),
         "gate": tables.of_gate(results),
         "figures": figures.of_run(results, tests, comparison_runs),
+        "agents": [_table(plain) for plain in arms.tables(results)],
         "tests": test_table.of(results, tests),
         "differences": change.differences(comparison) if comparison else (),
         "groups": tables.of_groups(results),
@@ -57,7 +59,10 @@ def _reliability(results: Results) -> Reliability | None:
     short: list[Table] = []
     long: list[Table] = []
     for plain in reliability.tables(results):
-        tones = ["bad" if bad else "" for bad in plain.bad]
-        table = Table(plain.title, plain.headers, plain.rows, plain.texts, tones)
-        (long if plain.long else short).append(table)
+        (long if plain.long else short).append(_table(plain))
     return Reliability(remarks, figures.of_reliability(results), short, long)
+
+
+def _table(plain: PlainTable) -> Table:
+    tones = ["bad" if bad else "" for bad in plain.bad]
+    return Table(plain.title, plain.headers, plain.rows, plain.texts, tones)
