@@ -172,6 +172,13 @@ def test_without_a_baseline_all_that_fail_are_failed():
     assert headline.became(comment_cases.no_baseline()) == {}
 
 
+def in_rounds(most: int) -> Results:
+    """A run in rounds of at most so many trials, decided after the second look."""
+    results = comment_cases.flaky()
+    rounds = Rounds(looks=(2, most), played=3)
+    return results.model_copy(update={"run": results.run.model_copy(update={"rounds": rounds})})
+
+
 @pytest.mark.parametrize(
     ("results", "certainty"),
     [
@@ -184,6 +191,8 @@ def test_without_a_baseline_all_that_fail_are_failed():
         (comment_cases.flaky(), "3 trials per test: the drop may be chance"),
         (cases.confirmed(), "5 trials per test, 2 of them to confirm: the drop may be chance"),
         (comment_cases.no_baseline(), "3 trials per test"),
+        (in_rounds(7), "3 of at most 7 trials per test: the drop may be chance"),
+        (in_rounds(3), "3 trials per test: the drop may be chance"),
     ],
 )
 def test_one_sentence_says_how_sure_the_result_is(results, certainty):
