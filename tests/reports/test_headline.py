@@ -7,7 +7,7 @@ import pytest
 
 from ci_evals.domain.base import Interval
 from ci_evals.domain.results.gate import Odds
-from ci_evals.domain.results.run import Git, Results
+from ci_evals.domain.results.run import Git, Results, Rounds
 from ci_evals.reports.facts import headline
 from ci_evals.reports.facts.headline import Became, Trust
 from ci_evals.scoring.gate.policy import Policy
