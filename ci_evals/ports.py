@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from pydantic import JsonValue
 
-from ci_evals.domain.errors import LLMAnswerError, Paid
+from ci_evals.domain.errors import AgentError, LLMAnswerError, Paid
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import ProbeResult, Reply
 from ci_evals.domain.world import Names, World
@@ -39,6 +39,25 @@ class Agent(Protocol):
         Raises:
             AgentError: something came that was not asked for, so that the replies may answer other messages.
         """
+
+
+@runtime_checkable
+class StatefulAgent(Agent, Protocol):
+    """An agent that reports its state, which is the probe `agent_state` of a conversation."""
+
+    async def read_state(self, session: Any) -> JsonValue:
+        """Return the state of the conversation, which has not been closed.
+
+        Raises:
+            AgentError: it cannot be had; a clause about why.
+        """
+
+
+async def read_state(agent: Agent, session: Any) -> JsonValue:
+    """Return the state that an agent reports; raise `AgentError` if it reports none."""
+    if isinstance(agent, StatefulAgent):
+        return await agent.read_state(session)
+    raise AgentError("the agent reports no state")
 
 
 class FunctionError(Exception):

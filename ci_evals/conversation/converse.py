@@ -1,5 +1,6 @@
 """Plays one trial: planned turns in, a transcript out."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -7,6 +8,7 @@ from typing import Any
 
 from ci_evals.conversation.simulated_user import STOP_MARKER, SimulatedUser
 from ci_evals.domain.actions import with_calls
+from ci_evals.domain.checks.tool_checks import StateCheck
 from ci_evals.domain.errors import AgentError, LLMError, WorldError
 from ci_evals.domain.suite import PlannedTurn, Test
 from ci_evals.domain.transcript import (
@@ -18,7 +20,8 @@ from ci_evals.domain.transcript import (
     Turn,
     UserSource,
 )
-from ci_evals.ports import Agent, id_of
+from ci_evals.domain.world import AGENT_STATE, STEP_SECONDS, probe_result
+from ci_evals.ports import Agent, id_of, read_state
 from ci_evals.support.json_text import written
 from ci_evals.support.text import is_blank
 
@@ -54,6 +57,8 @@ class ConversationPlayer:
             self.session_id = id_of(session)
             try:
                 end = await self._play_turns(session, test, planned_turns)
+                if _wants_state(test):
+                    self.probes = {AGENT_STATE: await self._state(session)}
             except BaseException:
                 with suppress(AgentError):
                     await self._agent.close(session)
@@ -91,6 +96,15 @@ class ConversationPlayer:
                 return ConversationEnd(EndState.ESCALATED)
         return ConversationEnd(EndState.COMPLETED)
 
+    async def _state(self, session: Any) -> ProbeResult:
+        try:
+            async with asyncio.timeout(STEP_SECONDS):
+                return probe_result(await read_state(self._agent, session))
+        except TimeoutError:
+            return ProbeResult(error=f"it did not end within {STEP_SECONDS:g} s")
+        except AgentError as error:
+            return ProbeResult(error=str(error))
+
     async def _play_turn(self, session: Any, planned: PlannedTurn, text: str) -> Turn:
         self.unanswered = len(self.turns) + 1
         reply = with_calls(bounded(await self._agent.send_message(session, text, timeout=planned.timeout)))
@@ -106,6 +120,10 @@ class ConversationPlayer:
         self.unanswered = None
         self._listen(turn.index)
         return turn
+
+
+def _wants_state(test: Test) -> bool:
+    return any(isinstance(one, StateCheck) and one.probe == AGENT_STATE for one in test.evaluations)
 
 
 MAX_CHARACTERS = 1_000_000

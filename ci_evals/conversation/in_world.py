@@ -56,7 +56,7 @@ class WorldPlayer:
         end = await conversation.play(test, turns)
         _name_session(names, conversation)
         if self.world.probes:
-            conversation.probes = await steps.probe(self.world, names)
+            conversation.probes |= await steps.probe(self.world, names)
         return end
 
 

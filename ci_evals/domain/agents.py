@@ -15,6 +15,9 @@ T = TypeVar("T")
 BUILT_IN = ("aui", "demo", "openai", "http")
 """The adapters that have a name of their own."""
 
+STATELESS = frozenset({"aui", "demo", "openai", "http"})
+"""Those that report no state, so that there is no probe `agent_state`."""
+
 PYTHON, COMMAND = "python:", "command:"
 """Prefixes of the other two: `python:module:attribute`, `command: node agent.js`."""
 

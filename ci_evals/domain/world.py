@@ -6,6 +6,8 @@ from pydantic import AfterValidator, Field, JsonValue, model_validator
 from pydantic_core import PydanticCustomError
 
 from ci_evals.domain.base import Model, NonBlank
+from ci_evals.domain.transcript import ProbeResult
+from ci_evals.support.json_text import written
 
 STEP_SECONDS = 30.0
 KINDS = ("http", "sql", "command", "python", "file")
@@ -13,6 +15,10 @@ KINDS = ("http", "sql", "command", "python", "file")
 
 NAMES = ("userInfo", "trial.id", "session.id")
 """The `{{names}}` in steps; `userInfo.plan.name` is a part of the first."""
+AGENT_STATE = "agent_state"
+"""The probe that needs no step: what the agent itself reports as its state at the end of the conversation."""
+MAX_PROBE_CHARACTERS = 50_000
+"""Limit of what a probe returns, as JSON: it is kept with the results and shown to the judge."""
 SESSION_ID = "session.id"
 """Known once the agent has opened a session, so not in a setup."""
 
@@ -103,3 +109,12 @@ class World(Model):
 
     def __bool__(self) -> bool:
         return bool(self.setup or self.probes or self.teardown)
+
+
+def probe_result(value: JsonValue) -> ProbeResult:
+    """Return what a probe found, or that it is too long to be kept."""
+    length = len(written(value))
+    if length <= MAX_PROBE_CHARACTERS:
+        return ProbeResult(value=value)
+    limit = f"more than the {MAX_PROBE_CHARACTERS:,} that are kept"
+    return ProbeResult(error=f"it returned {length:,} characters, {limit}; look up less")

@@ -7,9 +7,11 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic.alias_generators import to_snake
 
-from ci_evals.domain.agents import OPTIONS, lacks_secret
+from ci_evals.domain.agents import OPTIONS, STATELESS, lacks_secret
+from ci_evals.domain.checks.tool_checks import StateCheck
 from ci_evals.domain.errors import Problem, SuiteError, UsageError
 from ci_evals.domain.suite import Suite
+from ci_evals.domain.world import AGENT_STATE
 from ci_evals.planning.adapter_options import OptionsFile, complaint
 from ci_evals.planning.parse import LoadedSuite
 from ci_evals.support import placeholders
@@ -133,6 +135,7 @@ def _missing(suite: Suite) -> list[tuple[str, str]]:
                 hint = "or name a file with it by --adapter-options; see docs/http-agent.md"
                 missing.append(("adapterOptions", f"is missing: how the agent is asked; {hint}"))
             missing += _named_but_missing(suite)
+    missing += _missing_state(suite)
     if suite.adapter == "demo" and (suite.start or suite.wait_for):
         hint = "name your own by --base-url or --adapter"
         missing.append(("start", f"the embedded demo agent needs no start and no wait; {hint}"))
@@ -147,6 +150,15 @@ def _missing(suite: Suite) -> list[tuple[str, str]]:
             hint = "" if suite.adapter == "aui" else "; an agent that wants no key has no 'apiKey'"
             missing.append(("apiKey", f"is empty; set the variable that it names, or {instead}{hint}"))
     return missing
+
+
+def _missing_state(suite: Suite) -> Iterator[tuple[str, str]]:
+    """Yield a problem if tests check the agent's own state, and it has none."""
+    tests = (test for test in suite.tests if AGENT_STATE not in {*suite.probes, *test.probes})
+    checks = (one for test in tests for one in test.evaluations if isinstance(one, StateCheck))
+    if suite.adapter in STATELESS and any(check.probe == AGENT_STATE for check in checks):
+        hint = "look it up by a probe of your own (docs/worlds.md)"
+        yield "tests", f"check {AGENT_STATE}, but {suite.adapter!r} agents report no state; {hint}"
 
 
 def _named_but_missing(suite: Suite) -> Iterator[tuple[str, str]]:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from ci_evals.domain.agents import secrets_of
 from ci_evals.domain.errors import Problem
-from ci_evals.domain.world import NAMES, SESSION_ID
+from ci_evals.domain.world import AGENT_STATE, NAMES, SESSION_ID
 from ci_evals.planning.document import Document, Path, short
 from ci_evals.planning.validation import nearest
 from ci_evals.support import placeholders
@@ -124,14 +124,16 @@ def _has(value: Any, steps: Sequence[str]) -> bool:
 def _unknown_probes(document: Document, value: dict[str, Any]) -> Iterator[Problem]:
     """Yield `state` checks of a probe that neither the suite nor the test has."""
     for i, test in _tests(value):
-        known = [name for owner in (value, test) for name in _probes(owner)]
+        known = [AGENT_STATE, *(name for owner in (value, test) for name in _probes(owner))]
         evaluations = test.get("evaluations")
         for j, evaluation in enumerate(evaluations if isinstance(evaluations, list) else ()):
             if not isinstance(evaluation, dict) or evaluation.get("strict") != "state":
                 continue
             probe = evaluation.get("probe")
             if isinstance(probe, str) and probe.strip() and probe not in known:
-                hint = nearest(probe, known) if known else "; add it to 'probes' of the suite or of the test"
+                hint = (
+                    nearest(probe, known) if known[1:] else "; add it to 'probes' of the suite or of the test"
+                )
                 path = ("tests", i, "evaluations", j, "probe")
                 yield document.problem(path, f"{short(probe)!r} is not a probe of this test{hint}")
 

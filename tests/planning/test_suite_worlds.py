@@ -180,7 +180,7 @@ def test_a_name_in_a_statement_is_refused():
     [
         ({}, "; add it to 'probes' of the suite or of the test"),
         ({"ordre": SHOP}, "; did you mean 'ordre'?"),
-        ({"mail": SHOP, "stock": SHOP}, "; known are mail, stock"),
+        ({"mail": SHOP, "stock": SHOP}, "; known are agent_state, mail, stock"),
     ],
 )
 def test_a_check_of_an_unknown_probe(probes, hint):

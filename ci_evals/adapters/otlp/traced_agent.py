@@ -5,13 +5,15 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+from pydantic import JsonValue
+
 from ci_evals.adapters.otlp.evidence import Progress, TurnEvidence
 from ci_evals.adapters.otlp.receiver import Receiver, TrialTrace
 from ci_evals.adapters.transport.trace_context import TraceContext, carried
 from ci_evals.domain.actions import views_of
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Reply
-from ci_evals.ports import Agent, id_of
+from ci_evals.ports import Agent, id_of, read_state
 
 PATIENCE_SECONDS = 10.0
 """The longest wait for spans after a reply. Batch exporters send every 5 s unless told otherwise."""
@@ -80,6 +82,11 @@ class TracedAgent:
         self._name(session)
         await self._wait(session.trace, context)
         return self._with(reply, session.trace.settle())
+
+    async def read_state(self, session: _Session) -> JsonValue:
+        """Return the agent's state."""
+        with carried(session.trace.begin_turn(ignored=True)):
+            return await read_state(self._agent, session.inner)
 
     async def close(self, session: _Session) -> None:
         """End the conversation; spans that still come are dropped."""

@@ -8,6 +8,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
+from pydantic import JsonValue
+
 from ci_evals.adapters import files, json_lines
 from ci_evals.adapters.recording.reader import Recording
 from ci_evals.adapters.recording.records import (
@@ -35,8 +37,8 @@ from ci_evals.domain.plan import Plan, Trial
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import ProbeResult, Reply
-from ci_evals.domain.world import Names, World
-from ci_evals.ports import LLM, Agent, Completion, Embedder, Embeddings, Prompt, WorldSteps
+from ci_evals.domain.world import AGENT_STATE, Names, World, probe_result
+from ci_evals.ports import LLM, Agent, Completion, Embedder, Embeddings, Prompt, WorldSteps, read_state
 from ci_evals.support.redaction import Redactor
 
 T = TypeVar("T")
@@ -235,6 +237,17 @@ class RecordedAgent:
         answers.append(ReplyRecord(message=redactor.text(text), answer=redactor.model(reply)))
         return reply
 
+    async def read_state(self, session: Any) -> JsonValue:
+        """Return the agent's state, which is recorded as the probe that it is."""
+        redactor, attempt = self._capture.redactor, self._capture.attempts[-1]
+        try:
+            state = await read_state(self._agent, session)
+        except AgentError as error:
+            attempt["probes"] = {AGENT_STATE: ProbeResult(error=redactor.text(str(error)))}
+            raise
+        attempt["probes"] = {AGENT_STATE: redactor.model(probe_result(state))}
+        return state
+
     async def close(self, session: Any) -> None:
         """End the conversation."""
         attempt = self._capture.attempts[-1]
@@ -263,7 +276,8 @@ class RecordedWorld:
         """Return what the probes return."""
         probes = await self._steps.probe(world, names)
         redactor = self._capture.redactor
-        self._capture.attempts[-1]["probes"] = {name: redactor.model(one) for name, one in probes.items()}
+        recorded = self._capture.attempts[-1].setdefault("probes", {})
+        recorded.update({name: redactor.model(one) for name, one in probes.items()})
         return probes
 
     async def tear_down(self, world: World, names: Names) -> None:

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Generic, TypeVar
 
+from pydantic import JsonValue
+
 from ci_evals._version import __version__
 from ci_evals.adapters.recording.reader import Recording
 from ci_evals.adapters.recording.records import (
@@ -33,12 +35,13 @@ from ci_evals.domain.plan import Plan, Trial
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import ProbeResult, Reply
 from ci_evals.domain.verdict import Cause, Finding, Outcome, Verdict
-from ci_evals.domain.world import Names, World
+from ci_evals.domain.world import AGENT_STATE, Names, World
 from ci_evals.ports import Completion, Embeddings, Prompt
 from ci_evals.support.redaction import MASK, Redactor
 
 A = TypeVar("A", TextRecord, VectorsRecord)
 
+_NO_RESULT = ProbeResult(error="the recording has no result of it; record again")
 _MAX_VERSION = 40
 """Characters of a version that a message quotes."""
 
@@ -117,6 +120,7 @@ class _ReplaySession:
 
     answers: Iterator[ReplyRecord]
     closing: ErrorRecord | None
+    state: ProbeResult
 
 
 class ReplayedAgent:
@@ -136,7 +140,8 @@ class ReplayedAgent:
             raise AgentError(self._replay.miss(question))
         if attempt.fault:
             raise attempt.fault.to_error(AgentError)
-        return _ReplaySession(iter(attempt.answers), attempt.closing)
+        state = attempt.probes.get(AGENT_STATE, _NO_RESULT)
+        return _ReplaySession(iter(attempt.answers), attempt.closing, state)
 
     async def send_message(self, session: _ReplaySession, text: str, *, timeout: float) -> Reply:  # noqa: ARG002, ASYNC109  # as the port has it
         """Return the recorded reply to this message, if this is the message."""
@@ -152,6 +157,12 @@ class ReplayedAgent:
         if isinstance(recorded.answer, ErrorRecord):
             raise recorded.answer.to_error(AgentError)
         return recorded.answer
+
+    async def read_state(self, session: _ReplaySession) -> JsonValue:
+        """Return the recorded state."""
+        if session.state.error is not None:
+            raise AgentError(session.state.error)
+        return session.state.value
 
     async def close(self, session: _ReplaySession) -> None:
         """End the session as recorded."""
@@ -177,8 +188,7 @@ class ReplayedWorld:
         """Return the recorded results of the attempt."""
         attempt = self._replay.attempt(self._replay.tried)
         recorded = attempt.probes if attempt else {}
-        unknown = ProbeResult(error="the recording has no result of it; record again")
-        return {name: recorded.get(name, unknown) for name in world.probes}
+        return {name: recorded.get(name, _NO_RESULT) for name in world.probes}
 
     async def tear_down(self, world: World, names: Names) -> None:
         """Do nothing."""

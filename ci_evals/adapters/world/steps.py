@@ -17,17 +17,23 @@ from ci_evals.adapters.world import functions
 from ci_evals.adapters.world.sql import SqlError, Statement
 from ci_evals.domain.errors import UsageError, WorldError
 from ci_evals.domain.transcript import ProbeResult
-from ci_evals.domain.world import SESSION_ID, FileRead, HttpCall, Names, SqlQuery, Step, World
+from ci_evals.domain.world import (
+    SESSION_ID,
+    FileRead,
+    HttpCall,
+    Names,
+    SqlQuery,
+    Step,
+    World,
+    probe_result,
+)
 from ci_evals.ports import FunctionError
 from ci_evals.support import placeholders
-from ci_evals.support.json_text import written
 from ci_evals.support.redaction import Redactor
 from ci_evals.threads import begin, in_thread
 
 _MAX_MB = 10
 _MAX_BYTES = _MAX_MB * 1_000_000
-MAX_PROBE_CHARACTERS = 50_000
-"""Limit of what a probe returns, as JSON: it is kept with the results and shown to the judge."""
 
 
 class _StepError(Exception):
@@ -90,13 +96,7 @@ class WorldSteps:
             value = await self._do(step, names)
         except WorldError as error:
             return ProbeResult(error=str(error))
-        length = len(written(value))
-        if length > MAX_PROBE_CHARACTERS:
-            return ProbeResult(
-                error=f"it returned {length:,} characters, more than the {MAX_PROBE_CHARACTERS:,} that are "
-                "kept; look up less"
-            )
-        return ProbeResult(value=value)
+        return probe_result(value)
 
     async def _do(self, step: Step, names: Names) -> JsonValue:
         """Do a step with its `{{names}}` replaced, and return its result; raise `WorldError` if it fails."""
