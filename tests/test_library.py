@@ -2,6 +2,7 @@
 
 import json
 import re
+import socket
 import subprocess
 import sys
 
@@ -184,6 +185,77 @@ async def test_an_adapter_may_be_named(tmp_path):
     )
     with pytest.raises(SuiteError, match="reply: is missing"):
         await ci_evals.run_suite(faulty, "demo:hr")
+
+
+SERVER = """
+import os
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+class Agent(BaseHTTPRequestHandler):
+    def do_POST(self):
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b'"Hello"')
+
+print("key:", os.environ["AGENT_KEY"], flush=True)
+HTTPServer(("127.0.0.1", int(os.environ["PORT"])), Agent).serve_forever()
+"""
+GREETS = {
+    "name": "Greets",
+    "adapter": "http",
+    "adapterOptions": {"send": {"body": "{{message}}"}, "reply": {"text": "$"}},
+    "tests": [
+        {
+            "name": "Greets",
+            "guidelines": "You say hello.",
+            "turns": [{"user": "Hello"}],
+            "evaluations": [{"criterion": "It greets", "strict": "contains", "text": "Hello"}],
+        }
+    ],
+}
+
+
+@pytest.fixture
+def port(monkeypatch):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        number = taken.getsockname()[1]
+    monkeypatch.setenv("PORT", str(number))
+    return number
+
+
+async def test_an_agent_is_started_for_the_run(tmp_path, port):
+    """By its command, and ended with it; its output is kept without the key."""
+    (tmp_path / "server.py").write_text(SERVER)
+    log = tmp_path / "agent.log"
+    adapter = ci_evals.create_adapter(
+        provider="offline",
+        base_url=f"http://127.0.0.1:{port}",
+        agent_key="agent-key-7c1e90b2",
+        start=f"{sys.executable} {tmp_path / 'server.py'}",
+        wait_for=port,
+        agent_log=log,
+    )
+    for _ in range(2):  # the port is free again
+        results = await ci_evals.run_suite(adapter, GREETS)
+        assert results.gate.passed, results.run.stopped_because
+    assert log.read_text().startswith("key: ***\n")
+
+
+async def test_an_agent_that_does_not_start_is_no_verdict(port):
+    """With its last words; what cannot be waited for is the caller's mistake."""
+    url = f"http://127.0.0.1:{port}"
+    dead = ci_evals.create_adapter(provider="offline", base_url=url, start="echo no model; exit 7")
+    results = await ci_evals.run_suite(dead, GREETS)
+    assert results.gate.exit_code == 3
+    assert "ended with exit code 7 before anything answered" in results.run.stopped_because
+    assert "(its output ends: no model)" in results.run.stopped_because
+    with pytest.raises(UsageError, match="--wait-for: '8o80' is neither"):
+        await ci_evals.run_suite(
+            ci_evals.create_adapter(provider="offline", base_url=url, wait_for="8o80"), GREETS
+        )
+    with pytest.raises(UsageError, match="start_timeout: 0 is too short"):
+        ci_evals.create_adapter(start="x", start_timeout=0)
 
 
 async def test_the_reports_of_a_run(tmp_path):

@@ -58,6 +58,10 @@ def create_adapter(
     agent_id: str | None = None,
     agent_key: str | None = None,
     base_url: str | None = None,
+    start: str | None = None,
+    wait_for: str | int | None = None,
+    start_timeout: float = 60,
+    agent_log: str | Path | None = None,
     otlp: bool = False,
     otlp_host: str = "127.0.0.1",
     otlp_port: int = 4318,
@@ -84,6 +88,10 @@ def create_adapter(
         agent_id: The agent's id.
         agent_key: The agent's key.
         base_url: Where the agent's API is.
+        start: The shell command that serves the agent; each run starts it, and ends it.
+        wait_for: The URL or port that has to answer before a run begins; with `start` by default `base_url`.
+        start_timeout: Seconds that it may take; after that the run has no verdict.
+        agent_log: The file for the output of agents that a run starts, without secrets; None for none.
         otlp: Whether tool calls are read from the spans that the agent exports (OpenTelemetry).
         otlp_host: The address on which spans are received.
         otlp_port: The port; 0 for any free one.
@@ -91,8 +99,11 @@ def create_adapter(
             default it has a process of its own.
 
     Raises:
-        UsageError: there is no such provider, the options cannot be read, or models contradict one another.
+        UsageError: there is no such provider, the options cannot be read, a number is out of its range, or
+            models contradict one another.
     """
+    if not start_timeout >= 1:
+        raise UsageError(f"start_timeout: {start_timeout!r} is too short; give at least 1 second")
     if provider not in set(Provider):
         raise UsageError(f"there is no provider {provider!r}; there are: {', '.join(Provider)}")
     options = None
@@ -112,6 +123,8 @@ def create_adapter(
         otlp=otlp,
         otlp_host=otlp_host,
         otlp_port=otlp_port,
+        start_timeout=start_timeout,
+        agent_log=Path(agent_log).absolute() if agent_log else None,
         agent_in_process=agent_in_process,
         choice=AgentChoice(
             adapter=adapter,
@@ -120,6 +133,8 @@ def create_adapter(
             agent_id=agent_id,
             agent_key=agent_key,
             base_url=base_url,
+            start=start,
+            wait_for=None if wait_for is None else str(wait_for),
         ),
     )
     return checked(connections)

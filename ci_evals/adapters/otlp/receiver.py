@@ -23,6 +23,7 @@ from ci_evals.threads import in_thread
 
 PATH = "/v1/traces"
 DEFAULT_PORT = 4318
+_MAX_PORT = 65535
 MAX_TURN_SPANS = 10_000
 """Limit of spans kept of one turn; those after it are dropped, and its evidence is incomplete."""
 MAX_TURN_CHARACTERS = 32_000_000
@@ -122,9 +123,9 @@ class Receiver:
         self._host = host
         try:
             self._socket = _listening(host, port)
-        except OSError as error:
+        except (OSError, ValueError) as error:  # ValueError: a host or port that cannot be one
             raise UsageError(
-                f"spans cannot be received on {host}:{port}: {error.strerror or error}; "
+                f"spans cannot be received on {host}:{port}: {getattr(error, 'strerror', None) or error}; "
                 "set --otlp-port to a free port, or to 0 for any, and --otlp-host to one of this machine"
             ) from None
         self._port = int(self._socket.getsockname()[1])
@@ -241,6 +242,8 @@ class Receiver:
 
 
 def _listening(host: str, port: int) -> socket.socket:
+    if port > _MAX_PORT:
+        raise ValueError(f"ports go up to {_MAX_PORT}")
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     family, kind, protocol, _, address = found[0]
     listening = socket.socket(family, kind, protocol)

@@ -327,10 +327,11 @@ async def test_a_port_in_use_is_one_clear_error():
             assert second.endpoint != first.endpoint
     async with running(port=port):
         pass
-    with pytest.raises(UsageError, match="--otlp-host"):
-        Receiver("192.0.2.1", 0)
-    with pytest.raises(UsageError, match="--otlp-host"):
-        Receiver("no.such.host.invalid", 0)
+    for host in ("192.0.2.1", "no.such.host.invalid", "two..dots", "x" * 80):
+        with pytest.raises(UsageError, match="--otlp-host"):
+            Receiver(host, 0)
+    with pytest.raises(UsageError, match="ports go up to 65535"):
+        Receiver(port=70_000)
 
 
 async def test_the_environment_of_agents():
