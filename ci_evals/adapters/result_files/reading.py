@@ -1,0 +1,108 @@
+"""Finding the format of a file, and the checks that hold for every format."""
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+
+from ci_evals.adapters.result_files import junit
+from ci_evals.adapters.result_files.reader import Reader
+from ci_evals.adapters.result_files.source import SourceFile
+from ci_evals.domain.base import MOST, MOST_DOLLARS
+from ci_evals.domain.result_rows import ResultSet, Row
+
+AUTO = "auto"
+
+READERS: Mapping[str, Reader] = MappingProxyType(
+    {
+        reader.format: reader
+        # The more definite formats come first, and `rows`, which reads nearly any table, last.
+        for reader in (junit.READER,)
+    }
+)
+"""All readers by the name of their format, in the order in which files are offered to them."""
+
+MOST_NAME = 2_000
+"""Characters of a name of a test, a suite, a group or an arm."""
+_MOST_SECONDS = 1e9
+_BROKEN = (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError)
+
+
+def read_file(file: SourceFile, form: str = AUTO) -> tuple[Reader, Sequence[ResultSet]]:
+    """Read a file in a format, or in the first that it is of.
+
+    Raises:
+        UsageError: it is of none of them, or broken.
+    """
+    for reader in READERS.values() if form == AUTO else (READERS[form],):
+        try:
+            sets = reader.read(file)
+        except _BROKEN as error:
+            raise file.broken(f"looks like {reader.title}, but is broken: {_reason(error)}.") from error
+        if sets is not None:
+            for one in sets:
+                check(one, file, reader)
+            return reader, sets
+    if form != AUTO:
+        raise file.broken(f"is not {READERS[form].title} (--format={form}).")
+    tried = ", ".join(READERS)
+    raise file.broken(
+        f"is of no known format (tried {tried}). It may be cut off. Name its format with --format, or "
+        "describe its rows with --format=rows and --map."
+    )
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, KeyError) and error.args:
+        return f"{str(error.args[0])[:100]!r} is missing"
+    return str(error)[:200] or type(error).__name__
+
+
+def check(results: ResultSet, file: SourceFile, reader: Reader) -> None:
+    """Refuse what no reader has to check. Raises `UsageError`."""
+    for name in (results.suite, results.arm or ""):
+        if len(name) > MOST_NAME:
+            raise file.broken(f"has the name of a suite or an arm with more than {MOST_NAME:,} characters.")
+    seen: set[tuple[str, str | int]] = set()
+    for number, row in enumerate(results.rows, 1):
+        if problem := _problem(row):
+            raise file.broken(f"{reader.format}, row {number} (test {row.test[:100]!r}): {problem}")
+        if row.trial is None:
+            continue
+        key = row.test, row.trial
+        if key in seen:
+            raise file.broken(f"test {row.test[:100]!r} has trial {str(row.trial)[:100]!r} twice.")
+        seen.add(key)
+
+
+def _problem(row: Row) -> str | None:
+    return _wrong_outcome(row) or _wrong_name(row) or _wrong_amount(row)
+
+
+def _wrong_outcome(row: Row) -> str | None:
+    if (row.passed is None) is (row.undecided is None):
+        return "it must say either whether the test passed, or why that is undecided"
+    if row.undecided and row.score is not None:
+        return "it is undecided and has a score"
+    for score in (row.score, *(check.score for check in row.checks)):
+        if score is not None and not 0 <= score <= 1:  # nor is NaN
+            return f"the score {score!r} is not a number from 0 to 1"
+    return None
+
+
+def _wrong_name(row: Row) -> str | None:
+    if not row.test.strip():
+        return "the test has no name"
+    longest = max(map(len, (row.test, row.cluster or "", *row.groups)))
+    return f"a name has more than {MOST_NAME:,} characters" if longest > MOST_NAME else None
+
+
+def _wrong_amount(row: Row) -> str | None:
+    amounts = (
+        ("cost", row.cost_usd, MOST_DOLLARS),
+        ("duration", row.seconds, _MOST_SECONDS),
+        ("number of input tokens", row.input_tokens, MOST),
+        ("number of output tokens", row.output_tokens, MOST),
+    )
+    for name, amount, most in amounts:
+        if amount is not None and not 0 <= amount <= most:
+            return f"its {name} is {amount!r}"
+    return None

@@ -1,0 +1,160 @@
+"""The bytes of a result file, read with bounds."""
+
+import io
+import re
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any
+
+from pydantic_core import from_json
+
+from ci_evals.domain.errors import UsageError
+
+MOST_VALUES = 20_000_000
+"""The most values of a JSON document: each takes up to a hundred bytes of memory."""
+MOST_MEMBERS = 200_000
+MOST_UNPACKED = 1_000_000_000
+"""Bytes of all members of a zip file together."""
+MOST_MEMBER = 300_000_000
+
+_LONE = re.compile(rb"\\\\|\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}|(\\ud[89a-f][0-9a-f]{2})", re.IGNORECASE)
+_DAMAGED = (zipfile.BadZipFile, zlib.error, RuntimeError, ValueError, OSError, EOFError)
+
+
+class SourceFile:
+    """A result file: its name, for messages and tests of the same name, and its bytes.
+
+    What it is parsed into is kept, since several readers look at it. JSON may hold NaN, as Python's tools
+    write it, but is nested 200 levels deep at most.
+    """
+
+    def __init__(self, name: str, data: bytes, options: Mapping[str, Any] | None = None) -> None:
+        self.name = name
+        self.data = data
+        self.options = options or {}
+        """Options of the command that a format needs: `map` and `answers`, as they were read."""
+
+    @property
+    def stem(self) -> str:
+        """The name of the file without folder and ending."""
+        return re.split(r"[/\\]", self.name)[-1].rpartition(".")[0] or self.name
+
+    def broken(self, message: str) -> UsageError:
+        """Return the error that refuses the file."""
+        return UsageError(f"{self.name}: {message}")
+
+    def text(self) -> str | None:
+        """Return the file as text; None if it is not UTF-8."""
+        return self._text
+
+    def json(self) -> Any:
+        """Return the JSON document that the file is; None if it is none."""
+        return self._json
+
+    def json_lines(self) -> Iterator[Any] | None:
+        """Return the values of a file with one JSON value in each line; None if it is none.
+
+        They are parsed when their turn comes.
+
+        Raises:
+            UsageError: in a later line, which is not JSON.
+        """
+        end = self.data.find(b"\n")
+        first = self.data[: end if end >= 0 else None].strip().removeprefix(b"\xef\xbb\xbf")
+        if not first.startswith((b"{", b"[")) or parse(first) is None:
+            return None
+        return self._lines()
+
+    def members(self) -> Mapping[str, "Member"] | None:
+        """Return the members of a zip file by name, the last of each name; None if it is no zip file.
+
+        Raises:
+            UsageError: it is damaged, or unpacks to more than a file may.
+        """
+        return self._members
+
+    @cached_property
+    def _text(self) -> str | None:
+        try:
+            return self.data.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            return None
+
+    @cached_property
+    def _json(self) -> Any:
+        if self.data[:1000].removeprefix(b"\xef\xbb\xbf").lstrip()[:1] not in (b"{", b"["):
+            return None
+        return parse(self.data)
+
+    def _lines(self) -> Iterator[Any]:
+        for number, line in enumerate(io.BytesIO(self.data), 1):
+            if stripped := line.strip():
+                value = parse(stripped)
+                if value is None:
+                    raise self.broken(f"line {number} is not JSON. The file may be cut off.")
+                yield value
+
+    @cached_property
+    def _members(self) -> Mapping[str, "Member"] | None:
+        if not self.data.startswith(b"PK"):
+            return None
+        try:
+            archive = zipfile.ZipFile(io.BytesIO(self.data))
+        except _DAMAGED as error:
+            raise self.broken(f"is a damaged zip file: {error}") from error
+        members = archive.infolist()
+        if len(members) > MOST_MEMBERS or sum(member.file_size for member in members) > MOST_UNPACKED:
+            raise self.broken("is a zip file that unpacks to more than 1 GB or 200,000 members.")
+        return {member.filename: Member(self, archive, member) for member in members}
+
+
+class Member:
+    """A member of a zip file, unpacked when it is asked for and never written to the disk."""
+
+    def __init__(self, file: SourceFile, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> None:
+        self._file, self._archive, self._info = file, archive, info
+
+    @property
+    def method(self) -> int:
+        """The compression, as in `zipfile`; 93 is zstd."""
+        return self._info.compress_type
+
+    def read(self) -> bytes:
+        """Unpack it, in no more memory than its entry says.
+
+        Raises:
+            UsageError: it is damaged, encrypted, too large, or larger than it says.
+        """
+        name, size = self._info.filename, self._info.file_size
+        if size > MOST_MEMBER:
+            raise self._file.broken(f"its member {name!r} is larger than {MOST_MEMBER // 1_000_000} MB.")
+        try:
+            with self._archive.open(self._info) as stream:
+                data = stream.read(size + 1)
+        except _DAMAGED as error:
+            raise self._file.broken(f"its member {name!r} cannot be unpacked: {error}") from error
+        if len(data) != size:
+            raise self._file.broken(f"its member {name!r} does not have the size that its entry says.")
+        return data
+
+    def json(self) -> Any:
+        """Unpack and parse it; None if it is not JSON."""
+        return parse(self.read())
+
+
+def parse(data: bytes) -> Any:
+    """Parse JSON; None if it is none, is nested more than 200 levels deep, or has too many values."""
+    if data.count(b",") + data.count(b"[") + data.count(b"{") > MOST_VALUES:
+        return None
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    try:
+        return from_json(data)
+    except ValueError:
+        if b"\\ud" not in data.lower():
+            return None
+    try:  # half of a surrogate pair, which JavaScript writes and UTF-8 cannot
+        return from_json(_LONE.sub(lambda match: rb"\ufffd" if match[1] else match[0], data))
+    except ValueError:
+        return None

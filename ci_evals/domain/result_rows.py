@@ -1,0 +1,110 @@
+"""Results of other tools: rows, each of them one trial of a test."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Literal
+
+from pydantic import Field
+
+from ci_evals.domain.base import Amount, CleanText, Record, Share
+from ci_evals.domain.transcript import ToolCall
+
+
+class Undecided(StrEnum):
+    """The cause of a row that neither passed nor failed."""
+
+    INFRASTRUCTURE = "infrastructure"
+    """Something other than the agent and its test broke: a container, a network, a harness."""
+    ERROR = "error"
+    """The trial broke off with an error, so that there is nothing to score."""
+    SKIPPED = "skipped"
+    """It was not run: counted neither for nor against, and no error."""
+    EMPTY = "empty"
+    """The tool wrote a row without a result."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a conversation. A tool's result belongs into its `ToolCall`."""
+
+    role: Literal["system", "user", "assistant", "tool"]
+    text: str
+    tool_calls: tuple[ToolCall, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One score among several of a row: a scorer, a metric, an assertion."""
+
+    name: str
+    passed: bool | None
+    """None if it could not be decided; the `reason` then says why."""
+    score: float | None = None
+    """0 to 1; None if there is only passed or failed."""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One trial of a test, as a tool reports it.
+
+    Exactly one of `passed` and `undecided` is set. The order of the rows of a test is that of its trials.
+    """
+
+    test: str
+    """The id or name of the test, the same in every file and every run."""
+    trial: str | int | None = None
+    """The tool's own number of the trial. Two rows of a test with one number in one file are refused."""
+    passed: bool | None = None
+    score: float | None = None
+    """0 to 1; None for 1 if passed, else 0."""
+    undecided: Undecided | None = None
+    reason: str = ""
+    """Why it failed or is undecided: the tool's message. Escapes and length are taken care of later."""
+    groups: tuple[str, ...] = ()
+    """What the test belongs to: subtask, site, level, file, class. They become categories."""
+    cluster: str | None = None
+    """Tests of one cluster depend on each other (a template): intervals count clusters."""
+    checks: tuple[Check, ...] = ()
+    """The scores behind `score`, if there are several; for reports."""
+    conversation: tuple[Message, ...] = ()
+    definition: str | None = None
+    """A digest of what is asked (a hash of the document, the case): tests compare only if it is equal."""
+    cost_usd: float | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    seconds: float | None = None
+
+
+class OfficialScore(Record):
+    """A tool's own score by its own rules, beside ours."""
+
+    name: CleanText = Field(description="As the tool calls it: `accuracy`, `resolved`, `pass^1`.")
+    value: Share | None = Field(description="Null if the tool computes none from these results.")
+    pass_at_k: dict[int, Share] | None = Field(None, description="Null if the tool has none.")
+    of: Amount = Field(description="Its denominator: tests or trials, as the tool counts.")
+    rule: CleanText | None = Field(
+        None, description="How its rules differ from ours, in one sentence; shown where the scores differ."
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultSet:
+    """The rows of one suite by one arm in one file.
+
+    Sets of the same suite and arm in several files are put together: their rows of one test are its trials.
+    """
+
+    suite: str
+    """Task, data set or test file; it names the suite in every report, the same in every run."""
+    arm: str | None = None
+    """Model, prompt or provider: what a user would compare. None if the file does not say."""
+    rows: Sequence[Row] = ()
+    fingerprint: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    """What must be equal for two runs to be comparable, by name in words: `data set checksum`."""
+    official: OfficialScore | None = None
+    """As the file states it. With several files of one suite the reader's own `official` counts."""
+    warnings: tuple[str, ...] = ()
+    """What limits trust in these rows: `4 of 20 samples never began`."""

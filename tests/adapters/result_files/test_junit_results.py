@@ -1,0 +1,95 @@
+"""JUnit files of several runners become rows."""
+
+import pytest
+
+from ci_evals.adapters.result_files.reading import read_file
+from ci_evals.adapters.result_files.source import SourceFile
+from ci_evals.domain.errors import UsageError
+from ci_evals.domain.result_rows import ResultSet, Undecided
+
+
+def read(text: str) -> ResultSet:
+    reader, (one,) = read_file(SourceFile("junit.xml", text.encode()))
+    assert reader.format == "junit"
+    return one
+
+
+def suite(cases: str, attributes: str = 'name="pytest"') -> str:
+    return f'<?xml version="1.0"?><testsuites><testsuite {attributes}>{cases}</testsuite></testsuites>'
+
+
+def outcome(results: ResultSet) -> list[object]:
+    return [row.undecided or row.passed for row in results.rows]
+
+
+def test_failures_errors_and_skips_of_pytest() -> None:
+    results = read(
+        suite(
+            '<testcase classname="test_a" name="test_1[&lt;b&gt;]" time="0.5" />'
+            '<testcase classname="test_a" name="test_2"><failure message="1 == 2">trace</failure></testcase>'
+            '<testcase classname="test_a" name="test_3"><error message="failed on setup">x</error></testcase>'
+            '<testcase classname="test_a" name="test_4"><skipped type="pytest.xfail" message="" /></testcase>'
+        )
+    )
+    assert results.suite == "pytest"
+    assert outcome(results) == [True, False, Undecided.ERROR, Undecided.SKIPPED]
+    first, second, *_ = results.rows
+    assert (first.test, first.groups, first.seconds) == ("test_a::test_1[<b>]", ("test_a",), 0.5)
+    assert second.reason == "1 == 2\ntrace"
+    assert results.official
+    assert (results.official.value, results.official.of) == (1 / 3, 3)
+
+
+def test_a_test_that_fails_and_whose_teardown_breaks_has_failed() -> None:
+    assert outcome(read(suite('<testcase name="a"><failure/><error/></testcase>'))) == [False]
+    assert outcome(read(suite('<testcase name="a"><error/><failure/></testcase>'))) == [False]
+
+
+def test_attempts_that_were_run_again_are_failures_though_they_look_like_passes() -> None:
+    results = read(
+        suite('<testcase name="a"/><testcase name="a"/><testcase name="b"/>', 'name="p" tests="2"')
+    )
+    assert outcome(results) == [False, True, True]
+    assert results.official
+    assert (results.official.value, results.official.of) == (1, 2)
+
+
+def test_equal_names_that_the_suite_counts_are_trials() -> None:
+    results = read(suite('<testcase name="a"/><testcase name="a"/>', 'name="p" tests="2"'))
+    assert outcome(results) == [True, True]
+
+
+def test_reruns_of_surefire_are_failed_attempts() -> None:
+    results = read(suite('<testcase name="a" time="1,234.5"><flakyFailure message="m"/></testcase>'))
+    assert outcome(results) == [False, True]
+    assert results.rows[0].reason == "m"
+    assert results.rows[0].seconds == 1234.5
+
+
+def test_a_file_with_several_suites_is_one_suite_with_their_names_as_groups() -> None:
+    results = read(
+        '<testsuites name="vitest tests"><testsuite name="a.test.ts"><testcase name="x &gt; y"/></testsuite>'
+        '<testsuite name="b.test.ts"><testcase name="x &gt; y" classname="b.test.ts"/>'
+        "</testsuite></testsuites>"
+    )
+    assert results.suite == "vitest tests"
+    assert [(row.test, row.groups) for row in results.rows] == [
+        ("x > y", ("a.test.ts",)),
+        ("b.test.ts::x > y", ("b.test.ts",)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (suite("<testcase name='a'/>")[:-20], "is broken JUnit XML"),
+        ('<!DOCTYPE x [<!ENTITY a "b">]><testsuite/>', "declares XML entities"),
+        ("<testsuite>" * 300, "nested more than 200"),
+        ("<testsuites><testcase name='a'/></testsuites>", "outside of every testsuite"),
+        ("<promptfoo/>", "no known format"),
+        ("<a", "no known format"),
+    ],
+)
+def test_files_that_are_broken_or_of_another_kind_are_refused(text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=f"^junit.xml: .*{message}"):
+        read(text)
