@@ -79,7 +79,9 @@ def comparison(results: Results, *, width: int | None = None, color: bool = Fals
     return console.text([*console.tests(), console.comparison(), console.checks(), ending])
 
 
-def odds(odds: Odds, checks: Sequence[GateCheck], *, width: int | None = None) -> str:
+def odds(
+    odds: Odds, checks: Sequence[GateCheck], *, in_rounds: bool = False, width: int | None = None
+) -> str:
     """Return the odds that another run fails each of these checks and the gate, and what they mean."""
     shares: dict[object, deque[float]] = defaultdict(deque)
     for one in odds.checks:
@@ -98,7 +100,8 @@ def odds(odds: Odds, checks: Sequence[GateCheck], *, width: int | None = None) -
     lines = [
         sanitize.log_line(highlights.odds_sentence(odds)),
         f"The highest min-score that fewer than 5 % of such runs would miss: {floor}.",
-        f"Simulated from the noise of the saved run, with up to {trials} of each test."
+        f"Simulated from the noise of the saved run, with up to {trials} of each test"
+        f"{': all that its rounds may play' if in_rounds else ''}."
         if odds.loops > 1
         else "Each test has one trial, so its own noise is unknown. It is estimated from how tests differ: "
         "too high rather than too low. Run several trials per test to measure it (--loops).",

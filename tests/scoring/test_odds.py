@@ -10,6 +10,7 @@ from plans import card_of, trial
 
 from ci_evals.domain.choices import Regression
 from ci_evals.domain.results.gate import GateCheck, Odds
+from ci_evals.domain.results.run import Rounds
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.job.conclude import BaselineResults, conclude
 from ci_evals.scoring.gate.odds import odds_of
@@ -105,6 +106,19 @@ def test_more_trials_make_a_gate_steadier():
     few, many = suite([4], [5], [3], [5], [4], [5]), suite(*[[4, 5, 3, 5, 4, 5]] * 6)
     assert odds(many, "min-score", 80) < odds(few, "min-score", 80)
     assert (told(few).loops, told(many).loops) == (1, 6)
+
+
+def test_a_run_in_rounds_is_taken_as_one_that_plays_them_all():
+    """Looks before the last decide at the same level; how many were taken changes no odds but the noise."""
+    few = suite([4, 5], [5, 4], [3, 5], [5, 5])
+
+    def odds_with(rounds: Rounds | None) -> Odds:
+        run = build.run_info(config={"provider": "openai"}, rounds=rounds)
+        return odds_of(build.results(few, run=run), [check("min-score", 80)])
+
+    rounds = odds_with(Rounds(looks=(2, 3, 5, 7), played=2))
+    assert (odds_with(None).loops, rounds.loops) == (2, 7)
+    assert rounds.share < odds_with(None).share
 
 
 def test_a_drop_is_counted_from_the_recorded_run():

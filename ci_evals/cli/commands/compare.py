@@ -77,7 +77,8 @@ def odds(settings: OddsSettings, context: RunContext) -> None:
         raise UsageError(
             f"{settings.results}: nothing was scored, so its noise is unknown. Name a run with scores."
         )
-    context.show(console.odds(estimate, checks, width=context.width))
+    in_rounds = results.run.rounds is not None
+    context.show(console.odds(estimate, checks, in_rounds=in_rounds, width=context.width))
 
 
 def _policy(settings: OddsSettings, config: dict[str, Any]) -> Policy:

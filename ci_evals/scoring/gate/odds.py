@@ -17,7 +17,8 @@ from itertools import product
 from statistics import fmean
 
 from ci_evals.domain.results.gate import CheckId, CheckKind, CheckOdds, GateCheck, Odds
-from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.run import Results, RunInfo
+from ci_evals.domain.results.suite import TestResult
 from ci_evals.scoring import scores
 from ci_evals.scoring.gate.selectors import Selector
 from ci_evals.scoring.scores import ScoreRule
@@ -61,6 +62,18 @@ def odds_of(results: Results, checks: Iterable[GateCheck]) -> Odds | None:
     )
 
 
+def _planned(run: RunInfo, test: TestResult) -> int:
+    """The trials of a test in a run like the recorded one.
+
+    Rounds decide at the level of a run that plays all of them; a run with further trials to confirm decides
+    most often without them.
+    """
+    if run.rounds:
+        return run.rounds.looks[-1]
+    further = run.confirmation.trials if run.confirmation else 0
+    return max(1, len(test.trials) + test.not_run - further)
+
+
 def evaluated_checks(checks: Iterable[GateCheck]) -> tuple[GateCheck, ...]:
     """The checks that decided something: without a baseline, say, a drop was looked at by none."""
     return tuple(
@@ -92,9 +105,7 @@ class _TrialNoise:
             for number, suite in enumerate(suites, start=1)
             for index in range(1, len(suite.tests) + 1)
         ]
-        # The next run has only the trials of the first look.
-        further = run.confirmation.trials if run.confirmation else 0
-        self.planned = [max(1, len(test.trials) + test.not_run - further) for _, test in self.tests]
+        self.planned = [_planned(run, test) for _, test in self.tests]
         self._seed = run.id
         self._shown = ScoreRule(offline=run.offline)
         self._moves = cache(self._drawn_moves)
