@@ -31,13 +31,17 @@ class Stage:
 
 def first_stage(job: Job) -> Stage:
     """The stage that a run begins with."""
-    plan = job.plan
-    screened = BASE in plan.arms and job.both_sides is BothSides.AUTO and job.baseline.results is not None
+    return Stage(first_plan(job.plan, job.both_sides, compares=job.baseline.results is not None))
+
+
+def first_plan(plan: Plan, both_sides: BothSides, *, compares: bool) -> Plan:
+    """The part of a plan that is played first; `compares` is true if earlier runs are compared with."""
+    screened = BASE in plan.arms and both_sides is BothSides.AUTO and compares
     loops = plan.loops
     if plan.looks:
         looks = [look for look in plan.looks if look >= _SCREENED_FROM or not screened]
         loops = [*looks, plan.looks[-1]][0]
-    return Stage(replace(plan, loops=loops, first_arm_only=screened))
+    return replace(plan, loops=loops, first_arm_only=screened)
 
 
 def next_stage(job: Job, stage: Stage, results: Results) -> Stage | None:

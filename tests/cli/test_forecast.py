@@ -137,8 +137,8 @@ def test_the_plan_counts_the_judge_check(tmp_path):
     assert plan("--provider=offline")[0] == plan(suite="strict.json")[0] == 0
 
 
-def test_the_plan_of_rounds_is_a_range(tmp_path):
-    """From the first look, where all is clear, to the last one."""
+def test_the_plan_of_rounds_and_of_both_sides_is_a_range(tmp_path):
+    """From the first look, where all is clear, to the last one; the base agent may be spared."""
     suite, keys = write_suite(tmp_path), {"AGENT_KEY": "agent-key-1234"}
 
     def told(*options):
@@ -149,6 +149,12 @@ def test_the_plan_of_rounds_is_a_range(tmp_path):
     assert "1 test, 2 to 7 trials" in told("--rounds=auto")
     assert "1 test, 3 to 5 trials" in told("--rounds=3,5")
     assert "1 test, 2 trials" in told("--loops=2")
+    against = "--against=base-url=http://127.0.0.1:9"
+    assert "1 test for each of 2 agents, 3 to 14 trials" in told("--rounds=auto", against)
+    assert "1 test for each of 2 agents, 4 to 14 trials" in told(
+        "--rounds=auto", against, "--both-sides=always"
+    )
+    assert "1 test, 2 trials" in told("--loops=2", against, "--both-sides=never")
     both = ("--rounds=auto", "--loops=2")
     refused = ci_evals("plan", suite, "--provider=offline", *both, cwd=tmp_path, env=keys)
     assert (refused.returncode, "Omit --loops" in refused.stderr) == (2, True)

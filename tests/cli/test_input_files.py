@@ -54,6 +54,7 @@ LINES = {
     ("validate", "probe"): ["validate", "suite.json", "--probe=BAD"],
     ("plan", "suites"): ["plan", "BAD"],
     ("plan", "adapter_options"): ["plan", "suite.json", "--adapter-options=BAD"],
+    ("plan", "arms"): ["plan", "suite.json", "--arms=BAD"],
     ("plan", "prices"): ["plan", "suite.json", "--prices=BAD"],
     ("import", "file"): ["import", "csv", "BAD"],
     ("report", "results"): ["report", "BAD"],

@@ -35,14 +35,19 @@ from ci_evals.wiring.providers import runs_here
 
 
 async def lines(
-    plan: Plan, connections: Connections, prices: PriceTable, parallel: int, check: CheckMode = CheckMode.OFF
+    plans: tuple[Plan, Plan],
+    connections: Connections,
+    prices: PriceTable,
+    parallel: int,
+    check: CheckMode = CheckMode.OFF,
 ) -> str:
-    """Estimate tokens, cost and duration of playing the plan, a line each."""
+    """Estimate tokens, cost and duration, a line each, from the least that is played to the most."""
+    shortest, plan = plans
     spent: dict[str, Spending] = {}
     trials: list[Forecast] = []
     few: list[Forecast] = []
-    shortest = replace(plan, loops=plan.looks[0]) if plan.looks else plan
-    for planned in plan.suites:
+    for place, planned in enumerate(plan.suites):
+        spared = shortest.first_arm_only and plan.arm_of(place) > 0
         models = connections.models(planned.suite)
         for test in planned.tests:
             sizes = (
@@ -52,7 +57,7 @@ async def lines(
             )
             trial = with_votes(of_trial(planned.suite, test, sizes), connections.judge_votes)
             loops = plan.loops_of(test)
-            fewest = shortest.loops_of(test)
+            fewest = 0 if spared else shortest.loops_of(test)
             trials += [trial] * loops
             few += [trial] * fewest
             by_model = list(_judging(models, trial))

@@ -6,12 +6,14 @@ from ci_evals.cli.commands import forecast
 from ci_evals.cli.files.suite_loading import load_suites
 from ci_evals.cli.github.github_job import GitHubJob
 from ci_evals.cli.github.trust import FileTrust
+from ci_evals.cli.run.arms import arms_of, with_agents
 from ci_evals.cli.run.rounds import looks_of
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.models import models_asked
 from ci_evals.cli.settings.suite_commands import PlanSettings
 from ci_evals.domain.plan import Plan, PlannedSuite
 from ci_evals.grading import control
+from ci_evals.job.stages import first_plan
 from ci_evals.planning.selection import Selection
 from ci_evals.planning.selection import plan as make_plan
 from ci_evals.planning.workload import Workload, of_plan, of_test
@@ -30,10 +32,13 @@ def plan(settings: PlanSettings, context: RunContext) -> None:
     looks = looks_of(settings)
     loops = max(looks, default=settings.loops)
     planned = make_plan(loaded, Selection.of(settings.test, settings.tag), loops)
-    planned = replace(planned, looks=looks)
-    for suite in planned.suites:
+    alone = replace(planned, looks=looks)
+    arms = arms_of(settings, context, masked=True)
+    planned = with_agents(alone, arms, unasked=True)
+    fewest = first_plan(planned, settings.both_sides, compares=True)
+    for suite in alone.suites:
         context.show(sanitize.log_line(f"{suite.suite.name} ({suite.file})"))
-        context.show(_table(planned, suite, connections, context) + "\n")
+        context.show(_table(alone, suite, connections, context) + "\n")
     for warning in connections.warnings(planned):
         context.console.say(f"warning: {warning}")
     total = of_plan(planned)
@@ -46,19 +51,23 @@ def plan(settings: PlanSettings, context: RunContext) -> None:
         f", embedding model {total.embedder_calls}" if connections.embedder and total.embedder_calls else ""
     )
     context.show(
-        f"{numbers.count(total.tests, 'test')}, {_fewest(planned)}{numbers.count(total.trials, 'trial')}, "
+        f"{_tests(planned)}, {_trials(fewest, total)}, "
         f"at most {numbers.count(total.turns, 'turn')}; "
         f"{total.strict} strict and {total.judge_calls} judged evaluations\n"
         f"calls at most: agent {agent}, simulated user {user}, judge {judge}{checked}{audits}{meanings}\n"
-        f"{context.wait(forecast.lines(planned, connections, prices, settings.parallel, check))}"
+        f"{context.wait(forecast.lines((fewest, planned), connections, prices, settings.parallel, check))}"
     )
 
 
-def _fewest(planned: Plan) -> str:
-    """Return how many trials rounds play at least, to go before the number of all; empty without them."""
-    if not planned.looks:
-        return ""
-    return f"{of_plan(replace(planned, loops=planned.looks[0])).trials:,} to "
+def _tests(planned: Plan) -> str:
+    agents = len(planned.arms)
+    tests = numbers.count(of_plan(planned.arm(0)).tests, "test")
+    return f"{tests} for each of {agents} agents" if agents > 1 else tests
+
+
+def _trials(fewest: Plan, total: Workload) -> str:
+    least = len(fewest.trials)
+    return f"{f'{least:,} to ' if least < total.trials else ''}{numbers.count(total.trials, 'trial')}"
 
 
 def _calls(work: Workload, connections: Connections) -> tuple[int, int, int]:

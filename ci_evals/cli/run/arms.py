@@ -7,7 +7,7 @@ from ci_evals.adapters.code import plugins
 from ci_evals.adapters.suites import ENDINGS, read_text
 from ci_evals.cli.files.suite_loading import headers_of, options_file
 from ci_evals.cli.run_context import RunContext
-from ci_evals.cli.settings.suite_commands import RunSettings
+from ci_evals.cli.settings.suite_commands import PlanSettings
 from ci_evals.domain.choices import BothSides
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import BASE, Plan
@@ -15,7 +15,7 @@ from ci_evals.planning.adapter_options import OptionsFile
 from ci_evals.planning.arms import Arm, ArmReader, with_arms, with_first_arm
 
 
-def arms_of(settings: RunSettings, context: RunContext, *, masked: bool) -> tuple[Arm, ...]:
+def arms_of(settings: PlanSettings, context: RunContext, *, masked: bool) -> tuple[Arm, ...]:
     """Read the agents; none if the settings name none. With `masked` no secret is read, as for a replay.
 
     Raises:

@@ -252,7 +252,7 @@ class HistorySettings:
 
 
 @dataclass(frozen=True)
-class SidesSettings(HistorySettings):
+class SidesSettings:
     """Agents that are played beside the one that is tested."""
 
     against: Annotated[

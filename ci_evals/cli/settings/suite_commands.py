@@ -14,6 +14,7 @@ from ci_evals.cli.settings.shared import (
     AgentApiSettings,
     BaselineSettings,
     GateSettings,
+    HistorySettings,
     JudgeCheckMode,
     JudgePanel,
     JunitFile,
@@ -40,7 +41,7 @@ class ValidateSettings(SuiteSettings):
 
 
 @dataclass(frozen=True)
-class PlanSettings(SuiteSettings):
+class PlanSettings(SidesSettings, SuiteSettings):
     """Options of `plan`, and of `run` as far as cost and duration depend on them."""
 
     loops: Annotated[int, typer.Option(min=1, max=1000, help="Trials of each test.")] = 1
@@ -121,7 +122,7 @@ class PlanSettings(SuiteSettings):
 
 @dataclass(frozen=True)
 class RunSettings(
-    AgentApiSettings, SidesSettings, BaselineSettings, PullRequestSettings, GateSettings, PlanSettings
+    AgentApiSettings, HistorySettings, BaselineSettings, PullRequestSettings, GateSettings, PlanSettings
 ):
     """Options of `run`."""
 

@@ -365,7 +365,7 @@ def _trials(results: Results) -> str:
     played = f"{least} to {most}" if least < most else f"{most}"
     if rounds and rounds.played < rounds.looks[-1]:
         return f"{played} of at most {rounds.looks[-1]} trials per test"
-    each = "One trial per test" if most == 1 else f"{played} trials per test"
+    each = "One trial per test" if least == most == 1 else f"{played} trials per test"
     return f"{each}, {confirmation.trials} of them to confirm" if confirmation else each
 
 
