@@ -14,7 +14,7 @@ PAGE = "report.html"
 BADGE = "badge.svg"
 BADGE_DATA = "badge.json"
 AGENT_LOG = "agent.log"
-"""The output of an agent in Python."""
+"""The output of agents that a run starts."""
 OF_RUN = (RESULTS, SUMMARY, JUNIT, PAGE, BADGE, BADGE_DATA)
 """The files that may lie beside the suites' folders."""
 

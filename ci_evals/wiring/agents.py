@@ -106,7 +106,7 @@ class RunAgents:
 
         program = self._programs.setdefault(
             suite.start,
-            AgentProgram(suite.start, self._redactor, logged=self._connections.agent_log is not None),
+            AgentProgram(suite.start, self._redactor, self._connections.agent_log),
         )
         program.serve(address, agent_settings(suite, self._redactor).api_key)
 

@@ -59,6 +59,7 @@ class Connections:
     agent_in_process: bool = False
     """True if agents in Python run in this process: a debugger reaches them, and they can end it."""
     agent_log: Path | None = None
+    """The file for the output of agents that a run starts; None to drop it."""
     debug: bool = False
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False, compare=False)
     """The environment that models and programs get, as far as they may see it."""

@@ -9,6 +9,7 @@ import re
 import signal
 import time
 from collections.abc import Mapping
+from pathlib import Path
 
 import httpx2
 
@@ -35,12 +36,12 @@ _LOOK_SECONDS = 2.0
 class AgentProgram:
     """A program and the addresses at which it answers once it is up. Without a command it is not ours."""
 
-    def __init__(self, command: str | None, redactor: Redactor, *, logged: bool = False) -> None:
+    def __init__(self, command: str | None, redactor: Redactor, log: Path | None = None) -> None:
         """Start nothing yet. `command` is run by a shell, in the current folder.
 
-        Messages say that its output is in agent.log if it is `logged`.
+        Messages say that its output is in `log`, if that is given.
         """
-        self._command, self._redactor, self._logged = command, redactor, logged
+        self._command, self._redactor, self._log = command, redactor, log
         self._process: _ServerProcess | None = None
         self._addresses: dict[str, None] = {}
         self._key: str | None = None
@@ -157,7 +158,7 @@ class AgentProgram:
 
     def _last_words(self) -> str:
         words = self._process.last_words(self._redactor) if self._process else ""
-        output = "its output, in agent.log," if self._logged else "its output"
+        output = f"its output, in {self._log.name}," if self._log else "its output"
         return f" ({output} ends: {words})" if words else ""
 
 

@@ -297,7 +297,7 @@ class PullRequestSettings(GitHubSettings):
 
 @dataclass(frozen=True)
 class AgentApiSettings:
-    """How an agent is started, and particulars of its API."""
+    """How an agent is started and traced, and particulars of its API."""
 
     start: Annotated[
         str | None,
@@ -326,6 +326,26 @@ class AgentApiSettings:
             help="Maximum wait for the agent to answer.\n\nAfter that there is no verdict (exit code 3).",
         ),
     ] = 60
+    otlp: Annotated[
+        bool,
+        typer.Option(
+            "--otlp",
+            help="Read tool calls from the agent's OpenTelemetry spans.\n\n"
+            "A receiver of OTLP over HTTP runs as long as the run. The same as `trace: otlp` in all suites.",
+        ),
+    ] = False
+    otlp_port: Annotated[
+        int,
+        typer.Option(min=0, max=65535, metavar="PORT", help="Port to receive spans on; 0: any free one."),
+    ] = 4318
+    otlp_host: Annotated[
+        str,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Address to receive spans on.\n\n"
+            "The default is this machine alone. 0.0.0.0 lets other containers and hosts send spans too.",
+        ),
+    ] = "127.0.0.1"
     agent_key_header: Annotated[
         str, typer.Option(metavar="NAME", help="Header of the agent's key.\n\nAdapter aui.")
     ] = "x-network-api-key"

@@ -226,26 +226,6 @@ class RunSettings(
             "As long as judge and prompt stay the same.",
         ),
     ] = None
-    otlp: Annotated[
-        bool,
-        typer.Option(
-            "--otlp",
-            help="Read tool calls from the agent's OpenTelemetry spans.\n\n"
-            "A receiver of OTLP over HTTP runs as long as the run. The same as `trace: otlp` in all suites.",
-        ),
-    ] = False
-    otlp_port: Annotated[
-        int,
-        typer.Option(min=0, max=65535, metavar="PORT", help="Port to receive spans on; 0: any free one."),
-    ] = 4318
-    otlp_host: Annotated[
-        str,
-        typer.Option(
-            metavar="ADDRESS",
-            help="Address to receive spans on.\n\n"
-            "The default is this machine alone. 0.0.0.0 lets other containers and hosts send spans too.",
-        ),
-    ] = "127.0.0.1"
     otlp_endpoint: Annotated[
         str | None,
         typer.Option(

@@ -71,6 +71,9 @@ def _finish(study: NoiseStudy, measurement: NoiseMeasurement, stop: Stop, contex
         if stop.bug:
             raise stop.bug
         return Exit.INTERRUPTED
+    if stop.outage:  # the conversations that had finished may be the easy ones
+        console.say(f"Stopped: {stop.reason}. Nothing is kept. {spent}")
+        return Exit.INVALID
     if stop.reason:
         console.say(f"Stopped: {stop.reason}")
     if measurement.noise is None:

@@ -35,6 +35,8 @@ from ci_evals.support import templates
 from ci_evals.wiring.connections import Connections, checked, keys_of, names_in
 from ci_evals.wiring.providers import DEFAULT_MODELS, WITHOUT_KEY, llm_key_of, no_key
 
+AGENT_LOG = "noise-agent.log"
+"""The output of agents that the study starts, beside the results: the run's own log stays."""
 _AGENT = ("adapter", "adapter_options", "agent_id", "base_url")
 """Options that decide where messages and keys go, and whose code runs."""
 
@@ -55,7 +57,9 @@ def prepare(settings: NoiseSettings, context: RunContext) -> NoiseStudy:
     trust = FileTrust(settings, GitHubJob.of(settings, context))
     trust.check_options(settings)
     loaded = load_suites(settings, trust)
-    connections = _connections(settings, saved, environ)
+    connections = replace(
+        _connections(settings, saved, environ), agent_log=file.absolute().parent / AGENT_LOG
+    )
     keys = (settings.llm_key, settings.agent_key, *keys_of(connections, loaded))
     redactor = context.hide(keys, values_of(loaded, environ))
     context.mask()
@@ -111,6 +115,8 @@ def _check_agent(settings: NoiseSettings, results: Results) -> None:
             f"the run was played with {' '.join(lacking)}: name the agent here too, since results do "
             "not decide where messages and keys go"
         )
+    if results.run.config.get("otlp") is True and not settings.otlp:
+        raise UsageError("the run was played with --otlp: give --otlp here too, or tool calls are unknown")
 
 
 def _suites(settings: NoiseSettings, results: Results) -> list[str]:
@@ -144,6 +150,9 @@ def _connections(settings: NoiseSettings, results: Results, environ: Mapping[str
         aui=AuiDialect(settings.agent_key_header, settings.agent_id_in, settings.task_origin_type),
         headers=headers_of(settings.agent_headers),
         start_timeout=settings.start_timeout,
+        otlp=settings.otlp,
+        otlp_host=settings.otlp_host,
+        otlp_port=settings.otlp_port,
     )
 
 

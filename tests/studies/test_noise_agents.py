@@ -1,0 +1,112 @@
+"""`noise` with an agent that it starts itself."""
+
+import json
+import shutil
+import socket
+
+import pytest
+from commands import ci_evals, files_in, results_in, write_suite
+
+from ci_evals.domain.errors import Exit
+
+KEY = "agent-key-0d93a1c7"
+SERVER = """
+import json, os, sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+left = int(os.environ.get("REPLIES", "99"))
+
+class Agent(BaseHTTPRequestHandler):
+    def do_POST(self):
+        global left
+        left -= 1
+        if left < 0:
+            print("no memory left for", os.environ["AGENT_KEY"])
+            os._exit(7)
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b'"Hello"' if left % 2 else b'"Bye"')
+
+    def log_message(self, *_):
+        pass
+
+print("serving")
+HTTPServer(("127.0.0.1", int(sys.argv[1])), Agent).serve_forever()
+"""
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory):
+    """The folder of a run whose suite starts its agent."""
+    tmp_path = tmp_path_factory.mktemp("played")
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+    (tmp_path / "server.py").write_text(SERVER)
+    tests = [
+        {
+            "name": f"Test {number}",
+            "turns": [{"user": "Hello"}],
+            "evaluations": [{"criterion": "It greets", "strict": "contains", "text": "Hello"}],
+        }
+        for number in range(3)
+    ]
+    suite = write_suite(
+        tmp_path,
+        *tests,
+        adapter="http",
+        baseUrl=f"http://127.0.0.1:{port}",
+        start=f"python server.py {port}",
+        adapterOptions={"send": {"body": "{{message}}"}, "reply": {"text": "$"}},
+        agentId=None,
+    )
+    ran = ci_evals("run", suite, "--provider=offline", "--no-gate", cwd=tmp_path, env={"AGENT_KEY": KEY})
+    assert ran.returncode == Exit.PASSED, ran.stderr
+    return tmp_path
+
+
+@pytest.fixture
+def run(played, tmp_path):
+    shutil.copytree(played, tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
+def noise(run, **env):
+    return ci_evals("noise", "results", "--plays=2", "--quiet", cwd=run, env={"AGENT_KEY": KEY} | env)
+
+
+def test_it_is_started_again(run):
+    """For the study; the run's own log stays."""
+    own = (run / "results/agent.log").read_text()
+    told = noise(run)
+    assert told.returncode == Exit.PASSED, told.stderr
+    assert results_in(run)["studies"]["noise"]["plays"] == 6
+    assert (run / "results/noise-agent.log").read_text().strip() == "serving"
+    assert (run / "results/agent.log").read_text() == own
+
+
+def test_its_death_in_the_middle_is_one_message(run):
+    """With its last words and their log. Nothing is kept, though two of three tests had been played."""
+    before = files_in(run)
+    told = noise(run, REPLIES="5")
+    assert told.returncode == Exit.INVALID, told.stdout
+    (line,) = told.stderr.splitlines()[1:]  # after what is to be done
+    assert line.startswith("Stopped: the agent started by 'python server.py ")
+    assert "ended with exit code 7 in the middle of the run" in line
+    assert "(its output, in noise-agent.log, ends: serving no memory left for ***)" in line
+    assert "Nothing is kept. 6 conversations played" in line
+    after = files_in(run)
+    assert "no memory left for ***" in str(after.pop("results/noise-agent.log"))
+    assert after == before
+
+
+def test_spans_are_read_if_the_run_read_them(run):
+    """Else its tool calls would be unknown."""
+    file = run / "results/_results.json"
+    results = json.loads(file.read_text())
+    results["run"]["config"]["otlp"] = True
+    file.write_text(json.dumps(results))
+    told = noise(run)
+    assert told.returncode == Exit.USAGE
+    assert "the run was played with --otlp: give --otlp here too" in told.stderr
+    assert not (run / "results/noise-agent.log").exists()
