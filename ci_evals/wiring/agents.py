@@ -24,7 +24,7 @@ from ci_evals.wiring.connections import Connections
 if TYPE_CHECKING:
     from ci_evals.adapters.code.agent_program import AgentProgram
     from ci_evals.adapters.code.hosting.host import Host
-    from ci_evals.adapters.otlp.receiver import Receiver
+    from ci_evals.adapters.otlp.receiver import Exporter, Receiver
     from ci_evals.demo_agent.server import DemoServer
 
 _DEFAULT_ADDRESSES = {"aui": aui_wire.DEFAULT_BASE_URL, "openai": chat_wire.DEFAULT_BASE_URL}
@@ -40,6 +40,8 @@ class RunAgents:
         self._server: DemoServer | None = None
         self._host: Host | None = None
         self._receiver: Receiver | None = None
+        self._exporters: dict[tuple[str | None, ...], Exporter] = {}
+        """Of agents, by what tells them apart."""
         self.environ = connections.environ
         """The environment of agents that the run starts."""
         self._programs: dict[str | None, AgentProgram] = {}
@@ -56,9 +58,11 @@ class RunAgents:
         self._plan_start(suite)
         if self._receiver is None or not (self._connections.otlp or suite.trace == "otlp"):
             return agent
+        from ci_evals.adapters.otlp.receiver import Exporter  # noqa: PLC0415  # as below
         from ci_evals.adapters.otlp.traced_agent import TracedAgent  # noqa: PLC0415  # few suites need it
 
-        return TracedAgent(agent, self._receiver)
+        key = (suite.adapter, suite.base_url, suite.agent_id)
+        return TracedAgent(agent, self._receiver, self._exporters.setdefault(key, Exporter()))
 
     def receive_spans(self) -> None:
         """Take the port for spans, before any agent is made; raise `UsageError` if it cannot be had."""

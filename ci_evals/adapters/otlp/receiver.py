@@ -36,10 +36,26 @@ _JSON, _PROTOBUF = "application/json", "application/x-protobuf"
 
 
 @dataclass
+class Exporter:
+    """What has been seen of how an agent exports its spans, in all of its trials."""
+
+    has_sent: bool = False
+    """True once a span of one of its trials has come, in time or late."""
+    was_awaited: bool = False
+    """True once a turn was waited for as long as any, and nothing came."""
+
+    @property
+    def is_silent(self) -> bool:
+        """Return whether it seems to export nothing."""
+        return self.was_awaited and not self.has_sent
+
+
+@dataclass
 class TrialTrace:
     """The trace of one trial."""
 
     trace_id: str
+    exporter: Exporter = field(default_factory=Exporter)
     turns: list[TurnSpan] = field(default_factory=list)
     pending: dict[str, Span] = field(default_factory=dict)
     """The spans that have arrived since the last turn was settled."""
@@ -73,6 +89,7 @@ class TrialTrace:
 
     def add(self, span: Span) -> None:
         """Keep a span that has arrived."""
+        self.exporter.has_sent = True
         characters = self.characters + span.size
         if len(self.pending) >= MAX_TURN_SPANS or characters > MAX_TURN_CHARACTERS:
             self.dropped = True
@@ -112,14 +129,13 @@ class Receiver:
         """Take the port at once, 0 any free one; raise `UsageError` if it cannot be had."""
         self._trials: dict[str, TrialTrace] = {}
         self._conversations: dict[str, TrialTrace] = {}
-        self._ended: set[str] = set()
+        self._ended: dict[str, Exporter] = {}
         self._unclaimed: OrderedDict[str, list[Span]] = OrderedDict()
         self._unclaimed_count = 0
         self._strays: dict[str, int] = {}
         self._late = 0
         self._reading = asyncio.Semaphore(2)
         self._runner: web.AppRunner | None = None
-        self.has_received = False
         self._host = host
         try:
             self._socket = _listening(host, port)
@@ -162,9 +178,9 @@ class Receiver:
             await self._runner.cleanup()
         self._socket.close()
 
-    def begin_trial(self) -> TrialTrace:
-        """Return the trace of a new trial."""
-        trial = TrialTrace(secrets.token_hex(16))
+    def begin_trial(self, exporter: Exporter | None = None) -> TrialTrace:
+        """Return the trace of a new trial, whose agent has this exporter."""
+        trial = TrialTrace(secrets.token_hex(16), exporter or Exporter())
         self._trials[trial.trace_id] = trial
         return trial
 
@@ -178,7 +194,7 @@ class Receiver:
         for ids in (self._trials, self._conversations):
             for name in [name for name in (trial.trace_id, *trial.names) if ids.get(name) is trial]:
                 del ids[name]
-        self._ended.add(trial.trace_id)
+        self._ended[trial.trace_id] = trial.exporter
 
     def notes(self, redactor: Redactor) -> Iterable[str]:
         """Return notes on tool calls that belong to no turn."""
@@ -215,10 +231,10 @@ class Receiver:
         return web.Response(body=b"{}" if is_json else b"", content_type=_JSON if is_json else _PROTOBUF)
 
     def _add(self, span: Span) -> None:
-        self.has_received = True
         if trial := self._trials.get(span.trace_id):
             trial.add(span)
-        elif span.trace_id in self._ended:
+        elif exporter := self._ended.get(span.trace_id):
+            exporter.has_sent = True
             self._late += evidence.shows_calls(span)
         elif trial := self._conversations.get(conversation_id(span) or ""):
             trial.add(span)

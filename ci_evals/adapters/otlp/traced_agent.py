@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from ci_evals.adapters.otlp.evidence import Progress, TurnEvidence
-from ci_evals.adapters.otlp.receiver import Receiver, TrialTrace
+from ci_evals.adapters.otlp.receiver import Exporter, Receiver, TrialTrace
 from ci_evals.adapters.transport.trace_context import TraceContext, carried
 from ci_evals.domain.actions import views_of
 from ci_evals.domain.suite import Test
@@ -19,8 +19,6 @@ PATIENCE_SECONDS = 10.0
 """The longest wait for spans after a reply. Batch exporters send every 5 s unless told otherwise."""
 QUIET_SECONDS = 1.0
 """Silence after which a turn's spans are all there, if none is known to be missing."""
-_MAX_SILENT = 5
-"""Turns without any span, in a run that never had one, after which no turn is waited for as long."""
 _NOTHING_CAME = (
     "no span came; let the agent export to {endpoint}/v1/traces, continue the trace in the header "
     "traceparent, and set OTEL_BSP_SCHEDULE_DELAY=200 (docs/traces.md)"
@@ -43,22 +41,27 @@ class _Session:
 
 
 class TracedAgent:
-    """Sends messages with a trace context, waits for the spans of each reply, and reads them as evidence."""
+    """Sends messages with a trace context, waits for the spans of each reply, and reads them as evidence.
+
+    Once a turn has been waited for in vain, later ones get the time of silence only, until a span comes: an
+    agent that is not traced would cost every turn the whole wait. They stay without evidence all the same.
+    """
 
     def __init__(
         self,
         agent: Agent,
         receiver: Receiver,
+        exporter: Exporter | None = None,
         *,
         patience: float = PATIENCE_SECONDS,
         quiet: float = QUIET_SECONDS,
     ) -> None:
         self._agent, self._receiver, self._patience, self._quiet = agent, receiver, patience, quiet
-        self._silent = 0
+        self._exporter = exporter or Exporter()
 
     async def open_session(self, test: Test) -> Any:
         """Begin a conversation with a trace of its own."""
-        trace = self._receiver.begin_trial()
+        trace = self._receiver.begin_trial(self._exporter)
         try:
             with carried(trace.begin_turn(ignored=True)):
                 session = _Session(await self._agent.open_session(test), trace)
@@ -101,16 +104,15 @@ class TracedAgent:
     async def _wait(self, trace: TrialTrace, context: TraceContext) -> None:
         """Wait until a turn's spans are there, or nothing more comes, or patience ends."""
         began = time.monotonic()
-        given_up = self._silent >= _MAX_SILENT and not self._receiver.has_received
-        deadline = began + (self._quiet if given_up else self._patience)
         while True:
             trace.arrived.clear()
-            progress, until = trace.progress(context.requests), deadline
+            progress = trace.progress(context.requests)
+            until = began + (self._quiet if self._exporter.is_silent else self._patience)
             if progress == Progress.WHOLE:
-                until = min(deadline, max(began, trace.last_arrival) + self._quiet)
+                until = min(until, max(began, trace.last_arrival) + self._quiet)
             now = time.monotonic()
             if progress == Progress.ANSWERED or now >= until:
-                self._silent = 0 if progress else self._silent + 1
+                self._exporter.was_awaited |= progress == Progress.NOTHING
                 return
             try:
                 async with asyncio.timeout(until - now):

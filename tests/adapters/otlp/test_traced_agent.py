@@ -1,10 +1,10 @@
 """Agents of every adapter whose spans are received: what they are told, and what a reply holds then."""
 
+import asyncio
 import json
 import re
 import sys
 import threading
-import time
 import urllib.request
 from contextlib import asynccontextmanager
 
@@ -21,7 +21,7 @@ from ci_evals.adapters.code.loading import agent_of
 from ci_evals.adapters.endpoints.aui_agent import AuiAgent
 from ci_evals.adapters.endpoints.chat_agent import ChatAgent
 from ci_evals.adapters.endpoints.http_agent import HttpAgent
-from ci_evals.adapters.otlp.receiver import Receiver
+from ci_evals.adapters.otlp.receiver import Exporter, Receiver
 from ci_evals.adapters.otlp.traced_agent import TracedAgent
 from ci_evals.contract import AgentContract
 from ci_evals.domain.errors import AgentError
@@ -57,21 +57,21 @@ class Emitting:
 
 
 @asynccontextmanager
-async def conversing(spans, *, options=OPTIONS, answer=None, patience=1.0, quiet=0.2):
+async def conversing(spans, exporter=None, *, options=OPTIONS, answer=None, patience=1.0, quiet=0.2):
     """Yields a function that sends a message to an agent whose requests make these spans."""
     receiver = Receiver(port=0)
     await receiver.start()
     with endpoints.serving(Emitting(receiver, spans, answer)) as stub:
         settings = AgentSettings(api_key=stub.key, base_url=stub.url, options=options)
         agent = TracedAgent(
-            HttpAgent(settings, limiter=world.limiter([])), receiver, patience=patience, quiet=quiet
+            HttpAgent(settings, limiter=world.limiter([])), receiver, exporter, patience=patience, quiet=quiet
         )
         session = await agent.open_session(TEST)
 
         async def send(text="Refund me"):
             return await agent.send_message(session, text, timeout=5)
 
-        send.stub, send.receiver = stub, receiver
+        send.stub, send.receiver, send.agent = stub, receiver, agent
         yield send
         await agent.close(session)
     await receiver.end()
@@ -148,15 +148,51 @@ async def test_where_no_span_comes_nothing_is_known():
         assert f"{send.receiver.endpoint}/v1/traces" in reply.trace_missing
 
 
-async def test_a_run_without_any_span_does_not_wait_as_long_for_ever():
-    """After some turns in vain it waits for the quiet time alone."""
-    async with conversing(lambda asked: [], patience=0.3, quiet=0.01) as send:
-        for _ in range(5):
-            await send()
-        started = time.monotonic()
-        for _ in range(10):
-            await send()
-        assert time.monotonic() - started < 1.5
+async def test_an_agent_that_exports_nothing_is_waited_for_once():
+    """Not in every turn. None of them has evidence; the first span of all brings the patience back."""
+    late = []
+
+    def spans(asked):
+        match len(send.stub.asked):
+            case 1:
+                late.extend(served(asked, TOOL))
+                return []
+            case 4:
+                return [(0, late), (0, served(asked, TOOL))]
+            case 5:
+                return [(0.2, served(asked, TOOL))]
+        return []
+
+    exporter = Exporter()
+    async with conversing(spans, exporter, patience=0.1, quiet=0.01) as send:
+        assert (await send()).tool_calls is None
+        assert exporter.is_silent
+        send.agent._patience = 3600.0  # from here on, no turn comes to its end by it
+        for _ in range(2):
+            reply = await send()
+            assert reply.tool_calls is None
+            assert "no span came" in reply.trace_missing
+        fourth = await send()
+        assert [call.name for call in fourth.tool_calls] == ["refund"]
+        assert fourth.tool_calls_partial  # the first turn was read without its call
+        fifth = await send()
+        assert ([call.name for call in fifth.tool_calls], fifth.tool_calls_partial) == (["refund"], False)
+
+
+async def test_spans_of_another_agent_do_not_lengthen_the_wait():
+    """Nor those that belong to no conversation: only its own show that it exports. Late ones do."""
+    mine = Exporter()
+    async with conversing(lambda asked: [], mine, patience=0.01) as send:
+        await send()
+        other = send.receiver.begin_trial(Exporter())
+        header = other.begin_turn().headers["traceparent"]
+        await asyncio.to_thread(send.stub.answer._emit, [span(header, TOOL), span(attributes=TOOL)])
+        assert (mine.is_silent, other.exporter.has_sent) == (True, True)
+        ended = send.receiver.begin_trial(mine)
+        header = ended.begin_turn().headers["traceparent"]
+        send.receiver.end_trial(ended)
+        await asyncio.to_thread(send.stub.answer._emit, [span(header)])
+        assert not mine.is_silent
 
 
 async def test_an_agent_with_evidence_of_its_own_is_not_waited_for():
