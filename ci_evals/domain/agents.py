@@ -12,8 +12,11 @@ from ci_evals.support import placeholders, secrets
 
 T = TypeVar("T")
 
-BUILT_IN = ("aui", "demo", "openai", "http")
+BUILT_IN = ("aui", "demo", "openai", "http", "langgraph")
 """The adapters that have a name of their own."""
+
+LANGGRAPH_ADDRESS = "http://127.0.0.1:2024"
+"""Where `langgraph dev` serves."""
 
 STATELESS = frozenset({"aui", "demo", "openai", "http"})
 """Those that report no state, so that there is no probe `agent_state`."""
@@ -195,6 +198,50 @@ class HttpOptions(Model):
         return self
 
 
+class LangGraphOptions(Model):
+    """Options of `langgraph`, for assistants of a LangGraph Server."""
+
+    input: dict[str, JsonValue] = Field(
+        default_factory=dict,
+        description="More of the graph's input, beside the message; `{{userInfo.plan}}`.",
+    )
+    context: dict[str, JsonValue] = Field(
+        default_factory=dict, description="The run's `context`, such as the user's id; `{{userInfo.id}}`."
+    )
+    config: dict[str, JsonValue] = Field(default_factory=dict, description="The run's `config`.")
+    messages: NonBlank = Field("messages", description="The key of the graph's state that holds messages.")
+    resume: JsonValue = Field(
+        "{{message}}", description="What answers an interrupt of the graph: the user's message."
+    )
+    headers: Annotated[dict[str, str], AfterValidator(_of_the_key_only)] = Field(
+        default_factory=dict,
+        description="More headers. `{{key}}` stands for the agent's key; if no header names it, the "
+        "key is sent as `x-api-key`.",
+    )
+    escalation_tools: tuple[NonBlank, ...] = Field(
+        (), description="Tools whose call means that the agent hands over to a person."
+    )
+
+    @field_validator("input", "context", "config")
+    @classmethod
+    def _knows_its_names(cls, value: Any) -> Any:
+        return _check_names(value, ("message", "session", *OF_A_TEST))
+
+    @field_validator("resume")
+    @classmethod
+    def _answers(cls, resume: JsonValue) -> JsonValue:
+        _check_names(resume, ("message", "session", *OF_A_TEST))
+        if "message" not in placeholders.names(resume):
+            raise ValueError("says nothing: it does not hold {{message}}")
+        return resume
+
+    @model_validator(mode="after")
+    def _leaves_the_messages(self) -> Self:
+        if self.messages in self.input:
+            raise ValueError(f"input may not hold {self.messages!r}: the conversation is ours to write")
+        return self
+
+
 _SECRET_HEADER = re.compile(r"auth|key|token|secret|cookie|session|password", re.IGNORECASE)
 
 
@@ -215,5 +262,9 @@ def lacks_secret(name: str, value: str) -> bool:
     return bool(_SECRET_HEADER.search(name)) and value.strip().lower() in _SCHEMES
 
 
-OPTIONS: Mapping[str, type[Model]] = {"openai": ChatOptions, "http": HttpOptions}
+OPTIONS: Mapping[str, type[Model]] = {
+    "openai": ChatOptions,
+    "http": HttpOptions,
+    "langgraph": LangGraphOptions,
+}
 """The form of `adapterOptions` for the adapters that have one. `aui` and `demo` take none; code gets all."""

@@ -122,20 +122,7 @@ def has_filled_headers(suite: Suite) -> bool:
 
 def _missing(suite: Suite) -> list[tuple[str, str]]:
     """Return the keys without which the suite's agent cannot be reached, each with a message."""
-    missing: list[tuple[str, str]] = []
-    match suite.adapter:
-        case "aui" if suite.agent_id is None:
-            missing.append(("agentId", "is missing; or name the agent by --agent-id"))
-        case "openai" if suite.model is None and suite.agent_id is None:
-            missing.append(("model", "is missing: the name under which the endpoint knows the agent"))
-        case "http":
-            if suite.base_url is None:
-                missing.append(("baseUrl", "is missing; set it, or --base-url"))
-            if suite.adapter_options is None:
-                hint = "or name a file with it by --adapter-options; see docs/http-agent.md"
-                missing.append(("adapterOptions", f"is missing: how the agent is asked; {hint}"))
-            missing += _named_but_missing(suite)
-    missing += _missing_state(suite)
+    missing = [*_missing_fields(suite), *_named_but_missing(suite), *_missing_state(suite)]
     if suite.adapter == "demo" and (suite.start or suite.wait_for):
         hint = "name your own by --base-url or --adapter"
         missing.append(("start", f"the embedded demo agent needs no start and no wait; {hint}"))
@@ -150,6 +137,23 @@ def _missing(suite: Suite) -> list[tuple[str, str]]:
             hint = "" if suite.adapter == "aui" else "; an agent that wants no key has no 'apiKey'"
             missing.append(("apiKey", f"is empty; set the variable that it names, or {instead}{hint}"))
     return missing
+
+
+def _missing_fields(suite: Suite) -> Iterator[tuple[str, str]]:
+    """Yield what the adapter needs beside a key."""
+    match suite.adapter:
+        case "aui" if suite.agent_id is None:
+            yield "agentId", "is missing; or name the agent by --agent-id"
+        case "openai" if suite.model is None and suite.agent_id is None:
+            yield "model", "is missing: the name under which the endpoint knows the agent"
+        case "langgraph" if suite.agent_id is None:
+            yield "agentId", "is missing: the assistant, or the name of the graph in langgraph.json"
+        case "http":
+            if suite.base_url is None:
+                yield "baseUrl", "is missing; set it, or --base-url"
+            if suite.adapter_options is None:
+                hint = "or name a file with it by --adapter-options; see docs/http-agent.md"
+                yield "adapterOptions", f"is missing: how the agent is asked; {hint}"
 
 
 def _missing_state(suite: Suite) -> Iterator[tuple[str, str]]:
@@ -178,5 +182,5 @@ def _names(suite: Suite) -> frozenset[str]:
     if suite.adapter_options is None or suite.adapter not in OPTIONS:
         return frozenset()
     # Other options of a chat agent are sent as they are.
-    options = suite.adapter_options if suite.adapter == "http" else suite.adapter_options.get("headers")
+    options = suite.adapter_options.get("headers") if suite.adapter == "openai" else suite.adapter_options
     return frozenset(placeholders.names(options))

@@ -15,7 +15,7 @@ from ci_evals.adapters.endpoints.aui_agent import AuiAgent
 from ci_evals.adapters.endpoints.chat_agent import ChatAgent
 from ci_evals.adapters.transport.connections import host_of
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, Waiting
-from ci_evals.domain.agents import BUILT_IN
+from ci_evals.domain.agents import BUILT_IN, LANGGRAPH_ADDRESS
 from ci_evals.domain.suite import Suite
 from ci_evals.ports import Agent
 from ci_evals.support.redaction import Redactor
@@ -27,7 +27,11 @@ if TYPE_CHECKING:
     from ci_evals.adapters.otlp.receiver import Exporter, Receiver
     from ci_evals.demo_agent.server import DemoServer
 
-_DEFAULT_ADDRESSES = {"aui": aui_wire.DEFAULT_BASE_URL, "openai": chat_wire.DEFAULT_BASE_URL}
+_DEFAULT_ADDRESSES = {
+    "aui": aui_wire.DEFAULT_BASE_URL,
+    "openai": chat_wire.DEFAULT_BASE_URL,
+    "langgraph": LANGGRAPH_ADDRESS,
+}
 
 
 class RunAgents:
@@ -100,6 +104,10 @@ class RunAgents:
             from ci_evals.adapters.endpoints.http_agent import HttpAgent  # noqa: PLC0415  # 0.1 s, for the JSONPaths
 
             return HttpAgent(settings, redactor=redactor, limiter=limiter)
+        if name == "langgraph":
+            from ci_evals.adapters.frameworks.langgraph_agent import LangGraphAgent  # noqa: PLC0415  # as above
+
+            return LangGraphAgent(settings, redactor=redactor, limiter=limiter)
         raise AssertionError(f"no way to build the built-in adapter {name}")
 
     def _plan_start(self, suite: Suite) -> None:

@@ -5,7 +5,6 @@ normal tests read them.
 """
 
 import base64
-import hashlib
 import json
 import os
 import re
@@ -14,21 +13,19 @@ import socket
 import subprocess
 import time
 import urllib.request
-import venv
 from contextlib import contextmanager
 from pathlib import Path
 
 import commands
 import pytest
 import world
+from frameworks.environments import AGENTS, environment
 from google.protobuf.json_format import MessageToDict
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from werkzeug import Response
 
 pytestmark = pytest.mark.frameworks
-AGENTS = Path(__file__).parent / "agents"
 RECORDED = Path(__file__).parents[1] / "adapters/otlp/recorded"
-ENVIRONMENTS = Path(__file__).parents[2] / "build/frameworks"
 SDK = ["opentelemetry-sdk==1.45.2", "opentelemetry-exporter-otlp-proto-http==1.45.2"]
 NODE = [
     "@opentelemetry/api@1.9.1",
@@ -91,26 +88,11 @@ SWITCHES = {
 }
 
 
-def environment(packages) -> Path:
-    """The folder of an environment with these packages, made once."""
-    folder = ENVIRONMENTS / hashlib.sha256(" ".join(packages).encode()).hexdigest()[:12]
-    if not (folder / "made").exists():
-        shutil.rmtree(folder, ignore_errors=True)
-        if packages is NODE:
-            folder.mkdir(parents=True)
-            subprocess.run(["npm", "install", "--silent", *packages], cwd=folder, check=True)
-        else:
-            venv.create(folder, with_pip=True)
-            subprocess.run([folder / "bin/pip", "install", "--quiet", *packages], check=True)
-        (folder / "made").touch()
-    return folder
-
-
 @contextmanager
 def agent(framework, endpoint, **environ):
     """An agent of a framework that exports to an endpoint; yields its address."""
     script, packages, own = FRAMEWORKS[framework]
-    folder = environment(packages)
+    folder = environment(packages, node=packages is NODE)
     program = [folder / "bin/python", AGENTS / script]
     if packages is NODE:  # modules are looked for beside the program
         program = ["node", shutil.copy(AGENTS / script, folder)]

@@ -30,10 +30,19 @@ _ABOUT = {
     "demo": "The embedded demo agent, for a first look.",
     "openai": "Any endpoint compatible with OpenAI's chat completions: docs/openai-agent.md of ci-evals.",
     "http": "Any JSON endpoint: docs/http-agent.md of ci-evals.",
+    "langgraph": "A graph on a LangGraph Server: docs/langgraph.md of ci-evals.",
     "python": "A Python function, found from the folder that ci-evals is started in.",
     "command": "A program that answers JSON lines, started in the folder that ci-evals is started in.",
 }
-_HANDING_OVER = {"openai": "adapterOptions.escalationTools", "http": "adapterOptions.reply.escalated"}
+_HANDING_OVER = {
+    "openai": "adapterOptions.escalationTools",
+    "http": "adapterOptions.reply.escalated",
+    "langgraph": "adapterOptions.escalationTools",
+}
+_SERVERS = frozenset({"openai", "http", "langgraph"})
+"""Adapters of the user's own server, whose address the workflow takes from a variable."""
+_KEYLESS = frozenset({"langgraph"})
+"""Of these, those whose servers want no key unless they are told to."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +95,8 @@ class Starter:
         return render(
             "cli/starter/workflow.yml.j2",
             kind=self.kind,
+            server=self.kind in _SERVERS,
+            keyed=self.kind == "aui" or self.kind in _SERVERS - _KEYLESS,
             branch=branch if re.fullmatch(r"[A-Za-z_][\w./-]*", branch) else json.dumps(branch),
             suites=[f"{self.repository.home}/", *self.repository.others],
             offline=self.kind == "demo",
@@ -132,18 +143,19 @@ def plan(found: Repository, option: str | None) -> Starter:
 
 def _next(starter: Starter) -> str:
     """Return the three steps that are left to the user."""
-    over_http = starter.kind in {"aui", "openai", "http"}
+    over_http = starter.kind == "aui" or starter.kind in _SERVERS
+    keyed = over_http and starter.kind not in _KEYLESS
     run = f"ci-evals run {starter.suite}"
-    keys = "AGENT_KEY, and OPENAI_API_KEY for judge and user"
+    keys = f"{'AGENT_KEY, and ' if keyed else ''}OPENAI_API_KEY for judge and user"
     first = f"Name your agent in {starter.suite} and export {keys}, then:  {run}"
     if not over_http:
         first = f"Play it:  {run}{' --provider=offline' if starter.plays_at_once else ''}"
     second = f"Make the tests yours:  ci-evals validate --strict {starter.suite}"
     if starter.writes_agent:
         second = f"Put your agent into {AGENT}. {second}"
-    kept = [*(["AGENT_KEY"] if over_http else []), *([] if starter.kind == "demo" else ["OPENAI_API_KEY"])]
+    kept = [*(["AGENT_KEY"] if keyed else []), *([] if starter.kind == "demo" else ["OPENAI_API_KEY"])]
     third = f"In {WORKFLOW}, name the repository of the action. Then open a pull request with all of it."
-    if starter.kind in {"openai", "http"}:
+    if starter.kind in _SERVERS:
         third = f"Add the variable AGENT_URL to the repository. {third}"
     if kept:
         third = f"Add the secret{'s' * (len(kept) > 1)} {' and '.join(kept)} to the repository. {third}"

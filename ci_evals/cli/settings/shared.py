@@ -83,7 +83,7 @@ Adapter = Annotated[
     str | None,
     typer.Option(
         metavar="ADAPTER",
-        help="How to call the agent: aui, demo, openai, http, …\n\n"
+        help="How to call the agent: aui, demo, openai, http, langgraph, …\n\n"
         "Overrides the suite's `adapter`; the default is aui. `python:MODULE:ATTRIBUTE` calls a Python "
         "function, `command: PROGRAM` starts a program. A plug-in is named as it is installed.",
     ),
@@ -354,7 +354,7 @@ class AgentApiSettings:
         typer.Option(
             metavar="NAME: VALUE",
             help="More headers for the agent, one per line.\n\n"
-            "Their values are secrets. Adapters aui, openai and http.",
+            "Their values are secrets. All adapters of servers.",
         ),
     ] = field(default=None, repr=False)
     agent_id_in: Annotated[

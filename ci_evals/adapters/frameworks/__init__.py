@@ -1,0 +1,1 @@
+"""Agents behind the servers of agent frameworks, each by its own protocol."""

@@ -1,0 +1,116 @@
+"""An agent on a LangGraph Server. Its messages: `langgraph_wire`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import quote
+from uuid import uuid4
+
+import httpx2
+from pydantic import JsonValue
+
+from ci_evals.adapters.agent_settings import AgentSettings
+from ci_evals.adapters.endpoints import agent_server
+from ci_evals.adapters.endpoints.agent_server import AgentRequest, AgentServer, NoSuchPathError
+from ci_evals.adapters.frameworks import langgraph_wire
+from ci_evals.adapters.frameworks.langgraph_wire import NEW_THREAD, ThreadState
+from ci_evals.adapters.transport.connections import Client
+from ci_evals.adapters.transport.rate_limiter import RateLimiter
+from ci_evals.domain.agents import LANGGRAPH_ADDRESS, LangGraphOptions
+from ci_evals.domain.errors import AgentError
+from ci_evals.domain.suite import DEFAULT_TIMEOUT_SECONDS, Test
+from ci_evals.domain.transcript import Reply
+from ci_evals.support import placeholders
+from ci_evals.support.redaction import Redactor
+
+_KEY_HEADER = {"x-api-key": "{{key}}"}
+_THREADS = "/threads"
+
+
+@dataclass
+class _Thread:
+    """One conversation."""
+
+    client: Client
+    id: str
+    values: Mapping[str, JsonValue]
+    """The values of placeholders."""
+    state: ThreadState = field(default=NEW_THREAD)
+
+
+class LangGraphAgent:
+    """The agent under test as an assistant of a LangGraph Server. Implements the port `StatefulAgent`."""
+
+    def __init__(
+        self, settings: AgentSettings, *, redactor: Redactor | None = None, limiter: RateLimiter | None = None
+    ) -> None:
+        """Prepare requests without opening connections, or raise `UsageError` for what cannot be sent."""
+        self._settings = settings
+        self._options = options = LangGraphOptions.model_validate(settings.options)
+        names_key = "key" in placeholders.names(options.headers)
+        fixed = options.headers if names_key or not settings.api_key else _KEY_HEADER | options.headers
+        url = agent_server.base_url(settings.base_url or LANGGRAPH_ADDRESS)
+        headers = agent_server.headers_with_key(fixed, settings)
+        self._server = AgentServer(settings, url, headers, redactor, limiter)
+
+    async def open_session(self, test: Test) -> _Thread:
+        """Begin a conversation: a thread."""
+        client = self._server.new_client()
+        try:
+            # A second, unused thread does no harm: creating one counts as idempotent.
+            request = AgentRequest(
+                "POST", self._server.at(_THREADS), DEFAULT_TIMEOUT_SECONDS, idempotent=True, body={}
+            )
+            answer, _ = await self._server.ask(client, request)
+            name = langgraph_wire.thread_id(answer, self._server.redactor)
+        except NoSuchPathError as error:
+            await agent_server.close(client)
+            raise AgentError(f"{error} (is it a LangGraph Server, and the base URL right?)") from error
+        except BaseException:
+            await agent_server.close(client)
+            raise
+        values: dict[str, JsonValue] = {
+            "userInfo": dict(test.user_info),
+            "agentId": self._settings.agent_id,
+            "model": self._settings.model,
+            "systemPrompt": test.system_prompt,
+            "session": name,
+        }
+        return _Thread(client, name, values)
+
+    async def send_message(self, session: _Thread, text: str, *, timeout: float) -> Reply:  # noqa: ASYNC109  # as the port has it
+        """Run the graph on a message, and look up the thread's state when the run has ended."""
+        message_id, redactor = str(uuid4()), self._server.redactor
+        lookup = _lookup({**session.values, "message": text})
+        body = langgraph_wire.run_request(text, message_id, session.state, self._options, lookup)
+        # Not idempotent: the tools of a run that broke off may have been used.
+        request = AgentRequest(
+            "POST", self._at(session, "/runs/stream"), timeout, idempotent=False, body=body
+        )
+        stream = await self._server.stream(session.client, request, "sse")
+        langgraph_wire.check_events(stream.events, redactor)
+        after = await self._state(session)
+        reply = langgraph_wire.reply(stream, session.state, after, self._options, message_id)
+        session.state = after
+        raw: JsonValue = [event.value for event in stream.events]
+        return reply.model_copy(update={"raw": raw}) if self._settings.debug else reply
+
+    async def read_state(self, session: _Thread) -> JsonValue:
+        """Return the values of the thread's state, without the messages."""
+        return langgraph_wire.own_state(await self._state(session), self._options)
+
+    async def close(self, session: _Thread) -> None:
+        """Close the connections. The thread stays, so that probes and people can look at it."""
+        await self._server.end(session.client)
+
+    async def _state(self, session: _Thread) -> ThreadState:
+        url = self._at(session, "/state")
+        request = AgentRequest("GET", url, DEFAULT_TIMEOUT_SECONDS, idempotent=True)
+        answer, _ = await self._server.ask(session.client, request)
+        return langgraph_wire.thread_state(answer, self._options, self._server.redactor)
+
+    def _at(self, session: _Thread, path: str) -> httpx2.URL:
+        return self._server.at(f"{_THREADS}/{quote(session.id, safe='')}{path}")
+
+
+def _lookup(values: Mapping[str, JsonValue]) -> placeholders.Lookup:
+    return lambda name: values[name] if name in values else placeholders.member(dict(values), name)

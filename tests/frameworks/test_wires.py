@@ -1,0 +1,124 @@
+"""Adapters and the real servers that they are for: only `make frameworks` runs these.
+
+With RECORD=1 what the servers send is written to tests/adapters/wires/, where the normal tests read it.
+"""
+
+import asyncio
+import json
+import os
+import shutil
+from contextlib import contextmanager
+from pathlib import Path
+
+import commands
+import pytest
+import wire_talks
+import wires
+from frameworks.environments import AGENTS, environment, free_port, server
+
+from ci_evals.contract import AgentContract
+
+pytestmark = pytest.mark.frameworks
+RECORDED = Path(__file__).parents[1] / "adapters/wires"
+
+LANGGRAPH = ["langgraph-cli[inmem]==0.4.40", "langgraph-api==0.16.7", "langgraph==1.2.22"]
+
+
+@contextmanager
+def langgraph(folder, **environ):
+    """A LangGraph Server with two graphs; yields its address."""
+    program, port = environment(LANGGRAPH) / "bin/langgraph", free_port()
+    shutil.copytree(AGENTS / "langgraph_server", folder / "app")
+    command = [program, "dev", "--no-browser", "--no-reload", f"--port={port}", "--n-jobs-per-worker=10"]
+    with server(command, port, "/ok", cwd=folder / "app", LANGSMITH_TRACING="false", **environ) as url:
+        yield url
+
+
+SERVERS = {"langgraph": langgraph}
+
+
+def suite(name, url):
+    """A suite of one test, with arguments."""
+    refund = {"strict": "tool_called", "toolName": "refund", "args": {"order": "A-1", "amount": 42}}
+    checks = {
+        "amount, once": refund | {"times": 1},
+        "in order": {"strict": "tool_sequence", "tools": ["lookup", "refund"]},
+        "words": {"strict": "contains", "text": "I refunded 42"},
+    }
+    state = {"strict": "state", "probe": "agent_state", "path": "$.refunded", "equals": 42}
+    test = {
+        "name": "Refund",
+        "guidelines": "You want order A-1 refunded.",
+        "turns": [{"user": "Hello"}, {"user": "Refund order A-1"}],
+        "evaluations": [{"criterion": name, **check} for name, check in (checks | {"state": state}).items()],
+    }
+    return {"name": "Refunds", "adapter": name, "baseUrl": url, "tests": [test], **wire_talks.AGENTS[name]}
+
+
+def findings(name, url, folder) -> list[dict]:
+    """Play the suite with a server; return the findings."""
+    (folder / "suite.json").write_text(json.dumps(suite(name, url)))
+    done = commands.ci_evals("run", "suite.json", "--provider=offline", cwd=folder)
+    assert "Traceback" not in done.stdout + done.stderr, done.stderr
+    results = json.loads((folder / "results/_results.json").read_text())
+    (trial,) = results["suites"][0]["tests"][0]["trials"]
+    assert trial["error"] is None
+    return trial["findings"]
+
+
+@pytest.mark.parametrize("name", SERVERS)
+def test_a_good_agent_passes(name, tmp_path):
+    """Its calls are there with arguments, in order, once each, and its state."""
+    with SERVERS[name](tmp_path) as url:
+        found = findings(name, url, tmp_path)
+    assert [each["outcome"] for each in found] == ["passed"] * 4, found
+
+
+@pytest.mark.parametrize("name", SERVERS)
+def test_a_wrong_agent_fails_for_the_right_reason(name, tmp_path):
+    """It says that it refunded 42."""
+    with SERVERS[name](tmp_path, WRONG="amount") as url:
+        found = findings(name, url, tmp_path)
+    assert [each["outcome"] for each in found] == ["failed", "passed", "passed", "failed"], found
+    assert "amount: 24" in found[0]["reason"]
+
+
+@pytest.mark.parametrize("name", SERVERS)
+def test_recorded_wires_are_what_it_sends(name, tmp_path):
+    """The same requests get answers of the same shapes as those that the normal tests read."""
+    with SERVERS[name](tmp_path) as url:
+        for talk, say in wire_talks.TALKS[name].items():
+            with wires.recorded(url) as (proxy, exchanges):
+                asyncio.run(say(proxy))
+            file = RECORDED / f"{name}-{talk}.json"
+            if os.environ.get("RECORD"):
+                wires.save(file, exchanges)
+            assert wires.shapes(wires.load(file)) == wires.shapes(exchanges)
+
+
+@pytest.fixture(scope="module")
+def langgraph_url(tmp_path_factory):
+    """The address of one server for all tests of the contract."""
+    with langgraph(tmp_path_factory.mktemp("langgraph")) as url:
+        yield url
+
+
+class LangGraphServer(AgentContract):
+    """The contract of every agent, held to the adapter and the real server."""
+
+    __test__ = True
+    stalls = True
+    patience = 10.0
+
+    @pytest.fixture(autouse=True)
+    def serving(self, langgraph_url):
+        self.url = langgraph_url
+
+    def played(self, made):
+        return made
+
+    def agent(self):
+        return wire_talks.agent("langgraph", self.url)
+
+    def unreachable(self):
+        return wire_talks.agent("langgraph", "http://127.0.0.1:1")

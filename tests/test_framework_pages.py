@@ -1,0 +1,27 @@
+"""The pages on agents of frameworks: what they show is valid, and what they list is there."""
+
+import pytest
+from papers import ROOT, blocks, code, table
+
+from ci_evals.domain.agents import OPTIONS
+from ci_evals.planning.agent_choice import AgentChoice, choose
+from ci_evals.planning.interpolate import Reading
+from ci_evals.planning.parse import load
+
+PAGES = {name: (ROOT / f"docs/{name}.md").read_text() for name in ("langgraph",)}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_option_is_described(name):
+    """And no other."""
+    described = {code(option) for option, _ in table("option", PAGES[name])}
+    assert described == {field.alias for field in OPTIONS[name].model_fields.values()}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_what_is_to_be_pasted_is_a_suite(name):
+    """It is played with this adapter."""
+    (text, *_) = blocks("yaml", PAGES[name])
+    suite = choose(load(text, "s.yaml", Reading()), AgentChoice()).suite
+    assert suite.adapter == name
+    assert any(one.strict == "tool_called" and one.args for test in suite.tests for one in test.evaluations)

@@ -1,0 +1,66 @@
+"""What is said to agents of frameworks, to the real servers and to what was recorded of them alike."""
+
+import functools
+from typing import Any
+
+import world
+
+from ci_evals.adapters.agent_settings import AgentSettings
+from ci_evals.adapters.frameworks.langgraph_agent import LangGraphAgent
+from ci_evals.contract import AgentContract
+from ci_evals.domain.errors import AgentError
+from ci_evals.domain.transcript import Reply
+from ci_evals.ports import Agent, read_state
+
+AGENTS: dict[str, dict[str, Any]] = {
+    "langgraph": {"agentId": "agent", "adapterOptions": {"escalationTools": ["to_person"]}},
+}
+"""How suites name the agents of the real servers."""
+
+_CLASSES = {"langgraph": LangGraphAgent}
+
+
+def agent(name: str, url: str, agent_id: str | None = None, key: str | None = None, **options: Any) -> Agent:
+    """An adapter, speaking to an agent of a real server."""
+    settings = AGENTS[name]
+    more = {**settings.get("adapterOptions", {}), **options}
+    return _CLASSES[name](
+        AgentSettings(agent_id or settings.get("agentId"), key, url, options=more), limiter=world.limiter()
+    )
+
+
+async def talk(agent: Agent, *texts: str) -> tuple[list[Reply | str], Any]:
+    """Say messages; returns the replies, or the error of one, and the agent's state."""
+    session = await agent.open_session(AgentContract.played_test)
+    replies: list[Reply | str] = []
+    try:
+        for text in texts:
+            try:
+                replies.append(await agent.send_message(session, text, timeout=10))
+            except AgentError as error:
+                replies.append(str(error))
+        try:
+            state = await read_state(agent, session)
+        except AgentError as error:
+            state = str(error)
+        return replies, state
+    finally:
+        await agent.close(session)
+
+
+def _talk(name: str, *texts: str, agent_id: str | None = None) -> Any:
+    async def say(url: str) -> tuple[list[Reply | str], Any]:
+        return await talk(agent(name, url, agent_id), *texts)
+
+    return functools.partial(say)
+
+
+TALKS: dict[str, dict[str, Any]] = {
+    "langgraph": {
+        "refund": _talk("langgraph", "Hello", "Refund order A-1", "Refund much more"),
+        "inside": _talk("langgraph", "Refund order A-1", "Are you sure?", "yes", agent_id="outer"),
+        "failed": _talk("langgraph", "fail", agent_id="agent"),
+        "nobody": _talk("langgraph", "Hello", agent_id="nobody"),
+    }
+}
+"""Conversations by the server and a name of their own; each is called with the server's address."""
