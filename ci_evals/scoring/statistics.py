@@ -367,9 +367,9 @@ def _drawn(pair: ScorePair, seed: str, index: int, draws: int) -> list[float]:
         return rng.choices(_changes(pair), k=draws)
     pool, heads, bases = (*pair.head, *pair.base), len(pair.head), len(pair.base)
     total = math.fsum(pool)
-    # Drawn once for all tests of this size, and dealt to each in an order of its own.
+    # Drawn once for all tests of this size, and dealt to each at random.
     subsets = _subsets(len(pool), heads, draws, seed)
-    sums = [sum(map(pool.__getitem__, subset)) for subset in rng.sample(subsets, draws)]
+    sums = [sum(map(pool.__getitem__, subset)) for subset in rng.choices(subsets, k=draws)]
     return [head / heads - (total - head) / bases for head in sums]
 
 

@@ -45,7 +45,7 @@ class RunComparer:
         self.suites = pair(head, base)
         self._here = ScoreRule(offline=head.run.offline)
         self._there = ScoreRule(offline=base.run.offline)
-        self._overall_changes: dict[ScoreRule, Change] = {}
+        self._changes: dict[object, Change] = {}
 
     @cached_property
     def pairs(self) -> tuple[TestPair, ...]:
@@ -58,7 +58,13 @@ class RunComparer:
 
         `rule` is how this run is scored. The baseline is scored as it is shown, by the same findings.
         """
-        rule = rule or self._here
+        pairs, rule = tuple(of), rule or self._here
+        key = (tuple(pair.numbers for pair in pairs), rule, tested)
+        if key not in self._changes:
+            self._changes[key] = self._change(pairs, rule, tested=tested)
+        return self._changes[key]
+
+    def _change(self, of: Iterable[TestPair], rule: ScoreRule, *, tested: bool) -> Change:
         scored = self._scored(of, rule)
         if not scored:
             return Change()
@@ -95,9 +101,7 @@ class RunComparer:
         """The change of all tests that may be compared."""
         undecided_fails = undecided_fails and self._undecided
         rule = replace(self._here, undecided_fails=undecided_fails, assumed=assumed)
-        if rule not in self._overall_changes:
-            self._overall_changes[rule] = self.change(self.pairs, rule)
-        return self._overall_changes[rule]
+        return self.change(self.pairs, rule)
 
     @cached_property
     def _undecided(self) -> bool:

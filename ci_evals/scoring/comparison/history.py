@@ -189,6 +189,11 @@ def _trials_of(run: Run) -> float:
     return len(run) / math.fsum(1 / len(scores) for scores in run)
 
 
+def _squares(scores: Sequence[float]) -> float:
+    center = fmean(scores)
+    return math.fsum((score - center) ** 2 for score in scores)
+
+
 def _trial_variance(runs: Sequence[Run]) -> float:
     """The variance of single trials within test and run, in squared points.
 
@@ -198,7 +203,7 @@ def _trial_variance(runs: Sequence[Run]) -> float:
     several = [scores for run in runs for scores in run if len(scores) > 1]
     if several:
         freedom = sum(len(scores) - 1 for scores in several)
-        return math.fsum(variance(scores) * (len(scores) - 1) for scores in several) / freedom
+        return math.fsum(map(_squares, several)) / freedom
     tests = len(runs[0])
     if len(runs) < 2 or tests < 2:
         return 0.0
