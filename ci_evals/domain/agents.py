@@ -188,6 +188,16 @@ class HttpOptions(Model):
     )
     send: HttpSending = Field(description="Says a message.")
     reply: HttpReply = Field(description="Where the answer to `send` holds what.")
+    stream: Literal["sse", "ndjson", "websocket"] | None = Field(
+        None,
+        description="How the answer to `send` is streamed: as server-sent events, JSON lines or messages "
+        "of a WebSocket. Its events form one list, on which the paths in `reply` work.",
+    )
+    until: JsonPathText | None = Field(
+        None,
+        description="JSONPath in the list of events. An answer is complete with the first event in which it "
+        "finds anything but false, null, 0 or nothing; without `until`, when the stream ends.",
+    )
     close: HttpRequest | None = Field(None, description="Ends a conversation.")
 
     @model_validator(mode="after")
@@ -195,6 +205,24 @@ class HttpOptions(Model):
         sent = {*placeholders.names([self.send.path, self.send.query, self.send.body])}
         if self.reply.message_id and "messageId" not in sent:
             raise ValueError("reply.messageId is given, but send holds no {{messageId}}")
+        return self
+
+    @model_validator(mode="after")
+    def _streams_what_has_an_end(self) -> Self:
+        if self.until and not self.stream:
+            raise ValueError("until is given, but no stream: an answer that is not streamed is read whole")
+        if self.stream != "websocket":
+            return self
+        if not self.until:
+            raise ValueError("stream: websocket needs until, since a WebSocket stays open after an answer")
+        if "method" in self.send.model_fields_set:
+            raise ValueError("send.method does not go with stream: websocket")
+        in_address = {*placeholders.names([self.send.path, self.send.query])} & {*TEXTS, "messageId"}
+        if in_address:
+            raise ValueError(
+                f"send.path and send.query hold {{{{{min(in_address)}}}}}: with stream: websocket they are "
+                "those of the connection, and messages go in send.body"
+            )
         return self
 
 

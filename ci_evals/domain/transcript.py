@@ -79,6 +79,9 @@ class Reply(Record):
 
     agent: str = Field(description="The agent's text.")
     latency_seconds: Seconds
+    first_token_seconds: Seconds | None = Field(
+        default=None, description="Time until the first words came, of an agent that streams them."
+    )
     workflows: tuple[str, ...] | None = Field(default=None, description="Workflows executed for this reply.")
     handed_over: bool | None = Field(
         default=None,
@@ -155,16 +158,19 @@ class Turns(Sequence[Turn], redaction.Redactable):
     """The turns of a trial that has ended.
 
     Packed they take a small part of the memory, and are unpacked whenever they are read, except
-    `latencies` and `tokens`. What is read from JSON is packed at once.
+    `latencies`, `first_tokens` and `tokens`. What is read from JSON is packed at once.
     """
 
-    __slots__ = ("_items", "_packed", "latencies", "tokens")
+    __slots__ = ("_items", "_packed", "first_tokens", "latencies", "tokens")
 
     def __init__(self, items: Iterable[Turn] = ()) -> None:
         self._items: tuple[Turn, ...] = tuple(items)
         self._packed: bytes | None = None
         self.latencies: Sequence[float] = array("d", [item.latency_seconds for item in self._items])
         """The latency of each, in seconds."""
+        times = [item.first_token_seconds for item in self._items]
+        self.first_tokens: Sequence[float] = tuple(seconds for seconds in times if seconds is not None)
+        """The seconds until the first words, of those that were streamed."""
         self.tokens: Sequence[tuple[int | None, int | None]] = tuple(
             (item.input_tokens, item.output_tokens)
             for item in self._items
@@ -179,6 +185,7 @@ class Turns(Sequence[Turn], redaction.Redactable):
         small = Turns()
         small._packed = self.zipped
         small.latencies, small.tokens = self.latencies, self.tokens
+        small.first_tokens = self.first_tokens
         return small
 
     def changed(self, change: Callable[[Turn], Turn]) -> "Turns":

@@ -194,8 +194,21 @@ def latency_of(trials: Iterable[TrialResult]) -> Latency:
 
     The 95th percentile is the nearest rank: a time that a reply took, never one between two.
     """
-    seconds = sorted(seconds for trial in trials for seconds in trial.turns.latencies)
+    turns = [trial.turns for trial in trials]
+    seconds = sorted(seconds for some in turns for seconds in some.latencies)
     if not seconds:
         return Latency()
-    rank = -(-95 * len(seconds) // 100)  # rounded up, in whole numbers: 0.95 is none in binary
-    return Latency(replies=len(seconds), median=median(seconds), p95=seconds[rank - 1], slowest=seconds[-1])
+    first = sorted(seconds for some in turns for seconds in some.first_tokens)
+    return Latency(
+        replies=len(seconds),
+        median=median(seconds),
+        p95=_p95(seconds),
+        slowest=seconds[-1],
+        first_token_median=median(first) if first else None,
+        first_token_p95=_p95(first) if first else None,
+    )
+
+
+def _p95(ordered: Sequence[float]) -> float:
+    rank = -(-95 * len(ordered) // 100)  # rounded up, in whole numbers: 0.95 is none in binary
+    return ordered[rank - 1]

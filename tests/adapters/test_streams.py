@@ -171,11 +171,11 @@ async def test_a_streamed_answer_is_read_over_http() -> None:
 
     async def serve(response: web.StreamResponse) -> None:
         await response.write(b"data: 1\n\n")
+        asyncio.get_running_loop().call_later(0.05, go_on.set)
         await go_on.wait()
         await response.write(b"data: 2\n\n")
 
     async with serving(serve) as (ask, heard):
-        asyncio.get_running_loop().call_later(0.05, go_on.set)
         stream = await ask()
     first, second = stream.events
     assert (first.value, second.value) == (1, 2)

@@ -7,8 +7,7 @@ another conversation.
 import asyncio
 import json
 import re
-import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -19,6 +18,7 @@ import httpx2
 from pydantic import JsonValue
 
 from ci_evals.adapters.agent_settings import AgentSettings
+from ci_evals.adapters.endpoints import streaming
 from ci_evals.adapters.transport import connections, payload, rate_limits, retry, streams
 from ci_evals.adapters.transport.connections import Client
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, RetryableError
@@ -29,8 +29,6 @@ from ci_evals.support import placeholders
 from ci_evals.support.redaction import Redactor
 
 CHECK_SECONDS = 5.0
-REST_SECONDS = 1.0
-"""Time that a server has to end its stream after the answer is complete. It counts as nobody's."""
 
 _UNAUTHORIZED = 401
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -99,13 +97,18 @@ class AgentServer:
         """Create the client of one conversation."""
         return connections.new_client(proxy=self._proxy, headers=self._headers, alone=True)
 
-    async def end(self, client: Client) -> None:
-        """Close a conversation's connections; raise `AgentError` if more answers came than requested."""
+    async def end(self, client: Client, is_last: streams.IsLast | None = None) -> None:
+        """Close a conversation's connections; raise `AgentError` if more answers came than requested.
+
+        `is_last` is that of the conversation's WebSocket.
+        """
         if client.is_closed:
             return
         try:
             await asyncio.sleep(0)  # what has arrived is read
             self._check_surplus(client)
+            if is_last and await streaming.has_more(client, is_last):
+                raise self._surplus()
         finally:
             await close(client)
 
@@ -157,7 +160,7 @@ class AgentServer:
         try:
             for request in requests:
                 async with asyncio.timeout(request.timeout):
-                    response = await _send(client, request)
+                    response = await client.send(_built(client, request))
                 if not rate_limits.refuses_key(response.status_code, response.content):
                     return
                 refusal = self._refusal(response, request)
@@ -174,7 +177,9 @@ class AgentServer:
         self, client: Client, request: AgentRequest, reader: StreamReader | None = None
     ) -> httpx2.Response:
         self._check_surplus(client)
-        if context := request_headers():
+        is_websocket = reader is not None and reader.format == "websocket"
+        # All messages of a conversation go over one connection: its headers cannot name the turn.
+        if not is_websocket and (context := request_headers()):
             request = replace(request, headers=with_headers(request.headers, context))
         try:
             response = await self._exchange(client, request, reader)
@@ -206,11 +211,16 @@ class AgentServer:
         self, client: Client, request: AgentRequest, reader: StreamReader | None
     ) -> httpx2.Response:
         """Return the response, whose body was read, by the reader if there is one and it is no error."""
+        built = _built(client, request)
         try:
             async with asyncio.timeout(request.timeout):
                 if reader is None:
-                    return await _send(client, request)
-                response, rest = await _send_and_read(client, request, reader)
+                    return await client.send(built)
+                if reader.format == "websocket":
+                    return await streaming.converse(client, built, reader)
+                response, rest = await streaming.send_and_read(client, built, reader)
+        except streaming.SurplusError:
+            raise self._surplus() from None
         except TimeoutError:
             seconds = request.turn_timeout or request.timeout
             end = f": its stream did not end, after {reader.progress}" if reader and reader.events else ""
@@ -220,16 +230,19 @@ class AgentServer:
         except StreamError as error:
             shown = "" if error.excerpt is None else f": {payload.excerpt(error.excerpt, self.redactor)}"
             raise AgentError(f"{self._who} {error}{shown}") from None
-        await _let_end(response, rest)
+        await streaming.let_end(response, rest)
         return response
 
     def _check_surplus(self, client: Client) -> None:
         """Raise an error if the answers of the conversation may be shifted by one."""
         if client.met_surplus:
-            raise AgentError(
-                f"{self._who} sent more than one answer to a request: which answer belongs to "
-                "which message is not known"
-            )
+            raise self._surplus()
+
+    def _surplus(self) -> AgentError:
+        return AgentError(
+            f"{self._who} sent more than one answer to a request: which answer belongs to "
+            "which message is not known"
+        )
 
     def _unreachable(self, error: httpx2.HTTPError) -> AgentError:
         reason = payload.shorten(self.redactor.text(str(error))) or type(error).__name__
@@ -311,47 +324,7 @@ def _kind(request: AgentRequest) -> str:
     return f"{request.method} {_ID_IN_PATH.sub('/*', request.template or request.url.path)}"
 
 
-async def _send(client: Client, request: AgentRequest, *, stream: bool = False) -> httpx2.Response:
+def _built(client: Client, request: AgentRequest) -> httpx2.Request:
     body: Any = None if request.body is None else json.dumps(payload.clean(request.body)).encode()
     headers = with_headers({} if body is None else {"content-type": "application/json"}, request.headers)
-    built = client.build_request(request.method, request.url, content=body, headers=headers or None)
-    return await client.send(built, stream=stream)
-
-
-async def _send_and_read(
-    client: Client, request: AgentRequest, reader: StreamReader
-) -> tuple[httpx2.Response, AsyncIterator[bytes]]:
-    """Return the response, read as far as the answer goes, and the rest of its body."""
-    began = time.perf_counter()
-    response = await _send(client, request, stream=True)
-    pieces = aiter(response.stream)  # type: ignore[arg-type]  # an asynchronous one, of an AsyncClient
-    try:
-        if not response.is_success:
-            await response.aread()
-        else:
-            reader.begin(response.headers.get("content-type", ""))
-            async for piece in pieces:
-                reader.feed(piece, time.perf_counter() - began)
-                if reader.is_complete:
-                    break
-            reader.end(time.perf_counter() - began)
-    except BaseException:
-        await _leave(response)
-        raise
-    return response, pieces
-
-
-async def _let_end(response: httpx2.Response, rest: AsyncIterator[bytes]) -> None:
-    """Give the server time to end its stream: many stop their work if a client leaves before that."""
-    try:
-        with suppress(TimeoutError, httpx2.HTTPError, payload.AnswerTooLargeError):
-            async with asyncio.timeout(REST_SECONDS):
-                async for _ in rest:
-                    pass
-    finally:
-        await _leave(response)
-
-
-async def _leave(response: httpx2.Response) -> None:
-    with suppress(httpx2.HTTPError, OSError):
-        await response.aclose()
+    return client.build_request(request.method, request.url, content=body, headers=headers or None)

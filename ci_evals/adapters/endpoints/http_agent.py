@@ -63,7 +63,8 @@ class HttpAgent:
         headers = agent_server.headers_with_key(fixed, settings, self._varying)
         url = agent_server.base_url(settings.base_url or "")
         self._server = AgentServer(settings, url, headers, redactor, limiter)
-        self._reader = http_wire.Reader(options.reply)
+        self._over_websocket = options.stream == "websocket"
+        self._reader = http_wire.Reader(options.reply, options.until, streamed=bool(options.stream))
 
     async def open_session(self, test: Test) -> _HttpSession:
         """Begin a conversation, with a request if the options define one."""
@@ -100,11 +101,28 @@ class HttpAgent:
             "messages": [*session.history, message],
         }
         request = self._request(session, self._options.send, timeout, idempotent=False, values=values)
-        answer, seconds = await self._server.ask(session.client, request)
+        answer, seconds, first_token = await self._ask(session, request)
         self._reader.check_message(answer, message_id, self._server.redactor)
-        reply = self._reader.reply(answer, seconds, self._server.redactor, keep_raw=self._settings.debug)
+        reply = self._reader.reply(
+            answer,
+            seconds,
+            self._server.redactor,
+            first_token_seconds=first_token,
+            keep_raw=self._settings.debug,
+        )
         session.history += [message, {"role": "assistant", "content": reply.agent}]
         return reply
+
+    async def _ask(
+        self, session: _HttpSession, request: AgentRequest
+    ) -> tuple[JsonValue, float, float | None]:
+        """Return an answer, the seconds it took and, if it was streamed, those until its first words."""
+        if self._options.stream is None:
+            return *await self._server.ask(session.client, request), None
+        is_last = self._reader.is_last if self._options.until else None
+        stream = await self._server.stream(session.client, request, self._options.stream, is_last)
+        events: list[JsonValue] = [http_wire.event_of(event) for event in stream.events]
+        return events, stream.seconds, self._reader.first_token(stream.events)
 
     async def close(self, session: _HttpSession) -> None:
         """End the conversation, with a request if the options define one. Its answer is ignored."""
@@ -119,7 +137,7 @@ class HttpAgent:
         except BaseException:
             await agent_server.close(session.client)
             raise
-        await self._server.end(session.client)
+        await self._server.end(session.client, self._reader.is_last if self._over_websocket else None)
 
     def _request(
         self,

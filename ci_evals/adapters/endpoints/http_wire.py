@@ -13,6 +13,7 @@ from pydantic import JsonValue
 from ci_evals.adapters import tool_calls
 from ci_evals.adapters.endpoints import aui_trace
 from ci_evals.adapters.transport import payload
+from ci_evals.adapters.transport.streams import Event
 from ci_evals.domain.actions import views_of
 from ci_evals.domain.agents import HttpReply
 from ci_evals.domain.errors import AgentError
@@ -32,15 +33,26 @@ Matches = tuple[JsonValue, ...] | None
 class Reader:
     """Reads the answers of one agent."""
 
-    def __init__(self, paths: HttpReply) -> None:
+    def __init__(self, paths: HttpReply, until: str | None = None, *, streamed: bool = False) -> None:
+        """With `streamed`, answers are lists of events, in which texts are parts of one text."""
+        self._until = JsonPath(until) if until else None
+        self._joint = "" if streamed else "\n\n"
         self._paths = {name: JsonPath(text) for name, text in paths.model_dump(exclude_none=True).items()}
 
-    def reply(self, body: JsonValue, seconds: float, redactor: Redactor, *, keep_raw: bool = False) -> Reply:
+    def reply(
+        self,
+        body: JsonValue,
+        seconds: float,
+        redactor: Redactor,
+        *,
+        first_token_seconds: float | None = None,
+        keep_raw: bool = False,
+    ) -> Reply:
         """Read a reply; raise `AgentError` if it holds no text, or is too large for the paths."""
         matches = {name: self._find(name, body) for name in HttpReply.model_fields}
         failed, detail = _error(matches["error"], redactor)
         escalated = _escalated(matches["escalated"])
-        text = _text(matches["text"])
+        text = self._text(matches["text"])
         if text is None:
             if not (failed or escalated):
                 raise AgentError(
@@ -52,6 +64,7 @@ class Reader:
         return Reply(
             agent=text,
             latency_seconds=seconds,
+            first_token_seconds=first_token_seconds,
             **views_of(_calls(matches["tool_calls"]), _names(matches["workflows"]), params),
             handed_over=escalated,
             handed_over_apart="escalated" in self._paths,
@@ -65,6 +78,17 @@ class Reader:
             trace=self._trace(matches["trace"]),
             raw=body if keep_raw else None,
         )
+
+    def is_last(self, event: Event) -> bool:
+        """Return whether an event completes a streamed answer, by the path in `until`."""
+        return any(map(_is_true, _items(self._search(self._until, [event_of(event)]) or ())))
+
+    def first_token(self, events: Iterable[Event]) -> float | None:
+        """Return the seconds after which the first words of a streamed answer came."""
+        for event in events:
+            if (self._text(self._find("text", [event_of(event)])) or "").strip():
+                return event.seconds
+        return None
 
     def check_message(self, body: JsonValue, message_id: str, redactor: Redactor) -> None:
         """Raise `AgentError` if there is a path to message ids and the answer has another one there."""
@@ -83,13 +107,27 @@ class Reader:
             )
 
     def _find(self, name: str, body: JsonValue) -> Matches:
-        path = self._paths.get(name)
+        return self._search(self._paths.get(name), body)
+
+    def _search(self, path: JsonPath | None, body: JsonValue) -> Matches:
         if path is None:
             return None
         try:
             return path.find(body)
         except ValueError as error:
             raise AgentError(f"the agent's answer {error} for the path {path.text}") from None
+
+    def _text(self, matches: Matches) -> str | None:
+        items = _known(matches)
+        if items is None:
+            return None
+        texts = [item if isinstance(item, str) else _number(item) for item in items]
+        known = [text for text in texts if text is not None]
+        if items and not known:
+            return None
+        if len(known) > 1 and self._joint:
+            known = [text for text in known if text.strip()]
+        return self._joint.join(known)
 
     def _params(self, matches: Matches) -> tuple[dict[str, JsonValue] | None, tuple[str, ...]]:
         """Return parameters by name, and the names of those without a value."""
@@ -120,6 +158,11 @@ class Reader:
         if matches is None:
             return None
         return matches[0] if self._paths["trace"].single else [*matches]
+
+
+def event_of(event: Event) -> JsonValue:
+    """Return an event as the paths see it: its value, or `{event, data}` if it has a name."""
+    return {"event": event.type, "data": event.value} if event.type else event.value
 
 
 def session_of(body: JsonValue, path: JsonPath, redactor: Redactor) -> str:
@@ -157,17 +200,6 @@ def _known(matches: Matches) -> list[JsonValue] | None:
     items = _items(matches)
     empty = not items and (not matches or [] in matches)
     return items if items or empty else None
-
-
-def _text(matches: Matches) -> str | None:
-    items = _known(matches)
-    if items is None:
-        return None
-    texts = [item if isinstance(item, str) else _number(item) for item in items]
-    known = [text for text in texts if text is not None]
-    if items and not known:
-        return None
-    return known[0] if len(known) == 1 else "\n\n".join(text for text in known if text.strip())
 
 
 def _number(item: JsonValue) -> str | None:

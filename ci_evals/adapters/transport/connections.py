@@ -19,6 +19,7 @@ from ci_evals.domain.errors import UsageError
 
 if TYPE_CHECKING:
     from ci_evals.adapters.transport.over_aiohttp import ConversationConnections
+    from ci_evals.adapters.transport.websocket import WebSocket
 
 MAX_HOST_LENGTH = 255
 
@@ -153,12 +154,18 @@ class Client(httpx2.AsyncClient):
         self, seconds: float | None, conversation: "ConversationConnections | None", **options: Any
     ) -> None:
         self._seconds, self._conversation = seconds, conversation
+        self._carrier = options["transport"]
         super().__init__(timeout=None, **options)
 
     @property
     def met_surplus(self) -> bool:
         """True if an unrequested answer came over the client's own connections."""
         return self._conversation is not None and self._conversation.surplus
+
+    @property
+    def socket(self) -> "WebSocket":
+        """The client's WebSocket, which is opened when a message is sent over it."""
+        return self._carrier.websocket  # type: ignore[no-any-return]
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         """Send a request; raise `ReadTimeout` if its answer is not whole in time."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from io import BytesIO
 from ssl import SSLContext
+from typing import Any
 
 import aiohttp
 import httpx2
@@ -25,6 +26,7 @@ from yarl import URL
 from ci_evals.adapters.transport import pool
 from ci_evals.adapters.transport.payload import AnswerTooLargeError
 from ci_evals.adapters.transport.pool import KEEPALIVE_SECONDS, PoolShare
+from ci_evals.adapters.transport.websocket import CLOSE_SECONDS, HandshakeRefusedError, WebSocket
 
 MAX_HEADERS = 250
 MAX_HEADER_BYTES = 65_536
@@ -34,6 +36,8 @@ _MAX_PIECE = 1 << 20
 _EXPECT = b"expect"
 """With this header aiohttp would hold the body back, forever if the server does not know it."""
 _ADDED_BY_AIOHTTP = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
+_MAX_REFUSAL = 10_000
+"""Bytes that are read of the answer to a handshake that failed."""
 QUIET_SECONDS = 0.1
 """Silence after an answer before a connection is reused. A second answer that comes within this time is
 noticed and cannot be taken for the answer to the next request."""
@@ -74,6 +78,8 @@ class Transport(httpx2.AsyncBaseTransport):
                 self._proxy_key = "Basic " + b64encode(f"{url.username}:{url.password}".encode()).decode()
         self._pool: PoolShare | None = None
         self._conversation = conversation
+        self.websocket = WebSocket(self._open_websocket, max_mb)
+        """Opened when a message is sent over it."""
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request; the body of the answer is read later."""
@@ -81,28 +87,13 @@ class Transport(httpx2.AsyncBaseTransport):
         content = await request.aread()
         transfer = _Transfer(self._conversation)
         token = _current_transfer.set(transfer)
-        is_tls = request.url.scheme == "https"
-        meets_tls = is_tls or (self._proxy is not None and self._proxy.scheme == "https")
         try:
-            headers = [
-                (name.decode(), value.decode())
-                for name, value in request.headers.raw
-                if name.lower() != _EXPECT
-            ]
-            proxy_headers = None
-            if self._proxy_key and is_tls:
-                proxy_headers = {"Proxy-Authorization": self._proxy_key}
-            elif self._proxy_key:
-                headers.append(("Proxy-Authorization", self._proxy_key))
             answer = await session.request(
                 request.method,
                 _address(request.url),
-                headers=headers,
                 data=BytesIO(content) if len(content) > _MAX_PIECE else content or None,
                 allow_redirects=False,
-                proxy=self._proxy,
-                proxy_headers=proxy_headers,
-                ssl=_tls() if meets_tls else True,
+                **self._options(request),
             )
         except aiohttp.ClientError as error:
             raise _as_httpx2(error) from error
@@ -118,11 +109,50 @@ class Transport(httpx2.AsyncBaseTransport):
 
     async def aclose(self) -> None:
         """Close the client's own connections; shared ones stay for others."""
+        await self.websocket.close()
         if self._conversation:
             self._conversation.close()
         if self._pool:
             share, self._pool = self._pool, None
             await pool.release(share)
+
+    async def _open_websocket(self, request: httpx2.Request) -> aiohttp.ClientWebSocketResponse:
+        session = await self._session()
+        request.headers.pop("connection", None)  # aiohttp has its own, unless there is one
+        token = _current_transfer.set(_Transfer(self._conversation))
+        try:
+            socket: aiohttp.ClientWebSocketResponse = await session.ws_connect(
+                _address(request.url),
+                timeout=aiohttp.ClientWSTimeout(ws_close=CLOSE_SECONDS),
+                max_msg_size=self._max_mb * 1_000_000,
+                **self._options(request),
+            )
+        except aiohttp.ClientError as error:
+            raise _as_httpx2(error) from error
+        except ValueError as error:
+            raise httpx2.LocalProtocolError(str(error)) from error
+        finally:
+            _current_transfer.reset(token)
+        return socket
+
+    def _options(self, request: httpx2.Request) -> dict[str, Any]:
+        """Return headers, proxy and encryption of a request, as aiohttp wants them."""
+        is_tls = request.url.scheme == "https"
+        meets_tls = is_tls or (self._proxy is not None and self._proxy.scheme == "https")
+        headers = [
+            (name.decode(), value.decode()) for name, value in request.headers.raw if name.lower() != _EXPECT
+        ]
+        proxy_headers = None
+        if self._proxy_key and is_tls:
+            proxy_headers = {"Proxy-Authorization": self._proxy_key}
+        elif self._proxy_key:
+            headers.append(("Proxy-Authorization", self._proxy_key))
+        return {
+            "headers": headers,
+            "proxy": self._proxy,
+            "proxy_headers": proxy_headers,
+            "ssl": _tls() if meets_tls else True,
+        }
 
     async def _session(self) -> aiohttp.ClientSession:
         if self._pool and self._pool.loop is not asyncio.get_running_loop():
@@ -302,13 +332,21 @@ def _new_session() -> aiohttp.ClientSession:
 
 
 async def _once(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
-    """Keep aiohttp from repeating a GET after a broken connection: the caller decides."""
+    """Keep aiohttp from repeating a GET after a broken connection, and a handshake from being redirected.
+
+    The caller decides.
+    """
     try:
-        return await send(request)
+        answer = await send(request)
+        if "Sec-WebSocket-Key" not in request.headers or answer.status == 101:
+            return answer
+        body = await answer.content.read(_MAX_REFUSAL)
     except aiohttp.ClientConnectorError:
         raise  # it was not sent at all
     except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
         raise _as_httpx2(error) from error
+    kept = [(name, value) for name, value in answer.raw_headers if _is_kept(name.lower(), value)]
+    raise HandshakeRefusedError(httpx2.Response(answer.status, headers=kept, content=body))
 
 
 def _as_httpx2(error: aiohttp.ClientError) -> httpx2.HTTPError:

@@ -1,4 +1,4 @@
-"""Streamed answers: server-sent events and JSON lines, from bytes to JSON values. Pure.
+"""Streamed answers: server-sent events, JSON lines and WebSocket messages, from bytes to JSON values. Pure.
 
 An adapter calls `AgentServer.stream`, which sends a request and returns the whole answer as a `Stream`:
 
@@ -10,7 +10,8 @@ An adapter calls `AgentServer.stream`, which sends a request and returns the who
 
 It raises `AgentError` if the stream is broken, cut off, endless or too large, and returns nothing of it.
 If the server answers with plain JSON instead of server-sent events, as many do to report an error, this is
-the only event. `[DONE]` ends a stream and is no event.
+the only event. `[DONE]` ends a stream and is no event. A WebSocket stays open for the conversation; its
+answers need `is_last`.
 """
 
 import re
@@ -22,9 +23,13 @@ from pydantic import JsonValue
 
 from ci_evals.adapters.transport import payload
 
-StreamFormat = Literal["sse", "ndjson"]
+StreamFormat = Literal["sse", "ndjson", "websocket"]
 
-MEDIA_TYPES: dict[StreamFormat, str] = {"sse": "text/event-stream", "ndjson": "application/x-ndjson"}
+MEDIA_TYPES: dict[StreamFormat, str] = {
+    "sse": "text/event-stream",
+    "ndjson": "application/x-ndjson",
+    "websocket": "*/*",
+}
 
 MAX_EVENTS = 20_000
 
@@ -79,8 +84,10 @@ class StreamReader:
 
     def __init__(self, stream_format: StreamFormat, is_last: IsLast | None = None) -> None:
         """With `is_last` the answer is complete only once that event came, else when the stream ends."""
-        self._splitter: _Splitter = _Sse() if stream_format == "sse" else _JsonLines()
-        self._is_last = is_last
+        self.format = stream_format
+        self._splitter: _Splitter = _SPLITTERS[stream_format]()
+        self.is_last = is_last
+        self._needs_last = is_last is not None
         self._start = b""
         self._values_left = payload.MAX_VALUES
         self._stream: Stream | None = None
@@ -123,10 +130,9 @@ class StreamReader:
                 raise
         if not self.events:
             raise StreamError("sent a stream without an event", self._start)
-        last = self.events[-1]
-        if self._is_last and not self._is_last(last):
+        if self._needs_last:
             raise StreamError(f"ended its stream before the answer was complete, after {self.progress}")
-        self._stream = Stream(tuple(self.events), last.seconds if self._is_last else seconds)
+        self._stream = Stream(tuple(self.events), self.events[-1].seconds if self.is_last else seconds)
 
     def _add(self, items: Iterable[tuple[str, bytes]], seconds: float) -> None:
         for name, data in items:
@@ -139,7 +145,8 @@ class StreamReader:
             self.events.append(event)
             if len(self.events) > MAX_EVENTS:
                 raise StreamError(f"sent more than {MAX_EVENTS:,} events")
-            self.is_complete = self._is_last is not None and self._is_last(event)
+            if self.is_last and self.is_last(event):
+                self.is_complete, self._needs_last = True, False
 
     def _value(self, data: bytes) -> JsonValue:
         try:
@@ -150,6 +157,14 @@ class StreamReader:
             raise StreamError(f"sent an event that cannot be read ({error})", data) from None
         self._values_left -= payload.count_values(data)
         return value
+
+
+def completes(data: bytes, is_last: IsLast) -> bool:
+    """Return whether a message completes an answer; one that cannot be read does not."""
+    try:
+        return is_last(Event(payload.parse(data)))
+    except ValueError:
+        return False
 
 
 class _Splitter(Protocol):
@@ -238,6 +253,16 @@ class _JsonLines:
         return [("", line) for line in self._lines.end() if line.strip()]
 
 
+class _Messages:
+    """Takes each piece as an event. Blank ones are left out."""
+
+    def feed(self, piece: bytes) -> Iterable[tuple[str, bytes]]:
+        return [("", piece)] if piece.strip() else []
+
+    def end(self) -> Iterable[tuple[str, bytes]]:
+        return ()
+
+
 class _Whole:
     """A body that is no stream."""
 
@@ -250,3 +275,10 @@ class _Whole:
 
     def end(self) -> Iterable[tuple[str, bytes]]:
         return [("", b"".join(self._pieces))]
+
+
+_SPLITTERS: dict[StreamFormat, Callable[[], _Splitter]] = {
+    "sse": _Sse,
+    "ndjson": _JsonLines,
+    "websocket": _Messages,
+}

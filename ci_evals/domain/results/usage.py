@@ -67,3 +67,7 @@ class Latency(Record):
     median: Seconds | None = None
     p95: Seconds | None = Field(None, description="The shortest time within which 95 % of the replies came.")
     slowest: Seconds | None = None
+    first_token_median: Seconds | None = Field(
+        None, description="Time until the first words came, over all replies that were streamed."
+    )
+    first_token_p95: Seconds | None = None

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 
 from ci_evals.domain.actions import AgentAction, LogicKind, is_traced, shown_actions
-from ci_evals.domain.transcript import Reply, ToolCall, ToolStatus, is_empty
+from ci_evals.domain.transcript import Reply, ToolCall, ToolStatus, Turn, is_empty
 from ci_evals.reports import numbers
 from ci_evals.support.json_text import canonical
 
@@ -61,6 +61,14 @@ def text(action: AgentAction) -> str:
             arguments = (f"{name}: {_ON_ONE_LINE.encode(value)}" for name, value in action.value.items())
             return f"{action.name}({', '.join(arguments)})"
     return action.name
+
+
+def reply_time(turn: Turn) -> str:
+    """The latency of a reply, and the time until its first words if it was streamed."""
+    whole = numbers.latency(turn.latency_seconds)
+    if turn.first_token_seconds is None:
+        return whole
+    return f"{whole} (first words after {numbers.latency(turn.first_token_seconds)})"
 
 
 def call_facts(call: ToolCall) -> tuple[str, ...]:

@@ -143,6 +143,7 @@ def _shown(turn: Turn) -> dict[str, str | None]:
     return {
         "user": _quoted(turn.user),
         "agent": _quoted(turn.agent),
+        "time": actions.reply_time(turn),
         "actions": " · ".join(_actions(turn)),
         "raw": None if turn.raw is None else _json_block(turn.raw),
     }

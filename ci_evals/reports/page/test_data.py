@@ -156,7 +156,7 @@ def _turn(turn: Turn, trace: str | None, before: Turn | None) -> Data:
         source=turn.user_source,
         by="from the suite" if fixed else "written by the simulated user",
         agent=turn.agent,
-        latency=numbers.latency(turn.latency_seconds),
+        latency=actions.reply_time(turn),
         actions=lists,
         error=error,
         nothing=None if lists or error else actions.nothing(turn),

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from ci_evals.domain.actions import LogicKind
 from ci_evals.domain.results.process import ProcessSummary, Reach
 from ci_evals.domain.results.run import Results
-from ci_evals.domain.results.usage import RoleUsage
+from ci_evals.domain.results.usage import Latency, RoleUsage
 from ci_evals.reports import numbers
 from ci_evals.reports.facts import change, gate, labels, rows
 from ci_evals.scoring import coverage
@@ -98,16 +98,17 @@ def _cost(role: RoleUsage) -> str:
 
 def of_latency(results: Results, baseline: Results | None) -> Table | None:
     """The table of the agent's latency."""
-    cells = [
-        [
-            name,
-            f"{run.latency.replies:,}",
-            *map(numbers.latency, (run.latency.median, run.latency.p95, run.latency.slowest)),
-        ]
-        for name, run in (("this run", results), ("baseline", baseline))
-        if run and run.latency.replies
-    ]
+    runs = {"this run": results.latency, "baseline": baseline.latency if baseline else Latency()}
+    known = {name: run for name, run in runs.items() if run.replies}
     headers = ["run", "replies", "median", "p95", "slowest"]
+    cells = [
+        [name, f"{run.replies:,}", *map(numbers.latency, (run.median, run.p95, run.slowest))]
+        for name, run in known.items()
+    ]
+    if any(run.first_token_median is not None for run in known.values()):
+        headers += ["first words, median", "first words, p95"]
+        for cell, run in zip(cells, known.values(), strict=True):
+            cell.extend(map(numbers.latency, (run.first_token_median, run.first_token_p95)))
     return Table("Latency of the agent's replies", headers, cells) if cells else None
 
 

@@ -1,0 +1,411 @@
+"""The adapter `http` against an agent that streams: server-sent events, JSON lines, a WebSocket."""
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import endpoints
+import pytest
+import world
+from aiohttp import WSMsgType, web
+from papers import ROOT, code, table
+from pydantic import ValidationError
+
+from ci_evals.adapters.agent_settings import AgentSettings
+from ci_evals.adapters.endpoints.http_agent import HttpAgent
+from ci_evals.domain.agents import HttpOptions
+from ci_evals.domain.errors import AgentAccessError, AgentError
+from ci_evals.domain.suite import Test
+from ci_evals.domain.transcript import Reply
+
+TEST = Test(
+    name="Refund",
+    guidelines="You want a refund.",
+    turns=({"user": "Hi"},),
+    evaluations=({"criterion": "Helpful"},),
+)
+STREAMS = ["sse", "ndjson", "websocket"]
+REPLY = {
+    "text": "$[?@.type == 'text'].delta",
+    "toolCalls": "$[?@.type == 'call']",
+    "error": "$[?@.type == 'error'].message",
+    "outputTokens": "$[*].usage.output",
+}
+UNTIL = "$[?@.type == 'end']"
+Write = Callable[[Any], Awaitable[None]]
+Answer = Callable[[Any, Write], Awaitable[None]]
+
+
+def text(delta: Any) -> dict[str, Any]:
+    return {"type": "text", "delta": delta}
+
+
+END = {"type": "end", "usage": {"output": 7}}
+ANSWER = [
+    text("Done"),
+    {"type": "call", "name": "refund", "args": {"amount": 42}},
+    text(": "),
+    text(""),
+    text("42 €"),
+    END,
+]
+
+
+@dataclass
+class Streaming:
+    """An agent that streams in three ways, each at a path of its own."""
+
+    answer: Answer
+    url: str = ""
+    heard: list[Any] = field(default_factory=list)
+    requests: list[web.Request] = field(default_factory=list)
+    refusal: web.Response | None = None
+    after: Callable[[web.WebSocketResponse], Awaitable[None]] | None = None
+
+    async def _stream(self, request: web.Request) -> web.StreamResponse:
+        self.requests.append(request)
+        if self.refusal:
+            return self.refusal
+        self.heard.append(await request.json())
+        is_sse = request.path == "/sse"
+        kind = "text/event-stream" if is_sse else "application/x-ndjson"
+        response = web.StreamResponse(headers={"content-type": kind})
+        await response.prepare(request)
+
+        async def write(event: Any) -> None:
+            line = event if isinstance(event, str) else json.dumps(event)
+            await response.write((f"data: {line}\n\n" if is_sse else f"{line}\n").encode())
+
+        await self.answer(self.heard[-1], write)
+        return response
+
+    async def _converse(self, request: web.Request) -> web.StreamResponse:
+        self.requests.append(request)
+        if self.refusal:
+            return self.refusal
+        socket = web.WebSocketResponse()
+        await socket.prepare(request)
+
+        async def write(event: Any) -> None:
+            await socket.send_str(event if isinstance(event, str) else json.dumps(event))
+
+        async for message in socket:
+            if message.type is WSMsgType.TEXT:
+                self.heard.append(json.loads(message.data))
+                await self.answer(self.heard[-1], write)
+                if self.after:
+                    await self.after(socket)
+        return socket
+
+
+@asynccontextmanager
+async def streaming(answer: Answer) -> AsyncIterator[Streaming]:
+    agent = Streaming(answer)
+    app = web.Application()
+    app.router.add_post("/sse", agent._stream)
+    app.router.add_post("/ndjson", agent._stream)
+    app.router.add_get("/websocket", agent._converse)
+    app.router.add_post("/whole", whole)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    agent.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    try:
+        yield agent
+    finally:
+        await runner.cleanup()
+
+
+async def whole(_: web.Request) -> web.Response:
+    return web.json_response(ANSWER)
+
+
+def agent_at(url: str, stream: str, **options: Any) -> HttpAgent:
+    send = {"path": f"/{stream}", "body": {"say": "{{message}}", "chat": "{{session}}"}}
+    given = {"send": send, "reply": REPLY, "stream": stream, "until": UNTIL, **options}
+    if given["until"] is None:
+        del given["until"]
+    return HttpAgent(
+        AgentSettings(base_url=url, api_key=endpoints.KEY, options=given, debug=True),
+        limiter=world.limiter([]),
+    )
+
+
+async def say(agent: HttpAgent, *texts: str, timeout: float = 5) -> list[Reply]:  # noqa: ASYNC109
+    session = await agent.open_session(TEST)
+    try:
+        return [await agent.send_message(session, said, timeout=timeout) for said in texts]
+    finally:
+        await agent.close(session)
+
+
+async def scripted(_: Any, write: Write) -> None:
+    for event in ANSWER:
+        await write(event)
+
+
+@pytest.mark.parametrize("stream", STREAMS)
+async def test_the_events_of_a_streamed_reply_are_one_list(stream: str) -> None:
+    """Texts are joined as they are, calls and tokens are found, and a conversation goes on."""
+    async with streaming(scripted) as agent:
+        replies = await say(agent_at(agent.url, stream), "A refund, please", "Thanks")
+        assert [heard["say"] for heard in agent.heard] == ["A refund, please", "Thanks"]
+        assert len({heard["chat"] for heard in agent.heard}) == 1
+        assert agent.requests[0].headers["authorization"] == f"Bearer {endpoints.KEY}"
+        assert len(agent.requests) == (1 if stream == "websocket" else 2)
+    for reply in replies:
+        assert reply.agent == "Done: 42 €"
+        assert reply.tool_calls
+        assert [(call.name, call.arguments) for call in reply.tool_calls] == [("refund", {"amount": 42})]
+        assert reply.output_tokens == 7
+        assert reply.raw == ANSWER
+        assert reply.first_token_seconds
+        assert reply.first_token_seconds <= reply.latency_seconds < 5
+
+
+@pytest.mark.parametrize("stream", ["sse", "ndjson"])
+async def test_a_stream_without_until_ends_by_itself(stream: str) -> None:
+    """`[DONE]` is no event."""
+
+    async def answer(heard: Any, write: Write) -> None:
+        await scripted(heard, write)
+        await write("[DONE]")
+
+    async with streaming(answer) as agent:
+        (reply,) = await say(agent_at(agent.url, stream, until=None), "Hi")
+    assert reply.raw == ANSWER
+
+
+@pytest.mark.parametrize("stream", STREAMS)
+async def test_the_first_words_have_a_time_of_their_own(stream: str) -> None:
+    """Neither other events nor blank texts are words."""
+    go_on = asyncio.Event()
+
+    async def answer(_: Any, write: Write) -> None:
+        await write({"type": "thinking"})
+        await write(text(" "))
+        asyncio.get_running_loop().call_later(0.03, go_on.set)
+        await go_on.wait()
+        await write(text("Hello"))
+        await write(END)
+
+    async with streaming(answer) as agent:
+        (reply,) = await say(agent_at(agent.url, stream), "Hi")
+    assert reply.agent == " Hello"
+    assert reply.first_token_seconds
+    assert 0.025 < reply.first_token_seconds <= reply.latency_seconds
+
+
+async def test_named_events_have_name_and_data() -> None:
+    """So that a path can choose by the name."""
+
+    async def answer(_: Any, write: Write) -> None:
+        await write('"Hel"\n\nevent: word\ndata: {"w": "lo"}\n\nevent: bye\ndata: 1')
+
+    async with streaming(answer) as agent:
+        reply = {"text": "$[?@.event == 'word'].data.w"}
+        (got,) = await say(agent_at(agent.url, "sse", reply=reply, until="$[?@.event == 'bye']"), "Hi")
+    assert got.agent == "lo"
+    assert got.raw == ["Hel", {"event": "word", "data": {"w": "lo"}}, {"event": "bye", "data": 1}]
+
+
+@pytest.mark.parametrize("stream", STREAMS)
+async def test_no_call_in_a_whole_stream_is_evidence_that_there_was_none(stream: str) -> None:
+    """By a path with a filter. A path that leads nowhere is none."""
+
+    async def answer(_: Any, write: Write) -> None:
+        await write(text("No."))
+        await write(END)
+
+    async with streaming(answer) as agent:
+        (by_filter,) = await say(agent_at(agent.url, stream), "Hi")
+        reply = REPLY | {"toolCalls": "$[*].call"}
+        (by_name,) = await say(agent_at(agent.url, stream, reply=reply), "Hi")
+    assert (by_filter.tool_calls, by_name.tool_calls) == ((), None)
+
+
+@pytest.mark.parametrize("stream", STREAMS)
+async def test_an_error_in_a_stream_is_the_replys(stream: str) -> None:
+    """Its words so far stay."""
+
+    async def answer(_: Any, write: Write) -> None:
+        await write(text("Let me see"))
+        await write({"type": "error", "message": "the model is down"})
+        await write(END)
+
+    async with streaming(answer) as agent:
+        (reply,) = await say(agent_at(agent.url, stream), "Hi")
+    assert (reply.agent, reply.error_response, reply.error_detail) == (
+        "Let me see",
+        True,
+        "the model is down",
+    )
+
+
+async def cut(_: Any, write: Write) -> None:
+    await write(text("Do"))
+
+
+async def endless(_: Any, write: Write) -> None:
+    while True:
+        await write(text("…"))
+        await asyncio.sleep(0.01)
+
+
+async def broken(_: Any, write: Write) -> None:
+    await write(text("Hi"))
+    await write("{'type': 'end'}")
+
+
+async def wordless(_: Any, write: Write) -> None:
+    await write({"type": "message", "content": "Hi"})
+    await write({"type": "end", "delta": None})
+
+
+@pytest.mark.parametrize("stream", STREAMS)
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (
+            cut,
+            "ended its stream before the answer was complete, after 1 event|did not answer within 0.3 s: its",
+        ),
+        (endless, r"did not answer within 0.3 s: its stream did not end, after \d+ events"),
+        (broken, r"sent an event that cannot be read \(not JSON\): {'type': 'end'}"),
+    ],
+)
+async def test_a_stream_that_cannot_be_used_fails_the_message(
+    stream: str, answer: Answer, message: str
+) -> None:
+    """In bounded time; nothing of it is a reply, and nothing is sent again."""
+    async with streaming(answer) as agent:
+        with pytest.raises(AgentError, match=message):
+            await say(agent_at(agent.url, stream), "Hi", timeout=0.3)
+        assert len(agent.heard) == 1
+
+
+async def test_a_stream_without_words_says_what_came() -> None:
+    """So that the path can be put right."""
+    async with streaming(wordless) as agent:
+        reply = {"text": "$[*].delta"}
+        with pytest.raises(AgentError, match=r"has no text at \$\[\*\]\.delta: \[.*\"content\": \"Hi\""):
+            await say(agent_at(agent.url, "sse", reply=reply), "Hi")
+
+
+async def test_a_websocket_that_is_closed_in_an_answer() -> None:
+    """With the code that the server gave."""
+
+    async def answer(_: Any, write: Write) -> None:
+        await write(text("Do"))
+
+    async with streaming(answer) as agent:
+        agent.after = lambda socket: socket.close(code=1011)
+        with pytest.raises(AgentError, match=r"broke: the server closed the WebSocket \(code 1011\)"):
+            await say(agent_at(agent.url, "websocket"), "Hi")
+
+
+async def test_a_websocket_that_is_closed_after_an_answer_is_opened_again() -> None:
+    """For the next message."""
+    async with streaming(scripted) as agent:
+        agent.after = lambda socket: socket.close()
+        replies = await say(agent_at(agent.url, "websocket"), "One", "Two")
+    assert [reply.agent for reply in replies] == ["Done: 42 €"] * 2
+    assert len(agent.requests) == 2
+
+
+@pytest.mark.parametrize("said", [("One",), ("One", "Two")])
+async def test_a_second_answer_over_a_websocket_fails_the_conversation(said: tuple[str, ...]) -> None:
+    """It could be taken for the answer to the next message."""
+
+    async def answer(heard: Any, write: Write) -> None:
+        await scripted(heard, write)
+        await write(END)
+
+    async with streaming(answer) as agent:
+        with pytest.raises(AgentError, match="sent more than one answer to a request"):
+            await say(agent_at(agent.url, "websocket"), *said)
+
+
+async def test_what_comes_between_answers_over_a_websocket_belongs_to_none() -> None:
+    """Such as signs of life."""
+
+    async def answer(heard: Any, write: Write) -> None:
+        await scripted(heard, write)
+        await write({"type": "ping"})
+        await write("no JSON")
+
+    async with streaming(answer) as agent:
+        replies = await say(agent_at(agent.url, "websocket"), "One", "Two")
+    assert [reply.raw for reply in replies] == [ANSWER, ANSWER]
+
+
+async def test_too_large_a_message_over_a_websocket() -> None:
+    """It is not kept."""
+
+    async def answer(_: Any, write: Write) -> None:
+        await write(text("x" * 17_000_000))
+
+    async with streaming(answer) as agent:
+        with pytest.raises(AgentError, match="answered with more than 16 MB"):
+            await say(agent_at(agent.url, "websocket"), "Hi", timeout=20)
+
+
+@pytest.mark.parametrize("stream", STREAMS)
+async def test_a_refused_key_is_told_as_ever(stream: str) -> None:
+    """Over a WebSocket it is the handshake that is refused."""
+    async with streaming(scripted) as agent:
+        agent.refusal = web.json_response({"detail": "who are you?"}, status=401)
+        with pytest.raises(AgentAccessError, match=r"refused the key \(401\): who are you\?"):
+            await say(agent_at(agent.url, stream), "Hi")
+
+
+async def test_a_websocket_goes_to_no_other_address() -> None:
+    """A key would go with it."""
+    async with streaming(scripted) as agent:
+        agent.refusal = web.Response(status=302, headers={"location": f"{agent.url}/elsewhere"})
+        with pytest.raises(AgentError, match=r"redirects to .* \(302\), which is not followed"):
+            await say(agent_at(agent.url, "websocket"), "Hi")
+        assert [request.path for request in agent.requests] == ["/websocket"]
+
+
+async def test_an_address_without_a_websocket() -> None:
+    """It says so, whatever the address answers."""
+    async with streaming(scripted) as agent:
+        agent.refusal = web.Response(text="Hello")
+        with pytest.raises(AgentError, match="there is no WebSocket, but an answer of status 200"):
+            await say(agent_at(agent.url, "websocket"), "Hi")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"until": "$.done"}, "until is given, but no stream"),
+        ({"stream": "websocket"}, "stream: websocket needs until"),
+        ({"stream": "sse", "until": "done"}, "must begin with"),
+        ({"stream": "grpc"}, "'sse', 'ndjson' or 'websocket'"),
+        ({"stream": "websocket", "until": "$.x", "send": {"body": "{{message}}", "method": "PUT"}}, "method"),
+        (
+            {"stream": "websocket", "until": "$.x", "send": {"path": "/{{message}}", "body": "{{message}}"}},
+            "they are those of the connection",
+        ),
+    ],
+)
+def test_options_that_do_not_go_together(options: dict[str, Any], message: str) -> None:
+    """They are refused before anything is sent."""
+    given = {"send": {"body": "{{message}}"}, "reply": {"text": "$.x"}, **options}
+    with pytest.raises(ValidationError, match=message):
+        HttpOptions.model_validate(given)
+
+
+def test_every_message_on_the_page_is_one_that_is_tried_here() -> None:
+    """In its words, so that a search finds it."""
+    tried = Path(__file__).read_text() + Path(__file__).with_name("test_streams.py").read_text()
+    tried = re.sub(r"\\(.)", r"\1", tried)
+    for message, _ in table("message", (ROOT / "docs/http-streams.md").read_text()):
+        for part in re.split(r" ?(?:\(code )?\b(?:DETAIL|PATH|N)\b:? ?", code(message)):
+            assert part.strip("): ") in tried, message
