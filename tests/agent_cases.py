@@ -13,6 +13,7 @@ from endpoints import Asked, completion
 from ci_evals.adapters.agent_settings import AgentSettings
 from ci_evals.adapters.endpoints.chat_agent import ChatAgent
 from ci_evals.adapters.endpoints.http_agent import HttpAgent
+from ci_evals.adapters.frameworks.ag_ui_agent import AgUiAgent
 from ci_evals.ports import Agent
 
 STALL_SECONDS = 10
@@ -72,6 +73,28 @@ def http_case(url: str) -> AgentCase:
 
     def agent(key: str, where: str) -> Agent:
         return HttpAgent(AgentSettings(None, key, where, None, options), limiter=world.limiter())
+
+    return AgentCase(agent(endpoints.KEY, url), agent(endpoints.KEY, NOBODY), agent("wrong", url))
+
+
+@contextmanager
+def ag_ui_server() -> Iterator[str]:
+    """Serves an agent that speaks AG-UI; gives its address."""
+
+    def answer(number: int, text: str) -> Any:
+        call = [endpoints.ag_ui_call("to_person", {})] if text == "person" else []
+        return endpoints.ag_ui_run(*(event for events in call for event in events), text=f"{number}: {text}")
+
+    with _serving(lambda asked: (len(asked.texts), asked.texts[-1]), answer) as url:
+        yield url
+
+
+def ag_ui_case(url: str) -> AgentCase:
+    """Agents of the adapter `ag-ui`, at an `ag_ui_server`."""
+    options = {"escalationTools": ["to_person"]}
+
+    def agent(key: str, where: str) -> Agent:
+        return AgUiAgent(AgentSettings(None, key, where, None, options), limiter=world.limiter())
 
     return AgentCase(agent(endpoints.KEY, url), agent(endpoints.KEY, NOBODY), agent("wrong", url))
 

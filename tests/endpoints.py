@@ -95,6 +95,44 @@ def calls(*named: tuple[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
+def sse(*events: Any) -> Fault:
+    """A stream of server-sent events; a text is sent as it is."""
+    lines = (event if isinstance(event, str) else f"data: {json.dumps(event)}\n\n" for event in events)
+    return Fault(200, "".join(lines), content_type="text/event-stream")
+
+
+def ag_ui_run(*events: Any, text: str = "", **finish: Any) -> Fault:
+    """A run of AG-UI with these events and words; `finish` is more of its end."""
+    words = [
+        {"type": "TEXT_MESSAGE_START", "messageId": "m-1", "role": "assistant"},
+        *({"type": "TEXT_MESSAGE_CONTENT", "messageId": "m-1", "delta": part} for part in text.split("|")),
+        {"type": "TEXT_MESSAGE_END", "messageId": "m-1"},
+    ]
+    ids = {"threadId": "t-1", "runId": "r-1"}
+    return sse(
+        {"type": "RUN_STARTED", **ids},
+        *events,
+        *(words if text else ()),
+        {"type": "RUN_FINISHED", **ids, **finish},
+    )
+
+
+def ag_ui_call(name: str, arguments: Any, result: Any = None, call_id: str = "call-1") -> list[Any]:
+    """The events of a tool call, with its result if it has one."""
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments)
+    half = len(text) // 2
+    events: list[Any] = [
+        {"type": "TOOL_CALL_START", "toolCallId": call_id, "toolCallName": name},
+        {"type": "TOOL_CALL_ARGS", "toolCallId": call_id, "delta": text[:half]},
+        {"type": "TOOL_CALL_ARGS", "toolCallId": call_id, "delta": text[half:]},
+        {"type": "TOOL_CALL_END", "toolCallId": call_id},
+    ]
+    if result is not None:
+        returned = {"messageId": f"result-{call_id}", "toolCallId": call_id, "content": result}
+        events.append({"type": "TOOL_CALL_RESULT", "role": "tool", **returned})
+    return events
+
+
 _KEYS = st.sampled_from(
     ["choices", "message", "content", "tool_calls", "function", "function_call", "name", "arguments", "id",
      "finish_reason", "usage", "prompt_tokens", "refusal", "error", "type", "custom", "input", "value",

@@ -6,6 +6,7 @@ from typing import Any
 import world
 
 from ci_evals.adapters.agent_settings import AgentSettings
+from ci_evals.adapters.frameworks.ag_ui_agent import AgUiAgent
 from ci_evals.adapters.frameworks.langgraph_agent import LangGraphAgent
 from ci_evals.contract import AgentContract
 from ci_evals.domain.errors import AgentError
@@ -14,10 +15,11 @@ from ci_evals.ports import Agent, read_state
 
 AGENTS: dict[str, dict[str, Any]] = {
     "langgraph": {"agentId": "agent", "adapterOptions": {"escalationTools": ["to_person"]}},
+    "ag-ui": {"adapterOptions": {"escalationTools": ["to_person"]}},
 }
 """How suites name the agents of the real servers."""
 
-_CLASSES = {"langgraph": LangGraphAgent}
+_CLASSES: dict[str, Any] = {"langgraph": LangGraphAgent, "ag-ui": AgUiAgent}
 
 
 def agent(name: str, url: str, agent_id: str | None = None, key: str | None = None, **options: Any) -> Agent:
@@ -48,9 +50,9 @@ async def talk(agent: Agent, *texts: str) -> tuple[list[Reply | str], Any]:
         await agent.close(session)
 
 
-def _talk(name: str, *texts: str, agent_id: str | None = None) -> Any:
+def _talk(name: str, *texts: str, agent_id: str | None = None, **options: Any) -> Any:
     async def say(url: str) -> tuple[list[Reply | str], Any]:
-        return await talk(agent(name, url, agent_id), *texts)
+        return await talk(agent(name, url, agent_id, **options), *texts)
 
     return functools.partial(say)
 
@@ -61,6 +63,12 @@ TALKS: dict[str, dict[str, Any]] = {
         "inside": _talk("langgraph", "Refund order A-1", "Are you sure?", "yes", agent_id="outer"),
         "failed": _talk("langgraph", "fail", agent_id="agent"),
         "nobody": _talk("langgraph", "Hello", agent_id="nobody"),
-    }
+    },
+    "ag-ui": {
+        "refund": _talk("ag-ui", "Hello", "Refund order A-1"),
+        "approval": _talk("ag-ui", "Close my account", resume={"approved": True}),
+        "waits": _talk("ag-ui", "Close my account"),
+        "failed": _talk("ag-ui", "fail"),
+    },
 }
 """Conversations by the server and a name of their own; each is called with the server's address."""

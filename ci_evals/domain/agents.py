@@ -12,7 +12,7 @@ from ci_evals.support import placeholders, secrets
 
 T = TypeVar("T")
 
-BUILT_IN = ("aui", "demo", "openai", "http", "langgraph")
+BUILT_IN = ("aui", "demo", "openai", "http", "langgraph", "ag-ui")
 """The adapters that have a name of their own."""
 
 LANGGRAPH_ADDRESS = "http://127.0.0.1:2024"
@@ -290,9 +290,40 @@ def lacks_secret(name: str, value: str) -> bool:
     return bool(_SECRET_HEADER.search(name)) and value.strip().lower() in _SCHEMES
 
 
+class AgUiOptions(Model):
+    """Options of `ag-ui`, for agents behind the Agent User Interaction Protocol."""
+
+    headers: Annotated[dict[str, str], AfterValidator(_of_the_key_only)] = Field(
+        default_factory=dict,
+        description="More headers. `{{key}}` stands for the agent's key; if no header names it, the "
+        "key is sent as `Authorization: Bearer`.",
+    )
+    user_info: Literal["context", "state", "forwardedProps", "none"] = Field(
+        "context", description="The part of a run's input that holds `userInfo`."
+    )
+    state: dict[str, JsonValue] = Field(default_factory=dict, description="The state to begin with.")
+    forwarded_props: dict[str, JsonValue] = Field(
+        default_factory=dict, description="The `forwardedProps` of every run."
+    )
+    tools: tuple[dict[str, JsonValue], ...] = Field(
+        (), description="Tools of the client: objects with `name`, `description` and `parameters`."
+    )
+    tool_results: dict[str, JsonValue] = Field(
+        default_factory=dict,
+        description="What tools return that the agent leaves to its client to run, by the tool's name.",
+    )
+    resume: JsonValue = Field(
+        None, description="The payload that answers every interrupt, such as `{approved: true}`."
+    )
+    escalation_tools: tuple[NonBlank, ...] = Field(
+        (), description="Tools whose call means that the agent hands over to a person."
+    )
+
+
 OPTIONS: Mapping[str, type[Model]] = {
     "openai": ChatOptions,
     "http": HttpOptions,
     "langgraph": LangGraphOptions,
+    "ag-ui": AgUiOptions,
 }
 """The form of `adapterOptions` for the adapters that have one. `aui` and `demo` take none; code gets all."""

@@ -104,11 +104,7 @@ class RunAgents:
             from ci_evals.adapters.endpoints.http_agent import HttpAgent  # noqa: PLC0415  # 0.1 s, for the JSONPaths
 
             return HttpAgent(settings, redactor=redactor, limiter=limiter)
-        if name == "langgraph":
-            from ci_evals.adapters.frameworks.langgraph_agent import LangGraphAgent  # noqa: PLC0415  # as above
-
-            return LangGraphAgent(settings, redactor=redactor, limiter=limiter)
-        raise AssertionError(f"no way to build the built-in adapter {name}")
+        return _framework_agent(name, settings, redactor, limiter)
 
     def _plan_start(self, suite: Suite) -> None:
         address = suite.wait_for or suite.base_url
@@ -208,6 +204,20 @@ def _set_environment(environ: Mapping[str, str]) -> Iterator[None]:
     finally:
         os.environ.clear()
         os.environ.update(before)
+
+
+def _framework_agent(name: str, settings: AgentSettings, redactor: Redactor, limiter: RateLimiter) -> Agent:
+    """The agent behind the server of a framework. Only its own adapter is imported."""
+    match name:
+        case "langgraph":
+            from ci_evals.adapters.frameworks.langgraph_agent import LangGraphAgent  # noqa: PLC0415  # as above
+
+            return LangGraphAgent(settings, redactor=redactor, limiter=limiter)
+        case "ag-ui":
+            from ci_evals.adapters.frameworks.ag_ui_agent import AgUiAgent  # noqa: PLC0415  # as above
+
+            return AgUiAgent(settings, redactor=redactor, limiter=limiter)
+    raise AssertionError(f"no way to build the built-in adapter {name}")
 
 
 def agent_settings(suite: Suite, redactor: Redactor, *, debug: bool = False) -> AgentSettings:

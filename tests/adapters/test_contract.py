@@ -158,6 +158,14 @@ class Http(Chat):
             yield
 
 
+class AgUi(Chat):
+    @pytest.fixture(autouse=True)
+    def served(self) -> Iterator[None]:
+        with agent_cases.ag_ui_server() as url:
+            self.case = agent_cases.ag_ui_case(url)
+            yield
+
+
 class Function(Ported):
     """A function of a module in the current folder."""
 

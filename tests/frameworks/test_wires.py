@@ -7,7 +7,7 @@ import asyncio
 import json
 import os
 import shutil
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import commands
@@ -34,7 +34,18 @@ def langgraph(folder, **environ):
         yield url
 
 
-SERVERS = {"langgraph": langgraph}
+AG_UI = ["pydantic-ai-slim[ag-ui]==2.68.0", "ag-ui-protocol==1.0.0", "uvicorn==0.54.0"]
+
+
+@contextmanager
+def ag_ui(folder, **environ):
+    """An agent of pydantic-ai that speaks AG-UI; yields its address."""
+    program, port = environment(AG_UI) / "bin/python", free_port()
+    with server([program, AGENTS / "ag_ui_agent.py", port], port, "/ok", cwd=folder, **environ) as url:
+        yield url
+
+
+SERVERS = {"langgraph": langgraph, "ag-ui": ag_ui}
 
 
 def suite(name, url):
@@ -97,9 +108,16 @@ def test_recorded_wires_are_what_it_sends(name, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def langgraph_url(tmp_path_factory):
-    """The address of one server for all tests of the contract."""
-    with langgraph(tmp_path_factory.mktemp("langgraph")) as url:
+def urls(tmp_path_factory):
+    """The address of one server of each kind for all tests of the contract, started when it is needed."""
+    with ExitStack() as stack:
+        started = {}
+
+        def url(name):
+            if name not in started:
+                started[name] = stack.enter_context(SERVERS[name](tmp_path_factory.mktemp(name)))
+            return started[name]
+
         yield url
 
 
@@ -109,16 +127,21 @@ class LangGraphServer(AgentContract):
     __test__ = True
     stalls = True
     patience = 10.0
+    name = "langgraph"
 
     @pytest.fixture(autouse=True)
-    def serving(self, langgraph_url):
-        self.url = langgraph_url
+    def serving(self, urls):
+        self.url = urls(self.name)
 
     def played(self, made):
         return made
 
     def agent(self):
-        return wire_talks.agent("langgraph", self.url)
+        return wire_talks.agent(self.name, self.url)
 
     def unreachable(self):
-        return wire_talks.agent("langgraph", "http://127.0.0.1:1")
+        return wire_talks.agent(self.name, "http://127.0.0.1:1")
+
+
+class AgUiServer(LangGraphServer):
+    name = "ag-ui"
