@@ -6,6 +6,7 @@ from typing import Any
 import world
 
 from ci_evals.adapters.agent_settings import AgentSettings
+from ci_evals.adapters.frameworks.a2a_agent import A2aAgent
 from ci_evals.adapters.frameworks.ag_ui_agent import AgUiAgent
 from ci_evals.adapters.frameworks.langgraph_agent import LangGraphAgent
 from ci_evals.contract import AgentContract
@@ -13,13 +14,19 @@ from ci_evals.domain.errors import AgentError
 from ci_evals.domain.transcript import Reply
 from ci_evals.ports import Agent, read_state
 
+A2A = ("a2a", "a2a-blocking", "a2a-rest", "a2a-0.3", "a2a-0.3-blocking")
+"""One adapter, by what servers it meets."""
 AGENTS: dict[str, dict[str, Any]] = {
     "langgraph": {"agentId": "agent", "adapterOptions": {"escalationTools": ["to_person"]}},
     "ag-ui": {"adapterOptions": {"escalationTools": ["to_person"]}},
+    **{
+        name: {"adapterOptions": {"toolCalls": "$..metadata.toolCalls", "escalationTools": ["to_person"]}}
+        for name in A2A
+    },
 }
 """How suites name the agents of the real servers."""
 
-_CLASSES: dict[str, Any] = {"langgraph": LangGraphAgent, "ag-ui": AgUiAgent}
+_CLASSES: dict[str, Any] = {"langgraph": LangGraphAgent, "ag-ui": AgUiAgent, **dict.fromkeys(A2A, A2aAgent)}
 
 
 def agent(name: str, url: str, agent_id: str | None = None, key: str | None = None, **options: Any) -> Agent:
@@ -69,6 +76,14 @@ TALKS: dict[str, dict[str, Any]] = {
         "approval": _talk("ag-ui", "Close my account", resume={"approved": True}),
         "waits": _talk("ag-ui", "Close my account"),
         "failed": _talk("ag-ui", "fail"),
+    },
+    **{
+        name: {
+            "refund": _talk(name, "Hello", "Refund order A-1", "Refund data"),
+            "asks": _talk(name, "Refund some order", "Refund A-1"),
+            "troubles": _talk(name, "Refund broken order", "Refund with key", "fail"),
+        }
+        for name in A2A
     },
 }
 """Conversations by the server and a name of their own; each is called with the server's address."""

@@ -108,6 +108,7 @@ class ConversationPlayer:
     async def _play_turn(self, session: Any, planned: PlannedTurn, text: str) -> Turn:
         self.unanswered = len(self.turns) + 1
         reply = with_calls(bounded(await self._agent.send_message(session, text, timeout=planned.timeout)))
+        self.session_id = id_of(session)  # some agents name it with their first answer
         # Traces and raw bodies are large, and were validated when the reply was created.
         large = {"trace": reply.trace, "raw": reply.raw}
         turn = Turn(

@@ -12,13 +12,13 @@ from ci_evals.support import placeholders, secrets
 
 T = TypeVar("T")
 
-BUILT_IN = ("aui", "demo", "openai", "http", "langgraph", "ag-ui")
+BUILT_IN = ("aui", "demo", "openai", "http", "langgraph", "ag-ui", "a2a")
 """The adapters that have a name of their own."""
 
 LANGGRAPH_ADDRESS = "http://127.0.0.1:2024"
 """Where `langgraph dev` serves."""
 
-STATELESS = frozenset({"aui", "demo", "openai", "http"})
+STATELESS = frozenset({"aui", "demo", "openai", "http", "a2a"})
 """Those that report no state, so that there is no probe `agent_state`."""
 
 PYTHON, COMMAND = "python:", "command:"
@@ -270,6 +270,43 @@ class LangGraphOptions(Model):
         return self
 
 
+class A2aOptions(Model):
+    """Options of `a2a`, for agents behind the A2A protocol."""
+
+    card: str = Field(
+        "/.well-known/agent-card.json", description="The path of the agent card, after `baseUrl`."
+    )
+    stream: bool | None = Field(None, description="Whether answers are streamed; default: as the card says.")
+    tool_calls: JsonPathText | None = Field(
+        None,
+        description="JSONPath of the tool calls in an answer, `{message}` or `{task}`: the protocol has no "
+        "place of its own for them. Often they are in `metadata`.",
+    )
+    metadata: dict[str, JsonValue] = Field(
+        default_factory=dict, description="The `metadata` of every message; `{{userInfo.plan}}`."
+    )
+    headers: Annotated[dict[str, str], AfterValidator(_of_the_key_only)] = Field(
+        default_factory=dict,
+        description="More headers. `{{key}}` stands for the agent's key; if no header names it, the "
+        "key is sent as `Authorization: Bearer`.",
+    )
+    escalation_tools: tuple[NonBlank, ...] = Field(
+        (), description="Tools whose call means that the agent hands over to a person."
+    )
+
+    @field_validator("card")
+    @classmethod
+    def _is_a_path(cls, card: str) -> str:
+        if not card.startswith("/") or "?" in card or "#" in card:
+            raise ValueError("must be a path, which begins with '/'")
+        return card
+
+    @field_validator("metadata")
+    @classmethod
+    def _knows_its_names(cls, value: Any) -> Any:
+        return _check_names(value, ("message", *OF_A_TEST))
+
+
 _SECRET_HEADER = re.compile(r"auth|key|token|secret|cookie|session|password", re.IGNORECASE)
 
 
@@ -325,5 +362,6 @@ OPTIONS: Mapping[str, type[Model]] = {
     "http": HttpOptions,
     "langgraph": LangGraphOptions,
     "ag-ui": AgUiOptions,
+    "a2a": A2aOptions,
 }
 """The form of `adapterOptions` for the adapters that have one. `aui` and `demo` take none; code gets all."""

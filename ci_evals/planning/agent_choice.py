@@ -150,6 +150,8 @@ def _missing_fields(suite: Suite) -> Iterator[tuple[str, str]]:
             yield "agentId", "is missing: the assistant, or the name of the graph in langgraph.json"
         case "ag-ui" if suite.base_url is None:
             yield "baseUrl", "is missing: the address that runs are posted to; set it, or --base-url"
+        case "a2a" if suite.base_url is None:
+            yield "baseUrl", "is missing; set it, or --base-url"
         case "http":
             if suite.base_url is None:
                 yield "baseUrl", "is missing; set it, or --base-url"

@@ -217,6 +217,10 @@ def _framework_agent(name: str, settings: AgentSettings, redactor: Redactor, lim
             from ci_evals.adapters.frameworks.ag_ui_agent import AgUiAgent  # noqa: PLC0415  # as above
 
             return AgUiAgent(settings, redactor=redactor, limiter=limiter)
+        case "a2a":
+            from ci_evals.adapters.frameworks.a2a_agent import A2aAgent  # noqa: PLC0415  # as above
+
+            return A2aAgent(settings, redactor=redactor, limiter=limiter)
     raise AssertionError(f"no way to build the built-in adapter {name}")
 
 

@@ -8,6 +8,7 @@ import json
 import os
 import shutil
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 
 import commands
@@ -45,7 +46,27 @@ def ag_ui(folder, **environ):
         yield url
 
 
+A2A = ["a2a-sdk[http-server]==1.3.0", "uvicorn==0.54.0"]
+A2A_SERVERS = {
+    "a2a": ["1.0", "streaming"],
+    "a2a-blocking": ["1.0"],
+    "a2a-rest": ["rest", "streaming"],
+    "a2a-0.3": ["0.3", "streaming"],
+    "a2a-0.3-blocking": ["0.3"],
+}
+
+
+@contextmanager
+def a2a(folder, *, name="a2a", **environ):
+    """An agent behind A2A; yields its address."""
+    port = free_port()
+    command = [environment(A2A) / "bin/python", AGENTS / "a2a_server.py", port, *A2A_SERVERS[name]]
+    with server(command, port, "/.well-known/agent-card.json", cwd=folder, **environ) as url:
+        yield url
+
+
 SERVERS = {"langgraph": langgraph, "ag-ui": ag_ui}
+SERVERS |= {name: partial(a2a, name=name) for name in A2A_SERVERS}
 
 
 def suite(name, url):
@@ -56,14 +77,21 @@ def suite(name, url):
         "in order": {"strict": "tool_sequence", "tools": ["lookup", "refund"]},
         "words": {"strict": "contains", "text": "I refunded 42"},
     }
-    state = {"strict": "state", "probe": "agent_state", "path": "$.refunded", "equals": 42}
+    if name not in wire_talks.A2A:  # which has no state
+        checks["state"] = {"strict": "state", "probe": "agent_state", "path": "$.refunded", "equals": 42}
     test = {
         "name": "Refund",
         "guidelines": "You want order A-1 refunded.",
         "turns": [{"user": "Hello"}, {"user": "Refund order A-1"}],
-        "evaluations": [{"criterion": name, **check} for name, check in (checks | {"state": state}).items()],
+        "evaluations": [{"criterion": name, **check} for name, check in checks.items()],
     }
-    return {"name": "Refunds", "adapter": name, "baseUrl": url, "tests": [test], **wire_talks.AGENTS[name]}
+    return {
+        "name": "Refunds",
+        "adapter": "a2a" if name in wire_talks.A2A else name,
+        "baseUrl": url,
+        "tests": [test],
+        **wire_talks.AGENTS[name],
+    }
 
 
 def findings(name, url, folder) -> list[dict]:
@@ -82,7 +110,7 @@ def test_a_good_agent_passes(name, tmp_path):
     """Its calls are there with arguments, in order, once each, and its state."""
     with SERVERS[name](tmp_path) as url:
         found = findings(name, url, tmp_path)
-    assert [each["outcome"] for each in found] == ["passed"] * 4, found
+    assert {each["outcome"] for each in found} == {"passed"}, found
 
 
 @pytest.mark.parametrize("name", SERVERS)
@@ -90,7 +118,9 @@ def test_a_wrong_agent_fails_for_the_right_reason(name, tmp_path):
     """It says that it refunded 42."""
     with SERVERS[name](tmp_path, WRONG="amount") as url:
         found = findings(name, url, tmp_path)
-    assert [each["outcome"] for each in found] == ["failed", "passed", "passed", "failed"], found
+    assert [each["outcome"] for each in found] == ["failed", "passed", "passed", "failed"][: len(found)], (
+        found
+    )
     assert "amount: 24" in found[0]["reason"]
 
 
@@ -145,3 +175,7 @@ class LangGraphServer(AgentContract):
 
 class AgUiServer(LangGraphServer):
     name = "ag-ui"
+
+
+class A2aServer(LangGraphServer):
+    name = "a2a"

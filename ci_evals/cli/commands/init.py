@@ -31,6 +31,7 @@ _ABOUT = {
     "openai": "Any endpoint compatible with OpenAI's chat completions: docs/openai-agent.md of ci-evals.",
     "http": "Any JSON endpoint: docs/http-agent.md of ci-evals.",
     "langgraph": "A graph on a LangGraph Server: docs/langgraph.md of ci-evals.",
+    "a2a": "An agent behind the Agent2Agent protocol: docs/a2a.md of ci-evals.",
     "ag-ui": "An agent that speaks AG-UI: docs/ag-ui.md of ci-evals.",
     "python": "A Python function, found from the folder that ci-evals is started in.",
     "command": "A program that answers JSON lines, started in the folder that ci-evals is started in.",
@@ -40,10 +41,11 @@ _HANDING_OVER = {
     "http": "adapterOptions.reply.escalated",
     "langgraph": "adapterOptions.escalationTools",
     "ag-ui": "adapterOptions.escalationTools",
+    "a2a": "adapterOptions.escalationTools",
 }
-_SERVERS = frozenset({"openai", "http", "langgraph", "ag-ui"})
+_SERVERS = frozenset({"openai", "http", "langgraph", "ag-ui", "a2a"})
 """Adapters of the user's own server, whose address the workflow takes from a variable."""
-_KEYLESS = frozenset({"langgraph", "ag-ui"})
+_KEYLESS = frozenset({"langgraph", "ag-ui", "a2a"})
 """Of these, those whose servers want no key unless they are told to."""
 
 
