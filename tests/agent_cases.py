@@ -13,6 +13,7 @@ from endpoints import Asked, completion
 from ci_evals.adapters.agent_settings import AgentSettings
 from ci_evals.adapters.endpoints.chat_agent import ChatAgent
 from ci_evals.adapters.endpoints.http_agent import HttpAgent
+from ci_evals.adapters.frameworks.adk_agent import AdkAgent
 from ci_evals.adapters.frameworks.ag_ui_agent import AgUiAgent
 from ci_evals.ports import Agent
 
@@ -95,6 +96,41 @@ def ag_ui_case(url: str) -> AgentCase:
 
     def agent(key: str, where: str) -> Agent:
         return AgUiAgent(AgentSettings(None, key, where, None, options), limiter=world.limiter())
+
+    return AgentCase(agent(endpoints.KEY, url), agent(endpoints.KEY, NOBODY), agent("wrong", url))
+
+
+@contextmanager
+def adk_server() -> Iterator[str]:
+    """Serves an app of ADK; gives its address."""
+    counts: dict[str, int] = {}
+
+    def said(asked: Asked) -> tuple[int, str]:
+        if "newMessage" not in asked.body:
+            return 0, ""
+        session = asked.body["sessionId"]
+        counts[session] = counts.get(session, 0) + 1
+        return counts[session], asked.body["newMessage"]["parts"][0]["text"]
+
+    def answer(number: int, text: str) -> Any:
+        if not number:
+            return {"state": {}}
+        call = {"functionCall": {"id": "c1", "name": "to_person"}}
+        return endpoints.sse(
+            *([endpoints.adk_event(call)] if text == "person" else []),
+            endpoints.adk_event({"text": f"{number}: {text}"}),
+        )
+
+    with _serving(said, answer) as url:
+        yield url
+
+
+def adk_case(url: str) -> AgentCase:
+    """Agents of the adapter `adk`, at an `adk_server`."""
+    options = {"escalationTools": ["to_person"]}
+
+    def agent(key: str, where: str) -> Agent:
+        return AdkAgent(AgentSettings("refunds", key, where, None, options), limiter=world.limiter())
 
     return AgentCase(agent(endpoints.KEY, url), agent(endpoints.KEY, NOBODY), agent("wrong", url))
 

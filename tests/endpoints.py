@@ -133,6 +133,12 @@ def ag_ui_call(name: str, arguments: Any, result: Any = None, call_id: str = "ca
     return events
 
 
+def adk_event(*parts: Any, **more: Any) -> dict[str, Any]:
+    """An event of ADK with these parts."""
+    role = "user" if any("functionResponse" in part for part in parts) else "model"
+    return {"content": {"parts": [*parts], "role": role}, "author": "desk", "invocationId": "e-1", **more}
+
+
 _KEYS = st.sampled_from(
     ["choices", "message", "content", "tool_calls", "function", "function_call", "name", "arguments", "id",
      "finish_reason", "usage", "prompt_tokens", "refusal", "error", "type", "custom", "input", "value",

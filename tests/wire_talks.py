@@ -7,6 +7,7 @@ import world
 
 from ci_evals.adapters.agent_settings import AgentSettings
 from ci_evals.adapters.frameworks.a2a_agent import A2aAgent
+from ci_evals.adapters.frameworks.adk_agent import AdkAgent
 from ci_evals.adapters.frameworks.ag_ui_agent import AgUiAgent
 from ci_evals.adapters.frameworks.langgraph_agent import LangGraphAgent
 from ci_evals.contract import AgentContract
@@ -19,6 +20,7 @@ A2A = ("a2a", "a2a-blocking", "a2a-rest", "a2a-0.3", "a2a-0.3-blocking")
 AGENTS: dict[str, dict[str, Any]] = {
     "langgraph": {"agentId": "agent", "adapterOptions": {"escalationTools": ["to_person"]}},
     "ag-ui": {"adapterOptions": {"escalationTools": ["to_person"]}},
+    "adk": {"agentId": "refunds", "adapterOptions": {"escalationTools": ["to_person"]}},
     **{
         name: {"adapterOptions": {"toolCalls": "$..metadata.toolCalls", "escalationTools": ["to_person"]}}
         for name in A2A
@@ -26,7 +28,12 @@ AGENTS: dict[str, dict[str, Any]] = {
 }
 """How suites name the agents of the real servers."""
 
-_CLASSES: dict[str, Any] = {"langgraph": LangGraphAgent, "ag-ui": AgUiAgent, **dict.fromkeys(A2A, A2aAgent)}
+_CLASSES: dict[str, Any] = {
+    "langgraph": LangGraphAgent,
+    "ag-ui": AgUiAgent,
+    "adk": AdkAgent,
+    **dict.fromkeys(A2A, A2aAgent),
+}
 
 
 def agent(name: str, url: str, agent_id: str | None = None, key: str | None = None, **options: Any) -> Agent:
@@ -76,6 +83,15 @@ TALKS: dict[str, dict[str, Any]] = {
         "approval": _talk("ag-ui", "Close my account", resume={"approved": True}),
         "waits": _talk("ag-ui", "Close my account"),
         "failed": _talk("ag-ui", "fail"),
+    },
+    "adk": {
+        "refund": _talk("adk", "Hello", "Refund order A-1"),
+        "tokens": _talk("adk", "Refund order A-1", stream="tokens"),
+        "whole": _talk("adk", "Refund order A-1", stream="none"),
+        "confirmed": _talk("adk", "Close my account", confirmation={"confirmed": True}),
+        "waits": _talk("adk", "Close my account"),
+        "failed": _talk("adk", "fail"),
+        "nobody": _talk("adk", "Hello", agent_id="nobody"),
     },
     **{
         name: {

@@ -53,7 +53,7 @@ class Stub:
     def _route(self, request: Request) -> Response:
         self.asked.append((request.method, request.path, json.loads(request.data or "null")))
         self.headers.append({name.lower(): value for name, value in request.headers.items()})
-        queue = self.queues[request.method, request.path]
+        queue = self.queues[request.method, _without_ids(request.path)]
         if not queue:
             return Response('{"detail":"Not Found"}', 404, content_type="application/json")
         exchange = queue.popleft()
@@ -66,11 +66,16 @@ def served(exchanges: Sequence[Exchange]) -> Iterator[Stub]:
     """Serve recorded exchanges until the block ends."""
     queues: dict[tuple[str, str], deque[Exchange]] = defaultdict(deque)
     for exchange in exchanges:
-        queues[exchange.method, exchange.path].append(exchange)
+        queues[exchange.method, _without_ids(exchange.path)].append(exchange)
     with world.serving() as server:
         stub = Stub(f"http://127.0.0.1:{server.port}", queues)
         server.expect_request(re.compile(".*")).respond_with_handler(stub._route)
         yield stub
+
+
+def _without_ids(path: str) -> str:
+    """Return a path without the ids that the client makes."""
+    return re.sub(r"[0-9a-f]{32}", "*", path)
 
 
 @contextmanager

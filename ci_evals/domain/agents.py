@@ -12,11 +12,13 @@ from ci_evals.support import placeholders, secrets
 
 T = TypeVar("T")
 
-BUILT_IN = ("aui", "demo", "openai", "http", "langgraph", "ag-ui", "a2a")
+BUILT_IN = ("aui", "demo", "openai", "http", "langgraph", "ag-ui", "a2a", "adk")
 """The adapters that have a name of their own."""
 
 LANGGRAPH_ADDRESS = "http://127.0.0.1:2024"
 """Where `langgraph dev` serves."""
+ADK_ADDRESS = "http://127.0.0.1:8000"
+"""Where `adk api_server` serves."""
 
 STATELESS = frozenset({"aui", "demo", "openai", "http", "a2a"})
 """Those that report no state, so that there is no probe `agent_state`."""
@@ -357,11 +359,38 @@ class AgUiOptions(Model):
     )
 
 
+class AdkOptions(Model):
+    """Options of `adk`, for agents behind a server of Google's Agent Development Kit."""
+
+    headers: Annotated[dict[str, str], AfterValidator(_of_the_key_only)] = Field(
+        default_factory=dict,
+        description="More headers. `{{key}}` stands for the agent's key; if no header names it, the "
+        "key is sent as `Authorization: Bearer`.",
+    )
+    state: dict[str, JsonValue] = Field(
+        default_factory=dict, description="More of the session's first state, beside `userInfo`."
+    )
+    user_id: NonBlank | None = Field(
+        None, description="The user of all sessions; by default each conversation has one of its own."
+    )
+    stream: Literal["events", "tokens", "none"] = Field(
+        "events",
+        description="How a run is asked for: by `/run_sse`, there also with `streaming: true`, or by `/run`.",
+    )
+    confirmation: JsonValue = Field(
+        None, description="What answers every request to confirm a tool call, such as `{confirmed: true}`."
+    )
+    escalation_tools: tuple[NonBlank, ...] = Field(
+        (), description="Tools whose call means that the agent hands over to a person."
+    )
+
+
 OPTIONS: Mapping[str, type[Model]] = {
     "openai": ChatOptions,
     "http": HttpOptions,
     "langgraph": LangGraphOptions,
     "ag-ui": AgUiOptions,
     "a2a": A2aOptions,
+    "adk": AdkOptions,
 }
 """The form of `adapterOptions` for the adapters that have one. `aui` and `demo` take none; code gets all."""

@@ -148,6 +148,8 @@ def _missing_fields(suite: Suite) -> Iterator[tuple[str, str]]:
             yield "model", "is missing: the name under which the endpoint knows the agent"
         case "langgraph" if suite.agent_id is None:
             yield "agentId", "is missing: the assistant, or the name of the graph in langgraph.json"
+        case "adk" if suite.agent_id is None:
+            yield "agentId", "is missing: the app, which is the name of the agent's folder"
         case "ag-ui" if suite.base_url is None:
             yield "baseUrl", "is missing: the address that runs are posted to; set it, or --base-url"
         case "a2a" if suite.base_url is None:

@@ -15,7 +15,7 @@ from ci_evals.adapters.endpoints.aui_agent import AuiAgent
 from ci_evals.adapters.endpoints.chat_agent import ChatAgent
 from ci_evals.adapters.transport.connections import host_of
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, Waiting
-from ci_evals.domain.agents import BUILT_IN, LANGGRAPH_ADDRESS
+from ci_evals.domain.agents import ADK_ADDRESS, BUILT_IN, LANGGRAPH_ADDRESS
 from ci_evals.domain.suite import Suite
 from ci_evals.ports import Agent
 from ci_evals.support.redaction import Redactor
@@ -31,6 +31,7 @@ _DEFAULT_ADDRESSES = {
     "aui": aui_wire.DEFAULT_BASE_URL,
     "openai": chat_wire.DEFAULT_BASE_URL,
     "langgraph": LANGGRAPH_ADDRESS,
+    "adk": ADK_ADDRESS,
 }
 
 
@@ -221,6 +222,10 @@ def _framework_agent(name: str, settings: AgentSettings, redactor: Redactor, lim
             from ci_evals.adapters.frameworks.a2a_agent import A2aAgent  # noqa: PLC0415  # as above
 
             return A2aAgent(settings, redactor=redactor, limiter=limiter)
+        case "adk":
+            from ci_evals.adapters.frameworks.adk_agent import AdkAgent  # noqa: PLC0415  # as above
+
+            return AdkAgent(settings, redactor=redactor, limiter=limiter)
     raise AssertionError(f"no way to build the built-in adapter {name}")
 
 

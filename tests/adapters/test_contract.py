@@ -166,6 +166,14 @@ class AgUi(Chat):
             yield
 
 
+class Adk(Chat):
+    @pytest.fixture(autouse=True)
+    def served(self) -> Iterator[None]:
+        with agent_cases.adk_server() as url:
+            self.case = agent_cases.adk_case(url)
+            yield
+
+
 class Function(Ported):
     """A function of a module in the current folder."""
 

@@ -46,6 +46,16 @@ def ag_ui(folder, **environ):
         yield url
 
 
+@contextmanager
+def adk(folder, **environ):
+    """The server of Google's ADK with an app; yields its address."""
+    program, port = environment(["google-adk==2.13.0"]) / "bin/adk", free_port()
+    shutil.copytree(AGENTS / "adk_apps", folder / "apps")
+    command = [program, "api_server", f"--port={port}", "apps"]
+    with server(command, port, "/list-apps", cwd=folder, **environ) as url:
+        yield url
+
+
 A2A = ["a2a-sdk[http-server]==1.3.0", "uvicorn==0.54.0"]
 A2A_SERVERS = {
     "a2a": ["1.0", "streaming"],
@@ -65,7 +75,7 @@ def a2a(folder, *, name="a2a", **environ):
         yield url
 
 
-SERVERS = {"langgraph": langgraph, "ag-ui": ag_ui}
+SERVERS = {"langgraph": langgraph, "ag-ui": ag_ui, "adk": adk}
 SERVERS |= {name: partial(a2a, name=name) for name in A2A_SERVERS}
 
 
@@ -179,3 +189,7 @@ class AgUiServer(LangGraphServer):
 
 class A2aServer(LangGraphServer):
     name = "a2a"
+
+
+class AdkServer(LangGraphServer):
+    name = "adk"

@@ -41,7 +41,10 @@ def test_adapters_of_every_sort(adapter):
     [
         ("opnai", "'opnai' is not an adapter; did you mean 'openai'?"),
         ("Http", "'Http' is not an adapter; did you mean 'http'?"),
-        ("zzz", "'zzz' is not an adapter; there are: aui, demo, openai, http, langgraph, ag-ui, a2a, rasa"),
+        (
+            "zzz",
+            "'zzz' is not an adapter; there are: aui, demo, openai, http, langgraph, ag-ui, a2a, adk, rasa",
+        ),
         ("python:refunds", "'python:refunds' is not of the form python:module:attribute"),
         ("python:my module:reply", "is not of the form python:module:attribute"),
         ("command: ", "'command: ' names no program"),

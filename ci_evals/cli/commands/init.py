@@ -33,6 +33,7 @@ _ABOUT = {
     "langgraph": "A graph on a LangGraph Server: docs/langgraph.md of ci-evals.",
     "a2a": "An agent behind the Agent2Agent protocol: docs/a2a.md of ci-evals.",
     "ag-ui": "An agent that speaks AG-UI: docs/ag-ui.md of ci-evals.",
+    "adk": "An app of Google's ADK: docs/adk.md of ci-evals.",
     "python": "A Python function, found from the folder that ci-evals is started in.",
     "command": "A program that answers JSON lines, started in the folder that ci-evals is started in.",
 }
@@ -42,10 +43,11 @@ _HANDING_OVER = {
     "langgraph": "adapterOptions.escalationTools",
     "ag-ui": "adapterOptions.escalationTools",
     "a2a": "adapterOptions.escalationTools",
+    "adk": "adapterOptions.escalationTools",
 }
-_SERVERS = frozenset({"openai", "http", "langgraph", "ag-ui", "a2a"})
+_SERVERS = frozenset({"openai", "http", "langgraph", "ag-ui", "a2a", "adk"})
 """Adapters of the user's own server, whose address the workflow takes from a variable."""
-_KEYLESS = frozenset({"langgraph", "ag-ui", "a2a"})
+_KEYLESS = frozenset({"langgraph", "ag-ui", "a2a", "adk"})
 """Of these, those whose servers want no key unless they are told to."""
 
 

@@ -46,7 +46,7 @@ class InitSettings:
         str | None,
         typer.Option(
             metavar="ADAPTER",
-            help="Way to call your agent: aui, openai, http, langgraph, ag-ui, a2a, python, command, …\n\n"
+            help="Way to call your agent: aui, openai, http, langgraph, ag-ui, a2a, adk, python, …\n\n"
             "Default: that of the suites already there, else aui. `demo` is for a first look around.",
         ),
     ] = None
