@@ -3,6 +3,7 @@
 import json
 import time
 
+import jsonpath
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -123,3 +124,19 @@ def test_any_value_is_looked_through(path, value):
     """A path either finds something, or nothing, or is not there."""
     found = JsonPath(path).find(value)
     assert found is None or isinstance(found, tuple)
+
+
+SHORT = ["$.a", "$.*", "$[*]", "$[*].a", "$.a[?@.b == 'x'].a", "$[?@.b == 'x'].a", "$[?@.b == '1']"]
+"""Paths that are followed without the library that reads them."""
+ITEMS = st.fixed_dictionaries({"b": st.sampled_from(["x", "1", 1, None, True])}, optional={"a": JSON})
+
+
+@given(st.sampled_from(SHORT), JSON | st.lists(ITEMS | JSON) | st.fixed_dictionaries({"a": st.lists(ITEMS)}))
+def test_the_usual_paths_find_what_the_library_finds(path, value):
+    """They are only faster."""
+    found = [match.obj for match in jsonpath.finditer(path, value, strict=True)]
+    assert [*(JsonPath(path).find(value) or ())] == found
+    short, long = JsonPath(path), JsonPath(path)
+    assert all(shortcut for _, shortcut in short._segments)
+    long._segments = [(segment, None) for segment, _ in long._segments]
+    assert json.dumps(short.find(value)) == json.dumps(long.find(value))
