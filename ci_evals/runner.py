@@ -20,6 +20,7 @@ from ci_evals.domain.results.process import Times
 from ci_evals.domain.results.simulated_user import UserAudit
 from ci_evals.domain.results.trial import Attempt, TrialResult
 from ci_evals.domain.results.usage import RoleUsage
+from ci_evals.domain.suite import DEFAULT_TIMEOUT_SECONDS
 from ci_evals.domain.transcript import EndState, Transcript, Turns
 from ci_evals.domain.verdict import Cause, Finding, Verdict
 from ci_evals.grading.answer_matching import NO_MODEL
@@ -70,6 +71,8 @@ class Options:
 
     parallel: int = 1
     retries: int = 1
+    agent_timeout: float = DEFAULT_TIMEOUT_SECONDS
+    """Seconds that a reply may take in turns that set no `timeout`."""
     judge_first: bool = False
     """True if a conversation waits for the verdicts on the one before it, since they may end the run."""
     timed: bool = True
@@ -207,7 +210,11 @@ class _TrialPlayer:
         # An agent may be anybody's code: what it does with its user's data reaches no other trial.
         test = test.model_copy(update=_WITHOUT_WORLD | {"user_info": deepcopy(test.user_info)})
         world = WorldPlayer(self.plan.world_of(trial), who.world, self.stop)
-        turns = self.plan.suites[trial.suite].suite.turns_of(test)
+        patience = {"timeout": self.options.agent_timeout}
+        turns = [
+            turn if "timeout" in turn.model_fields_set else turn.model_copy(update=patience)
+            for turn in self.plan.suites[trial.suite].suite.turns_of(test)
+        ]
         attempts: list[Attempt] = []
         while True:
             conversation = ConversationPlayer(

@@ -165,6 +165,19 @@ def test_a_model_that_hangs_is_given_up_after_the_timeout(tmp_path):
     assert "did not answer within 1 s at the last of 3 attempts" in json.dumps(results_in(tmp_path))
 
 
+def test_an_agent_that_hangs_is_given_up_after_the_timeout(tmp_path):
+    """`--agent-timeout` bounds each reply, unless the turn has a timeout of its own."""
+    own = TESTS[1] | {"turns": [{"user": "Hello", "timeout": 20}]}
+    with world.agent(lambda _: time.sleep(1) or world.message("Hi", workflows=[])) as agent:
+        write_suite(tmp_path, TESTS[0], own)
+        env = {"AGENT_KEY": agent.key, "CI_EVALS_BASE_URL": agent.url}
+        options = ("--provider=offline", "--retries=0", "--agent-timeout=0.3")
+        ran = ci_evals("run", "suite.json", *options, cwd=tmp_path, env=env)
+    assert ran.returncode == 3, ran.stdout + ran.stderr
+    errors = [test["trials"][0]["error"] for test in results_in(tmp_path)["suites"][0]["tests"]]
+    assert errors == ["the agent did not answer within 0.3 s", None]
+
+
 @pytest.mark.parametrize(("options", "lines"), [((), 1), (("--quiet",), 0)])
 def test_a_wait_stands_on_the_console(tmp_path, options, lines):
     """After ten seconds, once; not with --quiet."""
@@ -176,3 +189,21 @@ def test_a_wait_stands_on_the_console(tmp_path, options, lines):
     said = [line for line in ran.stderr.splitlines() if "no answer yet" in line]
     assert len(said) == lines
     assert all(line.startswith(f"waiting for the agent at {agent.url[7:]}") for line in said)
+
+
+def test_an_agent_that_is_code_is_waited_for_aloud_too(tmp_path):
+    """By the name of its adapter."""
+    lines = (
+        "import time",
+        "def reply(message):",
+        "    time.sleep(11.5)",
+        "    return {'text': 'Hi', 'rules': []}",
+    )
+    (tmp_path / "slow.py").write_text("\n".join(lines))
+    check = {"criterion": "Says hi", "strict": "contains", "text": "Hi"}
+    test = TESTS[0] | {"evaluations": [check]}
+    write_suite(tmp_path, test, adapter="python:slow:reply", agentId=None, apiKey=None, baseUrl=None)
+    ran = ci_evals("run", "suite.json", "--provider=offline", cwd=tmp_path)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    (line,) = [line for line in ran.stderr.splitlines() if "no answer yet" in line]
+    assert line.startswith("waiting for the agent python:slow:reply for 1")

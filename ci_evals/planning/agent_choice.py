@@ -96,7 +96,7 @@ def _changed(suite: Suite, changes: dict[str, Any]) -> Suite:
         UsageError: an option is invalid for any suite.
     """
     try:
-        return Suite.model_validate(suite.model_dump() | changes)
+        return Suite.model_validate(suite.model_dump(exclude_unset=True) | changes)
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
         option = "--" + to_snake(str(fault["loc"][0])).replace("_", "-")

@@ -42,6 +42,8 @@ class RunAgents:
         """Build nothing yet; what is built is closed with the stack."""
         self._connections, self._redactor, self._stack = connections, redactor, stack
         self._limiters: dict[tuple[str, str], RateLimiter] = {}
+        self._code: dict[str, RateLimiter] = {}
+        """Of agents that are code, by the adapter's name."""
         self._server: DemoServer | None = None
         self._host: Host | None = None
         self._receiver: Receiver | None = None
@@ -85,10 +87,12 @@ class RunAgents:
         settings = agent_settings(suite, redactor, debug=connections.debug)
         plugins.check_built_in(name)
         if name not in BUILT_IN:
+            from ci_evals.adapters.code.awaited_agent import AwaitedAgent  # noqa: PLC0415  # most suites speak to a server
             from ci_evals.wiring import code  # noqa: PLC0415  # most suites speak to a server
 
             host = None if connections.agent_in_process else self._python_host
-            return code.agent(name, settings, redactor, host, self.environ)
+            limiter = self._code.setdefault(redactor.text(name), RateLimiter())
+            return AwaitedAgent(code.agent(name, settings, redactor, host, self.environ), limiter)
         if name == "demo":
             from ci_evals.demo_agent.server import DemoServer  # noqa: PLC0415  # 0.1 s, for suites that name it
 
@@ -163,9 +167,11 @@ class RunAgents:
         return self._limiters.setdefault((host_of(url), key.strip()), RateLimiter())
 
     def waits(self) -> Iterator[tuple[str, Waiting | None]]:
-        """The current waits for each agent's server."""
+        """The current waits for each agent."""
         for (host, _), limiter in self._limiters.items():
             yield f"the agent at {host}", limiter.waiting()
+        for name, limiter in self._code.items():
+            yield f"the agent {name}", limiter.waiting()
         for program in self._programs.values():
             yield program.name, program.waiting
 

@@ -120,7 +120,9 @@ def _run(settings: RunSettings, trust: FileTrust) -> NoReturn:
     job = Job(
         plan=planned,
         policy=policy,
-        options=Options(parallel=settings.parallel, retries=settings.retries),
+        options=Options(
+            parallel=settings.parallel, retries=settings.retries, agent_timeout=settings.agent_timeout
+        ),
         redactor=redactor,
         baseline=baseline,
         limits=Limits(

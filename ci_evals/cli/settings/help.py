@@ -27,6 +27,7 @@ _GROUPS = {
         "start",
         "wait_for",
         "start_timeout",
+        "agent_timeout",
         "otlp",
         "otlp_port",
         "otlp_host",

@@ -128,6 +128,14 @@ class RunSettings(
 
     llm_key: LlmKey = field(default=None, repr=False)
     llm_timeout: LlmTimeout = 120
+    agent_timeout: Annotated[
+        float,
+        typer.Option(
+            min=0.1,
+            metavar="SECONDS",
+            help="Timeout of a reply of the agent.\n\nA turn's own `timeout` in the suite takes precedence.",
+        ),
+    ] = 120
     retries: Annotated[
         int, typer.Option(min=0, help="Retries of a failed trial.\n\nEach starts a fresh session.")
     ] = 1
