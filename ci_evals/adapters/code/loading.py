@@ -15,13 +15,14 @@ from ci_evals.adapters.agent_settings import AgentSettings
 from ci_evals.adapters.code import plugins
 from ci_evals.adapters.code.code_agent import CodeAgent, FunctionAgent, ObjectAgent
 from ci_evals.adapters.code.foreign_code import CodeUsageError, message_of, positional_parameters
+from ci_evals.adapters.code.framework_objects import FRAMEWORKS, framework_agent
 from ci_evals.domain.agents import PYTHON
 from ci_evals.domain.errors import UsageError
 from ci_evals.support.redaction import Redactor
 
 FORMS = (
-    "a function reply(message), or an object with open_session and send_message, "
-    "or with spawn_session and send_message"
+    "a function reply(message), an object with open_session and send_message "
+    f"or with spawn_session and send_message, or an agent of {FRAMEWORKS}"
 )
 _PAGE = "see docs/python-agent.md"
 
@@ -85,10 +86,11 @@ def load_plugin(name: str, settings: AgentSettings, redactor: Redactor | None = 
 def agent_of(
     target: Any, name: str, settings: AgentSettings, redactor: Redactor | None = None, *, apart: bool = False
 ) -> CodeAgent:
-    """The agent that an object is: one with methods, one of four methods, or a function. Calls nothing of it.
+    """The agent that an object is: of a framework, one with methods, of four methods, or a function.
 
-    Raise `UsageError` if it is none, or cannot be called as it will be.
+    Calls nothing of it. Raise `UsageError` if it is none, or cannot be called as it will be.
     """
+    target = framework_agent(target, name, settings) or target
     if _has(target, "open_session", "send_message"):
         return ObjectAgent(target, name, settings, redactor=redactor, apart=apart)
     if _has(target, "spawn_session", "send_message"):

@@ -34,7 +34,7 @@ _ABOUT = {
     "a2a": "An agent behind the Agent2Agent protocol: docs/a2a.md of ci-evals.",
     "ag-ui": "An agent that speaks AG-UI: docs/ag-ui.md of ci-evals.",
     "adk": "An app of Google's ADK: docs/adk.md of ci-evals.",
-    "python": "A Python function, found from the folder that ci-evals is started in.",
+    "python": "A Python function or a framework's agent, found from the folder that ci-evals is started in.",
     "command": "A program that answers JSON lines, started in the folder that ci-evals is started in.",
 }
 _HANDING_OVER = {

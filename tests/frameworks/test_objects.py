@@ -1,0 +1,150 @@
+"""Agents that are objects of real frameworks, named by `python:`: only `make frameworks` runs these."""
+
+import json
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import commands
+import pytest
+from environments import environment
+from papers import ROOT, page
+
+pytestmark = pytest.mark.frameworks
+OBJECTS = Path(__file__).parent / "objects"
+FRAMEWORKS = {
+    "pydantic_ai_agents": ["pydantic-ai-slim==2.68.0"],
+    "langgraph_agents": ["langgraph==1.2.22"],
+    "openai_agents_agents": ["openai-agents==0.24.0"],
+    "adk_agents": ["google-adk==2.13.0"],
+}
+REFUND = {"toolName": "refund", "args": {"order": "A-1", "amount": 42}}
+CHECKS = {
+    "the right refund": {"strict": "tool_called", **REFUND, "times": 1, "turn": 2},
+    "not before it was asked for": {"strict": "tool_not_used", "toolName": "refund", "beforeTurn": 2},
+    "a memory": {"strict": "contains", "text": "This was message 3.", "turn": 3},
+}
+SUITE = {
+    "name": "Refunds",
+    "tests": [
+        {
+            "name": "Refund",
+            "userInfo": {"name": "Ida"},
+            "guidelines": "You want order A-1 refunded.",
+            "turns": [{"user": "Hello"}, {"user": "Please refund order A-1"}, {"user": "Thanks"}],
+            "evaluations": [{"criterion": name, **check} for name, check in CHECKS.items()],
+        }
+    ],
+}
+
+
+def run(module, attribute, folder, *args, **environ):
+    """Play the suite by the real command in the framework's environment."""
+    python = environment([*FRAMEWORKS[module], "-e", str(ROOT)]) / "bin/python"
+    (folder / "suite.json").write_text(json.dumps(SUITE | {"adapter": f"python:{module}:{attribute}"}))
+    (folder / f"{module}.py").write_text((OBJECTS / f"{module}.py").read_text())
+    command = [python, "-m", "ci_evals", "run", "suite.json", "--provider=offline", "--retries=0", *args]
+    own = {"PATH": os.environ["PATH"], "HOME": str(folder)}
+    done = subprocess.run(
+        command, cwd=folder, env=own | environ, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert "Traceback" not in done.stdout + done.stderr, done.stderr
+    return done
+
+
+PROGRAMS = dict(
+    zip(
+        ("pydantic_ai_agents", "langgraph_agents", "openai_agents_agents", "adk_agents"),
+        re.findall(r"```python\n(import .+?)```", page("python-frameworks.md"), re.DOTALL),
+        strict=True,
+    )
+)
+
+
+@pytest.mark.parametrize("module", FRAMEWORKS)
+def test_from_another_environment(module, tmp_path):
+    """The program of the page, in an environment without ci-evals."""
+    python = environment(FRAMEWORKS[module]) / "bin/python"
+    (tmp_path / "serve.py").write_text(PROGRAMS[module])
+    source = (OBJECTS / f"{module}.py").read_text()
+    (tmp_path / "shop.py").write_text(source.replace(", deps_type=Deps", "").replace("ctx.deps.name", "0"))
+    (tmp_path / "suite.json").write_text(json.dumps(SUITE | {"adapter": f"command: {python} serve.py"}))
+    for amount, code in (("42", 0), ("24", 1)):
+        done = commands.ci_evals(
+            "run", "suite.json", "--provider=offline", cwd=tmp_path, env={"AMOUNT": amount}
+        )
+        assert done.returncode == code, done.stdout + done.stderr
+
+
+def trial_in(folder) -> dict:
+    results = json.loads((folder / "results/_results.json").read_text())
+    return results["suites"][0]["tests"][0]["trials"][0]
+
+
+@pytest.mark.parametrize("module", FRAMEWORKS)
+def test_a_good_agent_passes(module, tmp_path):
+    """Its call is there with arguments and result, its memory and its tokens too."""
+    done = run(module, "agent", tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    turns = trial_in(tmp_path)["turns"]
+    assert [turn["agent"] for turn in turns] == [
+        "This was message 1.",
+        "42 dollars are on their way.",
+        "This was message 3.",
+    ]
+    (call,) = [call for call in turns[1]["toolCalls"] if call["name"] == "refund"]
+    assert call["arguments"] == REFUND["args"]
+    assert call["result"] == ("posted" if module == "langgraph_agents" else {"refunded": 42, "to": "Ida"})
+    assert all(turn["inputTokens"] > 0 and turn["outputTokens"] > 0 for turn in turns)
+
+
+@pytest.mark.parametrize("module", FRAMEWORKS)
+def test_a_wrong_agent_fails(module, tmp_path):
+    """It refunds another amount."""
+    done = run(module, "agent", tmp_path, AMOUNT="24")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert [finding["outcome"] for finding in trial_in(tmp_path)["findings"]] == [
+        "failed",
+        "passed",
+        "passed",
+    ]
+
+
+def test_calls_of_agents_inside_tools_are_there_too(tmp_path):
+    """A graph that a tool of LangGraph calls; its tokens count."""
+    run("langgraph_agents", "agent", tmp_path)
+    refunding = trial_in(tmp_path)["turns"][1]
+    assert [call["name"] for call in refunding["toolCalls"]] == ["refund", "post"]
+    assert (refunding["inputTokens"], refunding["outputTokens"]) == (20, 8)
+
+
+WAITING = {
+    "pydantic_ai_agents": "the run waits for the outcome of the tools 'delete'",
+    "langgraph_agents": "the graph stopped at an interrupt, 'May I delete A-1?'",
+    "openai_agents_agents": "the run waits for approval of the tools 'delete'",
+    "adk_agents": "the run waits for a person or a long process, at the tools 'delete'",
+}
+FAULTS = [
+    *((module, "waiting", f"is no text: {clause}") for module, clause in WAITING.items()),
+    *((module, "failing", "ConnectionError: no model at http://") for module in FRAMEWORKS),
+    *((module, "silent", "has no text: ") for module in FRAMEWORKS if module != "pydantic_ai_agents"),
+    ("pydantic_ai_agents", "silent", "UnexpectedModelBehavior: Exceeded maximum output retries"),
+]
+
+
+@pytest.mark.parametrize(("module", "attribute", "message"), FAULTS)
+def test_what_is_no_reply_ends_the_trial(module, attribute, message, tmp_path):
+    """An exception, a wait for a person, no text: without a verdict, and with the reason."""
+    done = run(module, attribute, tmp_path)
+    assert done.returncode == 3, done.stdout + done.stderr
+    trial = trial_in(tmp_path)
+    assert message in trial["error"]
+    assert {finding["outcome"] for finding in trial["findings"]} == {"undecided"}
+
+
+def test_a_graph_that_is_not_compiled(tmp_path):
+    """Told before anything runs."""
+    done = run("langgraph_agents", "uncompiled", tmp_path)
+    assert done.returncode == 2
+    assert "is a LangGraph graph that is not compiled: name graph.compile()" in done.stderr
