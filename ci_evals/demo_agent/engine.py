@@ -38,6 +38,7 @@ from ci_evals.demo_agent.reply import (
     ResponseType,
     RuleEvaluation,
     RuleFired,
+    RulePart,
     State,
     WorkflowAnswer,
     WorkflowStarted,
@@ -390,8 +391,9 @@ class _Responder:
     def _record_evaluation(self, code: str, condition: Condition, applies: bool) -> None:
         facts = self._known()
         parts = tuple(
-            (knowledge.describe(name, expected), knowledge.part_holds(name, expected, facts))
+            RulePart(*part, of_call=name in self.playbook.integrations)
             for name, expected in condition.items()
+            for part in knowledge.parts(name, expected, facts)
         )
         self.evaluations.append(RuleEvaluation(code, applies, parts))
 

@@ -2,8 +2,9 @@
 
 import operator
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from decimal import Decimal, InvalidOperation
+from typing import NamedTuple
 
 from pydantic import JsonValue
 
@@ -12,6 +13,14 @@ from ci_evals.demo_agent.playbook import PLACEHOLDER, Condition, Expected, Scala
 Knowledge = Mapping[str, JsonValue]
 
 _LIMITS = {"over": operator.gt, "under": operator.lt, "at_least": operator.ge, "at_most": operator.le}
+_OPERATIONS = {
+    "over": "gt",
+    "under": "lt",
+    "at_least": "gte",
+    "at_most": "lte",
+    "none_of": "neq",
+}
+"""The comparisons of a `ValueCheck` with a value, as traces name them."""
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[\s.-]+")
 
 
@@ -44,16 +53,35 @@ def part_holds(name: str, expected: Expected, known: Knowledge) -> bool:
             return _same(value, expected, known)
 
 
-def describe(name: str, expected: Expected) -> str:
-    """Return one part of a condition in words, for the trace."""
+class ConditionPart(NamedTuple):
+    """One comparison of a condition, in the words of a trace, and whether it holds."""
+
+    name: str
+    operation: str
+    value: JsonValue
+    """What it is compared with; None if it is with nothing."""
+    holds: bool
+
+
+def parts(name: str, expected: Expected, known: Knowledge) -> Iterator[ConditionPart]:
+    """Yield the comparisons that make up one part of a condition."""
     match expected:
         case ValueCheck():
-            parts = expected.model_dump(exclude_none=True)
-            return " and ".join(f"{name} {kind.replace('_', ' ')} {value}" for kind, value in parts.items())
-        case tuple():
-            return f"{name} is one of {', '.join(map(str, expected))}"
+            for kind, bound in expected.model_dump(exclude_none=True).items():
+                holds = _compares(known.get(name), ValueCheck(**{kind: bound}), known)
+                if kind == "given":
+                    yield ConditionPart(name, "exist" if bound else "not_exist", None, holds)
+                else:
+                    yield ConditionPart(name, _OPERATIONS[kind], _filled(bound, known), holds)
         case _:
-            return f"{name} is {expected}"
+            operation = "any_has_value" if isinstance(expected, tuple) else "eq"
+            yield ConditionPart(name, operation, _filled(expected, known), part_holds(name, expected, known))
+
+
+def _filled(value: Scalar | tuple[Scalar, ...], known: Knowledge) -> JsonValue:
+    if isinstance(value, tuple):
+        return [_filled(item, known) for item in value]
+    return fill(value, known) if isinstance(value, str) else value
 
 
 def fill(text: str, known: Knowledge) -> str:

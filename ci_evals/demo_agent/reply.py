@@ -97,12 +97,24 @@ Decision = (
 
 
 @dataclass(frozen=True)
+class RulePart:
+    """One comparison of a rule's condition, and whether it holds."""
+
+    name: str
+    operation: str
+    value: JsonValue
+    holds: bool
+    of_call: bool
+    """True if `name` is an integration, whose status is compared."""
+
+
+@dataclass(frozen=True)
 class RuleEvaluation:
     """A rule that was evaluated, whether it fired or not, with each part of its condition."""
 
     code: str
     triggered: bool
-    parts: tuple[tuple[str, bool], ...]
+    parts: tuple[RulePart, ...]
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from ci_evals.demo_agent.reply import (
     ParametersChecked,
     ResponseType,
     RuleFired,
+    RulePart,
     WorkflowAnswer,
     WorkflowStarted,
 )
@@ -62,11 +63,20 @@ def trace(message: str, reply: DemoReply, *, business: bool, context: bool) -> B
             {
                 "code": item.code,
                 "triggered": item.triggered,
-                "reason": [{"condition": condition, "passed": passed} for condition, passed in item.parts],
+                "reason": [{"condition": _condition(part), "passed": part.holds} for part in item.parts],
             }
             for item in reply.evaluations
         ]
     return body
+
+
+def _condition(part: RulePart) -> Body:
+    body: Body = {
+        "method": "api_response_param_value" if part.of_call else "param_value",
+        "params": [part.name],
+        "operation": part.operation,
+    }
+    return body if part.value is None else body | {"value": part.value}
 
 
 def _understanding(reply: DemoReply) -> Body:
@@ -121,7 +131,7 @@ def _decision(decision: Decision) -> Body:
             body = {
                 "type": "ask_confirmation",
                 "tool": decision.tool,
-                "confirmation_preview": decision.preview,
+                "confirmation_preview": [{"text": decision.preview}],
             }
         case WorkflowAnswer():
             status = "fail" if decision.failed else "success"
@@ -140,8 +150,12 @@ def _rule(rule: RuleFired) -> Body:
     body: Body = {"type": rule.type, "code": rule.code, "reason": rule.reason}
     if rule.action is not None:
         body["action"] = rule.action
-    if rule.added:
-        body["params_added"] = list(rule.added)
+    if rule.type == "required_param":
+        body["status"] = "missing_required" if rule.added else "all_filled"
+        if rule.added:
+            body["required_missing_params_by_group"] = [list(rule.added)]
+    elif rule.added:
+        body["params_added"] = dict.fromkeys(rule.added, "undefined")
     return body
 
 
@@ -161,7 +175,10 @@ def _integration(call: IntegrationCall) -> Body:
             if call.error is not None:
                 body["error_message"] = call.error
         case RagIntegration():
-            resources = [{"title": title} for title in integration.resources]
+            resources = [
+                {"title": title, "content": f"{title}. {integration.question}", "score": 0.9 / place}
+                for place, title in enumerate(integration.resources, start=1)
+            ]
             body |= {"request": {"question": integration.question}, "response": {"resources": resources}}
         case McpIntegration():
             tool_call = {

@@ -364,6 +364,42 @@ def test_an_integration_tells_what_it_was_called_with(fields: Any, arguments: An
     assert call.arguments == arguments
 
 
+CONDITION = {"method": "param_value", "params": ["plan"], "operation": "eq", "value": "Weekend"}
+RAG = {"code": "kb", "type": "RAG", "request": {"question": "How?"}}
+
+
+PASSAGE = {"title": "Terms", "content": "…", "score": 0.9}
+
+
+@pytest.mark.parametrize(
+    ("condition", "preview", "resource", "rule"),
+    [
+        ("plan is Weekend", "Sure?", {"title": "Terms"}, {"params_added": ["plan"]}),
+        (CONDITION, [{"text": "Sure?"}], PASSAGE, {"status": "all_filled"}),
+    ],
+)
+def test_details_are_read_in_every_shape(condition: Any, preview: Any, resource: Any, rule: Any) -> None:
+    """Those of the client's types, and those of older servers."""
+    reply = with_trace(
+        understanding=UNDERSTANDING,
+        decisions=[
+            {"type": "rule_triggered", "tool": "T", "rule": {"type": "required_param", "code": "r1", **rule}},
+            {"type": "ask_confirmation", "tool": "T", "confirmation_preview": preview},
+            {
+                "type": "call_integration",
+                "tool": "T",
+                "integration": {**RAG, "response": {"resources": [resource]}},
+            },
+        ],
+        rules_evaluations=[
+            {"code": "r2", "triggered": False, "reason": [{"condition": condition, "passed": False}]}
+        ],
+    )
+    assert reply.rules == ("r1",)
+    assert reply.integrations == (Integration(code="kb", type="RAG", arguments={"question": "How?"}),)
+    assert reply.params == {}
+
+
 def test_a_call_over_mcp_tells_its_tools() -> None:
     """With their arguments, results, and whether they failed; unknown if one has no name."""
     tools = [

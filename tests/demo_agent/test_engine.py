@@ -5,7 +5,7 @@ import re
 import pytest
 
 from ci_evals.demo_agent import catalog, engine, extraction
-from ci_evals.demo_agent.reply import IntegrationCall, ResponseType, RuleFired, State
+from ci_evals.demo_agent.reply import IntegrationCall, ResponseType, RuleFired, RulePart, State
 
 PLAYBOOK = catalog.read(
     r"""
@@ -220,7 +220,7 @@ def test_rules_that_do_not_fire_are_shown_as_evaluated():
     reply = last("hire for 2 days")
     (evaluation,) = reply.evaluations
     assert (evaluation.code, evaluation.triggered) == ("long-hire", False)
-    assert evaluation.parts == (("days at least 100", False),)
+    assert evaluation.parts == (RulePart("days", "gte", 100, holds=False, of_call=False),)
 
 
 def test_a_failing_integration_is_an_agent_error():

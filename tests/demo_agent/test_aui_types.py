@@ -1,0 +1,75 @@
+"""Replies of the demo agent as the types of AUI's own client have them."""
+
+import json
+from functools import cache
+
+import aui_types
+import pytest
+from papers import ROOT
+
+from ci_evals.demo_agent import catalog, engine, wire
+from ci_evals.demo_agent.reply import State
+
+LINES = ("yes", "My order is HL-20418", "no", "I want to talk to a person")
+"""Said after the lines of each test, for what comes later in a conversation."""
+
+
+@cache
+def messages():
+    """What the demo agent answers to the fixed lines of all bundled suites, with every part of the trace."""
+    found = []
+    for file in sorted((ROOT / "suites").rglob("*.json")):
+        suite = json.loads(file.read_text())
+        for test in suite["tests"]:
+            lines = [turn["user"] for turn in test["turns"] if turn["user"] != "auto"]
+            found += conversation(suite["agentId"], [*lines, *LINES], test.get("userInfo", {}))
+    return found
+
+
+def conversation(agent_id, lines, variables):
+    state = State()
+    for line in lines:
+        move = engine.respond(catalog.playbook(agent_id), state, line, variables)
+        state = move.state
+        body = wire.agent_message("m1", "2026-05-04T09:00:01.120Z", "u1", move.reply)
+        yield body | {"trace_info": wire.trace(line, move.reply, business=True, context=True)}
+
+
+def test_every_reply_is_of_the_clients_types():
+    """No place differs."""
+    assert [fault for message in messages() for fault in aui_types.differences(message)] == []
+
+
+def test_all_that_the_types_tell_apart_is_there():
+    """Each kind of decision, rule, integration and condition that the agent has is among them."""
+    traces = [message["trace_info"] for message in messages()]
+    decisions = [decision for trace in traces for decision in trace["decisions"]]
+    assert {decision["type"] for decision in decisions} == aui_types.DECISIONS.keys() - {
+        "activate_sub_tool",
+        "self_review",
+    }
+    assert {decision["rule"]["type"] for decision in decisions if "rule" in decision} >= {*aui_types.RULES}
+    called = {decision["integration"]["type"] for decision in decisions if "integration" in decision}
+    assert called == {*aui_types.INTEGRATIONS}
+    conditions = conditions_in(traces)
+    assert {condition["method"] for condition in conditions} == {"param_value", "api_response_param_value"}
+    assert {condition["operation"] for condition in conditions} >= {"eq", "neq", "gt", "lt", "exist"}
+
+
+def conditions_in(traces):
+    evaluations = [one for trace in traces for one in trace.get("rules_evaluations", ())]
+    return [result["condition"] for one in evaluations for result in one["reason"]]
+
+
+OLD_FORMS = [
+    ("rules_evaluations", [{"code": "r", "triggered": True, "reason": [{"condition": "a", "passed": True}]}]),
+    ("decisions", [{"type": "ask_confirmation", "tool": "T", "confirmation_preview": "Sure?"}]),
+]
+
+
+@pytest.mark.parametrize(("key", "value"), OLD_FORMS)
+def test_the_types_refuse_what_they_do_not_have(key, value):
+    """A schema that takes everything would hold nothing."""
+    (first, *_) = messages()
+    trace = first["trace_info"] | {key: value}
+    assert len(aui_types.differences(first | {"trace_info": trace})) == 1
