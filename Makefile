@@ -80,7 +80,7 @@ image:
 lock: .venv/installed
 	$(BIN)/pip install --quiet '$(UV)'
 	$(LOCK) pyproject.toml --group dev --universal --python-version 3.11 --output-file requirements/dev.txt
-	$(LOCK) pyproject.toml --constraint requirements/dev.txt --python-platform linux --python-version 3.13 \
+	$(LOCK) pyproject.toml --extra zstd --constraint requirements/dev.txt --python-platform linux --python-version 3.13 \
 		--output-file requirements/image.txt
 	$(LOCK) --group build --constraint requirements/dev.txt --python-platform linux --python-version 3.13 \
 		--output-file requirements/build.txt

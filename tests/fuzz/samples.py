@@ -591,3 +591,28 @@ TEXTS = [
     b"key-0123456789 a2V5LTAxMjM0NTY3ODk= key%2d0123456789",
 ]
 SUITES = [json.dumps(SUITE).encode(), (_ROOT / "suites/demo/hr.json").read_bytes()]
+
+
+_RESULTS = _ROOT / "tests/adapters/result_files/files"
+
+
+def _result_files(folder: str, *names: str) -> list[bytes]:
+    return [path.read_bytes() for name in names for path in sorted((_RESULTS / folder).glob(name))]
+
+
+GAIA_ANSWERS = (_RESULTS / "gaia/metadata.jsonl").read_bytes()
+RESULT_FILES = {
+    "inspect": _result_files("inspect", "cancelled.json", "deflated.eval"),
+    "promptfoo": _result_files("promptfoo", "shop.*"),
+    "deepeval": _result_files("deepeval", "*.json"),
+    "lm-eval": _result_files("lm-eval", "base/*"),
+    "human-eval": _result_files("human-eval", "base*"),
+    "swe-bench": _result_files("swe-bench", "*.json"),
+    "tau2": _result_files("tau2", "base.json"),
+    "gaia": _result_files("gaia", "base.jsonl"),
+    "agentbench": _result_files("agentbench", "base/*/*/*.jsonl"),
+    "webarena": _result_files("webarena", "base/*"),
+    "webarena-verified": _result_files("webarena-verified", "base/*.json", "base/*/*.json"),
+    "eee": _result_files("eee", "base/*"),
+}
+"""Files of other tools, by the format that reads them."""

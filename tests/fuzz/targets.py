@@ -38,6 +38,8 @@ from ci_evals.adapters.importers.imported import suite_text
 from ci_evals.adapters.models import anthropic_llm, claude_code_llm, embedders, openai_llm
 from ci_evals.adapters.recording.reader import Recording
 from ci_evals.adapters.recording.replay import ReplayedAgent, ReplayedLLM, TrialReplay
+from ci_evals.adapters.result_files import reading as result_files
+from ci_evals.adapters.result_files.source import SourceFile
 from ci_evals.adapters.transport import payload, retry
 from ci_evals.adapters.transport import rate_limits as limits
 from ci_evals.cli.settings import inputs
@@ -673,6 +675,24 @@ def calibration(data: bytes) -> None:
 
 
 # Other tools' files
+
+
+def _result_file(form: str) -> Callable[[bytes], None]:
+    def read(data: bytes) -> None:
+        answers = SourceFile("answers.jsonl", samples.GAIA_ANSWERS)
+        try:
+            _, sets = result_files.read_file(SourceFile("f", data, {"answers": answers}), form)
+        except UsageError as error:
+            _is_worded(error, MOST_BYTES * 10)
+            return
+        for results in sets:
+            assert all((row.passed is None) is not (row.undecided is None) for row in results.rows)
+
+    return read
+
+
+for _form, _samples in samples.RESULT_FILES.items():
+    TARGETS[f"results_of_{_form.replace('-', '_')}"] = Target(_result_file(_form), _samples)
 
 
 def _imported(kind: str, files: Mapping[str, str], data: bytes) -> None:

@@ -3,7 +3,16 @@
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from ci_evals.adapters.result_files import junit
+from ci_evals.adapters.result_files import deepeval, eee, inspect, junit, lm_eval, promptfoo
+from ci_evals.adapters.result_files.benchmarks import (
+    agentbench,
+    gaia,
+    human_eval,
+    swe_bench,
+    tau2,
+    webarena,
+    webarena_verified,
+)
 from ci_evals.adapters.result_files.reader import Reader
 from ci_evals.adapters.result_files.source import SourceFile
 from ci_evals.domain.base import MOST, MOST_DOLLARS
@@ -15,7 +24,21 @@ READERS: Mapping[str, Reader] = MappingProxyType(
     {
         reader.format: reader
         # The more definite formats come first, and `rows`, which reads nearly any table, last.
-        for reader in (junit.READER,)
+        for reader in (
+            junit.READER,
+            inspect.READER,
+            promptfoo.READER,
+            deepeval.READER,
+            lm_eval.READER,
+            swe_bench.READER,
+            human_eval.READER,
+            tau2.READER,
+            webarena_verified.READER,
+            webarena.READER,
+            agentbench.READER,
+            eee.READER,
+            gaia.READER,
+        )
     }
 )
 """All readers by the name of their format, in the order in which files are offered to them."""

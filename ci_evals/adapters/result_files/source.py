@@ -2,15 +2,24 @@
 
 import io
 import re
-import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from importlib import import_module
 from typing import Any
 
 from pydantic_core import from_json
 
 from ci_evals.domain.errors import UsageError
+
+zipfile: Any
+ZstdError: type[Exception]
+try:  # reads zstd, as the standard library does from Python 3.14 on
+    zipfile = import_module("backports.zstd.zipfile")
+    ZstdError = import_module("backports.zstd").ZstdError
+except ImportError:
+    zipfile = import_module("zipfile")
+    ZstdError = zipfile.BadZipFile
 
 MOST_VALUES = 20_000_000
 """The most values of a JSON document: each takes up to a hundred bytes of memory."""
@@ -20,7 +29,13 @@ MOST_UNPACKED = 1_000_000_000
 MOST_MEMBER = 300_000_000
 
 _LONE = re.compile(rb"\\\\|\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}|(\\ud[89a-f][0-9a-f]{2})", re.IGNORECASE)
-_DAMAGED = (zipfile.BadZipFile, zlib.error, RuntimeError, ValueError, OSError, EOFError)
+_ZSTD = 93
+_DAMAGED = (zipfile.BadZipFile, ZstdError, zlib.error, RuntimeError, ValueError, OSError, EOFError)
+
+_NEEDS_ZSTD = (
+    "is packed with zstd, which needs Python 3.14 or pip install 'ci-evals[zstd]'. "
+    "Or convert it: inspect log dump FILE > log.json"
+)
 
 
 class SourceFile:
@@ -34,7 +49,7 @@ class SourceFile:
         self.name = name
         self.data = data
         self.options = options or {}
-        """Options of the command that a format needs: `map` and `answers`, as they were read."""
+        """What a format needs: `map`, as it was read, and the `SourceFile` of `answers`."""
 
     @property
     def stem(self) -> str:
@@ -113,13 +128,13 @@ class SourceFile:
 class Member:
     """A member of a zip file, unpacked when it is asked for and never written to the disk."""
 
-    def __init__(self, file: SourceFile, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> None:
+    def __init__(self, file: SourceFile, archive: Any, info: Any) -> None:
         self._file, self._archive, self._info = file, archive, info
 
     @property
-    def method(self) -> int:
-        """The compression, as in `zipfile`; 93 is zstd."""
-        return self._info.compress_type
+    def size(self) -> int:
+        """Its bytes, unpacked, as its entry says."""
+        return int(self._info.file_size)
 
     def read(self) -> bytes:
         """Unpack it, in no more memory than its entry says.
@@ -132,8 +147,10 @@ class Member:
             raise self._file.broken(f"its member {name!r} is larger than {MOST_MEMBER // 1_000_000} MB.")
         try:
             with self._archive.open(self._info) as stream:
-                data = stream.read(size + 1)
+                data: bytes = stream.read(size + 1)
         except _DAMAGED as error:
+            if isinstance(error, NotImplementedError) and self._info.compress_type == _ZSTD:
+                raise self._file.broken(_NEEDS_ZSTD) from error
             raise self._file.broken(f"its member {name!r} cannot be unpacked: {error}") from error
         if len(data) != size:
             raise self._file.broken(f"its member {name!r} does not have the size that its entry says.")

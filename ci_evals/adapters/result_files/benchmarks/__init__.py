@@ -1,0 +1,1 @@
+"""Readers of the results of benchmarks: one module for each."""

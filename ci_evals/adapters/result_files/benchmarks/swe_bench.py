@@ -1,0 +1,134 @@
+"""Reports of SWE-bench (github.com/SWE-bench/SWE-bench): of a run, and `report.json` of an instance.
+
+Read from what `harness/reporting.py` and `harness/grading.py` of swebench 5.0.2 write (schema version 2). The
+ids of infrastructure failures also stand among the unresolved or the errors. `submitted_ids` may hold ids
+that are not in the data set.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ci_evals.adapters.result_files import fields
+from ci_evals.adapters.result_files.reader import Reader
+from ci_evals.adapters.result_files.source import SourceFile
+from ci_evals.domain.result_rows import OfficialScore, ResultSet, Row
+from ci_evals.support.digest import of_tests
+
+_SUITE = "SWE-bench"
+_RULE = "Instances that broke, were not submitted or have an empty patch count as not resolved."
+
+
+def read(file: SourceFile) -> Sequence[ResultSet] | None:
+    """Read the report of a run, or of one instance."""
+    report = file.json()
+    if not isinstance(report, dict):
+        return None
+    if {"resolved_ids", "total_instances", "empty_patch_ids"} <= report.keys():
+        return [_of_run(file, report)]
+    if report and all(
+        isinstance(one, dict) and {"resolved", "patch_exists"} <= one.keys() for one in report.values()
+    ):
+        rows = [_of_instance(name, one) for name, one in report.items()]
+        return [ResultSet(suite=_SUITE, rows=rows, official=official(rows))]
+    return None
+
+
+def official(rows: Sequence[Row]) -> OfficialScore:
+    """Return the share of resolved instances; everything else counts as not resolved."""
+    value = sum(row.passed is True for row in rows) / len(rows) if rows else None
+    return OfficialScore(name="resolved", value=value, of=len(rows), rule=_RULE)
+
+
+READER = Reader("swe-bench", "a SWE-bench report", read, official)
+
+
+def _of_run(file: SourceFile, report: Mapping[str, Any]) -> ResultSet:
+    ids = {key: fields.names(report.get(key) or [], key) for key in _LISTS}
+    for key in ("resolved_ids", "unresolved_ids", "empty_patch_ids", "error_ids", "incomplete_ids"):
+        if len(set(ids[key])) < len(ids[key]):
+            raise ValueError(f"{key} has an id twice")
+    reasons = fields.table(report.get("failure_reasons") or {}, "failure_reasons")
+    infra, ambiguous = set(ids["infra_failure_ids"]), set(ids["ambiguous_failure_ids"])
+    rows = [Row(test=name, passed=True, groups=_repository(name)) for name in ids["resolved_ids"]]
+    for name in ids["unresolved_ids"]:
+        reason = fields.words(reasons.get(name))
+        if name in infra:
+            rows.append(_undecided(name, reason))
+        else:
+            note = f"ambiguous: {reason}" if name in ambiguous else "not resolved"
+            rows.append(Row(test=name, passed=False, reason=note, groups=_repository(name)))
+    rows += [_undecided(name, fields.words(reasons.get(name))) for name in ids["error_ids"]]
+    rows += [
+        Row(test=name, passed=False, reason="empty patch", groups=_repository(name))
+        for name in ids["empty_patch_ids"]
+    ]
+    rows += [
+        Row(
+            test=name,
+            undecided=fields.SKIPPED,
+            reason="no prediction was submitted",
+            groups=_repository(name),
+        )
+        for name in ids["incomplete_ids"]
+    ]
+    total, resolved = fields.count(report["total_instances"]), len(ids["resolved_ids"])
+    if total != len(rows) or len({row.test for row in rows}) < len(rows):
+        stated = fields.shown(report["total_instances"])
+        raise ValueError(f"total_instances is {stated}, and its lists have {len(rows)} ids")
+    return ResultSet(
+        suite=_SUITE,
+        arm=_arm(file),
+        rows=rows,
+        fingerprint={"instances": of_tests(sorted(row.test for row in rows))},
+        official=OfficialScore(
+            name="resolved", value=resolved / total if total else None, of=total, rule=_RULE
+        ),
+    )
+
+
+_LISTS = (
+    "resolved_ids",
+    "unresolved_ids",
+    "empty_patch_ids",
+    "error_ids",
+    "incomplete_ids",
+    "infra_failure_ids",
+    "ambiguous_failure_ids",
+)
+
+
+def _of_instance(name: str, report: Mapping[str, Any]) -> Row:
+    if report.get("infra_failure") is True:
+        return _undecided(name, fields.words(report.get("infra_failure_reason")))
+    resolved = fields.truth(report["resolved"], f"resolved of {name}")
+    reason = "not resolved"
+    if report.get("patch_is_None") is True or report["patch_exists"] is False:
+        reason = "empty patch"
+    elif report.get("patch_successfully_applied") is False:
+        reason = "the patch was not applied, or its tests left no results"
+    elif failures := _failures(report.get("tests_status")):
+        reason = "failed: " + ", ".join(failures[:10])
+    return Row(test=name, passed=resolved, reason="" if resolved else reason, groups=_repository(name))
+
+
+def _failures(status: Any) -> list[str]:
+    kinds = [status.get(key) for key in ("FAIL_TO_PASS", "PASS_TO_PASS")] if isinstance(status, dict) else []
+    lists = [kind.get("failure") for kind in kinds if isinstance(kind, dict)]
+    return [name for one in lists if isinstance(one, list) for name in one if isinstance(name, str)]
+
+
+def _undecided(name: str, reason: str) -> Row:
+    why = reason.replace("_", " ") or "the harness broke before a report"
+    return Row(test=name, undecided=fields.INFRASTRUCTURE, reason=why, groups=_repository(name))
+
+
+def _repository(name: str) -> tuple[str, ...]:
+    found = re.fullmatch(r"(.+)-\d+", name)
+    return (found[1].replace("__", "/"),) if found else ()
+
+
+def _arm(file: SourceFile) -> str | None:
+    """Return the model, which stands only in the name of the file: `MODEL.RUN_ID.json`."""
+    model = file.stem.partition(".")[0]
+    return model.replace("__", "/") if model != file.stem else None

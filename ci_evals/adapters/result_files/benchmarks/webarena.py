@@ -1,0 +1,96 @@
+"""Results of WebArena (github.com/web-arena-x/webarena): the log of `run.py`, or `json_dump.json`.
+
+The log's lines are those of `run.py` at f62e0b9, the dump is what its `scripts/html2json.py` makes of the log
+and the rendered trajectories. A task that crashed has no `[Result]` in the log, and stands in the dump as
+failed. The dump renumbers `intent_template_id`, so the template itself is the cluster.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ci_evals.adapters.result_files import fields
+from ci_evals.adapters.result_files.reader import Reader
+from ci_evals.adapters.result_files.source import SourceFile
+from ci_evals.domain.result_rows import Message, OfficialScore, ResultSet, Row
+from ci_evals.support.digest import digest
+
+_SUITE = "WebArena"
+_EVENT = re.compile(r"\[(Config file|Intent|Result|Unhandled Error|OpenAI Error)\]:? (.*)")
+_ID = re.compile(r"(\d{1,9})\.json\s*$")
+_CRASHED = "json_dump.json lists tasks that crashed as failures; the log does not"
+
+
+def read(file: SourceFile) -> Sequence[ResultSet] | None:
+    """Read a log or a dump."""
+    dump = file.json()
+    if isinstance(dump, dict):
+        keys = [re.fullmatch(r"example_(\d{1,9})", key) for key in dump]
+        if not dump or not all(keys):
+            return None
+        rows = [
+            _of_dump(key[1], fields.table(task, key[0]))
+            for key, task in zip(keys, dump.values(), strict=True)
+            if key
+        ]
+        warnings = (_CRASHED,) if any(not row.passed for row in rows) else ()
+        rule = "Tasks that crashed count as failures."
+        return [ResultSet(suite=_SUITE, rows=rows, official=_official(rows, rule), warnings=warnings)]
+    if b"[Config file]: " not in file.data or (text := file.text()) is None:
+        return None
+    rows = _of_log(text)
+    return [ResultSet(suite=_SUITE, rows=rows, official=_official(rows, "Tasks that crashed are left out."))]
+
+
+READER = Reader("webarena", "a WebArena log or json_dump.json", read)
+
+
+def _official(rows: Sequence[Row], rule: str) -> OfficialScore:
+    decided = [row for row in rows if row.passed is not None]
+    value = sum(row.passed is True for row in decided) / len(decided) if decided else None
+    return OfficialScore(name="average score", value=value, of=len(decided), rule=rule)
+
+
+def _of_dump(key: str, task: Mapping[str, Any]) -> Row:
+    passed = fields.truth(task["success"], f"success of example_{key}")
+    intent, template = fields.words(task.get("intent")), fields.words(task.get("intent_template"))
+    messages = task.get("messages")
+    steps = [step for step in messages if isinstance(step, dict)] if isinstance(messages, list) else []
+    found = (
+        fields.message(role, step[role]) for step in steps for role in ("user", "assistant") if role in step
+    )
+    return Row(
+        test=key,
+        passed=passed,
+        reason="" if passed else "failed",
+        groups=tuple(dict.fromkeys(fields.names(task.get("sites") or [], "sites"))),
+        cluster=template[:500] or None,
+        definition=digest(intent) if intent else None,
+        conversation=(Message("user", intent), *(one for one in found if one)) if intent else (),
+    )
+
+
+def _of_log(text: str) -> list[Row]:
+    """Return a row for each task, with its last result: the log of a run that was continued has several."""
+    rows: dict[str, Row] = {}
+    key, intent = "", ""
+    for line in text.splitlines():
+        event = _EVENT.search(line[:10_000])
+        if not event:
+            continue
+        kind, said = event[1], event[2]
+        if kind == "Config file" and (found := _ID.search(said)):
+            key, intent = found[1], ""
+            rows.setdefault(key, Row(test=key, undecided=fields.ERROR, reason="has no result in the log"))
+        elif kind == "Intent":
+            intent = said
+        elif kind == "Result" and (found := _ID.search(said)):
+            passed = said.startswith("(PASS)")
+            definition = digest(intent) if intent and found[1] == key else None
+            reason = "" if passed else "failed"
+            rows[found[1]] = Row(test=found[1], passed=passed, reason=reason, definition=definition)
+        elif kind in {"Unhandled Error", "OpenAI Error"} and key and rows[key].passed is None:
+            rows[key] = Row(
+                test=key, undecided=fields.ERROR, reason=said, definition=digest(intent) if intent else None
+            )
+    return list(rows.values())

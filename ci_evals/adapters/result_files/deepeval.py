@@ -1,0 +1,119 @@
+"""Test runs of DeepEval (github.com/confident-ai/deepeval): `test_run_*.json` and `.latest_run_full.json`.
+
+Read from files of deepeval 4.3.1. A test in which a metric broke has `success: false` and that metric an
+`error`: it is undecided. A metric marked flaky never decides.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ci_evals.adapters.result_files import fields
+from ci_evals.adapters.result_files.reader import Reader
+from ci_evals.adapters.result_files.source import SourceFile
+from ci_evals.domain.result_rows import Check, Message, OfficialScore, ResultSet, Row
+from ci_evals.support.digest import digest
+
+_RULE = "A test whose metric broke counts as a failure."
+_ASKED = ("input", "expectedOutput", "scenario", "expectedOutcome", "context", "expectedTools")
+
+
+def read(file: SourceFile) -> Sequence[ResultSet] | None:
+    """Read one test run."""
+    run = file.json()
+    if not isinstance(run, dict) or "testCases" not in run or "metricsScores" not in run:
+        return None
+    cases = fields.tables(run["testCases"], "testCases")
+    cases += fields.tables(run.get("conversationalTestCases") or [], "conversationalTestCases")
+    rows = [_row(case) for case in cases]
+    passed, failed = fields.count(run.get("testPassed")) or 0, fields.count(run.get("testFailed")) or 0
+    total = passed + failed
+    parameters = run.get("hyperparameters")
+    model = fields.words(parameters.get("model")) if isinstance(parameters, dict) else ""
+    return [
+        ResultSet(
+            suite=fields.words(run.get("identifier")) or fields.words(run.get("testFile")) or "deepeval",
+            arm=model or None,
+            rows=rows,
+            fingerprint={
+                "metrics": digest(sorted({_metric(one) for case in cases for one in _metrics(case)}))
+            },
+            official=OfficialScore(
+                name="passed", value=passed / total if total else None, of=total, rule=_RULE
+            ),
+        )
+    ]
+
+
+READER = Reader("deepeval", "a DeepEval test run", read)
+
+
+def _metrics(case: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return fields.tables(case.get("metricsData") or [], "metricsData")
+
+
+def _metric(metric: Mapping[str, Any]) -> str:
+    return f"{fields.name(metric.get('name'), 'the name of a metric')} {metric.get('threshold')}"
+
+
+def _row(case: Mapping[str, Any]) -> Row:
+    metrics = _metrics(case)
+    common: dict[str, Any] = {
+        "test": fields.name(case["name"], "the name of a test"),
+        "groups": tuple(dict.fromkeys(fields.names(case.get("tags") or [], "tags"))),
+        "definition": digest([case.get(key) for key in _ASKED]),
+        "conversation": _conversation(case),
+        "checks": tuple(_check(metric) for metric in metrics) if len(metrics) > 1 else (),
+        "cost_usd": fields.amount(case.get("tokenCost")),
+        "seconds": fields.amount(case.get("completionTime")),
+    }
+    deciding = [metric for metric in metrics if metric.get("flaky") is not True]
+    if broken := next((metric for metric in deciding if metric.get("error")), None):
+        reason = f"{broken['name']}: {fields.words(broken['error'])}"
+        return Row(**common, undecided=fields.ERROR, reason=reason)
+    if not deciding:
+        return Row(**common, undecided=fields.SKIPPED, reason="has no metrics, so nothing was checked")
+    if case.get("success") is None:
+        return Row(**common, undecided=fields.EMPTY, reason="has no result")
+    failed = [metric for metric in deciding if metric.get("success") is not True]
+    passed = fields.truth(case["success"], f"success of {common['test']!r}")
+    if passed is bool(failed):
+        raise ValueError(f"success of {common['test']!r} does not agree with its metrics")
+    scores = [
+        score for metric in deciding if (score := fields.share_or_none(metric.get("score"))) is not None
+    ]
+    reason = "; ".join(f"{one['name']}: {fields.words(one.get('reason'))}" for one in failed)
+    return Row(**common, passed=passed, score=sum(scores) / len(scores) if scores else None, reason=reason)
+
+
+def _check(metric: Mapping[str, Any]) -> Check:
+    title = fields.name(metric.get("name"), "the name of a metric")
+    if broken := fields.words(metric.get("error")):
+        return Check(title, passed=None, reason=broken)
+    passed = metric.get("success")
+    score = fields.share_or_none(metric.get("score"))
+    return Check(title, passed=passed is True, score=score, reason=fields.words(metric.get("reason")))
+
+
+def _conversation(case: Mapping[str, Any]) -> tuple[Message, ...]:
+    turns = case.get("turns")
+    if not isinstance(turns, list):
+        said = {
+            "role": "assistant",
+            "content": case.get("actualOutput"),
+            "toolsCalled": case.get("toolsCalled"),
+        }
+        turns = [{"role": "user", "content": case.get("input")}, said]
+    found = (_message(turn) for turn in turns if isinstance(turn, dict))
+    return tuple(message for message in found if message and (message.text or message.tool_calls))
+
+
+def _message(turn: Mapping[str, Any]) -> Message | None:
+    called = turn.get("toolsCalled")
+    calls = [one for one in called if isinstance(one, dict)] if isinstance(called, list) else []
+    shaped = (
+        {"id": str(i), "name": one.get("name"), "arguments": one.get("inputParameters")}
+        for i, one in enumerate(calls)
+    )
+    results = {str(i): one["output"] for i, one in enumerate(calls) if isinstance(one.get("output"), str)}
+    known = [call for one in shaped if (call := fields.tool_call(one, results))]
+    return fields.message(turn.get("role"), turn.get("content"), known)

@@ -1,0 +1,119 @@
+"""Records of Every Eval Ever (github.com/evaleval/every_eval_ever), schema version 0.3.0.
+
+Read from what the converters of every-eval-ever 0.3.0 write: samples as JSON lines, and an aggregate with the
+official scores. A sample's `score` is that of all its epochs together, the same in each of them, so that they
+are one row; and one that broke has `is_correct: true` beside its `error`. `is_correct` is also true for half
+a point. Further metrics of a sample are its checks. `file_path` of an aggregate is not followed.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ci_evals.adapters.result_files import fields
+from ci_evals.adapters.result_files.reader import Reader
+from ci_evals.adapters.result_files.source import SourceFile
+from ci_evals.domain.result_rows import Check, Message, OfficialScore, ResultSet, Row
+
+_OF_SAMPLE = {"schema_version", "evaluation_id", "model_id", "evaluation_name", "sample_id", "evaluation"}
+
+Sample = Mapping[str, Any]
+
+
+def read(file: SourceFile) -> Sequence[ResultSet] | None:
+    """Read an aggregate, or samples."""
+    aggregate = file.json()
+    if (
+        isinstance(aggregate, dict)
+        and {"schema_version", "evaluation_results", "model_info"} <= aggregate.keys()
+    ):
+        return _of_aggregate(aggregate)
+    lines = file.json_lines()
+    if lines is None:
+        return None
+    sets: dict[tuple[str, str], dict[str, list[Sample]]] = {}
+    for line in lines:
+        if not isinstance(line, dict) or not line.keys() >= _OF_SAMPLE:
+            if sets:
+                raise ValueError("a line is no record of a sample")
+            return None
+        key = (
+            fields.name(line["evaluation_name"], "evaluation_name"),
+            fields.name(line["model_id"], "model_id"),
+        )
+        sets.setdefault(key, {}).setdefault(fields.name(line["sample_id"], "sample_id"), []).append(line)
+    return [
+        ResultSet(suite=suite, arm=model, rows=[_row(test, records) for test, records in tests.items()])
+        for (suite, model), tests in sets.items()
+    ] or None
+
+
+READER = Reader("eee", "records of Every Eval Ever", read)
+
+
+def _of_aggregate(aggregate: Mapping[str, Any]) -> list[ResultSet]:
+    model = fields.name(fields.table(aggregate["model_info"], "model_info")["id"], "model_info.id")
+    found: dict[str, ResultSet] = {}
+    for result in fields.tables(aggregate["evaluation_results"], "evaluation_results"):
+        suite = fields.name(result["evaluation_name"], "evaluation_name")
+        metric = fields.table(result.get("metric_config") or {}, "metric_config")
+        details = fields.table(result.get("score_details") or {}, "score_details")
+        uncertainty = details.get("uncertainty")
+        of = fields.count(uncertainty.get("num_samples")) if isinstance(uncertainty, dict) else None
+        value = None if metric.get("lower_is_better") else fields.share_or_none(details.get("score"))
+        title = fields.words(metric.get("metric_name")) or "score"
+        official = OfficialScore(name=title[:200], value=value, of=of or 0)
+        found.setdefault(suite, ResultSet(suite=suite, arm=model, official=official))
+    return list(found.values())
+
+
+def _row(test: str, records: list[Sample]) -> Row:
+    """Return the row of a sample: its first metric decides, in the epochs that did not break."""
+    metrics: dict[str, list[Sample]] = {}
+    for record in records:
+        metrics.setdefault(str(record.get("evaluation_result_id")), []).append(record)
+    scored = {name: next((one for one in of if not one.get("error")), None) for name, of in metrics.items()}
+    first, sample = records[0], next(iter(scored.values()))
+    common: dict[str, Any] = {
+        "test": test,
+        "definition": fields.words(first.get("sample_hash"))[:100] or None,
+    }
+    if sample is None:
+        return Row(**common, undecided=fields.ERROR, reason=fields.words(first["error"]) or "broke")
+    usage, performance = sample.get("token_usage"), sample.get("performance")
+    latency = fields.amount(performance.get("latency_ms")) if isinstance(performance, dict) else None
+    tokens = usage if isinstance(usage, dict) else {}
+    passed, score = _score(sample)
+    checks = [(name, *_score(one)) for name, one in scored.items() if one]
+    return Row(
+        **common,
+        passed=passed,
+        score=score,
+        checks=tuple(Check(name, passed=ok, score=share) for name, ok, share in checks)
+        if len(checks) > 1
+        else (),
+        conversation=_conversation(sample),
+        input_tokens=fields.count(tokens.get("input_tokens")),
+        output_tokens=fields.count(tokens.get("output_tokens")),
+        seconds=None if latency is None else latency / 1000,
+    )
+
+
+def _score(sample: Sample) -> tuple[bool, float | None]:
+    evaluation = fields.table(sample["evaluation"], "evaluation")
+    score, correct = (
+        fields.share_or_none(evaluation.get("score")),
+        fields.truth(evaluation["is_correct"], "is_correct"),
+    )
+    return (correct, None) if score is None else (score == 1, score)
+
+
+def _conversation(sample: Sample) -> tuple[Message, ...]:
+    if isinstance(sample.get("messages"), list):
+        return fields.conversation(sample["messages"])
+    asked, said = sample.get("input"), sample.get("output")
+    raw = said.get("raw") if isinstance(said, dict) else None
+    both = (
+        fields.message("user", asked.get("raw") if isinstance(asked, dict) else None),
+        fields.message("assistant", raw[0] if isinstance(raw, list) and raw else raw),
+    )
+    return tuple(one for one in both if one and one.text)

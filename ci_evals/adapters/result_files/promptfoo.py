@@ -1,0 +1,162 @@
+"""Results of promptfoo (github.com/promptfoo/promptfoo), version 3: `-o results.json` and `-o results.jsonl`.
+
+Read from files of promptfoo 0.123.1. Its `--repeat` gives every repeat a `testIdx` of its own: trials are the
+rows whose test, prompt and provider are equal. `error` also holds the reason of a failed assertion; only a
+row with the `failureReason` 2 broke. The export as `.xml` is no JUnit, and that as `.junit.xml` has repeats
+as other tests.
+"""
+
+from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import Any
+
+from ci_evals.adapters.result_files import fields
+from ci_evals.adapters.result_files.reader import Reader
+from ci_evals.adapters.result_files.source import SourceFile
+from ci_evals.domain.result_rows import Check, Message, OfficialScore, ResultSet, Row
+from ci_evals.support.digest import digest
+
+_ERROR = 2
+_RULE = "A row that broke counts as a failure, and one without assertions as a pass."
+
+
+def read(file: SourceFile) -> Sequence[ResultSet] | None:
+    """Read the results of one evaluation: an arm for each pair of a prompt and a provider."""
+    document = file.json()
+    if isinstance(document, dict) and _is_row(document):
+        document = None
+    if document is None:
+        lines = file.json_lines()
+        rows = _of_lines(lines) if lines is not None else None
+        suite = ""
+    else:
+        rows, suite = _of_document(document)
+    if rows is None:
+        return None
+    several = len({_provider(row) for row in rows}) > 1, len({row["prompt"].get("label") for row in rows}) > 1
+    arms: dict[str, list[dict[str, Any]]] = {}
+    for row in rows:
+        arms.setdefault(_arm(row, *several), []).append(row)
+    return [_arm_results(suite or "promptfoo", arm, of_arm) for arm, of_arm in arms.items()]
+
+
+READER = Reader("promptfoo", "promptfoo results (version 3)", read)
+
+
+def _arm_results(suite: str, arm: str, rows: Sequence[Mapping[str, Any]]) -> ResultSet:
+    definitions: dict[str, set[str]] = {}
+    for row in rows:
+        definitions.setdefault(_title(row["testCase"]), set()).add(_definition(row))
+    ambiguous = {title for title, known in definitions.items() if len(known) > 1}
+    official = OfficialScore(
+        name="passed",
+        value=sum(row.get("success") is True for row in rows) / len(rows),
+        of=len(rows),
+        rule=_RULE,
+    )
+    return ResultSet(suite=suite, arm=arm, rows=[_row(row, ambiguous) for row in rows], official=official)
+
+
+def _is_row(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and isinstance(value.get("testCase"), dict)
+        and isinstance(value.get("provider"), dict)
+        and isinstance(value.get("prompt"), dict)
+        and "failureReason" in value
+    )
+
+
+def _of_document(document: Any) -> tuple[list[dict[str, Any]] | None, str]:
+    results = document.get("results") if isinstance(document, dict) else None
+    if not isinstance(results, dict) or "evalId" not in document or "results" not in results:
+        return None, ""
+    if results.get("version") != 3:
+        raise ValueError(f"its version is {fields.shown(results.get('version'))}, and only 3 is known")
+    rows = fields.tables(results["results"], "results.results")
+    if wrong := next((i for i, row in enumerate(rows) if not _is_row(row)), None):
+        raise ValueError(f"results.results[{wrong}] has no testCase, provider, prompt or failureReason")
+    config = document.get("config")
+    return rows, fields.words(config.get("description"))[:200] if isinstance(config, dict) else ""
+
+
+def _of_lines(lines: Iterable[Any]) -> list[dict[str, Any]] | None:
+    rows: list[dict[str, Any]] = []
+    for line in lines:
+        if not _is_row(line):
+            if rows:
+                raise ValueError(f"row {len(rows) + 1} has no testCase, provider, prompt or failureReason")
+            return None
+        rows.append(line)
+    return rows or None
+
+
+def _provider(row: Mapping[str, Any]) -> str:
+    return fields.name(row["provider"].get("label") or row["provider"].get("id"), "provider.label")
+
+
+def _arm(row: Mapping[str, Any], providers: bool, prompts: bool) -> str:
+    """Return what a user compares: the provider, the prompt, or the pair of them."""
+    prompt = fields.words(row["prompt"].get("label")).strip()[:200] or "prompt"
+    return " · ".join([_provider(row)] * (providers or not prompts) + [prompt] * prompts)
+
+
+def _definition(row: Mapping[str, Any]) -> str:
+    return digest({key: row["testCase"].get(key) for key in ("description", "vars", "assert")})
+
+
+def _row(row: Mapping[str, Any], ambiguous: Container[str]) -> Row:
+    definition, title = _definition(row), _title(row["testCase"])
+    usage = row.get("tokenUsage")
+    tokens = usage if isinstance(usage, dict) else {}
+    told = bool(fields.count(tokens.get("total")))
+    cost = fields.amount(row.get("cost"))
+    milliseconds = fields.amount(row.get("latencyMs"))
+    common: dict[str, Any] = {
+        "test": f"{title} #{definition[:8]}" if title in ambiguous or not title else title,
+        "definition": definition,
+        "conversation": _conversation(row),
+        "cost_usd": cost or None,  # 0 where the provider told none
+        "input_tokens": fields.count(tokens.get("prompt")) if told else None,
+        "output_tokens": fields.count(tokens.get("completion")) if told else None,
+        "seconds": None if milliseconds is None else milliseconds / 1000,
+    }
+    if row["failureReason"] == _ERROR:
+        return Row(**common, undecided=fields.ERROR, reason=fields.words(row.get("error")) or "broke")
+    passed = fields.truth(row.get("success"), f"success of {common['test']!r}")
+    grading = row.get("gradingResult")
+    checks = grading.get("componentResults") if isinstance(grading, dict) else None
+    if not checks:
+        return Row(**common, undecided=fields.SKIPPED, reason="has no assertions, so nothing was checked")
+    return Row(
+        **common,
+        passed=passed,
+        score=fields.share_or_none(row.get("score")),
+        reason="" if passed else fields.words(row.get("error")),
+        checks=tuple(_check(one) for one in fields.tables(checks, "componentResults")),
+    )
+
+
+def _title(case: Mapping[str, Any]) -> str:
+    if described := fields.words(case.get("description")).strip():
+        return described[:500]
+    given = case.get("vars")
+    pairs = [f"{key}={value}" for key, value in given.items()] if isinstance(given, dict) else []
+    return " ".join(", ".join(pairs).split())[:200]
+
+
+def _check(result: Mapping[str, Any]) -> Check:
+    assertion = result.get("assertion")
+    known = assertion if isinstance(assertion, dict) else {}
+    title = fields.words(known.get("metric")) or ": ".join(
+        part for part in (fields.words(known.get("type")), fields.words(known.get("value"))[:80]) if part
+    )
+    passed = fields.truth(result.get("pass"), "pass of an assertion")
+    score = fields.share_or_none(result.get("score"))
+    return Check(title or "assertion", passed=passed, score=score, reason=fields.words(result.get("reason")))
+
+
+def _conversation(row: Mapping[str, Any]) -> tuple[Message, ...]:
+    response = row.get("response")
+    output = response.get("output") if isinstance(response, dict) else None
+    asked, said = fields.message("user", row["prompt"].get("raw")), fields.message("assistant", output)
+    return tuple(one for one in (asked, said) if one and one.text)
