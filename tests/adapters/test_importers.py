@@ -719,7 +719,9 @@ ANY = st.recursive(
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None)
-@given(kind=st.sampled_from(["gaia", "promptfoo", "deepeval"]), value=ANY, listed=st.booleans())
+@given(
+    kind=st.sampled_from(["gaia", "promptfoo", "deepeval", "openai-evals"]), value=ANY, listed=st.booleans()
+)
 def test_no_json_breaks_a_reader(kind, value, listed):
     """It becomes a suite or is refused in words."""
     if kind == "promptfoo" and listed:

@@ -616,3 +616,17 @@ RESULT_FILES = {
     "eee": _result_files("eee", "base/*"),
 }
 """Files of other tools, by the format that reads them."""
+OPENAI_EVALS = [
+    b"\n".join(
+        _json(*({"run_id": "evalrun_1", "data_source_idx": i, "item": item} for i, item in enumerate(items)))
+    )
+    for items in (
+        [{"input": "May I return it?", "expected": "30 days", "lang": "en"}, {"question": "Hi", "label": 1}],
+        [
+            {
+                "input": [{"role": "system", "content": "Be kind"}, {"role": "user", "content": "Hi"}],
+                "ideal": "Hello",
+            }
+        ],
+    )
+]

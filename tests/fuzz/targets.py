@@ -719,6 +719,12 @@ def deepeval(data: bytes) -> None:
     _imported("deepeval", {"g.json": "s.yaml", "g.jsonl": "s.json", "g.csv": "s.json"}, data)
 
 
+@_target(samples.OPENAI_EVALS)
+def openai_evals(data: bytes) -> None:
+    """Rows of OpenAI's hosted evals."""
+    _imported("openai-evals", {"r.jsonl": "s.yaml", "c.yaml": "s.json"}, data)
+
+
 @_target(samples.GAIA)
 def gaia(data: bytes) -> None:
     """GAIA's questions."""

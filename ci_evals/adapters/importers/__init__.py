@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from ci_evals.adapters.importers import deepeval, gaia, table
+from ci_evals.adapters.importers import deepeval, gaia, openai_evals, table
 from ci_evals.adapters.importers.imported import ImportedSuite
 from ci_evals.adapters.importers.promptfoo import reader as promptfoo
 
@@ -10,6 +10,7 @@ READERS: Mapping[str, Callable[[str, str], ImportedSuite]] = {
     "gaia": gaia.read,
     "promptfoo": promptfoo.read,
     "deepeval": deepeval.read,
+    "openai-evals": openai_evals.read,
     "csv": table.read,
 }
 """Readers by the name of the format. Each takes the text and the name of its file, for messages.

@@ -6,7 +6,8 @@ row with the `failureReason` 2 broke. The export as `.xml` is no JUnit, and that
 as other tests.
 """
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ci_evals.adapters.result_files import fields
@@ -43,17 +44,16 @@ READER = Reader("promptfoo", "promptfoo results (version 3)", read)
 
 
 def _arm_results(suite: str, arm: str, rows: Sequence[Mapping[str, Any]]) -> ResultSet:
-    definitions: dict[str, set[str]] = {}
-    for row in rows:
-        definitions.setdefault(_title(row["testCase"]), set()).add(_definition(row))
-    ambiguous = {title for title, known in definitions.items() if len(known) > 1}
+    names = [(_title(row["testCase"]), _definition(row)) for row in rows]
+    ambiguous = {title for title, times in Counter(title for title, _ in set(names)).items() if times > 1}
     official = OfficialScore(
         name="passed",
         value=sum(row.get("success") is True for row in rows) / len(rows),
         of=len(rows),
         rule=_RULE,
     )
-    return ResultSet(suite=suite, arm=arm, rows=[_row(row, ambiguous) for row in rows], official=official)
+    made = [_row(row, *name, shared=name[0] in ambiguous) for row, name in zip(rows, names, strict=True)]
+    return ResultSet(suite=suite, arm=arm, rows=made, official=official)
 
 
 def _is_row(value: Any) -> bool:
@@ -104,15 +104,14 @@ def _definition(row: Mapping[str, Any]) -> str:
     return digest({key: row["testCase"].get(key) for key in ("description", "vars", "assert")})
 
 
-def _row(row: Mapping[str, Any], ambiguous: Container[str]) -> Row:
-    definition, title = _definition(row), _title(row["testCase"])
+def _row(row: Mapping[str, Any], title: str, definition: str, *, shared: bool) -> Row:
     usage = row.get("tokenUsage")
     tokens = usage if isinstance(usage, dict) else {}
     told = bool(fields.count(tokens.get("total")))
     cost = fields.amount(row.get("cost"))
     milliseconds = fields.amount(row.get("latencyMs"))
     common: dict[str, Any] = {
-        "test": f"{title} #{definition[:8]}" if title in ambiguous or not title else title,
+        "test": f"{title} #{definition[:8]}" if shared or not title else title,
         "definition": definition,
         "conversation": _conversation(row),
         "cost_usd": cost or None,  # 0 where the provider told none

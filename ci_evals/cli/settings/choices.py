@@ -32,6 +32,7 @@ class ImportFormat(StrEnum):
     GAIA = "gaia"
     PROMPTFOO = "promptfoo"
     DEEPEVAL = "deepeval"
+    OPENAI_EVALS = "openai-evals"
     CSV = "csv"
 
 

@@ -210,7 +210,7 @@ def _said(prompts: Any, variables: JsonObject) -> UserLines:
         return lines
     variable = _user_variable(texts, variables)
     if variable is not None:
-        return UserLines(lines=[filled(str(variables[variable]), variables).strip()], used={variable})
+        return UserLines(lines=[filled(f"{{{{{variable}}}}}", variables).strip()], used={variable})
     if only:
         return UserLines(lines=[filled(only, variables).strip()], used=used, says_prompt=True)
     return UserLines()
@@ -315,16 +315,23 @@ def _filled(text: str, variables: JsonObject) -> str:
 
 def _user_variable(texts: list[str], variables: JsonObject) -> str | None:
     """The variable that is the user's line: a prompt of its own, one of a usual name, or the only one."""
-    candidates = [name for name, value in variables.items() if isinstance(value, str | int | float)]
+    candidates = [name for name, value in _parts(variables) if isinstance(value, str | int | float)]
     alone = [found[1] for text in texts if (found := _VARIABLE.fullmatch(text.strip()))]
     named = {name for text in texts for name in _VARIABLE.findall(text)} & set(candidates)
-    usual = [name for name in _USUAL_NAMES if name in (named or candidates)]
+    usual = [name for last in _USUAL_NAMES for name in named or candidates if name.rpartition(".")[2] == last]
     likely = [
         *(name for name in alone if name in candidates),
         *usual,
         *(candidates if not texts else []),
     ]
     return likely[0] if likely and (alone or usual or len(candidates) == 1) else None
+
+
+def _parts(variables: JsonObject) -> Iterator[tuple[str, Any]]:
+    """The variables, and the fields of those that are objects: `item.input`."""
+    for name, value in variables.items():
+        yield name, value
+        yield from ((f"{name}.{key}", part) for key, part in _object(value).items())
 
 
 def prompt_texts(prompts: Any) -> list[str]:

@@ -50,6 +50,10 @@ _OF_TEST = {"description", "vars", "assert", "provider", "metadata", "threshold"
 _OF_TRACE = {"tool_used", "tool_not_used", "tool_called", "tool_sequence", "max_tool_calls"}
 _FOR_THE_AGENT = re.compile(r"(?i)(system|developer|assistant)([ _-]?(message|prompt|instructions?|role))?$")
 """Common names of variables for the agent's prompt."""
+ROW_OF_DATA = "item"
+"""The variable of OpenAI's evals that holds all of a row, what graders expect included."""
+_REPLY: JsonObject = {"sample": {"output_text": "the reply"}}
+"""The reply as OpenAI's graders name it."""
 _OF_SIMULATED = {"instructions", "maxTurns", "initialMessages", "stateful"}
 
 
@@ -101,7 +105,7 @@ class _ConfigReader:
 
     def finish(self) -> None:
         prompts = self.config.get("prompts")
-        lost = [text for text in prompt_texts(prompts) if not is_whole(text) and not remembers([text])]
+        lost = [text for text in prompt_texts(prompts) if not is_whole(text)]
         if prompts and (len(lost) > 1 or (lost and not self.says_prompt) or not prompt_texts(prompts)):
             shown = f" ({cut(lost[0])!r})" if lost else ""
             self._left_of_suite("prompts", f"the agent has its own instructions{shown}")
@@ -119,14 +123,26 @@ class _ConfigReader:
         self.imported.notes.append(str(problem))
 
     def _user_info(self, group: list[PromptfooCase], used: set[str]) -> JsonObject:
-        """Return the variables that are the user's data, without those of the agent's prompt."""
+        """Return the variables that are the user's data, not those of the agent's prompt or of assertions.
+
+        What assertions expect must not reach the agent, which gets the user's data with every message.
+        """
         info: JsonObject = {}
         for case in group:
             of_user = variables_in([case.provider_config, case.variables])
+            of_graders = variables_in([assertion for _, assertion in case.asserts])
             for key, item in case.variables.items():
                 if key in used:
                     continue
-                if key not in of_user and (key in self.of_prompts or _FOR_THE_AGENT.match(key)):
+                if key == ROW_OF_DATA and isinstance(item, dict):
+                    self._note(
+                        case.path, "its variable 'item' is a row of data, and the agent is not given it"
+                    )
+                elif key not in of_user and key in of_graders:
+                    self._note(
+                        case.path, f"its variable {key!r} is for assertions, and the agent is not given it"
+                    )
+                elif key not in of_user and (key in self.of_prompts or _FOR_THE_AGENT.match(key)):
                     self._note(case.path, f"its variable {key!r} is for the agent's prompt, and left out")
                 else:
                     info[key] = item
@@ -235,7 +251,7 @@ class _ConfigReader:
                 continue
             kind = repr(assertion.get("type"))
             try:
-                result = map_assertion(filled(assertion, case.variables), selector)
+                result = map_assertion(filled(assertion, _REPLY | case.variables), selector)
             except UnmappedError as error:
                 self._note(path, f"{kind} {error}")
                 continue

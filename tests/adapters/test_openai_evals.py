@@ -1,0 +1,152 @@
+"""OpenAI's hosted evals, as rows or promptfoo's file, become a suite. What is left out is named."""
+
+import json
+from typing import Any
+
+import pytest
+import yaml
+
+from ci_evals.adapters.importers import READERS
+from ci_evals.adapters.importers.imported import suite_text
+from ci_evals.domain.errors import UsageError
+from ci_evals.domain.suite import Suite
+from ci_evals.planning.interpolate import Reading
+from ci_evals.planning.parse import load
+
+# `promptfoo import` of promptfoo 0.123.1 accepts this file.
+ROWS: list[dict[str, Any]] = [
+    {
+        "run_id": run,
+        "data_source_idx": number,
+        "item": {"input": question, "expected": answer, "lang": "en"},
+        "sample": {
+            "model": model,
+            "outputs": [{"role": "assistant", "content": reply}],
+            "finish_reason": "stop",
+            "token_usage": {"total_tokens": 12, "prompt_tokens": 8, "completion_tokens": 4},
+        },
+        "grades": {"Similarity-1": 1.0},
+        "passes": {"Similarity-1": True},
+    }
+    for run, model in (("evalrun_1", "gpt-4.1"), ("evalrun_2", "gpt-5"))
+    for number, (question, answer, reply) in enumerate(
+        [("May I return it?", "30 days", "Within 30 days."), ("Do you ship to Spain?", "Yes", "Yes.")]
+    )
+]
+
+
+def lines(rows: list[Any]) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def imported(
+    text: str, file: str = "eval_items_1.jsonl", kind: str = "openai-evals"
+) -> tuple[Suite, Any, list[str]]:
+    found = READERS[kind](text, file)
+    written = suite_text(found, kind, file, "suite.yaml")
+    return load(written, "suite.yaml", Reading()).suite, yaml.safe_load(written), found.notes
+
+
+def config(**fields: Any) -> str:
+    return json.dumps({"prompts": ["{{item.input}}"], **fields})
+
+
+def test_an_item_is_one_test_whatever_the_number_of_runs() -> None:
+    suite, data, _ = imported(lines(ROWS))
+    assert [test.name for test in suite.tests] == ["May I return it?", "Do you ship to Spain?"]
+    first = data["tests"][0]
+    assert first["turns"] == [{"user": "May I return it?", "x-recorded-reply": "Within 30 days."}]
+    assert first["x-id"] == "0"
+    (check,) = first["evaluations"]
+    assert (check["strict"], check["expected"], check["match"]) == ("answer_matches", "30 days", "contains")
+
+
+def test_what_rows_do_not_have_is_named() -> None:
+    _, data, notes = imported(lines(ROWS))
+    told = "\n".join(notes)
+    assert "graders (Similarity-1)" in told
+    assert "prompts and models are not in the rows" in told
+    assert "item.lang: kept as x-item; the agent is not given it" in told
+    assert "item.expected: is what the reply must contain" in told
+    assert data["tests"][0]["x-item"] == {"lang": "en"}
+
+
+def test_fields_of_a_row_never_reach_the_agent() -> None:
+    suite, data, _ = imported(lines(ROWS))
+    assert all(not test.user_info for test in suite.tests)
+    assert "userInfo" not in str(data)
+
+
+def test_a_list_of_messages_is_several_lines_and_a_system_prompt() -> None:
+    said = [("system", "Be kind"), ("user", "Hi"), ("assistant", "Hello"), ("user", "May I return it?")]
+    row = {"data_source_idx": 0, "item": {"input": [{"role": role, "content": text} for role, text in said]}}
+    suite, data, _ = imported(lines([row]))
+    assert [turn.user for turn in suite.tests[0].turns] == ["Hi", "May I return it?"]
+    assert data["tests"][0]["systemPrompt"] == "Be kind"
+
+
+def test_an_item_without_a_users_line_is_left_out_and_named() -> None:
+    _, data, notes = imported(lines([*ROWS, {"data_source_idx": 9, "item": {"image": "x.png"}}]))
+    assert len(data["tests"]) == 2
+    assert "eval_items_1.jsonl:5: item with image: names no user's line" in notes
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"a": 1}\n', "wants the rows of OpenAI's evals"),
+        ('{"data_source_idx": 0, "item": {"image": "x"}}\n', "no item has a field that the user says"),
+        ('{"item"', "eval_items_1.jsonl:1"),
+        ("", "holds no records"),
+    ],
+)
+def test_other_files_are_refused(text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        imported(text)
+
+
+# As promptfoo configurations
+
+
+@pytest.mark.parametrize("kind", ["openai-evals", "promptfoo"])
+def test_a_field_of_an_item_is_the_users_line(kind: str) -> None:
+    text = config(tests=[{"vars": {"item": {"input": "Hi there", "expected": "Hello"}}}])
+    suite, _, notes = imported(text, "c.json", kind)
+    assert suite.tests[0].turns[0].user == "Hi there"
+    assert suite.tests[0].user_info == {}
+    assert any("'item' is a row of data" in note for note in notes)
+
+
+def test_the_prompt_around_a_field_is_named() -> None:
+    text = config(
+        prompts=["You are a support agent. Answer: {{item.question}}"],
+        tests=[{"vars": {"item": {"question": "Hi there"}}}],
+    )
+    suite, _, notes = imported(text, "c.json")
+    assert suite.tests[0].turns[0].user == "Hi there"
+    assert any("You are a support agent" in note for note in notes)
+
+
+def test_the_prompt_around_a_history_is_named() -> None:
+    prompt = '[{"role": "system", "content": "You are Ann"}, {% for c in _conversation %}{% endfor %}'
+    text = config(
+        prompts=[prompt + '{"role": "user", "content": "{{question}}"}]'],
+        tests=[{"vars": {"question": "Hi"}}],
+    )
+    _, _, notes = imported(text, "c.json")
+    assert any("prompts is left out: the agent has its own instructions" in note for note in notes)
+
+
+def test_what_only_assertions_use_is_not_the_users_data() -> None:
+    variables = {"input": "Hi", "expected": "Hello", "plan": "gold"}
+    tests = [{"vars": variables, "assert": [{"type": "equals", "value": "{{expected}}"}]}]
+    suite, _, notes = imported(config(prompts=["{{input}}"], tests=tests), "c.json")
+    assert suite.tests[0].user_info == {"plan": "gold"}
+    assert any("'expected' is for assertions, and the agent is not given it" in note for note in notes)
+
+
+def test_a_rubric_may_name_the_reply_as_openai_does() -> None:
+    rubric = {"type": "llm-rubric", "value": "{{sample.output_text}} must greet by {{item.expected}}"}
+    text = config(tests=[{"vars": {"item": {"input": "Hi", "expected": "Hello"}}, "assert": [rubric]}])
+    suite, _, _ = imported(text, "c.json")
+    assert suite.tests[0].evaluations[0].criterion == "the reply must greet by Hello"
