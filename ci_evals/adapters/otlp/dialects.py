@@ -111,10 +111,7 @@ def _arguments(value: JsonValue, span: Span) -> tuple[dict[str, JsonValue] | Non
 
 
 def _not_captured(span: Span) -> str:
-    traceloop = any(key.startswith("traceloop.") for key in span.attributes)
-    maker = "traceloop" if traceloop else span.scope.partition(".")[0]
-    switch = _SWITCHES.get(span.scope) or _SWITCHES.get(maker, _SWITCH)
-    return f"the spans hold no arguments; switch the capture of content on: {switch}"
+    return f"the spans hold no arguments; switch the capture of content on: {content_switch(span)}"
 
 
 def _openinference(span: Span) -> Called | None:
@@ -208,6 +205,35 @@ def hides_calls(span: Span) -> bool:
     """Return whether a model's answer was too long to be kept, with all calls in it."""
     answers = ("gen_ai.output.messages", "ai.response.toolCalls", "events")
     return any(span.attributes.get(key) == TOO_LONG for key in answers)
+
+
+def shows_answer(span: Span) -> bool:
+    """Return whether a model's span has its answer, in which calls would be seen, or failed without one."""
+    if span.failed or any(event.name == "gen_ai.choice" for event in span.events):
+        return True
+    nothing: tuple[JsonValue, ...] = (None, "", "[]", [], REDACTED)
+    return any(_ANSWER.fullmatch(key) and value not in nothing for key, value in span.attributes.items())
+
+
+_ANSWER = re.compile(
+    r"gen_ai\.output\.messages|events|ai\.response\.(text|object|toolCalls)|llm\.output_messages\..+"
+    r"|gen_ai\.completion\.\d{1,9}\.(?!finish_reason$).+"
+)
+
+
+def is_of_agents(span: Span) -> bool:
+    """Return whether a span was made by something that knows of tools, models and agents."""
+    return any(key.startswith(_OF_AGENTS) for key in span.attributes)
+
+
+_OF_AGENTS = ("gen_ai.", "openinference.", "traceloop.", "ai.", "llm.", "mcp.")
+
+
+def content_switch(span: Span) -> str:
+    """Return what switches the capture of content on for the instrumentation of a span."""
+    traceloop = any(key.startswith("traceloop.") for key in span.attributes)
+    maker = "traceloop" if traceloop else span.scope.partition(".")[0]
+    return _SWITCHES.get(span.scope) or _SWITCHES.get(maker, _SWITCH)
 
 
 def agent_name(span: Span) -> str | None:

@@ -12,13 +12,16 @@ from pydantic import JsonValue
 from ci_evals.adapters.otlp.dialects import (
     Called,
     agent_name,
+    content_switch,
     hides_calls,
     is_model_call,
+    is_of_agents,
     requested_calls,
+    shows_answer,
     tokens,
     tool_call,
 )
-from ci_evals.adapters.otlp.spans import MAX_OTHER_TEXT, TOO_LONG, Span
+from ci_evals.adapters.otlp.spans import MAX_OTHER_TEXT, MAX_TEXT, TOO_LONG, Span
 from ci_evals.domain.base import instant
 from ci_evals.domain.transcript import ToolCall, ToolStatus
 from ci_evals.support.json_text import canonical
@@ -35,8 +38,8 @@ class TurnEvidence:
     """The evidence in the spans of a turn."""
 
     calls: tuple[ToolCall, ...]
-    complete: bool
-    """False if there may be calls that these spans do not show."""
+    missing: str | None
+    """Why there may be calls that these spans do not show; None if they show all."""
     input_tokens: int | None
     output_tokens: int | None
     spans: JsonValue
@@ -106,8 +109,20 @@ def shows_calls(span: Span) -> bool:
     return is_model_call(span) or tool_call(span) is not None
 
 
-def read(spans: Iterable[Span], *, complete: bool) -> TurnEvidence:
-    """Return the evidence in the spans of one turn."""
+LATE_PART = (
+    "some of its spans did not come in time; let all parts of the agent export them, end them before the "
+    "reply, and set OTEL_BSP_SCHEDULE_DELAY=200 (docs/traces.md)"
+)
+_NO_AGENT = (
+    "none of its spans is of a tool, a model or an agent; trace the agent's framework, or name the span of "
+    "each turn by gen_ai.operation.name=invoke_agent and make one for each tool (docs/traces.md)"
+)
+_LONG_ANSWER = f"a model's answer has more than {MAX_TEXT:,} characters, and may hold tool calls"
+_MANY_CALLS = f"it has more tool calls than the {MAX_CALLS:,} that are read of one turn"
+
+
+def read(spans: Iterable[Span], missing: str | None = None) -> TurnEvidence:
+    """Return the evidence in the spans of one turn; `missing` says why there may be other spans."""
     ordered = sorted(spans, key=lambda span: (span.start_ns, -span.end_ns))
     by_id = {span.span_id: span for span in ordered}
     models = _model_calls(ordered, by_id)
@@ -116,10 +131,9 @@ def read(spans: Iterable[Span], *, complete: bool) -> TurnEvidence:
     used = [
         next((pair for pair in map(tokens, group) if pair != (None, None)), (None, None)) for group in models
     ]
-    within = len(calls) < MAX_CALLS and not any(map(hides_calls, ordered))
     return TurnEvidence(
         calls=tuple(_tool_call(each, by_id) for each in calls),
-        complete=complete and within,
+        missing=missing or _hidden(ordered, models, calls),
         input_tokens=_sum(pair[0] for pair in used),
         output_tokens=_sum(pair[1] for pair in used),
         spans=_for_people(ordered),
@@ -146,6 +160,24 @@ class _Call:
     @property
     def at_ns(self) -> int:
         return self.span.start_ns if self.executed else self.span.end_ns
+
+
+def _hidden(ordered: Sequence[Span], models: Iterable[Sequence[Span]], calls: Sequence[_Call]) -> str | None:
+    """Return why the spans of a turn may not show all of its calls."""
+    if len(calls) >= MAX_CALLS:
+        return _MANY_CALLS
+    if any(map(hides_calls, ordered)):
+        return _LONG_ANSWER
+    if not any(map(is_of_agents, ordered)):
+        return _NO_AGENT
+    # Tools that have spans of their own show whether they were called, whatever a model answered.
+    silent = (group[0] for group in models if not any(map(shows_answer, group)))
+    if not any(call.executed for call in calls) and (span := next(silent, None)):
+        return (
+            "the spans of its models do not show what they answered, which may be tool calls; switch the "
+            f"capture of content on: {content_switch(span)}"
+        )
+    return None
 
 
 def _without_duplicates(ordered: Iterable[Span], by_id: Mapping[str, Span]) -> list[_Call]:

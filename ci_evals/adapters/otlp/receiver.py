@@ -27,6 +27,7 @@ _MAX_PORT = 65535
 MAX_TURN_SPANS = 10_000
 """Limit of spans kept of one turn; those after it are dropped, and its evidence is incomplete."""
 MAX_TURN_CHARACTERS = 32_000_000
+_TOO_MANY = f"it has more than {MAX_TURN_SPANS:,} spans, or {MAX_TURN_CHARACTERS // 10**6} MB of them"
 MAX_UNCLAIMED_SPANS = 5_000
 """Limit of spans kept until one of their trace names a conversation."""
 _SMALL = 100_000
@@ -113,10 +114,11 @@ class TrialTrace:
         own = by_turn[turn_id]
         before = {turn.span_id for turn in self.turns[:-1]} - self.without_evidence
         late = any(evidence.shows_calls(span) for turn in before for span in by_turn[turn])
-        whole = evidence.progress(own, turn_id, 0) >= Progress.WHOLE and not self.dropped and not late
+        missing = evidence.LATE_PART if late or evidence.progress(own, turn_id, 0) < Progress.WHOLE else None
+        missing = _TOO_MANY if self.dropped else missing
         self.settled |= {span.span_id: turn for turn, spans in by_turn.items() for span in spans}
         self.pending, self.characters, self.dropped = {}, 0, False
-        return evidence.read(own, complete=whole) if own or late else None
+        return evidence.read(own, missing) if own or late else None
 
     def _by_turn(self) -> Mapping[str, list[Span]]:
         return evidence.by_turn(self.pending, self.turns, self.settled)

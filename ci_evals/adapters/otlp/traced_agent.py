@@ -23,10 +23,6 @@ _NOTHING_CAME = (
     "no span came; let the agent export to {endpoint}/v1/traces, continue the trace in the header "
     "traceparent, and set OTEL_BSP_SCHEDULE_DELAY=200 (docs/traces.md)"
 )
-_PART_CAME = (
-    "some of its spans did not come in time; let all parts of the agent export them, end them before the "
-    "reply, and set OTEL_BSP_SCHEDULE_DELAY=200 (docs/traces.md)"
-)
 
 
 @dataclass(frozen=True)
@@ -129,8 +125,8 @@ class TracedAgent:
         update |= {k: v for k, v in views_of(evidence.calls).items() if getattr(reply, k) is None}
         # A tool may hand over to a person, whatever its name: tools are no evidence that none did.
         update |= {"handed_over_apart": True}
-        if not evidence.complete:
-            update |= {"tool_calls_partial": True, "trace_missing": _PART_CAME}
+        if evidence.missing:
+            update |= {"tool_calls_partial": True, "trace_missing": evidence.missing}
         if reply.input_tokens is None and reply.output_tokens is None:
             update |= {"input_tokens": evidence.input_tokens, "output_tokens": evidence.output_tokens}
         return reply.model_copy(update=update)

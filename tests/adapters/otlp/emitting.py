@@ -13,6 +13,7 @@ TOOL = {
     "gen_ai.tool.name": "refund",
     "gen_ai.tool.call.arguments": '{"amount": 42}',
 }
+AGENT = {"gen_ai.operation.name": "invoke_agent"}
 _numbers = count(1)
 
 

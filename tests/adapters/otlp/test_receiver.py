@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 import aiohttp
 import emitting
 import pytest
-from emitting import JSON, PROTOBUF, TOOL, as_json, as_protobuf, server, span
+from emitting import AGENT, JSON, PROTOBUF, TOOL, as_json, as_protobuf, server, span
 
 from ci_evals.adapters.otlp import receiver as receiving
 from ci_evals.adapters.otlp import spans as decoding
@@ -186,7 +186,7 @@ async def test_a_span_of_ten_megabytes():
     (call,) = found.calls
     assert call.arguments is None
     assert "more than 1,000,000 characters" in call.not_captured
-    assert found.complete
+    assert found.missing is None
     assert len(json.dumps(found.spans)) < 10_000
 
 
@@ -197,10 +197,10 @@ async def test_a_flood_of_spans(monkeypatch):
         trial, header = begun(receiver)
         await post(receiver, as_json(server(header), *(span(header) for _ in range(150))))
         assert len(trial.pending) == 100
-        assert not trial.settle().complete
+        assert trial.settle().missing
         header = trial.begin_turn().headers["traceparent"]
-        await post(receiver, as_json(server(header)))
-        assert trial.settle().complete
+        await post(receiver, as_json(server(header, attributes=AGENT)))
+        assert trial.settle().missing is None
 
 
 @pytest.fixture
@@ -256,13 +256,13 @@ async def test_late_spans_of_an_earlier_turn_make_this_one_incomplete():
     """The earlier turn was read without them, so that nothing holds for all turns. Others do not matter."""
     async with running() as receiver:
         trial, first = begun(receiver)
-        await post(receiver, as_json(server(first)))
-        assert trial.settle().complete
+        await post(receiver, as_json(server(first, attributes=AGENT)))
+        assert trial.settle().missing is None
         for attributes, complete in (({}, True), (TOOL, False)):
             second = trial.begin_turn().headers["traceparent"]
-            await post(receiver, as_json(span(first, attributes), server(second)))
+            await post(receiver, as_json(span(first, attributes), server(second, attributes=AGENT)))
             found = trial.settle()
-            assert (found.calls, found.complete) == ((), complete)
+            assert (found.calls, found.missing is None) == ((), complete)
 
 
 async def test_spans_after_the_end_of_their_trial():
@@ -289,7 +289,7 @@ async def test_traces_that_name_the_conversation():
         assert not trial.pending
         await post(receiver, as_json(root))
         found = trial.settle()
-        assert ([call.name for call in found.calls], found.complete) == (["refund"], True)
+        assert ([call.name for call in found.calls], found.missing) == (["refund"], None)
         receiver.end_trial(trial)
         assert not receiver._trials
         assert not receiver._conversations

@@ -19,7 +19,8 @@ def test_the_calls_of_a_real_agent(file):
     assert {span.trace_id for span in received} == {"a" * 32}
     turn = evidence.by_turn({each.span_id: each for each in received}, [evidence.TurnSpan(TURN, 0)], {})[TURN]
     assert evidence.progress(turn, TURN, 1) >= Progress.WHOLE
-    found = evidence.read(turn, complete=True)
+    found = evidence.read(turn)
+    assert found.missing is None
     assert [(call.name, call.arguments) for call in found.calls] == CALLS
     if file.stem in {"sdk", "pydantic-ai"}:
         assert {call.agent for call in found.calls} == {"refunds"}

@@ -33,7 +33,7 @@ def root(**fields) -> Span:
 
 
 def read(*spans: Span):
-    return evidence.read([root(), *spans], complete=True)
+    return evidence.read([root(), *spans])
 
 
 def below(name: str, attributes: dict, **fields) -> Span:
@@ -91,7 +91,7 @@ def test_a_tool_span_is_a_call(dialect):
         "agent": None,
         "not_captured": None,
     }
-    assert found.complete
+    assert found.missing is None
 
 
 def requested(name="refund", call_id="c1", arguments=TEXT) -> dict[str, dict]:
@@ -320,15 +320,59 @@ def test_how_much_of_a_trace_has_arrived(spans, expected):
 def test_an_answer_too_long_to_be_kept_may_hold_calls():
     """So the evidence is not complete."""
     model = below("chat", {"gen_ai.operation.name": "chat", "gen_ai.output.messages": TOO_LONG})
-    assert not read(model).complete
-    assert read().complete
+    assert "more than 1,000,000 characters" in read(model).missing
+
+
+@pytest.mark.parametrize(
+    ("attributes", "missing"),
+    [
+        ({}, "content on: OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY"),
+        (
+            {"gen_ai.response.finish_reasons": ["stop"]},
+            "do not show what they answered",
+        ),  # Gemini's with calls
+        ({"gen_ai.output.messages": "[]"}, "do not show what they answered"),
+        ({"gen_ai.completion.0.finish_reason": "stop", "traceloop.workflow.name": "w"}, "TRACE_CONTENT=true"),
+        (
+            {"openinference.span.kind": "LLM", "llm.output_messages.0.message.content": "__REDACTED__"},
+            "content on",
+        ),
+        ({"gen_ai.output.messages": '[{"parts": [{"type": "text"}]}]'}, None),
+        ({"gen_ai.completion.0.content": "Hello"}, None),
+        ({"ai.operationId": "ai.generateText.doGenerate", "ai.response.text": "Hello"}, None),
+        ({"openinference.span.kind": "LLM", "llm.output_messages.0.message.role": "assistant"}, None),
+    ],
+)
+def test_a_model_whose_answer_is_not_shown_may_have_called_tools(attributes, missing):
+    """With what switches the capture on; where tools have spans of their own these show it."""
+    model = below("chat", {"gen_ai.operation.name": "chat"} | attributes)
+    if missing is None:
+        assert read(model).missing is None
+        return
+    assert missing in read(model).missing
+    assert read(model, below("tool", GENAI, at=20)).missing is None
+    answered = below("chat", {"gen_ai.operation.name": "chat"} | attributes, failed=True)
+    assert read(answered).missing is None  # a failure is an answer without calls
+
+
+def test_spans_of_a_web_framework_alone_say_nothing_of_tools():
+    """One span of an agent, a model or a graph does."""
+    request = below("SELECT", {"some.key": 1})
+    assert "none of its spans is of a tool, a model or an agent" in read(request).missing
+    for attributes in (
+        {"gen_ai.operation.name": "invoke_agent"},
+        {"openinference.span.kind": "CHAIN"},
+        {"traceloop.span.kind": "workflow"},
+        {"ai.operationId": "ai.generateText"},
+    ):
+        assert read(request, below("turn", attributes)).missing is None
 
 
 def test_more_calls_than_anybody_checks():
     """They end somewhere, and are incomplete then."""
     flood = [below("tool", GENAI | {"gen_ai.tool.call.id": f"c{i}"}, at=i) for i in range(1500)]
     found = read(*flood)
-    assert (len(found.calls), found.complete) == (1000, False)
+    assert (len(found.calls), found.missing is None) == (1000, False)
 
 
 def test_spans_belong_to_their_turn():
@@ -346,7 +390,7 @@ def test_spans_belong_to_their_turn():
 def test_a_circle_of_parents_ends():
     """Hostile spans hold nothing up."""
     one, two = span("x", "2" * 16, span_id="3" * 16), span("y", "3" * 16, span_id="2" * 16)
-    assert evidence.read([one, two], complete=True).calls == ()
+    assert evidence.read([one, two]).calls == ()
     assert evidence.progress([one, two], TURN, 1) == Progress.BROKEN
     turns = [TurnSpan(TURN, 0)]
     assert evidence.by_turn({each.span_id: each for each in (one, two)}, turns, {}) == {TURN: [one, two]}
