@@ -15,6 +15,7 @@ from ci_evals.cli.settings.options import takes
 from ci_evals.cli.settings.result_commands import (
     CommentSettings,
     CompareSettings,
+    GateFilesSettings,
     ImportSettings,
     InitSettings,
     MergeSettings,
@@ -248,6 +249,34 @@ def merge(settings: MergeSettings, context: RunContext) -> None:
     from ci_evals.cli.commands.merge import merge_runs
 
     merge_runs(settings, context)
+
+
+@app.command()
+@takes(GateFilesSettings)
+def gate(settings: GateFilesSettings, context: RunContext) -> None:
+    """Gate the results of another tool.
+
+    Reads result files, and does with them what is done with a run: score and interval, thresholds,
+    comparison with a baseline, reports, comment. Several files or repeats of one test are its trials. Exit
+    codes as of run.
+
+    \b
+    junit                                 JUnit XML of any test runner
+    rows                                  CSV, JSON or JSON Lines (see --map)
+    inspect, promptfoo, deepeval, lm-eval their result files
+    swe-bench, human-eval, agentbench     reports of these benchmarks
+    webarena, webarena-verified, tau2     likewise
+    gaia                                  submissions (see --answers)
+    eee                                   Every Eval Ever
+    ci-evals                              _results.json of a run
+
+    \b
+    ci-evals gate junit.xml --baseline=main/ --regression=any
+    ci-evals gate runs/*.csv --min-score=70 --map=map.yaml
+    """
+    from ci_evals.cli.commands.gate import gate_files
+
+    gate_files(settings, context)
 
 
 @app.command()

@@ -70,11 +70,13 @@ class Grade(Record):
     """
 
     score: Share = Field(description="The weighted mean over the dimensions, unrounded.")
-    pass_at: Share = Field(description="The least score with which the criterion is passed.")
+    pass_at: Share | None = Field(
+        description="The least score with which the criterion is passed; null if another tool decided."
+    )
     dimensions: tuple[DimensionGrade, ...]
 
     @classmethod
-    def of(cls, pass_at: float, dimensions: tuple[DimensionGrade, ...]) -> Self:
+    def of(cls, pass_at: float | None, dimensions: tuple[DimensionGrade, ...]) -> Self:
         """The grade that the dimensions come to."""
         return cls(score=float(_mean(dimensions) or 0), pass_at=pass_at, dimensions=dimensions)
 
@@ -85,7 +87,7 @@ class Grade(Record):
 
     def passes(self) -> bool:
         """Return whether the criterion is passed with it."""
-        return self.exact() >= as_written(self.pass_at)
+        return self.pass_at is not None and self.exact() >= as_written(self.pass_at)
 
 
 def _mean(dimensions: Iterable[DimensionGrade]) -> Fraction | None:

@@ -61,8 +61,17 @@ def of_run(results: Results, comparison_runs: ComparisonRuns = ALONE) -> dict[st
     }
 
 
+_MOST_OF_OTHERS = 1_000
+"""Tests of other tools that get a file each."""
+
+
 def of_suites(results: Results) -> Iterator[tuple[str, Iterable[str]]]:
-    """The files of each suite and test, one after another: of a large run they take a while."""
+    """The files of each suite and test, one after another: of a large run they take a while.
+
+    Of many results of other tools there are none: a file for each of them would help nobody.
+    """
+    if len(results.tests) > _MOST_OF_OTHERS and all(suite.of_other_tool for suite in results.suites):
+        return
     for suite, found in zip(results.suites, change.of_suites(results), strict=True):
         own = suite_results.of_suite(results, suite, found)
         for name, text in _suite_files(own, suite).items():

@@ -197,7 +197,12 @@ def _passing(tests: Iterable[TestResult]) -> dict[str, dict[int, float]]:
 
 
 def _interval(tests: Iterable[TestResult], rule: ScoreRule) -> Interval | None:
-    return mean_interval([float(score) for score in scores.of_tests(tests, rule)])
+    tests = [*tests]
+    if not any(test.cluster for test in tests):
+        return mean_interval([float(score) for score in scores.of_tests(tests, rule)])
+    means = [(test, scores.mean(scores.of_trials(test, rule))) for test in tests]
+    scored = [(float(mean), test.cluster or (test.name,)) for test, mean in means if mean is not None]
+    return mean_interval([mean for mean, _ in scored], [cluster for _, cluster in scored])
 
 
 def _suite(

@@ -6,7 +6,7 @@ Scores are in points, 0 to 100. The methods and the reasons for them stand in do
 import math
 import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import combinations
@@ -105,16 +105,19 @@ def pass_hat_k(trials: int, passed: int, k: int) -> float:
     return math.comb(passed, k) / math.comb(trials, k)
 
 
-def mean_interval(means: Sequence[float]) -> Interval | None:
+def mean_interval(means: Sequence[float], clusters: Sequence[Hashable] | None = None) -> Interval | None:
     """The 95 % interval of the mean of tests' scores: Wilson's, on the effective number of tests.
 
     Tests of a suite are one sample of all that users may ask, so the test is the unit. Where all tests have
     one score, or there is but one, nothing is known of their spread and every test counts as a yes or no.
+    Of tests that come in `clusters`, named in the order of the means, the cluster is the unit (Miller, 2024).
     """
     if not means:
         return None
     n, share = len(means), min(1.0, max(0.0, fmean(means) / 100))
     squared_error = variance(means) / 10_000 / n if n > 1 else 0.0
+    if clusters is not None:
+        squared_error, n = _clustered_error(means, clusters)
     # Where all means are one number, what is left of their spread is binary rounding.
     if squared_error > (_TIE / 100) ** 2:
         n_eff = share * (1 - share) / squared_error * (_Z / t_quantile(n - 1)) ** 2
@@ -122,6 +125,16 @@ def mean_interval(means: Sequence[float]) -> Interval | None:
         n_eff = float(n)
     low, high = wilson(share, n_eff, -_Z), wilson(share, n_eff, _Z)
     return Interval(low=100 * min(low, share), high=100 * max(high, share))
+
+
+def _clustered_error(means: Sequence[float], clusters: Sequence[Hashable]) -> tuple[float, int]:
+    """The squared error of the mean share, with the cluster as the unit, and the number of clusters."""
+    mean, deviations = fmean(means), dict.fromkeys(clusters, 0.0)
+    for value, cluster in zip(means, clusters, strict=True):
+        deviations[cluster] += value - mean
+    n = len(deviations)
+    squares = math.fsum(deviation**2 for deviation in deviations.values())
+    return (squares / len(means) ** 2 / 10_000 * n / (n - 1) if n > 1 else 0.0), n
 
 
 def wilson(share: float, n: float, z: float) -> float:

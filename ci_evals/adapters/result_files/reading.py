@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from ci_evals.adapters.result_files import deepeval, eee, inspect, junit, lm_eval, promptfoo
+from ci_evals.adapters.result_files import deepeval, eee, inspect, junit, lm_eval, own, promptfoo, rows
 from ci_evals.adapters.result_files.benchmarks import (
     agentbench,
     gaia,
@@ -25,6 +25,7 @@ READERS: Mapping[str, Reader] = MappingProxyType(
         reader.format: reader
         # The more definite formats come first, and `rows`, which reads nearly any table, last.
         for reader in (
+            own.READER,
             junit.READER,
             inspect.READER,
             promptfoo.READER,
@@ -38,6 +39,7 @@ READERS: Mapping[str, Reader] = MappingProxyType(
             agentbench.READER,
             eee.READER,
             gaia.READER,
+            rows.READER,
         )
     }
 )

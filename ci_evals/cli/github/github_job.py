@@ -11,8 +11,13 @@ from ci_evals.adapters.github.context import GitHubEvent, read
 from ci_evals.adapters.github.workflow import check_key
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.choices import CommentMode
-from ci_evals.cli.settings.shared import REQUIRED, BaselineSettings, GitHubSettings, PullRequestSettings
-from ci_evals.cli.settings.suite_commands import RunSettings
+from ci_evals.cli.settings.shared import (
+    REQUIRED,
+    BaselineSettings,
+    CommentingSettings,
+    GitHubSettings,
+    PullRequestSettings,
+)
 from ci_evals.domain.results.run import Git
 
 if TYPE_CHECKING:
@@ -87,7 +92,7 @@ def baseline_option(settings: BaselineSettings, github: GitHubJob) -> str:
     return option.lower() if option.lower() in {"auto", "none", REQUIRED} else option
 
 
-def wants_comment(settings: RunSettings, github: GitHubJob) -> bool:
+def wants_comment(settings: CommentingSettings, github: GitHubJob) -> bool:
     """Return whether a run posts a comment.
 
     Not by itself in a fork's pull request, whose token may only read: the second workflow does it.

@@ -13,7 +13,7 @@ from ci_evals.adapters.github.api import GitHub
 from ci_evals.cli.github import actions
 from ci_evals.cli.github.github_job import GitHubJob, Wait
 from ci_evals.cli.settings.choices import CommentMode
-from ci_evals.cli.settings.suite_commands import RunSettings
+from ci_evals.cli.settings.shared import CommentingSettings
 from ci_evals.cli.terminal.console import PLEASE_REPORT
 from ci_evals.domain.errors import GitHubError, UsageError
 from ci_evals.domain.results.run import Results
@@ -24,7 +24,7 @@ _POST_SECONDS = 90.0
 
 
 def comment_on(
-    results: Results, settings: RunSettings, github: GitHubJob, wait: Wait, *, create: bool = True
+    results: Results, settings: CommentingSettings, github: GitHubJob, wait: Wait, *, create: bool = True
 ) -> None:
     """Post a run's comment. A failure changes no exit code, even a bug of ours."""
     pushed = settings.comment is CommentMode.ALWAYS
@@ -32,7 +32,7 @@ def comment_on(
         text = text_of(results, github)
         lines = wait(post(text, settings.comment_key, github, pushed=pushed, create=create))
     except GitHubError as error:
-        where = f"its text is in the step summary and in {settings.output_dir / SUMMARY}"
+        where = f"its text is in the step summary and in {SUMMARY}, in the output folder"
         actions.warn(f"no comment was posted: {error}; {where}", github.context)
     except Exception:  # noqa: BLE001  # the gate has decided, and its exit code stands
         github.context.console.say(f"{traceback.format_exc()}\n{PLEASE_REPORT}")

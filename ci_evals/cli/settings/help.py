@@ -14,6 +14,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _GROUPS = {
     "Suites and selection": ("suites", "test", "tag", "shard", "trust_suites", "strict"),
+    "Result files": ("files", "map", "answers", "arm"),
     "Agent": (
         "adapter",
         "adapter_options",
@@ -61,7 +62,7 @@ _GROUPS = {
         "max_p95_latency",
         "no_gate",
     ),
-    "Baseline": ("baseline", "baseline_branch", "history", "against", "both_sides", "arms"),
+    "Baseline": ("baseline", "baseline_branch", "baseline_arm", "history", "against", "both_sides", "arms"),
     "Output": ("output_dir", "junit", "format", "open", "debug", "quiet", "verbose"),
     "GitHub": ("comment", "comment_key", "pr_number", "github_token", "on_missing_secrets"),
     "Limits": ("parallel", "max_cost", "max_duration", "max_failures_in_row", "fail_fast"),

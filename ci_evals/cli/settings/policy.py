@@ -14,7 +14,7 @@ from ci_evals.scoring.gate.policy import Policy
 from ci_evals.scoring.gate.selectors import check_names, read_drops, read_thresholds
 
 if TYPE_CHECKING:
-    from ci_evals.cli.settings.result_commands import MergeSettings, RejudgeSettings
+    from ci_evals.cli.settings.result_commands import GateFilesSettings, MergeSettings, RejudgeSettings
 
 
 def read_policy(settings: GateSettings) -> Policy:
@@ -62,7 +62,7 @@ _NOT_RECORDED = frozenset({"resume"})
 
 
 def recorded_options(
-    settings: "RunSettings | MergeSettings | RejudgeSettings",
+    settings: "RunSettings | MergeSettings | RejudgeSettings | GateFilesSettings",
 ) -> dict[str, str | int | float | bool | None]:
     """Return every option in force except the secret ones, which a settings value does not show."""
     return {

@@ -6,10 +6,11 @@ from typing import Annotated
 
 import typer
 
-from ci_evals.cli.settings.choices import ComparisonFormat, ImportFormat
+from ci_evals.cli.settings.choices import ComparisonFormat, ImportFormat, ResultFormat
 from ci_evals.cli.settings.shared import (
     BaselineSettings,
     ChangeSettings,
+    CommentingSettings,
     GateSettings,
     JudgeCheckMode,
     JudgePanel,
@@ -136,6 +137,52 @@ class MergeSettings(BaselineSettings, GateSettings):
     ] = None
     output_dir: OutputDir = Path("results")
     junit: JunitFile = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class GateFilesSettings(BaselineSettings, CommentingSettings, GateSettings):
+    """Options of `gate`."""
+
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE", help="Result files of another tool, or globs. In the action one per line."
+        ),
+    ]
+    format: Annotated[
+        ResultFormat, typer.Option(metavar="FORMAT", help="Format of the files. Default: found by content.")
+    ] = ResultFormat.AUTO
+    map: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="YAML file that maps fields to JSONPaths, for rows.\n\n"
+            "Fields: test, trial, score, passed, error, reason, cost, tokens, seconds, group, cluster, "
+            "suite, arm; `rows` is the path of the list in a JSON document.",
+        ),
+    ] = None
+    answers: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="File with the expected answers, for gaia.")
+    ] = None
+    arm: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Model, prompt or provider to gate, if the files have several.",
+        ),
+    ] = None
+    baseline_arm: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Arm of the same files to compare with, instead of `--baseline`.",
+        ),
+    ] = None
+    output_dir: OutputDir = Path("results")
+    junit: JunitFile = None
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="Print all failed criteria, checks and changes.")
+    ] = False
 
 
 @dataclass(frozen=True, kw_only=True)

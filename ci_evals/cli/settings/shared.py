@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ci_evals.cli.settings.choices import SuiteTrust
+from ci_evals.cli.settings.choices import CommentMode, SuiteTrust
 from ci_evals.cli.settings.options import INPUT_DEFAULT
 from ci_evals.domain.choices import AgentIdLocation, BothSides, CheckMode, Regression
 
@@ -293,6 +293,20 @@ class PullRequestSettings(GitHubSettings):
         int | None,
         typer.Option(min=1, help="Pull request, instead of the event's."),
     ] = None
+
+
+@dataclass(frozen=True)
+class CommentingSettings(PullRequestSettings):
+    """The comment of a command that decides a gate."""
+
+    comment: Annotated[
+        CommentMode,
+        typer.Option(
+            help="When to comment on the pull request.\n\n"
+            "`auto`: in events of a pull request, but not with `--shard`. `always`: also on the pull "
+            "requests that a pushed commit is the head of. Needs `pull-requests: write`.",
+        ),
+    ] = CommentMode.AUTO
 
 
 @dataclass(frozen=True)

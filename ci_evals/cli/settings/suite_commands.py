@@ -9,10 +9,11 @@ from typing import Annotated
 
 import typer
 
-from ci_evals.cli.settings.choices import CommentMode, MissingSecrets
+from ci_evals.cli.settings.choices import MissingSecrets
 from ci_evals.cli.settings.shared import (
     AgentApiSettings,
     BaselineSettings,
+    CommentingSettings,
     GateSettings,
     HistorySettings,
     JudgeCheckMode,
@@ -22,7 +23,6 @@ from ci_evals.cli.settings.shared import (
     LlmTimeout,
     OutputDir,
     Prices,
-    PullRequestSettings,
     Quiet,
     SidesSettings,
     SuiteSettings,
@@ -122,7 +122,7 @@ class PlanSettings(SidesSettings, SuiteSettings):
 
 @dataclass(frozen=True)
 class RunSettings(
-    AgentApiSettings, HistorySettings, BaselineSettings, PullRequestSettings, GateSettings, PlanSettings
+    AgentApiSettings, HistorySettings, BaselineSettings, CommentingSettings, GateSettings, PlanSettings
 ):
     """Options of `run`."""
 
@@ -139,14 +139,6 @@ class RunSettings(
     retries: Annotated[
         int, typer.Option(min=0, help="Retries of a failed trial.\n\nEach starts a fresh session.")
     ] = 1
-    comment: Annotated[
-        CommentMode,
-        typer.Option(
-            help="When to comment on the pull request.\n\n"
-            "`auto`: in events of a pull request, but not with `--shard`. `always`: also on the pull "
-            "requests that a pushed commit is the head of. Needs `pull-requests: write`.",
-        ),
-    ] = CommentMode.AUTO
     on_missing_secrets: Annotated[
         MissingSecrets,
         typer.Option(

@@ -167,7 +167,9 @@ class Results(ScoreSummary, _RunFields):
     gate: Decision
     comparison: Comparison | None = Field(None, description="With the baseline; null if there is none.")
     odds: Odds | None = Field(
-        None, description="How often an unchanged agent would fail this gate; null if there is no verdict."
+        None,
+        description="How often an unchanged agent would fail this gate; null without a verdict, or with more "
+        "than 5,000 tests.",
     )
     usage: Usage
     latency: Latency = Latency()

@@ -6,12 +6,16 @@ from pydantic import Field, JsonValue
 
 from ci_evals.domain.base import Amount, CleanText, Interval, Percent, Positive, Record, Share
 from ci_evals.domain.plan import SuiteModels
+from ci_evals.domain.result_rows import OfficialScore
 from ci_evals.domain.results.process import ProcessSummary
 from ci_evals.domain.results.trial import MOST_TRIALS, TrialResult
 from ci_evals.domain.rubric import Rubric
 from ci_evals.domain.suite import PlannedTurn
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Outcome
+
+OTHER_TOOL = "results:"
+"""The beginning of the adapter of suites that another tool ran; the format of its results follows."""
 
 
 class TestOutcome(StrEnum):
@@ -61,6 +65,11 @@ class TestResult(Record):
 
     name: str
     tags: tuple[str, ...] = ()
+    cluster: str | None = Field(
+        None,
+        description="Of another tool's results: tests of one cluster depend on each other, as those of one "
+        "template do, and intervals count clusters.",
+    )
     difficulty: str | None = None
     critical: bool = False
     min_score: float | None = Field(None, description="The test's own floor.")
@@ -124,6 +133,9 @@ class ScoreSummary(Record):
     pass_hat_k: dict[int, Share] = Field(
         default_factory=dict, description="Mean over the tests, as far as all go."
     )
+    official: OfficialScore | None = Field(
+        None, description="The score of the tool whose results these are, by its own rules; null without any."
+    )
     counts: Counts
 
 
@@ -147,6 +159,10 @@ class _SuiteFields(Record):
         description="The model that compares meanings; null if no test needs one, or there is none.",
     )
     min_score: float | None = Field(None, description="The suite's own floor.")
+    fingerprint: dict[CleanText, CleanText] = Field(
+        default_factory=dict,
+        description="Of another tool's results: what must be equal in two runs that are compared, by name.",
+    )
     folder: CleanText = Field(description="The suite's own folder, relative to the output folder.")
 
 
@@ -159,6 +175,11 @@ class SuiteResult(ScoreSummary, _SuiteFields):
     difficulties: tuple[ScoreGroup, ...] = ()
     process: ProcessSummary = ProcessSummary()
     tests: tuple[TestResult, ...]
+
+    @property
+    def of_other_tool(self) -> bool:
+        """True if another tool ran it, and `file` is the file of its results."""
+        return self.adapter.startswith(OTHER_TOOL)
 
     @property
     def models(self) -> SuiteModels:

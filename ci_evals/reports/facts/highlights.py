@@ -12,7 +12,7 @@ from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.suite import is_bundled
 from ci_evals.domain.verdict import Cause, Outcome
 from ci_evals.reports import numbers
-from ci_evals.reports.facts import change, gate
+from ci_evals.reports.facts import change, gate, official
 from ci_evals.reports.facts.labels import OUTCOMES, RunOutcome
 from ci_evals.scoring.gate.odds import WORTH_TELLING
 
@@ -62,8 +62,8 @@ def only_reported(results: Results) -> bool:
 
 
 def file_of(suite: SuiteResult) -> str | None:
-    """The suite's file; None of a bundled suite, which nobody's repository has."""
-    return None if is_bundled(suite.file) else suite.file
+    """The suite's file; None of a bundled suite or another tool's results, which no repository has."""
+    return None if is_bundled(suite.file) or suite.of_other_tool else suite.file
 
 
 def notes(results: Results) -> tuple[str, ...]:
@@ -79,7 +79,7 @@ def notes(results: Results) -> tuple[str, ...]:
     if missing := without_judge(results, results.suites):
         criteria = numbers.count(missing, "judged criterion is", "judged criteria are")
         out.append(f"No judge was configured: {criteria} undecided.")
-    return (*out, *results.run.warnings)
+    return (*out, *official.sentences(results), *results.run.warnings)
 
 
 def confirmation(results: Results) -> str | None:

@@ -39,8 +39,8 @@ def details(finding: Finding, warning: str | None) -> Iterator[str]:
         if quote.text.strip():
             yield f"turn {quote.turn}: “{_short(quote.text)}”"
     if grade := finding.grade:
-        floor = numbers.plain(grade.pass_at)
-        yield f"graded {numbers.grade(grade.score, grade.pass_at)}, passed from {floor} on"
+        floor = "" if grade.pass_at is None else f", passed from {numbers.plain(grade.pass_at)} on"
+        yield f"graded {numbers.grade(grade.score, grade.pass_at)}{floor}"
         for one in grade.dimensions:
             yield f"{one.name}: {one.level} ({numbers.grade(one.score)}): {_short(one.reason)}"
     if finding.votes:

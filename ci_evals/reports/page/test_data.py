@@ -253,9 +253,9 @@ def _traits(finding: Finding) -> Iterator[list[object]]:
 
 
 def _grade(grade: Grade) -> Data:
-    passed_from = numbers.plain(grade.pass_at)
+    passes = "" if grade.pass_at is None else f"; passes at {numbers.plain(grade.pass_at)} or more"
     return {
-        "text": f"Grade {numbers.grade(grade.score)} of 1; passes at {passed_from} or more.",
+        "text": f"Grade {numbers.grade(grade.score)} of 1{passes}.",
         "rows": [
             [one.name, one.level, numbers.grade(one.score), numbers.plain(one.weight), one.reason]
             for one in grade.dimensions

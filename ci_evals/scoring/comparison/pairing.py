@@ -12,6 +12,9 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.verdict import Cause
 
+_SHOWN = 40
+"""Characters of a fingerprint that a reason shows."""
+
 
 @dataclass(frozen=True)
 class TestPair:
@@ -130,9 +133,17 @@ def _other_models(head: SuiteResult, base: SuiteResult) -> Iterator[str]:
         yield f"the judge is {_voting(head)}, in the baseline it was {_voting(base)}"
     if head.user_model != base.user_model:
         yield f"the simulated user is {head.user_model}, in the baseline it was {base.user_model}"
+    for name in sorted(head.fingerprint.keys() | base.fingerprint.keys()):
+        here, there = (side.fingerprint.get(name, "unknown") for side in (head, base))
+        if here != there:
+            yield f"the {name} is {_short(here)}, in the baseline it was {_short(there)}"
     if head.embedding_model != base.embedding_model and _compares_meanings(head) and _compares_meanings(base):
         here, there = (side.embedding_model or "missing" for side in (head, base))
         yield f"the embedding model is {here}, in the baseline it was {there}"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 def _compares_meanings(suite: SuiteResult) -> bool:

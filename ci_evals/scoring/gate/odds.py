@@ -26,6 +26,7 @@ from ci_evals.scoring.statistics import noise_of, wilson
 
 WORTH_TELLING = 0.05
 """Odds above which a run speaks of them; a floor is proposed that keeps them below."""
+MOST_TESTS = 5_000
 _DRAWS = 2_000
 _TIE = 1e-9
 _RATES = [1 / (1 + 10 ** (step / 4)) for step in range(-16, 17)]
@@ -39,11 +40,15 @@ all at one rate."""
 
 
 def odds_of(results: Results, checks: Iterable[GateCheck]) -> Odds | None:
-    """The odds that another run of the same agent fails these checks; None if nothing was scored.
+    """The odds that another run of the same agent fails these checks; None if they are not known.
 
     Floors are looked at, critical tests, and, as if the recorded run were the baseline, drops and newly
     failing tests. Errors, cost and latency are not.
+
+    Nor are they computed for a run of more than `MOST_TESTS` tests, where drawing takes minutes.
     """
+    if len(results.tests) > MOST_TESTS:
+        return None
     noise = _TrialNoise(results)
     whole = noise.scores(range(len(noise.tests)))
     if whole is None:

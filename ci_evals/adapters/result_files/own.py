@@ -1,0 +1,94 @@
+"""Results of ci-evals itself: the `_results.json` of a run, with all agents that it played."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from ci_evals.adapters.result_files.reader import Reader
+from ci_evals.adapters.result_files.source import SourceFile
+from ci_evals.domain.choices import Provider
+from ci_evals.domain.result_rows import Check, Message, ResultSet, Row, Undecided
+from ci_evals.domain.results.trial import TrialResult
+from ci_evals.domain.verdict import Cause, Finding, Outcome
+
+
+def read(file: SourceFile) -> Sequence[ResultSet] | None:
+    """Read the suites of a run; of a run with several agents each is an arm."""
+    document = file.json()
+    if not isinstance(document, dict) or "schemaVersion" not in document or "suites" not in document:
+        return None
+    if document["schemaVersion"] != 2:
+        raise file.broken("was written by another version of ci-evals.")
+    if document["run"]["status"] == "unfinished":
+        raise file.broken("is of a run that has not finished.")
+    arms = document.get("arms") or []
+    first = arms[0]["name"] if arms else None
+    offline = document["run"]["config"].get("provider") == Provider.OFFLINE
+    sets = [*_sets(document["suites"], first, offline=offline)]
+    for arm in arms[1:]:
+        sets += _sets(arm["suites"], arm["name"], offline=offline)
+    return sets
+
+
+READER = Reader("ci-evals", "results of ci-evals", read)
+
+
+def _sets(suites: Iterable[Mapping[str, Any]], arm: str | None, *, offline: bool) -> Iterator[ResultSet]:
+    for suite in suites:
+        rows = [row for test in suite["tests"] for row in _rows(test, offline=offline)]
+        yield ResultSet(
+            suite=suite["name"], arm=arm, rows=rows, fingerprint=dict(suite.get("fingerprint") or {})
+        )
+
+
+def _rows(test: Mapping[str, Any], *, offline: bool) -> Iterator[Row]:
+    name, groups, digest = test["name"], tuple(test["tags"]), test["digest"]
+    for item in test["trials"]:
+        trial = TrialResult.model_validate(item)
+        if offline:  # what a judge would have said was not wanted
+            wanted = tuple(one for one in trial.findings if one.cause is not Cause.NO_JUDGE)
+            trial = trial.model_copy(update={"findings": wanted})
+        yield _row(trial, name, groups, digest)
+    for _ in range(min(test["notRun"], 1000)):
+        yield Row(test=name, undecided=Undecided.EMPTY, reason="planned, but not started", groups=groups)
+    if not test["trials"] and not test["notRun"]:
+        yield Row(test=name, undecided=Undecided.SKIPPED, groups=groups, definition=digest)
+
+
+def _row(trial: TrialResult, test: str, groups: tuple[str, ...], digest: str) -> Row:
+    exact = trial.exact_score() if trial.counts else None
+    undecided, score = None, None if exact is None else min(1.0, float(exact / 100))
+    if score is None:
+        undecided = Undecided.ERROR
+    elif any(finding.outcome is Outcome.UNDECIDED for finding in trial.findings):
+        undecided, score = Undecided.EMPTY, None
+    paid = [usage.cost_usd for usage in trial.usage if usage.cost_usd is not None]
+    return Row(
+        test=test,
+        trial=trial.index,
+        passed=None if undecided else all(f.outcome is Outcome.PASSED for f in trial.findings),
+        score=score,
+        undecided=undecided,
+        reason=trial.error or "",
+        groups=groups,
+        checks=tuple(map(_check, trial.findings)),
+        conversation=tuple(_messages(trial)),
+        definition=digest,
+        cost_usd=sum(paid) if paid else None,
+        seconds=trial.duration_seconds,
+    )
+
+
+def _check(finding: Finding) -> Check:
+    decided = finding.outcome is not Outcome.UNDECIDED
+    return Check(
+        name=finding.criterion,
+        passed=finding.outcome is Outcome.PASSED if decided else None,
+        score=finding.grade.score if finding.grade and decided else None,
+        reason=finding.reason,
+    )
+
+
+def _messages(trial: TrialResult) -> Iterator[Message]:
+    for turn in trial.turns:
+        yield Message("user", turn.user)
+        yield Message("assistant", turn.agent, turn.tool_calls or ())

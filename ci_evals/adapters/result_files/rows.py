@@ -1,0 +1,229 @@
+"""Rows of one's own: CSV with a header, JSON Lines, or JSON with a list of objects.
+
+Without a map, columns are known by their usual names. A map (`--map`) is a YAML file with a JSONPath for each
+field, applied to a row; `rows` is the path to the list within a JSON document.
+"""
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from ci_evals.adapters.result_files.reader import Reader
+from ci_evals.adapters.result_files.source import SourceFile
+from ci_evals.domain.errors import UsageError
+from ci_evals.domain.result_rows import ResultSet, Row, Undecided
+from ci_evals.support.json_path import JsonPath
+
+SUITE = "results"
+"""The suite of rows that name none: the file's name would differ from run to run."""
+COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "test": ("test", "test_id", "task_id", "id", "name"),
+    "trial": ("trial", "epoch", "repeat"),
+    "score": ("score",),
+    "passed": ("passed", "pass", "success", "correct"),
+    "error": ("error",),
+    "reason": ("reason",),
+    "cost": ("cost", "cost_usd"),
+    "tokens": ("tokens",),
+    "seconds": ("seconds", "duration"),
+    "group": ("group", "category"),
+    "cluster": ("cluster",),
+    "suite": ("suite",),
+    "arm": ("arm", "model"),
+}
+"""The fields of a map, and the columns that stand for them without one."""
+_ROWS = "rows"
+_PASSED = frozenset({"true", "1", "yes", "y", "pass", "passed", "success", "ok"})
+_FAILED = frozenset({"false", "0", "no", "n", "fail", "failed", "failure"})
+_SKIPPED = frozenset({"skip", "skipped"})
+_ERRORS = frozenset({"error", "errored"})
+_NAMES = re.compile(r"\$(\.[A-Za-z_][\w-]*)+")
+_MOST_CELL = 1_000_000
+csv.field_size_limit(_MOST_CELL)
+
+Field = Callable[[Any], Any]
+
+
+def read_map(value: object, file: str) -> Mapping[str, JsonPath]:
+    """Return the paths of a map.
+
+    Raises:
+        UsageError: it is no map, has an unknown field, or a path that is none.
+    """
+    known = ", ".join((*COLUMNS, _ROWS))
+    if not isinstance(value, dict) or "test" not in value or not value.keys() & {"passed", "score"}:
+        raise UsageError(
+            f"{file}: a map has a JSONPath for each field, at least for test and for passed or score. "
+            f"Fields: {known}."
+        )
+    paths = {}
+    for name, text in value.items():
+        if name not in COLUMNS and name != _ROWS:
+            raise UsageError(f"{file}: unknown field {str(name)[:60]!r}. There are: {known}.")
+        try:
+            paths[name] = JsonPath(str(text))
+        except ValueError as error:
+            raise UsageError(f"{file}: {name}: {str(text)[:60]!r} {error}.") from error
+    return paths
+
+
+def read(file: SourceFile) -> Sequence[ResultSet] | None:
+    """Read rows, one set for each suite and arm that they name."""
+    paths: Mapping[str, JsonPath] | None = file.options.get("map")
+    found = _rows(file, paths.get(_ROWS) if paths else None)
+    if found is None:
+        return None
+    sets: dict[tuple[str, str | None], list[Row]] = {}
+    fields: Mapping[str, Field] | None = {name: _getter(path) for name, path in (paths or {}).items()} or None
+    for number, item in enumerate(found, 1):
+        if not isinstance(item, dict):
+            raise file.broken(f"row {number} is not an object.")
+        if fields is None:
+            fields = _columns(item)
+            if "test" not in fields or not fields.keys() & {"passed", "score"}:
+                return None
+        try:
+            suite, arm, row = _row(item, fields)
+        except ValueError as error:
+            raise file.broken(f"row {number}: {error}.") from error
+        sets.setdefault((suite, arm), []).append(row)
+    return [ResultSet(suite=suite, arm=arm, rows=rows) for (suite, arm), rows in sets.items()]
+
+
+READER = Reader("rows", "rows in CSV, JSON or JSON Lines", read)
+
+
+def _rows(file: SourceFile, path: JsonPath | None) -> Iterable[Any] | None:
+    lines = file.json_lines() if path is None else None
+    if lines is not None and not file.data.lstrip().startswith(b"["):
+        return lines
+    document = file.json()
+    if path is not None:
+        matches = () if document is None else path.find(document)
+        found = matches[0] if matches and path.single else matches
+        if not isinstance(found, list | tuple):
+            raise file.broken(f"has no list at {path.text} (--map, rows).")
+        return found
+    if isinstance(document, list):
+        return document
+    return None if document is not None else _table(file)
+
+
+def _table(file: SourceFile) -> Iterator[Any] | None:
+    text = file.text()
+    if not text or text.startswith(("<", "{", "[", "PK")) or "\0" in text:
+        return None
+    first = text.split("\n", 1)[0]
+    delimiter = max(",;\t", key=first.count)
+    if delimiter not in first:
+        return None
+    return _cells(file, text, delimiter)
+
+
+def _cells(file: SourceFile, text: str, delimiter: str) -> Iterator[dict[str, str]]:
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    try:
+        header = [name.strip() for name in next(reader)]
+        if len(set(header)) < len(header):
+            raise file.broken("has a column twice.")
+        for cells in reader:
+            if not any(map(str.strip, cells)):
+                continue
+            if len(cells) != len(header):
+                raise file.broken(
+                    f"line {reader.line_num} has {len(cells)} cells, the header {len(header)}. The file may "
+                    "be cut off."
+                )
+            yield dict(zip(header, cells, strict=True))
+    except (csv.Error, StopIteration) as error:
+        raise file.broken(f"line {reader.line_num}: not CSV: {error}.") from error
+
+
+def _getter(path: JsonPath) -> Field:
+    """Return how to find a value in a row; most paths only name keys, which takes no search."""
+    if not _NAMES.fullmatch(path.text):
+
+        def search(row: Any) -> Any:
+            matches = path.find(row)
+            return matches[0] if matches else None
+
+        return search
+    keys = path.text[2:].split(".")
+
+    def get(row: Any) -> Any:
+        for key in keys:
+            row = row.get(key) if isinstance(row, dict) else None
+        return row
+
+    return get
+
+
+def _columns(row: Mapping[str, Any]) -> Mapping[str, Field]:
+    by_name = {name.strip().lower().replace(" ", "_"): name for name in reversed([*row])}
+    fields = {}
+    for field, names in COLUMNS.items():
+        column = next((by_name[name] for name in names if name in by_name), None)
+        if column is not None:
+            fields[field] = lambda item, column=column: item.get(column)
+    return fields
+
+
+def _row(item: Any, fields: Mapping[str, Field]) -> tuple[str, str | None, Row]:
+    values = {name: value for name, get in fields.items() if (value := get(item)) not in (None, "")}
+    score, (passed, undecided) = _number(values, "score"), _outcome(values.get("passed"))
+    error = values.get("error")
+    if error not in (None, False):
+        undecided = undecided or Undecided.ERROR
+    if passed is None and score is not None:
+        passed = score == 1
+    if undecided or passed is None:
+        passed, score, undecided = None, None, undecided or Undecided.EMPTY
+    group = values.get("group", ())
+    tokens = _number(values, "tokens")
+    row = Row(
+        test=_text(values.get("test", "")),
+        trial=_text(values["trial"]) if "trial" in values else None,
+        passed=passed,
+        score=score,
+        undecided=undecided,
+        reason=_text(values.get("reason") or (error if isinstance(error, str) else "")),
+        groups=tuple(map(_text, group if isinstance(group, list) else (group,))) if group else (),
+        cluster=_text(values["cluster"]) if "cluster" in values else None,
+        cost_usd=_number(values, "cost"),
+        input_tokens=None if tokens is None else int(tokens),
+        seconds=_number(values, "seconds"),
+    )
+    arm = values.get("arm")
+    return _text(values.get("suite", SUITE)), None if arm is None else _text(arm), row
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dict | list):
+        raise ValueError("a list or an object stands where a text should")  # noqa: TRY004  # of the file
+    return str(value).strip()
+
+
+def _number(values: Mapping[str, Any], name: str) -> float | None:
+    value = values.get(name)
+    if value is None:
+        return None
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"{name} is {str(value)[:60]!r}, not a number") from None
+    if number not in (float("inf"), float("-inf")) and number == number:  # noqa: PLR0124  # NaN is not
+        return number
+    raise ValueError(f"{name} is {str(value)[:60]!r}, not a finite number")
+
+
+def _outcome(value: Any) -> tuple[bool | None, Undecided | None]:
+    word = str(value).strip().lower()
+    if value is None:
+        return None, None
+    if word in _PASSED | _FAILED:
+        return word in _PASSED, None
+    if word in _SKIPPED | _ERRORS:
+        return None, Undecided.SKIPPED if word in _SKIPPED else Undecided.ERROR
+    raise ValueError(f"passed is {str(value)[:60]!r}, neither true nor false, skipped nor error")

@@ -1,0 +1,187 @@
+"""`ci-evals gate`: results of other tools get what a run gets, and nothing missing becomes a pass."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from commands import ci_evals
+
+from ci_evals.cli.app import invoke
+from ci_evals.cli.run_context import RunContext
+from ci_evals.domain.errors import UsageError
+
+HEADER = "test,passed,score,group,error,cost,tokens,seconds\n"
+MAIN = (
+    HEADER
+    + "refund,true,,billing,,0.1,10,1\nlogin,true,,access,,0.1,10,1\ncancel,false,0.5,billing,,0.1,10,1\n"
+)
+WORSE = MAIN.replace("login,true", "login,false")
+
+
+def saved(folder: str = "results") -> dict[str, Any]:
+    return json.loads(Path(folder, "_results.json").read_text())
+
+
+@pytest.fixture
+def gate(tmp_path, monkeypatch, capsys):
+    """Writes files, gates them, and returns what is printed, or the message that refuses them."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*options: str, code: int = 0, **files: str) -> str:
+        for name, text in files.items():
+            Path(name.replace("_", ".")).write_text(text)
+        with pytest.raises((SystemExit, UsageError)) as ended:
+            invoke(["gate", *options], RunContext({"PATH": os.environ["PATH"]}))
+        printed = "".join(capsys.readouterr())
+        refused = isinstance(ended.value, UsageError)
+        assert (2 if refused else ended.value.code) == code, (printed, ended.value)
+        return str(ended.value) if refused else printed
+
+    return run
+
+
+def test_rows_become_a_run_with_scores_groups_cost_and_tokens(gate):
+    gate("a.csv", "--min-score=83", a_csv=MAIN)
+    results = saved()
+    assert results["score"] == pytest.approx(250 / 3)
+    assert {group["name"]: group["score"] for group in results["suites"][0]["categories"]} == {
+        "billing": 75,
+        "access": 100,
+    }
+    assert results["usage"]["costUsd"] == pytest.approx(0.3)
+    assert results["usage"]["tokens"]["input"] == 30
+    assert results["official"] is None
+    assert Path("results/report.html").is_file()
+
+
+def test_a_worse_run_is_compared_and_its_broken_test_named(gate):
+    text = gate("b.csv", "--baseline=a.csv", "--regression=any", code=1, a_csv=MAIN, b_csv=WORSE)
+    assert "1 test broke since the baseline" in text
+    comparison = saved()["comparison"]
+    assert [test["name"] for test in comparison["regressed"]] == ["login"]
+    assert "login" in Path("results/summary.md").read_text()
+
+
+def test_an_earlier_gated_run_is_a_baseline_too(gate):
+    gate("a.csv", "--output-dir=main", "--min-score=50", a_csv=MAIN)
+    for baseline in ("main", "main/_results.json"):
+        text = gate("b.csv", f"--baseline={baseline}", "--max-drop=1", code=1, b_csv=WORSE)
+        assert "at most 1 allowed" in text
+
+
+def test_the_same_files_give_the_same_numbers(gate):
+    runs = []
+    for name in ("one", "two"):
+        gate(
+            *("b.csv", "--baseline=a.csv", "--min-score=0", f"--output-dir={name}"),
+            a_csv=MAIN,
+            b_csv=WORSE,
+        )
+        runs.append(saved(name)["comparison"]["p"])
+    assert runs[0] == runs[1] is not None
+
+
+def test_several_files_of_a_test_are_its_trials(gate):
+    gate("*.csv", "--min-score=0", a_csv=MAIN, b_csv=WORSE)
+    tests = {test["name"]: test for test in saved()["suites"][0]["tests"]}
+    assert tests["login"]["flaky"] is True
+    assert len(tests["refund"]["trials"]) == 2
+
+
+def test_thresholds_of_groups_are_gated(gate):
+    text = gate("a.csv", "--min-score=0", "--thresholds=category:billing=80", code=1, a_csv=MAIN)
+    assert "billing" in text
+
+
+def test_skipped_tests_are_listed_and_count_neither_for_nor_against(gate):
+    text = gate("a.csv", "--min-score=83", a_csv=MAIN + "later,skipped,,billing,,,,\n")
+    assert "1 row skipped, and not counted" in text
+    results = saved()
+    assert results["counts"]["tests"] == 4
+    assert results["counts"]["errors"] == 0
+    assert results["score"] == pytest.approx(250 / 3)
+
+
+def test_errors_are_undecided_and_count_against_the_limit(gate):
+    broken = MAIN + "slow,false,,billing,timeout,,,\n"
+    text = gate("a.csv", "--min-score=0", code=3, a_csv=broken)
+    assert "timeout" in text
+    gate("a.csv", "--min-score=0", "--max-errors=1", a_csv=broken)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "code", "message"),
+    [
+        ("empty.csv", "", 2, "of no known format"),
+        ("head.csv", HEADER, 2, "no rows, so there is nothing to gate"),
+        ("errors.csv", HEADER + "a,error,,,,,,\n", 3, "No verdict"),
+        ("skipped.csv", HEADER + "a,skipped,,,,,,\n", 3, "No verdict"),
+        ("nan.csv", HEADER + "a,,nan,,,,,\n", 2, "row 1: score is 'nan', not a finite number"),
+        ("big.csv", HEADER + "a,,7,,,,,\n", 2, "score 7.0 is not a number from 0 to 1"),
+        ("cut.csv", HEADER + "a,true\n", 2, "may be cut off"),
+        ("word.csv", HEADER + "a,maybe,,,,,,\n", 2, "passed is 'maybe'"),
+        ("twice.csv", "test,trial,passed\na,1,true\na,1,true\n", 2, "has trial '1' twice"),
+        ("cut.jsonl", '{"test": "a", "passed": true}\n{"te', 2, "line 2 is not JSON"),
+        ("deep.json", "[" * 9999, 2, "of no known format"),
+        ("models.csv", "test,passed,model\na,true,x\na,true,y\n", 2, "'x', 'y'. They are not mixed"),
+        ("none.junit.xml", "<testsuites/>", 2, "there are no rows"),
+        ("missing", None, 2, "cannot be read: No such file"),
+        ("*.nothing", None, 2, "no file matches"),
+    ],
+)
+def test_bad_files_get_one_message_and_never_a_pass(gate, name, text, code, message):
+    if text is not None:
+        Path(name).write_text(text)
+    output = gate(name, "--min-score=0", "--max-errors=0", code=code)
+    assert message in output
+
+
+def test_arms_of_one_file_are_chosen_and_compared(gate):
+    rows = "test,passed,model\n" + "".join(
+        f"t{i},true,new\nt{i},{str(i < 2).lower()},old\n" for i in range(4)
+    )
+    assert "'new', 'old'" in gate("a.csv", code=2, a_csv=rows)
+    assert "--arm=mid" in gate("a.csv", "--arm=mid", code=2)
+    gate("a.csv", "--arm=new", "--baseline-arm=old", "--max-drop=0")
+    comparison = saved()["comparison"]
+    assert (comparison["head"], comparison["base"]) == (100, 50)
+
+
+def test_a_map_names_the_fields_of_rows(gate):
+    rows = json.dumps({"out": [{"q": {"id": 1}, "ok": True, "s": [0.5]}, {"q": {"id": 2}, "ok": False}]})
+    paths = "rows: $.out\ntest: $.q.id\npassed: $.ok\nscore: $.s[0]\n"
+    gate("a.json", "--map=map.yaml", "--min-score=0", a_json=rows, map_yaml=paths)
+    assert saved()["score"] == 25
+    assert "unknown field 'foo'" in gate("a.json", "--map=map.yaml", code=2, map_yaml=paths + "foo: $.x\n")
+    assert "--map has no effect" in gate("a.json", "--map=map.yaml", "--format=junit", code=2)
+
+
+def test_junit_shows_the_runners_own_score_beside_ours(gate):
+    cases = (
+        '<testcase name="a"/>' * 2 + '<testcase name="b"/><testcase name="c"><error message="x"/></testcase>'
+    )
+    junit = f'<testsuite name="s" tests="3">{cases}</testsuite>'
+    text = gate("j.xml", "--max-errors=1", "--min-score=0", j_xml=junit)
+    results = saved()
+    assert results["official"] == results["suites"][0]["official"]
+    assert (results["official"]["name"], results["official"]["of"]) == ("tests passed", 3)
+    assert results["official"]["value"] == pytest.approx(2 / 3)
+    assert "Official score: tests passed 66.6 % of 3. Ours is 75.0. Errors count as failures" in text
+    assert "Official score" in Path("results/summary.md").read_text()
+
+
+def test_results_of_ours_are_gated_again(gate):
+    done = ci_evals("run", "demo:hr", "--provider=offline", "--no-gate", "--quiet", cwd=Path.cwd())
+    assert done.returncode == 0, done.stderr
+    gate("results/_results.json", "--output-dir=again", "--min-score=0", "--max-errors=1000")
+    again = saved("again")
+    assert again["suites"][0]["name"] == saved()["suites"][0]["name"]
+    assert again["suites"][0]["tests"][0]["trials"][0]["turns"]
+
+
+def test_the_files_that_are_read_are_not_written_over(gate):
+    Path("results").mkdir()
+    text = gate("junit.xml", "--output-dir=.", code=2, junit_xml="<testsuite/>")
+    assert "would be overwritten" in text
