@@ -1,9 +1,11 @@
 """The page on the state of the world: its agent, its suite and its commands, as they stand there."""
 
 import re
+import shlex
+import signal
 
 import pytest
-from commands import ci_evals, results_in
+from commands import ci_evals, results_in, start
 from papers import blocks, page
 
 from ci_evals.domain.world import KINDS, FileRead, HttpCall, SqlQuery, Step
@@ -34,6 +36,30 @@ def test_its_commands_do_what_it_says(folder):
     assert failed.returncode == 1
     (trial,) = results_in(folder)["suites"][0]["tests"][0]["trials"]
     assert [finding["reason"] for finding in trial["findings"] if finding["outcome"] == "failed"] == [reason]
+
+
+def test_its_demo_agent_that_only_claims_is_noticed(folder):
+    """By what it has not booked; the address is where it listens."""
+    served, played = map(shlex.split, blocks("sh", PAGE)[1].splitlines())
+    (address,) = [word for word in played if word.startswith("--base-url=")]
+    port = re.search(
+        r"--port .*?default:\s+(\d+)", ci_evals("demo-agent", "--help", cwd=folder).stdout, re.DOTALL
+    )
+    assert address == f"--base-url=http://127.0.0.1:{port[1]}"
+    agent = start(*served[1:], "--port=0", cwd=folder, env={})
+    try:
+        url = re.search(r"http://127\.0\.0\.1:\d+", agent.stdout.readline())[0]
+        arguments = [word for word in played[1:] if word != address]
+        ci_evals(*arguments, f"--base-url={url}", cwd=folder)
+    finally:
+        agent.send_signal(signal.SIGTERM)
+        agent.communicate(timeout=10)
+    trials = [test["trials"][0] for test in results_in(folder)["suites"][0]["tests"]]
+    reasons = [
+        each["reason"] for trial in trials for each in trial["findings"] if each["outcome"] == "failed"
+    ]
+    assert reasons
+    assert all("is nothing, wanted" in reason for reason in reasons)
 
 
 def test_its_table_names_every_field():
