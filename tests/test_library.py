@@ -14,6 +14,7 @@ from commands import write_suite
 from papers import ROOT, blocks
 
 import ci_evals
+from ci_evals.domain.choices import Regression
 from ci_evals.domain.errors import SuiteError, UsageError
 from ci_evals.domain.prices import Price, PriceTable
 from ci_evals.ports import Completion
@@ -153,6 +154,42 @@ async def test_a_second_look_stays_within_the_budget(tmp_path):
     assert any("--max-cost" in warning for warning in results.run.warnings)
     dear = await play(tmp_path, judge, policy=Policy(max_cost=5, min_score=90), prices=prices, confirm=4)
     assert (dear.run.confirmation.trials, dear.counts.trials) == (4, 10)
+
+
+async def test_rounds_and_earlier_runs_decide_with_fewer_trials():
+    """As the command's: an agent that is as good as before is seen to be so at the first look."""
+    adapter = ci_evals.create_adapter(provider="offline")
+    earlier = [
+        await ci_evals.run_suite(adapter, "demo:hr", test="vacation", loops=3, parallel=4) for _ in range(3)
+    ]
+    policy = Policy(min_score=80, regression=Regression.SIGNIFICANT)
+    played = await ci_evals.run_suite(
+        adapter,
+        "demo:hr",
+        test="vacation",
+        parallel=4,
+        policy=policy,
+        baseline=earlier[1],
+        history=earlier,
+        rounds=(2, 3, 5, 7),
+    )
+    assert (played.run.rounds.looks, played.run.rounds.played, played.gate.passed) == ((2, 3, 5, 7), 2, True)
+    assert (played.comparison.history.runs, played.comparison.baseline.run_id) == (3, earlier[1].run.id)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"rounds": (2, 3), "loops": 2}, "omit loops and confirm"),
+        ({"rounds": (2, 3), "confirm": 2}, "omit loops and confirm"),
+        ({"rounds": (3, 2)}, "ascending"),
+        ({"rounds": (0, 2)}, "ascending"),
+    ],
+)
+async def test_rounds_that_contradict_are_refused(options, told):
+    """Before anything is played."""
+    with pytest.raises(UsageError, match=told):
+        await ci_evals.run_suite(ci_evals.create_adapter(provider="offline"), "demo:hr", **options)
 
 
 async def test_a_suite_may_be_its_data_or_its_name():

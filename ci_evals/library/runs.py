@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from typing import Any, Literal, ParamSpec, TypeVar
@@ -30,6 +31,7 @@ from ci_evals.reports.names import RESULTS
 from ci_evals.reports.page.comparison_runs import ComparisonRuns
 from ci_evals.runner import Options
 from ci_evals.scoring.comparison.compare import RunComparer
+from ci_evals.scoring.comparison.rounds import LOOKS
 from ci_evals.scoring.gate.policy import Policy
 from ci_evals.scoring.gate.selectors import check_names
 from ci_evals.stop import Stop
@@ -174,7 +176,9 @@ async def run_suite(
     tag: str | None = None,
     policy: Policy | None = None,
     baseline: Results | None = None,
+    history: Sequence[Results] = (),
     confirm: int = 0,
+    rounds: Sequence[int] = (),
     judge_check: JudgeChecking = "auto",
     prices: PriceTable | None = None,
     listen: Listener = lambda _: None,
@@ -192,9 +196,12 @@ async def run_suite(
         retries: How often a failed trial is played again.
         test: Parts of test names, comma-separated: only these.
         tag: Tags, comma-separated: only these.
-        policy: What the gate asks; by default a run score of 80 and no unsound trial.
+        policy: What the gate asks; by default a run score of 80 and no errors.
         baseline: An earlier run to compare with, from `load_results`.
+        history: Earlier runs of the same agent as the baseline, which show how much its runs differ.
         confirm: The number of further trials of each test if the first look is close.
+        rounds: Trials of each test after which the run is looked at, ascending, such as 2, 3, 5 and 7; it
+            ends as soon as the verdict is clear. In place of `loops` and `confirm`.
         judge_check: Whether the judge is asked control questions whose answers are known. If too few answers
             are right there is no verdict; with `warn` that is a warning. `auto` asks unless the baseline or
             the judge's cache holds a passed check of the same judge of the last 30 days.
@@ -208,6 +215,12 @@ async def run_suite(
     """
     if min(loops, parallel) < 1 or min(retries, confirm) < 0:
         raise UsageError("loops and parallel must be at least 1, retries and confirm at least 0")
+    if rounds and (loops != 1 or confirm):
+        raise UsageError("rounds set how often tests are played: omit loops and confirm")
+    if rounds and (list(rounds) != sorted(set(rounds)) or rounds[0] < 1):
+        raise UsageError(f"rounds must be ascending numbers of trials, from 1 on, such as {LOOKS}")
+    if history and baseline is None:
+        raise UsageError("history needs a baseline: pass the newest of these runs as baseline")
     policy = policy or Policy()
     chosen = loaded(suite)
     check_names("thresholds", policy.thresholds, [chosen.suite])
@@ -218,18 +231,20 @@ async def run_suite(
     player = (
         adapter if isinstance(adapter, Connections) else participants_for(adapter, chosen.suite, redactor)
     )
-    planned = plan([chosen], Selection.of(test, tag), loops)
+    looks = tuple(rounds)
+    planned = replace(plan([chosen], Selection.of(test, tag), max(looks, default=loops)), looks=looks)
     job = Job(
         plan=planned,
         policy=policy,
         options=Options(parallel=parallel, retries=retries),
         redactor=redactor,
-        baseline=BaselineResults(baseline),
+        baseline=BaselineResults(baseline, history=_in_order(history, baseline) if baseline else ()),
         confirm=confirm,
         judge_check=CheckMode(judge_check),
         prices=(lambda: prices) if prices else price_files.bundled,
         config={
             "loops": loops,
+            "rounds": ",".join(map(str, looks)) or "off",
             "parallel": parallel,
             "retries": retries,
             "test": test,
@@ -243,6 +258,12 @@ async def run_suite(
     if stop.bug:
         raise stop.bug
     return results
+
+
+def _in_order(history: Sequence[Results], newest: Results) -> tuple[Results, ...]:
+    """Earlier runs, oldest first, the baseline as the last of them."""
+    earlier = [run for run in history if run.run.id != newest.run.id]
+    return (*sorted(earlier, key=lambda run: run.run.started_at), newest)
 
 
 def results_file(path: str | Path) -> Path:
