@@ -248,7 +248,7 @@ class _TrialPlayer:
         )
 
     def _retries(self, earlier: Sequence[Attempt], status: EndState) -> bool:
-        """Return whether a trial that ended like this is retried; if its user broke its role, once."""
+        """Return whether a trial that ended like this is retried; if its user broke character, once."""
         most = {EndState.FAILED: self.options.retries, EndState.INVALID_USER: 1}.get(status, 0)
         return sum(attempt.status is status for attempt in earlier) < most and not self.stop.requested
 

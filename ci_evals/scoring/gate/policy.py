@@ -21,7 +21,7 @@ class Policy:
     thresholds: tuple[SelectorLimit, ...] = ()
     max_errors: int = 0
     max_invalid_users: int = 0
-    """Trials left out since the simulated user broke its role."""
+    """Trials left out since the simulated user broke character."""
     max_drop: float | None = None
     """Most points that the score may fall below the baseline's."""
     max_drops: tuple[SelectorLimit, ...] = ()
