@@ -57,6 +57,8 @@ def test_an_endless_pattern_decides_nothing():
         ({"equal": 1}, (), "looks like 'equals'"),
         ({"one_of": [1]}, (), "looks like 'oneOf'"),
         ({"pattern": "x"}, (), "looks like 'regex'"),
+        ({"contians": "x"}, (), "looks like 'contains'"),
+        ({"regx": "x"}, (), "looks like 'regex'"),
         ({"min": 1, "maximum": 2}, ("maximum",), "Extra inputs"),
         ({"regex": "("}, ("regex",), "is not a regular expression"),
         ({"min": "1"}, ("min",), "valid number"),

@@ -1,5 +1,6 @@
 """Conditions on one value: an argument of a tool call, a parameter, a piece of state."""
 
+from difflib import get_close_matches
 from typing import Annotated, Any, Self
 
 from pydantic import (
@@ -189,7 +190,7 @@ def _as_matcher(value: Any) -> Any:
     if value.keys() & set(KEYS):
         return value
     for key in value:
-        if folded := _FOLDED.get(str(key).replace("_", "").replace("-", "").lower()):
+        if folded := _condition_like(str(key)):
             raise PydanticCustomError(
                 "misspelled",
                 "has the key {key}, which looks like {condition}; "
@@ -199,6 +200,15 @@ def _as_matcher(value: Any) -> Any:
     return {"equals": value}
 
 
+def _condition_like(key: str) -> str | None:
+    """Return the condition that a key was probably meant to be."""
+    folded = key.replace("_", "").replace("-", "").lower()
+    slip = next(iter(get_close_matches(folded, _FOLDED, n=1, cutoff=_SLIP)), None)
+    return _FOLDED[slip] if slip else None
+
+
+_SLIP = 0.85
+"""How alike a slip and the right word are, by difflib; of words with three letters none is that alike."""
 _FOLDED = {key.lower(): key for key in KEYS} | {
     "equal": "equals", "eq": "equals", "is": "equals",
     "contain": "contains", "includes": "contains",
