@@ -18,7 +18,15 @@ from papers import ROOT, blocks, code, table
 from world import Fault
 
 from ci_evals.adapters.endpoints.http_wire import Reader
-from ci_evals.domain.agents import OF_A_TEST, TEXTS, ChatOptions, HttpOptions, HttpReply
+from ci_evals.domain.agents import (
+    OF_A_REQUEST,
+    OF_A_TEST,
+    OF_A_TURN,
+    TEXTS,
+    ChatOptions,
+    HttpOptions,
+    HttpReply,
+)
 from ci_evals.support.redaction import Redactor
 
 PAGES = {name: (ROOT / f"docs/{name}-agent.md").read_text() for name in ("openai", "http")}
@@ -119,7 +127,9 @@ def names_in(heading):
 
 def test_every_name_and_every_key_of_a_reply_is_described():
     """And no other."""
-    assert sorted(names_in("name")) == sorted([*TEXTS, *OF_A_TEST, "messageId", "session", "key"])
+    assert sorted(names_in("name")) == sorted(
+        [*TEXTS, *OF_A_TEST, *OF_A_TURN, *OF_A_REQUEST, "session", "key"]
+    )
     assert names_in("key") == [field.alias for field in HttpReply.model_fields.values()]
 
 

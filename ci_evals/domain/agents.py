@@ -83,6 +83,9 @@ _NOT_IN_REQUEST = {
 
 TEXTS = ("message", "messages", "history")
 """Placeholders for words of the conversation: this message, all up to it, all before it."""
+OF_A_REQUEST = ("uuid",)
+"""Placeholders that have a new value in each request."""
+OF_A_TURN = ("messageId", "turn")
 OF_A_TEST = ("userInfo", "agentId", "model", "systemPrompt")
 """Placeholders for a suite's settings of the agent and its user; `userInfo.plan.name` is a part of it."""
 
@@ -103,7 +106,7 @@ def _check_names(value: T, allowed: Collection[str]) -> T:
 class HttpRequest(Model):
     """One request to an HTTP agent. Its texts may hold `{{names}}`: see `docs/http-agent.md`."""
 
-    names: ClassVar[tuple[str, ...]] = ("session", *OF_A_TEST)
+    names: ClassVar[tuple[str, ...]] = ("session", *OF_A_REQUEST, *OF_A_TEST)
 
     method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"] = "POST"
     path: str = Field("", description="Goes after `baseUrl`; empty for `baseUrl` itself.")
@@ -128,7 +131,7 @@ class HttpRequest(Model):
 class HttpOpening(HttpRequest):
     """The request that begins a conversation, where the agent wants one."""
 
-    names = OF_A_TEST
+    names = (*OF_A_REQUEST, *OF_A_TEST)
 
     session: JsonPathText = Field(description="JSONPath of the conversation's id, afterwards `{{session}}`.")
 
@@ -136,7 +139,7 @@ class HttpOpening(HttpRequest):
 class HttpSending(HttpRequest):
     """The request that says a message."""
 
-    names = (*TEXTS, "messageId", "session", *OF_A_TEST)
+    names = (*TEXTS, *OF_A_TURN, "session", *OF_A_REQUEST, *OF_A_TEST)
 
     @model_validator(mode="after")
     def _says_something(self) -> Self:
@@ -219,7 +222,7 @@ class HttpOptions(Model):
             raise ValueError("stream: websocket needs until, since a WebSocket stays open after an answer")
         if "method" in self.send.model_fields_set:
             raise ValueError("send.method does not go with stream: websocket")
-        in_address = {*placeholders.names([self.send.path, self.send.query])} & {*TEXTS, "messageId"}
+        in_address = {*placeholders.names([self.send.path, self.send.query])} & {*TEXTS, *OF_A_TURN}
         if in_address:
             raise ValueError(
                 f"send.path and send.query hold {{{{{min(in_address)}}}}}: with stream: websocket they are "

@@ -5,6 +5,7 @@ import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
+from uuid import UUID
 
 import endpoints
 import pytest
@@ -124,6 +125,30 @@ async def test_every_name_has_its_value(stub: Endpoint) -> None:
     assert one["id"] == two["id"]
     assert len(one["id"]) == 32
     assert one["kept"] is True
+
+
+async def test_ids_and_numbers_of_turns(stub: Endpoint) -> None:
+    """A UUID is new for each request, and one within it; turns are counted from 1."""
+    stub.answer = lambda asked: {"id": "c1"} if asked.path == "/open" else {"reply": "Hi"}
+    body = {
+        "text": "{{message}}",
+        "n": "{{turn}}",
+        "id": "{{uuid}}",
+        "key": "k-{{uuid}}",
+        "chat": "{{session}}",
+    }
+    options = {
+        "open": {"path": "/open", "body": "{{uuid}}", "session": "$.id"},
+        "send": {"path": "/chat/{{turn}}", "body": body},
+    }
+    await say(agent_at(stub.url, options=options), "Hello", "Bye")
+    opened, *sent = stub.asked
+    assert [asked.body["n"] for asked in sent] == [1, 2]
+    assert [asked.path for asked in sent] == ["/chat/1", "/chat/2"]
+    assert all(asked.body["chat"] == "c1" for asked in sent)
+    assert all(asked.body["key"] == f"k-{asked.body['id']}" for asked in sent)
+    ids = [opened.body, *(asked.body["id"] for asked in sent)]
+    assert len({str(UUID(text)) for text in ids}) == 3
 
 
 async def test_names_in_path_and_query_are_encoded(stub: Endpoint) -> None:
@@ -429,6 +454,19 @@ async def test_a_refused_key_says_what_to_do(stub: Endpoint, status: int) -> Non
     stub.faults = [Fault(status, json.dumps({"detail": f"Key {endpoints.KEY} is unknown"}))]
     with pytest.raises(AgentAccessError, match=r"refused the key.*Key \*\*\* is unknown.*CI_EVALS_AGENT_KEY"):
         await say(agent_at(stub.url), "Hello")
+
+
+async def test_a_wrong_key_behind_a_proxy_is_told_as_such(stub: Endpoint) -> None:
+    """LiteLLM answers with status 400; but once the key was accepted, it is not what is wrong."""
+    refusal = Fault(400, '{"error": {"message": "No connected db.", "type": "no_db_connection"}}')
+    stub.faults = [refusal]
+    agent = agent_at(stub.url)
+    with pytest.raises(AgentAccessError, match=r"refused the key \(400\).*CI_EVALS_AGENT_KEY"):
+        await say(agent, "Hello")
+    await say(agent, "Hello")
+    stub.faults = [refusal]
+    with pytest.raises(AgentError, match="answered with status 400: No connected db"):
+        await say(agent, "Hello")
 
 
 async def test_errors_hold_no_secret_of_the_run(stub: Endpoint) -> None:

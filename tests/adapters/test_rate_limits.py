@@ -186,6 +186,12 @@ def test_a_quota_that_is_used_up(status: int, body: bytes, used_up: bool) -> Non
         (402, b"", True),
         (429, error(code="insufficient_quota"), True),
         (200, error(code="insufficient_quota"), False),
+        (400, error(message="No connected db.", type="no_db_connection", code="400"), True),
+        (400, error(message="Authentication Error, Invalid proxy server token passed."), True),
+        (400, error(message="API key not valid. Please pass a valid API key.", code=400), True),
+        (400, error(message="cannot read 'Invalid API key'"), False),
+        (400, error(message="max_tokens is too large", code="invalid_request_error"), False),
+        (422, error(message="Invalid API key"), False),
     ],
 )
 def test_an_answer_that_shows_a_key_to_be_no_good(status: int, body: bytes, refused: bool) -> None:

@@ -262,7 +262,8 @@ class AgentServer:
             return AgentAccessError(
                 f"{self._who} has no quota left for this key ({status}): {detail}; see its billing"
             )
-        if status == _UNAUTHORIZED or (status == 403 and not self._key_accepted):
+        wrong_key = status == 403 or rate_limits.is_wrong_key(status, response.content)
+        if status == _UNAUTHORIZED or (wrong_key and not self._key_accepted):
             return AgentAccessError(
                 f"{self._who} refused the key ({status}): {detail}; "
                 "set CI_EVALS_AGENT_KEY (in a workflow the input agent-key), or the variable that the "

@@ -34,6 +34,8 @@ class _HttpSession:
     values: dict[str, JsonValue]
     headers: Mapping[str, str]
     history: list[JsonValue] = field(default_factory=list)
+    turn: int = 0
+    """The number of the user's last message, from 1."""
     is_open: bool = True
 
     @property
@@ -94,9 +96,11 @@ class HttpAgent:
         """Send a message."""
         message: JsonValue = {"role": "user", "content": text}
         message_id = uuid4().hex
+        session.turn += 1
         values: dict[str, JsonValue] = {
             "message": text,
             "messageId": message_id,
+            "turn": session.turn,
             "history": [*session.history],
             "messages": [*session.history, message],
         }
@@ -148,7 +152,7 @@ class HttpAgent:
         idempotent: bool,
         values: Mapping[str, JsonValue] | None = None,
     ) -> AgentRequest:
-        lookup = _lookup({**session.values, **(values or {})})
+        lookup = _lookup({"uuid": str(uuid4()), **session.values, **(values or {})})
         path = placeholders.text(template.path, lookup, lambda value: quote(value, safe=""))
         query = {name: placeholders.text(value, lookup) for name, value in template.query.items()}
         body = placeholders.filled(template.body, lookup)

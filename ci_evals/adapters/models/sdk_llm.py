@@ -343,7 +343,8 @@ class SdkLLM(ABC):
             return LLMAccessError(
                 f"{self._who} has no quota left for this key ({status}): {detail}; see its billing"
             )
-        if status == 401 or (status == 403 and not self._key_accepted):
+        wrong_key = status == 403 or rate_limits.is_wrong_key(status, response.content)
+        if status == 401 or (wrong_key and not self._key_accepted):
             return LLMAccessError(f"{self._who} refused the key ({status}): {detail}; {self._key_hint}")
         if status == 429:
             return LLMError(f"{self._who} limits the rate of calls (429): {detail}; lower --parallel")

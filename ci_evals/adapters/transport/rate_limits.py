@@ -50,6 +50,19 @@ _USED_UP_WORDS = (
     "you have reached your specified api usage limits",
     "you have reached your specified workspace api usage limits",
 )
+_WRONG_KEY_CODES = frozenset(
+    {"no_db_connection", "auth_error", "authentication_error", "invalid_api_key", "api_key_invalid"}
+)
+_WRONG_KEY_WORDS = (
+    "api key not valid",
+    "authentication error",
+    "incorrect api key",
+    "invalid api key",
+    "invalid proxy server token",
+    "no api key",
+    "no connected db",
+)
+"""LiteLLM without a database and Gemini answer a wrong key with status 400."""
 _TOO_LARGE = "request too large"
 _LACKS_PERMISSION = re.compile(r"\bscopes?\b|permission|lacks the required", re.IGNORECASE)
 _FIRST_ERROR, _UNAUTHORIZED, _PAYMENT_REQUIRED = 400, 401, 402
@@ -135,9 +148,19 @@ def refuses_key(status: int, body: bytes) -> bool:
     A 401 may also mean a missing permission: OpenAI and Azure have keys that may use models but not list
     them.
     """
+    if is_wrong_key(status, body):
+        return True
     if status == _UNAUTHORIZED:
         return not any(_LACKS_PERMISSION.search(text) for text in _error_texts(body))
     return status >= _FIRST_ERROR and quota_used_up(status, body)
+
+
+def is_wrong_key(status: int, body: bytes) -> bool:
+    """Return whether a 400 of a proxy is really a 401: by the code, or by how the message begins."""
+    return status == _FIRST_ERROR and any(
+        text in _WRONG_KEY_CODES or text.startswith(_WRONG_KEY_WORDS)
+        for text in (text.strip().lower() for text in _error_texts(body))
+    )
 
 
 def _error_texts(body: bytes) -> list[str]:
