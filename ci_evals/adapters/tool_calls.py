@@ -42,6 +42,34 @@ def read_all(items: Iterable[JsonValue]) -> tuple[ToolCall, ...] | None:
     return known if len(known) == len(calls) else None
 
 
+def with_results(calls: Iterable[ToolCall], messages: Iterable[dict[str, JsonValue]]) -> tuple[ToolCall, ...]:
+    """Return calls with their results, which are messages with a `tool_call_id` and a `content`."""
+    left = list(messages)
+    return tuple(_with_result(call, left) for call in calls)
+
+
+def _with_result(call: ToolCall, messages: list[dict[str, JsonValue]]) -> ToolCall:
+    """Return a call with the first result of its id, which is no other call's any more."""
+    mine = next((one for one in messages if call.id and one.get("tool_call_id") == call.id), None)
+    if mine is None:
+        return call
+    messages.remove(mine)
+    return call.model_copy(update={"result": _result(mine.get("content")), "status": _status(mine)})
+
+
+def _result(content: JsonValue) -> JsonValue:
+    """Return what a tool returned, of which frameworks make a text."""
+    text = payload.joined(content, "text") if isinstance(content, str | list) else ""
+    if not text:
+        return content
+    if text.lstrip().startswith(("{", "[")):
+        try:
+            return payload.parse(text.encode(errors="replace"))
+        except ValueError:
+            pass
+    return text
+
+
 def name_of(item: JsonValue) -> str | None:
     """Return the name of the tool that is called; None if it is no call."""
     return payload.name(_call(item), _NAMES)

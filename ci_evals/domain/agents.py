@@ -152,7 +152,12 @@ class HttpSending(HttpRequest):
 class HttpReply(Model):
     """JSONPaths into the agent's answer. A part without a path is unknown, not empty."""
 
-    text: JsonPathText = Field(description="The agent's words.")
+    text: JsonPathText | None = Field(None, description="The agent's words.")
+    messages: JsonPathText | None = Field(
+        None,
+        description="Chat messages with roles, instead of `text`: those after the user's last one are the "
+        "reply, with their tool calls.",
+    )
     tool_calls: JsonPathText | None = Field(
         None,
         description="Tool calls in order: objects with a name and the arguments, in the usual spellings.",
@@ -174,6 +179,12 @@ class HttpReply(Model):
         None,
         description="The `{{messageId}}` of `send`; an answer without it, or with another one, is refused.",
     )
+
+    @model_validator(mode="after")
+    def _has_words(self) -> Self:
+        if not (self.text or self.messages):
+            raise ValueError("needs a path to the agent's words: text, or messages")
+        return self
 
 
 def _of_headers(headers: dict[str, str]) -> dict[str, str]:

@@ -100,7 +100,7 @@ def test_errors(error, is_error, detail):
         ({"text": None}, "has a 'text' that cannot be read: it must be a text"),
         (
             {"text": "x", "workflow": ["A"]},
-            "has a key 'workflow', which is none of text, toolCalls, workflows",
+            "has a key 'workflow', which is none of text, messages, toolCalls, workflows",
         ),
         ({"text": "x", "toolCalls": {}}, "has a 'toolCalls' that cannot be read: it must be a list"),
         (

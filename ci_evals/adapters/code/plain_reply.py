@@ -15,10 +15,11 @@ from pydantic import (
     PlainValidator,
     ValidationError,
     field_validator,
+    model_validator,
 )
 from pydantic_core import PydanticCustomError, to_jsonable_python
 
-from ci_evals.adapters import tool_calls
+from ci_evals.adapters import chat_messages, tool_calls
 from ci_evals.adapters.code.foreign_code import text_of
 from ci_evals.adapters.transport import payload
 from ci_evals.domain.actions import views_of
@@ -47,6 +48,9 @@ class PlainReply(Model):
     """The keys of one reply. Those that are left out are unknown, and no evidence of anything."""
 
     text: str
+    messages: tuple[JsonValue, ...] | None = Field(
+        None, description="Chat messages: those after the last one of the user are the reply."
+    )
     tool_calls: Annotated[tuple[ToolCall, ...] | None, PlainValidator(_calls)] = Field(
         None, validation_alias=AliasChoices("toolCalls", "tool_calls")
     )
@@ -59,6 +63,26 @@ class PlainReply(Model):
     input_tokens: Amount | None = None
     output_tokens: Amount | None = None
     trace: JsonValue = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_messages(cls, value: Any) -> Any:
+        """Words and calls are those of the messages, if they are not given themselves."""
+        if not isinstance(value, dict):
+            return value
+        if value.get("role") == "assistant" and "text" not in value:  # a message itself
+            value = {"messages": [value]} | {key: value[key] for key in KEYS if key in value}
+        messages = value.get("messages")
+        if not isinstance(messages, list | tuple):
+            return value
+        try:
+            answer = chat_messages.read(messages)
+        except ValueError as error:
+            raise PydanticCustomError("no_message", "no {reason}", {"reason": str(error)}) from None
+        read: dict[str, Any] = {"text": answer.text}
+        if answer.calls is not None and not {"toolCalls", "tool_calls"} & value.keys():
+            read["toolCalls"] = [call.model_dump(mode="json", by_alias=True) for call in answer.calls]
+        return read | value
 
     @field_validator("integrations", mode="before")
     @classmethod
@@ -113,6 +137,8 @@ def _fault(value: JsonValue, error: ValidationError) -> str:
     match first["type"]:
         case "missing":
             return f"has no {key!r}"
+        case "no_message":
+            return f"has {first['msg']} in its 'messages'"
         case "extra_forbidden":
             return f"has a key {key!r}, which is none of {', '.join(KEYS)}"
         case kind:

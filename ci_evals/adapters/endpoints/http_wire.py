@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from ci_evals.adapters import tool_calls
+from ci_evals.adapters import chat_messages, tool_calls
 from ci_evals.adapters.endpoints import aui_trace
 from ci_evals.adapters.transport import payload
 from ci_evals.adapters.transport.streams import Event
@@ -52,12 +52,22 @@ class Reader:
         matches = {name: self._find(name, body) for name in HttpReply.model_fields}
         failed, detail = _error(matches["error"], redactor)
         escalated = _escalated(matches["escalated"])
-        text = self._text(matches["text"])
+        text, calls = self._text(matches["text"]), _calls(matches["tool_calls"])
+        reason = "text"
+        if "messages" in self._paths:
+            try:
+                answer = chat_messages.read(_items(matches["messages"] or ()))
+            except ValueError as error:
+                reason = str(error)
+            else:
+                text = answer.text if "text" not in self._paths else text
+                calls = answer.calls if "tool_calls" not in self._paths else calls
         if text is None:
             if not (failed or escalated):
+                key = "text" if "text" in self._paths else "messages"
                 raise AgentError(
-                    f"the agent's answer has no text at {self._paths['text'].text}: {shown(body, redactor)} "
-                    "(see adapterOptions.reply.text)"
+                    f"the agent's answer has no {reason} at {self._paths[key].text}: {shown(body, redactor)} "
+                    f"(see adapterOptions.reply.{key})"
                 )
             text = ""
         params, named_params = self._params(matches["params"])
@@ -65,7 +75,7 @@ class Reader:
             agent=text,
             latency_seconds=seconds,
             first_token_seconds=first_token_seconds,
-            **views_of(_calls(matches["tool_calls"]), _names(matches["workflows"]), params),
+            **views_of(calls, _names(matches["workflows"]), params),
             handed_over=escalated,
             handed_over_apart="escalated" in self._paths,
             named_params=named_params,

@@ -19,13 +19,12 @@ from ci_evals.domain.actions import views_of
 from ci_evals.domain.agents import LangGraphOptions
 from ci_evals.domain.base import token_count
 from ci_evals.domain.errors import AgentError
-from ci_evals.domain.transcript import Reply, ToolCall, ToolStatus
+from ci_evals.domain.transcript import Reply, ToolCall
 from ci_evals.support import placeholders
 from ci_evals.support.redaction import Redactor
 
 _AI = ("ai", "AIMessageChunk", "assistant")
 _TOOL = ("tool", "ToolMessage", "function")
-_STATUSES = {"success": ToolStatus.OK, "error": ToolStatus.ERROR}
 _INTERRUPTS = "__interrupt__"
 
 Object = dict[str, JsonValue]
@@ -203,30 +202,7 @@ def _calls(written: Sequence[_Message], answers: Sequence[_Message]) -> tuple[To
         ]
     calls = tool_calls.read_all(items) if answers else None
     results = [message.value for message in written if _type(message.value) in _TOOL]
-    return calls and tuple(_with_result(call, results) for call in calls)
-
-
-def _with_result(call: ToolCall, results: list[Object]) -> ToolCall:
-    """Return a call with the first result of its id, which is no other call's any more."""
-    mine = next((one for one in results if call.id and one.get("tool_call_id") == call.id), None)
-    if mine is None:
-        return call
-    results.remove(mine)
-    status = _STATUSES.get(str(mine.get("status")), ToolStatus.UNKNOWN)
-    return call.model_copy(update={"result": _result(mine.get("content")), "status": status})
-
-
-def _result(content: JsonValue) -> JsonValue:
-    """Return what a tool returned, of which LangChain makes a text."""
-    text = payload.joined(content, "text") if isinstance(content, str | list) else ""
-    if not text:
-        return content
-    if text.lstrip().startswith(("{", "[")):
-        try:
-            return payload.parse(text.encode(errors="replace"))
-        except ValueError:
-            pass
-    return text
+    return calls and tool_calls.with_results(calls, results)
 
 
 def _tokens(answers: Sequence[_Message], key: str) -> int | None:
