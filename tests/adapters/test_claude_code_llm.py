@@ -111,6 +111,15 @@ sys.exit()
 
 
 NO_USE, NO_ACCESS, FAILED = LLMAnswerError, LLMAccessError, LLMError
+RETRY = {"type": "system", "subtype": "api_retry", "error_status": 401, "error": "authentication_failed"}
+"""What the program says before it asks once more, as seen with 2.1.330."""
+
+
+@pytest.mark.parametrize("retry", [RETRY | {"attempt": 1}, RETRY | {"attempt": 7, "error_status": 529}])
+async def test_a_retry_that_may_help_is_waited_for(program, retry):
+    """A login that is renewed, a service that is busy."""
+    answer = await program(f"say(**{retry}); return 'Hello'").complete(PLAIN)
+    assert answer.text == "Hello"
 
 
 @pytest.mark.parametrize(
@@ -119,6 +128,11 @@ NO_USE, NO_ACCESS, FAILED = LLMAnswerError, LLMAccessError, LLMError
         ("refused('Not logged in · Please run /login')", NO_ACCESS, "no access to Claude: Not logged in"),
         ("refused('Invalid API key · Fix external API key', 401)", NO_ACCESS, "Invalid API key"),
         ("refused('API Error: 401 unauthorized', 401)", NO_ACCESS, "claude auth login"),
+        (
+            f"say(**{RETRY | {'attempt': 2}}); time.sleep(60)",
+            NO_ACCESS,
+            "authentication_failed (401); log in",
+        ),
         ("refused('OAuth token has expired')", NO_ACCESS, "OAuth token has expired"),
         ("refused('This organization has been disabled')", NO_ACCESS, "has been disabled"),
         ("refused('Credit balance is too low')", NO_ACCESS, "Credit balance"),

@@ -153,6 +153,8 @@ class ClaudeCodeLLM:
             else:
                 if isinstance(event, dict) and event.get("type") == "result":
                     return event
+                if _keeps_being_refused(event):
+                    raise self._no_access(f"{payload.name(payload.member(event, 'error'))} (401)")
         raise await self._no_result(process, other)
 
     async def _no_result(self, process: ChildProcess, other: bytes) -> LLMError:
@@ -203,6 +205,16 @@ class ClaudeCodeLLM:
 
     def _one_line(self, *texts: str) -> str:
         return payload.shorten(" ".join(self._redactor.text(text) for text in texts))
+
+
+def _keeps_being_refused(event: JsonValue) -> bool:
+    """Return whether the program retries with a key that was refused, which it does for minutes.
+
+    The first time it may yet renew its login.
+    """
+    attempt = payload.member(event, "attempt")
+    retried = payload.member(event, "subtype") == "api_retry" and isinstance(attempt, int) and attempt > 1
+    return retried and payload.member(event, "error_status") == 401
 
 
 def _message(prompt: Prompt) -> bytes:
