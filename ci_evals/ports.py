@@ -42,6 +42,14 @@ class Agent(Protocol):
 
 
 @runtime_checkable
+class KeyCheckingAgent(Agent, Protocol):
+    """An agent whose key can be checked before the first message."""
+
+    async def check(self) -> None:
+        """Check the key at no cost; raise `AgentAccessError` if it is refused."""
+
+
+@runtime_checkable
 class StatefulAgent(Agent, Protocol):
     """An agent that reports its state, which is the probe `agent_state` of a conversation."""
 

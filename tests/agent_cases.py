@@ -13,6 +13,7 @@ from endpoints import Asked, completion
 from ci_evals.adapters.agent_settings import AgentSettings
 from ci_evals.adapters.endpoints.chat_agent import ChatAgent
 from ci_evals.adapters.endpoints.http_agent import HttpAgent
+from ci_evals.adapters.endpoints.responses_agent import ResponsesAgent
 from ci_evals.adapters.frameworks.adk_agent import AdkAgent
 from ci_evals.adapters.frameworks.ag_ui_agent import AgUiAgent
 from ci_evals.ports import Agent
@@ -74,6 +75,34 @@ def http_case(url: str) -> AgentCase:
 
     def agent(key: str, where: str) -> Agent:
         return HttpAgent(AgentSettings(None, key, where, None, options), limiter=world.limiter())
+
+    return AgentCase(agent(endpoints.KEY, url), agent(endpoints.KEY, NOBODY), agent("wrong", url))
+
+
+@contextmanager
+def responses_server() -> Iterator[str]:
+    """Serves an endpoint of the Responses API; gives its address."""
+
+    def said(asked: Asked) -> tuple[int, str]:
+        number = int(asked.body.get("previous_response_id", "0")) + 1
+        return number, asked.body["input"][-1]["content"]
+
+    def answer(number: int, text: str) -> Any:
+        call = {"type": "function_call", "call_id": "c", "name": "to_person", "arguments": "{}"}
+        calls = [call] if text == "person" else []
+        return endpoints.response(*calls, f"{number}: {text}", id=str(number), tools=[{"type": "mcp"}])
+
+    with _serving(said, answer) as url:
+        yield url
+
+
+def responses_case(url: str) -> AgentCase:
+    """Agents of the adapter `openai` with `api: responses`, at a `responses_server`."""
+    options = {"api": "responses", "escalationTools": ["to_person"]}
+
+    def agent(key: str, where: str) -> Agent:
+        settings = AgentSettings(None, key, where, "refund-agent", options)
+        return ResponsesAgent(settings, limiter=world.limiter())
 
     return AgentCase(agent(endpoints.KEY, url), agent(endpoints.KEY, NOBODY), agent("wrong", url))
 

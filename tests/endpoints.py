@@ -95,6 +95,43 @@ def calls(*named: tuple[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
+def response(*items: Any, usage: Any = (21, 5), **more: Any) -> dict[str, Any]:
+    """The body of an answer of the Responses API with these items; a text is a message."""
+    counts = usage and {
+        "input_tokens": usage[0],
+        "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+        "output_tokens": usage[1],
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": sum(usage),
+    }
+    return {
+        "id": "resp_1",
+        "object": "response",
+        "created_at": 1795300000,
+        "status": "completed",
+        "model": "refund-agent",
+        "output": [_message(item) if isinstance(item, str) else item for item in items],
+        "parallel_tool_calls": True,
+        "tool_choice": "auto",
+        "tools": [],
+        "error": None,
+        "incomplete_details": None,
+        "usage": counts,
+        **more,
+    }
+
+
+def _message(text: str) -> dict[str, Any]:
+    part = {"type": "output_text", "text": text, "annotations": []}
+    return {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "status": "completed",
+        "content": [part],
+    }
+
+
 def sse(*events: Any) -> Fault:
     """A stream of server-sent events; a text is sent as it is."""
     lines = (event if isinstance(event, str) else f"data: {json.dumps(event)}\n\n" for event in events)

@@ -25,3 +25,10 @@ def test_what_is_to_be_pasted_is_a_suite(name):
     suite = choose(load(text, "s.yaml", Reading()), AgentChoice()).suite
     assert suite.adapter == name
     assert any(one.strict == "tool_called" and one.args for test in suite.tests for one in test.evaluations)
+
+
+def test_the_page_on_responses_shows_a_suite():
+    """It names the API."""
+    (text, *_) = blocks("yaml", (ROOT / "docs/responses.md").read_text())
+    loaded = load(text, "s.yaml", Reading({"AGENT_KEY": "k"}))
+    assert choose(loaded, AgentChoice()).suite.adapter_options == {"api": "responses"}

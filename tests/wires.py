@@ -74,8 +74,8 @@ def served(exchanges: Sequence[Exchange]) -> Iterator[Stub]:
 
 
 def _without_ids(path: str) -> str:
-    """Return a path without the ids that the client makes."""
-    return re.sub(r"[0-9a-f]{32}", "*", path)
+    """Return a path or a key without the ids in it."""
+    return re.sub(r"[0-9a-f]{32}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "*", path)
 
 
 @contextmanager
@@ -135,7 +135,7 @@ def _answers(exchange: Exchange) -> Iterator[Any]:
 def _shape(value: Any) -> Any:
     match value:
         case dict():
-            return {key: _shape(item) for key, item in sorted(value.items())}
+            return {_without_ids(key): _shape(item) for key, item in sorted(value.items())}
         case list():
             return [_shape(item) for item in value]
         case _:

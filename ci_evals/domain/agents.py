@@ -40,11 +40,15 @@ def _of_the_key_only(headers: dict[str, str]) -> dict[str, str]:
 
 
 class ChatOptions(Model):
-    """Options of `openai`, for endpoints that are compatible with OpenAI's chat completions."""
+    """Options of `openai`, for endpoints that are compatible with OpenAI's chat completions or responses."""
 
+    api: Literal["chat", "responses"] = Field(
+        "chat", description="What the endpoint speaks: chat completions, or the Responses API."
+    )
     request: dict[str, JsonValue] = Field(
         default_factory=dict,
-        description="More of the request's body: `temperature`, `tools`, …; no `messages`, `model`, `stream`",
+        description="More of the request's body: `temperature`, `tools`, …; no `messages`, `input`, `model`, "
+        "`stream`",
     )
     query: dict[str, str] = Field(
         default_factory=dict, description="Parameters of the address, such as `api-version`."
@@ -63,7 +67,7 @@ class ChatOptions(Model):
     )
     user_info: Literal["system", "metadata", "none"] = Field(
         "system",
-        description="How `userInfo` is sent: in the system message, as `metadata`, or not.",
+        description="How `userInfo` is sent: in the system message or `instructions`, as `metadata`, or not.",
     )
 
     @field_validator("request")
@@ -77,6 +81,10 @@ class ChatOptions(Model):
 
 _NOT_IN_REQUEST = {
     "messages": "the conversation is ours to write",
+    "input": "the conversation is ours to write",
+    "previous_response_id": "the conversation is ours to write",
+    "conversation": "each test begins one of its own",
+    "background": "an answer is waited for",
     "model": "name it by the suite's 'model'",
     "stream": "answers are read whole",
 }

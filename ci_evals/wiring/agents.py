@@ -103,13 +103,13 @@ class RunAgents:
         settings = replace(settings, base_url=url, headers=headers)
         if name == "aui":
             return AuiAgent(settings, connections.aui, redactor=redactor, limiter=limiter)
-        if name == "openai":
+        if name == "openai" and settings.options.get("api") != "responses":
             return ChatAgent(settings, redactor=redactor, limiter=limiter)
         if name == "http":
             from ci_evals.adapters.endpoints.http_agent import HttpAgent  # noqa: PLC0415  # 0.1 s, for the JSONPaths
 
             return HttpAgent(settings, redactor=redactor, limiter=limiter)
-        return _framework_agent(name, settings, redactor, limiter)
+        return _other_agent(name, settings, redactor, limiter)
 
     def _plan_start(self, suite: Suite) -> None:
         address = suite.wait_for or suite.base_url
@@ -213,9 +213,13 @@ def _set_environment(environ: Mapping[str, str]) -> Iterator[None]:
         os.environ.update(before)
 
 
-def _framework_agent(name: str, settings: AgentSettings, redactor: Redactor, limiter: RateLimiter) -> Agent:
-    """The agent behind the server of a framework. Only its own adapter is imported."""
+def _other_agent(name: str, settings: AgentSettings, redactor: Redactor, limiter: RateLimiter) -> Agent:
+    """The agent behind a server that few suites name. Only its own adapter is imported."""
     match name:
+        case "openai":
+            from ci_evals.adapters.endpoints.responses_agent import ResponsesAgent  # noqa: PLC0415  # as above
+
+            return ResponsesAgent(settings, redactor=redactor, limiter=limiter)
         case "langgraph":
             from ci_evals.adapters.frameworks.langgraph_agent import LangGraphAgent  # noqa: PLC0415  # as above
 

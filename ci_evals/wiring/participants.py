@@ -7,12 +7,11 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from ci_evals.adapters.endpoints.chat_agent import ChatAgent
 from ci_evals.adapters.transport.rate_limiter import Waiting
 from ci_evals.domain.plan import Plan, PlannedSuite
 from ci_evals.domain.suite import Suite
 from ci_evals.planning.workload import of_plan, of_suite
-from ci_evals.ports import WorldSteps
+from ci_evals.ports import KeyCheckingAgent, WorldSteps
 from ci_evals.runner import Participants
 from ci_evals.support.redaction import Redactor
 from ci_evals.wiring.agents import RunAgents, agent_settings
@@ -36,7 +35,7 @@ class RunParticipants:
         That costs nothing, and takes some seconds at most. Raise `AgentAccessError` if a key is refused.
         """
         paid_first = [suite.agent for suite in self.by_suite if suite.user_llm]
-        checks = (agent.check() for agent in paid_first if isinstance(agent, ChatAgent))
+        checks = (agent.check() for agent in paid_first if isinstance(agent, KeyCheckingAgent))
         for error in await asyncio.gather(*checks, return_exceptions=True):
             if error:
                 raise error

@@ -158,6 +158,14 @@ class Http(Chat):
             yield
 
 
+class Responses(Chat):
+    @pytest.fixture(autouse=True)
+    def served(self) -> Iterator[None]:
+        with agent_cases.responses_server() as url:
+            self.case = agent_cases.responses_case(url)
+            yield
+
+
 class AgUi(Chat):
     @pytest.fixture(autouse=True)
     def served(self) -> Iterator[None]:

@@ -66,7 +66,7 @@ def request(
     """Return the body of a request."""
     body: Message = {**options.request, "model": model, "messages": [*messages]}
     if options.user_info == "metadata" and test_info:
-        info: Message = {key: _as_text(value) for key, value in test_info.items()}
+        info: Message = {key: as_text(value) for key, value in test_info.items()}
         body["metadata"] = (payload.filled(body.get("metadata")) or {}) | info
     return body
 
@@ -83,7 +83,7 @@ def read(body: JsonValue, redactor: Redactor) -> ChatAnswer:
     if not isinstance(message, dict):
         raise AgentError(
             "the agent's answer is not a chat completion, which holds choices[0].message: "
-            f"{_summary(body, redactor)} (is the base URL right?)"
+            f"{summary(body, redactor)} (is the base URL right?)"
         )
     usage = payload.member(body, "usage")
     return ChatAnswer(
@@ -110,21 +110,30 @@ def results(
         call if call.id else call.model_copy(update={"id": f"call-{number}"})
         for number, call in enumerate(answer.calls or (), 1)
     ]
-    for call in calls:
-        if call.name not in tool_results:
-            name = (redactor or Redactor()).text(call.name)
-            raise AgentError(
-                f"the agent called the tool {payload.shorten(name)!r} and waits for its result; "
-                "say what it returns under adapterOptions.toolResults, or name the tool in escalationTools "
-                "if its call hands over to a person"
-            )
-    returned = [(call, _as_text(tool_results[call.name])) for call in calls]
+    returned = returned_texts(calls, tool_results, redactor or Redactor())
     question: Message = {"role": "assistant", "content": answer.text or None}
     if items := _items(answer.message.get("tool_calls")):
         question["tool_calls"] = [{**item, "id": call.id} for item, call in zip(items, calls, strict=True)]
         return [question, *({"role": "tool", "tool_call_id": c.id, "content": text} for c, text in returned)]
     question["function_call"] = answer.message["function_call"]
     return [question, *({"role": "function", "name": c.name, "content": text} for c, text in returned)]
+
+
+def returned_texts(
+    calls: Iterable[ToolCall], tool_results: Mapping[str, JsonValue], redactor: Redactor
+) -> list[tuple[ToolCall, str]]:
+    """Return each call with the text of its result; raise `AgentError` if a tool has none."""
+    returned: list[tuple[ToolCall, str]] = []
+    for call in calls:
+        if call.name not in tool_results:
+            name = redactor.text(call.name)
+            raise AgentError(
+                f"the agent called the tool {payload.shorten(name)!r} and waits for its result; "
+                "say what it returns under adapterOptions.toolResults, or name the tool in escalationTools "
+                "if its call hands over to a person"
+            )
+        returned.append((call, as_text(tool_results[call.name])))
+    return returned
 
 
 def reply(
@@ -134,7 +143,7 @@ def reply(
     *earlier, last = rounds
     bodies = [answer.body for answer in rounds]
     text = "\n\n".join(answer.text for answer in rounds if answer.text.strip())
-    answered = [replace(answer, calls=_with_results(answer.calls, options)) for answer in earlier]
+    answered = [replace(answer, calls=with_results(answer.calls, options)) for answer in earlier]
     calls = _all_calls([*answered, last], offered=offers_tools(options))
     handed_over = hands_over(rounds, options) if options.escalation_tools and calls is not None else None
     withheld = last.finish == "content_filter"
@@ -149,8 +158,8 @@ def reply(
         handed_over=handed_over,
         error_response=withheld,
         error_detail="the endpoint's content filter withheld it" if withheld else None,
-        input_tokens=_sum(answer.input_tokens for answer in rounds),
-        output_tokens=_sum(answer.output_tokens for answer in rounds),
+        input_tokens=total(answer.input_tokens for answer in rounds),
+        output_tokens=total(answer.output_tokens for answer in rounds),
         raw=(bodies[0] if len(bodies) == 1 else bodies) if keep_raw else None,
     )
 
@@ -165,7 +174,7 @@ def offers_tools(options: ChatOptions) -> bool:
     return bool(options.request.get("tools") or options.request.get("functions"))
 
 
-def _with_results(calls: tuple[ToolCall, ...] | None, options: ChatOptions) -> tuple[ToolCall, ...] | None:
+def with_results(calls: tuple[ToolCall, ...] | None, options: ChatOptions) -> tuple[ToolCall, ...] | None:
     """Return the calls of a message, each with the result that it was given, if any."""
     return calls and tuple(
         call.model_copy(
@@ -218,7 +227,7 @@ def _is_call(holder: Mapping[str, JsonValue], key: str) -> bool:
     return payload.name(payload.member(holder.get(key), "name")) is not None
 
 
-def _sum(counts: Iterable[int | None]) -> int | None:
+def total(counts: Iterable[int | None]) -> int | None:
     """Return the sum; None if a count is unknown, since a part would look like the whole."""
     total = 0
     for count in counts:
@@ -228,11 +237,13 @@ def _sum(counts: Iterable[int | None]) -> int | None:
     return total
 
 
-def _as_text(value: JsonValue) -> str:
+def as_text(value: JsonValue) -> str:
+    """Return a value as text; one that is none as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _summary(body: JsonValue, redactor: Redactor) -> str:
+def summary(body: JsonValue, redactor: Redactor) -> str:
+    """Describe an answer of another form on one short line, without secrets."""
     value: Any = redactor.json(body)
     if isinstance(value, dict):
         return payload.shorten(
