@@ -21,7 +21,7 @@ def run_inputs(context: RunContext) -> object:
     """Run what the action's inputs ask for."""
     inputs = read(context.environ)
     context.options = inputs.options
-    return invoke(["run", "--", *inputs.suites], context, PROGRAM)
+    return invoke([inputs.command, "--", *inputs.suites], context, PROGRAM)
 
 
 def run_arguments(context: RunContext) -> object:

@@ -10,7 +10,7 @@ import typer
 
 from ci_evals.cli.app import app
 from ci_evals.cli.settings.help import OptionReference, sections
-from ci_evals.cli.settings.inputs import declared
+from ci_evals.cli.settings.inputs import declared, of_gate_alone
 from ci_evals.domain.errors import Exit
 from ci_evals.domain.results.run import results_schema
 from ci_evals.domain.suite import suite_schema
@@ -58,7 +58,7 @@ def pages() -> dict[str, str]:
         options[name] = sections(command, command.make_context(name, [], root, resilient_parsing=True))
     suites, results = suite_schema(), results_schema(study_kinds())
     return {
-        "options.md": _page("Options and inputs", OPTIONS, _options(options["run"])),
+        "options.md": _page("Options and inputs", OPTIONS, _options(options["run"], options["gate"])),
         "commands.md": _page("Commands", "", _commands(vars(group)["commands"], options)),
         "suite-keys.md": _page("Keys of a suite", SUITES, _suite_keys(suites)),
         "results-keys.md": _page("Keys of the results file", RESULTS, _results_keys(results)),
@@ -71,14 +71,21 @@ def _page(title: str, intro: str, lines: Iterable[str]) -> str:
     return head + "\n" + "\n".join(lines).rstrip() + "\n"
 
 
-def _options(groups: Options) -> Iterator[str]:
-    inputs = declared()
-    for group, options in groups.items():
-        named = [(option, option.name.removeprefix("--").replace("SUITE", "suites")) for option in options]
+def _options(of_run: Options, of_gate: Options) -> Iterator[str]:
+    inputs, alone = declared(), of_gate_alone()
+    own = {name: [option for option in group if _input(option) in alone] for name, group in of_gate.items()}
+    with_gate = [option for group in own.values() for option in group]
+    for group, options in [*of_run.items(), ("Result files, with gate", with_gate)]:
+        named = [(option, _input(option)) for option in options]
         if shown := [(option, name) for option, name in named if name in inputs]:
             yield from ("", f"## {group}", "", *_table("name | default | meaning"))
         for option, name in shown:
             yield _row(f"`{name}`", f"`{inputs[name]}`" if inputs[name] else "", _meaning(option))
+
+
+def _input(option: OptionReference) -> str:
+    """Return the name of an option's input."""
+    return {"SUITE": "suites", "FILE": "gate"}.get(option.name, option.name.removeprefix("--"))
 
 
 def _commands(commands: Mapping[str, Command], options: Mapping[str, Options]) -> Iterator[str]:

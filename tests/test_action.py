@@ -61,22 +61,33 @@ def descriptions() -> dict[str, str]:
     """The text of each input that the options make."""
     group = get_command(app)
     root = group.make_context("ci-evals", [], resilient_parsing=True)
-    context = group.commands["run"].make_context("run", [], root, resilient_parsing=True)
     found = {}
-    for options in sections(group.commands["run"], context).values():
-        for option in options:
+    for command in ("gate", "run"):
+        context = group.commands[command].make_context(command, [], root, resilient_parsing=True)
+        options = sections(group.commands[command], context).values()
+        for option in (one for group_of_options in options for one in group_of_options):
             words = [option.text, *option.details.split()]
             if option.metavar.islower() and "|" in option.metavar:
                 words.append(f"One of {option.metavar.replace('|', ', ')}.")
-            name = "suites" if option.name == "SUITE" else option.name.removeprefix("--")
+            arguments = {"SUITE": "suites", "FILE": "gate"}
+            name = arguments.get(option.name, option.name.removeprefix("--"))
             found[name] = " ".join(words).replace("`", "").replace("--", "")
     del found["-h, --help"]
     return found
 
 
-def test_only_suites_are_required():
-    """All else has a default or is found elsewhere."""
-    assert [name for name, entry in ACTION["inputs"].items() if entry.get("required")] == ["suites"]
+def test_no_input_is_required():
+    """A step has suites or, with `gate`, result files; all else has a default or is found elsewhere."""
+    assert not [name for name, entry in ACTION["inputs"].items() if entry.get("required")]
+
+
+def test_it_gates_the_results_of_another_tool(step):
+    """With the same outputs, and exit codes, as suites."""
+    (step.workspace / "junit.xml").write_text('<testsuite><testcase name="a"/></testsuite>')
+    done = play(step, gate="*.xml\n", provider="openai", min_score="90")
+    assert done.returncode == 0, done.stderr
+    assert set(step.outputs) == set(ACTION["outputs"])
+    assert (step.outputs["result"], step.outputs["score"]) == ("passed", "100.0")
 
 
 def test_an_unknown_input_stops_it(step):

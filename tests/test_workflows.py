@@ -22,6 +22,8 @@ DIGEST = "sha256:" + "0123456789abcdef" * 4
 OURS = re.compile(r"org/aui-evals-action@v1|\./")
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.yml"))
+WITH_GATE = sorted((ROOT / "examples").glob("gate-*.yml"))
+"""Alike but for the tool that they start, so that the documentation links to them."""
 FILES = [*EXAMPLES, *sorted((ROOT / ".github/workflows").glob("*.yml"))]
 
 
@@ -87,7 +89,7 @@ def comments(workflow, inputs):
 
 def test_the_documentation_shows_the_examples():
     """Both are copied; one of them alone would be kept up to date."""
-    examples = {file.stem: file.read_text() for file in EXAMPLES}
+    examples = {file.stem: file.read_text() for file in EXAMPLES if file not in WITH_GATE}
     assert [block for block in blocks("yaml") if "\njobs:" in block] == [examples["pull-request"]]
     shown = blocks("yaml", page("workflows.md")) + blocks("yaml", page("record-and-replay.md"))
     assert sorted(shown) == sorted(examples.values())
@@ -98,7 +100,7 @@ def test_the_action_is_given_what_it_takes(workflow, job):
     """Inputs that exist, and suites; or a command with options that exist."""
     for inputs in ours(job):
         assert set(inputs) <= {*ACTION["inputs"], "args"}
-        assert ("suites" in inputs) != ("args" in inputs)
+        assert len({"suites", "gate", "args"} & set(inputs)) == 1
         if "args" in inputs:
             parsed(inputs["args"])
 
@@ -245,6 +247,7 @@ def test_examples_need_no_program_that_runners_may_lack():
     scripts = [
         step["run"]
         for file in EXAMPLES
+        if file not in WITH_GATE
         for job in read(file)["jobs"].values()
         for step in job["steps"]
         if "run" in step
@@ -256,6 +259,20 @@ def test_examples_need_no_program_that_runners_may_lack():
         if line.strip()
     }
     assert programs <= {"git"}
+
+
+def test_other_tools_are_started_and_do_not_end_the_job():
+    """The gate decides on their results; the page links to each example."""
+    assert {file.stem for file in WITH_GATE} == {
+        "gate-deepeval",
+        "gate-inspect",
+        "gate-promptfoo",
+        "gate-pytest",
+    }
+    for file in WITH_GATE:
+        assert f"examples/{file.name}" in page("gate-files.md")
+        (step,) = [step for step in read(file)["jobs"]["gate"]["steps"] if "run" in step]
+        assert step["run"].strip().endswith("|| true")
 
 
 def test_examples_ask_the_action_for_outputs_that_it_has():

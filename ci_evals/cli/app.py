@@ -124,7 +124,7 @@ def import_(settings: ImportSettings, context: RunContext) -> None:
     gaia       the questions of the GAIA benchmark (metadata.jsonl)
     promptfoo  the tests of a configuration (promptfooconfig.yaml)
     deepeval   conversational goldens or test cases (.json, .jsonl, .csv)
-    openai-evals  rows of OpenAI's hosted evals (.jsonl), or a promptfoo configuration of them
+    openai-evals  rows of OpenAI's hosted evals (.jsonl), or a promptfoo file
     csv        a table: name, user, guidelines, expected, criterion, tags
 
     \b

@@ -199,3 +199,16 @@ def test_all_problems_come_at_once():
 def test_values_do_not_show():
     """An invocation may hold keys."""
     assert "sk-secret" not in repr(read({"INPUT_SUITES": "demo:hr", "INPUT_LLM-KEY": "sk-secret"}))
+
+
+def test_result_files_are_gated_in_place_of_suites():
+    """One glob a line, with the options of that command."""
+    inputs = read({"INPUT_GATE": "a.xml\n b/*.json\n", "INPUT_ARM": "gpt", "INPUT_LOOPS": "1"})
+    assert (inputs.command, inputs.suites, inputs.options) == ("gate", ("a.xml", "b/*.json"), {"arm": "gpt"})
+
+
+def test_suites_and_result_files_take_a_step_each():
+    """And an input of the one is not lost in a step of the other."""
+    assert "'gate' and 'suites' are both set" in refused(gate="a.xml", suites="demo:hr")
+    assert "input 'loops' has no effect with 'gate'" in refused(gate="a.xml", loops="3")
+    assert "input 'arm' has no effect without 'gate'" in refused(suites="demo:hr", arm="gpt")

@@ -3,7 +3,7 @@
 import errno
 import glob
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from ci_evals.adapters import input_files
-from ci_evals.adapters import prices as price_files
 from ci_evals.adapters.result_files.reading import read_file
 from ci_evals.adapters.result_files.rows import read_map
 from ci_evals.adapters.result_files.source import SourceFile
@@ -28,6 +27,7 @@ from ci_evals.cli.settings.policy import read_policy, recorded_options, unknown_
 from ci_evals.cli.settings.result_commands import GateFilesSettings
 from ci_evals.cli.settings.shared import REQUIRED
 from ci_evals.domain.errors import UsageError
+from ci_evals.domain.prices import PriceTable
 from ci_evals.domain.result_rows import Undecided
 from ci_evals.domain.results.run import Digests, RunInfo
 from ci_evals.job.conclude import NO_BASELINE, BaselineResults, conclude
@@ -68,9 +68,9 @@ def _gate(settings: GateFilesSettings, github: GitHubJob) -> int:
     paths = OutputPaths(settings.output_dir, settings.junit)
     names = _named(settings.files)
     inputs: dict[str, Path | None] = {f"the results {name}": name for name in names}
-    inputs |= {"--map": settings.map, "--answers": settings.answers}
+    inputs |= {"--map": settings.map, "--answers": settings.answers, "--prices": settings.prices}
     paths.check(inputs)
-    job = _GateJob(settings, github, context.hide([settings.github_token]))
+    job = _GateJob(settings, github, context.hide([settings.github_token]), context.prices(settings.prices))
     context.mask()
     files = _read(names, settings)
     own = of_arm(files, settings.arm)
@@ -161,13 +161,12 @@ class _GateJob:
     settings: GateFilesSettings
     github: GitHubJob
     redactor: Redactor
+    prices: Callable[[], PriceTable]
     now: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     def card(self, files: Sequence[FileResults]) -> Scorecard:
         """Return the numbers of the results of one arm."""
-        return scorecard(
-            files, partial(folders_for, started_at=self.now), price_files.bundled(), self.redactor
-        )
+        return scorecard(files, partial(folders_for, started_at=self.now), self.prices(), self.redactor)
 
     def info(self, files: Sequence[FileResults], card: Scorecard, baseline: BaselineResults) -> RunInfo:
         """Describe the run that the results make."""

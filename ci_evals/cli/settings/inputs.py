@@ -12,17 +12,22 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from types import NoneType
-from typing import Any, get_args, get_type_hints
+from typing import Any, Literal, get_args, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 from typer.models import OptionInfo
 
 from ci_evals.cli.settings.options import INPUT_DEFAULT
+from ci_evals.cli.settings.result_commands import GateFilesSettings
 from ci_evals.cli.settings.suite_commands import RunSettings
 from ci_evals.domain.errors import UsageError
 
 INPUT_PREFIX = "INPUT_"
 SUITES = "suites"
+GATE = "gate"
+"""The input for the arguments of `gate`, in place of suites."""
+_FILES = "files"
+"""The field of `GateFilesSettings` that the input `gate` is."""
 RUNNERS_OWN = frozenset({"args", "entrypoint"})
 """Inputs that GitHub's runner accepts for every container action and handles itself."""
 
@@ -36,19 +41,33 @@ BOOLEANS = frozenset({"true", "True", "TRUE", "false", "False", "FALSE"})
 
 @dataclass(frozen=True)
 class ActionInputs:
-    """The suites and the options of a run, as the action's inputs name them."""
+    """The command that the action's inputs ask for: `run`, or `gate` with other tools' results."""
 
     suites: tuple[str, ...]
+    """What it is given: suites, or with `gate` files."""
     options: Mapping[str, Any] = dataclasses.field(repr=False)
-    """Values by the field of `RunSettings`. Keys among them must not be seen on a command line."""
+    """Values by the field of the settings. Keys among them must not be seen on a command line."""
+    command: Literal["run", "gate"] = "run"
 
 
 def declared() -> dict[str, str]:
     """The action's inputs and their defaults, as text; empty where there is none."""
     return {
-        item.name.replace("_", "-"): item.metadata.get(INPUT_DEFAULT) or _as_text(item.default)
-        for item in dataclasses.fields(RunSettings)
+        GATE if item.name == _FILES else item.name.replace("_", "-"): item.metadata.get(INPUT_DEFAULT)
+        or _as_text(item.default)
+        for settings in (GateFilesSettings, RunSettings)
+        for item in dataclasses.fields(settings)
     }
+
+
+def of_gate_alone() -> frozenset[str]:
+    """The inputs that only `gate` takes."""
+    return frozenset(_names(GateFilesSettings) - _names(RunSettings))
+
+
+def _names(settings: type[RunSettings | GateFilesSettings]) -> set[str]:
+    names = {item.name.replace("_", "-") for item in dataclasses.fields(settings)}
+    return {GATE if name == _FILES else name for name in names}
 
 
 def read(environ: Mapping[str, str]) -> ActionInputs:
@@ -63,15 +82,23 @@ def read(environ: Mapping[str, str]) -> ActionInputs:
     problems = [
         _unknown(name, defaults) for name in inputs if name not in defaults and name not in RUNNERS_OWN
     ]
-    suites = [line.strip() for line in inputs.pop(SUITES, "").splitlines() if line.strip()]
-    if not suites:
+    files, suites = _lines(inputs.pop(GATE, "")), _lines(inputs.pop(SUITES, ""))
+    if files and suites:
+        problems.append("inputs 'gate' and 'suites' are both set. Use a step for each.")
+    if not suites and not files:
         problems.append(
             "input 'suites' is empty. Name suite files, folders or bundled suites (demo:hr), one per line."
         )
+    own = _names(GateFilesSettings if files else RunSettings)
     types = _types()
     options = {}
     for name, text in inputs.items():
         if name not in defaults or not text:
+            continue
+        if name not in own:
+            if text not in {defaults[name], defaults[name].upper(), defaults[name].capitalize()}:
+                without = "with 'gate'" if files else "without 'gate'"
+                problems.append(f"input {name!r} has no effect {without}.")
             continue
         try:
             if name in WRITTEN_TO:
@@ -81,7 +108,11 @@ def read(environ: Mapping[str, str]) -> ActionInputs:
             problems.append(f"input {name!r} is {text!r}: {error}")
     if problems:
         raise UsageError("\n".join(problems))
-    return ActionInputs(tuple(suites), options)
+    return ActionInputs(tuple(files or suites), options, "gate" if files else "run")
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip()]
 
 
 def check_unused(environ: Mapping[str, str]) -> None:
@@ -99,7 +130,7 @@ def check_unused(environ: Mapping[str, str]) -> None:
         )
         if not value or is_default or name in RUNNERS_OWN or name == TOKEN:
             continue
-        if name == SUITES:
+        if name in {SUITES, GATE}:
             instead = "name them there"
         else:
             instead = f"write --{name}{'' if name in switches else '=...'} there"
@@ -150,9 +181,10 @@ class _InputType:
 
 
 def _types() -> dict[str, _InputType]:
-    """The type of each input except `suites`."""
+    """The type of each input except `suites` and `gate`."""
     types = {}
-    for name, hint in get_type_hints(RunSettings, include_extras=True).items():
+    hints = [get_type_hints(kind, include_extras=True) for kind in (GateFilesSettings, RunSettings)]
+    for name, hint in (pair for of_each in hints for pair in of_each.items()):
         annotated, info = get_args(hint)
         if isinstance(info, OptionInfo):
             kinds = [kind for kind in get_args(annotated) or (annotated,) if kind is not NoneType]
@@ -161,7 +193,9 @@ def _types() -> dict[str, _InputType]:
 
 
 def _switches() -> set[str]:
-    return {item.name.replace("_", "-") for item in dataclasses.fields(RunSettings) if item.default is False}
+    settings = (RunSettings, GateFilesSettings)
+    fields = [item for kind in settings for item in dataclasses.fields(kind)]
+    return {item.name.replace("_", "-") for item in fields if item.default is False}
 
 
 def _given(environ: Mapping[str, str]) -> dict[str, str]:

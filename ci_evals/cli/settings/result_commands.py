@@ -178,6 +178,7 @@ class GateFilesSettings(BaselineSettings, CommentingSettings, GateSettings):
             help="Arm of the same files to compare with, instead of `--baseline`.",
         ),
     ] = None
+    prices: Prices = None
     output_dir: OutputDir = Path("results")
     junit: JunitFile = None
     verbose: Annotated[
