@@ -83,7 +83,9 @@ class OfficialScore(Record):
 
     name: CleanText = Field(description="As the tool calls it: `accuracy`, `resolved`, `pass^1`.")
     value: Share | None = Field(description="Null if the tool computes none from these results.")
-    pass_at_k: dict[int, Share] | None = Field(None, description="Null if the tool has none.")
+    pass_at_k: dict[int, Share] | None = Field(
+        None, description="By k; pass^k if `name` is `pass^1`. Null if the tool has none."
+    )
     of: Amount = Field(description="Its denominator: tests or trials, as the tool counts.")
     rule: CleanText | None = Field(
         None, description="How its rules differ from ours, in one sentence; shown where the scores differ."

@@ -29,8 +29,9 @@ def _sentence(of: str, scored: ScoreSummary) -> str:
     if official is None:
         return ""
     value = "none" if official.value is None else f"{numbers.score(100 * official.value)} %"
+    power = "^" if official.name.startswith("pass^") else "@"  # all of k trials, or one of them
     also = ", ".join(
-        f"pass@{k} {numbers.score(100 * share)} %" for k, share in (official.pass_at_k or {}).items()
+        f"pass{power}{k} {numbers.score(100 * share)} %" for k, share in (official.pass_at_k or {}).items()
     )
     text = f"Official score{of}: {official.name} {value} of {official.of:,}" + (
         f" ({also})." if also else "."
