@@ -8,7 +8,9 @@ from ci_evals.planning.agent_choice import AgentChoice, choose
 from ci_evals.planning.interpolate import Reading
 from ci_evals.planning.parse import load
 
-PAGES = {name: (ROOT / f"docs/{name}.md").read_text() for name in ("langgraph", "ag-ui", "a2a", "adk")}
+PAGES = {
+    name: (ROOT / f"docs/{name}.md").read_text() for name in ("langgraph", "ag-ui", "a2a", "adk", "rasa")
+}
 
 
 @pytest.mark.parametrize("name", PAGES)

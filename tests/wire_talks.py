@@ -10,6 +10,7 @@ from ci_evals.adapters.frameworks.a2a_agent import A2aAgent
 from ci_evals.adapters.frameworks.adk_agent import AdkAgent
 from ci_evals.adapters.frameworks.ag_ui_agent import AgUiAgent
 from ci_evals.adapters.frameworks.langgraph_agent import LangGraphAgent
+from ci_evals.adapters.frameworks.rasa_agent import RasaAgent
 from ci_evals.contract import AgentContract
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.transcript import Reply
@@ -25,6 +26,7 @@ AGENTS: dict[str, dict[str, Any]] = {
         name: {"adapterOptions": {"toolCalls": "$..metadata.toolCalls", "escalationTools": ["to_person"]}}
         for name in A2A
     },
+    "rasa": {"adapterOptions": {"slots": {"plan": "{{userInfo.name}}"}}},
 }
 """How suites name the agents of the real servers."""
 
@@ -32,6 +34,7 @@ _CLASSES: dict[str, Any] = {
     "langgraph": LangGraphAgent,
     "ag-ui": AgUiAgent,
     "adk": AdkAgent,
+    "rasa": RasaAgent,
     **dict.fromkeys(A2A, A2aAgent),
 }
 
@@ -100,6 +103,11 @@ TALKS: dict[str, dict[str, Any]] = {
             "troubles": _talk(name, "Refund broken order", "Refund with key", "fail"),
         }
         for name in A2A
+    },
+    "rasa": {
+        "refund": _talk("rasa", "Hello", "Refund order A-1"),
+        "person": _talk("rasa", "person", "Hello"),
+        "failed": _talk("rasa", "fail"),
     },
 }
 """Conversations by the server and a name of their own; each is called with the server's address."""

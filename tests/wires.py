@@ -25,6 +25,8 @@ import world
 from werkzeug import Request, Response
 
 _ADDRESS = "http://agent.invalid"
+_ID = re.compile(r"[0-9a-f]{32}")
+"""An id that the client made: it differs each time."""
 _PASSED_ON = ("content-type", "accept", "a2a-version", "a2a-extensions")
 
 
@@ -49,15 +51,20 @@ class Stub:
     queues: dict[tuple[str, str], deque[Exchange]]
     asked: list[tuple[str, str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
+    queries: list[dict[str, str]] = field(default_factory=list)
 
     def _route(self, request: Request) -> Response:
         self.asked.append((request.method, request.path, json.loads(request.data or "null")))
+        self.queries.append(dict(request.args))
         self.headers.append({name.lower(): value for name, value in request.headers.items()})
         queue = self.queues[request.method, _without_ids(request.path)]
         if not queue:
             return Response('{"detail":"Not Found"}', 404, content_type="application/json")
         exchange = queue.popleft()
         body = exchange.answer.replace(_ADDRESS, self.url)
+        recorded = _ID.findall(f"{exchange.path} {json.dumps(exchange.request)}")
+        for old, new in zip(recorded, _ID.findall(f"{request.path} {request.data.decode()}"), strict=False):
+            body = body.replace(old, new)
         return Response(body, exchange.status, content_type=exchange.content_type)
 
 

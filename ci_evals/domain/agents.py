@@ -12,13 +12,16 @@ from ci_evals.support import placeholders, secrets
 
 T = TypeVar("T")
 
-BUILT_IN = ("aui", "demo", "openai", "http", "langgraph", "ag-ui", "a2a", "adk")
+BUILT_IN = ("aui", "demo", "openai", "http", "langgraph", "ag-ui", "a2a", "adk", "rasa")
 """The adapters that have a name of their own."""
 
 LANGGRAPH_ADDRESS = "http://127.0.0.1:2024"
 """Where `langgraph dev` serves."""
 ADK_ADDRESS = "http://127.0.0.1:8000"
 """Where `adk api_server` serves."""
+
+RASA_ADDRESS = "http://127.0.0.1:5005"
+"""Where `rasa run` serves."""
 
 STATELESS = frozenset({"aui", "demo", "openai", "http", "a2a"})
 """Those that report no state, so that there is no probe `agent_state`."""
@@ -331,6 +334,34 @@ class A2aOptions(Model):
         return _check_names(value, ("message", *OF_A_TEST))
 
 
+class RasaOptions(Model):
+    """Options of `rasa`, for assistants behind Rasa's REST channel."""
+
+    channel: str = Field("rest", pattern=r"^[\w-]+$", description="The channel's name in its address.")
+    tracker: bool = Field(
+        default=True, description="Whether to look up what the assistant did; needs `rasa run --enable-api`."
+    )
+    slots: dict[str, JsonValue] = Field(
+        default_factory=dict, description="Slots to set before the first message; `{{userInfo.plan}}`."
+    )
+    metadata: dict[str, JsonValue] = Field(
+        default_factory=dict, description="The `metadata` of every message; `{{userInfo.plan}}`."
+    )
+    headers: Annotated[dict[str, str], AfterValidator(_of_the_key_only)] = Field(
+        default_factory=dict,
+        description="More headers. `{{key}}` stands for the agent's key; if no header names it, the "
+        "key is sent as the parameter `token`.",
+    )
+    escalation_tools: tuple[NonBlank, ...] = Field(
+        (), description="Actions that hand over to a person, besides those that pause the conversation."
+    )
+
+    @field_validator("slots", "metadata")
+    @classmethod
+    def _knows_its_names(cls, value: Any) -> Any:
+        return _check_names(value, OF_A_TEST)
+
+
 _SECRET_HEADER = re.compile(r"auth|key|token|secret|cookie|session|password", re.IGNORECASE)
 
 
@@ -414,5 +445,6 @@ OPTIONS: Mapping[str, type[Model]] = {
     "ag-ui": AgUiOptions,
     "a2a": A2aOptions,
     "adk": AdkOptions,
+    "rasa": RasaOptions,
 }
 """The form of `adapterOptions` for the adapters that have one. `aui` and `demo` take none; code gets all."""

@@ -15,7 +15,7 @@ from ci_evals.adapters.endpoints.aui_agent import AuiAgent
 from ci_evals.adapters.endpoints.chat_agent import ChatAgent
 from ci_evals.adapters.transport.connections import host_of
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, Waiting
-from ci_evals.domain.agents import ADK_ADDRESS, BUILT_IN, LANGGRAPH_ADDRESS
+from ci_evals.domain.agents import ADK_ADDRESS, BUILT_IN, LANGGRAPH_ADDRESS, RASA_ADDRESS
 from ci_evals.domain.suite import Suite
 from ci_evals.ports import Agent
 from ci_evals.support.redaction import Redactor
@@ -32,6 +32,7 @@ _DEFAULT_ADDRESSES = {
     "openai": chat_wire.DEFAULT_BASE_URL,
     "langgraph": LANGGRAPH_ADDRESS,
     "adk": ADK_ADDRESS,
+    "rasa": RASA_ADDRESS,
 }
 
 
@@ -236,6 +237,10 @@ def _other_agent(name: str, settings: AgentSettings, redactor: Redactor, limiter
             from ci_evals.adapters.frameworks.adk_agent import AdkAgent  # noqa: PLC0415  # as above
 
             return AdkAgent(settings, redactor=redactor, limiter=limiter)
+        case "rasa":
+            from ci_evals.adapters.frameworks.rasa_agent import RasaAgent  # noqa: PLC0415  # as above
+
+            return RasaAgent(settings, redactor=redactor, limiter=limiter)
     raise AssertionError(f"no way to build the built-in adapter {name}")
 
 

@@ -17,7 +17,7 @@ AGENTS = Path(__file__).parent / "agents"
 ENVIRONMENTS = Path(__file__).parents[2] / "build/frameworks"
 
 
-def environment(packages: Sequence[str], *, node: bool = False) -> Path:
+def environment(packages: Sequence[str], *, node: bool = False, python: str | None = None) -> Path:
     """Return the folder of an environment with these packages, made once."""
     folder = ENVIRONMENTS / hashlib.sha256(" ".join(packages).encode()).hexdigest()[:12]
     if not (folder / "made").exists():
@@ -26,10 +26,19 @@ def environment(packages: Sequence[str], *, node: bool = False) -> Path:
             folder.mkdir(parents=True)
             subprocess.run(["npm", "install", "--silent", *packages], cwd=folder, check=True)
         else:
-            venv.create(folder, with_pip=True)
+            if python:
+                subprocess.run([python, "-m", "venv", folder], check=True)
+            else:
+                venv.create(folder, with_pip=True)
             subprocess.run([folder / "bin/pip", "install", "--quiet", *packages], check=True)
         (folder / "made").touch()
     return folder
+
+
+def has(python: str) -> bool:
+    """Return whether there is a Python of this name."""
+    found = shutil.which(python)
+    return bool(found) and subprocess.run([found, "-c", ""], capture_output=True, check=False).returncode == 0
 
 
 def free_port() -> int:
@@ -45,13 +54,13 @@ def server(command: Sequence[object], port: int, ready: str, *, cwd: Path, **env
     url = f"http://127.0.0.1:{port}"
     variables = {"PATH": os.environ["PATH"], "HOME": str(cwd), **environ}
     with (
-        (cwd / "server.log").open("wb") as log,
+        (cwd / f"{port}.log").open("wb") as log,
         subprocess.Popen(
             [*map(str, command)], cwd=cwd, env=variables, stdin=subprocess.DEVNULL, stdout=log, stderr=log
         ) as process,
     ):
         try:
-            _wait(f"{url}{ready}", process, cwd / "server.log")
+            _wait(f"{url}{ready}", process, cwd / f"{port}.log")
             yield url
         finally:
             process.terminate()

@@ -7,6 +7,7 @@ import asyncio
 import json
 import os
 import shutil
+import subprocess
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
@@ -15,7 +16,7 @@ import commands
 import pytest
 import wire_talks
 import wires
-from frameworks.environments import AGENTS, environment, free_port, server
+from frameworks.environments import AGENTS, environment, free_port, has, server
 
 from ci_evals.contract import AgentContract
 
@@ -75,7 +76,43 @@ def a2a(folder, *, name="a2a", **environ):
         yield url
 
 
+RASA = ["rasa==3.6.21", "setuptools<81"]
+"""The last release without a license, for Python 3.10 at most."""
+
+
+@contextmanager
+def rasa(folder, **environ):
+    """A Rasa server with its action server; yields its address."""
+    programs, port, action_port = environment(RASA, python="python3.10") / "bin", free_port(), free_port()
+    shutil.copytree(AGENTS / "rasa_server", folder / "rasa")
+    environ |= {
+        "RASA_TELEMETRY_ENABLED": "false",
+        "PYTHONWARNINGS": "ignore",
+        "ACTION_PORT": str(action_port),
+        "HOME": str(folder),
+    }
+    options = ["--domain=domain.yml", "--data", "nlu.yml", "rules.yml", "--config=config.yml", "--out=models"]
+    subprocess.run(
+        [programs / "rasa", "train", *options],
+        cwd=folder / "rasa",
+        env={"PATH": os.environ["PATH"], **environ},
+        check=True,
+        capture_output=True,
+    )
+    actions = [programs / "python", "-m", "rasa_sdk", "--actions", "actions", "-p", action_port]
+    run = [programs / "rasa", "run", "--enable-api", f"--port={port}", "-i", "127.0.0.1", "-m", "models"]
+    run += ["--credentials=credentials.yml", "--endpoints=endpoints.yml"]
+    cwd = folder / "rasa"
+    with (
+        server(actions, action_port, "/health", cwd=cwd, **environ),
+        server(run, port, "/status", cwd=cwd, **environ) as url,
+    ):
+        yield url
+
+
 SERVERS = {"langgraph": langgraph, "ag-ui": ag_ui, "adk": adk}
+if has("python3.10"):
+    SERVERS["rasa"] = rasa
 SERVERS |= {name: partial(a2a, name=name) for name in A2A_SERVERS}
 
 
@@ -92,6 +129,7 @@ def suite(name, url):
     test = {
         "name": "Refund",
         "guidelines": "You want order A-1 refunded.",
+        "userInfo": {"name": "Ida Berg"},
         "turns": [{"user": "Hello"}, {"user": "Refund order A-1"}],
         "evaluations": [{"criterion": name, **check} for name, check in checks.items()],
     }

@@ -27,12 +27,12 @@ def problems(suite, **reading):
 
 @pytest.mark.parametrize(
     "adapter",
-    ["aui", "demo", "openai", "http", "python:agents.refunds:Agent.reply", "command: node agent.js", "rasa"],
+    ["aui", "demo", "openai", "http", "python:agents.refunds:Agent.reply", "command: node agent.js", "acme"],
 )
 def test_adapters_of_every_sort(adapter):
     """Built in, code, or installed."""
     options = HTTP if adapter == "http" else None
-    suite = loaded({"adapter": adapter, "adapterOptions": options}, plugins=frozenset({"rasa"})).suite
+    suite = loaded({"adapter": adapter, "adapterOptions": options}, plugins=frozenset({"acme"})).suite
     assert suite.adapter == adapter
 
 
@@ -53,7 +53,7 @@ def test_adapters_of_every_sort(adapter):
 )
 def test_a_name_that_is_none(adapter, told):
     """At its place, with the nearest there is."""
-    found = problems({"adapter": adapter}, plugins=frozenset({"rasa"}))
+    found = problems({"adapter": adapter}, plugins=frozenset({"acme"}))
     assert any(line.startswith(f"adapter: {told}") or told in line for line in found), found
 
 
@@ -102,7 +102,7 @@ def test_in_events_of_strangers_a_suite_names_no_program_and_no_request():
     for adapter in ("python:evil:run", "command: curl evil.example"):
         (told,) = problems({"adapter": adapter}, distrusted=where)
         assert told == f"adapter: a suite may not name a program to run {where}; use --adapter"
-    (told,) = problems({"adapter": "rasa"}, distrusted=where, plugins=frozenset({"rasa"}))
+    (told,) = problems({"adapter": "acme"}, distrusted=where, plugins=frozenset({"acme"}))
     assert told == f"adapter: a suite may not name a program to run {where}; use --adapter"
     (told,) = problems({"adapter": "http", "adapterOptions": HTTP}, distrusted=where)
     assert told == f"adapterOptions: a suite may not say what an agent is sent {where}; use --adapter-options"

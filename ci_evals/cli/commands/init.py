@@ -34,6 +34,7 @@ _ABOUT = {
     "a2a": "An agent behind the Agent2Agent protocol: docs/a2a.md of ci-evals.",
     "ag-ui": "An agent that speaks AG-UI: docs/ag-ui.md of ci-evals.",
     "adk": "An app of Google's ADK: docs/adk.md of ci-evals.",
+    "rasa": "A Rasa assistant, behind its REST channel: docs/rasa.md of ci-evals.",
     "python": "A Python function or a framework's agent, found from the folder that ci-evals is started in.",
     "command": "A program that answers JSON lines, started in the folder that ci-evals is started in.",
 }
@@ -44,10 +45,11 @@ _HANDING_OVER = {
     "ag-ui": "adapterOptions.escalationTools",
     "a2a": "adapterOptions.escalationTools",
     "adk": "adapterOptions.escalationTools",
+    "rasa": "adapterOptions.escalationTools",
 }
-_SERVERS = frozenset({"openai", "http", "langgraph", "ag-ui", "a2a", "adk"})
+_SERVERS = frozenset({"openai", "http", "langgraph", "ag-ui", "a2a", "adk", "rasa"})
 """Adapters of the user's own server, whose address the workflow takes from a variable."""
-_KEYLESS = frozenset({"langgraph", "ag-ui", "a2a", "adk"})
+_KEYLESS = frozenset({"langgraph", "ag-ui", "a2a", "adk", "rasa"})
 """Of these, those whose servers want no key unless they are told to."""
 
 

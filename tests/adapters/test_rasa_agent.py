@@ -1,0 +1,198 @@
+"""Agents behind Rasa's REST channel: what a real server sent, as evidence, and what none should send.
+
+The files in wires/ were made by `RECORD=1 make frameworks`: rasa 3.6.21 with an action server of rasa-sdk.
+"""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import wire_talks
+import wires
+import world
+from agent_cases import NOBODY
+
+from ci_evals.contract import AgentContract
+from ci_evals.domain.errors import AgentAccessError, AgentError
+from ci_evals.domain.transcript import ToolCall
+
+WIRES = Path(__file__).parent / "wires"
+PLAN = {"plan": "Ida Berg"}
+CALLS = (
+    ToolCall(name="lookup", arguments={**PLAN, "order": "A-1"}, result={"amount": 42.0}),
+    ToolCall(name="refund", arguments={**PLAN, "order": "A-1", "amount": 42.0}, result={"refunded": 42.0}),
+)
+
+
+async def said(talk, change=lambda exchange: exchange, **options):
+    """The replies of a recorded talk, the slots, and what was asked."""
+    exchanges = [change(exchange) for exchange in wires.load(WIRES / f"rasa-{talk}.json")]
+    texts = [each.request["message"] for each in exchanges if each.path.startswith("/webhooks/")]
+    with wires.served(exchanges) as stub:
+        agent = wire_talks.agent("rasa", stub.url, None, "sesame-1", **options)
+        replies, state = await wire_talks.talk(agent, *texts)
+    return replies, state, stub
+
+
+def in_answers(path, change):
+    """A change of the JSON of answers at a path."""
+    return lambda each: (
+        replace(each, answer=json.dumps(change(json.loads(each.answer)))) if path in each.path else each
+    )
+
+
+async def test_actions_and_slots_are_evidence():
+    """Actions are calls with the slots that they were given; responses and steering are none."""
+    (hello, refund), state, stub = await said("refund")
+    assert hello.agent == "Hello!\n- Refund an order"
+    assert (hello.tool_calls, hello.workflows, hello.handed_over) == ((), ("utter_greet",), False)
+    assert (refund.agent, refund.tool_calls) == ("I refunded 42 for order A-1.", CALLS)
+    assert refund.workflows == ("lookup", "refund", "utter_refunded")
+    assert refund.params == {"order": "A-1", "amount": 42.0, "refunded": 42.0}
+    assert {event["event"] for event in refund.trace} >= {"user", "slot", "action", "bot"}
+    assert state == {
+        "order": "A-1",
+        "amount": 42.0,
+        "refunded": 42.0,
+        **PLAN,
+        "session_started_metadata": None,
+    }
+    senders = {body["sender"] for _, path, body in stub.asked if path.startswith("/webhooks/")}
+    assert len(senders) == 1
+
+
+async def test_a_paused_conversation_is_handed_over():
+    """Rasa says nothing then, and answers nothing any more."""
+    (person, after), _, _ = await said("person")
+    assert (person.agent, person.handed_over) == ("", True)
+    assert [call.name for call in person.tool_calls] == ["to_person"]
+    assert after.startswith("the agent answered with no message: no rule or story fits, an action failed")
+
+
+async def test_an_action_that_raises():
+    """The channel answers with nothing."""
+    (failed,), _, _ = await said("failed")
+    assert failed.startswith("the agent answered with no message")
+
+
+async def test_without_a_tracker_nothing_is_known():
+    """The words alone are."""
+    (hello, refund), _, stub = await said("refund", tracker=False, slots={})
+    assert refund.agent == "I refunded 42 for order A-1."
+    assert (refund.tool_calls, refund.workflows, refund.params, refund.handed_over) == (None,) * 4
+    assert hello.trace is None
+    assert [path for method, path, _ in stub.asked if "tracker" in path and method == "POST"] == []
+
+
+@pytest.mark.parametrize(
+    ("path", "change", "why"),
+    [
+        ("/webhooks/", lambda body: {"text": "Hi"}, "no list of messages: {"),
+        ("/webhooks/", lambda body: ["Hi"], "no list of messages: ["),
+        (
+            "/webhooks/",
+            lambda body: [{"recipient_id": "other", "text": "Hi"}],
+            "the agent answered somebody else",
+        ),
+        ("/webhooks/", lambda body: [{"custom": None}], "the agent answered with no message"),
+        ("/tracker", lambda body: [], "the agent's tracker cannot be read"),
+        ("/tracker", lambda body: body | {"slots": None}, "the agent's tracker cannot be read"),
+    ],
+)
+async def test_answers_that_cannot_be_used(path, change, why):
+    """One message, and no evidence."""
+    try:
+        replies, _, _ = await said("refund", in_answers(path, change))
+    except AgentError as error:
+        replies = [str(error)]
+    assert isinstance(replies[0], str)
+    assert why in replies[0]
+
+
+async def test_a_tracker_that_forgets():
+    """Which events are new is not known then."""
+    exchanges = wires.load(WIRES / "rasa-refund.json")
+    last = max(
+        i for i, each in enumerate(exchanges) if each.path.endswith("/tracker") and i < len(exchanges) - 1
+    )
+    short = json.loads(exchanges[last].answer)
+    exchanges[last] = replace(exchanges[last], answer=json.dumps(short | {"events": short["events"][5:]}))
+    with wires.served(exchanges) as stub:
+        (_, refund), _ = await wire_talks.TALKS["rasa"]["refund"](stub.url)
+    assert refund == "the agent's tracker lost the events of earlier messages"
+
+
+async def test_what_a_person_would_see():
+    """Pictures, buttons and what a channel's own payload holds."""
+    messages = [
+        {"text": "Look:", "buttons": [{"title": "Yes", "payload": "/yes"}, {"payload": "/no"}]},
+        {"image": "http://a/b.png"},
+        {"custom": {"type": "map"}},
+    ]
+    (hello, *_), _, _ = await said("refund", in_answers("/webhooks/", lambda body: messages))
+    assert hello.agent == 'Look:\n- Yes\n\nhttp://a/b.png\n\n{"type": "map"}'
+
+
+async def test_an_action_that_was_rejected_failed():
+    """A form that does not go on, for example."""
+    rejected = {"event": "action_execution_rejected", "name": "refund"}
+    talk = wires.load(WIRES / "rasa-refund.json")
+    count = len(json.loads([each for each in talk if each.path.endswith("/tracker")][2].answer)["events"])
+
+    def change(body):
+        events = body["events"]
+        return body | {
+            "events": [*events[:count], rejected, *events[count:]] if len(events) > count else events
+        }
+
+    (_, refund), _, _ = await said("refund", in_answers("/tracker", change))
+    first, *others = refund.tool_calls
+    assert (first.name, first.status, len(others)) == ("refund", "error", 2)
+
+
+async def test_what_is_sent():
+    """The test's data as slots and metadata, and the key as Rasa's token, or in a header that names it."""
+    _, _, stub = await said("refund", metadata={"user": "{{userInfo}}"}, slots={"plan": "{{userInfo.name}}"})
+    posted = [(path, body) for method, path, body in stub.asked if method == "POST"]
+    assert posted[0][1] == [{"event": "slot", "name": "plan", "value": "Ida Berg"}]
+    assert posted[1][1]["metadata"] == {"user": {"name": "Ida Berg"}}
+    assert not any("authorization" in headers for headers in stub.headers)
+    assert {query.get("token") for query in stub.queries} == {"sesame-1"}
+    _, _, stub = await said("refund", headers={"Authorization": "Bearer {{key}}"})
+    assert {headers["authorization"] for headers in stub.headers} == {"Bearer sesame-1"}
+    assert {query.get("token") for query in stub.queries} == {None}
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "why"),
+    [
+        (
+            world.fault(404),
+            AgentError,
+            "start Rasa with --enable-api, or set adapterOptions.tracker to false",
+        ),
+        (world.fault(401, "User is not authenticated."), AgentAccessError, "refused the key (401)"),
+        (
+            world.Fault(200, "Hello from Rasa: 3.6.21"),
+            AgentError,
+            "gave an answer that cannot be read (not JSON)",
+        ),
+    ],
+)
+async def test_servers_that_do_not_tell(answer, kind, why):
+    """The first request shows it."""
+    with world.serving() as server:
+        server.expect_request(re.compile("/conversations/.*")).respond_with_response(answer.response())
+        agent = wire_talks.agent("rasa", f"http://127.0.0.1:{server.port}")
+        with pytest.raises(kind) as error:
+            await agent.open_session(AgentContract.played_test)
+    assert why in str(error.value)
+
+
+async def test_one_that_is_not_there():
+    """It is no refused key."""
+    with pytest.raises(AgentError) as gone:
+        await wire_talks.agent("rasa", NOBODY).open_session(AgentContract.played_test)
+    assert not isinstance(gone.value, AgentAccessError)
