@@ -50,7 +50,7 @@ class RunOutcome(Enum):
 
 CAUSES = {
     Cause.NO_TRACE: "the agent's spans did not come",
-    Cause.NO_EVIDENCE: "no trace to decide it on",
+    Cause.NO_EVIDENCE: "no evidence to decide it on",
     Cause.JUDGE_ERROR: "a model gave no usable answer",
     Cause.VOID_ANSWER: "the judge's answer does not count",
     Cause.NO_JUDGE: "no judge",
