@@ -130,7 +130,7 @@ LOOP["text"] = LOOP
         (iter("abc"), "of the type str_"),
         (Plain, "is of the type type"),
         ({"answer": "Hi"}, "has no 'text'"),
-        ({"text": "Hi", "tools": []}, "has a key 'tools', which is none of text, toolCalls"),
+        ({"text": "Hi", "tools": []}, "has a key 'tools', which is none of text, messages"),
         ({"text": "Hi", "params": {"x": object()}}, "contains a value that is not JSON: "),
         (LOOP, "contains a value that is not JSON: Circular reference"),
     ],
@@ -362,6 +362,42 @@ async def test_an_object_is_told_what_it_asks_for():
     await agent.close(session)
     await agent.close(session)
     assert target.calls == [("open", "Deposit", "Ida Berg"), ("send", "s1", "Hello", 3), ("close", "s1")]
+
+
+async def state_of(read):
+    def open_session():
+        return []
+
+    target = SimpleNamespace(open_session=open_session, send_message=lambda s, t: "Hi", read_state=read)
+    agent = agent_of(target, "mine", SETTINGS)
+    return await agent.read_state(await agent.open_session(TEST))
+
+
+async def test_a_state_is_json():
+    """Of a function or a coroutine; a model's too."""
+
+    async def later(session):
+        return Later(cart=["A-1"])
+
+    class Later(BaseModel):
+        cart: list[str]
+
+    assert await state_of(lambda session: {"cart": session}) == {"cart": []}
+    assert await state_of(later) == {"cart": ["A-1"]}
+
+
+@pytest.mark.parametrize(
+    ("read", "told"),
+    [
+        (lambda session: {"at": object()}, "the state of mine contains a value that is not JSON: "),
+        (lambda session: 1 / 0, "mine raised ZeroDivisionError: division by zero"),
+        (None, "the agent reports no state"),
+    ],
+)
+async def test_a_state_that_cannot_be_had(read, told):
+    """Its probe fails with the reason."""
+    with pytest.raises(AgentError, match=told):
+        await state_of(read)
 
 
 async def test_a_raw_reply_is_kept_for_debugging():

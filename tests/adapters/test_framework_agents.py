@@ -322,6 +322,51 @@ def test_a_class_of_the_same_name_is_no_agent_of_a_framework():
     assert type(agent_of(Agent(), "mine", AgentSettings())).__name__ == "FunctionAgent"
 
 
+@pytest.mark.parametrize(
+    ("kind", "state"), [("langgraph", {"steps": 2}), ("google.adk", {"number": 1, **USER})]
+)
+async def test_the_state(kind, state):
+    """Of the thread or the session."""
+    agent = agent_of(made(kind), "mine", AgentSettings())
+    session = await agent.open_session(a_test())
+    await agent.send_message(session, "Hi", timeout=5)
+    assert await agent.read_state(session) == state
+
+
+@pytest.mark.parametrize("kind", ["pydantic_ai", "agents"])
+async def test_frameworks_without_a_state(kind):
+    """A check of it stays undecided."""
+    agent = agent_of(made(kind), "mine", AgentSettings())
+    session = await agent.open_session(a_test())
+    with pytest.raises(AgentError, match="the agent reports no state"):
+        await agent.read_state(session)
+
+
+def test_a_state_that_is_checked(tmp_path):
+    """By the command, from the agent's own process."""
+    (tmp_path / "shop.py").write_text(STATEFUL)
+    test = refund(42) | {"evaluations": [STATE]}
+    suite = {"name": "Refunds", "adapter": "python:shop:Agent", "tests": [test]}
+    (tmp_path / "suite.json").write_text(json.dumps(suite))
+    done = commands.ci_evals("run", "suite.json", "--provider=offline", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+STATE = {"criterion": "Booked", "strict": "state", "probe": "agent_state", "path": "$.refunds", "equals": 1}
+STATEFUL = """
+class Agent:
+    def open_session(self, test):
+        return []
+
+    def send_message(self, session, text):
+        session.append(text)
+        return "On its way."
+
+    def read_state(self, session):
+        return {"refunds": len(session)}
+"""
+
+
 AGENT = """
 from {kind} import {name}
 

@@ -39,10 +39,10 @@ SUITE = {
 }
 
 
-def run(module, attribute, folder, *args, **environ):
+def run(module, attribute, folder, *args, suite=SUITE, **environ):
     """Play the suite by the real command in the framework's environment."""
     python = environment([*FRAMEWORKS[module], "-e", str(ROOT)]) / "bin/python"
-    (folder / "suite.json").write_text(json.dumps(SUITE | {"adapter": f"python:{module}:{attribute}"}))
+    (folder / "suite.json").write_text(json.dumps(suite | {"adapter": f"python:{module}:{attribute}"}))
     (folder / f"{module}.py").write_text((OBJECTS / f"{module}.py").read_text())
     command = [python, "-m", "ci_evals", "run", "suite.json", "--provider=offline", "--retries=0", *args]
     own = {"PATH": os.environ["PATH"], "HOME": str(folder)}
@@ -117,6 +117,15 @@ def test_calls_of_agents_inside_tools_are_there_too(tmp_path):
     refunding = trial_in(tmp_path)["turns"][1]
     assert [call["name"] for call in refunding["toolCalls"]] == ["refund", "post"]
     assert (refunding["inputTokens"], refunding["outputTokens"]) == (20, 8)
+
+
+@pytest.mark.parametrize(("name", "code"), [("Ida", 0), ("Bob", 1)])
+def test_the_state_of_adk_decides(name, code, tmp_path):
+    """It is the session's, which begins with the user's data."""
+    state = {"criterion": "c", "strict": "state", "probe": "agent_state", "path": "$.name", "equals": name}
+    suite = SUITE | {"tests": [SUITE["tests"][0] | {"evaluations": [state]}]}
+    done = run("adk_agents", "agent", tmp_path, suite=suite)
+    assert done.returncode == code, done.stdout + done.stderr
 
 
 WAITING = {

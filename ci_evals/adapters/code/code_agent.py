@@ -28,12 +28,13 @@ from ci_evals.adapters.code.foreign_code import (
     positional_parameters,
     takes,
 )
-from ci_evals.adapters.code.plain_reply import PlainAnswer, is_data, to_plain
+from ci_evals.adapters.code.plain_reply import PlainAnswer, is_data, to_plain, to_state
 from ci_evals.adapters.code.span_context import attached
 from ci_evals.adapters.transport.trace_context import trace_headers
 from ci_evals.domain.errors import AgentError, UsageError
 from ci_evals.domain.suite import DEFAULT_TIMEOUT_SECONDS, Test
 from ci_evals.domain.transcript import Reply
+from ci_evals.domain.world import STEP_SECONDS
 from ci_evals.ports import id_of
 from ci_evals.support.redaction import Redactor
 
@@ -93,6 +94,20 @@ class CodeAgent(ABC):
         except ValueError as error:
             message = ForeignMessage(f"the answer of {self.name} ", str(error))
             raise CodeError(message, self._redactor) from None
+
+    async def read_state(self, session: CodeSession) -> JsonValue:
+        """Return the state that the code reports, as clean JSON; raise `AgentError` if it reports none."""
+        try:
+            state: JsonValue = await self._within(STEP_SECONDS, self._state(session), "report its state")
+        except ValueError as error:
+            message = ForeignMessage(f"the state of {self.name} ", str(error))
+            raise CodeError(message, self._redactor) from None
+        return state
+
+    async def _state(self, session: CodeSession) -> JsonValue:
+        """Return the code's state as clean JSON."""
+        del session
+        raise AgentError("the agent reports no state")
 
     async def close(self, session: CodeSession) -> None:
         """Let the code close its session, if it wants to. Its exceptions do not matter any more."""
@@ -167,6 +182,14 @@ class ObjectAgent(CodeAgent):
     async def _answer(self, session: CodeSession, text: str, timeout: float) -> Any:  # noqa: ASYNC109  # as above
         options = {"timeout": timeout} if self._wants_timeout else {}
         return await session.caller.call(self._target.send_message, session.inner, text, **options)
+
+    async def _state(self, session: CodeSession) -> JsonValue:
+        read = getattr(self._target, "read_state", None)
+        if not callable(read):
+            return await super()._state(session)
+        state = await session.caller.call(read, session.inner)
+        plain: JsonValue = to_state(state) if is_data(state) else await session.caller.call(to_state, state)
+        return plain
 
     async def _closed(self, session: CodeSession) -> None:
         await call_close(self._target, session.caller, session.inner)

@@ -191,6 +191,14 @@ def to_plain(answer: Any) -> PlainAnswer:
     return PlainAnswer(_to_json(answer))
 
 
+def to_state(state: Any) -> JsonValue:
+    """Read a state that code reports as clean JSON, or raise `NoAnswerError`. It may be code, as above."""
+    try:
+        return payload.clean(to_jsonable_python(state, by_alias=True))
+    except Exception as error:  # noqa: BLE001  # an object of foreign code may raise anything
+        raise NoAnswerError(f"contains a value that is not JSON: {text_of(error)}") from None
+
+
 def _to_json(answer: Any) -> JsonValue:
     """A text, a mapping, a dataclass or a pydantic model as clean JSON."""
     match answer:

@@ -51,7 +51,9 @@ class Pregel:
 
     async def aget_state(self, config):
         """Return where the graph stopped."""
-        return SimpleNamespace(next=self.stops_before)
+        thread = self.checkpointer.threads[config["configurable"]["thread_id"]]
+        values = {"messages": thread, "steps": len(thread)}
+        return SimpleNamespace(next=self.stops_before, values=values)
 
 
 def message(kind, text, **fields):

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from ci_evals.adapters.agent_settings import AgentSettings
-from ci_evals.adapters.code.framework_objects.framework import FrameworkAgent, waiting
+from ci_evals.adapters.code.framework_objects.framework import FrameworkAgent, jsonable, waiting
 from ci_evals.domain.suite import Test
 
 _USER = "ci-evals"
@@ -59,6 +59,13 @@ class AdkAgent(FrameworkAgent):
             raise waiting(asked, "the run waits for a person or a long process, at the tools")
         error = next((fault for event in reversed(events) if (fault := _fault(event))), None)
         return self._reply(answer, _calls(events), _tokens(events), error=None if answer else error)
+
+    async def read_state(self, session: _Session) -> JsonValue:
+        """Return the state of the session."""
+        kept = await self._runner.session_service.get_session(
+            app_name=self._runner.app_name, user_id=_USER, session_id=session.id
+        )
+        return jsonable(dict(kept.state))
 
     async def close(self, session: _Session) -> None:
         """Forget the conversation."""

@@ -87,6 +87,11 @@ class LangGraphAgent(FrameworkAgent):
             raise waiting(nodes, "the graph stopped before its nodes")
         return self._read(new)
 
+    async def read_state(self, session: _Session) -> JsonValue:
+        """Return the values of the thread's state, without the messages."""
+        values = (await session.graph.aget_state(session.config)).values
+        return jsonable({name: value for name, value in values.items() if name != _CHANNEL})
+
     def _read(self, new: "_NewMessages") -> dict[str, JsonValue]:
         answers = [message for message in new.own if message.type in _AI]
         if not answers:

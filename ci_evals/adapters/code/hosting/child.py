@@ -65,6 +65,7 @@ class _Child:
             "load": self._load,
             "open": self._open,
             "send": self._send,
+            "state": self._state,
             "close": self._close,
         }
 
@@ -148,6 +149,10 @@ class _Child:
         with carried(TraceContext(message["trace"])):
             reply = await agent.send_message(session, message["text"], timeout=message["timeout"])
         return reply.model_dump(mode="json")
+
+    async def _state(self, message: Message) -> Any:
+        agent, session = self._sessions[message["session"]]
+        return await agent.read_state(session)
 
     async def _close(self, message: Message) -> None:
         if message["session"] in self._sessions:

@@ -25,6 +25,7 @@ from ci_evals.adapters.transport.trace_context import trace_headers
 from ci_evals.domain.errors import AgentError, CiEvalsError, UsageError
 from ci_evals.domain.suite import DEFAULT_TIMEOUT_SECONDS, Test
 from ci_evals.domain.transcript import Reply
+from ci_evals.domain.world import STEP_SECONDS
 from ci_evals.ports import id_of
 from ci_evals.support.redaction import Redactor
 
@@ -151,6 +152,11 @@ class HostedAgent:
             return Reply.model_validate(value)
         except ValidationError:
             raise AgentError(f"the answer of {self.name} is not a reply") from None
+
+    async def read_state(self, session: _Session) -> JsonValue:
+        """Return the state that the code reports."""
+        message = {"do": "state", "session": session.number}
+        return await self._ask(session.worker, message, "while it reported its state", STEP_SECONDS)
 
     async def close(self, session: _Session) -> None:
         """Let the code close its session. Its errors do not matter any more."""

@@ -1,8 +1,8 @@
 """Messages between a run and the process of its agents: JSON, one a line.
 
 The run asks `{"id", "do", ...}`, and each question is answered by `{"id", "value"}` or `{"id", "error"}`.
-Questions are `load`, `open`, `send`, `close`, and `cancel`, which has no answer. `{"event": "blocked"}` comes
-unasked.
+Questions are `load`, `open`, `send`, `state`, `close`, and `cancel`, which has no answer. `{"event":
+"blocked"}` comes unasked.
 """
 
 import json

@@ -42,6 +42,10 @@ class _Sessions:
         self.kept[app_name, user_id, session.id] = state
         return session
 
+    async def get_session(self, *, app_name, user_id, session_id):
+        """Return a session."""
+        return SimpleNamespace(id=session_id, state=self.kept[app_name, user_id, session_id])
+
     async def delete_session(self, *, app_name, user_id, session_id):
         """End a session."""
         del self.kept[app_name, user_id, session_id]
