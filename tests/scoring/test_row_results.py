@@ -1,0 +1,118 @@
+"""Rows of other tools become suites, tests and trials, and no number that was not told."""
+
+import pytest
+
+from ci_evals.domain.errors import UsageError
+from ci_evals.domain.prices import NO_PRICES
+from ci_evals.domain.result_rows import Check, Message, OfficialScore, ResultSet, Row, Undecided
+from ci_evals.scoring.row_results import FileResults, of_arm, scorecard
+from ci_evals.scoring.scorecard import Scorecard
+from ci_evals.support.redaction import Redactor
+
+
+def card(*sets: ResultSet, secrets: tuple[str, ...] = (), **about) -> Scorecard:
+    """Each set is of a file of its own."""
+    files = [FileResults(f"{number}.json", "made-up", [one], **about) for number, one in enumerate(sets)]
+    return scorecard(files, lambda names: [f"{name}/x" for name in names], NO_PRICES, Redactor(keys=secrets))
+
+
+def rows(*passed: int, **more) -> list[Row]:
+    return [Row(test=f"t{number}", passed=bool(one), **more) for number, one in enumerate(passed)]
+
+
+def official(value: float, of: int = 2) -> OfficialScore:
+    return OfficialScore(name="accuracy", value=value, of=of)
+
+
+def test_nothing_is_told_that_the_tool_did_not_tell():
+    """Neither a cost nor a latency, although trials have a duration."""
+    result = card(ResultSet(suite="s", rows=rows(1, seconds=3)))
+    assert result.usage.cost_usd is None
+    assert result.latency.replies == 0
+    assert result.suites[0].tests[0].trials[0].duration_seconds == 3
+
+
+def test_tests_of_one_cluster_count_once_in_the_interval():
+    """Ten tests of two templates that each stand or fall together are worth two."""
+    alone = [Row(test=f"t{i}", passed=i < 5) for i in range(10)]
+    together = [Row(test=f"t{i}", passed=i < 5, cluster=f"c{i // 5}") for i in range(10)]
+    wide, narrow = (card(ResultSet(suite="s", rows=own)).interval for own in (together, alone))
+    assert wide.high - wide.low > 1.5 * (narrow.high - narrow.low)
+
+
+def test_a_fractional_score_is_kept_with_the_tools_own_verdict():
+    """Only the tool knows from which score on a test passes."""
+    (suite,) = card(ResultSet(suite="s", rows=[Row(test="t", passed=True, score=0.7)])).suites
+    assert suite.tests[0].passed
+    assert suite.score == pytest.approx(70)
+
+
+def test_checks_that_explain_the_result_are_criteria():
+    """Others are told as reasons, so that the score stays the tool's."""
+    checks = (Check("a", passed=True), Check("b", passed=False, reason="why"))
+    explained = Row(test="t", passed=False, score=0.5, checks=checks)
+    weighted = Row(test="u", passed=False, score=0.9, checks=checks)
+    (suite,) = card(ResultSet(suite="s", rows=[explained, weighted])).suites
+    first, second = (test.trials[0].findings for test in suite.tests)
+    assert [finding.criterion for finding in first] == ["a", "b"]
+    assert [finding.reason for finding in second] == ["b failed: why"]
+    assert suite.tests[1].score == pytest.approx(90)
+
+
+def test_a_conversation_becomes_turns():
+    """A system message is none, and what the agent says at once is one reply."""
+    said = [("system", "x"), ("user", "Hi"), ("assistant", "Hello"), ("assistant", "you"), ("user", "Bye")]
+    row = Row(test="t", passed=True, conversation=tuple(Message(role, text) for role, text in said))
+    (suite,) = card(ResultSet(suite="s", rows=[row])).suites
+    turns = suite.tests[0].trials[0].turns
+    assert [(turn.user, turn.agent) for turn in turns] == [("Hi", "Hello\n\nyou"), ("Bye", "")]
+
+
+def test_secrets_are_taken_out_of_everything():
+    """Names, reasons and conversations."""
+    key = "sk-very-secret-key-1"
+    row = Row(
+        test=key, passed=False, reason=key, groups=(key,), conversation=(Message("user", key),), cluster=key
+    )
+    results = card(ResultSet(suite=key, arm=key, rows=[row], fingerprint={"version": key}), secrets=(key,))
+    assert key not in results.model_dump_json()
+
+
+def test_files_of_other_data_do_not_make_one_suite():
+    """The same fingerprint is asked of all that are put together."""
+    sets = [ResultSet(suite="s", rows=rows(1), fingerprint={"checksum": mark}) for mark in "ab"]
+    with pytest.raises(UsageError, match=r"1\.json: the checksum of 's' is 'b', in 0\.json it is 'a'"):
+        card(*sets)
+
+
+def test_the_official_score_is_the_files_or_the_tools_rule_for_several():
+    """Two files are weighed by their denominators; a rule of the tool gets all rows."""
+    sets = [ResultSet(suite="s", rows=rows(1, 0), official=official(*own)) for own in ((0.5, 2), (1, 6))]
+    assert card(sets[0]).official == official(0.5)
+    assert card(*sets).official == official(0.875, 8)
+    by_rule = card(*sets, official=lambda own: official(0.25, len(own))).official
+    assert by_rule == official(0.25, 4)
+
+
+def test_several_suites_have_official_scores_of_their_own():
+    """There is no common one."""
+    result = card(*(ResultSet(suite=name, rows=rows(1), official=official(1)) for name in "ab"))
+    assert result.official is None
+    assert [suite.official for suite in result.suites] == [official(1), official(1)]
+
+
+def test_arms_are_never_mixed():
+    """Nor is one that is not there taken for none."""
+    files = [FileResults("f", "made-up", [ResultSet(suite="s", arm=arm, rows=rows(1)) for arm in "ab"])]
+    with pytest.raises(UsageError, match="'a', 'b'"):
+        of_arm(files, None)
+    with pytest.raises(UsageError, match="--arm=c"):
+        of_arm(files, "c")
+    assert [one.arm for one in of_arm(files, "b")[0].sets] == ["b"]
+
+
+def test_a_test_that_is_skipped_in_one_file_counts_in_the_other():
+    """Skipped everywhere it is not run, which is no failure."""
+    skipped = Row(test="t0", undecided=Undecided.SKIPPED)
+    result = card(ResultSet(suite="s", rows=[skipped]), ResultSet(suite="s", rows=rows(1, 1)))
+    assert result.score == 100
