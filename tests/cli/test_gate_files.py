@@ -185,3 +185,23 @@ def test_the_files_that_are_read_are_not_written_over(gate):
     Path("results").mkdir()
     text = gate("junit.xml", "--output-dir=.", code=2, junit_xml="<testsuite/>")
     assert "would be overwritten" in text
+
+
+@pytest.mark.parametrize(
+    ("tool", "base", "options", "broken"),
+    [
+        ("swe-bench", "demo__agent.base.json", [], ["demo__shop-2", "demo__shop-3", "demo__shop-4"]),
+        ("gaia", "base.jsonl", ["--answers={}/metadata.jsonl"], ["q1", "q2"]),
+        ("promptfoo", "shop.json", ["--arm=base · plain"], None),
+    ],
+)
+def test_a_worse_run_of_a_tool_is_compared_and_its_broken_tests_named(gate, tool, base, options, broken):
+    folder = Path(__file__).parents[1] / "adapters/result_files/files" / tool
+    worse = next(folder.glob("*worse*")).as_posix()
+    options = [option.format(folder) for option in options]
+    limits = ("--min-score=0", "--max-errors=9", "--regression=any")
+    gate(worse, f"--baseline={folder / base}", *limits, *options, code=1)
+    named = [test["name"] for test in saved()["comparison"]["regressed"]]
+    assert named == broken if broken else named
+    summary = Path("results/summary.md").read_text().replace("\\", "")
+    assert all(name in summary for name in named)
