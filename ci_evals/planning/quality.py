@@ -184,7 +184,7 @@ def _contradictions(test: Test) -> Iterator[Weakness]:
 
 def _reports_arguments(suite: Suite) -> bool:
     """Return whether the agent surely reports the arguments of its tool calls."""
-    if suite.adapter in ("openai", "langgraph", "ag-ui", "adk") or suite.trace == "otlp":
+    if suite.adapter in ("openai", "langgraph", "ag-ui", "adk", "rasa") or suite.trace == "otlp":
         return True
     if suite.adapter in ("aui", "demo"):
         return False  # only its integrations have arguments, and which names are theirs is unknown

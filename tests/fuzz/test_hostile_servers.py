@@ -17,6 +17,9 @@ from ci_evals.adapters.agent_settings import AgentSettings
 from ci_evals.adapters.endpoints.aui_agent import AuiAgent
 from ci_evals.adapters.endpoints.chat_agent import ChatAgent
 from ci_evals.adapters.endpoints.http_agent import HttpAgent
+from ci_evals.adapters.frameworks.a2a_agent import A2aAgent
+from ci_evals.adapters.frameworks.langgraph_agent import LangGraphAgent
+from ci_evals.adapters.frameworks.rasa_agent import RasaAgent
 from ci_evals.conversation.converse import ConversationPlayer
 from ci_evals.conversation.scripted_user import ScriptedUser
 from ci_evals.domain.agents import HttpOptions
@@ -62,6 +65,9 @@ def agents(url: str) -> dict[str, Agent]:
     return {
         "http": HttpAgent(AgentSettings(base_url=url, options=HTTP, api_key="agent-key")),
         "openai": ChatAgent(AgentSettings(model="m", api_key="agent-key", base_url=url)),
+        "langgraph": LangGraphAgent(AgentSettings("a", "agent-key", url)),
+        "a2a": A2aAgent(AgentSettings(None, "agent-key", url)),
+        "rasa": RasaAgent(AgentSettings(None, "agent-key", url)),
         "aui": AuiAgent(AgentSettings("a", "agent-key", url), open_timeout=SECONDS),
     }
 
@@ -94,6 +100,13 @@ async def test_no_such_answer_is_one(name: str) -> None:
 @pytest.mark.parametrize("name", WORST)
 async def test_no_agent_over_http_takes_it(name: str, adapter: str) -> None:
     """They share what reads answers."""
+    await is_told(name, adapter)
+
+
+@pytest.mark.parametrize("adapter", ["langgraph", "a2a", "rasa"])
+@pytest.mark.parametrize("name", ["a bomb packed twice", "many values"])
+async def test_no_server_of_a_framework_gets_it_taken(name: str, adapter: str) -> None:
+    """Nor do these: what opens a conversation is read like any answer."""
     await is_told(name, adapter)
 
 

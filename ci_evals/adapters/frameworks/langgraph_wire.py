@@ -53,7 +53,7 @@ class ThreadState:
     @property
     def ids(self) -> frozenset[str]:
         """The ids of its messages."""
-        return frozenset(id_ for message in self.messages if (id_ := payload.name(message.get("id"))))
+        return frozenset(id_ for message in self.messages if (id_ := _id(message)))
 
 
 NEW_THREAD = ThreadState({}, (), (), ())
@@ -156,7 +156,7 @@ def _text(before: ThreadState, after: ThreadState, known: AbstractSet[str]) -> s
     added = [
         message
         for index, message in enumerate(after.messages)
-        if _is_new(message, known) and (message.get("id") or index >= len(before.messages))
+        if _is_new(message, known) and (_id(message) or index >= len(before.messages))
     ]
     texts = [payload.joined(message.get("content"), "text") for message in added if _type(message) in _AI]
     return "\n\n".join(text for text in (*texts, *map(_question, after.questions)) if text.strip())
@@ -183,7 +183,7 @@ def _written(
             for part in _objects(update) if node != _INTERRUPTS else ():
                 for message in _objects(part.get(options.messages)):
                     if _is_new(message, seen):
-                        seen |= {str(message.get("id") or "")} - {""}
+                        seen |= {_id(message) or ""} - {""}
                         yield _Message(message, agent)
 
 
@@ -229,7 +229,11 @@ def _objects(value: JsonValue) -> Iterator[Object]:
 
 
 def _is_new(message: Mapping[str, JsonValue], known: AbstractSet[str]) -> bool:
-    return message.get("id") not in known
+    return _id(message) not in known
+
+
+def _id(message: Mapping[str, JsonValue]) -> str | None:
+    return payload.name(message.get("id"))
 
 
 def _type(message: Mapping[str, JsonValue]) -> str:
