@@ -5,7 +5,7 @@ program, a search has a budget of steps, filters may only look at single places,
 whose patterns may come out of the answer itself, are left out.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from threading import local
 from typing import Any
@@ -57,7 +57,7 @@ class JsonPath:
         self.text = text
         self.single = path.singular_query()
         """True if it names one place, which a search finds or not."""
-        self._segments = [(segment, _shortcut(segment)) for segment in path.segments]
+        self._segments = [(segment, _shortcut(segment), _chooses(segment)) for segment in path.segments]
 
     def find(self, value: JsonValue) -> tuple[JsonValue, ...] | None:
         """Return all matches, in their order.
@@ -70,13 +70,13 @@ class JsonPath:
         """
         _budget.left = MAX_STEPS
         values: list[Any] = [value]
-        for segment, shortcut in self._segments:
+        for segment, shortcut, chooses in self._segments:
             if shortcut:
                 matches = shortcut(values)
             else:
                 matches = [node.obj for node in segment.resolve([_Node(each, value) for each in values])]
             if not matches:
-                return () if _chooses_from(segment, values) else None
+                return () if chooses and any(isinstance(v, list) or v == {} for v in values) else None
             values = matches
         return tuple(values)
 
@@ -181,12 +181,11 @@ def _equal(name: str, text: str, values: Sequence[Any]) -> list[Any]:
     return [child for child in _children(values) if isinstance(child, dict) and child.get(name) == text]
 
 
-def _chooses_from(segment: JSONPathSegment, values: Iterable[Any]) -> bool:
-    """Return whether a segment without matches had something to choose from."""
-    if not isinstance(segment, JSONPathChildSegment):
-        return False
-    chooses = all(isinstance(s, SliceSelector | WildcardSelector | Filter) for s in segment.selectors)
-    return chooses and any(isinstance(value, list) or value == {} for value in values)
+def _chooses(segment: JSONPathSegment) -> bool:
+    """Return whether a segment chooses from a list or object, which may have nothing to choose."""
+    return isinstance(segment, JSONPathChildSegment) and all(
+        isinstance(selector, SliceSelector | WildcardSelector | Filter) for selector in segment.selectors
+    )
 
 
 def _reason(error: JSONPathError, text: str) -> str:

@@ -137,6 +137,6 @@ def test_the_usual_paths_find_what_the_library_finds(path, value):
     found = [match.obj for match in jsonpath.finditer(path, value, strict=True)]
     assert [*(JsonPath(path).find(value) or ())] == found
     short, long = JsonPath(path), JsonPath(path)
-    assert all(shortcut for _, shortcut in short._segments)
-    long._segments = [(segment, None) for segment, _ in long._segments]
+    assert all(shortcut for _, shortcut, _ in short._segments)
+    long._segments = [(segment, None, chooses) for segment, _, chooses in long._segments]
     assert json.dumps(short.find(value)) == json.dumps(long.find(value))

@@ -91,7 +91,8 @@ class Reader:
 
     def is_last(self, event: Event) -> bool:
         """Return whether an event completes a streamed answer, by the path in `until`."""
-        return any(map(_is_true, _items(self._search(self._until, [event_of(event)]) or ())))
+        matches = self._search(self._until, [event_of(event)])
+        return bool(matches) and any(map(_is_true, _items(matches or ())))
 
     def first_token(self, events: Iterable[Event]) -> float | None:
         """Return the seconds after which the first words of a streamed answer came."""
