@@ -6,6 +6,7 @@ from typing import Any
 import world
 
 from ci_evals.adapters.agent_settings import AgentSettings
+from ci_evals.adapters.endpoints.responses_agent import ResponsesAgent
 from ci_evals.adapters.frameworks.a2a_agent import A2aAgent
 from ci_evals.adapters.frameworks.adk_agent import AdkAgent
 from ci_evals.adapters.frameworks.ag_ui_agent import AgUiAgent
@@ -18,6 +19,13 @@ from ci_evals.ports import Agent, read_state
 
 A2A = ("a2a", "a2a-blocking", "a2a-rest", "a2a-0.3", "a2a-0.3-blocking")
 """One adapter, by what servers it meets."""
+
+
+def _function(name: str) -> dict[str, Any]:
+    """A tool as the Responses API has it."""
+    return {"type": "function", "name": name, "parameters": {"type": "object"}, "strict": False}
+
+
 AGENTS: dict[str, dict[str, Any]] = {
     "langgraph": {"agentId": "agent", "adapterOptions": {"escalationTools": ["to_person"]}},
     "ag-ui": {"adapterOptions": {"escalationTools": ["to_person"]}},
@@ -25,6 +33,16 @@ AGENTS: dict[str, dict[str, Any]] = {
     **{
         name: {"adapterOptions": {"toolCalls": "$..metadata.toolCalls", "escalationTools": ["to_person"]}}
         for name in A2A
+    },
+    "responses": {
+        "adapter": "openai",
+        "agentId": "refund-agent",
+        "adapterOptions": {
+            "api": "responses",
+            "request": {"store": False, "tools": [_function("lookup"), _function("refund")]},
+            "toolResults": {"lookup": {"paid": 42}, "refund": "ok"},
+            "escalationTools": ["to_person"],
+        },
     },
     "rasa": {"adapterOptions": {"slots": {"plan": "{{userInfo.name}}"}}},
 }
@@ -35,6 +53,7 @@ _CLASSES: dict[str, Any] = {
     "ag-ui": AgUiAgent,
     "adk": AdkAgent,
     "rasa": RasaAgent,
+    "responses": ResponsesAgent,
     **dict.fromkeys(A2A, A2aAgent),
 }
 
@@ -86,6 +105,10 @@ TALKS: dict[str, dict[str, Any]] = {
         "approval": _talk("ag-ui", "Close my account", resume={"approved": True}),
         "waits": _talk("ag-ui", "Close my account"),
         "failed": _talk("ag-ui", "fail"),
+    },
+    "responses": {
+        "refund": _talk("responses", "Hello", "Refund order A-1"),
+        "failed": _talk("responses", "fail"),
     },
     "adk": {
         "refund": _talk("adk", "Hello", "Refund order A-1"),

@@ -1,10 +1,16 @@
-"""The adapter `openai` with `api: responses`. OpenAI's own types say whether the wire is right."""
+"""The adapter `openai` with `api: responses`. OpenAI's own types say whether the wire is right.
+
+The files in wires/ were made by `RECORD=1 make frameworks`: the proxy of litellm 1.106.2.
+"""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import endpoints
 import pytest
+import wire_talks
+import wires
 import world
 from endpoints import Asked, any_json, response
 from hypothesis import given, settings
@@ -212,6 +218,28 @@ async def test_a_hand_over_ends_the_turn() -> None:
     assert (await said(call, escalationTools=["to_person"])).escalated
     kept = await said("Hi", escalationTools=["to_person"], request={"tools": [TOOL]})
     assert kept.handed_over is False
+
+
+async def recorded(name: str) -> tuple[list[Any], list[Any]]:
+    """The replies, or errors, of a recorded talk, and what was asked."""
+    exchanges = wires.load(Path(__file__).parent / f"wires/responses-{name}.json")
+    with wires.served(exchanges) as stub:
+        replies, _ = await wire_talks.TALKS["responses"][name](f"{stub.url}")
+    return replies, stub.asked
+
+
+async def test_a_real_server() -> None:
+    """Calls of functions that get their results, over several answers."""
+    (hello, refund), asked = await recorded("refund")
+    assert (hello.agent, hello.tool_calls) == ("1: Hello", ())
+    assert [(c.name, c.arguments, c.result, c.status) for c in refund.tool_calls] == [
+        ("lookup", {"order": "A-1"}, {"paid": 42}, "ok"),
+        ("refund", {"order": "A-1", "amount": 42}, "ok", "ok"),
+    ]
+    assert (refund.agent, refund.input_tokens, refund.output_tokens) == ("I refunded 42.", 30, 15)
+    assert len(asked) == 4
+    (failed,), _ = await recorded("failed")
+    assert "answered with status 500" in failed
 
 
 async def test_a_key_is_checked_at_no_cost() -> None:

@@ -110,7 +110,33 @@ def rasa(folder, **environ):
         yield url
 
 
-SERVERS = {"langgraph": langgraph, "ag-ui": ag_ui, "adk": adk}
+LITELLM = """
+model_list:
+  - model_name: refund-agent
+    litellm_params: { model: deepseek/planned, api_base: http://127.0.0.1:PORT/v1, api_key: none }
+"""
+"""A model that speaks chat completions alone, so that the proxy translates them."""
+
+
+@contextmanager
+def litellm(folder, **environ):
+    """The proxy of LiteLLM, which serves the Responses API in front of a model; yields its address."""
+    programs, port, model_port = environment(["litellm[proxy]==1.106.2"]) / "bin", free_port(), free_port()
+    (folder / "config.yaml").write_text(LITELLM.replace("PORT", str(model_port)))
+    environ |= {
+        "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+        "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY": "true",
+    }
+    command = [programs / "litellm", "--config", "config.yaml", "--host=127.0.0.1", f"--port={port}"]
+    model = [programs / "python", AGENTS / "chat_model.py", model_port]
+    with (
+        server(model, model_port, "/", cwd=folder, **environ),
+        server(command, port, "/health/liveliness", cwd=folder, **environ) as url,
+    ):
+        yield f"{url}/v1"
+
+
+SERVERS = {"langgraph": langgraph, "ag-ui": ag_ui, "adk": adk, "responses": litellm}
 if has("python3.10"):
     SERVERS["rasa"] = rasa
 SERVERS |= {name: partial(a2a, name=name) for name in A2A_SERVERS}
@@ -124,7 +150,7 @@ def suite(name, url):
         "in order": {"strict": "tool_sequence", "tools": ["lookup", "refund"]},
         "words": {"strict": "contains", "text": "I refunded 42"},
     }
-    if name not in wire_talks.A2A:  # which has no state
+    if name not in ("responses", *wire_talks.A2A):  # which have no state
         checks["state"] = {"strict": "state", "probe": "agent_state", "path": "$.refunded", "equals": 42}
     test = {
         "name": "Refund",
@@ -231,3 +257,7 @@ class A2aServer(LangGraphServer):
 
 class AdkServer(LangGraphServer):
     name = "adk"
+
+
+class ResponsesServer(LangGraphServer):
+    name = "responses"
