@@ -13,6 +13,8 @@ JUNIT = "junit.xml"
 PAGE = "report.html"
 BADGE = "badge.svg"
 BADGE_DATA = "badge.json"
+EEE_FOLDER = "eee/data/"
+"""Of the records of Every Eval Ever. A suite's folder ends in a time."""
 AGENT_LOG = "agent.log"
 """The output of agents that a run starts."""
 OF_RUN = (RESULTS, SUMMARY, JUNIT, PAGE, BADGE, BADGE_DATA)
@@ -27,6 +29,7 @@ class Format(StrEnum):
     JUNIT = "junit"
     JSON = "json"
     BADGE = "badge"
+    EEE = "eee"
 
 
 _FORMATS = {
@@ -40,6 +43,8 @@ _FORMATS = {
 
 def format_of(path: str) -> Format:
     """The kind of a file of a run: what has no name of its own is Markdown."""
+    if path.startswith(EEE_FOLDER):
+        return Format.EEE
     return _FORMATS.get(path.rpartition("/")[2], Format.MARKDOWN)
 
 

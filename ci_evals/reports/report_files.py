@@ -12,7 +12,7 @@ from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.studies import UnknownStudy
 from ci_evals.domain.results.suite import SuiteResult
-from ci_evals.reports import badge, junit, results_json, sanitize
+from ci_evals.reports import badge, eee, junit, results_json, sanitize
 from ci_evals.reports.facts import change, reliability
 from ci_evals.reports.markdown import documents
 from ci_evals.reports.names import (
@@ -33,7 +33,7 @@ from ci_evals.study_registry import study_kinds
 
 P = ParamSpec("P")
 
-OF_EVERY_RUN = tuple(one for one in Format if one is not Format.BADGE)
+OF_EVERY_RUN = tuple(one for one in Format if one not in {Format.BADGE, Format.EEE})
 """The formats that every run writes."""
 
 _SCHEMA_VERSION = 2
@@ -96,6 +96,8 @@ def redraw(
         if not {Format.MARKDOWN, Format.JSON}.isdisjoint(formats):
             found |= dict(of_suites(results))
         del found[RESULTS]
+    if Format.EEE in formats:
+        found |= eee.files(results)
     return {name: text for name, text in found.items() if name != path.name and format_of(name) in formats}
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -80,3 +81,19 @@ def test_pass_hat_k_is_not_called_pass_at_k(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     gated("head", str(FILES / "tau2/base.json"))
     assert "pass^1 68.3 % of 5 (pass^1 68.3 %, pass^2 46.6 %, pass^3 30.0 %)" in capsys.readouterr().out
+
+
+def test_records_of_every_eval_ever_that_a_report_writes_can_be_gated(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    _, before = gated("main", str(FILES / "tau2/base.json"))
+    with suppress(SystemExit):
+        invoke(["report", "main", "--format=eee"], RunContext({"PATH": os.environ["PATH"]}))
+    code, after = gated("head", *map(str, Path("main/eee").rglob("*.json*")))
+    assert code == 0
+    assert after["score"] == before["score"]
+    trials = [
+        [trial["score"] for test in run["suites"][0]["tests"] for trial in test["trials"]]
+        for run in (before, after)
+    ]
+    assert trials[0] == trials[1]
+    assert after["official"]["value"] == pytest.approx(before["score"] / 100)

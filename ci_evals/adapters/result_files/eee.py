@@ -1,12 +1,13 @@
 """Records of Every Eval Ever (github.com/evaleval/every_eval_ever), schema version 0.3.0.
 
-Read from what the converters of every-eval-ever 0.3.0 write: samples as JSON lines, and an aggregate with the
-official scores. A sample's `score` is that of all its epochs together, the same in each of them, so that they
-are one row; and one that broke has `is_correct: true` beside its `error`. `is_correct` is also true for half
-a point. Further metrics of a sample are its checks. `file_path` of an aggregate is not followed.
+Read from what the converters of every-eval-ever 0.3.0 write: samples as JSON lines, and an aggregate with
+the official scores. There a sample's `score` is that of all its epochs together, the same in each of them:
+they are one row. One that broke has `is_correct: true` beside its `error`, and so has half a point. Where
+the scores of epochs differ, or ci-evals wrote them, epochs are trials. Further metrics of a sample are its
+checks. `file_path` of an aggregate is not followed.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ci_evals.adapters.result_files import fields
@@ -42,7 +43,11 @@ def read(file: SourceFile) -> Sequence[ResultSet] | None:
         )
         sets.setdefault(key, {}).setdefault(fields.name(line["sample_id"], "sample_id"), []).append(line)
     return [
-        ResultSet(suite=suite, arm=model, rows=[_row(test, records) for test, records in tests.items()])
+        ResultSet(
+            suite=suite,
+            arm=model,
+            rows=[row for test, records in tests.items() for row in _rows(test, records)],
+        )
         for (suite, model), tests in sets.items()
     ] or None
 
@@ -64,6 +69,22 @@ def _of_aggregate(aggregate: Mapping[str, Any]) -> list[ResultSet]:
         official = OfficialScore(name=title[:200], value=value, of=of or 0)
         found.setdefault(suite, ResultSet(suite=suite, arm=model, official=official))
     return list(found.values())
+
+
+def _rows(test: str, records: list[Sample]) -> Iterator[Row]:
+    """Yield the row of a sample, or one of each epoch if their scores differ: these are trials then."""
+    epochs: dict[str, list[Sample]] = {}
+    each = False
+    for record in records:
+        told = record.get("metadata")
+        metadata = told if isinstance(told, dict) else {}
+        each = each or metadata.get("scored") == "each epoch"
+        epochs.setdefault(str(metadata.get("epoch")), []).append(record)
+    decided = (group[0] for group in epochs.values() if not group[0].get("error"))
+    if each or len({_score(sample) for sample in decided}) > 1:
+        yield from (_row(test, group) for group in epochs.values())
+    else:
+        yield _row(test, records)
 
 
 def _row(test: str, records: list[Sample]) -> Row:

@@ -78,9 +78,11 @@ class ReportSettings:
         str | None,
         typer.Option(
             metavar="FORMAT,...",
-            help="Reports to write: html, markdown, junit, json, badge. Default: all but badge.\n\n"
+            help="Reports to write: html, markdown, junit, json, badge, eee. Default: all but badge and "
+            "eee.\n\n"
             "html: report.html; markdown: summary.md and the files of suites and tests; junit: junit.xml; "
-            "json: each suite's own _results.json; badge: badge.svg and badge.json.",
+            "json: each suite's own _results.json; badge: badge.svg and badge.json; eee: records of Every "
+            "Eval Ever in eee/data.",
         ),
     ] = None
     open: Annotated[
