@@ -93,7 +93,7 @@ class Run:
 
 def is_last(event: Event) -> bool:
     """Return whether an event ends a run."""
-    return payload.member(event.value, "type") in _LAST
+    return payload.name(payload.member(event.value, "type")) in _LAST
 
 
 def read(events: Sequence[Event], sent: Sequence[Message], state: AgentState, redactor: Redactor) -> Run:
