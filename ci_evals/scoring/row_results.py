@@ -23,6 +23,7 @@ from ci_evals.support.redaction import Redactor
 CRITERION = "The test passes"
 """The criterion of a row without checks of its own."""
 _RULE = ScoreRule(offline=False)
+_NO_TURNS = Turns()
 _CAUSES = {
     Undecided.INFRASTRUCTURE: "the infrastructure failed",
     Undecided.ERROR: "it ended in an error",
@@ -272,6 +273,8 @@ class _Builder:
 
     def _turns(self, messages: Sequence[Message]) -> Turns:
         """Return the conversation in turns: what the user says, and all that the agent does then."""
+        if not messages:
+            return _NO_TURNS
         turns: list[Turn] = []
         user: list[str] = []
         agent: list[Message] = []

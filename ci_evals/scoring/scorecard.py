@@ -228,7 +228,6 @@ def _suite(
 
 def _numbers_of_suite(tests: tuple[TestResult, ...], rule: ScoreRule) -> dict[str, Any]:
     findings = [f for test in tests for trial in test.trials for f in trial.findings]
-    categories = _names(f.category for f in findings)
     logic = _names(code for f in findings for code in f.aui_logic)
     tags = _names(tag for test in tests for tag in test.tags)
     difficulties = _names(test.difficulty for test in tests)
@@ -239,7 +238,8 @@ def _numbers_of_suite(tests: tuple[TestResult, ...], rule: ScoreRule) -> dict[st
         **_passing(tests),
         "counts": _counts(tests, rule),
         "categories": tuple(
-            _group(n, tests, replace(rule, finding_filter=scores.of_category(n))) for n in categories
+            _group(n, own, replace(rule, finding_filter=scores.of_category(n)))
+            for n, own in _by_category(tests).items()
         ),
         "aui_logic": tuple(_group(n, tests, replace(rule, finding_filter=scores.of_logic(n))) for n in logic),
         "tags": tuple(_group(n, [t for t in tests if n in t.tags], rule) for n in tags),
@@ -247,6 +247,16 @@ def _numbers_of_suite(tests: tuple[TestResult, ...], rule: ScoreRule) -> dict[st
         "process": process.of_tests(tests, rule),
         "tests": tests,
     }
+
+
+def _by_category(tests: Iterable[TestResult]) -> dict[str, list[TestResult]]:
+    """The tests with a finding of each category, in the order of the categories' first appearance."""
+    found: dict[str, list[TestResult]] = {}
+    for test in tests:
+        own = _names(finding.category for trial in test.trials for finding in trial.findings)
+        for name in own:
+            found.setdefault(name, []).append(test)
+    return found
 
 
 def _names(names: Iterable[str | None]) -> list[str]:

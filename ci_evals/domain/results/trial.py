@@ -140,8 +140,9 @@ class TrialResult(Record):
         Any other is left out of every score, and counted. This is the one definition for scores, gate,
         comparison, odds and reports.
         """
-        wants_error = any(finding.strict == "escalated_due_to_error" for finding in self.findings)
-        return self.status in _ENDS or (self.status is EndState.AGENT_ERROR and wants_error)
+        if self.status is not EndState.AGENT_ERROR:
+            return self.status in _ENDS
+        return any(finding.strict == "escalated_due_to_error" for finding in self.findings)
 
     @property
     def scored(self) -> bool:
