@@ -120,7 +120,9 @@ def _compared(comparer: RunComparer, earlier: EarlierRuns | None, *, decides: bo
         return comparison
     update: dict[str, Any] = {"history": history}
     if decides:
-        update |= {"p": history.p, "test": None, "smallest_p": None}
+        # What one earlier run alone could show would contradict it.
+        update |= dict.fromkeys(("test", "smallest_p", "fewest_broken", "trials_needed"))
+        update |= {"p": history.p, "detectable": history.smallest_drop}
     return comparison.model_copy(update=update)
 
 

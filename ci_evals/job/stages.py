@@ -14,6 +14,7 @@ from ci_evals.scoring.gate.decision import (
     leaves_drop_possible,
     open_checks,
 )
+from ci_evals.scoring.scores import uncounted_trials
 
 _SCREENED_FROM = 3
 """The fewest trials of each test in rounds after which earlier runs may spare the base agent."""
@@ -47,14 +48,11 @@ def first_plan(plan: Plan, both_sides: BothSides, *, compares: bool) -> Plan:
 def next_stage(job: Job, stage: Stage, results: Results) -> Stage | None:
     """The stage that follows one; None if its results are those of the run."""
     plan, gate = stage.plan, results.gate
-    if plan.first_arm_only:
-        unsettled = [check for check in open_checks(gate) if not compares(check)]
-        if why := _possible_drop(results):
-            return Stage(replace(plan, first_arm_only=False), why)
-    elif not plan.looks:
+    if plan.first_arm_only and (why := _possible_drop(results)):
+        return Stage(replace(plan, first_arm_only=False), why, stage.confirmation)
+    if not plan.looks:
         return _confirming(job, plan, results)
-    else:
-        unsettled = [*open_checks(gate)]
+    unsettled = [check for check in open_checks(gate) if not (plan.first_arm_only and compares(check))]
     following = next((look for look in plan.looks if look > plan.loops), None)
     if not unsettled or following is None:
         return None
@@ -72,6 +70,8 @@ def _possible_drop(results: Results) -> tuple[str, ...]:
     )
     if fails_anyway or len(gate.reasons) > unchecked:
         return ()
+    if uncounted := sum(map(uncounted_trials, results.tests)):
+        return (f"{uncounted} of the trials are not scored",)
     if checks := [check for check in gate.checks if leaves_drop_possible(check)]:
         return tuple(
             f"{check.name}: {check.note}" if check.passed is None else near_threshold(check)

@@ -112,10 +112,16 @@ class ArmReader:
                 f"{file}: it takes two agents or more, each as  NAME: {{OPTION: VALUE}}. The first is tested."
             )
         arms = (self._named(file, name, options) for name, options in filled.value.items())
-        return tuple(replace(arm, values=frozenset(filled.secrets)) for arm in arms)
+        named: dict[str, Arm] = {}
+        for arm in arms:
+            if arm.name in named:
+                raise UsageError(f"{file}: {arm.name!r}: two agents have this name. Write another one.")
+            named[arm.name] = replace(arm, values=frozenset(filled.secrets))
+        return tuple(named.values())
 
     def _named(self, file: str, name: str, options: object) -> Arm:
-        if not name.strip() or len(name) > _MOST_NAME or name in {HEAD, BASE}:
+        name = " ".join(name.split())
+        if not name or len(name) > _MOST_NAME or name in {HEAD, BASE}:
             raise UsageError(
                 f"{file}: {name[:80]!r} cannot be an agent's name. Write another one of up to {_MOST_NAME} "
                 "characters."

@@ -64,6 +64,7 @@ def test_an_agent_that_cannot_be_played_is_no_part_of_the_gate(tmp_path):
         ("{}", "it takes two agents or more"),
         ("one: {base-url: 'http://a'}", "it takes two agents or more"),
         ("base: {}\nother: {}", "'base' cannot be an agent's name"),
+        ("one: {}\n'a  b': {}\n'a b ': {}", "'a b': two agents have this name"),
         ("one: {}\nother: {colour: red}", "'other': 'colour' is unknown"),
         ("one: {}\nother: 7", "'other': write its options as"),
         ("one: {}\nother: {model: [x]}", "'other': write its options as"),

@@ -60,7 +60,22 @@ def test_a_base_that_cannot_be_reached_is_no_verdict(tmp_path, fail_fast):
     with DemoServer() as head:
         ran = play(tmp_path, head, "http://127.0.0.1:9", *(["--fail-fast"] if fail_fast else []))
     assert ran.returncode == 3, ran.stdout + ran.stderr
-    assert results_in(tmp_path)["gate"]["passed"] is False
+    gate = results_in(tmp_path)["gate"]
+    assert gate["passed"] is False
+    assert "the agent at 127.0.0.1:9 could not be reached" in gate["reasons"][0]
+
+
+def test_a_failure_that_ends_the_run_early_needs_no_base_agent(tmp_path):
+    """The run fails by its own agent, whatever the base agent still had to play."""
+    with DemoServer(broken=[BROKEN]) as head, DemoServer() as base:
+        ran = play(tmp_path, head, base.base_url, "--fail-fast", "--parallel=1")
+    assert ran.returncode == 1, ran.stdout + ran.stderr
+
+
+def test_both_sides_always_needs_a_base_agent(tmp_path):
+    """Else it would pass without the comparison that was asked for."""
+    ran = ci_evals("run", "demo:retail", *ALWAYS, cwd=tmp_path)
+    assert (ran.returncode, "Name one with --against." in ran.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -129,6 +144,7 @@ def test_shards_are_merged_on_both_sides(tmp_path):
     results = json.loads((tmp_path / "whole/_results.json").read_text())
     assert results["comparison"]["method"] == "both-sides"
     assert results["comparison"]["tests"] == results["counts"]["tests"]
+    assert f"of {results['counts']['tests']} tests" in ran.stderr  # those of the base agent are no others
     head_arm, base_arm = results["arms"]
     assert base_arm["counts"]["trials"] == head_arm["counts"]["trials"] == 2 * results["counts"]["tests"]
 

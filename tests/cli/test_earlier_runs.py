@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 from commands import ci_evals, results_in, write_uncritical
 
+from ci_evals.cli.files.saved_run import history_in
 from ci_evals.demo_agent.server import DemoServer
+from ci_evals.library.runs import load_results
 
 KEYS = {"CI_EVALS_AGENT_KEY": "the-key-of-the-head"}
 OPTIONS = ("--provider=offline", "--loops=3", "--min-score=0", "--no-gate")
@@ -120,3 +122,11 @@ def test_a_folder_without_results_is_told(folder):
     ran = ci_evals("run", SUITE, *GATE, "--baseline=main/5", "--history=empty", cwd=folder)
     assert ran.returncode == 2
     assert "--history: empty: contains no _results.json" in ran.stderr
+
+
+def test_a_run_that_is_in_a_folder_twice_counts_once(folder):
+    """A copy is no further evidence."""
+    for copy in range(3):
+        shutil.copytree(folder / "main" / "4", folder / "main" / f"copy {copy}")
+    newest = load_results(folder / "main" / "5")
+    assert len(history_in(folder / "main", newest)) == 6

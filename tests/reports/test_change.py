@@ -7,7 +7,14 @@ import cases
 import pytest
 
 from ci_evals.domain.base import Interval
-from ci_evals.domain.results.comparison import Baseline, Comparison, Efficiency, TestChange, TestName
+from ci_evals.domain.results.comparison import (
+    Baseline,
+    Comparison,
+    ComparisonLook,
+    Efficiency,
+    TestChange,
+    TestName,
+)
 from ci_evals.domain.results.run import Confirmation, Results
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Cause
@@ -431,3 +438,12 @@ def test_a_suites_own_results_hold_its_own_comparison():
     assert own.comparison.baseline == results.comparison.baseline
     assert "compared on 1 of 2 tests (the baseline has 3):" in change.sentence(own)
     assert suite_results.of_suite(own, suite, change.of_suites(own)[0]) == own
+
+
+def test_an_early_look_proves_less():
+    """Every look is a chance to err, so that p is held to the limit of the look."""
+    look = ComparisonLook(trials=3, delta=-3.65, p=0.04, fails_at=0.007, passes_above=0.28)
+    early = change.brief(compared(p=0.04, looks=(look,)))
+    assert early.endswith("p = 0.04: a drop that may be chance (p up to 0.007 fails this early).")
+    last = look.model_copy(update={"trials": 7, "fails_at": 0.045})
+    assert "larger than chance explains" in change.brief(compared(p=0.04, looks=(look, last)))

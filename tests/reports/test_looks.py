@@ -60,6 +60,10 @@ def test_rounds():
             f"{PLAYED}: in this run, this agent scores 6.1 lower (p = 0.01).",
         ),
         (
+            {"delta": -8.27, "p": 0.01},  # as the change beside it: -8.3
+            f"{PLAYED}: in this run, this agent scores 8.3 lower (p = 0.01).",
+        ),
+        (
             {"delta": 2.0, "p": 0.9},
             f"{PLAYED}: in this run, this agent scores 2.0 higher.",
         ),
@@ -85,13 +89,27 @@ def test_both_sides_after_a_screen():
         "The score looked lower than in the last 6 runs, so the base agent was played beside this one: in "
         "this run, this agent scores 6.1 lower (p = 0.01)."
     )
-    assert "a drop below 5.6 would not stand out" in second
+    assert second == SPREAD.replace("main", "the base branch") + "."
+
+
+def test_the_base_agent_that_was_played_in_any_case():
+    """No score had looked lower, or nobody had asked."""
+    high = HISTORY.model_copy(update={"p_of_trials": 0.8})
+    assert sentences(compared("hh", "hh", method="both-sides", delta=0.0, history=high))[0].startswith(PLAYED)
+    always = compared("hh", "hh", method="both-sides", delta=0.0, history=HISTORY)
+    always = always.model_copy(
+        update={"run": always.run.model_copy(update={"config": {"bothSides": "always"}})}
+    )
+    assert sentences(always)[0].startswith(PLAYED)
 
 
 def test_earlier_runs():
     """What they differ by, and whether they decide."""
     assert sentences(compared("hh", "hh", history=HISTORY)) == [f"{SPREAD}."]
-    assert sentences(compared("hh", "hh", history=HISTORY, method="history")) == [f"{SPREAD}; that decides."]
+    assert sentences(compared("hh", "hh", history=HISTORY, method="history")) == [
+        f"{SPREAD}.",
+        "p compares this run with the last 6 runs of main together.",
+    ]
     alone = HISTORY.model_copy(update={"runs": 1, "together": 1, "spread": None})
     assert sentences(compared("hh", "hh", history=alone)) == []
 
@@ -102,6 +120,8 @@ def test_main_that_moved():
     assert sentences(compared("hh", "hh", history=moved))[0] == (
         "main changed: its last 2 runs differ from those before, which are left out."
     )
+    both = compared("hh", "hh", history=moved, method="both-sides", delta=0.0)
+    assert sentences(both)[1].startswith("The base branch changed: its last 2 runs")
 
 
 def test_names_of_broken_tests():

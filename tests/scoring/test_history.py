@@ -11,9 +11,14 @@ from hypothesis import strategies as st
 from populations import heavy
 
 from ci_evals.domain.choices import Regression
+from ci_evals.domain.results.gate import CheckKind
 from ci_evals.domain.results.run import Results
 from ci_evals.job.conclude import BaselineResults, conclude
 from ci_evals.scoring.comparison import history
+from ci_evals.scoring.comparison.compare import RunComparer
+from ci_evals.scoring.comparison.rounds import LOOKS, looks_at
+from ci_evals.scoring.gate.checks import GateInput
+from ci_evals.scoring.gate.decision import CLOSE, decide
 from ci_evals.scoring.gate.policy import Policy, RunEnding
 from ci_evals.scoring.scorecard import Scorecard
 from ci_evals.scoring.statistics import t_share_below
@@ -136,6 +141,9 @@ def test_a_large_history_is_compared_within_seconds():
 # -- through the gate
 
 
+_OUTCOMES = {True: "passed", False: "failed", None: "undecided"}
+
+
 def _run(name: str, verdicts) -> Results:
     tests = [
         build.test_result(
@@ -144,7 +152,7 @@ def _run(name: str, verdicts) -> Results:
                 build.trial_result(
                     index,
                     findings=tuple(
-                        build.finding("passed" if passed else "failed", criterion=f"c{place}")
+                        build.finding(_OUTCOMES[passed], criterion=f"c{place}")
                         for place, passed in enumerate(trial)
                     ),
                 )
@@ -179,3 +187,43 @@ def test_no_worse_verdict_opens_the_gate(verdicts, test, trial, criterion):
     before, after = _decided(_run("head", head), runs), _decided(_run("head", worse), runs)
     assert before.comparison.method == after.comparison.method
     assert before.gate.passed or not after.gate.passed
+
+
+@pytest.mark.parametrize("outcome", [True, False, None])
+def test_an_undecided_verdict_screens_as_a_failed_one(outcome):
+    """Else a verdict that could not be reached would spare the base agent that a failed one has played."""
+    runs = [_run(f"main {number}", [[[True, True]] * 3] * 4) for number in range(4)]
+    head = [[[True, outcome]] * 3, [[True, outcome]] * 3, *[[[True, True]] * 3] * 2]
+    decided = _decided(_run("head", head), runs)
+    assert (decided.comparison.history.p_of_trials <= CLOSE) == (outcome is not True)
+
+
+def test_where_earlier_runs_decide_nothing_is_said_of_one_of_them_alone():
+    """The drop that stands out is that of all runs."""
+    fine = [[True, True]] * 3
+    runs = [
+        _run(f"main {number}", [[[True, number % 2 > 0], *fine[1:]], fine, fine, fine]) for number in range(5)
+    ]
+    comparison = _decided(_run("head", [[[True, False]] * 3] * 4), runs).comparison
+    assert comparison.method == "history"
+    assert comparison.detectable == comparison.history.smallest_drop
+    assert (comparison.trials_needed, comparison.fewest_broken) == (None, None)
+
+
+def test_a_look_is_not_settled_by_leaving_trials_out():
+    """A trial that broke off might have failed: then a further look would have followed."""
+    whole, broken_off = [[[True, True]] * 2] * 4, build.trial_result(2, status="failed", findings=())
+    base, head = _run("main", whole), _run("head", whole)
+    suite = head.suites[0]
+    tests = [
+        test.model_copy(update={"trials": (test.trials[0], broken_off)}) if number < 3 else test
+        for number, test in enumerate(suite.tests)
+    ]
+    head = head.model_copy(update={"suites": (suite.model_copy(update={"tests": tuple(tests)}),)})
+    policy = Policy(min_score=0, max_errors=9, regression=Regression.SIGNIFICANT)
+    settled = []
+    for results in (base, head):
+        given = GateInput(results, policy, RunComparer(results, base), look=looks_at(LOOKS)[0])
+        checks = decide(given, RunEnding()).checks
+        settled.append(next(check.settled for check in checks if check.kind is CheckKind.REGRESSION))
+    assert settled == [True, False]

@@ -83,8 +83,9 @@ def history_in(folder: Path, newest: Results) -> tuple[Results, ...]:
     Raises:
         UsageError: there are none, or one cannot be read.
     """
-    runs = [run.results for run in SavedRun.open_each([folder], None)]
-    earlier = sorted((run for run in runs if run.run.id != newest.run.id), key=lambda run: run.run.started_at)
+    runs = {run.results.run.id: run.results for run in SavedRun.open_each([folder], None)}
+    runs.pop(newest.run.id, None)
+    earlier = sorted(runs.values(), key=lambda run: run.run.started_at)
     return (*earlier[-MOST_RUNS + 1 :], newest)
 
 

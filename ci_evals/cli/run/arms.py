@@ -33,6 +33,8 @@ def arms_of(settings: PlanSettings, context: RunContext, *, masked: bool) -> tup
         if settings.arms.suffix.lower() not in ENDINGS:
             raise UsageError(f"--arms: {file}: the file ends in none of {', '.join(ENDINGS)}.")
         return reader.file(read_text(settings.arms, file), file)
+    if settings.against is None and settings.both_sides is BothSides.ALWAYS:
+        raise UsageError("--both-sides=always: there is no base agent to play. Name one with --against.")
     if settings.against is None or settings.both_sides is BothSides.NEVER:
         return ()
     return (reader.against(settings.against),)

@@ -48,6 +48,6 @@ def only_part(job: Job, part: ShardNumber | None, say: Callable[[str], None]) ->
     if part is None:
         return job
     sharded = sharding.take(job.plan, part, job.redactor, job.baseline.results)
-    whole = numbers.count(sum(len(suite.tests) for suite in job.plan.suites), "test")
+    whole = numbers.count(sum(len(suite.tests) for suite in job.plan.arm(0).suites), "test")
     say(f"shard {part.index} of {part.of}: {len(sharded.shard.tests)} of {whole}")
     return replace(job, plan=sharded.plan, shard=sharded.shard, baseline=NO_BASELINE)

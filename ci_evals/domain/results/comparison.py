@@ -188,7 +188,8 @@ class HistoryComparison(Record):
     delta: Points | None = Field(description="Against the mean of the runs that belong together.")
     p: float | None = Field(description="How often an unchanged agent shows such a drop: the larger of two.")
     p_of_trials: float = Field(
-        description="The same by the trials alone, as if all runs had been made under the same conditions."
+        description="The same by the trials alone, as if all runs had been made under the same conditions. "
+        "Undecided verdicts count as failed: it screens for `--against`."
     )
     spread: Points | None = Field(description="The standard deviation of the runs' scores; null of one run.")
     smallest_drop: float = Field(

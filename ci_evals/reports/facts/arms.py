@@ -47,7 +47,7 @@ def _row(arm: Arm) -> tuple[str, ...]:
         numbers.interval(arm.interval) if arm.interval else "",
         numbers.signed(change.delta) if change and known else "" if change is None else "not compared",
         numbers.change_interval(change.interval) if change and change.interval else "",
-        numbers.p_value(arm.p_adjusted).removeprefix("p = ") if arm.p_adjusted is not None else "",
+        numbers.chance(arm.p_adjusted) if arm.p_adjusted is not None else "",
         numbers.money(arm.usage.cost_usd) if arm.usage.cost_usd else "",
         numbers.duration(arm.latency.median) if arm.latency.median is not None else "",
     )

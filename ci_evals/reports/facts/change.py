@@ -111,7 +111,8 @@ def small_print(comparison: Comparison, results: Results) -> str:
     sentences = [
         "The numbers in brackets are 95 % intervals, cut off at what is possible.",
         "p is how often chance alone shows such a drop or a larger one." if shows_p(comparison) else None,
-        detectable_drop(comparison) if decided else None,
+        # Where earlier runs decide, their own sentence has it.
+        detectable_drop(comparison) if decided and comparison.method != "history" else None,
         trials_to_prove(comparison, results) if decided else None,
     ]
     return " ".join(sentence for sentence in sentences if sentence)

@@ -41,8 +41,8 @@ def in_words(reason: InvalidRunReason) -> str:  # noqa: C901, PLR0911  # one cas
             )
         case JudgeFailed(check):
             return f"the judge failed its check: {why_not_passed(check)}"
-        case BaseNotPlayed(errored, not_run, planned):
-            return _base_not_played(errored, not_run, planned)
+        case BaseNotPlayed(errored, not_run, planned, error):
+            return _base_not_played(errored, not_run, planned) + (f": {error.rstrip('.')}" if error else "")
         case NothingScored():
             return "nothing could be scored"
         case UncountedDecide(trials):

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 
+from ci_evals.domain.choices import BothSides
 from ci_evals.domain.results.comparison import Comparison, HistoryComparison
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import numbers
-from ci_evals.reports.facts import headline
+from ci_evals.scoring.gate.decision import CLOSE
 
 _NAMED = 5
 
@@ -17,10 +18,9 @@ def sentences(results: Results) -> Iterator[str]:
     if comparison is None:
         return
     if comparison.method == "both-sides":
-        yield _both_sides(comparison)
+        yield _both_sides(comparison, screened=results.run.config.get("bothSides") != BothSides.ALWAYS)
     if history := comparison.history:
-        branch = headline.base_name(comparison)
-        yield from _earlier_runs(history, branch, decides=comparison.method == "history")
+        yield from _earlier_runs(history, comparison)
         yield from _names(history)
 
 
@@ -38,8 +38,9 @@ def _rounds(results: Results) -> Iterator[str]:
         yield f"Decided after all {last} trials of each test: earlier looks were not clear."
 
 
-def _both_sides(comparison: Comparison) -> str:
-    if history := comparison.history:
+def _both_sides(comparison: Comparison, *, screened: bool) -> str:
+    history = comparison.history
+    if history and screened and history.p_of_trials <= CLOSE:
         runs = numbers.count(history.together, "run")
         begun = (
             f"The score looked lower than in the last {runs}, so the base agent was played beside this one"
@@ -53,23 +54,26 @@ def _both_sides(comparison: Comparison) -> str:
     )
     if comparison.delta == 0:
         return f"{begun}: in this run both score the same."
+    points = numbers.signed(comparison.delta).lstrip("+-")  # as where the change stands beside it
     lower = "lower" if comparison.delta < 0 else "higher"
-    return f"{begun}: in this run, this agent scores {numbers.score(abs(comparison.delta))} {lower}{chance}."
+    return f"{begun}: in this run, this agent scores {points} {lower}{chance}."
 
 
-def _earlier_runs(history: HistoryComparison, branch: str, *, decides: bool) -> Iterator[str]:
+def _earlier_runs(history: HistoryComparison, comparison: Comparison) -> Iterator[str]:
+    both_sides = comparison.method == "both-sides"
+    branch = None if both_sides else comparison.baseline.branch
+    name = branch or "the base branch"
     if history.together < history.runs:
-        yield (
-            f"{branch} changed: its last {numbers.count(history.together, 'run')} differ from those before, "
-            "which are left out."
-        )
+        subject, runs = branch or "The base branch", numbers.count(history.together, "run")
+        yield f"{subject} changed: its last {runs} differ from those before, which are left out."
     if history.spread is None:
         return
-    judged = "; that decides" if decides else ""
     yield (
-        f"Runs of {branch} differ among themselves by {numbers.score(history.spread)} points; a drop below "
-        f"{numbers.score(history.smallest_drop)} would not stand out{judged}."
+        f"Runs of {name} differ among themselves by {numbers.score(history.spread)} points; a drop below "
+        f"{numbers.score(history.smallest_drop)} would not stand out."
     )
+    if comparison.method == "history":
+        yield f"p compares this run with the last {history.together} runs of {name} together."
 
 
 def _names(history: HistoryComparison) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from math import comb
 
-from ci_evals.domain.results.comparison import Change
+from ci_evals.domain.results.comparison import Change, Comparison
 from ci_evals.reports import numbers
 from ci_evals.scoring.statistics import ALPHA
 
@@ -22,6 +22,8 @@ def of(change: Change, *, flawless: bool) -> str:
         # An interval without zero beside an unproven drop, or the other way around, looks like a mistake.
         at_odds = change.interval is not None and is_proven != (change.interval.high < 0)
         text = f"a drop{of_it} {'larger than chance explains' if is_proven else 'that may be chance'}"
+        if not is_proven and change.p is not None and change.p <= ALPHA:
+            return f"{text} (p up to {numbers.chance(_alpha(change))} fails this early)"
         return f"{text}; p decides, not the interval" if at_odds else text
     if delta > 0:
         return "no drop"
@@ -57,7 +59,17 @@ def rose(change: Change) -> bool:
 
 def proven(change: Change) -> bool:
     """Return whether the score fell more than chance explains."""
-    return (change.delta or 0) < 0 and not too_few(change) and change.p is not None and change.p <= ALPHA
+    return (
+        (change.delta or 0) < 0
+        and not too_few(change)
+        and change.p is not None
+        and change.p <= _alpha(change)
+    )
+
+
+def _alpha(change: Change) -> float:
+    """The highest p that proves a drop: in rounds that of the last look, since each is a chance to err."""
+    return change.looks[-1].fails_at if isinstance(change, Comparison) and change.looks else ALPHA
 
 
 def _caught(change: Change) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """A run against the newest runs of its base branch, test by test, for as many tests as all of them share."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from statistics import fmean
 
@@ -23,6 +24,8 @@ class EarlierRuns:
         comparers = [RunComparer(head, run) for run in runs]
         self._comparers = [comparer for comparer in comparers if comparer.pairs]
         self._rule = ScoreRule(offline=head.run.offline)
+        # Else a verdict that could not be reached might spare the base agent that a failed one has played.
+        self._strict = replace(self._rule, undecided_fails=True)
         self._seed = f"{head.run.id} {head.run.digests.suites} {' '.join(run.run.id for run in runs)}"
         self._changes: dict[ScoreRule, Change] = {}
         self._scores: dict[ScoreRule, list[_Scores]] = {}
@@ -31,7 +34,7 @@ class EarlierRuns:
     @cached_property
     def together(self) -> int:
         """The number of newest runs that belong together: before these main was another agent."""
-        runs = self._runs(self._rule)[1]
+        runs = self._runs(self._strict)[1]
         return history.window(runs) if runs else 0
 
     @property
@@ -45,8 +48,7 @@ class EarlierRuns:
         Its p is the larger of two: of the trials, and of the runs as a whole.
         """
         if rule not in self._changes:
-            head, runs = self._runs(rule)
-            together = runs[-self.together :] if self.together else []
+            head, together = self._runs(rule)[0], self._together(rule)
             if not together:
                 return Change()
             score = fmean(map(fmean, head))
@@ -78,12 +80,16 @@ class EarlierRuns:
             tests=len(head),
             delta=change.delta,
             p=change.p,
-            p_of_trials=self._p_of_trials(head, together),
+            p_of_trials=self._p_of_trials(self._runs(self._strict)[0], self._together(self._strict)),
             spread=history.spread_between(together),
             smallest_drop=history.RunSpread.of(head, together).smallest_drop,
             broken_tests=tuple(names[index] for index in named.broken),
             probably_broken_tests=tuple(names[index] for index in named.probably),
         )
+
+    def _together(self, rule: ScoreRule) -> list[list[Sequence[float]]]:
+        """The scores of the runs that belong together."""
+        return self._runs(rule)[1][-self.together :] if self.together else []
 
     def _runs(self, rule: ScoreRule) -> tuple[list[Sequence[float]], list[list[Sequence[float]]]]:
         """The scores of this run's tests, and those of each earlier run."""

@@ -41,7 +41,7 @@ def decide(given: GateInput, ending: RunEnding) -> GateDecision:
     if ending.failed_fast:
         checks = (_fail_fast(ending), *checks_of(_only_played(given)))
     else:
-        checks = checks_of(given)
+        checks = _settled_in_any_case(given, checks_of(given))
         reasons = reasons or tuple(_uncounted_decide(given, checks_of))
         if given.policy.baseline_required:
             why = why_not_compared(given)
@@ -141,6 +141,17 @@ def _uncounted_decide(
     worst, best = (_none_fails(checks(replace(given, assumed=score))) for score in (0, 100))
     if worst != best:
         yield UncountedDecide(uncounted)
+
+
+def _settled_in_any_case(given: GateInput, checks: tuple[GateCheck, ...]) -> tuple[GateCheck, ...]:
+    """Mark the checks of a round that are settled only because trials without a score were left out."""
+    if given.look is None or not any(map(uncounted_trials, given.results.tests)):
+        return checks
+    worst, best = (checks_of(replace(given, assumed=score)) for score in (0, 100))
+    return tuple(
+        check.model_copy(update={"settled": check.settled and low.settled and high.settled})
+        for check, low, high in zip(checks, worst, best, strict=True)
+    )
 
 
 def _is_near(check: GateCheck) -> bool:

@@ -1,5 +1,6 @@
 """The reasons why a run has no verdict, whatever its score."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -63,6 +64,8 @@ class BaseNotPlayed:
     errored: int
     not_run: int
     planned: int
+    error: str | None = None
+    """The most frequent error of its trials."""
 
 
 @dataclass(frozen=True)
@@ -120,14 +123,20 @@ def invalid_run_reasons(results: Results, policy: Policy, ending: RunEnding) -> 
         yield TooManyErrored(counts.errors, counts.trials, broke_off)
     if base := results.base_side:
         errored, not_run = base.counts.errors, base.counts.not_run
-        if errored > policy.max_errors or not_run or base.score is None:
-            yield BaseNotPlayed(errored, not_run, base.counts.trials + not_run)
+        cut_short = not ending.failed_fast and (not_run or base.score is None)
+        if errored > policy.max_errors or cut_short:
+            yield BaseNotPlayed(errored, not_run, base.counts.trials + not_run, _most_frequent_error(base))
     if counts.invalid_users > policy.max_invalid_users:
         yield TooManyExcluded(counts.invalid_users, counts.trials)
     if not ending.judge_only_warned:
         yield from (JudgeFailed(check) for check in ending.judge_checks if not check.passed)
     if results.score is None:
         yield NothingScored()
+
+
+def _most_frequent_error(results: Results) -> str | None:
+    errors = Counter(trial.error for test in results.tests for trial in test.trials if not trial.counts)
+    return next((error for error, _ in errors.most_common() if error), None)
 
 
 def worst(checks: Iterable[JudgeCheck]) -> JudgeCheck | None:
