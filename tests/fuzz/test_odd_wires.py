@@ -40,7 +40,9 @@ def with_one_odd(exchange: wires.Exchange, luck: random.Random) -> wires.Exchang
     return replace(exchange, answer="\n".join([*lines, "", ""]))
 
 
-@pytest.mark.parametrize("name", ["langgraph", "ag-ui", "adk", "a2a", "a2a-blocking", "a2a-0.3", "rasa"])
+@pytest.mark.parametrize(
+    "name", ["langgraph", "ag-ui", "adk", "responses", "a2a", "a2a-blocking", "a2a-0.3", "rasa"]
+)
 async def test_odd_values_are_read_or_refused(name: str) -> None:
     """No other error than an agent's, and no reply that cannot be kept."""
     luck = random.Random(name)
