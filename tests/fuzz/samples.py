@@ -601,7 +601,17 @@ def _result_files(folder: str, *names: str) -> list[bytes]:
 
 
 GAIA_ANSWERS = (_RESULTS / "gaia/metadata.jsonl").read_bytes()
+_JUNIT = (
+    b'<testsuites name="all"><testsuite name="s" tests="2"><testcase classname="a" name="b" time="1.5"/>'
+    b'<testcase name="b"><failure message="m">t</failure></testcase><testcase name="c"><error/></testcase>'
+    b'<testcase name="d"><skipped/><flakyFailure type="x"/></testcase></testsuite></testsuites>'
+)
 RESULT_FILES = {
+    "junit": [_JUNIT],
+    "rows": [
+        b"test,trial,passed,score,group,cost,tokens\na,1,true,0.5,g,0.1,7\nb,1,skipped,,,,\n",
+        b'{"test": "a", "score": 1, "error": null}\n{"test": "b", "passed": false, "reason": "no"}\n',
+    ],
     "inspect": _result_files("inspect", "cancelled.json", "deflated.eval"),
     "promptfoo": _result_files("promptfoo", "shop.*"),
     "deepeval": _result_files("deepeval", "*.json"),
