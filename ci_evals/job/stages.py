@@ -71,7 +71,7 @@ def _possible_drop(results: Results) -> tuple[str, ...]:
     if fails_anyway or len(gate.reasons) > unchecked:
         return ()
     if uncounted := sum(map(uncounted_trials, results.tests)):
-        return (f"{uncounted} of the trials are not scored",)
+        return (f"trials without a score: {uncounted}",)
     if checks := [check for check in gate.checks if leaves_drop_possible(check)]:
         return tuple(
             f"{check.name}: {check.note}" if check.passed is None else near_threshold(check)

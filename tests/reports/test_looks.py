@@ -53,6 +53,21 @@ def test_rounds():
 
 
 @pytest.mark.parametrize(
+    "update",
+    [
+        {"gate": build.decision(passed=False, reasons=("nothing",))},
+        {"run": build.run_info(status="interrupted")},
+    ],
+)
+def test_a_run_without_a_verdict_was_not_decided(update):
+    """Whatever look it had come to."""
+    results = in_rounds(2, 0.6)
+    if run := update.get("run"):
+        update = {"run": run.model_copy(update={"rounds": results.run.rounds})}
+    assert sentences(results.model_copy(update=update)) == []
+
+
+@pytest.mark.parametrize(
     ("told", "sentence"),
     [
         (

@@ -26,7 +26,7 @@ def sentences(results: Results) -> Iterator[str]:
 
 def _rounds(results: Results) -> Iterator[str]:
     rounds, comparison = results.run.rounds, results.comparison
-    if rounds is None:
+    if rounds is None or results.gate.reasons or results.run.status != "completed":
         return
     last = rounds.looks[-1]
     if rounds.played < last:

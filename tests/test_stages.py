@@ -1,0 +1,44 @@
+"""What is played after a look at a run, as long as the base agent waits."""
+
+import builders as build
+import pytest
+
+from ci_evals.domain.base import Interval
+from ci_evals.domain.plan import BASE, HEAD, Plan
+from ci_evals.domain.results.run import Results
+from ci_evals.job.job import Job
+from ci_evals.job.stages import Stage, next_stage
+from ci_evals.runner import Options
+from ci_evals.scoring.gate.policy import Policy
+from ci_evals.support.redaction import Redactor
+
+SCREENING = Stage(Plan((), loops=1, arms=(HEAD, BASE), first_arm_only=True))
+CLOSE = build.check("min-score", 80, 85.0, passed=True, interval=Interval(low=70, high=95))
+
+
+def run_of(*checks, status: str = "completed") -> Results:
+    """A run of one test, with these checks."""
+    test = build.test_result(trials=(build.trial_result(status=status),))
+    return build.results(build.suite_result("Refunds", test), gate=build.decision(*checks, passed=True))
+
+
+def following(results: Results, confirm: int = 0) -> Stage | None:
+    return next_stage(
+        Job(SCREENING.plan, Policy(), Options(), Redactor(), confirm=confirm), SCREENING, results
+    )
+
+
+@pytest.mark.parametrize("confirm", [0, 2])
+def test_a_close_floor_is_confirmed_without_the_base_agent(confirm):
+    """No drop is possible, so that the base agent goes on waiting."""
+    stage = following(run_of(CLOSE), confirm)
+    assert (stage.plan.more if stage else 0) == confirm
+    assert stage is None or (stage.plan.first_arm_only and stage.confirmation.trials == confirm)
+
+
+def test_trials_that_are_not_scored_have_the_base_agent_played():
+    """They might have failed: then the score would have looked lower."""
+    assert following(run_of()) is None
+    stage = following(run_of(status="failed"))
+    assert not stage.plan.first_arm_only
+    assert stage.because == ("trials without a score: 1",)
