@@ -85,6 +85,12 @@ def test_a_list_of_messages_is_several_lines_and_a_system_prompt() -> None:
     assert data["tests"][0]["systemPrompt"] == "Be kind"
 
 
+def test_a_message_whose_role_is_no_text_is_nobodys() -> None:
+    odd = [{"role": {"a": 1}, "content": "x"}, {"role": "user", "content": "Hi"}]
+    suite, _, _ = imported(lines([{"data_source_idx": 0, "item": {"input": odd}}]))
+    assert [turn.user for turn in suite.tests[0].turns] == ["Hi"]
+
+
 def test_an_item_without_a_users_line_is_left_out_and_named() -> None:
     _, data, notes = imported(lines([*ROWS, {"data_source_idx": 9, "item": {"image": "x.png"}}]))
     assert len(data["tests"]) == 2

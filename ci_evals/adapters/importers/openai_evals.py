@@ -48,7 +48,7 @@ _EXPECTED = (
     "target",
     "answer",
 )
-_SYSTEM = {"system", "developer"}
+_SYSTEM = ("system", "developer")
 
 
 def read(text: str, file: str) -> ImportedSuite:
