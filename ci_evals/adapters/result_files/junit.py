@@ -1,7 +1,6 @@
 """JUnit XML, as pytest, vitest, surefire and most runners of tests write it.
 
-There is no standard; this reads what github.com/testmoapp/junitxml describes and what pytest 9, vitest 5 and
-maven-surefire's XSD write. `failure` is a failure, `error` undecided, `skipped` not run.
+There is no standard; this reads what pytest 9, vitest 5 and maven-surefire write. `failure` is a failure, `error` undecided, `skipped` not run.
 
 Reruns: surefire notes them in `flakyFailure` and `rerunFailure` below the last attempt. pytest-rerunfailures
 writes each attempt as a `testcase`, those that were run again without any child, as if they had passed; the
