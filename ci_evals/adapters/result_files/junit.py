@@ -1,6 +1,7 @@
 """JUnit XML, as pytest, vitest, surefire and most runners of tests write it.
 
-There is no standard; this reads what pytest 9, vitest 5 and maven-surefire write. `failure` is a failure, `error` undecided, `skipped` not run.
+There is no standard; this reads what pytest 9, vitest 5 and maven-surefire write. `failure` is a failure,
+`error` undecided, `skipped` not run.
 
 Reruns: surefire notes them in `flakyFailure` and `rerunFailure` below the last attempt. pytest-rerunfailures
 writes each attempt as a `testcase`, those that were run again without any child, as if they had passed; the
@@ -176,7 +177,7 @@ def _case(attributes: dict[str, Any], suite: str) -> Row:
     name, where = attributes.get("name", "").strip(), attributes.get("classname", "").strip()
     group = where or attributes.get("file", "").strip() or suite
     return Row(
-        test=f"{where}::{name}" if where and where != name else name,
+        test=f"{where} › {name}" if where and where != name else name,
         passed=True,
         groups=(group,) if group else (),
         seconds=_seconds(attributes.get("time", "")),

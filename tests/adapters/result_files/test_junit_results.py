@@ -34,7 +34,7 @@ def test_failures_errors_and_skips_of_pytest() -> None:
     assert results.suite == "pytest"
     assert outcome(results) == [True, False, Undecided.ERROR, Undecided.SKIPPED]
     first, second, *_ = results.rows
-    assert (first.test, first.groups, first.seconds) == ("test_a::test_1[<b>]", ("test_a",), 0.5)
+    assert (first.test, first.groups, first.seconds) == ("test_a › test_1[<b>]", ("test_a",), 0.5)
     assert second.reason == "1 == 2\ntrace"
     assert results.official
     assert (results.official.value, results.official.of) == (1 / 3, 3)
@@ -75,7 +75,7 @@ def test_a_file_with_several_suites_is_one_suite_with_their_names_as_groups() ->
     assert results.suite == "vitest tests"
     assert [(row.test, row.groups) for row in results.rows] == [
         ("x > y", ("a.test.ts",)),
-        ("b.test.ts::x > y", ("b.test.ts",)),
+        ("b.test.ts › x > y", ("b.test.ts",)),
     ]
 
 
