@@ -153,7 +153,8 @@ class _Console:
         if results.score is not None:
             yield f"{headline.certainty(results)}."
         yield from self.reasons()
-        yield from self.not_compared()
+        if why := headline.not_compared(results):
+            yield why
         if highlights.run_outcome(results) is RunOutcome.FAILED:
             failing = headline.other_checks(results)
             yield from (sentence(capitalized(gate.in_words(check))) for check in failing[:_NAMED])
@@ -165,16 +166,6 @@ class _Console:
         verdict = headline.verdict(self._results)
         yield from (sentence(capitalized(why)) for why in self._results.gate.reasons if why not in verdict)
         yield from gate.warnings(self._results)
-
-    def not_compared(self) -> Iterator[str]:
-        """The reason why there is no change to show, if a baseline was looked for."""
-        compared = self._results.comparison
-        if compared is None:
-            note = self._results.run.baseline_note
-            yield from [sentence(capitalized(note))] if note and not gate.not_made(self._results) else []
-        elif compared.delta is None:
-            base = headline.base_name(compared)
-            yield f"Not compared with {base}: {change.why_not(compared).rstrip('.')}."
 
     def suites(self) -> Iterator[str]:
         """A table of the tests of each suite."""

@@ -8,6 +8,7 @@ import pytest
 from ci_evals.domain.base import Interval
 from ci_evals.domain.results.gate import Odds
 from ci_evals.domain.results.run import Git, Results, Rounds
+from ci_evals.reports.facts import gate as gate_facts
 from ci_evals.reports.facts import headline
 from ci_evals.reports.facts.headline import Became, Trust
 from ci_evals.scoring.gate.policy import Policy
@@ -211,3 +212,16 @@ def test_odds_are_told_of_runs_that_are_large_enough():
     assert headline.odds(run(10, "ppp"))
     assert headline.odds(run(9, "ppp")) is None
     assert headline.odds(run(10, "pp")) is None
+
+
+def test_why_nothing_was_compared_is_said_once():
+    """By a check that needs the comparison, or else by itself."""
+    comparison = compared("p", "p").comparison.model_copy(
+        update={"delta": None, "reasons": ("no test was scored on both sides",)}
+    )
+    check = build.check(name="regression", passed=None, seen=None, note="no test was scored on both sides")
+    results = build.results(comparison=comparison)
+    assert headline.not_compared(results) == "Not compared with main: no test was scored on both sides."
+    checked = results.model_copy(update={"gate": build.decision(check)})
+    assert gate_facts.warnings(checked) == ("regression was not checked: no test was scored on both sides.",)
+    assert headline.not_compared(checked) is None

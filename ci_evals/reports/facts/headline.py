@@ -20,6 +20,7 @@ from ci_evals.reports import numbers
 from ci_evals.reports.facts import change, failed_tests, gate, highlights, significance
 from ci_evals.reports.facts.failed_tests import FailedTest
 from ci_evals.reports.facts.labels import RunOutcome
+from ci_evals.reports.facts.parts import capitalized, sentence
 
 _OF_QUALITY = frozenset(
     {
@@ -143,6 +144,20 @@ def base_name(comparison: Comparison | None) -> str:
         return "the base agent"
     branch = comparison.baseline.branch if comparison else None
     return branch or "the baseline"
+
+
+def not_compared(results: Results) -> str | None:
+    """The reason why there is no change to show, if a baseline was looked for and no check says it."""
+    comparison = results.comparison
+    if highlights.run_outcome(results) is RunOutcome.SKIPPED:
+        return None
+    if comparison is None:
+        note = None if gate.not_made(results) else results.run.baseline_note
+        return sentence(capitalized(note)) if note else None
+    why = change.why_not(comparison).rstrip(".")
+    if comparison.delta is not None or any(why in warning for warning in gate.warnings(results)):
+        return None
+    return f"Not compared with {base_name(comparison)}: {why}."
 
 
 def in_base(comparison: Comparison | None) -> str:

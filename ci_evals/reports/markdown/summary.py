@@ -86,7 +86,8 @@ def alerts(results: Results) -> tuple[Section, ...]:
     never_left_out = [*([origin] if origin else []), *gate.warnings(results), *reliability.warnings(results)]
     rows = _bullets(never_left_out, "⚠️ ")
     warnings = Section("the warnings", "", Rank.ALWAYS, rows, noun="warning")
-    told = [*_not_compared(results), *highlights.notes(results)]
+    why = headline.not_compared(results)
+    told = [*([why] if why else []), *highlights.notes(results)]
     notes = Section("the notes", "", Rank.TELLING, _bullets(told), noun="note")
     return (*([warnings] if rows else ()), *(listing(notes) if notes.rows else ()))
 
@@ -266,19 +267,6 @@ def _suites(results: Results) -> Section | None:
     more = len(pairs) - _SUITES
     tail = f"and {numbers.count(more, 'more suite')}" if more > 0 else ""
     return tabled(Section("the suites' scores", "", tail=tail, noun="suite"), text)
-
-
-def _not_compared(results: Results) -> tuple[str, ...]:
-    """The reason why there is no change to show, if a baseline was looked for and no check says it."""
-    comparison = results.comparison
-    if highlights.run_outcome(results) is RunOutcome.SKIPPED:
-        return ()
-    if comparison is None:
-        note = None if gate.not_made(results) else results.run.baseline_note
-        return (sentence(capitalized(note)),) if note else ()
-    if comparison.delta is not None:
-        return ()
-    return (f"Not compared with {headline.base_name(comparison)}: {change.why_not(comparison)}.",)
 
 
 def _what_to_do(results: Results) -> Section:
