@@ -178,7 +178,7 @@ def test_an_agent_that_cannot_be_reached(run):
         told = ci_evals("noise", "results", "--quiet", cwd=run, env=env | {"AGENT_KEY": "another-key-1234"})
     assert told.returncode == 3, told.stderr
     assert "Stopped: " in told.stderr
-    assert "nothing is kept" in told.stderr
+    assert "Nothing is kept" in told.stderr
     assert files_in(run) == before
 
 

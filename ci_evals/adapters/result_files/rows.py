@@ -40,8 +40,6 @@ _FAILED = frozenset({"false", "0", "no", "n", "fail", "failed", "failure"})
 _SKIPPED = frozenset({"skip", "skipped"})
 _ERRORS = frozenset({"error", "errored"})
 _NAMES = re.compile(r"\$(\.[A-Za-z_][\w-]*)+")
-_MOST_CELL = 1_000_000
-csv.field_size_limit(_MOST_CELL)
 
 Field = Callable[[Any], Any]
 
