@@ -123,7 +123,7 @@ def _as_json(text: str) -> JsonValue:
 
 def shown(value: Value) -> str:
     """Return a value as JSON. It is not truncated here: half a secret would not be known as one."""
-    return "nothing" if isinstance(value, _Absent) else json.dumps(value, ensure_ascii=False)
+    return "absent" if isinstance(value, _Absent) else json.dumps(value, ensure_ascii=False)
 
 
 def described(conditions: Conditions) -> str:

@@ -156,6 +156,7 @@ def test_the_steps_name_all_keys_and_where_they_are_taken(repository):
     (repository / "desk").mkdir()
     done = ci_evals("init", "--adapter=http", cwd=repository / "desk")
     assert f"\nNext, in {repository}:\n" in done.stdout
+    assert "Without a model:  ci-evals run" in done.stdout
     assert "export AGENT_KEY, and OPENAI_API_KEY for judge and user" in done.stdout
 
 
