@@ -155,7 +155,8 @@ def _next(starter: Starter) -> str:
     keyed = over_http and starter.kind not in _KEYLESS
     run = f"ci-evals run {starter.suite}"
     keys = f"{'AGENT_KEY, and ' if keyed else ''}OPENAI_API_KEY for judge and user"
-    first = f"Name your agent in {starter.suite} and export {keys}, then:  {run}\n     Without a model:  {run} --provider=offline"
+    first = f"Name your agent in {starter.suite} and export {keys}, then:  {run}"
+    first += f"\n     Without a model:  {run} --provider=offline"
     if not over_http:
         first = f"Play it:  {run}{' --provider=offline' if starter.plays_at_once else ''}"
     second = f"Make the tests yours:  ci-evals validate --strict {starter.suite}"
