@@ -15,13 +15,15 @@ RUN apt-get update && apt-get install --yes --no-install-recommends binutils && 
 COPY requirements/build.txt requirements/image.txt requirements/
 # Some wheels come with what a debugger reads, a third of all their compiled code. rapidfuzz comes compiled twice,
 # and takes the other where the one for newer processors is missing; both give the same numbers. rich brings what colors
-# source code in 500 languages, and shows none here.
+# source code in 500 languages, and shows none here. Some bring their own tests.
 RUN python -m venv --without-pip /opt/builder \
     && pip --python /opt/builder install --no-compile --require-hashes -r requirements/build.txt \
     && python -m venv --without-pip /opt/ci-evals/venv \
     && pip --python /opt/ci-evals/venv install --no-compile --require-hashes -r requirements/image.txt \
     && find /opt/ci-evals/venv/lib -path '*/rapidfuzz/*_avx2.*.so' -delete \
     && find /opt/ci-evals/venv/lib -path '*/pygments/lexers/[a-z]*.py' -delete \
+    && find /opt/ci-evals/venv/lib -path '*/pygments/lexers/_[a-z]*_*.py' -delete \
+    && find /opt/ci-evals/venv/lib -path '*/site-packages/*/tests/*' -delete \
     && find /opt/ci-evals/venv/lib -name '*.so' -exec strip --strip-debug {} +
 COPY pyproject.toml README.md LICENSE ./
 COPY suites suites
