@@ -12,14 +12,14 @@ WORKDIR /src
 # For `strip` alone, and nothing of it goes into the image.
 # hadolint ignore=DL3008
 RUN apt-get update && apt-get install --yes --no-install-recommends binutils && rm -rf /var/lib/apt/lists/*
-COPY requirements/build.txt requirements/image.txt requirements/
+COPY requirements/build.txt requirements/run.txt requirements/
 # Some wheels come with what a debugger reads, a third of all their compiled code. rapidfuzz comes compiled twice,
 # and takes the other where the one for newer processors is missing; both give the same numbers. rich brings what colors
 # source code in 500 languages, and shows none here. Some bring their own tests.
 RUN python -m venv --without-pip /opt/builder \
     && pip --python /opt/builder install --no-compile --require-hashes -r requirements/build.txt \
     && python -m venv --without-pip /opt/ci-evals/venv \
-    && pip --python /opt/ci-evals/venv install --no-compile --require-hashes -r requirements/image.txt \
+    && pip --python /opt/ci-evals/venv install --no-compile --require-hashes -r requirements/run.txt \
     && find /opt/ci-evals/venv/lib -path '*/rapidfuzz/*_avx2.*.so' -delete \
     && find /opt/ci-evals/venv/lib -path '*/pygments/lexers/[a-z]*.py' -delete \
     && find /opt/ci-evals/venv/lib -path '*/pygments/lexers/_[a-z]*_*.py' -delete \

@@ -66,7 +66,7 @@ lint: .venv/installed
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/zizmor --offline --quiet --config .github/zizmor.yml . examples/*.yml
-	$(BIN)/check-jsonschema --builtin-schema vendor.github-actions action.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-actions action.yml run/action.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml examples/*.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
 	$(BIN)/hadolint Dockerfile
@@ -80,9 +80,9 @@ image:
 lock: .venv/installed
 	$(BIN)/pip install --quiet '$(UV)'
 	$(LOCK) pyproject.toml --group dev --universal --python-version 3.11 --output-file requirements/dev.txt
-	$(LOCK) pyproject.toml --extra zstd --constraint requirements/dev.txt --python-platform linux --python-version 3.13 \
-		--output-file requirements/image.txt
-	$(LOCK) --group build --constraint requirements/dev.txt --python-platform linux --python-version 3.13 \
+	$(LOCK) pyproject.toml --extra zstd --constraint requirements/dev.txt --universal --python-version 3.11 \
+		--output-file requirements/run.txt
+	$(LOCK) --group build --constraint requirements/dev.txt --universal --python-version 3.11 \
 		--output-file requirements/build.txt
 
 upgrade:

@@ -6,7 +6,7 @@ An input beside arguments is refused, since nothing would come of it.
 import signal
 import sys
 
-if __name__ == "__main__":
+if __name__ == "__main__" and hasattr(signal, "pthread_sigmask"):  # not on Windows
     # The imports take a moment. A signal waits for their end, when `run_command` answers it: as process 1 of
     # a container it would go unheard.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM, signal.SIGHUP})

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from docsite import reference
+from docsite import composite, reference
 
 PAGES = Path(__file__).parent.parent / "docs/reference"
 
@@ -15,3 +15,4 @@ if sys.argv[1:] == ["pictures"]:
 else:
     for name, text in reference.pages().items():
         (PAGES / name).write_text(text)
+    composite.COMPOSITE.write_text(composite.text())

@@ -19,7 +19,7 @@ from ci_evals.reports.names import PAGE
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
 COMMANDS = typer.main.get_command(app)
 DIGEST = "sha256:" + "0123456789abcdef" * 4
-OURS = re.compile(r"org/aui-evals-action@v1|\./")
+OURS = re.compile(r"org/aui-evals-action(/run)?@v1|\./")
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.yml"))
 WITH_GATE = sorted((ROOT / "examples").glob("gate-*.yml"))
@@ -249,6 +249,7 @@ def test_examples_need_no_program_that_runners_may_lack():
         for file in EXAMPLES
         if file not in WITH_GATE
         for job in read(file)["jobs"].values()
+        if not using(job, "actions/setup-python")
         for step in job["steps"]
         if "run" in step
     ]

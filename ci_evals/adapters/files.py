@@ -197,8 +197,9 @@ def open_to_append(path: Path) -> int:
         raise OSError(errno.EINVAL, f"it is {why}")
     if is_there(path) and path.stat().st_nlink > 1:
         raise OSError(errno.EMLINK, "it is one file with another name (a hard link)")
-    no_link = getattr(os, "O_NOFOLLOW", 0)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | no_link, 0o644)
+    # Windows knows no links here, and would write line ends of its own.
+    bare = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | bare, 0o644)
     _hand_over(path, owner)
     return descriptor
 

@@ -1,0 +1,152 @@
+"""The action without a container: it declares what the action declares, and hands everything over."""
+
+import json
+import os
+import runpy
+import shutil
+import subprocess
+import sys
+
+import pytest
+import yaml
+from github_runner import Step
+from papers import ROOT
+
+from docsite import composite
+
+START = ROOT / "run/start.py"
+ACTION = yaml.safe_load(composite.COMPOSITE.read_text())
+
+
+def start(folder, step, inputs, **variables):
+    """`start.py` as the last step of `run/action.yml` calls it."""
+    environ = os.environ | step.variables(step.folder, {}) | {"RUNNER_TEMP": str(folder)} | variables
+    return subprocess.run(
+        [sys.executable, START],
+        cwd=step.workspace,
+        env=environ | {"CI_EVALS_INPUTS": json.dumps(inputs)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.fixture
+def step(tmp_path):
+    return Step(tmp_path)
+
+
+@pytest.fixture
+def installed(tmp_path):
+    """A runner's folder where an earlier step has installed ci-evals: here that of the tests."""
+    home = tmp_path / "temp" / runpy.run_path(str(START))["environment_name"]()
+    home.mkdir(parents=True)
+    (home / "bin").symlink_to(ROOT / ".venv/bin" if (ROOT / ".venv").exists() else sys.prefix + "/bin")
+    (home / "lib").symlink_to(sys.prefix + "/lib")
+    shutil.copy(f"{sys.prefix}/pyvenv.cfg", home)
+    (home / "installed").touch()
+    return home.parent
+
+
+def test_it_declares_what_the_action_declares():
+    """`make reference` writes it; only `python` is its own."""
+    assert composite.COMPOSITE.read_text() == composite.text()
+    container = yaml.safe_load((ROOT / "action.yml").read_text())
+    assert ACTION["inputs"].keys() - container["inputs"].keys() == {"python"}
+    outputs = {name: f"${{{{ steps.run.outputs.{name} }}}}" for name in container["outputs"]}
+    assert {name: entry["value"] for name, entry in ACTION["outputs"].items()} == outputs
+
+
+def test_it_runs_with_the_inputs_of_the_step(step, installed):
+    """Defaults are handed over too, empty ones among them."""
+    inputs = {name: entry["default"] for name, entry in ACTION["inputs"].items()}
+    run = start(installed, step, inputs | {"suites": "demo:hr", "test": "Refuses", "provider": "offline"})
+    assert (run.returncode, step.outputs["result"], step.outputs["tests"]) == (0, "passed", "1")
+    assert (step.workspace / "results/report.html").exists()
+
+
+def test_only_the_inputs_of_the_step_count(step, installed):
+    """Not a variable of the job that looks like one."""
+    run = start(installed, step, {"suites": "", "python": "/none"}, INPUT_SUITES="demo:hr")
+    assert run.returncode == 2
+    assert "input 'suites' is empty" in run.stderr + run.stdout
+
+
+def test_a_misspelled_input_stops_it(step, installed):
+    """As in the container; the runner itself only warns."""
+    run = start(installed, step, {"suites": "demo:hr", "min-scor": "90"})
+    assert run.returncode == 2
+    assert "did you mean 'min-score'?" in run.stderr + run.stdout
+
+
+def test_packages_that_cannot_be_installed_are_no_verdict(step, tmp_path):
+    """With an annotation that names the command."""
+    run = start(
+        tmp_path / "temp", step, {"suites": "demo:hr"}, PIP_INDEX_URL="http://127.0.0.1:9", PIP_RETRIES="0"
+    )
+    assert run.returncode == 3
+    assert "::error title=ci-evals::Installing ci-evals failed" in run.stdout
+    assert "passed" not in step.outputs
+
+
+@pytest.mark.frameworks
+def test_it_installs_every_package_by_its_hash(step, tmp_path):
+    """Into an environment of its own, once for all steps of a job."""
+    inputs = {"suites": "demo:hr", "provider": "offline"}
+    first = start(tmp_path / "temp", step, inputs)
+    assert (first.returncode, step.outputs["result"]) == (0, "passed")
+    again = start(tmp_path / "temp", step, inputs)
+    assert again.returncode == 0
+    assert ("Installing" in first.stdout, "Installing" in again.stdout) == (True, False)
+
+
+def find_python(tmp_path, named="", path=""):
+    """The step that looks for a Python, by the shell that runs it."""
+    script = ACTION["runs"]["steps"][0]["run"]
+    output = tmp_path / "output"
+    environ = {
+        "NAMED": named,
+        "PATH": path,
+        "GITHUB_OUTPUT": str(output),
+        "GITHUB_ACTION_PATH": str(ROOT / "run"),
+        "RUNNER_TEMP": r"D:\a\_temp",
+        "RUNNER_TOOL_CACHE": str(tmp_path / "tools"),
+    }
+    shell = shutil.which("bash")
+    run = subprocess.run(
+        [shell, "-eo", "pipefail", "-c", script], env=environ, capture_output=True, text=True, check=False
+    )
+    return run, dict(
+        line.split("=", 1) for line in output.read_text().splitlines()
+    ) if output.exists() else {}
+
+
+def test_it_takes_the_python_on_the_path(tmp_path):
+    """And keys the cache by its version and by what is installed."""
+    run, outputs = find_python(tmp_path, path=f"{sys.prefix}/bin")
+    assert (run.returncode, outputs["path"]) == (0, "python3")
+    assert outputs["version"] == ".".join(map(str, sys.version_info[:3]))
+    assert (outputs["cache"], len(outputs["packages"])) == ("D:/a/_temp/ci-evals-pip", 64)
+
+
+def test_it_takes_a_python_that_the_runner_keeps(tmp_path):
+    """If there is none on the path, as on older images."""
+    kept = tmp_path / "tools/Python/3.13.1/x64/bin"
+    kept.mkdir(parents=True)
+    (kept / "python3").symlink_to(sys.executable)
+    run, outputs = find_python(tmp_path)
+    assert (run.returncode, outputs["path"]) == (0, str(kept / "python3"))
+
+
+@pytest.mark.parametrize(
+    ("named", "message"),
+    [
+        ("/none/python", "input 'python' is '/none/python', which is not Python 3.11"),
+        ("", "Add actions/setup-python"),
+    ],
+)
+def test_without_a_python_it_says_what_to_do(tmp_path, named, message):
+    """And stops there."""
+    run, outputs = find_python(tmp_path, named)
+    assert (run.returncode, outputs) == (2, {})
+    assert message in run.stdout

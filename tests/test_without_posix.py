@@ -1,0 +1,59 @@
+"""Runs where Python lacks what Windows lacks. Real Windows and macOS runners play in our own workflow."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from commands import CLEAN, SCRIPT
+
+LESS = Path(__file__).parent / "without_posix"
+CODE_PAGE = {"PYTHONPATH": str(LESS), "PYTHONIOENCODING": "cp1252"}
+AGENT = "def reply(message, **_): return 'hello ' + message\n"
+SUITE = """\
+name: Greets
+adapter: python:greeter:reply
+tests:
+  - name: "Says hello \\u2713"
+    guidelines: Say hello.
+    maxTurns: 1
+    turns: [{user: Hi}]
+    evaluations: [{criterion: It greets, strict: contains, text: hello}]
+"""
+
+
+def play(folder, *args):
+    return subprocess.Popen(
+        [sys.executable, SCRIPT, "run", *args, "--provider=offline"],
+        cwd=folder,
+        env=CLEAN | CODE_PAGE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        encoding="cp1252",
+    )
+
+
+def test_a_run_ends_with_its_verdict(tmp_path):
+    """An agent in Python has its own process there too, and names outside the code page break nothing."""
+    (tmp_path / "greeter.py").write_text(AGENT)
+    (tmp_path / "suite.yml").write_text(SUITE)
+    run = play(tmp_path, "suite.yml", "demo:hr")
+    out, _ = run.communicate(timeout=60)
+    assert run.returncode == 0, out
+    assert "Evals passed: 100 / 100" in out
+    lines = (tmp_path / "results/journal.jsonl").read_bytes().splitlines()
+    assert len(lines) > 13
+
+
+def test_an_interrupted_run_reports_what_it_has(tmp_path):
+    """Ctrl-C, without signal handlers of the event loop."""
+    run = play(tmp_path, "demo:hr", "--loops=300")
+    deadline = time.monotonic() + 30
+    while not (tmp_path / "results/journal.jsonl").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    run.send_signal(signal.SIGINT)
+    out, _ = run.communicate(timeout=60)
+    assert run.returncode == 130, out
+    assert "trials not run" in out
