@@ -39,7 +39,7 @@ WORKFLOWS = [
     (paper, block)
     for paper in PAPERS
     for block in blocks("yaml", (ROOT / paper).read_text())
-    if "\njobs:" in block
+    if "\njobs:" in block and "\non:" in block
 ]
 
 
