@@ -6,7 +6,7 @@ import pytest
 import yaml
 from papers import ROOT, blocks, code, table
 
-from ci_evals.adapters.models import claude_code_llm
+from ci_evals.adapters.models import claude_code_llm, copilot_llm
 from ci_evals.adapters.models.anthropic_llm import AnthropicLLM
 from ci_evals.adapters.models.openai_llm import AzureOpenAILLM, OpenAILLM, is_azure
 from ci_evals.cli.environment_secrets import SECRET_VARIABLES
@@ -47,14 +47,15 @@ def test_azure_both_ways(number):
 
 
 def test_options_are_there():
-    """Each one that the page names, but for those of the program `claude`."""
-    named = set(re.findall(r"`?--([a-z][a-z-]+)", PAGE)) - {"safe-mode", "json-schema"}
+    """Each one that the page names, except those of other programs."""
+    named = set(re.findall(r"`?--([a-z][a-z-]+)", PAGE)) - {"safe-mode", "json-schema", "global"}
     assert named <= {name.replace("_", "-") for name in RunSettings.__dataclass_fields__}
 
 
-def test_the_version_of_claude_code():
-    """The least that will do."""
+def test_the_versions_of_programs():
+    """The minimum of each."""
     assert f"version {'.'.join(map(str, claude_code_llm.MIN_VERSION))} or later" in PAGE
+    assert f"version {'.'.join(map(str, copilot_llm.MIN_VERSION))} or later" in PAGE
 
 
 def test_examples_of_families():
@@ -66,6 +67,7 @@ def test_examples_of_families():
 def test_messages_are_those_of_the_program():
     """Word for word, so that a search finds them."""
     sources = " ".join(path.read_text() for path in (ROOT / "ci_evals").rglob("*.py"))
-    told = re.sub(r'"\s*\n?\s*f?"', "", sources).replace("{PROGRAM!r}", "'claude'")
+    told = re.sub(r'"\s*\n?\s*f?"', "", sources).replace("{program.name!r}", "'claude'")
+    told = told.replace("{self.program.vendor}", "Claude")
     for message, _ in table("message", PAGE):
         assert code(message) in told, message

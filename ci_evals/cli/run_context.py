@@ -118,15 +118,19 @@ class RunContext:
         values = (self.environ.get(name, "") for name in ("CI", "GITHUB_ACTIONS"))
         return any(value.lower() not in {"", "false", "0"} for value in values)
 
-    def prices(self, file: Path | None) -> "Callable[[], PriceTable]":
+    def prices(self, file: Path | None, provider: str | None = None) -> "Callable[[], PriceTable]":
         """Return how to get the prices: the user's table is read at once, since it may have faults.
+
+        A `provider` that does not bill tokens has no other.
 
         Raises:
             UsageError: the file cannot be read.
         """
         from ci_evals.adapters import prices
+        from ci_evals.domain.choices import Provider
+        from ci_evals.domain.prices import NO_PRICES
 
         if file is None:
-            return prices.bundled
+            return (lambda: NO_PRICES) if provider == Provider.COPILOT else prices.bundled
         table = prices.read(file)
         return lambda: table

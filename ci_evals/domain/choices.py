@@ -9,6 +9,7 @@ class Provider(StrEnum):
     OPENAI = "openai"
     ANTHROPIC = "anthropic"
     CLAUDE_CODE = "claude-code"
+    COPILOT = "copilot"
     OFFLINE = "offline"
     """A scripted user and no judge."""
 

@@ -40,7 +40,7 @@ from ci_evals.wiring.connections import Connections, checked, keys_of
 from ci_evals.wiring.participants import participants_for
 
 JudgeChecking = Literal["auto", "always", "warn", "off"]
-ProviderName = Literal["openai", "anthropic", "claude-code", "offline"]
+ProviderName = Literal["openai", "anthropic", "claude-code", "copilot", "offline"]
 
 
 def create_adapter(
@@ -75,7 +75,7 @@ def create_adapter(
 
     Args:
         provider: Whose LLM it is; `offline` for a scripted user and no judge.
-        llm_key: The provider's key. `claude-code` and `offline` need none.
+        llm_key: The provider's key. `claude-code`, `copilot` and `offline` need none.
         judge_model: The judge's model, in place of the suite's or the provider's default.
         user_model: The simulated user's model, likewise.
         embedding_model: The model that compares answers by their meaning; `local:NAME` for one of yours.

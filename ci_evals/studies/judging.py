@@ -164,7 +164,7 @@ def judging(path: Path, settings: JudgeSettings, context: RunContext) -> Judging
         panel=panel,
         votes=votes,
         redactor=redactor,
-        prices=context.prices(settings.prices)(),
+        prices=context.prices(settings.prices, settings.provider)(),
         settings=settings,
         context=context,
     )

@@ -1,12 +1,15 @@
 """The real models of a run, and the cache of answers before those that judge."""
 
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
 from ci_evals.adapters.answer_cache import AnswerCache, signing_key
 from ci_evals.adapters.models.cached_llm import CachedLLM
 from ci_evals.adapters.models.claude_code_llm import ClaudeCodeLLM
+from ci_evals.adapters.models.copilot_llm import CopilotLLM
 from ci_evals.adapters.models.embedders import LocalEmbedder, OpenAIEmbedder
+from ci_evals.adapters.models.program_llm import ProgramLLM
 from ci_evals.adapters.models.sdk_llm import SdkLLM
 from ci_evals.adapters.transport.rate_limiter import Waiting
 from ci_evals.domain.choices import Provider
@@ -17,7 +20,12 @@ from ci_evals.support.redaction import Redactor
 from ci_evals.wiring.connections import Connections
 from ci_evals.wiring.providers import DEFAULT_EMBEDDING_MODELS, no_key, runs_here, sdk_of
 
-ProviderLLM = SdkLLM | ClaudeCodeLLM
+ProviderLLM = SdkLLM | ProgramLLM
+
+_PROGRAMS: Mapping[str, type[ProgramLLM]] = {
+    Provider.CLAUDE_CODE: ClaudeCodeLLM,
+    Provider.COPILOT: CopilotLLM,
+}
 
 
 @dataclass(frozen=True)
@@ -49,8 +57,8 @@ class RunModels:
         """The model of that name; raise `UsageError` if there is no key, or the program is missing."""
         if model not in self._llms:
             connections = self._connections
-            if connections.provider == Provider.CLAUDE_CODE:
-                self._llms[model] = ClaudeCodeLLM(
+            if program := _PROGRAMS.get(connections.provider):
+                self._llms[model] = program(
                     model, connections.environ, redactor=self._redactor, timeout=connections.llm_timeout
                 )
             else:

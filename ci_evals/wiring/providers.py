@@ -21,10 +21,11 @@ DEFAULT_MODELS: Mapping[str, DefaultModels] = {
     Provider.OPENAI: DefaultModels(judge="gpt-6.1-terra", user="gpt-6-luna"),
     Provider.ANTHROPIC: DefaultModels(judge="claude-sonnet-5-5", user="claude-haiku-5-5"),
     Provider.CLAUDE_CODE: DefaultModels(judge="sonnet", user="haiku"),
+    Provider.COPILOT: DefaultModels(judge="gpt-5.4", user="gpt-5.4"),
 }
 DEFAULT_EMBEDDING_MODELS: Mapping[str, str] = {Provider.OPENAI: "text-embedding-3-small"}
 
-WITHOUT_KEY = frozenset({Provider.CLAUDE_CODE, Provider.OFFLINE})
+WITHOUT_KEY = frozenset({Provider.CLAUDE_CODE, Provider.COPILOT, Provider.OFFLINE})
 REPORTS_COST = frozenset({Provider.CLAUDE_CODE})
 """Providers that report the cost of a call themselves, so that no table of prices is needed."""
 

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import claude_program
+import copilot_program
 import pytest
 import world
 from fakes import ScriptedLLM
 
 from ci_evals.adapters.models.anthropic_llm import AnthropicLLM
 from ci_evals.adapters.models.claude_code_llm import ClaudeCodeLLM
+from ci_evals.adapters.models.copilot_llm import CopilotLLM
 from ci_evals.adapters.models.openai_llm import OpenAILLM
 from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError
 from ci_evals.ports import LLM, Prompt
@@ -41,7 +43,18 @@ return "{}" if asked["schema"] else asked["system"] + ": " + asked["text"]
 """
 
 
-@pytest.fixture(params=["scripted", "openai", "anthropic", "claude-code"])
+COPILOT = """
+if asked["model"] == "failing":
+    fail("query", "Last error: 500 Internal server error", 500)
+if asked["model"] == "locked":
+    fail("authentication", "Authentication failed (HTTP 401).", 401)
+if asked["model"] == "mute":
+    return ""
+return "{}" if "JSON Schema" in asked["text"] else asked["text"].replace(chr(10) * 2, ": ")
+"""
+
+
+@pytest.fixture(params=["scripted", "openai", "anthropic", "claude-code", "copilot"])
 async def llm_case(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[LLMCase]:
     if request.param == "scripted":
         yield LLMCase(
@@ -55,6 +68,11 @@ async def llm_case(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncItera
         claude_program.install(tmp_path, CLAUDE)
         environ = claude_program.environ(tmp_path)
         yield LLMCase(*(ClaudeCodeLLM(name, environ) for name in ("m", "mute", "failing", "locked")))
+        return
+    if request.param == "copilot":
+        copilot_program.install(tmp_path, COPILOT)
+        environ = claude_program.environ(tmp_path)
+        yield LLMCase(*(CopilotLLM(name, environ) for name in ("m", "mute", "failing", "locked")))
         return
     said = {"mute": ""}
     with world.llm(lambda a: said.get(a.model, "{}" if a.wants_json else f"{a.system}: {a.text}")) as models:

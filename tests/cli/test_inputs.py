@@ -73,7 +73,7 @@ def test_other_booleans_are_refused(value):
         ("retries", "-1", "a whole number, 0 or more"),
         ("pr-number", "seven", "a whole number, 1 or more"),
         ("regression", "Any", "one of off, any, significant"),
-        ("provider", "aui", "one of openai, anthropic, claude-code, offline"),
+        ("provider", "aui", "one of openai, anthropic, claude-code, copilot, offline"),
     ],
 )
 def test_a_wrong_value_is_refused_with_what_is_allowed(name, value, allowed):

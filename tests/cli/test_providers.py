@@ -5,6 +5,7 @@ import signal
 import time
 
 import claude_program
+import copilot_program
 import fakes
 import pytest
 import world
@@ -39,6 +40,22 @@ def claude(folder, agent, reply=CLAUDE, **more):
     """The environment of a machine on which `claude` is there and replies so."""
     claude_program.install(folder / "bin", reply)
     return claude_program.environ(folder / "bin", **env_of(agent, **more))
+
+
+def test_copilot_plays_user_and_judge(tmp_path, agent, suite):
+    """Without any key. What it costs is unknown, which no budget allows."""
+    reply = f"return {PASS!r} if 'JSON Schema' in asked['text'] else 'Hello'"
+    copilot_program.install(tmp_path / "bin", reply)
+    env = claude_program.environ(tmp_path / "bin", **env_of(agent))
+    ran = ci_evals("run", suite, "--provider=copilot", cwd=tmp_path, env=env)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    results = results_in(tmp_path)
+    assert {(one["role"], one["costUsd"]) for one in results["usage"]["byRole"]} == {
+        ("user", None),
+        ("judge", None),
+    }
+    limited = ci_evals("run", suite, "--provider=copilot", "--max-cost=1", cwd=tmp_path, env=env)
+    assert limited.returncode in {2, 3}
 
 
 def test_claude_code_plays_user_and_judge(tmp_path, agent, suite):

@@ -194,6 +194,14 @@ CLAUDE_CODE = _json(
     },
     {"type": "result", "subtype": "error_during_execution", "is_error": True, "errors": ["API Error: 500"]},
 )
+COPILOT = _json(
+    {
+        "assistant.message": {"content": fakes.judged(), "toolRequests": []},
+        "usage": [{"inputTokens": 100, "outputTokens": 5}],
+        "exitCode": 0,
+    },
+    {"session.error": {"errorType": "rate_limit", "message": "slow down", "statusCode": 429}, "exitCode": 1},
+)
 
 HTTP = _json(
     {

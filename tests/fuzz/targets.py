@@ -35,13 +35,14 @@ from ci_evals.adapters.endpoints import aui_wire, chat_wire, http_wire
 from ci_evals.adapters.github import archive, context
 from ci_evals.adapters.importers import READERS
 from ci_evals.adapters.importers.imported import suite_text
-from ci_evals.adapters.models import anthropic_llm, claude_code_llm, embedders, openai_llm
+from ci_evals.adapters.models import anthropic_llm, claude_code_llm, copilot_llm, embedders, openai_llm
 from ci_evals.adapters.recording.reader import Recording
 from ci_evals.adapters.recording.replay import ReplayedAgent, ReplayedLLM, TrialReplay
 from ci_evals.adapters.result_files import reading as result_files
 from ci_evals.adapters.result_files.source import SourceFile
 from ci_evals.adapters.transport import payload, retry
 from ci_evals.adapters.transport import rate_limits as limits
+from ci_evals.adapters.transport.rate_limiter import RetryableError
 from ci_evals.cli.settings import inputs
 from ci_evals.conversation.simulated_user import ModelUser
 from ci_evals.domain.agents import ChatOptions, HttpReply
@@ -494,6 +495,17 @@ def claude_code(data: bytes) -> None:
                 _counted(said.input_tokens, said.output_tokens, said.cost_usd)
 
 
+@_target(samples.COPILOT)
+def copilot(data: bytes) -> None:
+    """The end of the program `copilot`."""
+    with suppress(ValueError):
+        event = payload.parse(data)
+        if isinstance(event, dict):
+            with _foreseen(LLMError, RetryableError):
+                said = _COPILOT._read(event, _PROMPT)
+                _counted(said.input_tokens, said.output_tokens, said.cost_usd)
+
+
 def _claude() -> claude_code_llm.ClaudeCodeLLM:
     """One without a program behind it: what is read here is what such a program has said."""
     model = object.__new__(claude_code_llm.ClaudeCodeLLM)
@@ -501,7 +513,14 @@ def _claude() -> claude_code_llm.ClaudeCodeLLM:
     return model
 
 
-_CLAUDE = _claude()
+def _copilot() -> copilot_llm.CopilotLLM:
+    """Likewise."""
+    model = object.__new__(copilot_llm.CopilotLLM)
+    model._who, model._redactor = "copilot 1", REDACTOR
+    return model
+
+
+_CLAUDE, _COPILOT = _claude(), _copilot()
 _PROMPT = claude_code_llm.Prompt(system="", text="hi", schema={"type": "object"})
 
 

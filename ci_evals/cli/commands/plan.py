@@ -26,7 +26,7 @@ def plan(settings: PlanSettings, context: RunContext) -> None:
     """Show the tests that would run, how many calls at most, and an estimate of tokens, cost and time."""
     trust = FileTrust(settings, GitHubJob.of(settings, context))
     trust.check_options(settings)
-    prices = context.prices(settings.prices)()
+    prices = context.prices(settings.prices, settings.provider)()
     connections = models_asked(settings)
     loaded = load_suites(settings, trust)
     looks = looks_of(settings)

@@ -46,7 +46,7 @@ def rejudge_run(settings: RejudgeSettings, context: RunContext) -> None:
     connections = _connections(settings, github)
     panel = _panel(settings)
     policy = read_policy(settings)
-    prices = context.prices(settings.prices)()
+    prices = context.prices(settings.prices, settings.provider)()
     file = results_file(settings.results)
     paths = OutputPaths(settings.output_dir, settings.junit)
     _check_paths(paths, file)

@@ -73,7 +73,7 @@ def _run(settings: RunSettings, trust: FileTrust) -> NoReturn:
     settings, recorded_run = recording.open_recording(settings)
     policy = read_policy(settings)
     calibration = read_calibration(settings.calibration) if settings.calibration else None
-    prices = context.prices(settings.prices)
+    prices = context.prices(settings.prices, settings.provider)
     may_skip = github.event.without_secrets and settings.on_missing_secrets is MissingSecrets.SKIP
     loaded = _load(settings, trust, may_skip=may_skip, replay=recorded_run is not None)
     check_names("--thresholds", policy.thresholds, [item.suite for item in loaded])

@@ -200,7 +200,8 @@ class RejudgeSettings(BaselineSettings, GateSettings):
         ),
     ]
     provider: Annotated[
-        Provider, typer.Option(metavar="NAME", help="Judge's provider: openai, anthropic, claude-code.")
+        Provider,
+        typer.Option(metavar="NAME", help="Judge's provider: openai, anthropic, claude-code, copilot."),
     ] = Provider.OPENAI
     llm_key: LlmKey = field(default=None, repr=False)
     judge_model: Annotated[

@@ -71,7 +71,7 @@ class PlanSettings(SidesSettings, SuiteSettings):
         Provider,
         typer.Option(
             metavar="NAME",
-            help="Model provider: openai, anthropic, claude-code, offline.\n\n"
+            help="Model provider: openai, anthropic, claude-code, copilot, offline.\n\n"
             "Judge and simulated user are its models. With `offline` nothing is judged and no key is needed.",
         ),
     ] = Provider.OPENAI

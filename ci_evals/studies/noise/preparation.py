@@ -83,7 +83,7 @@ def prepare(settings: NoiseSettings, context: RunContext) -> NoiseStudy:
         connections=connections,
         judge=_judge(settings, results, sample_plan, connections),
         redactor=redactor,
-        prices=context.prices(settings.prices)(),
+        prices=context.prices(settings.prices, settings.provider)(),
         most_cost=settings.max_cost,
         parallel=settings.parallel or max(1, _number(results.run.config.get("parallel"), 1)),
         retries=_number(results.run.config.get("retries"), 1),

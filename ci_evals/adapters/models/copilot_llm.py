@@ -1,0 +1,143 @@
+"""`copilot`: a model behind the program `copilot` (GitHub Copilot CLI), by that program's login or a token.
+
+The program is an agent and is restricted as far as it can be: no tools, an empty folder, no instructions of
+its user. It keeps a system prompt of its own, and has no form for answers in JSON: the prompt asks for it.
+Seen with 1.0.102: `copilot --help`, `copilot help environment`, and what it prints with --output-format=json.
+"""
+
+import json
+import re
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from ci_evals.adapters.models.program_llm import Event, Program, ProgramLLM
+from ci_evals.adapters.models.sdk_llm import tokens, with_schema
+from ci_evals.adapters.transport import payload, retry
+from ci_evals.adapters.transport.process import ChildProcess
+from ci_evals.adapters.transport.rate_limiter import RetryableError
+from ci_evals.domain.base import token_count
+from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, Paid
+from ci_evals.ports import Completion, Prompt
+from ci_evals.support.text import whole
+
+MIN_VERSION = (1, 0, 102)
+"""The version whose options and output were seen."""
+
+_OPTIONS = (
+    "--output-format=json",
+    "--stream=off",
+    "--available-tools=none",  # no tool has that name; with an empty list it offers all
+    "--no-custom-instructions",
+    "--disable-builtin-mcps",
+    "--no-ask-user",
+    "--no-auto-update",
+    "--no-remote",
+    "--no-color",
+    "--disable-client-telemetry",
+)
+_TOKENS = ("COPILOT_GITHUB_TOKEN", "COPILOT_PROVIDER_BASE_URL")
+"""Variables with which the program needs nothing of its user's folder."""
+_USAGE = "usage.json"
+_LIMITED = (429, 529)
+_USED_UP = re.compile(r"quota|usage limit|premium request", re.IGNORECASE)
+
+
+class CopilotLLM(ProgramLLM):
+    """A model behind the program `copilot`."""
+
+    program = Program(
+        name="copilot",
+        provider="copilot",
+        product="GitHub Copilot CLI",
+        vendor="Copilot",
+        min_version=MIN_VERSION,
+        setup="npm install --global @github/copilot",
+        login="copilot login, or COPILOT_GITHUB_TOKEN in the environment",
+    )
+    no_access = re.compile(
+        r"no authentication information|authentication failed|not authenticated|failed to load models"
+        r"|unauthorized|/login\b|not authorized|forbidden",
+        re.IGNORECASE,
+    )
+
+    def _environment(self, environ: dict[str, str]) -> dict[str, str]:
+        # A step's own token belongs to the job: Copilot gets one only if it is named for it.
+        return environ | {"COPILOT_AUTO_UPDATE": "false", "COPILOT_ALLOW_ALL": "false"}
+
+    def _own_folders(self, folder: Path) -> dict[str, str]:
+        # It keeps every conversation. Its user's folder is needed only if the login lies there.
+        return {"COPILOT_HOME": str(folder)} if any(self._environ.get(name) for name in _TOKENS) else {}
+
+    def _arguments(self, prompt: Prompt, folder: Path) -> list[str]:  # noqa: ARG002  # the input has it
+        arguments = [*_OPTIONS, f"--model={self.model}", f"--usage-output-file={folder / _USAGE}"]
+        return [*arguments, f"--log-dir={folder}"]
+
+    def _input(self, prompt: Prompt) -> bytes:
+        return whole("\n\n".join(filter(None, (prompt.system, with_schema(prompt).text)))).encode()
+
+    async def _result(self, process: ChildProcess, folder: Path) -> Event:
+        """Return the `result` event with the last message or error, and the usage."""
+        other, seen = b"", Event()
+        while line := await process.line():
+            try:
+                event = payload.parse(line)
+            except ValueError:
+                other = line
+                continue
+            kind = payload.member(event, "type")
+            if kind in ("assistant.message", "session.error"):
+                seen[str(kind)] = payload.member(event, "data")
+            elif kind == "result" and isinstance(event, dict):
+                await process.code()  # its file is complete by then
+                return seen | {"exitCode": event.get("exitCode"), "usage": _usage(folder / _USAGE)}
+        raise await self._no_result(process, other)
+
+    def _read(self, result: Event, prompt: Prompt) -> Completion:  # noqa: ARG002  # any text is an answer
+        paid = _paid(result.get("usage"))
+        if error := result.get("session.error"):
+            failure, status = self._failure(error), payload.member(error, "statusCode")
+            if status in _LIMITED and isinstance(status, int) and not isinstance(failure, LLMAccessError):
+                raise RetryableError(failure, status, final=LLMAccessError(f"{failure}; {retry.GAVE_UP}"))
+            raise failure
+        message = result.get("assistant.message")
+        text = payload.member(message, "content")
+        if payload.member(message, "toolRequests"):
+            raise LLMAnswerError(f"{self._who} called a tool instead of answering", paid)
+        if not isinstance(text, str) or not text.strip():
+            raise LLMAnswerError(f"{self._who} gave an empty answer", paid)
+        return Completion.of(text, paid)
+
+    def _failure(self, error: JsonValue) -> LLMError:
+        kind, status = payload.member(error, "errorType"), payload.member(error, "statusCode")
+        reason = self._one_line(payload.explain(error) or f"{kind}, status {status}")
+        if kind == "authentication" or status in (401, 403):
+            return self._refused(reason)
+        if kind == "quota" or _USED_UP.search(reason):
+            return LLMAccessError(f"{self._who} may not be used any more for now: {reason}")
+        if status == 429:
+            return LLMError(f"{self._who} says that calls are limited (429): {reason}; lower --parallel")
+        return LLMError(f"{self._who} failed: {reason}")
+
+
+def _usage(file: Path) -> JsonValue:
+    """Return the usage of all models that the program called; None if it left none."""
+    try:
+        models = payload.member(json.loads(file.read_bytes()), "modelMetrics")
+    except (OSError, ValueError, RecursionError):
+        return None
+    each = list(models.values()) if isinstance(models, dict) else []
+    return [payload.member(model, "usage") for model in each]
+
+
+def _paid(usage: JsonValue) -> Paid:
+    """Return the tokens of an answer. Copilot bills requests, so its price is unknown."""
+    models = usage if isinstance(usage, list) else []
+    read = [token_count(payload.member(model, "inputTokens")) for model in models]
+    written = [tokens(model, "outputTokens") for model in models]
+    return Paid(_sum(read), _sum(written))
+
+
+def _sum(counts: list[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if known and len(known) == len(counts) else None

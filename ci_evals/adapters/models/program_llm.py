@@ -1,0 +1,206 @@
+"""Models behind a program of this machine that answers questions by its own login, one process for each."""
+
+import asyncio
+import os
+import re
+import shutil
+import subprocess
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import ClassVar
+
+from pydantic import JsonValue
+
+from ci_evals.adapters.transport import connections, payload
+from ci_evals.adapters.transport.process import ChildProcess, environment_for_program
+from ci_evals.adapters.transport.rate_limiter import RateLimiter, Waiting
+from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, UsageError
+from ci_evals.ports import Completion, Prompt
+from ci_evals.support.redaction import Redactor
+
+Event = dict[str, JsonValue]
+
+_VERSION_SECONDS = 30
+_VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program, and what messages say about it."""
+
+    name: str
+    provider: str
+    """The value of `--provider`."""
+    product: str
+    vendor: str
+    """What a login gives access to."""
+    min_version: tuple[int, int, int]
+    setup: str
+    """Its address, or the command that installs it."""
+    login: str
+    """The command that logs in."""
+
+    @property
+    def advice(self) -> str:
+        """What to do if it cannot be used."""
+        return f"install it ({self.setup}) and log in, or take another --provider"
+
+
+class ProgramLLM(ABC):
+    """A model behind a program, one process for each question. Implements the port `LLM`."""
+
+    program: ClassVar[Program]
+    no_access: ClassVar[re.Pattern[str]]
+    """The program's words for a missing or refused login."""
+
+    def __init__(
+        self,
+        model: str,
+        environ: Mapping[str, str],
+        *,
+        timeout: float = 120,
+        redactor: Redactor | None = None,
+        limiter: RateLimiter | None = None,
+    ) -> None:
+        """Find the program and check its version; raise `UsageError` if it is missing or too old.
+
+        The program gets `environ` without our own variables. An answer may take `timeout` seconds from the
+        start of its process. By default two processes run at once for each processor, and at least four.
+        """
+        self.model = model
+        self._path = _find(self.program, environ)
+        self._environ = self._environment(environment_for_program(environ))
+        self.version = _version(self.program, self._path, frozenset(self._environ.items()))
+        self._who = f"{self.program.name} {self.version}"
+        self._timeout = timeout
+        self._redactor = redactor or Redactor()
+        at_once = min(max(4, 2 * (os.cpu_count() or 1)), connections.fair_share())
+        self._limiter = limiter or RateLimiter(max_concurrent=at_once)
+
+    async def complete(self, prompt: Prompt) -> Completion:
+        """Ask in a new process; again if the program has given up on a rate limit."""
+        return await self._limiter.send(lambda _: self._attempt(prompt))
+
+    def waits(self) -> tuple[str, Waiting | None]:
+        """Return the name of the service and the current wait for it."""
+        return self._who, self._limiter.waiting()
+
+    def note(self) -> str | None:
+        """Return a sentence on rate limits; None if there were none."""
+        return self._limiter.note(f"{self._who} ({self.model})")
+
+    @abstractmethod
+    def _environment(self, environ: dict[str, str]) -> dict[str, str]:
+        """Return the program's environment, from one without variables of ours."""
+
+    def _own_folders(self, folder: Path) -> dict[str, str]:  # noqa: ARG002  # most need none
+        """Return variables that have the program keep what it writes in `folder`, which is then removed."""
+        return {}
+
+    @abstractmethod
+    def _arguments(self, prompt: Prompt, folder: Path) -> list[str]:
+        """Return the arguments. All users of a machine see them, so texts go to `folder` or to the input."""
+
+    @abstractmethod
+    def _input(self, prompt: Prompt) -> bytes:
+        """Return the program's standard input."""
+
+    @abstractmethod
+    async def _result(self, process: ChildProcess, folder: Path) -> Event:
+        """Read the output to the event that ends it; raise `_no_result` if there is none."""
+
+    @abstractmethod
+    def _read(self, result: Event, prompt: Prompt) -> Completion:
+        """Return the answer in the last event."""
+
+    async def _attempt(self, prompt: Prompt) -> Completion:
+        with TemporaryDirectory(prefix="ci-evals-", ignore_cleanup_errors=True) as folder:
+            return self._read(await self._answer(prompt, Path(folder)), prompt)
+
+    async def _answer(self, prompt: Prompt, folder: Path) -> Event:
+        """Run the program in an empty folder and return its last event."""
+        empty = folder / "empty"
+        empty.mkdir()
+        try:
+            process = await ChildProcess.start(
+                [self._path, *self._arguments(prompt, folder)],
+                self._environ | self._own_folders(folder),
+                payload.MAX_ANSWER_MB * 2**20,
+                str(empty),
+            )
+        except (OSError, ValueError) as error:
+            raise LLMError(f"{self._who} could not be started: {self._one_line(str(error))}") from error
+        try:
+            process.write(self._input(prompt))
+            process.end_input()
+            async with asyncio.timeout(self._timeout):
+                return await self._result(process, folder)
+        except TimeoutError:
+            process.kill()
+            raise LLMError(f"{self._who} did not answer within {self._timeout:g} s") from None
+        except asyncio.CancelledError:
+            process.kill()
+            raise
+        finally:
+            await process.end()
+
+    async def _no_result(self, process: ChildProcess, other: bytes) -> LLMError:
+        """Return the reason for the end of a program without a last event."""
+        if process.too_long:
+            return LLMAnswerError(f"{self._who} answered with more than {payload.MAX_ANSWER_MB} MB")
+        code = await process.code()
+        output = self._one_line(
+            process.last_words(self._redactor)[-payload.MAX_EXCERPT :], other.decode(errors="replace")
+        )
+        if self.no_access.search(output):
+            return self._refused(output)
+        if code == 0 and other:
+            return LLMAnswerError(f"{self._who} gave an answer that cannot be read: {output}")
+        return LLMError(f"{self._who} ended with exit code {code} and no answer{output and f': {output}'}")
+
+    def _refused(self, reason: str) -> LLMAccessError:
+        hint = f"log in on this machine ({self.program.login}), or see docs/providers.md"
+        return LLMAccessError(f"{self._who} has no access to {self.program.vendor}: {reason}; {hint}")
+
+    def _one_line(self, *texts: str) -> str:
+        return payload.shorten(" ".join(self._redactor.text(text) for text in texts))
+
+
+def _find(program: Program, environ: Mapping[str, str]) -> str:
+    if path := shutil.which(program.name, path=environ.get("PATH")):
+        return str(Path(path).absolute())
+    raise UsageError(
+        f"--provider={program.provider}: there is no program {program.name!r} on the PATH; {program.advice} "
+        "(the container does not hold it: there, use openai or anthropic with a key)"
+    )
+
+
+@cache
+def _version(program: Program, path: str, environ: frozenset[tuple[str, str]]) -> str:
+    """Return the program's version, asked once."""
+    who = f"--provider={program.provider}: {path!r}"
+    try:
+        run = subprocess.run(  # noqa: S603  # the program that the user's PATH names
+            [path, "--version"],
+            env=dict(environ),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_VERSION_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise UsageError(f"{who} cannot be run: {error}") from error
+    output = payload.shorten(run.stdout.decode(errors="replace"))
+    version = _VERSION.search(output)
+    if run.returncode or not version:
+        raise UsageError(
+            f"{who} does not report its version, but {output!r}: is it {program.product}? {program.advice}"
+        )
+    if tuple(map(int, version.groups())) < program.min_version:
+        minimum = ".".join(map(str, program.min_version))
+        raise UsageError(f"{who} is {version[0]}, and {minimum} is needed at least: {program.name} update")
+    return version[0]
