@@ -39,7 +39,7 @@ def named(file):
 
 def ours(job):
     """What the steps of a job that use our action give it."""
-    return [step.get("with", {}) for step in job["steps"] if OURS.match(step.get("uses", ""))]
+    return [step.get("with", {}) for step in job.get("steps", ()) if OURS.match(step.get("uses", ""))]
 
 
 JOBS = [
@@ -54,7 +54,7 @@ each_use = pytest.mark.parametrize(("workflow", "job"), [param for param in JOBS
 
 def using(job, action):
     """The steps that use someone else's action."""
-    return [step for step in job["steps"] if step.get("uses", "").startswith(f"{action}@")]
+    return [step for step in job.get("steps", ()) if step.get("uses", "").startswith(f"{action}@")]
 
 
 def parsed(args):
@@ -157,15 +157,15 @@ def test_one_version_of_each_action():
 @each_file
 def test_nothing_is_pasted_into_scripts(file):
     """Expressions reach them through the environment, where no value can become a command."""
-    scripts = [step.get("run", "") for job in read(file)["jobs"].values() for step in job["steps"]]
+    scripts = [step.get("run", "") for job in read(file)["jobs"].values() for step in job.get("steps", ())]
     assert not any("${{" in script for script in scripts)
 
 
 @each_job
 def test_every_job_ends(workflow, job):
-    """The default is six hours."""
-    assert job["timeout-minutes"] <= 120
-    assert workflow["concurrency"]["group"]
+    """The default is six hours. A job that calls a workflow has the limits of that one's jobs."""
+    assert "uses" in job or job["timeout-minutes"] <= 120
+    assert "workflow_call" in workflow["on"] or workflow["concurrency"]["group"]
 
 
 def test_the_matrix_plays_every_shard():
@@ -297,8 +297,9 @@ def test_no_workflow_with_a_writing_token_checks_out_a_fork():
 
 def script(name):
     """A step of the release, as GitHub's runner starts it."""
-    jobs = read(ROOT / ".github/workflows/release.yml")["jobs"].values()
-    (step,) = [step for job in jobs for step in job["steps"] if step.get("name") == name]
+    files = [ROOT / f".github/workflows/{file}.yml" for file in ("release", "image", "rebuild")]
+    jobs = [job for file in files for job in read(file)["jobs"].values()]
+    (step,) = [step for job in jobs for step in job.get("steps", ()) if step.get("name") == name]
     return [sys.executable, "-c", step["run"]] if "shell" in step else ["bash", "-e", "-c", step["run"]]
 
 
@@ -327,6 +328,8 @@ def checkout(tmp_path):
     git(tmp_path, "clone", "--quiet", str(origin), str(folder))
     git(folder, "checkout", "--quiet", "-B", "main")
     (folder / "action.yml").write_text((ROOT / "action.yml").read_text())
+    (folder / "run").mkdir()
+    (folder / "run/start.py").write_text((ROOT / "run/start.py").read_text())
     (folder / "pyproject.toml").write_text('[project]\nname = "ci-evals"\nversion = "1.2.3"\n')
     (folder / "Dockerfile").write_text('LABEL org.opencontainers.image.version="1.2.3"\n')
     (folder / "CHANGELOG.md").write_text(
@@ -394,8 +397,8 @@ def test_the_image_has_a_name_that_a_registry_takes(tmp_path):
 
 def release(checkout):
     """The steps of the last job, in order."""
-    image = {"IMAGE": "ghcr.io/org/ci-evals", "DIGEST": DIGEST}
-    for step in ("Name the image in action.yml", "Tag", "Take the notes from CHANGELOG.md"):
+    image = {"IMAGE": "ghcr.io/org/ci-evals", "DIGEST": DIGEST, "SHA256": DIGEST.removeprefix("sha256:")}
+    for step in ("Name the image in action.yml", "Name the wheel", "Tag", "Take the notes from CHANGELOG.md"):
         done = play(step, checkout, VERSION="1.2.3", **image)
         assert done.returncode == 0, done.stderr
 
@@ -407,7 +410,9 @@ def test_the_tag_alone_names_the_image(checkout):
     origin = checkout.parent / "origin"
     assert git(origin, "rev-parse", "main") == main
     assert git(origin, "rev-parse", "v1.2.3^") == main
-    assert git(origin, "diff", "--numstat", "main", "v1.2.3") == "1\t1\taction.yml"
+    assert git(origin, "diff", "--numstat", "main", "v1.2.3") == "1\t1\taction.yml\n1\t0\trun/wheel.txt"
+    wheel = git(origin, "show", "v1.2.3:run/wheel.txt")
+    assert wheel == f"ci-evals==1.2.3 --hash={DIGEST}"
     released = checkout.parent / "action.yml"
     released.write_text(git(origin, "show", "v1.2.3:action.yml"))
     assert yaml.safe_load(released.read_text()) == ACTION | {
@@ -415,6 +420,60 @@ def test_the_tag_alone_names_the_image(checkout):
     }
     checker = Path(sys.executable).parent / "check-jsonschema"
     subprocess.run([checker, "--builtin-schema", "vendor.github-actions", released], check=True)
+
+
+def test_a_tag_has_the_dockerfile_for_those_who_cannot_pull(checkout):
+    """In an organization whose registry is closed, the job builds the image."""
+    main = git(checkout, "rev-parse", "main")
+    release(checkout)
+    origin = checkout.parent / "origin"
+    assert {git(origin, "rev-parse", f"v1{end}-dockerfile") for end in ("", ".2.3")} == {main}
+
+
+@pytest.fixture
+def docker(tmp_path):
+    """A `docker` that notes how it is called."""
+    program = tmp_path / "bin/docker"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\necho "$*" >> {tmp_path}/docker.log\n')
+    program.chmod(0o755)
+    return {"PATH": f"{program.parent}:{os.environ['PATH']}"}
+
+
+def test_a_rebuild_moves_the_line_and_no_release(checkout, docker):
+    """Whoever pins the release has what was released; the line has the newer base."""
+    release(checkout)
+    origin = checkout.parent / "origin"
+    released = git(origin, "rev-parse", "v1.2.3")
+    newest = checkout.parent / "newest"
+    assert play("Find the newest release", checkout, GITHUB_OUTPUT=str(newest)).returncode == 0
+    assert newest.read_text().startswith("version=1.2.3\nday=20")
+    git(checkout, "checkout", "--quiet", "v1.2.3")
+    newer = "sha256:" + "f" * 64
+    image = {"NAME": "ghcr.io/org/ci-evals", "DIGEST": newer, "VERSION": "1.2.3"}
+    done = play("Move the tags", checkout, **image, **docker)
+    assert done.returncode == 0, done.stderr
+    assert git(origin, "rev-parse", "v1.2.3") == released
+    for line in ("v1", "v1.2"):
+        assert f"docker://ghcr.io/org/ci-evals@{newer}" in git(origin, "show", f"{line}:action.yml")
+    assert (checkout.parent / "docker.log").read_text().count(f"@{newer}") == 2
+
+
+def test_the_base_is_named_by_its_digest(tmp_path):
+    """In a file that Dependabot keeps up to date; the Dockerfile takes any base."""
+    (tmp_path / "newest").mkdir()
+    (tmp_path / "newest/.github").symlink_to(ROOT / ".github")
+    output = tmp_path / "output"
+    assert play("Name the base", tmp_path, GITHUB_OUTPUT=str(output)).returncode == 0
+    assert re.fullmatch(r"image=python:3\.13-slim@sha256:[0-9a-f]{64}\n", output.read_text())
+
+
+def test_no_image_gets_a_tag_before_it_was_tried():
+    """On both architectures, by its digest."""
+    jobs = read(ROOT / ".github/workflows/image.yml")["jobs"]
+    assert "push-by-digest=true" in jobs["build"]["steps"][-1]["with"]["outputs"]
+    assert jobs["try"]["strategy"]["matrix"]["runner"] == ["ubuntu-latest", "ubuntu-24.04-arm"]
+    assert set(jobs["publish"]["needs"]) == {"build", "try"}
 
 
 def test_the_tags_of_the_line_follow(checkout):
