@@ -1,5 +1,6 @@
 """Suites as their authors write them: an agent and its tests. The format is that of `@aui.io/evals`."""
 
+from datetime import date
 from typing import Annotated, Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
@@ -108,6 +109,14 @@ class PlannedTurn(Model):
         return self.user == AUTO
 
 
+class Quarantine(Model):
+    """A time in which a test is played and reported, and decides nothing."""
+
+    reason: NonBlank = Field(description="Why the test decides nothing for now.")
+    until: date = Field(description="The last day, as `2026-12-31` (UTC). Later the suite is not valid.")
+    owner: NonBlank | None = Field(default=None, description="Who ends it.")
+
+
 class Test(Model):
     """One scenario of a simulated user, and the evaluations to apply to the conversation."""
 
@@ -157,6 +166,11 @@ class Test(Model):
     lock: NonBlank | None = Field(
         default=None,
         description="Trials with the same lock never run at the same time; overrides the suite's.",
+    )
+    quarantine: Quarantine | None = Field(
+        default=None,
+        description="Play and report the test until a day, but leave it out of the score, of every floor, of "
+        "the comparison and of the limits on errors.",
     )
 
 

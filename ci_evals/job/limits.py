@@ -67,9 +67,13 @@ class LimitsWatcher:
         parallel: int,
         *,
         is_tested: Callable[[Trial], bool] = lambda _: True,
+        is_quarantined: Callable[[Trial], bool] = lambda _: False,
     ) -> None:
-        """`is_tested` says whether a trial is of the agent under test; those of others may fail."""
-        self._is_tested = is_tested
+        """`is_tested` says whether a trial is of the agent under test; those of others may fail.
+
+        Trials of a test in quarantine may fail and break off.
+        """
+        self._is_tested, self._is_quarantined = is_tested, is_quarantined
         self._limits, self._budget, self._stop, self._undecided_rule = limits, budget, stop, rule
         self._most_in_row = max(limits.failures_in_row, parallel) if limits.failures_in_row else 0
         self._in_row = 0
@@ -84,7 +88,8 @@ class LimitsWatcher:
             cost = fsum(map(self._cost, result.usage))
             self._spent += cost
             self._count(cost)
-            self._check_failure(trial, result)
+            if not self._is_quarantined(trial):
+                self._check_failure(trial, result)
 
     async def admits(self) -> bool:
         """Return whether the budget is likely to hold one more trial, with those under way.
@@ -120,7 +125,7 @@ class LimitsWatcher:
                     self._under_way[trial] = self._under_way.get(trial, 0.0) + cost
             case TrialFinished(trial, result):
                 self._count(self._under_way.pop(trial, 0.0))
-                if result.status is not EndState.INTERRUPTED:
+                if result.status is not EndState.INTERRUPTED and not self._is_quarantined(trial):
                     self._check_outage(result)
                     self._check_failure(trial, result)
             case _:

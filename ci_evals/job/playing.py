@@ -75,6 +75,7 @@ async def evaluate(
             builder.undecided_rule,
             job.options.parallel,
             is_tested=lambda trial: job.plan.arm_of(trial.suite) == 0,
+            is_quarantined=lambda trial: job.plan.test_of(trial).quarantine is not None,
         )
         limits.count_resumed(done)
 

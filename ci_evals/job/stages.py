@@ -14,7 +14,7 @@ from ci_evals.scoring.gate.decision import (
     leaves_drop_possible,
     open_checks,
 )
-from ci_evals.scoring.scores import uncounted_trials
+from ci_evals.scoring.scores import deciding, uncounted_trials
 
 _SCREENED_FROM = 3
 """The fewest trials of each test in rounds after which earlier runs may spare the base agent."""
@@ -70,7 +70,7 @@ def _possible_drop(results: Results) -> tuple[str, ...]:
     )
     if fails_anyway or len(gate.reasons) > unchecked:
         return ()
-    if uncounted := sum(map(uncounted_trials, results.tests)):
+    if uncounted := sum(map(uncounted_trials, deciding(results.tests))):
         return (f"trials without a score: {uncounted}",)
     if checks := [check for check in gate.checks if leaves_drop_possible(check)]:
         return tuple(

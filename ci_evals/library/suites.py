@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -52,7 +53,8 @@ def load_suite(
         UsageError: there is no such file, or it stands for several.
         SuiteError: it cannot be run; every problem is listed with its place.
     """
-    reading = Reading(environ=os.environ if environ is None else environ, plugins=plugins.names())
+    today = datetime.now(UTC).date()
+    reading = Reading(os.environ if environ is None else environ, plugins=plugins.names(), today=today)
     if isinstance(suite, Mapping):
         try:
             text = json.dumps(suite, indent=2, ensure_ascii=False)

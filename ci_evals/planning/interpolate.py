@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Any
 
 from ci_evals.domain.errors import Problem
@@ -29,6 +30,8 @@ class Reading:
     """Read secrets and unset variables as `***`, as in a recording."""
     read_beside: Callable[[str], str] | None = None
     """Reads a file by its path from the suite's folder, or raises `UsageError` with a clause on the path."""
+    today: date | None = None
+    """The day on which quarantines are checked; None where none is checked."""
     distrusted: str | None = None
     """The event in which suites may neither name endpoints nor read the environment (`in the event …`)."""
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
+from datetime import date
 from typing import Any
 
 from pydantic import ValidationError
@@ -59,6 +60,8 @@ def load(text: str, file: str, reading: Reading) -> LoadedSuite:
     problems += world_problems(document, value, reading.distrusted)
     if isinstance(value, dict):
         problems += _adapter_problems(document, value, reading, redactor)
+    if suite and reading.today:
+        problems += _ended_quarantines(document, suite, reading.today)
     if problems or suite is None:
         redacted = [replace(problem, message=redactor.text(problem.message)) for problem in problems]
         raise SuiteError(sorted(redacted, key=lambda p: (p.line, p.column, p.path)))
@@ -166,7 +169,7 @@ _NOT_IF_DISTRUSTED = {
 
 
 _LISTS = frozenset({"tests", "turns", "evaluations", "setup", "teardown"}) | RUBRIC_KEYS
-_OBJECTS = frozenset({"http", "sql", "file"})
+_OBJECTS = frozenset({"http", "sql", "file", "quarantine"})
 
 
 def _without_comments(value: Any) -> Any:
@@ -199,6 +202,16 @@ def _cross_problems(document: Document, value: Any) -> Iterator[Problem]:
             if all(type(weight) in {int, float} and weight == 0 for weight in weights):
                 message = "all weights are 0: nothing could be scored"
                 yield document.problem(("tests", i, "evaluations"), message)
+
+
+def _ended_quarantines(document: Document, suite: Suite, today: date) -> Iterator[Problem]:
+    for i, test in enumerate(suite.tests):
+        if test.quarantine and test.quarantine.until < today:
+            message = (
+                f"the quarantine of {test.name!r} ended on {test.quarantine.until}. Fix the test and remove "
+                "its quarantine, or set a later day"
+            )
+            yield document.problem(("tests", i, "quarantine", "until"), message)
 
 
 def _unused_fields(suite: Suite, file: str) -> Iterator[str]:

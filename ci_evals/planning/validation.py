@@ -121,6 +121,8 @@ def _message(detail: ErrorDetails, path: Path, model: type[BaseModel]) -> str:
     return message
 
 
+_DAY = "a day such as 2026-12-31"
+
 _MESSAGES = {
     "string_pattern_mismatch": "must not be empty",
     "string_too_short": "must not be empty",
@@ -139,6 +141,10 @@ _WANTED = {
     "tuple_type": "a list",
     "list_type": "a list",
     "finite_number": "a number",
+    "date_type": _DAY,
+    "date_parsing": _DAY,
+    "date_from_datetime_parsing": _DAY,
+    "date_from_datetime_inexact": _DAY,
 }
 
 

@@ -17,6 +17,7 @@ from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import Turn
 from ci_evals.reports.names import EEE_FOLDER
+from ci_evals.scoring.scores import deciding
 
 _SCHEMA = "0.3.0"
 _UNKNOWN = {"deployment_type": "unknown", "model_availability": "unknown"}
@@ -81,7 +82,8 @@ def _aggregate(results: Results, suite: SuiteResult, path: str) -> Iterator[str]
 
 
 def _result(results: Results, suite: SuiteResult) -> dict[str, Any]:
-    uncertainty: dict[str, Any] = {"num_samples": sum(test.score is not None for test in suite.tests)}
+    scored = [test for test in deciding(suite.tests) if test.score is not None]
+    uncertainty: dict[str, Any] = {"num_samples": len(scored)}
     if suite.interval:
         uncertainty["confidence_interval"] = {
             "lower": suite.interval.low / 100,

@@ -32,6 +32,7 @@ from ci_evals.reports.facts import (
     judge,
     labels,
     reliability,
+    set_aside,
     trial_errors,
     verdicts,
 )
@@ -231,6 +232,10 @@ def _case(suite: SuiteResult, test: TestResult, class_name: str, notes: _RunNote
     )
     if notes.not_tested:
         case.add_skipped_info(notes.not_tested)
+        return case
+    if quarantine := set_aside.quarantine(test):
+        words = labels.OUTCOMES[test.outcome].words
+        case.add_skipped_info(_message_line(f"{words}; {quarantine}"))
         return case
     if _is_excluded(test):
         trials = numbers.count(len(test.trials), "trial")

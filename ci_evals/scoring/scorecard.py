@@ -91,13 +91,14 @@ def total(
 ) -> Scorecard:
     """The scorecard of suites whose own numbers are there; `parts` of the agent's logic are to fire."""
     tests = tuple(test for suite in suites for test in suite.tests)
-    score_of_all = points(scores.total(tests, rule))
+    deciding = scores.deciding(tests)
+    score_of_all = points(scores.total(deciding, rule))
     played = sum(len(test.trials) for test in tests)
     return Scorecard(
         score=score_of_all,
-        interval=_interval(tests, rule),
-        decided_share=scores.decided_share(tests, rule),
-        **_passing(tests),
+        interval=_interval(deciding, rule),
+        decided_share=scores.decided_share(deciding, rule),
+        **_passing(deciding),
         counts=_counts(tests, rule),
         usage=usage,
         latency=latency_of(trial for test in tests for trial in test.trials),
@@ -134,6 +135,7 @@ def _test(
         difficulty=test.difficulty,
         critical=test.critical,
         min_score=test.min_score,
+        quarantine=test.quarantine,
         line=planned.test_lines[index],
         digest=planned.test_digests[index],
         user_info=test.user_info,
@@ -227,23 +229,28 @@ def _suite(
 
 
 def _numbers_of_suite(tests: tuple[TestResult, ...], rule: ScoreRule) -> dict[str, Any]:
-    findings = [f for test in tests for trial in test.trials for f in trial.findings]
+    deciding = scores.deciding(tests)
+    findings = [f for test in deciding for trial in test.trials for f in trial.findings]
     logic = _names(code for f in findings for code in f.aui_logic)
-    tags = _names(tag for test in tests for tag in test.tags)
-    difficulties = _names(test.difficulty for test in tests)
+    tags = _names(tag for test in deciding for tag in test.tags)
+    difficulties = _names(test.difficulty for test in deciding)
     return {
-        "score": points(scores.total(tests, rule)),
-        "interval": _interval(tests, rule),
-        "decided_share": scores.decided_share(tests, rule),
-        **_passing(tests),
+        "score": points(scores.total(deciding, rule)),
+        "interval": _interval(deciding, rule),
+        "decided_share": scores.decided_share(deciding, rule),
+        **_passing(deciding),
         "counts": _counts(tests, rule),
         "categories": tuple(
             _group(n, own, replace(rule, finding_filter=scores.of_category(n)))
-            for n, own in _by_category(tests).items()
+            for n, own in _by_category(deciding).items()
         ),
-        "aui_logic": tuple(_group(n, tests, replace(rule, finding_filter=scores.of_logic(n))) for n in logic),
-        "tags": tuple(_group(n, [t for t in tests if n in t.tags], rule) for n in tags),
-        "difficulties": tuple(_group(n, [t for t in tests if t.difficulty == n], rule) for n in difficulties),
+        "aui_logic": tuple(
+            _group(n, deciding, replace(rule, finding_filter=scores.of_logic(n))) for n in logic
+        ),
+        "tags": tuple(_group(n, [t for t in deciding if n in t.tags], rule) for n in tags),
+        "difficulties": tuple(
+            _group(n, [t for t in deciding if t.difficulty == n], rule) for n in difficulties
+        ),
         "process": process.of_tests(tests, rule),
         "tests": tests,
     }
@@ -283,15 +290,18 @@ def _counts(tests: Sequence[TestResult], rule: ScoreRule) -> Counts:
     trials = [trial for test in tests for trial in test.trials]
     findings: list[Finding] = [finding for trial in trials for finding in trial.findings]
     statuses = Counter(trial.status for trial in trials)
-    validities = Counter(scores.validity(trial, rule) for trial in trials)
+    deciding = scores.deciding(tests)
+    of_deciding = [trial for test in deciding for trial in test.trials]
+    validities = Counter(scores.validity(trial, rule) for trial in of_deciding)
     outcomes = Counter(finding.outcome for finding in findings)
     return Counts(
         tests=len(tests),
-        passed=sum(test.passed for test in tests),
-        failed=sum(test.outcome is TestOutcome.FAILED for test in tests),
+        quarantined=len(tests) - len(deciding),
+        passed=sum(test.passed for test in deciding),
+        failed=sum(test.outcome is TestOutcome.FAILED for test in deciding),
         errors=validities[scores.Validity.ERRORED],
-        undecided=sum(test.outcome is TestOutcome.UNDECIDED for test in tests),
-        flaky=sum(test.flaky for test in tests),
+        undecided=sum(test.outcome is TestOutcome.UNDECIDED for test in deciding),
+        flaky=sum(test.flaky for test in deciding),
         trials=len(trials),
         scored_trials=sum(scores.of_trial(trial, rule) is not None for trial in trials),
         not_run=sum(test.not_run for test in tests),

@@ -109,6 +109,11 @@ def outcome_of(trials: Sequence[TrialResult], planned: int, rule: ScoreRule) -> 
     return TestOutcome.UNDECIDED
 
 
+def deciding(tests: Iterable[TestResult]) -> tuple[TestResult, ...]:
+    """The tests that scores, checks and comparisons are about: all but those in quarantine."""
+    return tuple(test for test in tests if test.quarantine is None)
+
+
 def uncounted_trials(test: TestResult) -> int:
     """Return how many planned trials say nothing about the agent: broken off, excluded, or never started."""
     return sum(not trial.counts for trial in test.trials) + test.not_run

@@ -1,4 +1,5 @@
 import json
+from datetime import date
 
 import pytest
 
@@ -341,3 +342,33 @@ def test_a_schema_of_a_suite_in_no_file():
     check = {"criterion": "c", "strict": "json_schema", "schema": "a.json"}
     (told,) = problems(a_suite(a_test(evaluations=[check])))
     assert told.startswith("tests[0].evaluations[0].schema: 'a.json' is a path, but this suite is in no file")
+
+
+def test_a_quarantine_that_has_ended_is_a_problem_with_its_place():
+    """It counts through its last day; the place is that of the day."""
+    suite = a_suite(a_test(quarantine={"reason": "flaky sandbox", "until": "2026-11-30", "owner": "Ann"}))
+    quarantine = read(suite, today=date(2026, 11, 30)).suite.tests[0].quarantine
+    assert (quarantine.reason, quarantine.until, quarantine.owner) == (
+        "flaky sandbox",
+        date(2026, 11, 30),
+        "Ann",
+    )
+    (problem,) = problems(suite, today=date(2026, 12, 1))
+    assert problem.startswith("tests[0].quarantine.until: the quarantine of 'one' ended on 2026-11-30. Fix ")
+
+
+@pytest.mark.parametrize("until", ["soon", "2026-02-30", 20261130, None, "2026-11-30T10:00:00"])
+def test_a_quarantine_needs_a_day_and_a_reason(until):
+    """One without an end would be a deleted test that still costs money."""
+    (problem,) = problems(a_suite(a_test(quarantine={"reason": "flaky", "until": until})))
+    assert problem.startswith("tests[0].quarantine.until: wants a day such as 2026-12-31, found ")
+    wrong = problems(a_suite(a_test(quarantine={"reason": " ", "untill": "2026-11-30"})))
+    paths = {problem.partition(":")[0].removeprefix("tests[0].quarantine.") for problem in wrong}
+    assert paths == {"reason", "until", "untill"}
+
+
+def test_a_day_of_yaml_needs_no_quotes():
+    """As people write it."""
+    text = json.dumps(a_suite(a_test(quarantine={"reason": "r", "until": "@", "x-ticket": 7})))
+    loaded = load(text.replace('"@"', "2026-11-30"), "s.yaml", Reading())
+    assert loaded.suite.tests[0].quarantine.until == date(2026, 11, 30)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -48,6 +49,7 @@ def load_suites(
         replaced=choice.replaces,
         may_lack=frozenset({"apiKey"} if without_key else ()),
         masked=replay,
+        today=datetime.now(UTC).date(),
     )
     loaded: dict[Path, LoadedSuite] = {}
     faults: list[UsageError] = []

@@ -10,7 +10,7 @@ from ci_evals.domain.result_rows import OfficialScore
 from ci_evals.domain.results.process import ProcessSummary
 from ci_evals.domain.results.trial import MOST_TRIALS, TrialResult
 from ci_evals.domain.rubric import Rubric
-from ci_evals.domain.suite import PlannedTurn
+from ci_evals.domain.suite import PlannedTurn, Quarantine
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Outcome
 
@@ -73,6 +73,9 @@ class TestResult(Record):
     difficulty: str | None = None
     critical: bool = False
     min_score: float | None = Field(None, description="The test's own floor.")
+    quarantine: Quarantine | None = Field(
+        None, description="Why the test decides nothing: it is in no score and no check. Null if it does."
+    )
     line: int = Field(description="Where the test begins in its suite file.")
     digest: CleanText
     user_info: dict[str, JsonValue] = Field(default_factory=dict)
@@ -99,22 +102,28 @@ class TestResult(Record):
 
 
 class Counts(Record):
-    """Counts of tests, trials and verdicts."""
+    """Counts of tests, trials and verdicts. Quarantined tests are only in the counts that name them."""
 
-    tests: Amount = 0
+    tests: Amount = Field(0, description="All tests, quarantined ones too.")
+    quarantined: Amount = Field(0, description="Tests in quarantine: they decide nothing.")
     passed: Amount = Field(0, description="Tests that passed.")
     failed: Amount = Field(0, description="Tests with a failed verdict.")
     errors: Amount = Field(0, description="Invalid trials: errors, failures, undecided verdicts.")
     undecided: Amount = Field(0, description="Tests that came to nothing but an undecided verdict.")
     flaky: Amount = Field(0, description="Tests whose trials disagree.")
-    trials: Amount = 0
+    trials: Amount = Field(0, description="Trials that were played, those of quarantined tests too.")
     scored_trials: Amount = 0
-    not_run: Amount = Field(0, description="Trials planned but not started.")
+    not_run: Amount = Field(0, description="Trials planned but not started, those of quarantined tests too.")
     invalid_users: Amount = Field(
         0, description="Trials left out, because the simulated user broke character."
     )
-    by_status: dict[EndState, int] = Field(default_factory=dict, description="Trials by how they ended.")
-    by_outcome: dict[Outcome, int] = Field(default_factory=dict, description="Verdicts by outcome.")
+    by_status: dict[EndState, int] = Field(default_factory=dict, description="All trials by how they ended.")
+    by_outcome: dict[Outcome, int] = Field(default_factory=dict, description="All verdicts by outcome.")
+
+    @property
+    def deciding(self) -> int:
+        """The tests that pass or fail for the run."""
+        return self.tests - self.quarantined
 
 
 class ScoreSummary(Record):

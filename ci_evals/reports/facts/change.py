@@ -229,7 +229,7 @@ def _utc(at: datetime) -> datetime:
 
 def compared_part(results: Results, comparison: Comparison) -> str:
     """The part of the tests that was compared, where it is not all of both runs; else empty."""
-    compared, here = comparison.tests, results.counts.tests
+    compared, here = comparison.tests, results.counts.deciding
     there = _baseline_tests(results, comparison)
     if compared < here:
         of = f"{compared} of {numbers.count(here, 'test')}"
@@ -245,8 +245,10 @@ def compared_part(results: Results, comparison: Comparison) -> str:
 
 def _baseline_tests(results: Results, comparison: Comparison) -> int:
     """Tests of the baseline; on a suite's own page of that suite, which its lists tell."""
-    here = results.counts.tests - len(comparison.new) + len(comparison.removed)
-    return here if len(comparison.suites) == 1 else max(here, comparison.baseline.tests)
+    new_or_removed = len(comparison.removed) - len(comparison.new)
+    here = results.counts.deciding + new_or_removed
+    there = comparison.baseline.tests - results.counts.quarantined
+    return here if len(comparison.suites) == 1 else max(here, there)
 
 
 def _flawless(results: Results) -> bool:

@@ -21,6 +21,7 @@ from ci_evals.reports.facts import change, failed_tests, gate, highlights, signi
 from ci_evals.reports.facts.failed_tests import FailedTest
 from ci_evals.reports.facts.labels import RunOutcome
 from ci_evals.reports.facts.parts import capitalized, sentence
+from ci_evals.scoring.scores import deciding
 
 _OF_QUALITY = frozenset(
     {
@@ -341,10 +342,11 @@ def in_numbers(results: Results) -> Numbers:
     too_little = change.too_little_decided(results)
     compared = comparison if comparison and comparison.delta is not None and not too_little else None
     score = too_little[0].upper() + too_little[1:] if too_little else _score_of_100(results)
-    passes = "passes" if counts.tests == 1 else "pass"
-    by_outcome = Counter(test.outcome for suite in results.suites for test in suite.tests)
+    passes = "passes" if counts.deciding == 1 else "pass"
+    by_outcome = Counter(test.outcome for test in deciding(results.tests))
     others = [f"{by_outcome[name]:,} {words}" for name, words in _UNSCORED.items() if by_outcome[name]]
-    tests = f"{counts.passed:,} of {numbers.count(counts.tests, 'test')} {passes}"
+    others += [f"{counts.quarantined:,} in quarantine"] if counts.quarantined else []
+    tests = f"{counts.passed:,} of {numbers.count(counts.deciding, 'test')} {passes}"
     wanting = floor if floor and gate.wanting(floor) and not too_little else None
     return Numbers(
         score="" if results.score is None else score,

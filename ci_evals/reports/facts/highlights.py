@@ -12,8 +12,9 @@ from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.suite import is_bundled
 from ci_evals.domain.verdict import Cause, Outcome
 from ci_evals.reports import numbers
-from ci_evals.reports.facts import change, gate, official
+from ci_evals.reports.facts import change, gate, official, set_aside
 from ci_evals.reports.facts.labels import OUTCOMES, RunOutcome
+from ci_evals.scoring import scores
 from ci_evals.scoring.gate.odds import WORTH_TELLING
 
 _MOSTLY = 2 / 3
@@ -79,7 +80,7 @@ def notes(results: Results) -> tuple[str, ...]:
     if missing := without_judge(results, results.suites):
         criteria = numbers.count(missing, "judged criterion is", "judged criteria are")
         out.append(f"No judge was configured: {criteria} undecided.")
-    return (*out, *official.sentences(results), *results.run.warnings)
+    return (*out, *set_aside.sentences(results), *official.sentences(results), *results.run.warnings)
 
 
 def confirmation(results: Results) -> str | None:
@@ -149,6 +150,7 @@ def result(test: TestResult) -> str:
     if undecided and test.outcome == "passed":
         # As under --provider=offline, where a missing judge is no fault of the test.
         marks.append(f"{numbers.count(undecided, 'verdict')} undecided")
+    marks += set_aside.marks(test)
     words = "not scored" if test.outcome == "passed" and test.score is None else OUTCOMES[test.outcome].words
     return f"{words} ({', '.join(marks)})" if marks else words
 
@@ -185,8 +187,8 @@ def pass_hat_k(test: TestResult) -> dict[int, float]:
 
 
 def tests_of(results: Results, *outcomes: str) -> Iterator[tuple[SuiteResult, TestResult]]:
-    """The tests with one of these outcomes, in the order of the run."""
+    """The tests with one of these outcomes, in the order of the run, without those in quarantine."""
     for suite in results.suites:
-        for test in suite.tests:
+        for test in scores.deciding(suite.tests):
             if test.outcome in outcomes:
                 yield suite, test

@@ -43,8 +43,8 @@ def in_words(reason: InvalidRunReason) -> str:  # noqa: C901, PLR0911  # one cas
             return f"the judge failed its check: {why_not_passed(check)}"
         case BaseNotPlayed(errored, not_run, planned, error):
             return _base_not_played(errored, not_run, planned) + (f": {error.rstrip('.')}" if error else "")
-        case NothingScored():
-            return "nothing could be scored"
+        case NothingScored(quarantined):
+            return f"nothing could be scored{': all tests are in quarantine' if quarantined else ''}"
         case UncountedDecide(trials):
             return f"{numbers.count(trials, 'trial')} without a result would decide the verdict"
         case NotCompared(why):

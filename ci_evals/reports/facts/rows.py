@@ -7,7 +7,8 @@ from ci_evals.domain.results.gate import CheckKind, GateCheck
 from ci_evals.domain.results.suite import ScoreGroup, SuiteResult, TestOutcome, TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.reports import numbers
-from ci_evals.reports.facts import change, gate, highlights, labels, verdicts
+from ci_evals.reports.facts import change, gate, highlights, labels, set_aside, verdicts
+from ci_evals.scoring import scores
 
 SUITE_COLUMNS = (
     "score",
@@ -28,13 +29,13 @@ CHECK_COLUMNS = ("required", "seen", "note")
 def of_suite(suite: SuiteResult, became: SuiteComparison | None) -> list[str]:
     """Score, change and passed tests of a suite; empty where a number is missing."""
     score = [numbers.score(suite.score), numbers.interval(suite.interval) if suite.interval else ""]
-    passed = f"{suite.counts.passed} of {suite.counts.tests}"
+    passed, tests = set_aside.passed_of(suite.counts), suite.counts.deciding
     if became is None or became.delta is None:
         return [*score, "", "", "", "", "", passed]
-    part = became.tests != suite.counts.tests or numbers.score(became.head) != numbers.score(suite.score)
+    part = became.tests != tests or numbers.score(became.head) != numbers.score(suite.score)
     return [
         *score,
-        f"{numbers.score(became.head)} ({became.tests} of {suite.counts.tests})" if part else "",
+        f"{numbers.score(became.head)} ({became.tests} of {tests})" if part else "",
         numbers.score(became.base),
         numbers.signed(became.delta),
         numbers.change_interval(became.interval) if became.interval else "",
@@ -60,7 +61,7 @@ _WORST = (TestOutcome.FAILED, TestOutcome.ERROR, TestOutcome.UNDECIDED, TestOutc
 
 def of_suite_in_brief(suite: SuiteResult, became: SuiteComparison | None) -> SuiteInBrief:
     """Score, baseline, change and passed tests; the score of the compared tests too if it is another one."""
-    outcomes = {test.outcome for test in suite.tests}
+    outcomes = {test.outcome for test in scores.deciding(suite.tests)}
     compared = became if became and became.delta is not None else None
     base = compared.base if compared else became.baseline_score if became else None
     score = numbers.points(suite.score) if suite.score is not None else "–"
@@ -71,7 +72,7 @@ def of_suite_in_brief(suite: SuiteResult, became: SuiteComparison | None) -> Sui
         score,
         numbers.points(base) if base is not None else "–",
         numbers.points_changed(compared.base, compared.head) if compared else "–",
-        f"{suite.counts.passed} of {suite.counts.tests}",
+        set_aside.passed_of(suite.counts),
     )
 
 

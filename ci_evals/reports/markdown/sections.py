@@ -9,7 +9,7 @@ from types import SimpleNamespace
 from tabulate import tabulate
 
 from ci_evals.reports import numbers, sanitize
-from ci_evals.reports.facts import change, highlights, labels, verdicts
+from ci_evals.reports.facts import change, highlights, labels, set_aside, verdicts
 from ci_evals.support.templates import render
 
 REASON_LIMIT = 800
@@ -125,6 +125,7 @@ def section(template: str, **values: object) -> str:
     shared = {
         "n": numbers,
         "s": sanitize,
+        "a": set_aside,
         "h": highlights,
         "l": labels,
         "f": verdicts,

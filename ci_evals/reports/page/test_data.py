@@ -18,7 +18,7 @@ from ci_evals.domain.suite import AUTO
 from ci_evals.domain.transcript import EndState, ToolCall, Turn, UserSource
 from ci_evals.domain.verdict import Finding, Grade, Vote
 from ci_evals.reports import numbers
-from ci_evals.reports.facts import actions, divergence, labels, trial_errors, verdicts
+from ci_evals.reports.facts import actions, divergence, labels, set_aside, trial_errors, verdicts
 from ci_evals.scoring.comparison.divergence import TracedConversation
 from ci_evals.support.json_text import written
 from ci_evals.support.text import visible
@@ -39,12 +39,15 @@ def of_test(test: TestResult, base: TestResult | None, file: str, *, same: bool)
     return _known(
         outcome=test.outcome,
         score=" → ".join([*scores, numbers.score(test.score)]),
-        marks=[mark for mark, holds in (("critical", test.critical), ("flaky", test.flaky)) if holds],
+        marks=[
+            *(mark for mark, holds in (("critical", test.critical), ("flaky", test.flaky)) if holds),
+            *set_aside.marks(test),
+        ],
         difficulty=test.difficulty,
         tags=test.tags,
         location=f"{file}:{test.line}",
         notRun=f"{numbers.count(test.not_run, 'trial')} not run" if test.not_run else None,
-        notice=_DIFFERENT_TEST if base and not same else None,
+        notice=_notice(test, differs=base is not None and not same),
         command=_command(file, test.name),
         guidelines=test.guidelines,
         planned=[
@@ -54,6 +57,11 @@ def of_test(test: TestResult, base: TestResult | None, file: str, *, same: bool)
         optimalTools=None if test.optimal_tools is None else ", ".join(test.optimal_tools) or "nothing",
         userInfo=written(test.user_info, indent=2) if test.user_info else None,
     )
+
+
+def _notice(test: TestResult, *, differs: bool) -> str | None:
+    sentences = [*set_aside.sentences_of(test), *([_DIFFERENT_TEST] if differs else [])]
+    return " ".join(sentences) or None
 
 
 def of_trial(trial: TrialResult, outcome: TestOutcome, doubts: Mapping[str, str]) -> Data:

@@ -119,7 +119,9 @@ def _paired(name: str, head: SuiteResult | None, base: SuiteResult | None, numbe
 
     return SuitePair(
         name=name,
-        pairs=tuple(pair for pair in both if pair.head.digest == pair.base.digest),
+        pairs=tuple(
+            pair for pair in both if pair.head.digest == pair.base.digest and pair.head.quarantine is None
+        ),
         new=names(test for key, test in here.items() if key not in there),
         removed=names(test for key, test in there.items() if key not in here),
         changed=names(pair.head for pair in both if pair.head.digest != pair.base.digest),

@@ -145,7 +145,7 @@ class _Checks:
             (replace(self.run, suite_number=number, test_number=index), suite, test)
             for number, suite in enumerate(given.results.suites, start=1)
             for index, test in enumerate(suite.tests, start=1)
-            if test.trials or not given.only_played
+            if test.quarantine is None and (test.trials or not given.only_played)
         ]
 
     def all(self) -> Iterator[GateCheck]:
@@ -193,7 +193,7 @@ class _Checks:
     def _floor(self, kind: CheckKind, required: float, subject: _Subject) -> GateCheck:
         tests = [test for _, test in self._tests(subject)]
         if not tests and subject.selector:
-            return subject.check(kind, required, note="nothing of it was selected for this run")
+            return subject.check(kind, required, note=self._why_none(subject.selector))
         if self._nothing_to_decide(tests, subject.finding_filter):
             return subject.check(kind, required, note=_NO_JUDGE)
         shown = ScoreRule(self.offline, finding_filter=subject.finding_filter)
@@ -215,6 +215,13 @@ class _Checks:
             or look.settles_score(distance, self._trial_scores(tests, strict)),
             note="nothing of it was scored" if decisive is None else _on(len(of_each), len(tests)),
         )
+
+    def _why_none(self, selector: Selector) -> str:
+        """The reason why a selector takes no test that decides."""
+        every = ((suite, test) for suite in self.results.suites for test in suite.tests)
+        if any(selector.takes(suite.name, test) for suite, test in every):
+            return "all of it is in quarantine"
+        return "nothing of it was selected for this run"
 
     def _trial_scores(self, tests: Sequence[TestResult], rule: ScoreRule) -> list[list[float]]:
         """The scores of each test's trials, of those that have any."""
@@ -294,7 +301,7 @@ class _Checks:
         if why := why_not_compared(self.given):
             return self.run.check(kind, required, note=why)
         assert self.comparer is not None  # noqa: S101  # else there was a reason
-        tests = self.results.counts.tests
+        tests = len(scores.deciding(self.results.tests))
         if mode is Regression.ANY:
             failing = self.comparer.newly_failing(self.assumed)
             names = ", ".join(pair.head.name for pair in failing[:3])

@@ -18,7 +18,7 @@ from ci_evals.scoring.gate.invalid_run import (
     invalid_run_reasons,
 )
 from ci_evals.scoring.gate.policy import RunEnding
-from ci_evals.scoring.scores import uncounted_trials
+from ci_evals.scoring.scores import deciding, uncounted_trials
 
 CLOSE = 0.25
 """The p up to which a drop counts as near the threshold."""
@@ -135,7 +135,7 @@ def _uncounted_decide(
     given: GateInput, checks: Callable[[GateInput], Iterable[GateCheck]]
 ) -> Iterator[UncountedDecide]:
     """Yield a reason if these checks depend on how the uncounted trials would have scored."""
-    uncounted = sum(map(uncounted_trials, given.results.tests))
+    uncounted = sum(map(uncounted_trials, deciding(given.results.tests)))
     if not uncounted:
         return
     worst, best = (_none_fails(checks(replace(given, assumed=score))) for score in (0, 100))
@@ -145,7 +145,7 @@ def _uncounted_decide(
 
 def _settled_in_any_case(given: GateInput, checks: tuple[GateCheck, ...]) -> tuple[GateCheck, ...]:
     """Mark the checks of a round that are settled only because trials without a score were left out."""
-    if given.look is None or not any(map(uncounted_trials, given.results.tests)):
+    if given.look is None or not any(map(uncounted_trials, deciding(given.results.tests))):
         return checks
     worst, best = (checks_of(replace(given, assumed=score)) for score in (0, 100))
     return tuple(

@@ -8,6 +8,7 @@ from ci_evals.domain.results.gate import GateCheck
 from ci_evals.domain.results.judge import JudgeCheck
 from ci_evals.domain.results.run import Results
 from ci_evals.scoring.gate.policy import Policy, RunEnding
+from ci_evals.scoring.scores import deciding
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,9 @@ class BaseNotPlayed:
 class NothingScored:
     """There is no score."""
 
+    quarantined: bool = False
+    """True if all tests are in quarantine."""
+
 
 @dataclass(frozen=True)
 class UncountedDecide:
@@ -118,9 +122,9 @@ def invalid_run_reasons(results: Results, policy: Policy, ending: RunEnding) -> 
     if counts.not_run and not ending.failed_fast:
         yield NotRun(counts.not_run, counts.trials + counts.not_run)
     if counts.errors > policy.max_errors:
-        trials = [trial for test in results.tests for trial in test.trials]
+        trials = [trial for test in deciding(results.tests) for trial in test.trials]
         broke_off = sum(not (trial.counts or trial.excluded) for trial in trials)
-        yield TooManyErrored(counts.errors, counts.trials, broke_off)
+        yield TooManyErrored(counts.errors, len(trials), broke_off)
     if base := results.base_side:
         errored, not_run = base.counts.errors, base.counts.not_run
         cut_short = not ending.failed_fast and (not_run or base.score is None)
@@ -131,7 +135,7 @@ def invalid_run_reasons(results: Results, policy: Policy, ending: RunEnding) -> 
     if not ending.judge_only_warned:
         yield from (JudgeFailed(check) for check in ending.judge_checks if not check.passed)
     if results.score is None:
-        yield NothingScored()
+        yield NothingScored(quarantined=0 < counts.quarantined == counts.tests)
 
 
 def _most_frequent_error(results: Results) -> str | None:

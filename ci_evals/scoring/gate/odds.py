@@ -104,12 +104,14 @@ class _TrialNoise:
 
     def __init__(self, results: Results) -> None:
         run, suites = results.run, results.suites
-        self.tests = [(suite.name, test) for suite in suites for test in suite.tests]
-        self.numbers = [
-            (number, index)
+        deciding = [
+            (suite, test, (number, index))
             for number, suite in enumerate(suites, start=1)
-            for index in range(1, len(suite.tests) + 1)
+            for index, test in enumerate(suite.tests, start=1)
+            if test.quarantine is None
         ]
+        self.tests = [(suite.name, test) for suite, test, _ in deciding]
+        self.numbers = [place for _, _, place in deciding]
         self.planned = [_planned(run, test) for _, test in self.tests]
         self._seed = run.id
         self._shown = ScoreRule(offline=run.offline)

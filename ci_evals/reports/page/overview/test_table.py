@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.transcript import EndState
 from ci_evals.reports import numbers, sanitize
-from ci_evals.reports.facts import headline, highlights, labels
+from ci_evals.reports.facts import headline, highlights, labels, set_aside
 from ci_evals.reports.facts.failed_tests import FailedTest
 from ci_evals.reports.facts.headline import Became
 from ci_evals.reports.page.embedded_data import TestView
@@ -94,6 +94,11 @@ class TestRow:
         return sum(trial.status is EndState.INVALID_USER for trial in self.view.test.trials)
 
     @property
+    def other_marks(self) -> tuple[str, ...]:
+        """The words for a test that counts otherwise than the rest."""
+        return set_aside.marks(self.view.test)
+
+    @property
     def worst(self) -> str:
         """The criterion that failed most; may be empty."""
         failed = FailedTest("", "", self.view.test).criteria
@@ -111,7 +116,7 @@ class TestRow:
             "suite": [_line(self.view.suite)],
             "tags": list(map(_line, test.tags)),
             "categories": list(map(_line, categories)),
-            "marks": [mark for mark, is_set in marks if is_set],
+            "marks": [*(mark for mark, is_set in marks if is_set), *self.other_marks],
         }
 
 

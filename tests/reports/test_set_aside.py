@@ -1,0 +1,58 @@
+"""Tests that count otherwise than the rest, in every report."""
+
+import builders as build
+import pytest
+from junitparser import JUnitXml
+from plans import card, gate, planned, trial
+
+from ci_evals.reports import console, junit
+from ci_evals.reports.annotations import annotations
+from ci_evals.reports.markdown import comment, documents
+from ci_evals.reports.markdown.sections import NO_CONTEXT
+from ci_evals.reports.page import page
+
+WHY = {"reason": "The sandbox drops orders @all", "until": "2026-12-31", "owner": "Ann"}
+SENTENCE = "in quarantine until 2026-12-31, so it decides nothing: The sandbox drops orders"
+
+
+@pytest.fixture(scope="module")
+def quarantined():
+    """One test passed, one failed in quarantine."""
+    plan = planned({"name": "good"}, {"name": "sick", "quarantine": WHY})
+    played = trial("passed"), trial("failed")
+    return build.of_card(card(plan, *played)).model_copy(update={"gate": gate(plan, *played)})
+
+
+def test_the_comment_names_it_and_its_outcome(quarantined):
+    """The run is green; what failed in quarantine is said above the folds."""
+    text = comment.render(quarantined, NO_CONTEXT)
+    assert text.splitlines()[0].startswith("## ✅ Evals passed: 100 / 100")
+    assert "1 of 1 test passes, 1 in quarantine" in text
+    assert f"“sick” (failed) is {SENTENCE}" in text
+    assert "@all" not in text
+    assert "failed (in quarantine)" in text
+
+
+def test_step_summary_console_and_page_say_it_too(quarantined):
+    """With the same words."""
+    for text in (
+        documents.step_summary(quarantined, 900_000),
+        console.render(quarantined),
+        "".join(page.render(quarantined)),
+    ):
+        assert SENTENCE in text
+        assert "in quarantine" in text
+
+
+def test_in_junit_it_is_skipped(quarantined):
+    """Readers of test results must not fail the build for it, and see why."""
+    (suite,) = JUnitXml.fromstring(junit.render(quarantined).encode())
+    good, sick = suite
+    assert (suite.tests, suite.failures, suite.errors, suite.skipped) == (2, 0, 0, 1)
+    assert good.result == []
+    assert sick.result[0].message.startswith(f"failed; {SENTENCE}")
+
+
+def test_it_has_no_annotation(quarantined):
+    """A failure that decides nothing marks no line."""
+    assert annotations(quarantined) == ()
