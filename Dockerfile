@@ -38,11 +38,11 @@ ENV PYTHONUNBUFFERED=1 \
     PATH="/opt/ci-evals/venv/bin:${PATH}"
 COPY --from=build /opt/ci-evals /opt/ci-evals
 # Without bytecode every start compiles what it imports, and the slim images carry none. Python leaves it beside what
-# is imported here: a run, and all modules of ours. Most of the standard library is never asked for.
+# is imported here: a run, the SDKs, and all modules of ours. Most of the standard library is never asked for.
 RUN ci-evals --help >/dev/null \
     && ci-evals run demo:hr --provider=offline --no-gate --output-dir=/tmp/played >/dev/null \
     && rm -r /tmp/played \
-    && python -c "import ci_evals, concurrent.futures.thread, pkgutil, rapidfuzz; \
+    && python -c "import anthropic, ci_evals, concurrent.futures.thread, openai, pkgutil, rapidfuzz; \
         names = [module.name for module in pkgutil.walk_packages(ci_evals.__path__, 'ci_evals.')]; \
         [__import__(name) for name in names if not name.endswith('__main__')]"
 LABEL org.opencontainers.image.title="ci-evals" \

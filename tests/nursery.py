@@ -31,8 +31,10 @@ from ci_evals import bundled_suites, load_suite
 from ci_evals.support import templates
 
 LATE = (
+    "anthropic.resources.messages",
     "anyio._backends._asyncio",
     "httpcore2",
+    "openai.resources.chat",
     "truststore",
     "typer._adapters",
 )
@@ -52,8 +54,8 @@ class Start:
 
 
 def can_stand_in(env: Mapping[str, str]) -> bool:
-    """Whether a fork is the same as a start: the interpreter reads some variables at its own."""
-    read = {name for name in env if name.startswith(("PYTHON", "LANG", "LC_"))}
+    """Whether a fork is the same as a start: the interpreter and the SDKs read some variables at theirs."""
+    read = {name for name in env if name.startswith(("PYTHON", "LANG", "LC_")) or name.endswith("_LOG")}
     return all(env[name] == os.environ.get(name) for name in read - {"PYTHONPATH"})
 
 

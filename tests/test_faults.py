@@ -24,8 +24,8 @@ from ci_evals.adapters.agent_settings import AgentSettings
 from ci_evals.adapters.endpoints.aui_agent import AuiAgent
 from ci_evals.adapters.journal import Journal
 from ci_evals.adapters.models.anthropic_llm import AnthropicLLM
-from ci_evals.adapters.models.api_llm import ApiLLM
 from ci_evals.adapters.models.openai_llm import OpenAILLM
+from ci_evals.adapters.models.sdk_llm import SdkLLM
 from ci_evals.adapters.transport.descendants import children_of
 from ci_evals.adapters.transport.rate_limiter import RateLimiter
 from ci_evals.domain.plan import Plan
@@ -74,7 +74,7 @@ def agent_at(url: str, sleep=at_once) -> AuiAgent:
     return AuiAgent(settings, limiter=RateLimiter(sleep=sleep), open_timeout=SECONDS)
 
 
-def model_at(url: str, sleep=at_once, wire: str = "openai") -> ApiLLM:
+def model_at(url: str, sleep=at_once, wire: str = "openai") -> SdkLLM:
     if wire == "openai":
         return OpenAILLM("m", faults.LLM_KEY, f"{url}/v1", SECONDS, limiter=RateLimiter(sleep=sleep))
     return AnthropicLLM("m", faults.LLM_KEY, url, SECONDS, limiter=RateLimiter(sleep=sleep))

@@ -5,12 +5,12 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
 from ci_evals.adapters.answer_cache import AnswerCache, signing_key
-from ci_evals.adapters.models.api_llm import ApiLLM
 from ci_evals.adapters.models.cached_llm import CachedLLM
 from ci_evals.adapters.models.claude_code_llm import ClaudeCodeLLM
 from ci_evals.adapters.models.copilot_llm import CopilotLLM
 from ci_evals.adapters.models.embedders import LocalEmbedder, OpenAIEmbedder
 from ci_evals.adapters.models.program_llm import ProgramLLM
+from ci_evals.adapters.models.sdk_llm import SdkLLM
 from ci_evals.adapters.transport.rate_limiter import Waiting
 from ci_evals.domain.choices import Provider
 from ci_evals.domain.errors import UsageError
@@ -18,9 +18,9 @@ from ci_evals.domain.prices import LOCAL
 from ci_evals.ports import LLM
 from ci_evals.support.redaction import Redactor
 from ci_evals.wiring.connections import Connections
-from ci_evals.wiring.providers import DEFAULT_EMBEDDING_MODELS, api_of, no_key, runs_here
+from ci_evals.wiring.providers import DEFAULT_EMBEDDING_MODELS, no_key, runs_here, sdk_of
 
-ProviderLLM = ApiLLM | ProgramLLM
+ProviderLLM = SdkLLM | ProgramLLM
 
 _PROGRAMS: Mapping[str, type[ProgramLLM]] = {
     Provider.CLAUDE_CODE: ClaudeCodeLLM,
@@ -46,7 +46,7 @@ class RunModels:
         """Build nothing yet. `purpose` separates the cached answers of runs from those of judging again."""
         self._connections, self._redactor, self._stack, self._purpose = connections, redactor, stack, purpose
         self._llms: dict[str, ProviderLLM] = {}
-        self._embedding_api: ApiLLM | None = None
+        self._embedding_api: SdkLLM | None = None
         self._answers: AnswerCache | None = None
         if connections.judge_cache:
             key = signing_key(connections.llm_key or connections.llm_token, connections.environ)
@@ -62,7 +62,7 @@ class RunModels:
                     model, connections.environ, redactor=self._redactor, timeout=connections.llm_timeout
                 )
             else:
-                self._llms[model] = self._over_api(model)
+                self._llms[model] = self._over_sdk(model)
         return self._llms[model]
 
     def judge(self, model: str) -> LLM:
@@ -74,7 +74,7 @@ class RunModels:
         if self._answers is None:
             return None
         llm = self.llm(model)
-        address = llm.address if isinstance(llm, ApiLLM) else ""
+        address = llm.address if isinstance(llm, SdkLLM) else ""
         return CachedLLM(llm, self._answers, self._purpose, self._connections.provider, address)
 
     def checked_judge(self, model: str) -> CheckedJudge:
@@ -93,15 +93,15 @@ class RunModels:
                 f"--embedding-model={model}: the provider {provider} has no embedding models; name one that "
                 f"runs here, {LOCAL}NAME, or use --provider=openai"
             )
-        self._embedding_api = self._over_api(model)
+        self._embedding_api = self._over_sdk(model)
         return OpenAIEmbedder(self._embedding_api)
 
     async def check(self) -> None:
         """Raise `LLMAccessError` if the models' key is refused or has no quota left. That costs nothing.
 
-        All models have one key, so one of them is asked.
+        All models have one key, so one of them is asked. Its SDK is imported for that, if it was not before.
         """
-        if api := next((model for model in self._remote() if isinstance(model, ApiLLM)), None):
+        if api := next((model for model in self._remote() if isinstance(model, SdkLLM)), None):
             await api.check()
 
     def waits(self) -> list[tuple[str, Waiting | None]]:
@@ -117,13 +117,13 @@ class RunModels:
     def _remote(self) -> list[ProviderLLM]:
         return [*self._llms.values(), *([self._embedding_api] if self._embedding_api else [])]
 
-    def _over_api(self, model: str) -> ApiLLM:
-        """A model behind its provider's API."""
+    def _over_sdk(self, model: str) -> SdkLLM:
+        """A model whose SDK is imported when it is first asked."""
         connections = self._connections
         key, token = connections.llm_key, connections.llm_token
         if not (key or token):
             raise UsageError(no_key(connections.provider, connections.environ))
-        api = api_of(connections.provider, connections.environ)(
+        api = sdk_of(connections.provider, connections.environ)(
             model,
             key,
             timeout=connections.llm_timeout,

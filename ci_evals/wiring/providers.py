@@ -1,11 +1,11 @@
-"""The models, keys and APIs of providers."""
+"""The models, keys and SDKs of providers."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from ci_evals.adapters.models import openai_llm
 from ci_evals.adapters.models.anthropic_llm import AnthropicLLM
-from ci_evals.adapters.models.api_llm import ApiLLM
+from ci_evals.adapters.models.sdk_llm import SdkLLM
 from ci_evals.domain.choices import Provider
 from ci_evals.domain.prices import LOCAL
 
@@ -41,7 +41,7 @@ def llm_key_of(provider: str, option: str | None, environ: Mapping[str, str]) ->
     """The key of the option, else of `LLM_API_KEY`, else of the variables that the provider's tools read."""
     if provider in WITHOUT_KEY:
         return ProviderKey()
-    vendor = api_of(provider, environ).vendor
+    vendor = sdk_of(provider, environ).vendor
     if key := option or environ.get("LLM_API_KEY") or environ.get(vendor.key):
         return ProviderKey(key=key)
     return ProviderKey(token=(environ.get(vendor.bearer) or None) if vendor.bearer else None)
@@ -49,7 +49,7 @@ def llm_key_of(provider: str, option: str | None, environ: Mapping[str, str]) ->
 
 def no_key(provider: str, environ: Mapping[str, str]) -> str:
     """The message for a plan that needs an LLM and has no key for it."""
-    vendor = api_of(provider, environ).vendor
+    vendor = sdk_of(provider, environ).vendor
     own = f"{vendor.key} or {vendor.bearer}" if vendor.bearer else vendor.key
     return (
         f"no key for the LLM ({provider}) that plays the user and judges: set LLM_API_KEY or {own} "
@@ -67,8 +67,8 @@ def runs_here(model: str) -> bool:
     return model.startswith(LOCAL)
 
 
-def api_of(provider: str, environ: Mapping[str, str]) -> type[ApiLLM]:
-    """The class of a provider's models that are called over its API."""
+def sdk_of(provider: str, environ: Mapping[str, str]) -> type[SdkLLM]:
+    """The class of a provider's models that are called over its SDK."""
     if provider == Provider.ANTHROPIC:
         return AnthropicLLM
     return openai_llm.AzureOpenAILLM if openai_llm.is_azure(environ) else openai_llm.OpenAILLM

@@ -65,7 +65,7 @@ def test_the_demo_needs_no_key_and_no_network(tmp_path):
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 def test_judge_and_user_on_a_real_provider_wire(tmp_path, agent, provider):
-    """Over the real wire: the user's lines, structured verdicts, models and tokens."""
+    """Through the real SDK: the user's lines, structured verdicts, models and tokens."""
 
     def answers(asked):
         if asked.wants_json:
@@ -303,6 +303,38 @@ def test_an_interruption_writes_every_report(tmp_path, number):
     assert (tmp_path / "results/junit.xml").exists()
     assert "To resume this run, run the same command with --resume=results" in err
     assert "Traceback" not in err
+
+
+SLOW_SDK = """import pathlib, time
+pathlib.Path("importing").touch()
+time.sleep(1)
+"""
+
+
+def test_an_interruption_while_the_sdk_is_imported(tmp_path):
+    """The agent is spoken to meanwhile; what had begun is told of when the import is over."""
+    (tmp_path / "slow").mkdir()
+    (tmp_path / "slow/openai.py").write_text(SLOW_SDK)
+
+    def hang(heard):
+        for _ in range(1_000):
+            if (tmp_path / "importing").exists():
+                break
+            time.sleep(0.01)
+        process.send_signal(signal.SIGTERM)
+        time.sleep(0.1)
+        return answer(heard)
+
+    with world.agent(hang) as agent, world.llm() as models:
+        # With a seed it is no fork of a process that has the real SDK.
+        python = {"PYTHONPATH": str(tmp_path / "slow"), "PYTHONHASHSEED": "0"}
+        env = env_of(agent) | models.env | python
+        process = start("run", write_suite(tmp_path, JUDGED), cwd=tmp_path, env=env)
+        _, err = process.communicate(timeout=20)
+    assert process.returncode == 130, err
+    assert results_in(tmp_path)["suites"][0]["tests"][0]["trials"][0]["status"] == "interrupted"
+    assert "Traceback" not in err
+    assert models.asked == []
 
 
 def test_a_run_that_goes_on_is_not_compared_with_itself(tmp_path, agent):

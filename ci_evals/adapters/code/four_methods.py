@@ -15,7 +15,7 @@ from ci_evals.adapters.code.code_agent import CodeAgent, CodeSession, call_close
 from ci_evals.adapters.code.foreign_code import CodeCaller, ForeignError, message_of, takes
 from ci_evals.adapters.code.plain_reply import PlainAnswer
 from ci_evals.adapters.endpoints import aui_wire
-from ci_evals.adapters.models.api_llm import with_schema
+from ci_evals.adapters.models.sdk_llm import with_schema
 from ci_evals.domain.errors import LLMAnswerError, LLMError
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Reply

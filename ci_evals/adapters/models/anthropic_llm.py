@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 from pydantic import JsonValue
 
-from ci_evals.adapters.models.api_llm import AnswerFormat, ApiLLM, Vendor, explanation, tokens
+from ci_evals.adapters.models.sdk_llm import AnswerFormat, SdkLLM, Vendor, explanation, tokens
 from ci_evals.domain.errors import Paid
 from ci_evals.ports import LEAST_SHARED, Prompt
 
@@ -21,20 +21,21 @@ _BROKEN_OFF = {
 _INPUT_TOKENS = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 
 
-class AnthropicLLM(ApiLLM):
-    """A model behind Anthropic's API."""
+class AnthropicLLM(SdkLLM):
+    """A model behind Anthropic's SDK."""
 
     vendor: ClassVar[Vendor] = Vendor(
         name="Anthropic",
+        module="anthropic",
+        client="AsyncAnthropic",
         key="ANTHROPIC_API_KEY",
         address="ANTHROPIC_BASE_URL",
         default_address="https://api.anthropic.com",
         path="/v1/messages",
         models_path="/v1/models",
         formats=(AnswerFormat.JSON_SCHEMA, AnswerFormat.TEXT),
-        custom_headers="ANTHROPIC_CUSTOM_HEADERS",
-        version={"anthropic-version": "2026-10-21"},
         bearer="ANTHROPIC_AUTH_TOKEN",
+        bearer_argument="auth_token",
     )
 
     def _body(self, prompt: Prompt, answer_format: AnswerFormat) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from ci_evals.adapters.models.api_llm import tokens, with_schema
 from ci_evals.adapters.models.program_llm import Event, Program, ProgramLLM
+from ci_evals.adapters.models.sdk_llm import tokens, with_schema
 from ci_evals.adapters.transport import payload, retry
 from ci_evals.adapters.transport.process import ChildProcess
 from ci_evals.adapters.transport.rate_limiter import RetryableError

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from ci_evals.adapters.models.api_llm import ApiLLM, tokens
+from ci_evals.adapters.models.sdk_llm import SdkLLM, tokens
 from ci_evals.domain.errors import LLMAnswerError, UsageError
 from ci_evals.domain.prices import LOCAL
 from ci_evals.ports import Embeddings
@@ -18,9 +18,9 @@ _ON_THE_HUB = re.compile(r"\w[\w.-]*/[\w.-]+")
 
 
 class OpenAIEmbedder:
-    """An embedding model behind OpenAI's API. Implements the port `Embedder`."""
+    """An embedding model behind OpenAI's SDK. Implements the port `Embedder`."""
 
-    def __init__(self, api: ApiLLM) -> None:
+    def __init__(self, api: SdkLLM) -> None:
         """Use `api`, which has the embedding model's name, for requests."""
         self.model = api.model
         self._api = api

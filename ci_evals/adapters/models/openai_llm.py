@@ -3,12 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
-import httpx2
 from pydantic import JsonValue
 
-from ci_evals.adapters.models.api_llm import AnswerFormat, ApiLLM, Vendor, explanation, tokens
+from ci_evals.adapters.models.sdk_llm import AnswerFormat, SdkLLM, Vendor, explanation, tokens
 from ci_evals.adapters.transport import payload
 from ci_evals.domain.base import token_count
 from ci_evals.domain.errors import Paid, UsageError
@@ -21,19 +20,19 @@ _BROKEN_OFF = {
 _THOUGHT_BEGINS, _THOUGHT_ENDS = "<think>", "</think>"
 
 
-class OpenAILLM(ApiLLM):
-    """A model behind OpenAI's API."""
+class OpenAILLM(SdkLLM):
+    """A model behind OpenAI's SDK."""
 
     vendor: ClassVar[Vendor] = Vendor(
         name="OpenAI",
+        module="openai",
+        client="AsyncOpenAI",
         key="OPENAI_API_KEY",
         address="OPENAI_BASE_URL",
         default_address="https://api.openai.com/v1",
         path="/chat/completions",
         models_path="/models",
         formats=(AnswerFormat.JSON_SCHEMA, AnswerFormat.JSON_OBJECT, AnswerFormat.TEXT),
-        custom_headers="OPENAI_CUSTOM_HEADERS",
-        headers_from={"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"},
     )
 
     def _body(self, prompt: Prompt, answer_format: AnswerFormat) -> dict[str, Any]:
@@ -83,12 +82,13 @@ class AzureOpenAILLM(OpenAILLM):
     vendor: ClassVar[Vendor] = replace(
         OpenAILLM.vendor,
         name="Azure OpenAI",
+        client="AsyncAzureOpenAI",
         key="AZURE_OPENAI_API_KEY",
         address="AZURE_OPENAI_ENDPOINT",
         default_address=None,
         below="/openai",
-        key_header="api-key",
         bearer="AZURE_OPENAI_AD_TOKEN",
+        bearer_argument="azure_ad_token",
     )
 
     def __init__(
@@ -100,7 +100,7 @@ class AzureOpenAILLM(OpenAILLM):
         environ: Mapping[str, str],
         **options: Any,
     ) -> None:
-        """Create the model as `ApiLLM` does. A `base_url` ends in `/openai`."""
+        """Create the model as `SdkLLM` does. A `base_url` ends in `/openai`."""
         if not environ.get("OPENAI_API_VERSION"):
             raise UsageError(
                 "AZURE_OPENAI_ENDPOINT is set, and OPENAI_API_VERSION is not: set it to a version of Azure's "
@@ -113,15 +113,10 @@ class AzureOpenAILLM(OpenAILLM):
                 f"{endpoint!r}; for the v1 API set OPENAI_BASE_URL to it instead"
             )
         super().__init__(model, key, base_url, environ=environ, **options)
-        self._version = environ["OPENAI_API_VERSION"]
-
-    def _url(self, path: str) -> httpx2.URL:
-        below = "" if path == self.vendor.models_path else f"/deployments/{quote(self.model, safe='')}"
-        return super()._url(below + path).copy_set_param("api-version", self._version)
 
 
 def is_azure(environ: Mapping[str, str]) -> bool:
-    """Return whether the variables of OpenAI's tools name a resource at Azure and no other address."""
+    """Return whether the variables of OpenAI's SDK name a resource at Azure and no other address."""
     return bool(environ.get(AzureOpenAILLM.vendor.address)) and not environ.get(OpenAILLM.vendor.address)
 
 

@@ -1,17 +1,21 @@
-"""The base of models behind a vendor's HTTP API: requests, fallback of answer formats, error messages.
+"""The base of models behind a vendor's Python SDK: clients, fallback of answer formats, error messages.
 
-Requests have the addresses and headers of the vendor's own SDK, which tests compare, and its variables of the
-environment. The SDK would take a third of the processor time of a conversation, and a second to import.
+Calls go through the SDK's documented low-level `post`. Its typed methods would cost twice the processor time,
+warn on the console about aging models, and fail on answers of compatible servers that differ in a field that
+is not read here. The SDK retries nothing: all calls have to learn of a rate limit (`transport.rate_limiter`).
 """
 
 import asyncio
 import json
 import re
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
+from importlib import import_module
+from types import ModuleType
 from typing import Any, ClassVar
 
 import httpx2
@@ -22,14 +26,16 @@ from ci_evals.adapters.transport.rate_limiter import RateLimiter, RetryableError
 from ci_evals.domain.base import token_count
 from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, Paid, UsageError
 from ci_evals.ports import Completion, Prompt
-from ci_evals.support.json_text import written
 from ci_evals.support.redaction import Redactor
 from ci_evals.support.templates import render
 from ci_evals.support.text import whole
+from ci_evals.threads import in_thread
 
 CHECK_SECONDS = 5.0
 """Timeout of a key check."""
 
+_HEAD_START = 0.05
+"""Seconds for the first messages to go out."""
 _JSON_ANSWER = "adapters/prompts/json_answer.md.j2"
 _MODEL_KEYS = frozenset({"usage", "choices", "content"})
 """Keys of an answer that a model gave and that is paid for, usable or not."""
@@ -64,9 +70,12 @@ class AnswerFormat(StrEnum):
 
 @dataclass(frozen=True)
 class Vendor:
-    """The differences between APIs."""
+    """The differences between SDKs."""
 
     name: str
+    module: str
+    """Module of the SDK, which takes a second or two to import."""
+    client: str
     key: str
     """Environment variable of the API key."""
     address: str
@@ -76,16 +85,10 @@ class Vendor:
     models_path: str
     """Path of the list of models: a request that costs nothing."""
     formats: tuple[AnswerFormat, ...]
-    custom_headers: str
-    """Environment variable of further headers, `Name: value`, one a line."""
-    headers_from: Mapping[str, str] = field(default_factory=dict)
-    """Environment variables of single headers, by header."""
-    version: Mapping[str, str] = field(default_factory=dict)
-    """Header that names the version of the API."""
-    key_header: str | None = None
-    """Header of the key; None if it is sent like a bearer token."""
     bearer: str | None = None
     """Environment variable of a bearer token in place of the key."""
+    bearer_argument: str = "api_key"
+    """The client's argument for the bearer token."""
     below: str = ""
     """Path of the API below the address in the variable."""
 
@@ -96,20 +99,9 @@ class Vendor:
             f"{configured.rstrip('/')}{self.below}" if configured else self.default_address or ""
         )
 
-    def headers(self, key: str, environ: Mapping[str, str], *, is_token: bool) -> dict[str, str]:
-        """Return the headers of every request. Custom ones replace any other of the same name."""
-        is_bearer = is_token or self.key_header is None
-        own = {"Authorization": f"Bearer {key}"} if is_bearer else {self.key_header or "": key}
-        own |= {name: value for name, one in self.headers_from.items() if (value := environ.get(one))}
-        own |= {"Accept": "application/json", "Content-Type": "application/json", **self.version}
-        lines = (line.partition(":") for line in environ.get(self.custom_headers, "").split("\n"))
-        custom = {name.strip(): value.strip() for name, colon, value in lines if colon}
-        replaced = {name.lower() for name in custom}
-        return {name: value for name, value in own.items() if name.lower() not in replaced} | custom
 
-
-class ApiLLM(ABC):
-    """A model behind a vendor's API. Implements the port `LLM`.
+class SdkLLM(ABC):
+    """A model behind a vendor's SDK. Implements the port `LLM`.
 
     If a server refuses an answer format, the next one is tried, since compatible servers often support only
     some. If the refusal names the format, this object never requests that format again; any other refusal may
@@ -130,7 +122,7 @@ class ApiLLM(ABC):
         limiter: RateLimiter | None = None,
         environ: Mapping[str, str] | None = None,
     ) -> None:
-        """Create the model without opening connections.
+        """Create the model without opening connections or importing the SDK, which takes seconds.
 
         Without a `key` the bearer `token` is used, and without a `base_url` the address in `environ` or the
         vendor's own; raise `UsageError` if they cannot be used. Each attempt may take `timeout` seconds. By
@@ -144,7 +136,7 @@ class ApiLLM(ABC):
         self._key = connections.header_value(key or token or "", f"the key for {vendor.name}")
         if not self._key:
             raise UsageError(f"there is no key for {vendor.name}: {self._key_hint}")
-        self._headers = vendor.headers(self._key, environ or {}, is_token=bool(token and not key))
+        self._key_argument = vendor.bearer_argument if token and not key else "api_key"
         self._redactor = (redactor or Redactor()).knowing(keys=[self._key])
         self._timeout = timeout
         try:
@@ -157,7 +149,8 @@ class ApiLLM(ABC):
         self._proxy = connections.proxy_for(self.address)
         self._key_accepted = False
         """True if the key was accepted once: a later 403 is about one prompt, not about the key."""
-        self._client: connections.Client | None = None
+        self._importing: asyncio.Task[ModuleType] | None = None
+        self._client: Any = None
         self._limiter = limiter or RateLimiter(max_concurrent=connections.fair_share())
         self._refused_formats = 0
         """Number of the vendor's formats that the server has refused for good."""
@@ -189,22 +182,24 @@ class ApiLLM(ABC):
 
         Raise `LLMAccessError` if it is invalid or has no quota left. Any other answer proves nothing.
         """
-        refusal = await self._key_refusal("GET", self.vendor.models_path)
+        refusal = await self._key_refusal("get", self.vendor.models_path)
         if refusal and refusal.status_code == httpx2.codes.UNAUTHORIZED:
-            refusal = await self._key_refusal("POST", self.vendor.path, {"model": self.model})
+            refusal = await self._key_refusal("post", self.vendor.path, body={"model": self.model})
         if refusal:
             raise self._status_failure(refusal)
 
-    async def _key_refusal(
-        self, method: str, path: str, body: dict[str, Any] | None = None
-    ) -> httpx2.Response | None:
+    async def _key_refusal(self, method: str, path: str, **options: Any) -> httpx2.Response | None:
         """Return the answer to a request that costs nothing, if it shows that the key is refused."""
+        sdk = await self._sdk()
         try:
             async with asyncio.timeout(CHECK_SECONDS):
-                response = await self._request(method, path, body)
-        except (TimeoutError, httpx2.HTTPError, payload.AnswerTooLargeError):
-            return None
-        return response if rate_limits.refuses_key(response.status_code, response.content) else None
+                await getattr(self._client_of(sdk), method)(path, cast_to=httpx2.Response, **options)
+        except sdk.APIStatusError as error:
+            response: httpx2.Response = error.response
+            return response if rate_limits.refuses_key(response.status_code, response.content) else None
+        except (TimeoutError, sdk.APIConnectionError, payload.AnswerTooLargeError):
+            pass
+        return None
 
     def waits(self) -> tuple[str, Waiting | None]:
         """Return the name of the service and the current wait for it."""
@@ -216,9 +211,13 @@ class ApiLLM(ABC):
 
     async def aclose(self) -> None:
         """Close the client. The object can be used again afterwards."""
+        if self._importing and not self._importing.done():
+            self._importing.cancel()
+            await asyncio.gather(self._importing, return_exceptions=True)
+            self._importing = None
         if self._client:
             client, self._client = self._client, None
-            await client.aclose()
+            await client.close()
 
     @abstractmethod
     def _body(self, prompt: Prompt, answer_format: AnswerFormat) -> dict[str, Any]:
@@ -240,24 +239,30 @@ class ApiLLM(ABC):
             raise error.failure from None
 
     async def _send(self, path: str, body: dict[str, Any]) -> httpx2.Response:
-        return await self._limiter.send(lambda attempt: self._attempt(path, body, attempt))
+        sdk = await self._sdk()
+        return await self._limiter.send(lambda attempt: self._attempt(sdk, path, body, attempt))
 
-    async def _attempt(self, path: str, body: dict[str, Any], attempt: int) -> httpx2.Response:
+    async def _attempt(self, sdk: Any, path: str, body: dict[str, Any], attempt: int) -> httpx2.Response:
         try:
-            response = await self._request("POST", path, {"model": self.model, **body})
-        except httpx2.TimeoutException:
+            response: httpx2.Response = await self._client_of(sdk).post(
+                path, cast_to=httpx2.Response, body={"model": self.model, **body}
+            )
+        except sdk.APIStatusError as error:
+            raise self._refusal(error.response, wants_format=not _FORMAT_KEYS.isdisjoint(body)) from None
+        except sdk.APITimeoutError:
             which = f" at the last of {attempt} attempts" if attempt > 1 else ""
             failure = LLMError(f"{self._who} did not answer within {self._timeout:g} s{which}")
             raise RetryableError(failure) from None
-        except httpx2.HTTPError as error:
-            reason = payload.shorten(self._redactor.text(str(error))) or type(error).__name__
-            if isinstance(error, httpx2.ConnectError | httpx2.ProxyError):
+        except sdk.APIConnectionError as error:
+            cause = error.__cause__
+            if isinstance(cause, payload.AnswerTooLargeError):  # one SDK takes every error for one of these
+                raise LLMAnswerError(f"{self._who} {cause}") from None
+            reason = payload.shorten(self._redactor.text(str(cause or error))) or type(cause).__name__
+            if isinstance(cause, httpx2.ConnectError | httpx2.ProxyError):
                 raise RetryableError(LLMError(f"{self._who} could not be reached: {reason}")) from error
             raise RetryableError(LLMError(f"the connection to {self._who} broke: {reason}")) from error
         except payload.AnswerTooLargeError as error:
             raise LLMAnswerError(f"{self._who} {error}") from None
-        if not response.is_success:
-            raise self._refusal(response, wants_format=not _FORMAT_KEYS.isdisjoint(body))
         self._key_accepted = True
         return response
 
@@ -285,16 +290,22 @@ class ApiLLM(ABC):
         given_up = LLMAccessError(f"{failure}; {retry.GAVE_UP}")
         return RetryableError(refused, status, wait, final=_RefusedError(given_up, status, detail))
 
-    async def _request(self, method: str, path: str, body: dict[str, Any] | None) -> httpx2.Response:
-        client = self._client = self._client or connections.new_client(
-            proxy=self._proxy, timeout=self._timeout, headers=self._headers
-        )
-        content = None if body is None else written(body).encode()
-        return await client.send(client.build_request(method, self._url(path), content=content))
+    async def _sdk(self) -> Any:
+        """Import the SDK in a thread at the first call, so that other work goes on meanwhile."""
+        if self._importing is None:
+            self._importing = asyncio.create_task(_imported(self.vendor.module))
+        return await asyncio.shield(self._importing)  # other calls wait for it too
 
-    def _url(self, path: str) -> httpx2.URL:
-        """Return the address of a path."""
-        return httpx2.URL(self.address.rstrip("/") + path)
+    def _client_of(self, sdk: Any) -> Any:
+        if not self._client:
+            self._client = getattr(sdk, self.vendor.client)(
+                **{self._key_argument: self._key},
+                base_url=self.address,
+                max_retries=0,
+                timeout=None,  # the HTTP client has one for the whole of an attempt
+                http_client=connections.new_client(proxy=self._proxy, timeout=self._timeout),
+            )
+        return self._client
 
     def _completion(self, response: httpx2.Response) -> Completion:
         answer = self._object(response)
@@ -338,6 +349,13 @@ class ApiLLM(ABC):
         if status == 429:
             return LLMError(f"{self._who} limits the rate of calls (429): {detail}; lower --parallel")
         return LLMError(f"{self._who} answered with status {status}: {detail}")
+
+
+async def _imported(module: str) -> ModuleType:
+    """Import an SDK after the first messages went out, since the loop hardly gets its turn meanwhile."""
+    if module not in sys.modules:
+        await asyncio.sleep(_HEAD_START)
+    return await in_thread(import_module, module)
 
 
 class _RefusedError(Exception):

@@ -4,6 +4,8 @@ import asyncio
 import gzip
 import json
 import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -749,6 +751,46 @@ def test_default_models_are_known_and_not_on_their_way_out() -> None:
     assert not anthropic & DEPRECATED_MODELS.keys()
 
 
+def run_python(code: str, **env: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-W", "default", "-c", code],
+        capture_output=True, text=True, check=False, env={**os.environ, **env},
+    )  # fmt: skip
+
+
+async def test_an_import_that_nobody_waits_for_is_left(make: Make) -> None:
+    """Whoever closes the event loop next would be told of a task that is pending."""
+    llm, others = make(), asyncio.all_tasks()
+    asking = asyncio.create_task(llm.complete(PLAIN))
+    await asyncio.sleep(0)
+    asking.cancel()
+    await asyncio.gather(asking, return_exceptions=True)
+    await llm.aclose()
+    assert asyncio.all_tasks() == others
+
+
+def test_an_sdk_is_imported_only_for_a_call() -> None:
+    """A model costs nothing until it is asked, and then the event loop goes on meanwhile."""
+    run = run_python(
+        "import asyncio, sys\n"
+        "from ci_evals.adapters.models import openai_llm, anthropic_llm\n"
+        "llm = openai_llm.OpenAILLM('m', 'k', 'http://127.0.0.1:1')\n"
+        "anthropic_llm.AnthropicLLM('m', 'k')\n"
+        "assert not {'openai', 'anthropic', 'aiohttp'} & sys.modules.keys()\n"
+        "async def main():\n"
+        "    checking, turns = asyncio.create_task(llm.check()), 0\n"
+        "    while not checking.done():\n"
+        "        await asyncio.sleep(0)\n"
+        "        turns += 1\n"
+        "    await llm.aclose()\n"
+        "    assert 'openai' in sys.modules\n"
+        "    assert turns > 5\n"
+        "asyncio.run(main())\n"
+        "assert 'anthropic' not in sys.modules\n"
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+
+
 @pytest.mark.parametrize(
     ("kind", "variable", "value", "base_url"),
     [
@@ -764,23 +806,35 @@ def test_default_models_are_known_and_not_on_their_way_out() -> None:
 async def test_the_address_is_the_one_that_the_sdk_would_take(
     monkeypatch: pytest.MonkeyPatch, kind: type[LLM], variable: str, value: str | None, base_url: str | None
 ) -> None:
-    """Whether the address comes from an option, a variable or the vendor."""
+    """It is looked at before the run, and the SDK is not imported for that."""
     monkeypatch.setenv("OPENAI_API_VERSION", "2024-10-21")
     monkeypatch.delenv(variable, raising=False)
     if value:
         monkeypatch.setenv(variable, value)
     vendor = kind.vendor
-    module = import_module("anthropic" if kind is AnthropicLLM else "openai")
-    sdk = getattr(module, f"Async{kind.__name__.removesuffix('LLM')}")
-    client = sdk(api_key="key", base_url=base_url)
+    client = getattr(import_module(vendor.module), vendor.client)(api_key="key", base_url=base_url)
     assert str(client.base_url).rstrip("/") == vendor.url(base_url, os.environ).rstrip("/")
     await client.close()
 
 
-async def test_without_a_base_url_the_variable_of_the_vendor_counts(models: Models) -> None:
-    """As it does for other programs of the same machine."""
-    for kind in (OpenAILLM, AnthropicLLM):
-        assert (await ask(kind("m", models.key, environ=models.env))).text == '{"verdict": "pass"}'
+def test_sdk_variables_are_honoured_and_their_warnings_kept_off_the_console(models: Models) -> None:
+    """Without a base URL the SDK's own variable counts, and an ageing model prints no warning of the SDK."""
+    code = (
+        "import asyncio, os\n"
+        "from ci_evals.adapters.models.{0}_llm import {1} as LLM\n"
+        "from ci_evals.ports import Prompt\n"
+        "async def main():\n"
+        "    llm = LLM('{2}', '{3}', environ=os.environ)\n"
+        "    print((await llm.complete(Prompt('', 'Hi'))).text)\n"
+        "    await llm.aclose()\n"
+        "asyncio.run(main())\n"
+    )
+    for provider, name, model in [
+        ("openai", "OpenAILLM", "gpt-6-luna"),
+        ("anthropic", "AnthropicLLM", "claude-3-5-haiku-latest"),
+    ]:
+        run = run_python(code.format(provider, name, model, models.key), **models.env)
+        assert (run.stdout, run.stderr) == ('{"verdict": "pass"}\n', "")
 
 
 @pytest.mark.parametrize("key", ["prompt_tokens", "completion_tokens"])
