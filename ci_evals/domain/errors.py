@@ -6,7 +6,9 @@ CiEvalsError
 ├── AgentError               the agent could not be reached or read: ends the trial
 │   └── AgentAccessError     it refused the key: ends the run, no other trial can do better
 ├── WorldError               a step around a conversation failed: a setup ends the trial, as an agent's error
-├── GitHubError              GitHub's API refused or could not do something: a warning, never a verdict
+├── PlatformError            the API of GitHub or GitLab refused something: a warning, never a verdict
+│   ├── GitHubError
+│   └── GitLabError
 └── LLMError                 the model behind judge or simulated user could not be reached or read
     ├── LLMAccessError       it refused the key: ends the run
     └── LLMAnswerError       it answered with what cannot be used: worth asking once more
@@ -107,8 +109,8 @@ class WorldError(CiEvalsError):
     """A step of a test's world failed: its setup, a probe or its teardown."""
 
 
-class GitHubError(CiEvalsError):
-    """GitHub's API could not be reached, or would not do what was asked.
+class PlatformError(CiEvalsError):
+    """The API of the platform that hosts the repository could not be reached, or would not do what was asked.
 
     Its text says what was refused, and which permission is missing where that is the cause. `status` is the
     answer's HTTP status, None if there was none.
@@ -117,6 +119,14 @@ class GitHubError(CiEvalsError):
     def __init__(self, message: str, status: int | None = None) -> None:
         self.status = status
         super().__init__(message)
+
+
+class GitHubError(PlatformError):
+    """GitHub's API."""
+
+
+class GitLabError(PlatformError):
+    """GitLab's API."""
 
 
 class LLMError(CiEvalsError):

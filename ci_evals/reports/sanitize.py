@@ -53,6 +53,10 @@ _LONG_FENCE = re.compile(r"`{200}(?=`)")
 """GitHub's parser counts the backticks of a fence to 255: as many in the text would close a longer one."""
 _NOT_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _DOUBLED = re.compile(r"([:#])(?=[^\x20-\x7e\n]*\1)")
+_ZERO_WIDTH = "\u200b"
+_COMMANDS = re.compile(r"^([ \t>]*)/(?=\w)", re.MULTILINE)
+_KEPT = re.compile(r"(`[^`\n]+`|\]\([^)\s]*\)|<[^>\n]*>)")
+_GITLAB_REFERENCES = re.compile(r"[!%^~$](?=[\w\"])|&amp;(?=[\w\"])|\[(?:\w+)(?=:)|\*(?=iteration:)")
 _NOT_IN_NAMES = re.compile(r"[^\w+,=()]+")
 _DEVICES = re.compile(r"(?:con|prn|aux|nul|conin|conout|com\d|lpt\d)", re.IGNORECASE)
 
@@ -159,6 +163,22 @@ def code_block(text: str) -> str:
 def html_in_markdown(text: str) -> str:
     """`text` as one line for an HTML element within Markdown: GitHub looks for references there too."""
     return html.escape(_broken(one_line(text)), quote=True)
+
+
+def gitlab(markdown: str) -> str:
+    """A finished text in Markdown for GitLab, which knows more references than GitHub, and commands.
+
+    `!7`, `~bug`, `%1.0`, `$7`, `&7`, `^alert`, `[issue:7]` and `/close` at the start of a line are broken
+    with a zero-width space. Code spans and the addresses of links stay as they are. Sources:
+    <https://docs.gitlab.com/user/markdown/> and <https://docs.gitlab.com/user/project/quick_actions/>.
+    """
+    lines = _COMMANDS.sub(f"\\1{_ZERO_WIDTH}/", markdown)
+    kept = _KEPT.split(lines)
+    # Every second part is one that is kept.
+    return "".join(
+        part if index % 2 else _GITLAB_REFERENCES.sub(_and_zero_width, part)
+        for index, part in enumerate(kept)
+    )
 
 
 def xml(text: str) -> str:

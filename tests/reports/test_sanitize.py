@@ -231,3 +231,41 @@ def test_long_text_is_cut_between_characters_and_says_so():
     assert sanitize.cut("漢字漢字", 7) == f"漢字\n{sanitize.CUT_NOTE}"
     assert sanitize.one_line("one two three", 8) == "one two…"
     assert sanitize.html_in_markdown("<b>@octocat</b>") == f"&lt;b&gt;@{ZERO_WIDTH}octocat&lt;/b&gt;"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "!7",
+        "~bug",
+        '~"a b"',
+        "%1.0",
+        "$7",
+        "&amp;7",
+        "^alert",
+        r"\[issue:7\]",
+        "\\*iteration:x",
+        "> /close",
+        "/close",
+    ],
+)
+def test_gitlabs_own_references_are_broken(text):
+    """What GitHub shows as it is would be a link there, or a command."""
+    shown = sanitize.gitlab(f"Said\n{text}")
+    assert "\u200b" in shown
+    assert shown.replace("\u200b", "") == f"Said\n{text}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "`~bug !7`",
+        "[the suite](https://gitlab.example/-/blob/a%20b/x.json#L7)",
+        '<a href="https://gitlab.example/a%20b">run</a>',
+        "95 % of 3 tests, 4 / 5 passed!",
+        "a &lt; b, <sub>~</sub>",
+    ],
+)
+def test_gitlab_keeps_what_is_no_reference(text):
+    """Code, addresses, and signs with space around them."""
+    assert sanitize.gitlab(text) == text

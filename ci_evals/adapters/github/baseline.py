@@ -221,7 +221,7 @@ class _Search:
                 return _none(f"the artifact {self.name!r} of commit {sha[:_SHA_LENGTH]} {error}")
             if data is None:
                 expired = True
-            elif _is_unfinished(data):
+            elif is_unfinished(data):
                 unfinished = True
             else:
                 relation = history.relation(sha, self.branch)
@@ -249,7 +249,7 @@ class _Search:
             except (ArchiveError, GitHubError):
                 skipped += 1
                 continue
-            if data is not None and not _is_unfinished(data) and len(data) <= most_bytes:
+            if data is not None and not is_unfinished(data) and len(data) <= most_bytes:
                 earlier.append(BaselineArtifact(data, "", artifact.run.head_sha))
             most_bytes -= len(data or b"")
         return tuple(earlier), skipped
@@ -366,7 +366,7 @@ def _read(kind: type[_T], data: Any) -> _T | None:
         return None
 
 
-def _is_unfinished(data: bytes) -> bool:
+def is_unfinished(data: bytes) -> bool:
     """Return whether results are of a run that was cut off."""
     if b'"unfinished"' not in data:
         return False  # most are large, and are read by the caller

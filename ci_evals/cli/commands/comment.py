@@ -1,30 +1,56 @@
 """`comment`: posts the results of a finished run, as in the second workflow or the last job of a matrix."""
 
+from pathlib import Path
+
 from ci_evals.adapters import files
 from ci_evals.adapters.github.archive import MAX_MB
+from ci_evals.adapters.gitlab.context import GitLabJob
+from ci_evals.cli import gitlab
 from ci_evals.cli.files.saved_run import SavedRun
 from ci_evals.cli.github import actions, outputs
 from ci_evals.cli.github.github_job import GitHubJob
 from ci_evals.cli.github.posting import post, text_of, withdraw
 from ci_evals.cli.run_context import RunContext
+from ci_evals.cli.settings.choices import Platform
 from ci_evals.cli.settings.result_commands import CommentSettings
-from ci_evals.domain.errors import GitHubError, UsageError
+from ci_evals.domain.errors import GitHubError, GitLabError, UsageError
+from ci_evals.domain.results.run import Results
 from ci_evals.library.runs import results_file
 from ci_evals.reports.names import JUNIT
 
 
 def comment(settings: CommentSettings, context: RunContext) -> None:
-    """Post the comment, or print it. What GitHub refuses is a warning.
+    """Post the comment, or print it. What the platform refuses is a warning.
 
     Raises:
         UsageError: there are no results, or nothing says where to post.
     """
-    github = GitHubJob.of(settings, context)
-    file = results_file(settings.results)
-    if files.is_there(file) and file.stat().st_size > MAX_MB * 1_000_000:
-        raise UsageError(f"{file}: larger than {MAX_MB} MB, which is not read.")
+    job = gitlab.job_of(context)
+    if settings.platform is Platform.GITLAB or (settings.platform is Platform.AUTO and job):
+        _on_gitlab(settings, job, context)
+    else:
+        _on_github(settings, GitHubJob.of(settings, context), context)
+
+
+def _on_gitlab(settings: CommentSettings, job: GitLabJob | None, context: RunContext) -> None:
+    if job is None and not settings.dry_run:
+        raise UsageError(
+            "--platform=gitlab: this is no job of GitLab (GITLAB_CI, CI_PROJECT_ID and CI_API_V4_URL)."
+        )
+    results, _ = _results(settings, context)
+    text = gitlab.text_of(results, job)
+    if job is None or settings.dry_run:
+        context.show(text, exact=True)
+        return
     try:
-        results = SavedRun.open(file, context.hide()).results
+        context.console.say(context.wait(gitlab.post(text, settings.comment_key, job, context)))
+    except GitLabError as error:
+        actions.warn(f"no note was posted: {error}", context)
+
+
+def _on_github(settings: CommentSettings, github: GitHubJob, context: RunContext) -> None:
+    try:
+        results, file = _results(settings, context)
     except UsageError as error:
         if not (settings.dry_run or github.missing or github.read_only):
             withdraw(error, settings.comment_key, github)
@@ -48,3 +74,11 @@ def comment(settings: CommentSettings, context: RunContext) -> None:
     else:
         for line in lines:
             context.console.say(line)
+
+
+def _results(settings: CommentSettings, context: RunContext) -> tuple[Results, Path]:
+    """Return the results and their file."""
+    file = results_file(settings.results)
+    if files.is_there(file) and file.stat().st_size > MAX_MB * 1_000_000:
+        raise UsageError(f"{file}: larger than {MAX_MB} MB, which is not read.")
+    return SavedRun.open(file, context.hide()).results, file

@@ -1,6 +1,6 @@
-"""Finds the baseline: results in a file, or those that an earlier run left on GitHub.
+"""Finds the baseline: results in a file, or those that an earlier run left on GitHub or GitLab.
 
-Nothing here decides an exit code: what GitHub refuses is a line of the log, and the run goes without it.
+Nothing here decides an exit code: what they refuse is a line of the log, and the run goes without it.
 """
 
 import asyncio
@@ -10,10 +10,12 @@ from pathlib import Path
 from ci_evals.adapters.github import baseline as artifacts
 from ci_evals.adapters.github import pulls
 from ci_evals.adapters.github.baseline import BaselineArtifact, NoBaseline
+from ci_evals.adapters.gitlab.context import GitLabJob
+from ci_evals.cli import gitlab
 from ci_evals.cli.github.github_job import GitHubJob, Wait, baseline_option
 from ci_evals.cli.settings.shared import BaselineSettings, HistorySettings
 from ci_evals.cli.terminal.console import PLEASE_REPORT
-from ci_evals.domain.errors import GitHubError, UsageError
+from ci_evals.domain.errors import PlatformError, UsageError
 from ci_evals.domain.results.run import Results
 from ci_evals.job.conclude import NO_BASELINE, BaselineResults
 from ci_evals.library.runs import finished, load_results
@@ -42,19 +44,20 @@ def baseline_of(settings: BaselineSettings, github: GitHubJob, wait: Wait | None
 
 
 def _recorded(settings: BaselineSettings, github: GitHubJob, wait: Wait) -> BaselineResults:
-    """Find the baseline that a run of the base branch left on GitHub; a failure becomes the note."""
-    if github.missing:
+    """Find the baseline that a run of the base branch left; a failure becomes the note."""
+    job = gitlab.job_of(github.context)
+    if github.missing and job is None:
         return _none(NoBaseline(github.missing))
     try:
-        artifact = wait(_find(settings, github))
+        artifact = wait(_find(settings, github) if job is None else _find_on_gitlab(settings, github, job))
         if not isinstance(artifact, BaselineArtifact):
             return _none(artifact or NoBaseline("the search was interrupted"))
         results = _read(artifact)
         history = _history(artifact, results, github)
         return BaselineResults(results, artifact.note, history=history)
     except TimeoutError:
-        why = "GitHub did not answer in time"
-    except (GitHubError, UsageError) as error:
+        why = f"{'GitHub' if job is None else 'GitLab'} did not answer in time"
+    except (PlatformError, UsageError) as error:
         why = str(error).splitlines()[0]
     except Exception:  # noqa: BLE001  # a run must not fail over what it is compared with
         github.context.console.say(f"{traceback.format_exc()}\n{PLEASE_REPORT}")
@@ -92,6 +95,13 @@ async def _find(settings: BaselineSettings, github: GitHubJob) -> BaselineArtifa
         return await artifacts.find(
             hub, event, settings.comment_key, settings.baseline_branch, earlier=earlier
         )
+
+
+async def _find_on_gitlab(
+    settings: BaselineSettings, github: GitHubJob, job: GitLabJob
+) -> BaselineArtifact | NoBaseline:
+    earlier, folder = max(0, history_length(settings) - 1), getattr(settings, "output_dir", Path("results"))
+    return await gitlab.find_baseline(job, folder, settings.baseline_branch, earlier, github.context)
 
 
 def history_length(settings: BaselineSettings) -> int:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ci_evals.adapters import input_files
 from ci_evals.adapters.github.context import GitHubEvent, read
 from ci_evals.adapters.github.workflow import check_key
+from ci_evals.adapters.gitlab.context import read as read_gitlab
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.choices import CommentMode
 from ci_evals.cli.settings.shared import (
@@ -88,7 +89,9 @@ class GitHubJob:
 
 def baseline_option(settings: BaselineSettings, github: GitHubJob) -> str:
     """Return the baseline that the settings name: `auto`, `none`, `required`, or its path."""
-    option = settings.baseline or ("auto" if github.event.compared_with_base() else "none")
+    job = read_gitlab(github.context.environ)
+    compared = github.event.compared_with_base() or (job is not None and job.merge_request is not None)
+    option = settings.baseline or ("auto" if compared else "none")
     return option.lower() if option.lower() in {"auto", "none", REQUIRED} else option
 
 

@@ -19,6 +19,15 @@ class CommentMode(StrEnum):
     NEVER = "never"
 
 
+class Platform(StrEnum):
+    """Platforms that a comment can be posted on."""
+
+    AUTO = "auto"
+    """The one whose job this is; GitHub elsewhere."""
+    GITHUB = "github"
+    GITLAB = "gitlab"
+
+
 class MissingSecrets(StrEnum):
     """The ways to treat a pull request that is given no secrets."""
 

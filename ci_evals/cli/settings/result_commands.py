@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ci_evals.cli.settings.choices import ComparisonFormat, ImportFormat, ResultFormat
+from ci_evals.cli.settings.choices import ComparisonFormat, ImportFormat, Platform, ResultFormat
 from ci_evals.cli.settings.shared import (
     BaselineSettings,
     ChangeSettings,
@@ -247,6 +247,13 @@ class CommentSettings(PullRequestSettings):
     """Options of `comment`."""
 
     results: Run
+    platform: Annotated[
+        Platform,
+        typer.Option(
+            help="Where to post.\n\n`auto`: GitLab in its jobs, else GitHub. On GitLab the note goes to the "
+            "pipeline's merge request, with the token in CI_EVALS_GITLAB_TOKEN, else GITLAB_TOKEN."
+        ),
+    ] = Platform.AUTO
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the comment and post nothing; needs no token.")
     ] = False

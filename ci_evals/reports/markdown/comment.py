@@ -18,9 +18,7 @@ _CUT = "… (cut; the log of the run has it whole)"
 def render(results: Results, context: SummaryContext, budget: int = BUDGET) -> str:
     """The text, at most `budget` bytes. Nothing in the results becomes a link, mention or picture."""
     run = (
-        f'<a href="{escape(context.run_url)}">job summary of the run</a>'
-        if context.run_url
-        else "job summary of the run"
+        f'<a href="{escape(context.run_url)}">{context.run_page}</a>' if context.run_url else context.run_page
     )
     elsewhere = f"The {run} shows more, its <code>summary.md</code> everything."
     return truncated(summary.sections(results, context), budget, elsewhere)

@@ -61,6 +61,8 @@ class SummaryContext:
 
     run_url: str | None = None
     """The run that made the results."""
+    run_page: str = "job summary of the run"
+    """What is there."""
     source_url: str | None = None
     """The folder of the repository at the tested commit, without a slash at its end."""
     commit: str | None = None

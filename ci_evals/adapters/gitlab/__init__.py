@@ -1,0 +1,1 @@
+"""GitLab: the job, its merge request's note, and baselines among artifacts."""
