@@ -87,8 +87,9 @@ class GitHubApi:
     def __init__(self) -> None:
         self.requests: list[Request] = []
         self.blob_requests: list[Request] = []
-        self.permissions = {"actions: read", "contents: read", "pull-requests: write"}
+        self.permissions = {"actions: read", "contents: read", "pull-requests: write", "checks: write"}
         self.comments: dict[int, list[Json]] = {}
+        self.check_runs: list[Json] = []
         self.pulls: list[Json] = []
         self.passed_by: dict[str, list[Json]] = {}
         """The pull requests that hold a commit, but do not end with it."""
@@ -334,6 +335,18 @@ class GitHubApi:
         comments, comment = self._of_id(number)
         comments.remove(comment)
 
+    def _create_check_run(self, request: Request) -> Json:
+        given = request.body
+        if given["head_sha"] not in self.commits:
+            raise RefusedError(422, f"No commit found for SHA: {given['head_sha']}")
+        output = given["output"]
+        if len(output["summary"].encode()) > 65_535 or any(ord(sign) > 0xFFFF for sign in str(output)):
+            raise RefusedError(422, "Invalid request.")
+        check = given | {"id": next(self._ids)}
+        check["html_url"] = f"https://github.com/{REPOSITORY}/runs/{check['id']}"
+        self.check_runs.append(check)
+        return check
+
     _routes: tuple[tuple[str, str, str | None, Route], ...] = (
         ("GET", "/user", None, _who),
         ("POST", "/graphql", None, _viewer),
@@ -348,6 +361,7 @@ class GitHubApi:
         ("GET", r"REPO/issues/(\d+)/comments", None, _list_comments),
         ("POST", r"REPO/issues/(\d+)/comments", "pull-requests: write", _create_comment),
         ("PATCH", r"REPO/issues/comments/(\d+)", "pull-requests: write", _edit_comment),
+        ("POST", "REPO/check-runs", "checks: write", _create_check_run),
         ("DELETE", r"REPO/issues/comments/(\d+)", "pull-requests: write", _delete_comment),
     )
 

@@ -300,3 +300,37 @@ def test_no_file_or_stream_holds_the_token(with_baseline):
     for text in [*texts, *told]:
         assert TOKEN not in text
         assert "signed-secret" not in text
+
+
+def test_a_check_run_and_a_comment_on_failure_alone(with_baseline):
+    """Green: a check on the head and no comment. Red: both. Green again: the comment says so."""
+    actions, api = with_baseline, with_baseline.api
+    wanted = {"check": "true", "comment-on": "failure", "max-drop": "5"}
+    with agent() as inputs:
+        step = actions.of_pull_request(7, HEAD, MERGE, inputs=inputs | wanted)
+    assert step.done.returncode == 0, step.done.stderr
+    assert api.comments.get(7, []) == []
+    with agent(broken=["RETURN_REQUEST"]) as inputs:
+        step = actions.of_pull_request(7, HEAD, MERGE, inputs=inputs | wanted)
+    assert step.done.returncode == 1
+    (red,) = [comment["body"] for comment in api.comments[7]]
+    with agent() as inputs:
+        step = actions.of_pull_request(7, NEXT, NEXT_MERGE, inputs=inputs | wanted)
+    (green,) = [comment["body"] for comment in api.comments[7]]
+    assert ("❌" in red, "✅ Evals passed" in green) == (True, True)
+    conclusions = [(check["head_sha"], check["conclusion"]) for check in api.check_runs]
+    assert conclusions == [(HEAD, "success"), (HEAD, "failure"), (NEXT, "success")]
+    title = api.check_runs[1]["output"]["title"]
+    assert re.fullmatch(r"Evals failed: .* broke in this PR · \d+ / 100, −\d+ against main", title)
+    assert FLOW in api.check_runs[1]["output"]["summary"]
+
+
+def test_a_check_run_that_github_refuses_changes_no_verdict(actions):
+    """A warning says which permission is missing."""
+    actions.api.permissions.discard("checks: write")
+    with agent() as inputs:
+        step = actions.of_pull_request(7, HEAD, MERGE, inputs=inputs | {"check": "true"})
+    assert (step.done.returncode, step.outputs["result"]) == (0, "passed")
+    assert "::warning title=ci-evals::no check run was created" in step.done.stderr
+    assert "checks: write" in step.done.stderr
+    assert actions.api.comments[7]

@@ -146,6 +146,14 @@ def test_options_name_no_file_of_a_foreign_checkout(workspace, agent, option, fi
     assert "may not be read" not in ran.stderr
 
 
+def test_a_required_baseline_is_no_file(workspace, agent):
+    """It is one of the words, as `auto` is: no checkout holds it."""
+    literal = write_suite(workspace.folder, name="literal.json", apiKey=agent.key)
+    ran = workspace.run("--baseline=required", f"--base-url={agent.url}", suites=literal)
+    assert "may not be read" not in ran.stderr
+    assert ran.returncode == 3  # there is none to compare with
+
+
 def test_options_name_no_program_of_a_foreign_checkout(workspace, agent):
     """It would run beside the keys."""
     (workspace.folder / "agent.sh").write_text("#!/bin/sh\necho $AGENT_KEY > leaked\n")

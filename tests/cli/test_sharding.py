@@ -42,8 +42,8 @@ def test_what_cannot_be_played_is_refused(options, told):
 
 def test_a_shard_neither_looks_for_a_baseline_nor_comments():
     """Unless it is told to; other runs stay as they are."""
-    alone = for_shard(asked(shard="1/2"))
-    assert (alone.baseline, alone.comment) == ("none", CommentMode.NEVER)
+    alone = for_shard(asked(shard="1/2", check=True))
+    assert (alone.baseline, alone.comment, alone.check) == ("none", CommentMode.NEVER, False)
     told = asked(shard="1/2", baseline="auto", comment=CommentMode.ALWAYS)
     assert for_shard(told) == told
     assert for_shard(asked()) == asked()

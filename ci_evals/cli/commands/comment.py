@@ -8,8 +8,9 @@ from ci_evals.adapters.gitlab.context import GitLabJob
 from ci_evals.cli import gitlab
 from ci_evals.cli.files.saved_run import SavedRun
 from ci_evals.cli.github import actions, outputs
+from ci_evals.cli.github.checking import check_on
 from ci_evals.cli.github.github_job import GitHubJob
-from ci_evals.cli.github.posting import post, text_of, withdraw
+from ci_evals.cli.github.posting import post, text_of, withdraw, worth_a_comment
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.choices import Platform
 from ci_evals.cli.settings.result_commands import CommentSettings
@@ -67,8 +68,10 @@ def _on_github(settings: CommentSettings, github: GitHubJob, context: RunContext
             "workflow"
         )
         return
+    check_on(results, settings, github, context.wait)
+    create = worth_a_comment(results, settings.comment_on)
     try:
-        lines = context.wait(post(text_of(results, github), settings.comment_key, github))
+        lines = context.wait(post(text_of(results, github), settings.comment_key, github, create=create))
     except GitHubError as error:
         actions.warn(f"no comment was posted: {error}", context)
     else:

@@ -19,6 +19,7 @@ from ci_evals.adapters.suites import read_text
 from ci_evals.cli.files.output_paths import OutputPaths
 from ci_evals.cli.files.publish import publish
 from ci_evals.cli.github.baseline import baseline_of
+from ci_evals.cli.github.checking import check_on
 from ci_evals.cli.github.github_job import GitHubJob, baseline_option, wants_comment
 from ci_evals.cli.github.posting import comment_on, withdraw
 from ci_evals.cli.run_context import RunContext
@@ -89,6 +90,7 @@ def _gate(settings: GateFilesSettings, github: GitHubJob) -> int:
     code = publish(results, paths, context, baseline.results, verbose=settings.verbose)
     if wants_comment(settings, github):
         comment_on(results, settings, github, context.wait)
+    check_on(results, settings, github, context.wait)
     return code
 
 

@@ -171,10 +171,8 @@ def _skip(prepared: _PreparedRun, why: str) -> int:
 
     results = not_played(prepared.job, prepared.connections, why)
     code = publish(results, prepared.paths, prepared.context)
-    if wants_comment(prepared.settings, prepared.github):
-        # Dependabot's token may write: a comment that is there must not tell of an earlier commit.
-        always = prepared.settings.comment is CommentMode.ALWAYS
-        _comment(results, prepared, create=always)
+    # Dependabot's token may write: a comment that is there must not tell of an earlier commit.
+    _tell_github(results, prepared, create=prepared.settings.comment is CommentMode.ALWAYS)
     return code
 
 
@@ -202,8 +200,7 @@ def _play(prepared: _PreparedRun) -> int:
         prepared.journal.mark(JournalMark(mark="ended"))
     elif not settings.replay:
         console.say(f"To resume this run, run the same command with --resume={prepared.paths.folder}")
-    if wants_comment(settings, prepared.github):
-        _comment(results, prepared)
+    _tell_github(results, prepared)
     if settings.otlp_endpoint:
         _export(results, settings.otlp_endpoint, prepared)
     if stop.bug:
@@ -216,17 +213,23 @@ def _import_reports(prepared: _PreparedRun) -> None:
     from ci_evals.cli.files.publish import load
 
     load(not_played(prepared.job, prepared.connections, ""))
-    if wants_comment(prepared.settings, prepared.github):
+    if prepared.settings.check or wants_comment(prepared.settings, prepared.github):
         import ci_evals.adapters.transport.over_aiohttp
+        import ci_evals.cli.github.checking
         import ci_evals.cli.github.posting  # noqa: F401
 
 
-def _comment(results: Results, prepared: _PreparedRun, *, create: bool = True) -> None:
-    from ci_evals.cli.github.posting import comment_on
+def _tell_github(results: Results, prepared: _PreparedRun, *, create: bool = True) -> None:
+    """Write the comment and the check run, as far as they are wanted."""
+    settings, github, wait = prepared.settings, prepared.github, prepared.interruption.run_cancellable
+    if wants_comment(settings, github):
+        from ci_evals.cli.github.posting import comment_on
 
-    comment_on(
-        results, prepared.settings, prepared.github, prepared.interruption.run_cancellable, create=create
-    )
+        comment_on(results, settings, github, wait, create=create)
+    if settings.check:
+        from ci_evals.cli.github.checking import check_on
+
+        check_on(results, settings, github, wait)
 
 
 def _export(results: Results, endpoint: str, prepared: _PreparedRun) -> None:

@@ -12,11 +12,14 @@ from ci_evals.adapters.github import comments, pulls
 from ci_evals.adapters.github.api import GitHub
 from ci_evals.cli.github import actions
 from ci_evals.cli.github.github_job import GitHubJob, Wait
-from ci_evals.cli.settings.choices import CommentMode
+from ci_evals.cli.settings.choices import CommentMode, CommentOn
 from ci_evals.cli.settings.shared import CommentingSettings
 from ci_evals.cli.terminal.console import PLEASE_REPORT
 from ci_evals.domain.errors import GitHubError, UsageError
 from ci_evals.domain.results.run import Results
+from ci_evals.reports.facts import headline, highlights
+from ci_evals.reports.facts.headline import Trust
+from ci_evals.reports.facts.labels import RunOutcome
 from ci_evals.reports.markdown import comment
 from ci_evals.reports.names import SUMMARY
 
@@ -28,6 +31,7 @@ def comment_on(
 ) -> None:
     """Post a run's comment. A failure changes no exit code, even a bug of ours."""
     pushed = settings.comment is CommentMode.ALWAYS
+    create = create and worth_a_comment(results, settings.comment_on)
     try:
         text = text_of(results, github)
         lines = wait(post(text, settings.comment_key, github, pushed=pushed, create=create))
@@ -42,20 +46,39 @@ def comment_on(
             github.context.console.say(line)
 
 
+def worth_a_comment(results: Results, on: CommentOn) -> bool:
+    """Return whether a comment is written where there is none."""
+    match on:
+        case CommentOn.ALWAYS:
+            return True
+        case CommentOn.CHANGE:
+            return _unsuccessful(results) or headline.changed(results)
+        case CommentOn.FAILURE:
+            return _unsuccessful(results)
+
+
+def _unsuccessful(results: Results) -> bool:
+    """Return whether a run failed or has no verdict; one whose file contradicts itself has none."""
+    passed = {RunOutcome.PASSED, RunOutcome.UNCHECKED, RunOutcome.SKIPPED}
+    contradictory = headline.trust_of(results) is Trust.CONTRADICTORY
+    return contradictory or highlights.run_outcome(results) not in passed
+
+
 def withdraw(error: UsageError, key: str, github: GitHubJob) -> None:
     """Update an existing comment to say that nothing was run: an earlier commit's verdict must not stand."""
     reason = github.context.redactor.text(str(error))
-    text = comment.refused(reason, _context(github))
+    text = comment.refused(reason, summary_context(github))
     with suppress(GitHubError):  # the error itself is what counts
         github.context.wait(post(text, key, github, pushed=False, create=False))
 
 
 def text_of(results: Results, github: GitHubJob) -> str:
     """Return the comment's Markdown."""
-    return comment.render(results, _context(github))
+    return comment.render(results, summary_context(github))
 
 
-def _context(github: GitHubJob) -> comment.SummaryContext:
+def summary_context(github: GitHubJob) -> comment.SummaryContext:
+    """Return what the comment's Markdown needs to know of the job."""
     event = github.event
     foreign = event.foreign and event.event == "workflow_run"
     own = event.head if event.of_pull_request else None
@@ -101,5 +124,8 @@ async def _posted(
     lines = []
     for number in numbers:
         posted = await comments.post(hub, repository, number, written, create=create)
-        lines.append(f"comment on #{number} {posted.status}" + (f": {posted.url}" if posted.url else ""))
+        if posted.status is comments.CommentStatus.ABSENT:
+            lines.append(f"no comment on #{number}: there is none to update, and none was wanted")
+        else:
+            lines.append(f"comment on #{number} {posted.status}" + (f": {posted.url}" if posted.url else ""))
     return tuple(lines)

@@ -11,7 +11,7 @@ from ci_evals.adapters.github import trust as rules
 from ci_evals.adapters.github.context import PULL_REQUEST_EVENTS, GitHubEvent
 from ci_evals.cli.github.github_job import GitHubJob
 from ci_evals.cli.settings.choices import SuiteTrust
-from ci_evals.cli.settings.shared import AgentApiSettings, SuiteSettings
+from ci_evals.cli.settings.shared import REQUIRED, AgentApiSettings, SuiteSettings
 from ci_evals.domain.agents import is_program
 from ci_evals.domain.errors import GitHubError, UsageError
 
@@ -20,7 +20,7 @@ SEE = "(see --trust-suites)"
 _FILES = ("adapter_options", "prices", "calibration", "baseline", "replay")
 """Options that name files with a say in where secrets go, in what may be spent, or in the verdict."""
 
-_WORDS = frozenset({"auto", "none"})
+_WORDS = frozenset({"auto", "none", REQUIRED})
 """Values of `baseline` that are no path."""
 
 _ASK_SECONDS = 30.0

@@ -14,7 +14,7 @@ from ci_evals.reports import numbers
 
 
 def for_shard(settings: RunSettings) -> RunSettings:
-    """Return the settings with a shard's defaults: no baseline, and no comment.
+    """Return the settings with a shard's defaults: no baseline, no comment, and no check run.
 
     Shards that find different baselines would split the plan in different ways. Comments of theirs would
     write over each other.
@@ -22,7 +22,7 @@ def for_shard(settings: RunSettings) -> RunSettings:
     if settings.shard is None:
         return settings
     comment = CommentMode.NEVER if settings.comment is CommentMode.AUTO else settings.comment
-    return replace(settings, baseline=settings.baseline or "none", comment=comment)
+    return replace(settings, baseline=settings.baseline or "none", comment=comment, check=False)
 
 
 def part_of(settings: RunSettings, plan: Plan) -> ShardNumber | None:

@@ -28,6 +28,14 @@ class Platform(StrEnum):
     GITLAB = "gitlab"
 
 
+class CommentOn(StrEnum):
+    """The results that a new comment is worth."""
+
+    ALWAYS = "always"
+    CHANGE = "change"
+    FAILURE = "failure"
+
+
 class MissingSecrets(StrEnum):
     """The ways to treat a pull request that is given no secrets."""
 

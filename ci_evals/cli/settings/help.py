@@ -64,7 +64,15 @@ _GROUPS = {
     ),
     "Baseline": ("baseline", "baseline_branch", "baseline_arm", "history", "against", "both_sides", "arms"),
     "Output": ("output_dir", "junit", "format", "open", "debug", "quiet", "verbose"),
-    "GitHub": ("comment", "comment_key", "pr_number", "github_token", "on_missing_secrets"),
+    "GitHub": (
+        "comment",
+        "comment_on",
+        "comment_key",
+        "check",
+        "pr_number",
+        "github_token",
+        "on_missing_secrets",
+    ),
     "Limits": ("parallel", "max_cost", "max_duration", "max_failures_in_row", "fail_fast"),
 }
 _ARGUMENTS, _OTHERS = "Arguments", "Options"

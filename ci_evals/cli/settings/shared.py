@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ci_evals.cli.settings.choices import CommentMode, SuiteTrust
+from ci_evals.cli.settings.choices import CommentMode, CommentOn, SuiteTrust
 from ci_evals.cli.settings.options import INPUT_DEFAULT
 from ci_evals.domain.choices import AgentIdLocation, BothSides, CheckMode, Regression
 
@@ -287,12 +287,31 @@ class SidesSettings:
 
 @dataclass(frozen=True)
 class PullRequestSettings(GitHubSettings):
-    """The pull request of a comment."""
+    """The pull request of a comment, and what it is told."""
 
     pr_number: Annotated[
         int | None,
         typer.Option(min=1, help="Pull request, instead of the event's."),
     ] = None
+    comment_on: Annotated[
+        CommentOn,
+        typer.Option(
+            help="Results that a new comment is worth.\n\n"
+            "`change`: the run did not pass, a test or the score changed since the baseline, or nothing was "
+            "compared. `failure`: it failed or has no verdict. A comment that is there is always updated: it "
+            "never shows an older verdict.",
+        ),
+    ] = CommentOn.ALWAYS
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check",
+            help="Create a check run with score and change.\n\n"
+            "On the pull request's head: `success`, `failure`, or `neutral` if there is no verdict or a drop "
+            "is suspected and not proven. Where checks are required GitHub lets `neutral` pass: require the "
+            "job instead. Not with `--shard`. Needs `checks: write`.",
+        ),
+    ] = False
 
 
 @dataclass(frozen=True)

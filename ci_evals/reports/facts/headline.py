@@ -139,6 +139,15 @@ def news(results: Results) -> News:
     )
 
 
+def changed(results: Results) -> bool:
+    """Return whether a test or the score in whole points changed since the baseline, or that is not known."""
+    comparison = results.comparison
+    if comparison is None or comparison.base is None or comparison.head is None:
+        return True
+    lists = (comparison.new, comparison.removed, comparison.changed)
+    return bool(became(results) or any(lists)) or numbers.whole_change(comparison.base, comparison.head) != 0
+
+
 def base_name(comparison: Comparison | None) -> str:
     """The name of the baseline in a sentence: its branch, `the baseline`, or `the base agent`."""
     if comparison and comparison.method == "both-sides":

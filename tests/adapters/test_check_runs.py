@@ -1,0 +1,89 @@
+"""The check run on a commit."""
+
+import github_api
+import pytest
+from github_api import REPOSITORY, Answer
+
+from ci_evals.adapters.github import check_runs
+from ci_evals.adapters.github.api import GitHub
+from ci_evals.adapters.github.check_runs import CheckRun
+from ci_evals.domain.errors import GitHubError
+
+SHA = "c0ffee" + "1" * 34
+CHECK = CheckRun("default", SHA, "success", "Evals passed: 94 / 100", "## Passed", "https://github.com/run/1")
+
+
+@pytest.fixture(scope="module")
+def serving():
+    with github_api.serving() as api:
+        api.add_commit(SHA)
+        yield api
+
+
+@pytest.fixture
+def api(serving):
+    serving.check_runs.clear()
+    serving.faults.clear()
+    return serving
+
+
+async def no_sleep(_seconds):
+    pass
+
+
+async def create(api, check=CHECK):
+    async with GitHub(api.url, api.token, sleep=no_sleep) as hub:
+        return await check_runs.create(hub, REPOSITORY, check)
+
+
+async def test_it_is_created_with_conclusion_title_and_summary(api):
+    """And GitHub's page of it is returned."""
+    url = await create(api)
+    (made,) = api.check_runs
+    assert url == made["html_url"]
+    assert (made["name"], made["head_sha"], made["status"]) == ("ci-evals", SHA, "completed")
+    assert (made["conclusion"], made["details_url"]) == ("success", "https://github.com/run/1")
+    assert made["output"] == {"title": "Evals passed: 94 / 100", "summary": "## Passed"}
+
+
+async def test_checks_of_several_keys_have_names_of_their_own(api):
+    """As comments have; and a title is never too long, nor has it signs that GitHub refuses."""
+    await create(
+        api, CheckRun("billing", SHA, "neutral", "\N{GRINNING FACE}" * 300, "\N{GRINNING FACE}\ud800")
+    )
+    (made,) = api.check_runs
+    assert made["name"] == "ci-evals (billing)"
+    assert (len(made["output"]["title"]), made["output"]["summary"]) == (255, "\ufffd\ufffd")
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (Answer(401, {"message": "Bad credentials"}), "Bad credentials"),
+        (
+            Answer(
+                403,
+                {"message": "Resource not accessible by integration"},
+                {"x-accepted-github-permissions": "checks=write"},
+            ),
+            "'checks: write'; add it to the job's 'permissions:'",
+        ),
+        (Answer(404, {"message": "Not Found"}), "or the token lacks the permission 'checks: write'"),
+        (Answer(409, {"message": "Conflict"}), "Conflict"),
+        (Answer(410, {"message": "archived"}), "archived"),
+        (Answer(422, {"message": "No commit found for SHA"}), "No commit found"),
+        (Answer(429, {"message": "slow down"}, {"retry-after": "9999"}), "the rate limit is used up"),
+        (Answer(500, {"message": "oops"}), "500"),
+        (Answer(502, raw=b"<html><body>Bad gateway</body></html>"), "502"),
+        (Answer(200, raw=b"<html>Sign in</html>"), "something else than JSON"),
+        (github_api.HANG_UP, "127.0.0.1"),
+    ],
+)
+async def test_every_refusal_is_one_error_that_says_what_to_do(api, answer, says):
+    """And nothing is sent twice that GitHub may have acted on."""
+    api.fail("POST .*/check-runs", *[answer] * 9)
+    with pytest.raises(GitHubError) as refused:
+        await create(api)
+    assert says in str(refused.value)
+    assert "\n" not in str(refused.value)
+    assert api.check_runs == []

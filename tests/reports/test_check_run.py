@@ -1,0 +1,105 @@
+"""The conclusion and the title of a check run, and the results that a comment is worth."""
+
+import builders as build
+import pytest
+from plans import card, planned, trial
+
+from ci_evals.cli.github.posting import worth_a_comment
+from ci_evals.cli.settings.choices import CommentOn
+from ci_evals.domain.results.gate import Decision
+from ci_evals.job.conclude import to_record
+from ci_evals.reports.facts.check_run import Conclusion, conclusion, title
+from ci_evals.reports.facts.headline import Trust
+from ci_evals.scoring.comparison.compare import RunComparer
+from ci_evals.scoring.gate.checks import GateInput
+from ci_evals.scoring.gate.decision import decide
+from ci_evals.scoring.gate.policy import Policy, RunEnding
+
+FOUR = planned(*({"name": name} for name in "abcd"))
+
+
+def run(*outcomes: str, base: tuple[str, ...] = (), p: float | None = None, **policy):
+    """A run of a test for each outcome, compared with a run of these if there are any."""
+    head = build.of_card(card(FOUR, *map(trial, outcomes)))
+    comparer = RunComparer(head, build.of_card(card(FOUR, *map(trial, base)))) if base else None
+    gate = to_record(decide(GateInput(head, Policy(**policy), comparer), RunEnding()))
+    comparison = comparer.comparison() if comparer else None
+    if comparison and p is not None:
+        comparison = comparison.model_copy(update={"p": p})
+    return head.model_copy(update={"gate": gate, "comparison": comparison})
+
+
+PASSED, ONE_FAILED = ("passed",) * 4, ("passed", "passed", "passed", "failed")
+
+
+@pytest.mark.parametrize(
+    ("p", "policy", "concluded"),
+    [
+        (0.06, {"max_drop": 50}, Conclusion.NEUTRAL),
+        (0.25, {"max_drop": 50}, Conclusion.NEUTRAL),
+        (0.26, {"max_drop": 50}, Conclusion.SUCCESS),
+        (0.05, {"max_drop": 50}, Conclusion.SUCCESS),  # proven, and allowed
+        (0.06, {}, Conclusion.SUCCESS),  # nothing was asked of the comparison
+        (0.06, {"max_drop": 5}, Conclusion.FAILURE),
+    ],
+)
+def test_a_drop_that_is_suspected_and_not_proven_is_neutral(p, policy, concluded):
+    """If a check of the comparison was asked for, and nothing failed."""
+    found = run(*ONE_FAILED, base=PASSED, p=p, min_score=50, **policy)
+    assert conclusion(found) is concluded
+
+
+def test_no_verdict_is_neutral():
+    """Whatever the score; and a gate that is only reported fails nothing."""
+    broken = run("passed", "passed", "passed", "judge_error")
+    assert broken.gate.exit_code == 3
+    assert conclusion(broken) is Conclusion.NEUTRAL
+    assert conclusion(run(*ONE_FAILED)) is Conclusion.FAILURE
+    assert conclusion(run(*ONE_FAILED, enforced=False)) is Conclusion.NEUTRAL
+    skipped = build.results(run=build.run_info(status="skipped", stopped_because="no secrets"))
+    assert (conclusion(skipped), title(skipped)) == (Conclusion.NEUTRAL, "Evals skipped: no secrets")
+
+
+@pytest.mark.parametrize("trust", [Trust.FORK, Trust.OTHER_COMMIT, Trust.CONTRADICTORY])
+def test_what_somebody_else_reports_is_never_a_success(trust):
+    """A fork's own file must not turn a required check green."""
+    assert conclusion(run(*PASSED), trust) is Conclusion.NEUTRAL
+    assert conclusion(run(*PASSED)) is Conclusion.SUCCESS
+
+
+def test_the_title_has_score_and_change():
+    """Also where the heading names what broke instead."""
+    assert title(run(*ONE_FAILED, base=PASSED, max_drop=5)) == (
+        "Evals failed: 1 test broke since the baseline · 75 / 100, −25 against the baseline"
+    )
+    assert title(run(*PASSED)) == "Evals passed: 100 / 100"
+    near = run(*ONE_FAILED, base=PASSED, p=0.1, min_score=50, max_drop=50)
+    assert title(near).endswith("−25 against the baseline · a drop is suspected")
+
+
+@pytest.mark.parametrize(
+    ("results", "change", "failure"),
+    [
+        (run(*PASSED, base=PASSED), False, False),
+        (run(*ONE_FAILED, base=ONE_FAILED, min_score=50), False, False),
+        (run(*ONE_FAILED, base=PASSED, min_score=50), True, False),
+        (run(*PASSED, base=ONE_FAILED), True, False),
+        (run(*PASSED), True, False),
+        (run(*ONE_FAILED), True, True),
+        (run("passed", "passed", "passed", "judge_error", base=PASSED), True, True),
+    ],
+)
+def test_a_new_comment_is_worth_a_change_or_a_failure(results, change, failure):
+    """No verdict counts as failure; what was not compared counts as changed."""
+    assert worth_a_comment(results, CommentOn.CHANGE) is change
+    assert worth_a_comment(results, CommentOn.FAILURE) is failure
+    assert worth_a_comment(results, CommentOn.ALWAYS)
+
+
+def test_a_file_that_contradicts_itself_is_no_success_for_comments():
+    """A passed gate with a failed check is somebody's edit."""
+    gate = run(*ONE_FAILED).gate
+    forged = run(*ONE_FAILED).model_copy(
+        update={"gate": Decision(passed=True, exit_code=0, checks=gate.checks)}
+    )
+    assert worth_a_comment(forged, CommentOn.FAILURE)
