@@ -1,6 +1,7 @@
 """Values compared with the conditions of a matcher."""
 
 import json
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -12,7 +13,27 @@ from ci_evals.domain.checks.matcher import Conditions, Matcher
 from ci_evals.grading import answer_matching
 
 PATTERN_SECONDS = 1.0
-"""Time limit of a suite's regular expression: a bad one could block the program for hours."""
+"""Time limit of a check's regular expressions: a bad one could block the program for hours."""
+
+
+class PatternSearch:
+    """Searches for the patterns of one check, all within one time limit: a bad one may meet many texts."""
+
+    def __init__(self) -> None:
+        self._left = PATTERN_SECONDS
+
+    def is_found(self, pattern: str, text: str) -> bool | None:
+        """Return whether a text has a match; None if the time was over before that was known."""
+        if self._left <= 0:
+            return None
+        begun = time.perf_counter()
+        try:
+            found = regex.search(pattern, text, timeout=self._left) is not None
+        except TimeoutError:
+            self._left = 0.0
+            return None
+        self._left -= time.perf_counter() - begun
+        return found
 
 
 @dataclass(frozen=True)
@@ -27,9 +48,10 @@ ABSENT: Final = _Absent()
 Value = JsonValue | _Absent
 
 
-def meets(value: Value, conditions: Conditions) -> bool | None:
+def meets(value: Value, conditions: Conditions, search: PatternSearch | None = None) -> bool | None:
     """Return whether a value meets all conditions; None if a pattern was searched without an end."""
-    return all_hold(_meets(name, value, conditions) for name in conditions.conditions)
+    search = search or PatternSearch()
+    return all_hold(_meets(name, value, conditions, search) for name in conditions.conditions)
 
 
 def all_hold(answers: Iterable[bool | None]) -> bool | None:
@@ -38,7 +60,9 @@ def all_hold(answers: Iterable[bool | None]) -> bool | None:
     return False if False in known else None if None in known else True
 
 
-def _meets(name: str, value: Value, wanted: Conditions) -> bool | None:  # noqa: PLR0911  # one case a condition
+def _meets(  # noqa: PLR0911  # one case a condition
+    name: str, value: Value, wanted: Conditions, search: PatternSearch
+) -> bool | None:
     if name == "exists":
         return (not isinstance(value, _Absent) and value is not None) is wanted.exists
     if isinstance(value, _Absent):
@@ -49,7 +73,7 @@ def _meets(name: str, value: Value, wanted: Conditions) -> bool | None:  # noqa:
         case "contains":
             return _contains(value, wanted.contains)
         case "regex":
-            return _is_found(wanted.regex or "", value)
+            return search.is_found(wanted.regex or "", value if isinstance(value, str) else shown(value))
         case "min" | "max":
             number, low, high = _number(value), wanted.min, wanted.max
             return number is not None and (
@@ -71,14 +95,6 @@ def _contains(value: JsonValue, part: JsonValue) -> bool:
         case dict() if isinstance(part, dict):
             return all(key in value and is_equal(value[key], wanted) for key, wanted in part.items())
     return False
-
-
-def _is_found(pattern: str, value: JsonValue) -> bool | None:
-    try:
-        text = value if isinstance(value, str) else shown(value)
-        return regex.search(pattern, text, timeout=PATTERN_SECONDS) is not None
-    except TimeoutError:
-        return None
 
 
 def _number(value: JsonValue) -> float | None:
@@ -153,12 +169,17 @@ def _described(name: str, wanted: Conditions) -> str:  # noqa: PLR0911  # one ca
 
 
 def args_match(
-    arguments: Mapping[str, JsonValue], wanted: Mapping[str, Matcher], *, exact: bool = False
+    arguments: Mapping[str, JsonValue],
+    wanted: Mapping[str, Matcher],
+    search: PatternSearch | None = None,
+    *,
+    exact: bool = False,
 ) -> bool | None:
     """Return whether arguments are those wanted; with `exact`, without others. None if it cannot be told."""
     if exact and not arguments.keys() <= wanted.keys():
         return False
-    return all_hold(meets(arguments.get(name, ABSENT), each) for name, each in wanted.items())
+    search = search or PatternSearch()
+    return all_hold(meets(arguments.get(name, ABSENT), each, search) for name, each in wanted.items())
 
 
 def args_described(wanted: Mapping[str, Matcher] | None) -> str:

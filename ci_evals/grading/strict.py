@@ -59,7 +59,7 @@ from ci_evals.grading.evidence import (
     find_gap,
     not_seen,
 )
-from ci_evals.grading.matching import ABSENT, PATTERN_SECONDS, Value, described, meets, shown
+from ci_evals.grading.matching import ABSENT, PATTERN_SECONDS, PatternSearch, Value, described, meets, shown
 from ci_evals.grading.replies import NO_REPLY, Turns, times, verdict_on_replies
 from ci_evals.support import json_schema
 from ci_evals.support.text import bare
@@ -287,17 +287,15 @@ def _search(evaluation: Contains | NotContains | Regex | NotRegex, named: Turns)
         target, pattern = repr(evaluation.text), regex.escape(evaluation.text, literal_spaces=True)
     else:
         target, pattern = f"/{evaluation.pattern}/", evaluation.pattern
+    search = PatternSearch()
     for turn in named:
-        try:
-            # Invisible characters neither hide nor split words.
-            matches = any(
-                regex.search(pattern, text, timeout=PATTERN_SECONDS)
-                for text in dict.fromkeys((turn.agent, bare(turn.agent)))
-            )
-        except TimeoutError:
+        # Invisible characters neither hide nor split words.
+        texts = dict.fromkeys((turn.agent, bare(turn.agent)))
+        found = {search.is_found(pattern, text) for text in texts}
+        if True not in found and None in found:
             reason = f"{target} was searched in reply {turn.index} for {PATTERN_SECONDS:g} s without an end"
             return Verdict.undecided(Cause.NO_EVIDENCE, reason)
-        if matches:
+        if True in found:
             return Verdict.passed(f"{target} was found in reply {turn.index}", turn.index)
     numbers = [turn.index for turn in named]
     return Verdict.failed(

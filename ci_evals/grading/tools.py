@@ -8,7 +8,7 @@ from ci_evals.domain.checks.tool_checks import MaxToolCalls, ToolCalled, ToolSeq
 from ci_evals.domain.transcript import ToolCall, ToolStatus, Transcript
 from ci_evals.domain.verdict import Cause, Verdict
 from ci_evals.grading.evidence import CALLS, find_gap
-from ci_evals.grading.matching import all_hold, args_described, args_match, shown
+from ci_evals.grading.matching import PatternSearch, all_hold, args_described, args_match, shown
 from ci_evals.grading.replies import select_replies, times
 
 
@@ -39,7 +39,8 @@ def called(evaluation: ToolCalled, transcript: Transcript) -> Verdict:
     in_range = transcript.model_copy(update={"turns": tuple(turns), "unanswered": unanswered})
     calls = _calls(in_range)
     of_tool = [seen for seen in calls if seen.call.name == evaluation.tool_name]
-    results = [_is_wanted(seen.call, evaluation) for seen in of_tool]
+    search = PatternSearch()
+    results = [_is_wanted(seen.call, evaluation, search) for seen in of_tool]
     sure, maybe = results.count(True), results.count(None)
     low, high = evaluation.times.min, evaluation.times.max
     wanted = f"{evaluation.tool_name}{args_described(evaluation.args)}"
@@ -59,14 +60,16 @@ def called(evaluation: ToolCalled, transcript: Transcript) -> Verdict:
         return Verdict.failed(reason, *evidence)
     if gap:
         return gap.verdict(f"in the other turns {reason}")
-    return _unclear([seen for seen, result in zip(of_tool, results, strict=True) if result is None])
+    unclear = [seen for seen, result in zip(of_tool, results, strict=True) if result is None]
+    return _unclear(unclear, by_status=evaluation.status is not None)
 
 
 def sequence(evaluation: ToolSequence, transcript: Transcript) -> Verdict:
     """Return the verdict of a `tool_sequence`, by what openevals calls trajectory match modes."""
     calls, tools, mode = _calls(transcript), evaluation.tools, evaluation.mode
     # Whether each call may be each of those wanted: None where it cannot be told.
-    table = [[_is_call(seen.call, tool) for tool in tools] for seen in calls]
+    search = PatternSearch()
+    table = [[_is_call(seen.call, tool, search) for tool in tools] for seen in calls]
     surely = [[cell is True for cell in row] for row in table]
     perhaps = [[cell is not False for cell in row] for row in table]
     wanted = ", ".join(f"{tool.name}{args_described(tool.args)}" for tool in tools)
@@ -103,7 +106,7 @@ def _calls(transcript: Transcript) -> list[_Seen]:
     return [_Seen(turn.index, call) for turn in transcript.turns for call in calls_of(turn).seen]
 
 
-def _is_wanted(call: ToolCall, evaluation: ToolCalled) -> bool | None:
+def _is_wanted(call: ToolCall, evaluation: ToolCalled, search: PatternSearch) -> bool | None:
     """Return whether a call of the tool counts; None if it cannot be told."""
     has_status: bool | None = True
     if evaluation.status:
@@ -113,16 +116,17 @@ def _is_wanted(call: ToolCall, evaluation: ToolCalled) -> bool | None:
     if evaluation.args is not None or evaluation.args_mode == "exact":
         exact = evaluation.args_mode == "exact"
         known = call.arguments is not None
-        has_args = args_match(call.arguments or {}, evaluation.args or {}, exact=exact) if known else None
+        wanted = evaluation.args or {}
+        has_args = args_match(call.arguments or {}, wanted, search, exact=exact) if known else None
     return all_hold((has_status, has_args))
 
 
-def _is_call(call: ToolCall, wanted: WantedCall) -> bool | None:
+def _is_call(call: ToolCall, wanted: WantedCall, search: PatternSearch) -> bool | None:
     if call.name != wanted.name:
         return False
     if not wanted.args:
         return True
-    return None if call.arguments is None else args_match(call.arguments, wanted.args)
+    return None if call.arguments is None else args_match(call.arguments, wanted.args, search)
 
 
 _Table = Sequence[Sequence[bool]]
@@ -205,14 +209,17 @@ def _described(calls: Sequence[_Seen]) -> str:
     return f"called: {'; '.join(map(str, calls)) or 'no tool'}"
 
 
-def _unclear(calls: Sequence[_Seen]) -> Verdict:
-    """Return the verdict if it cannot be told whether these calls are those wanted."""
+def _unclear(calls: Sequence[_Seen], *, by_status: bool = False) -> Verdict:
+    """Return the verdict if it cannot be told whether these calls are those wanted.
+
+    With `by_status` it depends on whether they succeeded.
+    """
     first = calls[0]
     where = f"{first.call.name} in turn {first.turn}"
     if first.call.arguments is None:
         hint = f" ({first.call.not_captured})" if first.call.not_captured else ""
         reason = f"the arguments of {where} were not captured{hint}"
-    elif first.call.status is ToolStatus.UNKNOWN:
+    elif by_status and first.call.status is ToolStatus.UNKNOWN:
         reason = f"whether {where} succeeded is not reported"
     else:
         reason = f"a pattern was searched in the arguments of {where} without an end"

@@ -1,6 +1,7 @@
 """Checks of tool calls: the verdict, and when there is none."""
 
 import itertools
+import time
 
 import builders as build
 import pytest
@@ -11,6 +12,7 @@ from pydantic import TypeAdapter
 from ci_evals.domain.evaluation import Evaluation
 from ci_evals.domain.transcript import EndState, Integration, ToolCall, Transcript
 from ci_evals.grading import strict
+from ci_evals.grading.matching import PATTERN_SECONDS
 from ci_evals.grading.tools import _paired
 
 EVALUATION = TypeAdapter(Evaluation)
@@ -116,6 +118,20 @@ def test_a_status_that_is_not_reported():
     """Undecided, like arguments."""
     verdict = decide("tool_called", [call("refund", "unknown")], toolName="refund", status="ok")
     assert verdict.reason == "whether refund in turn 1 succeeded is not reported"
+
+
+def test_an_endless_pattern_takes_its_time_once():
+    """Not for each of many calls, which would hold up the run for minutes."""
+    long = [call("pay", "unknown", note=f"{'a' * 60}!{number}") for number in range(50)]
+    endless = {"note": {"regex": "^(a|aa)+$"}}
+    checks = [("tool_called", {"toolName": "pay", "args": endless})]
+    checks += [("tool_sequence", {"tools": [{"name": "pay", "args": endless}] * 2})]
+    for kind, fields in checks:
+        begun = time.process_time()
+        verdict = decide(kind, long, **fields)
+        assert time.process_time() - begun < 3 * PATTERN_SECONDS
+        assert str(verdict.outcome) == "undecided"
+        assert verdict.reason == "a pattern was searched in the arguments of pay in turn 1 without an end"
 
 
 def test_workflows_and_integrations_are_calls():
