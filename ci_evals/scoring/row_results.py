@@ -10,7 +10,7 @@ from ci_evals.domain.errors import UsageError
 from ci_evals.domain.prices import PriceTable
 from ci_evals.domain.result_rows import Check, Message, OfficialScore, ResultSet, Row, Undecided
 from ci_evals.domain.results.suite import OTHER_TOOL, Counts, SuiteResult, TestOutcome, TestResult
-from ci_evals.domain.results.trial import TrialResult
+from ci_evals.domain.results.trial import MOST_TRIALS, TrialResult
 from ci_evals.domain.results.usage import Latency, RoleUsage
 from ci_evals.domain.transcript import EndState, Turn, Turns, UserSource
 from ci_evals.domain.verdict import Finding, Grade, Outcome
@@ -62,6 +62,37 @@ class _Part:
     results: ResultSet
 
 
+def with_arms(files: Sequence[FileResults]) -> list[FileResults]:
+    """Give rows whose file names no arm the one that another file of their suite states, without rows.
+
+    Raises:
+        UsageError: such files state several.
+    """
+    stated: dict[str, dict[str, None]] = {}
+    for file in files:
+        for results in file.sets:
+            if results.arm and not results.rows:
+                stated.setdefault(results.suite, {})[results.arm] = None
+
+    def named(results: ResultSet) -> ResultSet:
+        arms = [*stated.get(results.suite, ())]
+        if results.arm or not results.rows or not arms:
+            return results
+        if len(arms) > 1:
+            raise UsageError(
+                f"the results of {results.suite!r} are of several models: {_some(arms)}. Their rows do not "
+                "say whose they are: gate the files of each model apart."
+            )
+        return replace(results, arm=arms[0])
+
+    return [replace(file, sets=[named(results) for results in file.sets]) for file in files]
+
+
+def _some(names: Sequence[str | None]) -> str:
+    shown = ", ".join(repr(name) if name else "(without a name)" for name in names[:_SHOWN])
+    return shown + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+
+
 def arms_in(files: Iterable[FileResults]) -> tuple[str | None, ...]:
     """Return the arms of all sets, in the order of their first appearance."""
     return tuple(dict.fromkeys(results.arm for file in files for results in file.sets))
@@ -74,8 +105,7 @@ def of_arm(files: Sequence[FileResults], arm: str | None, option: str = "--arm")
         UsageError: there are several and none is named, or there is none of this name.
     """
     arms = arms_in(files)
-    names = ", ".join(repr(name) if name else "(without a name)" for name in arms[:_SHOWN])
-    names += f" and {len(arms) - _SHOWN} more" if len(arms) > _SHOWN else ""
+    names = _some(arms)
     if arm is None:
         if len(arms) > 1:
             raise UsageError(
@@ -135,6 +165,12 @@ def _suite(name: str, parts: Sequence[_Part], folder: str, redactor: Redactor) -
     by_test: dict[str, list[Row]] = {}
     for row in rows:
         by_test.setdefault(row.test, []).append(row)
+    test, most = max(by_test.items(), key=lambda item: len(item[1]))
+    if len(most) > MOST_TRIALS:
+        raise UsageError(
+            f"{parts[0].source.file}: test {test[:100]!r} of {name!r} has {len(most):,} trials, and at most "
+            f"{MOST_TRIALS:,} are read. Does each test have a name of its own?"
+        )
     build = _Builder(redactor, clean(arm) if arm else None)
     tests = tuple(build.test(number, own) for number, own in enumerate(by_test.values(), 1))
     fingerprint = _fingerprint(name, parts)

@@ -125,6 +125,7 @@ def test_errors_are_undecided_and_count_against_the_limit(gate):
         ("twice.csv", "test,trial,passed\na,1,true\na,1,true\n", 2, "has trial '1' twice"),
         ("cut.jsonl", '{"test": "a", "passed": true}\n{"te', 2, "line 2 is not JSON"),
         ("deep.json", "[" * 9999, 2, "of no known format"),
+        ("same.csv", "test,passed\n" + "a,true\n" * 2001, 2, "has 2,001 trials, and at most 2,000 are read"),
         ("models.csv", "test,passed,model\na,true,x\na,true,y\n", 2, "'x', 'y'. They are not mixed"),
         ("none.junit.xml", "<testsuites/>", 2, "there are no rows"),
         ("missing", None, 2, "cannot be read: No such file"),

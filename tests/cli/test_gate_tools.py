@@ -10,6 +10,7 @@ import pytest
 
 from ci_evals.cli.app import invoke
 from ci_evals.cli.run_context import RunContext
+from ci_evals.domain.errors import UsageError
 
 FILES = Path(__file__).parents[1] / "adapters/result_files/files"
 LENIENT = ("--min-score=0", "--max-errors=50")
@@ -75,6 +76,17 @@ def test_two_prompts_of_one_file_are_compared(tmp_path, monkeypatch, capsys):
     assert (
         "Official score: passed 33.3 % of 6. Ours is 25.0. A row that broke counts" in capsys.readouterr().out
     )
+
+
+def test_samples_of_two_models_of_lm_eval_are_not_mixed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (results,) = (Path(name) for name in files("lm-eval/worse/results*"))
+    other = json.loads(results.read_text())
+    other["config"]["model_args"] = "name=other"
+    Path("results.json").write_text(json.dumps(other))
+    options = [*files("lm-eval/base/*"), "results.json", *files("lm-eval/worse/samples*")]
+    with pytest.raises(UsageError, match=r"several models: 'dummy', 'dummy name=other'.*gate the files"):
+        gated("head", *options)
 
 
 def test_pass_hat_k_is_not_called_pass_at_k(tmp_path, monkeypatch, capsys):

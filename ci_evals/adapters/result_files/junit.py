@@ -96,6 +96,7 @@ class _Parser:
         self._open: list[_Suite] = []
         self._depth = 0
         self._case: Row | None = None
+        self._cases = 0
         self._earlier: list[Row] = []
         self._child = ""
         self._text: list[str] = []
@@ -132,6 +133,8 @@ class _Parser:
             self.suites.append(self._open[-1])
         elif tag == "testcase":
             self._case, self._earlier = _case(attributes, self._suite().name), []
+            self._cases += 1
+            self._file.check_rows(self._cases)
         elif self._case and (tag in _OUTCOMES or tag in _ATTEMPTS):
             self._child, self._text, self._length = tag, [], 0
             if message := attributes.get("message") or attributes.get("type"):

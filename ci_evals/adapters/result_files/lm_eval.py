@@ -3,7 +3,8 @@
 Read from files of lm-eval 0.4.13: `samples_TASK_DATE.jsonl` (of `--log_samples`) has the rows,
 `results_DATE.json` the official scores and the hashes of the tasks. A document stands in the samples once for
 each filter: the first filter counts, and the first metric that is a score. The name of the task stands only
-in the name of the samples' file. `model_name` is a random word where the model has no name, so it is no arm.
+in the name of the samples' file, and the model only in the results: its arm is the kind of model with its
+arguments, since `model_name` is a random word where the model has no name.
 """
 
 import re
@@ -92,6 +93,8 @@ def _of_results(results: Mapping[str, Any]) -> list[ResultSet]:
     hashes = fields.table(results.get("task_hashes") or {}, "task_hashes")
     counts = fields.table(results["n-samples"], "n-samples")
     versions = fields.table(results["versions"], "versions")
+    config = fields.table(results.get("config") or {}, "config")
+    arm = " ".join(filter(None, (fields.words(config.get("model")), _arguments(config.get("model_args")))))
     found = []
     for task, metrics in fields.table(results["results"], "results").items():
         if task not in counts:  # a group
@@ -100,8 +103,14 @@ def _of_results(results: Mapping[str, Any]) -> list[ResultSet]:
         fingerprint |= {"task hash": hashes[task][:100]} if isinstance(hashes.get(task), str) else {}
         effective = fields.table(counts[task], "n-samples").get("effective")
         official = _official(fields.table(metrics, task), fields.count(effective) or 0)
-        found.append(ResultSet(suite=task, fingerprint=fingerprint, official=official))
+        found.append(ResultSet(suite=task, arm=arm[:500] or None, fingerprint=fingerprint, official=official))
     return found
+
+
+def _arguments(value: Any) -> str:
+    """Return a model's arguments, which are a text or, by name, an object."""
+    pairs = value.items() if isinstance(value, dict) else ()
+    return fields.words(value) or ",".join(f"{key}={one}" for key, one in pairs)
 
 
 def _official(metrics: Mapping[str, Any], of: int) -> OfficialScore | None:

@@ -86,6 +86,7 @@ def check(results: ResultSet, file: SourceFile, reader: Reader) -> None:
     for name in (results.suite, results.arm or ""):
         if len(name) > MOST_NAME:
             raise file.broken(f"has the name of a suite or an arm with more than {MOST_NAME:,} characters.")
+    file.check_rows(len(results.rows))
     seen: set[tuple[str, str | int]] = set()
     for number, row in enumerate(results.rows, 1):
         if problem := _problem(row):

@@ -117,7 +117,7 @@ def _table(file: SourceFile) -> Iterator[Any] | None:
     delimiter = max(",;\t", key=first.count)
     if delimiter not in first:
         return None
-    return _cells(file, text, delimiter)
+    return file.bounded(_cells(file, text, delimiter))
 
 
 def _cells(file: SourceFile, text: str, delimiter: str) -> Iterator[dict[str, str]]:

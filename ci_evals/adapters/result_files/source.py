@@ -3,14 +3,16 @@
 import io
 import re
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic_core import from_json
 
 from ci_evals.domain.errors import UsageError
+
+T = TypeVar("T")
 
 zipfile: Any
 ZstdError: type[Exception]
@@ -23,6 +25,8 @@ except ImportError:
 
 MOST_VALUES = 20_000_000
 """The most values of a JSON document: each takes up to a hundred bytes of memory."""
+MOST_ROWS = 500_000
+"""The most rows of a file: each takes up to ten kilobytes of memory once it is a trial."""
 MOST_MEMBERS = 200_000
 MOST_UNPACKED = 1_000_000_000
 """Bytes of all members of a zip file together."""
@@ -60,6 +64,17 @@ class SourceFile:
         """Return the error that refuses the file."""
         return UsageError(f"{self.name}: {message}")
 
+    def check_rows(self, number: int) -> None:
+        """Raise `UsageError` if these are more rows than a file may have."""
+        if number > MOST_ROWS:
+            raise self.broken(f"has more than {MOST_ROWS:,} rows. Split it by suite, and gate each part.")
+
+    def bounded(self, rows: Iterable[T]) -> Iterator[T]:
+        """Yield the rows; raise `UsageError` if they are more than a file may have."""
+        for number, row in enumerate(rows, 1):
+            self.check_rows(number)
+            yield row
+
     def text(self) -> str | None:
         """Return the file as text; None if it is not UTF-8."""
         return self._text
@@ -80,7 +95,7 @@ class SourceFile:
         first = self.data[: end if end >= 0 else None].strip().removeprefix(b"\xef\xbb\xbf")
         if not first.startswith((b"{", b"[")) or parse(first) is None:
             return None
-        return self._lines()
+        return self.bounded(self._lines())
 
     def members(self) -> Mapping[str, "Member"] | None:
         """Return the members of a zip file by name, the last of each name; None if it is no zip file.

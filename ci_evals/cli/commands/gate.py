@@ -37,7 +37,7 @@ from ci_evals.planning.reader import read as read_document
 from ci_evals.reports import numbers
 from ci_evals.reports.names import folders_for
 from ci_evals.scoring.gate.policy import Policy, RunEnding
-from ci_evals.scoring.row_results import FileResults, arms_in, of_arm, scorecard
+from ci_evals.scoring.row_results import FileResults, arms_in, of_arm, scorecard, with_arms
 from ci_evals.scoring.scorecard import Scorecard
 from ci_evals.support.digest import digest, of_loops, of_models, of_tests
 from ci_evals.support.redaction import Redactor
@@ -130,7 +130,7 @@ def _read(names: Sequence[Path], settings: GateFilesSettings) -> list[FileResult
         options["map"], form = read_map(document.value, str(settings.map)), ResultFormat.ROWS
     if settings.answers:
         options["answers"] = SourceFile(settings.answers.as_posix(), _bytes(settings.answers))
-    return [_read_one(name, form, options) for name in names]
+    return with_arms([_read_one(name, form, options) for name in names])
 
 
 def _read_one(path: Path, form: ResultFormat, options: dict[str, Any]) -> FileResults:

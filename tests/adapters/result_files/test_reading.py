@@ -6,6 +6,7 @@ import zipfile
 
 import pytest
 
+from ci_evals.adapters.result_files import source
 from ci_evals.adapters.result_files.reader import Reader
 from ci_evals.adapters.result_files.reading import check, read_file
 from ci_evals.adapters.result_files.source import SourceFile
@@ -56,6 +57,17 @@ def test_names_and_amounts_have_bounds() -> None:
 def test_a_file_of_no_format_is_refused_with_what_was_tried() -> None:
     with pytest.raises(UsageError, match=r"^x\.bin: is of no known format \(tried .*junit"):
         read_file(SourceFile("x.bin", b"\x00\x01"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["test,passed\n" + "a,true\n" * 4, '{"test": "a", "passed": true}\n' * 4, "<testcase name='a'/>" * 4],
+)
+def test_a_file_with_more_rows_than_fit_into_memory_is_refused(text: str, monkeypatch) -> None:
+    monkeypatch.setattr(source, "MOST_ROWS", 3)
+    document = f"<testsuite>{text}</testsuite>" if text.startswith("<") else text
+    with pytest.raises(UsageError, match=r"has more than 3 rows\. Split it by suite"):
+        read_file(SourceFile("f", document.encode()))
 
 
 def test_json_is_read_within_bounds() -> None:

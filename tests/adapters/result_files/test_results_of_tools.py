@@ -315,6 +315,14 @@ def test_results_of_lm_eval_have_the_official_scores_of_its_samples() -> None:
     assert official(stated["shop_words"]).name == "exact_match (strict)"
 
 
+def test_results_of_lm_eval_name_the_model_by_its_arguments() -> None:
+    (path,) = (FILES / "lm-eval/base").glob("results_*.json")
+    document = loaded(str(path.relative_to(FILES)))
+    for arguments in ("pretrained=x", {"pretrained": "x"}):
+        document["config"] |= {"model": "hf", "model_args": arguments}
+        assert {results.arm for results in read_text(json.dumps(document))} == {"hf pretrained=x"}
+
+
 def test_samples_of_lm_eval_pair_by_their_hashes() -> None:
     base, worse = lm_eval("base", "shop_choice"), lm_eval("worse", "shop_choice")
     assert [row.definition for row in base.rows] == [row.definition for row in worse.rows]
@@ -390,6 +398,13 @@ def test_reports_of_instances_of_swe_bench() -> None:
     assert outcomes(one("swe-bench/report-1.json")) == {"demo__shop-1": [PASSED]}
     assert row(one("swe-bench/report-5.json"), "demo__shop-5").reason == "failed: t.py::test_newer"
     assert outcomes(one("swe-bench/report-6.json")) == {"demo__shop-6": [INFRA]}
+
+
+def test_the_path_of_an_instance_of_swe_bench_names_the_model() -> None:
+    text = (FILES / "swe-bench/report-1.json").read_text()
+    (named,) = read_text(text, "logs/run_evaluation/run-1/demo__agent/demo__shop-1/report.json")
+    assert named.arm == "demo/agent"
+    assert one("swe-bench/report-1.json").arm is None
 
 
 def test_a_report_of_swe_bench_whose_lists_do_not_add_up_is_refused() -> None:

@@ -30,7 +30,7 @@ def read(file: SourceFile) -> Sequence[ResultSet] | None:
         isinstance(one, dict) and {"resolved", "patch_exists"} <= one.keys() for one in report.values()
     ):
         rows = [_of_instance(name, one) for name, one in report.items()]
-        return [ResultSet(suite=_SUITE, rows=rows, official=official(rows))]
+        return [ResultSet(suite=_SUITE, arm=_arm_of_path(file), rows=rows, official=official(rows))]
     return None
 
 
@@ -132,3 +132,9 @@ def _arm(file: SourceFile) -> str | None:
     """Return the model, which stands only in the name of the file: `MODEL.RUN_ID.json`."""
     model = file.stem.partition(".")[0]
     return model.replace("__", "/") if model != file.stem else None
+
+
+def _arm_of_path(file: SourceFile) -> str | None:
+    """Return the model of an instance: `logs/run_evaluation/RUN_ID/MODEL/INSTANCE/report.json`."""
+    found = re.search(r"run_evaluation[/\\][^/\\]+[/\\]([^/\\]+)[/\\][^/\\]+[/\\]report\.json$", file.name)
+    return found[1].replace("__", "/") if found else None
