@@ -277,7 +277,9 @@ def test_a_changed_test(run, asked):
 def test_results_without_conversations(run, asked):
     """There is nothing to judge again."""
     changed(run, suites=with_trials(read(run), turns=()))
-    with pytest.raises(UsageError, match="none of its tests has a scored conversation that can be rerun"):
+    with pytest.raises(
+        UsageError, match="none of its tests has a scored conversation that can be played again"
+    ):
         measure_noise(asked, RunContext())
 
 

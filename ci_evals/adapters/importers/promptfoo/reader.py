@@ -63,7 +63,7 @@ def read(text: str, file: str) -> ImportedSuite:
     config = document.value
     if not isinstance(config, dict) or not ({"tests", "scenarios"} & set(config)):
         raise SuiteError(
-            [document.problem((), "must be promptfoo's configuration, with 'tests' or 'scenarios'")]
+            [document.problem((), "wants promptfoo's configuration, with 'tests' or 'scenarios'")]
         )
     imported = ImportedSuite(str(config.get("description") or f"Imported from {PurePath(file).name}"))
     if left := sorted(str(key) for key in set(config) - _OF_SUITE):
@@ -213,7 +213,9 @@ class _ConfigReader:
         if given and not opening.lines:
             self._note(case.path, "initialMessages are not in this file")
         if opening.replies:
-            self._note(case.path, "what the assistant said in initialMessages cannot be replayed here")
+            self._note(
+                case.path, "what the assistant said in initialMessages cannot be put into its mouth here"
+            )
         self._unknown(case.path, config, _OF_SIMULATED)
         turns = [fixed(line) for line in opening.lines]
         test: JsonObject = {
@@ -233,7 +235,7 @@ class _ConfigReader:
                 self._note(case.path, "left out: it is unknown which of its variables the user says")
                 return None
             if lines.replies:
-                self._note(case.path, "what the assistant said before cannot be replayed here")
+                self._note(case.path, "what the assistant said before cannot be put into its mouth here")
             user += lines.lines
             used |= lines.used
             self.says_prompt = self.says_prompt or lines.says_prompt
@@ -276,7 +278,7 @@ class _ConfigReader:
         if threshold is not None:
             if type(threshold) not in {int, float} or not 0 <= threshold <= 1:
                 raise SuiteError(
-                    [self.document.problem(case.path, f"threshold: {threshold!r} is not between 0 and 1")]
+                    [self.document.problem(case.path, f"threshold: {threshold!r} is none from 0 to 1")]
                 )
             limits["minScore"] = round(100 * threshold, 6)
         options = self.config.get("evaluateOptions")
