@@ -8,6 +8,7 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestOutcome, TestResult
 from ci_evals.reports import numbers, sanitize
 from ci_evals.reports.facts import (
+    change,
     failed_tests,
     gate,
     headline,
@@ -72,13 +73,13 @@ def _of_run(results: Results, severity: Severity) -> Annotation:
     checks = [gate.in_words(check) for check in headline.other_checks(results)]
     skipped = highlights.run_outcome(results) is RunOutcome.SKIPPED
     numbers = [] if skipped else [headline.in_numbers(results).text]
-    told = [headline.verdict(results), *results.gate.reasons[1:], *checks, *numbers]
-    sentences = [*(sentence(capitalized(one)) for one in told), *gate.warnings(results)]
-    return _annotation(severity, "ci-evals", " ".join(sentences))
+    told = [headline.verdict(results), *results.gate.reasons[1:], *checks, *numbers, *gate.warnings(results)]
+    return _annotation(severity, "ci-evals", " ".join(sentence(capitalized(one)) for one in told))
 
 
 def _failed(results: Results, severity: Severity) -> Iterator[Annotation]:
-    newly = [(test.suite, test.name) for test in failed_tests.newly_failing(results)]
+    comparison = results.comparison
+    newly = [(test.suite, test.name) for test in change.failing(comparison)] if comparison else []
 
     def badness(failed: tuple[SuiteResult, TestResult]) -> tuple[int, bool, float]:
         suite, test = failed
@@ -91,7 +92,7 @@ def _failed(results: Results, severity: Severity) -> Iterator[Annotation]:
             for failed in failed_tests.failed_criteria(test)
         ]
         since = " (passed in the baseline)" if (suite.name, test.name) in newly else ""
-        message = f"Score {numbers.score(test.score)}{since}. {' | '.join(criteria)}"
+        message = f"score {numbers.score(test.score)}{since}. {' | '.join(criteria)}"
         yield _annotation(severity, f"Failed: {test.name}", message, suite, test)
 
 

@@ -359,7 +359,7 @@ async def test_the_api_leads_nowhere_else(api: GitHubApi, hub: GitHub, location:
 
 
 UNSENDABLE = "the GitHub token holds characters that no HTTP header can carry; was it pasted wrongly?"
-NO_TOKEN = "GITHUB_TOKEN is not set"
+NO_TOKEN = "there is no GitHub token: set GITHUB_TOKEN"
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ class GitHub:
         except UsageError as error:
             raise GitHubError(str(error)) from error
         if not token:
-            raise GitHubError("GITHUB_TOKEN is not set")
+            raise GitHubError("there is no GitHub token: set GITHUB_TOKEN")
         headers = {
             "Accept": "application/vnd.github+json",
             "Authorization": f"Bearer {token}",
