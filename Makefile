@@ -69,7 +69,7 @@ lint: .venv/installed
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-actions action.yml run/action.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml examples/*.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml
-	$(BIN)/check-jsonschema --builtin-schema vendor.azure-pipelines examples/other-ci/azure-pipelines.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.azure-pipelines --regex-variant python examples/other-ci/azure-pipelines.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.circle-ci examples/other-ci/circleci.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.buildkite --regex-variant python examples/other-ci/buildkite.yml
 	$(BIN)/hadolint Dockerfile
