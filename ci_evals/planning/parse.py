@@ -94,7 +94,7 @@ def _secrets_in(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
         key, options = value.get("apiKey"), value.get("adapterOptions")
         yield from (key, *key.split()) if isinstance(key, str) else ()
-        yield from in_addresses(json.dumps([value.get("baseUrl"), value.get("waitFor")]))
+        yield from in_addresses([value.get("baseUrl"), value.get("waitFor")])
         yield from secrets_of(options) if isinstance(options, dict) else ()
         yield from secrets_in_worlds(value)
 

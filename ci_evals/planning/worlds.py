@@ -1,6 +1,5 @@
 """Setup, probes and teardown in a suite's text: their faults, each at its place, and their secrets."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -41,7 +40,7 @@ def world_problems(document: Document, value: Any, distrusted: str | None) -> It
 def secrets_in_worlds(suite: Mapping[str, Any]) -> Iterator[str]:
     """Yield the secrets in a suite's steps: passwords of addresses, and what is named like a secret."""
     for step in _steps(suite):
-        yield from in_addresses(json.dumps(step.value, default=str))
+        yield from in_addresses(step.value)
         for kind in ("http", "sql"):
             if isinstance(options := step.value.get(kind), dict):
                 yield from secrets_of(options)

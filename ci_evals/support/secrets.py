@@ -1,7 +1,7 @@
 """Secrets recognized by name and value: in the environment, in addresses, in adapter options."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote
 
@@ -35,6 +35,8 @@ _MIXED = 16
 """From so many characters on, letters of both cases without a digit are no word either."""
 
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,30}://[^\s\"'<>]+")
+_ALONE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,30}://")
+_HOST = re.compile(r"[^@:]*(?::\d*)?|\[[^\]]*\](?::\d*)?")
 _PARAMETER = re.compile(r"[?&#;]([^=&#;?]+)=([^&#;]+)")
 
 
@@ -73,20 +75,50 @@ def looks_made(value: str) -> bool:
     return len(text) >= _MIXED and any(map(str.isupper, letters)) and any(map(str.islower, letters[1:]))
 
 
-def in_addresses(text: str) -> Iterator[str]:
-    """Yield the passwords, and the parameters named like secrets, of all addresses in a text.
+def in_addresses(value: Any) -> Iterator[str]:
+    """Yield the passwords, and the parameters named like secrets, of all addresses in a text or in JSON.
 
     As they stand there and as they are meant, if that is not the same. A name without a password is a token.
     """
-    for address in _ADDRESS.findall(text):
-        authority = re.split("[/?#]", address.partition("://")[2], maxsplit=1)[0]
-        user, at, _ = authority.rpartition("@")
-        name, colon, password = user.partition(":")
-        found = [password if colon else name] if at else []
-        found += [value for name, value in _PARAMETER.findall(address) if _is_secret_member(name)]
-        for secret in found:
-            if looks_made(secret):
-                yield from {secret, unquote(secret)}
+    match value:
+        case str():
+            for address in _addresses(value):
+                parameters = _PARAMETER.findall(address)
+                found = [text for name, text in parameters if _is_secret_member(name)]
+                for secret in (*_passwords(address), *found):
+                    if looks_made(secret):
+                        yield from {secret, unquote(secret)}
+        case dict():
+            yield from in_addresses([*value.values()])
+        case list() | tuple():
+            for item in value:
+                yield from in_addresses(item)
+
+
+def _addresses(text: str) -> Iterable[str]:
+    """Return the addresses in a text. One that stands alone may have spaces and quotes in its password."""
+    alone = text.strip()
+    return [alone] if _ALONE.match(alone) and alone.count("://") == 1 else _ADDRESS.findall(text)
+
+
+def _passwords(address: str) -> set[str]:
+    """Return what may be an address's password, or its token.
+
+    Clients of databases take a password with any signs, up to the first `@` or to the last; by the standard,
+    `/`, `?` and `#` end it. Each reading counts, but a port of a web address is none.
+    """
+    scheme, _, rest = address.partition("://")
+    authority = re.split("[/?#]", rest, maxsplit=1)[0]
+    is_web = scheme.lower() in ("http", "https", "ws", "wss")
+    if "@" not in rest or (is_web and _HOST.fullmatch(authority)):
+        return set()
+    if is_web and "@" in authority:
+        rest = authority
+    name, colon, password = rest.partition(":")
+    if not colon or "@" in name:
+        user = authority.rpartition("@")[0]
+        return {user, user.rpartition(":")[2]}
+    return {password.partition("@")[0], password.rpartition("@")[0]}
 
 
 def in_options(value: Any, name: str = "") -> Iterator[str]:

@@ -55,12 +55,32 @@ def test_a_long_text_of_mixed_letters_is_a_secret():
         ("postgres://postgres:postgres@db/app", set()),
         ("https://host/v1/path@2x9-abc", set()),
         ("mailto:someone@host", set()),
+        ("http://localhost:8080/users/@me?to=me@4you", set()),
+        (f"smtp://me@shop.example:{MADE}@mail:25", {MADE, f"me@shop.example:{MADE}"}),
     ],
 )
 def test_addresses_hold_passwords_and_tokens(address, found):
     """As they stand there, and as they are meant."""
     assert set(secrets.in_addresses(address)) == found
     assert set(secrets.in_environment({"ANY": address})) == found
+
+
+@pytest.mark.parametrize(
+    "password",
+    ["p4ss/word", "p4ss?word", "p4ss#word", "p4ss@word", "p4ss@w0/rd@x", "p4ss:word", "p4ss word",
+     'p4ss"word', "p4ss'word", "p4ss<w>rd", "pässw0rd", "p4ss\\word"],
+)  # fmt: skip
+def test_a_password_of_a_database_is_hidden_whatever_its_signs(password):
+    """Clients of databases take it up to an `@`, where a reader of addresses would end at some of these."""
+    address = f"postgresql+psycopg://app:{password}@db:5432/shop"
+    for found in (
+        secrets.in_addresses(address),
+        secrets.in_addresses({"sql": [{"url": address}]}),
+        secrets.in_environment({"DB": address}),
+    ):
+        shown = Redactor(values=found).text(f"could not connect: {address}")
+        assert password not in shown
+        assert "ss" not in shown.partition("app:")[2]
 
 
 def test_options_of_adapters_hold_secrets_wherever_they_stand():
