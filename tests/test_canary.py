@@ -19,7 +19,7 @@ from world import Fault
 
 from ci_evals.domain.errors import SuiteError
 from ci_evals.planning.adapter_options import read_options
-from ci_evals.planning.interpolate import Reading
+from ci_evals.planning.documents.interpolate import Reading
 from ci_evals.planning.parse import load
 from ci_evals.support.redaction import Redactor
 

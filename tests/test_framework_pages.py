@@ -5,7 +5,7 @@ from papers import ROOT, blocks, code, table
 
 from ci_evals.domain.agents import OPTIONS
 from ci_evals.planning.agent_choice import AgentChoice, choose
-from ci_evals.planning.interpolate import Reading
+from ci_evals.planning.documents.interpolate import Reading
 from ci_evals.planning.parse import load
 
 PAGES = {

@@ -11,7 +11,7 @@ from ci_evals.adapters.importers.imported import suite_text
 from ci_evals.adapters.importers.table import COLUMNS, USER_INFO
 from ci_evals.domain.evaluation import PASS_AT, Graded
 from ci_evals.domain.verdict import DimensionGrade, Grade
-from ci_evals.planning.interpolate import Reading
+from ci_evals.planning.documents.interpolate import Reading
 from ci_evals.planning.parse import load
 from ci_evals.planning.quality import weaknesses
 

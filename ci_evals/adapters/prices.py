@@ -11,8 +11,8 @@ from pydantic import ValidationError
 from ci_evals.adapters.suites import ENDINGS, read_text
 from ci_evals.domain.errors import Problem, UsageError
 from ci_evals.domain.prices import PriceTable
-from ci_evals.planning.document import Document
-from ci_evals.planning.reader import read as read_document
+from ci_evals.planning.documents.document import Document
+from ci_evals.planning.documents.reader import read as read_document
 
 _FORM = (
     "a file of prices has the form  models: {MODEL: {input: 1, output: 5}}, in US dollars per million tokens"

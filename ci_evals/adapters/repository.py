@@ -11,7 +11,7 @@ from typing import Any
 from ci_evals.adapters import checkout, input_files
 from ci_evals.adapters.suites import ENDINGS
 from ci_evals.domain.errors import SuiteError
-from ci_evals.planning.reader import read
+from ci_evals.planning.documents.reader import read
 
 HOME = "evals"
 """The folder of suites in a repository without any."""

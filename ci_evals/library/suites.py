@@ -13,7 +13,7 @@ from ci_evals.adapters import suites as files
 from ci_evals.adapters.code import plugins
 from ci_evals.domain.errors import Problem, SuiteError, UsageError
 from ci_evals.domain.suite import suite_schema as schema
-from ci_evals.planning.interpolate import Reading
+from ci_evals.planning.documents.interpolate import Reading
 from ci_evals.planning.parse import LoadedSuite, load
 
 SuiteLike = LoadedSuite | Mapping[str, Any] | str | Path

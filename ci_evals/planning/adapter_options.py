@@ -10,9 +10,9 @@ from pydantic import JsonValue, ValidationError
 
 from ci_evals.domain.agents import BUILT_IN, COMMAND, OPTIONS, PYTHON, is_program, secrets_of
 from ci_evals.domain.errors import Problem, SuiteError
-from ci_evals.planning.document import Document, Path
-from ci_evals.planning.interpolate import Reading, interpolate
-from ci_evals.planning.reader import read
+from ci_evals.planning.documents.document import Document, Path
+from ci_evals.planning.documents.interpolate import Reading, interpolate
+from ci_evals.planning.documents.reader import read
 from ci_evals.planning.validation import problems_in
 from ci_evals.support.redaction import Redactor
 

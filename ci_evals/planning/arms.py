@@ -7,8 +7,8 @@ from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import BASE, HEAD, Plan, PlannedSuite
 from ci_evals.planning.adapter_options import OptionsFile
 from ci_evals.planning.agent_choice import AgentChoice, chosen_agent
-from ci_evals.planning.interpolate import Reading, interpolate
-from ci_evals.planning.reader import read
+from ci_evals.planning.documents.interpolate import Reading, interpolate
+from ci_evals.planning.documents.reader import read
 from ci_evals.support.redaction import Redactor
 from ci_evals.support.secrets import in_addresses
 

@@ -13,9 +13,9 @@ from ci_evals.domain.errors import Problem, SuiteError, UsageError
 from ci_evals.domain.evaluation import RUBRIC_KEYS
 from ci_evals.domain.suite import Suite
 from ci_evals.planning.adapter_options import complaint, option_problems
-from ci_evals.planning.document import Document, Path, short
-from ci_evals.planning.interpolate import Reading, interpolate
-from ci_evals.planning.reader import read
+from ci_evals.planning.documents.document import Document, Path, short
+from ci_evals.planning.documents.interpolate import Reading, interpolate
+from ci_evals.planning.documents.reader import read
 from ci_evals.planning.validation import problems_in
 from ci_evals.planning.worlds import secrets_in_worlds, world_problems
 from ci_evals.support import json_schema

@@ -19,7 +19,7 @@ from ci_evals.domain.evaluation import Graded, Judged
 from ci_evals.domain.rubric import Dimension, Level, Rubric
 from ci_evals.domain.suite import Suite, Test
 from ci_evals.domain.verdict import DimensionGrade, Grade
-from ci_evals.planning.document import Path, short
+from ci_evals.planning.documents.document import Path, short
 from ci_evals.planning.parse import LoadedSuite
 from ci_evals.support.redaction import Redactor
 

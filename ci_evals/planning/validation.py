@@ -13,7 +13,7 @@ from ci_evals.domain.errors import Problem
 from ci_evals.domain.evaluation import GRADED, JUDGED, Graded, Judged, Strict
 from ci_evals.domain.evaluation import STRICT as STRICT_TAG
 from ci_evals.domain.suite import Suite
-from ci_evals.planning.document import Document, Path, short
+from ci_evals.planning.documents.document import Document, Path, short
 from ci_evals.support.redaction import MASK, Redactor
 
 STRICT: Mapping[str, type[BaseModel]] = {

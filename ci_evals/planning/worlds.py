@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from ci_evals.domain.agents import secrets_of
 from ci_evals.domain.errors import Problem
 from ci_evals.domain.world import AGENT_STATE, NAMES, SESSION_ID
-from ci_evals.planning.document import Document, Path, short
+from ci_evals.planning.documents.document import Document, Path, short
 from ci_evals.planning.validation import nearest
 from ci_evals.support import placeholders
 from ci_evals.support.secrets import in_addresses

@@ -7,19 +7,11 @@ from enum import StrEnum
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestOutcome, TestResult
 from ci_evals.reports import numbers, sanitize
-from ci_evals.reports.facts import (
-    change,
-    failed_tests,
-    gate,
-    headline,
-    highlights,
-    labels,
-    reliability,
-    trial_errors,
-    verdicts,
-)
+from ci_evals.reports.facts import failed_tests, gate, headline, highlights, labels, reliability, trial_errors
+from ci_evals.reports.facts.comparison import change
+from ci_evals.reports.facts.judging import verdicts
+from ci_evals.reports.facts.judging.parts import capitalized, sentence
 from ci_evals.reports.facts.labels import RunOutcome
-from ci_evals.reports.facts.parts import capitalized, sentence
 
 _TITLE_LIMIT = 200
 _REASON_LIMIT = 800

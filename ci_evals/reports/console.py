@@ -9,22 +9,12 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.reports import numbers, sanitize
 from ci_evals.reports.columns import table, wrapped
-from ci_evals.reports.facts import (
-    arms,
-    change,
-    gate,
-    headline,
-    highlights,
-    judge,
-    looks,
-    reliability,
-    rows,
-    trial_errors,
-    verdicts,
-)
+from ci_evals.reports.facts import gate, headline, highlights, reliability, rows, trial_errors
+from ci_evals.reports.facts.comparison import arms, change, looks
 from ci_evals.reports.facts.failed_tests import CONFIRMED, FailedCriterion, FailedTest
+from ci_evals.reports.facts.judging import judge, verdicts
+from ci_evals.reports.facts.judging.parts import capitalized, sentence
 from ci_evals.reports.facts.labels import OUTCOMES, ROLES, RunOutcome, Tone
-from ci_evals.reports.facts.parts import capitalized, sentence
 
 _NAME, _TEXT, _VERDICT = 200, 600, 2_000
 """Characters of a name, of a text, and of the verdict."""

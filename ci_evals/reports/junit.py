@@ -24,19 +24,18 @@ from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Finding, Outcome
 from ci_evals.reports import numbers, sanitize
 from ci_evals.reports.facts import (
-    change,
     failed_tests,
     gate,
     headline,
     highlights,
-    judge,
     labels,
     reliability,
     set_aside,
     trial_errors,
-    verdicts,
 )
+from ci_evals.reports.facts.comparison import change
 from ci_evals.reports.facts.failed_tests import FailedCriterion
+from ci_evals.reports.facts.judging import judge, verdicts
 from ci_evals.reports.facts.labels import RunOutcome
 
 _MESSAGE_LIMIT = 500

@@ -13,7 +13,8 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.studies import UnknownStudy
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.reports import badge, eee, junit, results_json, sanitize
-from ci_evals.reports.facts import change, reliability
+from ci_evals.reports.facts import reliability
+from ci_evals.reports.facts.comparison import change
 from ci_evals.reports.markdown import documents
 from ci_evals.reports.names import (
     JUNIT,

@@ -9,7 +9,7 @@ from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.studies import Study
 from ci_evals.reports import columns, report_files, results_json, sanitize
-from ci_evals.reports.facts.parts import PlainTable, StudyReport
+from ci_evals.reports.facts.judging.parts import PlainTable, StudyReport
 from ci_evals.reports.names import RESULTS
 from ci_evals.study_registry import study_reports
 

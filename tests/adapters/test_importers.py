@@ -12,7 +12,7 @@ from ci_evals.adapters.importers import READERS
 from ci_evals.adapters.importers.imported import suite_text
 from ci_evals.domain.errors import UsageError
 from ci_evals.grading import answer_matching
-from ci_evals.planning.interpolate import Reading
+from ci_evals.planning.documents.interpolate import Reading
 from ci_evals.planning.parse import load
 
 

@@ -10,7 +10,7 @@ from ci_evals.adapters.importers import READERS
 from ci_evals.adapters.importers.imported import suite_text
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.suite import Suite
-from ci_evals.planning.interpolate import Reading
+from ci_evals.planning.documents.interpolate import Reading
 from ci_evals.planning.parse import load
 
 # `promptfoo import` of promptfoo 0.123.1 accepts this file.

@@ -17,7 +17,7 @@ from commands import action, ci_evals, holders, results_in, start, write_suite
 
 from ci_evals.domain.errors import Exit
 from ci_evals.job import Job, evaluate
-from ci_evals.planning.interpolate import Reading
+from ci_evals.planning.documents.interpolate import Reading
 from ci_evals.planning.parse import load
 from ci_evals.planning.selection import Selection, plan
 from ci_evals.runner import Options

@@ -58,7 +58,7 @@ from ci_evals.grading import answer_matching, graded_criteria, quotes, strict
 from ci_evals.grading.judge import Judge, JudgeAnswer
 from ci_evals.job.conclude import to_record
 from ci_evals.planning.adapter_options import read_options
-from ci_evals.planning.interpolate import Reading
+from ci_evals.planning.documents.interpolate import Reading
 from ci_evals.planning.parse import load
 from ci_evals.planning.selection import Selection, plan
 from ci_evals.reports import console, report_files, sanitize

@@ -7,7 +7,7 @@ import pytest
 from ci_evals.domain.errors import SuiteError, UsageError
 from ci_evals.planning.adapter_options import read_options
 from ci_evals.planning.agent_choice import AgentChoice, choose, has_key
-from ci_evals.planning.interpolate import Reading
+from ci_evals.planning.documents.interpolate import Reading
 from ci_evals.planning.parse import load
 
 TEST = {"name": "t", "guidelines": "g", "turns": [{"user": "x"}], "evaluations": [{"criterion": "c"}]}

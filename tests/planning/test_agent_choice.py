@@ -5,7 +5,7 @@ import pytest
 from ci_evals.domain.errors import SuiteError, UsageError
 from ci_evals.domain.suite import Suite
 from ci_evals.planning.agent_choice import AgentChoice, choose
-from ci_evals.planning.interpolate import Reading
+from ci_evals.planning.documents.interpolate import Reading
 from ci_evals.planning.parse import load
 
 TEST = {"name": "t", "guidelines": "g", "turns": [{"user": "x"}], "evaluations": [{"criterion": "c"}]}

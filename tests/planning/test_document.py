@@ -1,8 +1,8 @@
 import pytest
 
 from ci_evals.domain.errors import SuiteError
-from ci_evals.planning.document import show
-from ci_evals.planning.reader import read
+from ci_evals.planning.documents.document import show
+from ci_evals.planning.documents.reader import read
 
 
 def places(text: str, file: str) -> dict[str, tuple[int, int]]:

@@ -4,7 +4,7 @@ from datetime import date
 import pytest
 
 from ci_evals.domain.errors import SuiteError
-from ci_evals.planning.interpolate import Reading
+from ci_evals.planning.documents.interpolate import Reading
 from ci_evals.planning.parse import LoadedSuite, load
 
 

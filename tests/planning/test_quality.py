@@ -5,7 +5,7 @@ import json
 import pytest
 
 from ci_evals.adapters.suites import bundled_names, sources
-from ci_evals.planning.interpolate import Reading
+from ci_evals.planning.documents.interpolate import Reading
 from ci_evals.planning.parse import load
 from ci_evals.planning.quality import weaknesses
 

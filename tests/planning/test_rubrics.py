@@ -10,7 +10,7 @@ from ci_evals.domain.errors import SuiteError
 from ci_evals.domain.evaluation import Graded, judged
 from ci_evals.domain.rubric import BUILT_IN_FILE, BuiltIn
 from ci_evals.domain.suite import suite_schema
-from ci_evals.planning.interpolate import Reading
+from ci_evals.planning.documents.interpolate import Reading
 from ci_evals.planning.parse import LoadedSuite, load
 
 LEVELS = [{"score": 1, "name": "good"}, {"score": 0.5, "name": "fair"}, {"score": 0, "name": "bad"}]

@@ -4,7 +4,7 @@ import pytest
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.planning import workload
-from ci_evals.planning.interpolate import Reading
+from ci_evals.planning.documents.interpolate import Reading
 from ci_evals.planning.parse import load
 from ci_evals.planning.selection import Selection, plan
 

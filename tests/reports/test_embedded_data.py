@@ -13,7 +13,7 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestOutcome
 from ci_evals.domain.transcript import EndState, Integration
 from ci_evals.domain.verdict import Cause
-from ci_evals.reports.facts import divergence
+from ci_evals.reports.facts.comparison import divergence
 from ci_evals.reports.page import embedded_data
 from ci_evals.scoring.comparison.divergence import between
 from ci_evals.scoring.comparison.divergence import of_test as between_of_test

@@ -6,7 +6,7 @@ from test_headline import compared
 
 from ci_evals.domain.results.comparison import ComparisonLook, HistoryComparison, TestName
 from ci_evals.domain.results.run import Results, Rounds
-from ci_evals.reports.facts import looks
+from ci_evals.reports.facts.comparison import looks
 
 HISTORY = HistoryComparison(
     runs=6,

@@ -10,11 +10,11 @@ from typing import Any
 
 from ci_evals.domain.errors import Problem, SuiteError, UsageError
 from ci_evals.domain.suite import AUTO, MOST_TURNS
-from ci_evals.planning.document import Document, Path
-from ci_evals.planning.interpolate import Reading
+from ci_evals.planning.documents.document import Document, Path
+from ci_evals.planning.documents.interpolate import Reading
+from ci_evals.planning.documents.reader import read
+from ci_evals.planning.documents.writing import literal, write
 from ci_evals.planning.parse import load
-from ci_evals.planning.reader import read
-from ci_evals.planning.writing import literal, write
 
 MOST_TESTS = 10_000
 LONGEST_NAME = 80

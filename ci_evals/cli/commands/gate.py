@@ -33,7 +33,7 @@ from ci_evals.domain.result_rows import Undecided
 from ci_evals.domain.results.run import Digests, RunInfo
 from ci_evals.job.conclude import NO_BASELINE, BaselineResults, conclude
 from ci_evals.job.results_builder import environment
-from ci_evals.planning.reader import read as read_document
+from ci_evals.planning.documents.reader import read as read_document
 from ci_evals.reports import numbers
 from ci_evals.reports.names import folders_for
 from ci_evals.scoring.gate.policy import Policy, RunEnding

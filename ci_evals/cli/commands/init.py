@@ -12,9 +12,9 @@ from ci_evals.cli.settings.result_commands import InitSettings
 from ci_evals.domain.agents import BUILT_IN, COMMAND, PYTHON
 from ci_evals.domain.errors import SuiteError, UsageError
 from ci_evals.planning.adapter_options import complaint
-from ci_evals.planning.interpolate import Reading
+from ci_evals.planning.documents.interpolate import Reading
+from ci_evals.planning.documents.writing import write
 from ci_evals.planning.parse import load
-from ci_evals.planning.writing import write
 from ci_evals.reports import sanitize
 from ci_evals.support.templates import render
 

@@ -4,7 +4,7 @@ from textwrap import dedent
 
 from ci_evals.adapters.suites import bundled_names, sources
 from ci_evals.cli.run_context import RunContext
-from ci_evals.planning.interpolate import Reading
+from ci_evals.planning.documents.interpolate import Reading
 from ci_evals.planning.parse import load
 from ci_evals.reports import sanitize
 from ci_evals.reports.columns import table

@@ -16,7 +16,7 @@ from ci_evals.domain.errors import SuiteError, UsageError
 from ci_evals.domain.suite import is_bundled
 from ci_evals.planning.adapter_options import OptionsFile, read_options
 from ci_evals.planning.agent_choice import AgentChoice, choose
-from ci_evals.planning.interpolate import Reading, not_secret
+from ci_evals.planning.documents.interpolate import Reading, not_secret
 from ci_evals.planning.parse import LoadedSuite, load
 
 

@@ -12,7 +12,8 @@ from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import Turn
 from ci_evals.domain.verdict import Finding, Outcome
 from ci_evals.reports import numbers
-from ci_evals.reports.facts import change, highlights, reliability
+from ci_evals.reports.facts import highlights, reliability
+from ci_evals.reports.facts.comparison import change
 from ci_evals.reports.facts.labels import OUTCOMES
 
 CONFIRMED = "confirmed"

@@ -3,7 +3,7 @@
 The one place that derives them, for comment, console and page. All of it is plain text and data, not yet
 sanitized. `verdict` is the heading, `Numbers.text` the line below it, `News` the tests to show, `certainty`
 the sentence on how sure the result is, and `odds` a sentence for those who ask further. Scores are in whole
-points, cut and not rounded; `facts/change` has the exact ones.
+points, cut and not rounded; `facts/comparison/change` has the exact ones.
 """
 
 from collections import Counter
@@ -17,10 +17,11 @@ from ci_evals.domain.results.gate import CheckKind, GateCheck
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestOutcome
 from ci_evals.reports import numbers
-from ci_evals.reports.facts import change, failed_tests, gate, highlights, significance
+from ci_evals.reports.facts import failed_tests, gate, highlights
+from ci_evals.reports.facts.comparison import change, significance
 from ci_evals.reports.facts.failed_tests import FailedTest
+from ci_evals.reports.facts.judging.parts import capitalized, sentence
 from ci_evals.reports.facts.labels import RunOutcome
-from ci_evals.reports.facts.parts import capitalized, sentence
 from ci_evals.scoring.scores import deciding
 
 _OF_QUALITY = frozenset(

@@ -12,7 +12,8 @@ from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.suite import is_bundled
 from ci_evals.domain.verdict import Cause, Outcome
 from ci_evals.reports import numbers
-from ci_evals.reports.facts import change, gate, official, set_aside
+from ci_evals.reports.facts import gate, official, set_aside
+from ci_evals.reports.facts.comparison import change
 from ci_evals.reports.facts.labels import OUTCOMES, RunOutcome
 from ci_evals.scoring import scores
 from ci_evals.scoring.gate.odds import WORTH_TELLING

@@ -7,7 +7,9 @@ from ci_evals.domain.results.gate import CheckKind, GateCheck
 from ci_evals.domain.results.suite import ScoreGroup, SuiteResult, TestOutcome, TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.reports import numbers
-from ci_evals.reports.facts import change, gate, highlights, labels, set_aside, verdicts
+from ci_evals.reports.facts import gate, highlights, labels, set_aside
+from ci_evals.reports.facts.comparison import change
+from ci_evals.reports.facts.judging import verdicts
 from ci_evals.scoring import scores
 
 SUITE_COLUMNS = (

@@ -3,7 +3,8 @@
 from ci_evals.domain.results.comparison import Comparison, TestChange
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import numbers, sanitize
-from ci_evals.reports.facts import change, headline
+from ci_evals.reports.facts import headline
+from ci_evals.reports.facts.comparison import change
 from ci_evals.reports.facts.headline import News
 from ci_evals.reports.markdown.failures import name_of, names, scores
 from ci_evals.reports.markdown.sections import Rank, Section, folded, listing, section

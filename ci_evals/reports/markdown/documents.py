@@ -10,7 +10,9 @@ from ci_evals.domain.results.run import Results, RunInfo
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.transcript import Turn
 from ci_evals.reports import sanitize
-from ci_evals.reports.facts import actions, change, headline, highlights, judge, trial_errors
+from ci_evals.reports.facts import actions, headline, highlights, trial_errors
+from ci_evals.reports.facts.comparison import change
+from ci_evals.reports.facts.judging import judge
 from ci_evals.reports.markdown import baseline, process, tables, verdicts
 from ci_evals.reports.markdown import summary as run_summary
 from ci_evals.reports.markdown.sections import REASON_LIMIT, Section, joined, section, truncated

@@ -5,9 +5,10 @@ from pathlib import PurePosixPath
 from urllib.parse import quote
 
 from ci_evals.reports import numbers, sanitize
-from ci_evals.reports.facts import divergence, highlights, labels
+from ci_evals.reports.facts import highlights, labels
+from ci_evals.reports.facts.comparison import divergence
 from ci_evals.reports.facts.failed_tests import FailedTest
-from ci_evals.reports.facts.verdicts import NO_REASON
+from ci_evals.reports.facts.judging.verdicts import NO_REASON
 from ci_evals.reports.markdown.sections import Rank, Section, SummaryContext, listing, section
 
 _CRITERIA = 3

@@ -9,7 +9,9 @@ from types import SimpleNamespace
 from tabulate import tabulate
 
 from ci_evals.reports import numbers, sanitize
-from ci_evals.reports.facts import change, highlights, labels, set_aside, verdicts
+from ci_evals.reports.facts import highlights, labels, set_aside
+from ci_evals.reports.facts.comparison import change
+from ci_evals.reports.facts.judging import verdicts
 from ci_evals.support.templates import render
 
 REASON_LIMIT = 800

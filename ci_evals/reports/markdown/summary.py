@@ -6,20 +6,12 @@ from ci_evals.domain.results.gate import CheckKind
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.reports import numbers, sanitize
-from ci_evals.reports.facts import (
-    arms,
-    change,
-    gate,
-    headline,
-    highlights,
-    judge,
-    looks,
-    reliability,
-    trial_errors,
-)
+from ci_evals.reports.facts import gate, headline, highlights, reliability, trial_errors
+from ci_evals.reports.facts.comparison import arms, change, looks
 from ci_evals.reports.facts.headline import News, Trust
+from ci_evals.reports.facts.judging import judge
+from ci_evals.reports.facts.judging.parts import PlainTable, capitalized, sentence
 from ci_evals.reports.facts.labels import RunOutcome
-from ci_evals.reports.facts.parts import PlainTable, capitalized, sentence
 from ci_evals.reports.markdown import baseline, process, tables
 from ci_evals.reports.markdown.failures import failures, names
 from ci_evals.reports.markdown.sections import (

@@ -8,7 +8,7 @@ from ci_evals.domain.results.gate import GateCheck
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.reports import numbers, sanitize
 from ci_evals.reports.facts import highlights, labels, rows
-from ci_evals.reports.facts.parts import PlainTable
+from ci_evals.reports.facts.judging.parts import PlainTable
 from ci_evals.reports.markdown.sections import table
 
 _DECISIONS = {True: "✅", False: "❌", None: "⚠️"}

@@ -9,7 +9,7 @@ from ci_evals.domain.results.run import Results
 from ci_evals.reports import sanitize
 from ci_evals.reports.content_policy import policy_of
 from ci_evals.reports.facts import labels
-from ci_evals.reports.facts.verdicts import NO_REASON
+from ci_evals.reports.facts.judging.verdicts import NO_REASON
 from ci_evals.reports.page import embedded_data
 from ci_evals.reports.page.comparison_runs import ALONE, ComparisonRuns
 from ci_evals.reports.page.embedded_data import TestView

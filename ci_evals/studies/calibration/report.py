@@ -4,7 +4,14 @@ from collections.abc import Iterator
 
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import numbers
-from ci_evals.reports.facts.parts import PlainTable, StudyReport, capitalized, criterion, listed, sentence
+from ci_evals.reports.facts.judging.parts import (
+    PlainTable,
+    StudyReport,
+    capitalized,
+    criterion,
+    listed,
+    sentence,
+)
 from ci_evals.studies.calibration.result import Calibration, Counted, OldCalibration
 
 _TOPIC = "Calibration"

@@ -3,7 +3,7 @@
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import numbers
 from ci_evals.reports.facts.figure import Figure
-from ci_evals.reports.facts.parts import PlainTable, StudyReport, capitalized, other_judge, sentence
+from ci_evals.reports.facts.judging.parts import PlainTable, StudyReport, capitalized, other_judge, sentence
 from ci_evals.studies.noise.result import SOURCES, Noise
 
 BEST = {

@@ -9,7 +9,7 @@ from ci_evals.adapters.importers.imported import JsonObject
 from ci_evals.adapters.importers.promptfoo import trajectories
 from ci_evals.adapters.importers.promptfoo.values import UnmappedError, number_of, text_of, texts_of
 from ci_evals.domain.errors import SuiteError
-from ci_evals.planning.reader import read
+from ci_evals.planning.documents.reader import read
 from ci_evals.support import json_schema
 
 NOT = "not-"

@@ -10,7 +10,7 @@ from typing import Any
 
 from ci_evals.adapters.importers.imported import MOST_TESTS, JsonObject
 from ci_evals.domain.errors import SuiteError
-from ci_evals.planning.document import Document, Path
+from ci_evals.planning.documents.document import Document, Path
 
 _TEMPLATES = "#/assertionTemplates/"
 _MERGED = ("vars", "options", "metadata")

@@ -38,7 +38,7 @@ from ci_evals.adapters.importers.promptfoo.cases import (
 from ci_evals.adapters.importers.promptfoo.values import UnmappedError
 from ci_evals.domain.errors import SuiteError
 from ci_evals.domain.suite import AUTO, MOST_LOOPS
-from ci_evals.planning.document import Document, Path
+from ci_evals.planning.documents.document import Document, Path
 
 SIMULATED = "promptfoo:simulated-user"
 _DEFAULT_MAX_TURNS = 10

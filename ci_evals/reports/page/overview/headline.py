@@ -5,10 +5,12 @@ from typing import NamedTuple
 
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import numbers
-from ci_evals.reports.facts import change, gate, headline, highlights, judge, looks, reliability
+from ci_evals.reports.facts import gate, headline, highlights, reliability
+from ci_evals.reports.facts.comparison import change, looks
 from ci_evals.reports.facts.headline import Numbers, Trust
+from ci_evals.reports.facts.judging import judge
+from ci_evals.reports.facts.judging.parts import capitalized, sentence
 from ci_evals.reports.facts.labels import RunOutcome, Tone
-from ci_evals.reports.facts.parts import capitalized, sentence
 
 _CHECKS = 4
 """Checks that the head shows."""

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ci_evals.domain.results.run import Results
-from ci_evals.reports.facts import arms, change, reliability
+from ci_evals.reports.facts import reliability
+from ci_evals.reports.facts.comparison import arms, change
 from ci_evals.reports.facts.figure import Figure
-from ci_evals.reports.facts.parts import PlainTable
+from ci_evals.reports.facts.judging.parts import PlainTable
 from ci_evals.reports.facts.reliability import Remark
 from ci_evals.reports.page.charts import figures
 from ci_evals.reports.page.comparison_runs import ComparisonRuns

@@ -8,7 +8,8 @@ from ci_evals.domain.results.process import ProcessSummary, Reach
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.usage import Latency, RoleUsage
 from ci_evals.reports import numbers
-from ci_evals.reports.facts import change, gate, labels, rows
+from ci_evals.reports.facts import gate, labels, rows
+from ci_evals.reports.facts.comparison import change
 from ci_evals.scoring import coverage
 
 _TONES = {True: "good", False: "bad", None: "open"}

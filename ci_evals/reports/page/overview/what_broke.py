@@ -6,11 +6,13 @@ from dataclasses import dataclass, replace
 from ci_evals.domain.results.comparison import TestChange
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import numbers, sanitize
-from ci_evals.reports.facts import change, divergence, headline, highlights, trial_errors, verdicts
+from ci_evals.reports.facts import headline, highlights, trial_errors
+from ci_evals.reports.facts.comparison import change, divergence
 from ci_evals.reports.facts.failed_tests import FailedCriterion, FailedTest
+from ci_evals.reports.facts.judging import verdicts
+from ci_evals.reports.facts.judging.verdicts import NO_REASON
 from ci_evals.reports.facts.labels import RunOutcome
 from ci_evals.reports.facts.trial_errors import TrialErrors
-from ci_evals.reports.facts.verdicts import NO_REASON
 from ci_evals.reports.page import since
 from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
 from ci_evals.reports.page.embedded_data import TestView

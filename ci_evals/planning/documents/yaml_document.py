@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-from ci_evals.planning.document import MAX_DEPTH, TOO_LONG, Document, Path, Position, refuse, short
+from ci_evals.planning.documents.document import MAX_DEPTH, TOO_LONG, Document, Path, Position, refuse, short
 from ci_evals.support.text import whole
 
 MAX_NODES = 500_000

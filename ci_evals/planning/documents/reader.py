@@ -11,7 +11,7 @@ from json.decoder import scanstring  # type: ignore[attr-defined]  # there since
 from pathlib import PurePath
 from typing import Any
 
-from ci_evals.planning.document import MAX_DEPTH, TOO_LONG, Document, Path, Position, refuse
+from ci_evals.planning.documents.document import MAX_DEPTH, TOO_LONG, Document, Path, Position, refuse
 from ci_evals.support.text import whole
 
 
@@ -23,7 +23,7 @@ def read(text: str, file: str) -> Document:
     """
     document = Document(file)
     if PurePath(file).suffix.lower() in {".yaml", ".yml"}:
-        from ci_evals.planning import yaml_document  # noqa: PLC0415  # most suites are JSON
+        from ci_evals.planning.documents import yaml_document  # noqa: PLC0415  # most suites are JSON
 
         yaml_document.read(text, document)
     else:

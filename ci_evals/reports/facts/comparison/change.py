@@ -10,7 +10,7 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.domain.verdict import Outcome
 from ci_evals.reports import numbers
-from ci_evals.reports.facts import significance
+from ci_evals.reports.facts.comparison import significance
 from ci_evals.scoring.scores import ScoreRule, Validity, validity
 
 COMMIT = 7

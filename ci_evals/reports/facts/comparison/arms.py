@@ -6,7 +6,7 @@ from ci_evals.domain.plan import BASE
 from ci_evals.domain.results.arms import Arm
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import numbers
-from ci_evals.reports.facts.parts import PlainTable
+from ci_evals.reports.facts.judging.parts import PlainTable
 from ci_evals.scoring.statistics import ALPHA
 
 

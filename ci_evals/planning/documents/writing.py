@@ -7,8 +7,8 @@ from typing import Any
 
 import yaml
 
-from ci_evals.planning.reader import read
-from ci_evals.planning.yaml_document import Loader
+from ci_evals.planning.documents.reader import read
+from ci_evals.planning.documents.yaml_document import Loader
 
 
 def literal(value: Any) -> Any:

@@ -8,7 +8,7 @@ from datetime import date
 from typing import Any
 
 from ci_evals.domain.errors import Problem
-from ci_evals.planning.document import Document, Path, show
+from ci_evals.planning.documents.document import Document, Path, show
 from ci_evals.support.redaction import MASK, MIN_LENGTH
 
 _REFERENCE = re.compile(r"\$\$\{|\$\{(?P<inside>[^}]*)\}")

@@ -1,0 +1,1 @@
+"""What changed since the baseline, how surely, and how the run came to know; not yet sanitized."""
