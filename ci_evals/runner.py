@@ -5,8 +5,10 @@ import time
 from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import partial
 from math import fsum
 from types import MappingProxyType
+from typing import Protocol
 
 from ci_evals.conversation import audit
 from ci_evals.conversation.converse import ConversationEnd, ConversationPlayer
@@ -83,6 +85,16 @@ class Options:
 ParticipantsFor = Callable[[Trial], Participants]
 SaveTrial = Callable[[Trial, TrialResult], Awaitable[None]]
 """Puts the result of a finished trial where it will not be lost. Raises nothing."""
+GradeTrial = Callable[[], Awaitable[TrialResult]]
+"""Grades a conversation that has ended, whatever made it end, and returns a result without secrets."""
+
+
+class TrialPlayer(Protocol):
+    """Plays trials, in this process or elsewhere."""
+
+    async def converse(self, trial: Trial) -> GradeTrial:
+        """Play the trial's conversation to its end, retries included, and return what grades it."""
+        ...
 
 
 async def run(
@@ -97,7 +109,24 @@ async def run(
     listen: Listener = lambda _: None,
     stop: Stop | None = None,
 ) -> tuple[TrialResult | None, ...]:
-    """Play every trial of the plan that is not `done`, each with the participants of `participants_for`.
+    """Play every trial of the plan that is not `done`, each with the participants of `participants_for`."""
+    stop = stop or Stop()
+    player = LocalPlayer(plan, participants_for, options, redactor, listen, stop)
+    return await play(plan, player, options, done=done, admit=admit, save=save, listen=listen, stop=stop)
+
+
+async def play(
+    plan: Plan,
+    player: TrialPlayer,
+    options: Options,
+    *,
+    done: Mapping[Trial, TrialResult] = MappingProxyType({}),
+    admit: Callable[[], Awaitable[bool]] | None = None,
+    save: Sequence[SaveTrial] = (),
+    listen: Listener = lambda _: None,
+    stop: Stop,
+) -> tuple[TrialResult | None, ...]:
+    """Have every trial of the plan that is not `done` played by `player`.
 
     `admit` is asked before each trial, and may take its time: if it refuses, no more are begun.
 
@@ -105,26 +134,31 @@ async def run(
     before a stop. A trial that a stop cuts off is `interrupted`, with its turns until then; any other is
     saved before the listener hears of its end. A bug of ours stops the run too, and stands in `stop.bug`.
     """
-    stop = stop or Stop()
-    player = _TrialPlayer(plan, participants_for, options, redactor, save, listen, stop)
     trials = plan.trials
     results = [done.get(trial) for trial in trials]
     # A conversation's slot is free for the next one while the last is judged; no more are judged at a time
     # than may talk, so that transcripts do not pile up before a slow judge.
     judging = asyncio.Semaphore(options.parallel)
 
-    async def grade_trial(index: int, conversation: _FinishedConversation) -> None:
+    async def grade_trial(index: int, grade_conversation: GradeTrial) -> None:
+        trial = trials[index]
         try:
-            results[index] = await player.grade_conversation(trials[index], conversation)
+            result = await grade_conversation()
+            if result.status is not EndState.INTERRUPTED:
+                for keep in save:
+                    await keep(trial, result)
+            results[index] = result = result.packed()
+            listen(TrialFinished(trial, result))
         finally:
             judging.release()
 
     async with asyncio.TaskGroup() as grading:
 
         async def play_trial(index: int) -> None:
-            conversation = await player.conversation(trials[index])
+            listen(TrialStarted(trials[index]))
+            grade_conversation = await player.converse(trials[index])
             await judging.acquire()
-            task = grading.create_task(stop.stop_on_error(grade_trial(index, conversation)))
+            task = grading.create_task(stop.stop_on_error(grade_trial(index, grade_conversation)))
             if options.judge_first:
                 await task
 
@@ -180,18 +214,18 @@ class _FinishedConversation:
 
 
 @dataclass(frozen=True)
-class _TrialPlayer:
+class LocalPlayer:
+    """Plays trials in this process. Implements `TrialPlayer`."""
+
     plan: Plan
     participants_for: ParticipantsFor
     options: Options
     redactor: Redactor
-    save: Sequence[SaveTrial]
     listen: Listener
     stop: Stop
 
-    async def conversation(self, trial: Trial) -> _FinishedConversation:
+    async def converse(self, trial: Trial) -> GradeTrial:
         """Play the trial, again from a fresh session if it fails or its user breaks its role."""
-        self.listen(TrialStarted(trial))
         clock = self.options.clock
         started = clock()
 
@@ -234,7 +268,7 @@ class _TrialPlayer:
                 attempts.append(attempt)
                 break
             attempts.append(attempt.model_copy(update={"user_audit": user_audit}))
-        return _FinishedConversation(
+        finished = _FinishedConversation(
             transcript=transcript,
             attempts=tuple(attempts),
             user_audit=user_audit,
@@ -246,6 +280,7 @@ class _TrialPlayer:
             adjust_findings=who.adjust_findings,
             call_function=who.call_function,
         )
+        return partial(self._grade, trial, finished)
 
     def _retries(self, earlier: Sequence[Attempt], status: EndState) -> bool:
         """Return whether a trial that ended like this is retried; if its user broke character, once."""
@@ -261,8 +296,8 @@ class _TrialPlayer:
             return Verdict.undecided(Cause.JUDGE_ERROR, str(end.failure))
         return Judge(llms, self.redactor, votes=votes, sample_id=str(trial.index))
 
-    async def grade_conversation(self, trial: Trial, finished: _FinishedConversation) -> TrialResult:
-        """Grade the conversation, whatever made it end; one that is interrupted here is cut off too."""
+    async def _grade(self, trial: Trial, finished: _FinishedConversation) -> TrialResult:
+        """Grade the conversation; one that is interrupted here is cut off too."""
         test, turns = self.plan.test_of(trial), self.plan.turns_of(trial)
         transcript, findings, begun = finished.transcript, None, self.options.clock()
         if transcript.status not in {EndState.INTERRUPTED, EndState.INVALID_USER}:
@@ -303,13 +338,7 @@ class _TrialPlayer:
         # A listener may write what it hears.
         result = self.redactor.model(result)
         traces = process.of_turns(result.turns, test.optimal_tools)
-        result = result.model_copy(update={"process": traces.process, "fired": traces.fired})
-        if result.status is not EndState.INTERRUPTED:
-            for save in self.save:
-                await save(trial, result)
-        result = result.packed()
-        self.listen(TrialFinished(trial, result))
-        return result
+        return result.model_copy(update={"process": traces.process, "fired": traces.fired})
 
     def _times(self, finished: _FinishedConversation, *, judge: float, whole: float) -> Times | None:
         """The time of a trial by participant. Agents measure their replies by a clock of their own."""
