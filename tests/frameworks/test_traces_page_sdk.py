@@ -2,6 +2,8 @@
 
 import os
 import re
+import shutil
+import subprocess
 
 import pytest
 from commands import ci_evals, results_in
@@ -24,6 +26,20 @@ def test_the_page_can_be_followed(tmp_path):
     assert {each.partition("==")[0] for each in SDK} <= {*re.split(r"\s", "".join(blocks("sh", PAGE)))}
     assert play(tmp_path, *(write_pages_files(tmp_path, wrong) for wrong in WRONG)) == 1
     assert failed(tmp_path) == {wrong: criteria for wrong, (_, criteria) in WRONG.items()}
+
+
+def test_the_page_can_be_followed_in_the_container(tmp_path):
+    """The same, by the page's commands for it. Needs `make image`."""
+    if not shutil.which("docker") or subprocess.run(["docker", "image", "inspect", "ci-evals"]).returncode:
+        pytest.skip("there is no image ci-evals: make image")
+    (lines,) = [block for block in blocks("sh", PAGE) if "docker run" in block]
+    lines = lines.replace("ghcr.io/org/aui-evals-action:1", "ci-evals")
+    for wrong in WRONG:
+        name = write_pages_files(tmp_path, wrong)
+        script = lines.replace("refunds.yaml", name)
+        ended = subprocess.run(["bash", "-ec", script], cwd=tmp_path)
+        assert ended.returncode == (wrong != "good")
+        assert failed(tmp_path) == {wrong: WRONG[wrong][1]}
 
 
 def test_a_lost_trace_is_undecided(tmp_path):
