@@ -97,6 +97,19 @@ def test_both_sides(told, sentence):
     assert sentences(compared("hh", "hh", method="both-sides", **told)) == [sentence]
 
 
+@pytest.mark.parametrize(
+    ("smaller", "sentence"),
+    [
+        (1, "1 earlier run of main has fewer tests or trials than the newest and is left out."),
+        (2, "2 earlier runs of main have fewer tests or trials than the newest and are left out."),
+    ],
+)
+def test_smaller_runs_are_left_out(smaller, sentence):
+    """Which is said, since else the history looks shorter than it is."""
+    few = HISTORY.model_copy(update={"runs": 1, "together": 1, "smaller": smaller, "spread": None})
+    assert sentences(compared("hh", "hh", history=few)) == [sentence]
+
+
 def test_both_sides_after_a_screen():
     """Why the base was played, then what runs differ by."""
     first, second = sentences(compared("hh", "hh", method="both-sides", delta=-6.1, p=0.01, history=HISTORY))

@@ -6,7 +6,7 @@ from random import Random
 
 import builders as build
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from populations import heavy
 
@@ -20,6 +20,7 @@ from ci_evals.scoring.comparison.rounds import LOOKS, looks_at
 from ci_evals.scoring.gate.checks import GateInput
 from ci_evals.scoring.gate.decision import CLOSE, decide
 from ci_evals.scoring.gate.policy import Policy, RunEnding
+from ci_evals.scoring.gate.selectors import read_drops, read_thresholds
 from ci_evals.scoring.scorecard import Scorecard
 from ci_evals.scoring.statistics import t_share_below
 
@@ -189,6 +190,86 @@ def test_no_worse_verdict_opens_the_gate(verdicts, test, trial, criterion):
     assert before.gate.passed or not after.gate.passed
 
 
+_FINE, _BROKEN = [[True, True]] * 3, [[False, False]] * 3
+
+
+@pytest.mark.parametrize(
+    "older",
+    [
+        pytest.param([_FINE] * 4, id="fewer tests"),
+        pytest.param([[[True, True]]] * 20, id="fewer trials"),
+        pytest.param([[[True, True]] * 2] * 20, id="a trial less of each test"),
+        pytest.param([*[_FINE] * 19, [[True, True]] * 2], id="a trial less of one test"),
+        pytest.param([[[False, False]]] * 20, id="fewer trials, all of them bad"),
+    ],
+)
+@pytest.mark.parametrize("place", [0, 2, 3])
+def test_an_older_smaller_run_hides_no_drop(older, place):
+    """The tests that it lacks are the broken ones, or its bad luck looks as if runs differed."""
+    weak = [[True, False]] * 3
+    head = _run("head", [*[weak] * 4, *[_FINE] * 10, *[_BROKEN] * 6])
+    runs = [_run(f"main {number}", [*[weak] * 4, *[_FINE] * 16]) for number in range(4)]
+    without = _decided(head, runs)
+    assert not without.gate.passed
+    assert len(without.comparison.history.broken_tests) == 6
+    with_it = _decided(head, [*runs[:place], _run("small", older), *runs[place:]])
+    assert with_it.gate == without.gate
+    history_of = {"smaller": 1}
+    assert with_it.comparison.history == without.comparison.history.model_copy(update=history_of)
+
+
+def test_smaller_runs_are_no_history():
+    """With them there would be enough runs to decide; the newest one alone has all tests."""
+    head, newest = _run("head", [*[_FINE] * 4, *[_BROKEN] * 4]), _run("newest", [_FINE] * 8)
+    small = [_run(f"small {number}", [_FINE] * 4) for number in range(5)]
+    decided = _decided(head, [*small, newest])
+    assert decided.comparison.method == "recorded"
+    assert not decided.gate.passed
+    history_of = decided.comparison.history
+    assert (history_of.runs, history_of.together, history_of.smaller, history_of.tests) == (1, 1, 5, 8)
+
+
+def test_a_run_of_as_many_trials_as_this_one_is_not_small():
+    """Main is played in rounds too, and its newest run happened to need more."""
+    seven = [[True, True]] * 7
+    runs = [*[_run(f"main {number}", [_FINE] * 4) for number in range(3)], _run("newest", [seven] * 4)]
+    for head, counted in ((_FINE, 4), ([[True, True]] * 5, 1)):
+        history_of = _decided(_run("head", [head] * 4), runs).comparison.history
+        assert (history_of.runs, history_of.smaller) == (counted, 4 - counted)
+
+
+_sized = st.lists(st.lists(st.booleans(), min_size=2, max_size=2), min_size=1, max_size=3)
+
+
+@settings(max_examples=15)
+@given(
+    st.lists(_verdicts, min_size=4, max_size=6), st.lists(_sized, min_size=1, max_size=4), st.integers(0, 3)
+)
+def test_an_older_smaller_run_never_opens_the_gate(verdicts, small, place):
+    """Whatever it holds and wherever it stands: the checks are those of the other runs."""
+    assume(len(small) < 4 or any(len(trials) < 3 for trials in small))
+    head, *earlier = verdicts
+    runs = [_run(f"main {number}", one) for number, one in enumerate(earlier)]
+    place = min(place, len(runs) - 1)  # older than the newest
+    without = _decided(_run("head", head), runs)
+    with_it = _decided(_run("head", head), [*runs[:place], _run("small", small), *runs[place:]])
+    assert with_it.gate == without.gate
+
+
+def test_unequal_runs_by_hand():
+    """Two tests; the noise of a run's score is that of its trials: the mean of 2,500 / 2 and 2,500 / 4."""
+    trials = [0.0, 100.0]  # of variance 5,000; two tests of them 2,500
+    runs = [[trials, trials], [trials * 2, trials * 2]]
+    share = 0.5
+    per_point = 1 / (100 * share * (1 - share))
+    pool = (4 * 5_000 / 2 + 2 * 4 * 2_500) / (2 * 1 + 2 * 3)
+    noise = per_point**2 * pool / 2
+    mean_noise = (noise / 2 + noise / 4) / 2
+    between = max(0.0, (4 * ((3 * per_point) ** 2 + mean_noise)) / 5 - mean_noise)
+    expected = between * 1.5 + noise / 2 + mean_noise / 2
+    assert history.RunSpread.of(runs[0], runs).error == pytest.approx(math.sqrt(expected))
+
+
 @pytest.mark.parametrize("outcome", [True, False, None])
 def test_an_undecided_verdict_screens_as_a_failed_one(outcome):
     """Else a verdict that could not be reached would spare the base agent that a failed one has played."""
@@ -227,3 +308,22 @@ def test_a_look_is_not_settled_by_leaving_trials_out():
         checks = decide(given, RunEnding()).checks
         settled.append(next(check.settled for check in checks if check.kind is CheckKind.REGRESSION))
     assert settled == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("policy", "settled"),
+    [
+        (Policy(min_score=0), True),
+        (Policy(min_score=1), False),
+        (Policy(min_score=0, thresholds=read_thresholds("suite:Refunds=0")), True),
+        (Policy(min_score=0, max_drop=100), True),
+        (Policy(min_score=0, max_drop=99), False),
+        (Policy(min_score=0, max_drops=read_drops("suite:Refunds=100")[1]), True),
+    ],
+)
+def test_nothing_waits_for_a_limit_that_no_run_misses(policy, settled):
+    """A floor of 0 is none, however noisy the trials are."""
+    noisy = [[[True], [False]]] * 2
+    head, base = _run("head", noisy), _run("main", noisy)
+    given = GateInput(head, policy, RunComparer(head, base), look=looks_at(LOOKS)[0])
+    assert all(check.settled for check in decide(given, RunEnding()).checks) == settled

@@ -180,11 +180,16 @@ class ComparisonLook(Record):
 class HistoryComparison(Record):
     """This run against the newest runs of the base branch, pooled."""
 
-    runs: Positive = Field(description="Runs that could be compared.")
+    runs: Positive = Field(description="Runs that could be compared, and are not smaller.")
+    smaller: int = Field(
+        0,
+        description="Runs left out: they lack a test of the newest one, or have fewer trials of it than both "
+        "the newest and this run.",
+    )
     together: Positive = Field(
         description="The newest of them that belong together. Fewer than `runs` if the base branch moved."
     )
-    tests: int = Field(description="Tests that were scored in all of them.")
+    tests: int = Field(description="Tests that were scored in all of them: those of the newest.")
     delta: Points | None = Field(description="Against the mean of the runs that belong together.")
     p: float | None = Field(description="How often an unchanged agent shows such a drop: the larger of two.")
     p_of_trials: float = Field(

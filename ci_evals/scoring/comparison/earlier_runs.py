@@ -1,6 +1,11 @@
-"""A run against the newest runs of its base branch, test by test, for as many tests as all of them share."""
+"""A run against the newest runs of its base branch, on the tests that it shares with the newest of them.
 
-from collections.abc import Mapping, Sequence
+A smaller run among them is left out: one that lacks such a test, or has fewer trials of it than both this run
+and the newest. Else an older run of a few tests would hide a drop of all others, and one of few trials would
+look as if runs differed more than they do.
+"""
+
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from statistics import fmean
@@ -9,7 +14,6 @@ from ci_evals.domain.results.comparison import Change, HistoryComparison, TestNa
 from ci_evals.domain.results.run import Results
 from ci_evals.scoring.comparison import history
 from ci_evals.scoring.comparison.compare import RunComparer
-from ci_evals.scoring.comparison.pairing import TestPair
 from ci_evals.scoring.scores import ScoreRule
 
 _Run = Sequence[Sequence[float]]
@@ -21,12 +25,14 @@ class EarlierRuns:
     """The comparison of a run with several earlier ones, oldest first."""
 
     def __init__(self, head: Results, runs: Sequence[Results]) -> None:
-        comparers = [RunComparer(head, run) for run in runs]
-        self._comparers = [comparer for comparer in comparers if comparer.pairs]
         self._rule = ScoreRule(offline=head.run.offline)
         # Else a verdict that could not be reached might spare the base agent that a failed one has played.
         self._strict = replace(self._rule, undecided_fails=True)
-        self._seed = f"{head.run.id} {head.run.digests.suites} {' '.join(run.run.id for run in runs)}"
+        comparers = [comparer for run in runs if (comparer := RunComparer(head, run)).pairs]
+        self._comparers = self._no_smaller(comparers)
+        self._smaller = len(comparers) - len(self._comparers)
+        compared = " ".join(comparer.base.run.id for comparer in self._comparers)
+        self._seed = f"{head.run.id} {head.run.digests.suites} {compared}"
         self._changes: dict[ScoreRule, Change] = {}
         self._scores: dict[ScoreRule, list[_Scores]] = {}
         self._p: dict[object, float] = {}
@@ -71,11 +77,12 @@ class EarlierRuns:
         together = runs[-self.together :]
         change = self.change(self._rule)
         named = history.broken_tests(head, together, self._seed)
-        names = [
-            TestName(suite=pair.suite, name=pair.head.name) for pair in self._shared(self._rule).values()
-        ]
+        pairs = {pair.numbers: pair for pair in self._comparers[-1].pairs}
+        shared = [pairs[numbers] for numbers in self._scored(self._rule)[-1]]
+        names = [TestName(suite=pair.suite, name=pair.head.name) for pair in shared]
         return HistoryComparison(
             runs=len(runs),
+            smaller=self._smaller,
             together=self.together,
             tests=len(head),
             delta=change.delta,
@@ -94,19 +101,27 @@ class EarlierRuns:
     def _runs(self, rule: ScoreRule) -> tuple[list[Sequence[float]], list[list[Sequence[float]]]]:
         """The scores of this run's tests, and those of each earlier run."""
         scored = self._scored(rule)
-        shared = self._shared(rule)
-        if not shared:
+        if not scored or not scored[-1]:
             return [], []
-        head = [scored[-1][numbers][0] for numbers in shared]
-        return head, [[scores[numbers][1] for numbers in shared] for scores in scored]
+        head = [own for own, _ in scored[-1].values()]
+        return head, [[scores[numbers][1] for numbers in scored[-1]] for scores in scored]
 
-    def _shared(self, rule: ScoreRule) -> Mapping[tuple[int, int], TestPair]:
-        """The tests that are scored in this run and in every earlier one."""
-        scored = self._scored(rule)
-        if not scored:
-            return {}
-        newest = self._comparers[-1].pairs
-        return {pair.numbers: pair for pair in newest if all(pair.numbers in scores for scores in scored)}
+    def _no_smaller(self, comparers: Sequence[RunComparer]) -> list[RunComparer]:
+        """The runs that hold all of the newest one's tests, with enough trials; the newest is the last."""
+        # Trials that broke off count as well: a run is as large as it was meant to be, whatever became of it.
+        rule = replace(self._strict, assumed=0)
+        sizes = [
+            {
+                pair.numbers: (len(own.head), len(own.base))
+                for pair, own in comparer.scored_pairs(comparer.pairs, rule)
+            }
+            for comparer in comparers
+        ]
+        return [
+            comparer
+            for comparer, size in zip(comparers, sizes, strict=True)
+            if all(size.get(numbers, (0, 0))[1] >= min(newest) for numbers, newest in sizes[-1].items())
+        ]
 
     def _scored(self, rule: ScoreRule) -> list[_Scores]:
         if rule not in self._scores:

@@ -8,7 +8,7 @@ formulas and what was measured.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean, variance
+from statistics import fmean, harmonic_mean, variance
 
 from ci_evals.scoring.statistics import (
     ALPHA,
@@ -59,7 +59,8 @@ class RunSpread:
         share = fmean(map(_share, runs))
         per_point = 1 / (100 * share * (1 - share))
         noise = per_point**2 * _trial_variance(runs) / len(head)
-        trials, freedom = fmean(map(_trials_of, runs)), earlier - 1 + _PRIOR_FREEDOM
+        # The noise of runs' scores is the mean of theirs: a run of few trials has more of it.
+        trials, freedom = harmonic_mean(map(_trials_of, runs)), earlier - 1 + _PRIOR_FREEDOM
         seen = variance(logits) * (earlier - 1) if earlier > 1 else 0.0
         prior = (per_point * _PRIOR_SPREAD) ** 2 + noise / trials
         between = max(0.0, (seen + _PRIOR_FREEDOM * prior) / freedom - noise / trials)

@@ -212,6 +212,7 @@ class _Checks:
             passed=decisive is not None and decisive >= Fraction(repr(float(required))),
             settled=not look
             or decisive is None
+            or required <= 0  # which no score is below
             or look.settles_score(distance, self._trial_scores(tests, strict)),
             note="nothing of it was scored" if decisive is None else _on(len(of_each), len(tests)),
         )
@@ -291,7 +292,9 @@ class _Checks:
             seen_if_undecided_failed=0.0 - change.delta,
             interval=Interval(low=-interval.high, high=-interval.low) if interval else None,
             passed=-change.delta <= required + _TIE,
-            settled=not look or look.settles_drop(distance, self._pairs(pairs, strict)),
+            settled=not look
+            or required >= 100  # more than which no score falls
+            or look.settles_drop(distance, self._pairs(pairs, strict)),
             note=_on(change.tests, len(tests)),
         )
 

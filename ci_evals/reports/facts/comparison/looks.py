@@ -63,6 +63,10 @@ def _earlier_runs(history: HistoryComparison, comparison: Comparison) -> Iterato
     both_sides = comparison.method == "both-sides"
     branch = None if both_sides else comparison.baseline.branch
     name = branch or "the base branch"
+    if history.smaller:
+        runs = numbers.count(history.smaller, "earlier run")
+        have, are = ("has", "is") if history.smaller == 1 else ("have", "are")
+        yield f"{runs} of {name} {have} fewer tests or trials than the newest and {are} left out."
     if history.together < history.runs:
         subject, runs = branch or "The base branch", numbers.count(history.together, "run")
         yield f"{subject} changed: its last {runs} differ from those before, which are left out."
