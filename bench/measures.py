@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from statistics import median
 
 from bench import workload
-from bench.processes import Field, Took, run
+from bench.processes import Field, Took, free_port, run
+from bench.spans import SPANS
 
 AGENT, LLM = 0.2, 0.3
 """Seconds that a call takes where wall time counts."""
@@ -109,6 +110,33 @@ def processor(field: Field, size: Size) -> Iterator[Row]:
         median(_ratios(margins["product", many], margins["product", few])),
         "×",
         1.3,
+    )
+
+
+def traces(field: Field, size: Size) -> Iterator[Row]:
+    """Processor time of one conversation more whose agent sends spans, over one whose agent sends none."""
+    parallel = size.parallel[0]
+    shorter = size.speed * max(size.parallel) / parallel
+    margins: dict[bool, list[float]] = {False: [], True: []}
+
+    def play(conversations: int, *, traced: bool) -> float:
+        spans = {"otlp": port} if traced else {}
+        options = ("--otlp", f"--otlp-port={port}") if traced else ()
+        field.server.forget(agent=AGENT / shorter, llm=LLM / shorter, **spans)
+        return field.product(conversations, parallel, *options, text_only=True).processor
+
+    for _ in range(size.repeats):
+        for traced, kept in margins.items():
+            port = free_port()
+            few, many = (play(conversations, traced=traced) for conversations in (size.small, size.large))
+            kept.append(1000 * (many - few) / (size.large - size.small))
+    yield Row(
+        f"processor time of a conversation with {SPANS} spans a turn (`--otlp`)",
+        f"{median(margins[False]):.1f} ms without",
+        f"{median(margins[True]):.1f} ms",
+        median(_ratios(margins[True], margins[False])),
+        "×",
+        1.25,
     )
 
 
@@ -259,6 +287,7 @@ def image(field: Field, size: Size) -> Iterator[Row]:  # noqa: ARG001  # as ever
 MEASURES: dict[str, Measure] = {
     "startup": startup,
     "processor": processor,
+    "traces": traces,
     "wall": wall,
     "faults": faults,
     "memory": memory,

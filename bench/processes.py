@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -60,6 +61,14 @@ def environment() -> dict[str, str]:
     return kept | {"CI_EVALS_JUDGE_CACHE": "off", "CI_EVALS_JUDGE_CHECK": "off"}
 
 
+def free_port() -> int:
+    """A port that nobody has."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port: int = taken.getsockname()[1]
+        return port
+
+
 class Server:
     """The server of known latency, while it runs."""
 
@@ -68,8 +77,11 @@ class Server:
         self._open = build_opener(ProxyHandler({})).open
 
     def forget(self, **manners: float) -> None:
-        """Begins the books anew. Manners: `agent`, `llm` in seconds; `faults`, `keep` as 0 or 1."""
-        self._get("forget?" + "&".join(f"{name}={value:g}" for name, value in manners.items()))
+        """Begins the books anew.
+
+        Manners: `agent`, `llm` in seconds; `faults`, `keep` as 0 or 1; `otlp`, the port that spans go to.
+        """
+        self._get("forget?" + "&".join(f"{name}={value:.10g}" for name, value in manners.items()))
 
     def books(self) -> dict[str, Any]:
         """What it saw since."""
@@ -105,10 +117,12 @@ class Field:
         """The output folder of the product's last run."""
         return self.folder / "results"
 
-    def product(self, conversations: int, parallel: int, *options: str, code: int = 0) -> Took:
+    def product(
+        self, conversations: int, parallel: int, *options: str, code: int = 0, text_only: bool = False
+    ) -> Took:
         """Plays conversations with the product's command."""
         suite = self.folder / f"suite-{conversations}.json"
-        loops = workload.write_suite(suite, conversations)
+        loops = workload.write_suite(suite, conversations, text_only=text_only)
         command = [sys.executable, "-m", "ci_evals", "run", str(suite), f"--provider={self.provider}"]
         command += [f"--base-url={self.server.url}", f"--loops={loops}", f"--parallel={parallel}"]
         command += [f"--output-dir={self.results}", *options]

@@ -11,6 +11,8 @@ import random
 from dataclasses import asdict, dataclass, field
 from typing import cast
 
+from bench.spans import Exporter
+
 TURNS = 7
 """Turns of a conversation of `bench.workload`."""
 
@@ -149,6 +151,8 @@ class Manners:
     llm_seconds: float
     faults: bool = False
     keep: bool = False
+    exporter: Exporter | None = None
+    """For the spans of each message to the agent."""
     books: Books = field(default_factory=Books)
     luck: random.Random = field(default_factory=lambda: random.Random(7))  # noqa: S311
 
@@ -177,9 +181,9 @@ class _Connection(asyncio.Protocol):
             return
         self._held = b""
         path = head.split(b" ", 2)[1]
-        self._asked(path, held[end + 4 :])
+        self._asked(path, held[end + 4 :], head)
 
-    def _asked(self, path: bytes, body: bytes) -> None:
+    def _asked(self, path: bytes, body: bytes, head: bytes) -> None:
         manners, books, now = self._manners, self._manners.books, self._loop.time()
         if path.startswith(b"/bench"):
             self._transport.write(_answer(_control(manners, path)))
@@ -198,7 +202,16 @@ class _Connection(asyncio.Protocol):
                 self._loop.call_later(seconds, self._transport.abort)
                 return
             seconds, answer = (seconds, _BROKEN) if fault < 0.03 else (0.0, _LIMITED)
+        if manners.exporter and answer is _MESSAGE:
+            self._exporting = self._loop.create_task(self._traced(manners.exporter, head, seconds))
+            return
         self._loop.call_later(seconds, self._transport.write, answer)
+
+    async def _traced(self, exporter: Exporter, head: bytes, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+        traceparent = head.lower().partition(b"\ntraceparent:")[2].split(b"\r\n")[0].strip()
+        await exporter.export(traceparent.decode())
+        self._transport.write(_MESSAGE)
 
 
 def _choice(manners: Manners, path: bytes, body: bytes) -> tuple[float, bytes]:
@@ -214,13 +227,14 @@ def _choice(manners: Manners, path: bytes, body: bytes) -> tuple[float, bytes]:
 
 
 def _control(manners: Manners, path: bytes) -> bytes:
-    """`/bench/books` gives what was seen; `/bench/forget?faults=1&keep=1&agent=0.2&llm=0.3` begins anew."""
+    """`/bench/books` gives what was seen; `/bench/forget?faults=1&agent=0.2&otlp=4318` begins anew."""
     words = dict(pair.split("=") for pair in path.decode().partition("?")[2].split("&") if pair)
     if path.startswith(b"/bench/forget"):
         manners.books = Books()
         manners.luck.seed(7)
         manners.faults = words.get("faults") == "1"
         manners.keep = words.get("keep") == "1"
+        manners.exporter = Exporter(int(words["otlp"])) if "otlp" in words else None
         manners.agent_seconds = float(words.get("agent", manners.agent_seconds))
         manners.llm_seconds = float(words.get("llm", manners.llm_seconds))
     return json.dumps(asdict(manners.books)).encode()

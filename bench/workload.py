@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 from bench.server import TURNS
 
@@ -9,7 +10,7 @@ CALLS = 1 + TURNS + (TURNS - 1) + 3
 TESTS = 50
 """Of a suite, at most; further conversations are loops of these."""
 
-_TEST = {
+_TEST: dict[str, Any] = {
     "userInfo": {"name": "Ida Berg", "order": "1042", "postcode": "AB1 2CD", "plan": "Weekend"},
     "guidelines": "You are Ida. You want to know where your order 1042 is and when it will come. You are in "
     "a hurry and ask again until you hear a day and a time.",
@@ -24,11 +25,24 @@ _TEST = {
 }
 
 
-def write_suite(path: Path, conversations: int) -> int:
+_JUDGED = [each for each in _TEST["evaluations"] if "strict" not in each]
+_TEXT_ONLY: dict[str, Any] = {
+    "adapter": "http",
+    "adapterOptions": {
+        "send": {"path": "/external/message", "body": {"text": "{{message}}"}},
+        "reply": {"text": "$.text"},
+    },
+}
+"""An agent that tells nothing of its tool calls: its spans do."""
+
+
+def write_suite(path: Path, conversations: int, *, text_only: bool = False) -> int:
     """Writes a suite and gives back how many loops of it make so many conversations."""
     tests = max(tests for tests in range(1, TESTS + 1) if conversations % tests == 0)
-    named = [{"name": f"Asks for the order, {number}", **_TEST} for number in range(1, tests + 1)]
+    test = {**_TEST, "evaluations": _JUDGED} if text_only else _TEST
+    named = [{"name": f"Asks for the order, {number}", **test} for number in range(1, tests + 1)]
     suite = {"name": "bench", "agentId": "bench", "apiKey": "bench-agent-key", "tests": named}
+    suite |= _TEXT_ONLY if text_only else {}
     path.write_text(json.dumps(suite))
     return conversations // tests
 
