@@ -14,6 +14,7 @@ from ci_evals.adapters.frameworks.langgraph_agent import LangGraphAgent
 from ci_evals.adapters.frameworks.rasa_agent import RasaAgent
 from ci_evals.contract import AgentContract
 from ci_evals.domain.errors import AgentError
+from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Reply
 from ci_evals.ports import Agent, read_state
 
@@ -67,9 +68,14 @@ def agent(name: str, url: str, agent_id: str | None = None, key: str | None = No
     )
 
 
-async def talk(agent: Agent, *texts: str) -> tuple[list[Reply | str], Any]:
+HISTORY = ({"assistant": "Welcome!"}, {"user": "My order is late"}, {"assistant": "Which one?"})
+
+
+async def talk(agent: Agent, *texts: str, history: Any = ()) -> tuple[list[Reply | str], Any]:
     """Say messages; returns the replies, or the error of one, and the agent's state."""
-    session = await agent.open_session(AgentContract.played_test)
+    test = AgentContract.played_test
+    test = Test.model_validate(test.model_dump() | {"turns": (*history, *test.turns)})
+    session = await agent.open_session(test)
     replies: list[Reply | str] = []
     try:
         for text in texts:
@@ -86,31 +92,35 @@ async def talk(agent: Agent, *texts: str) -> tuple[list[Reply | str], Any]:
         await agent.close(session)
 
 
-def _talk(name: str, *texts: str, agent_id: str | None = None, **options: Any) -> Any:
+def _talk(name: str, *texts: str, agent_id: str | None = None, history: Any = (), **options: Any) -> Any:
     async def say(url: str) -> tuple[list[Reply | str], Any]:
-        return await talk(agent(name, url, agent_id, **options), *texts)
+        return await talk(agent(name, url, agent_id, **options), *texts, history=history)
 
     return functools.partial(say)
 
 
 TALKS: dict[str, dict[str, Any]] = {
     "langgraph": {
+        "history": _talk("langgraph", "Hello", "Hello again", history=HISTORY),
         "refund": _talk("langgraph", "Hello", "Refund order A-1", "Refund much more"),
         "inside": _talk("langgraph", "Refund order A-1", "Are you sure?", "yes", agent_id="outer"),
         "failed": _talk("langgraph", "fail", agent_id="agent"),
         "nobody": _talk("langgraph", "Hello", agent_id="nobody"),
     },
     "ag-ui": {
+        "history": _talk("ag-ui", "Hello", "Hello again", history=HISTORY),
         "refund": _talk("ag-ui", "Hello", "Refund order A-1"),
         "approval": _talk("ag-ui", "Close my account", resume={"approved": True}),
         "waits": _talk("ag-ui", "Close my account"),
         "failed": _talk("ag-ui", "fail"),
     },
     "responses": {
+        "history": _talk("responses", "Hello", "Hello again", history=HISTORY),
         "refund": _talk("responses", "Hello", "Refund order A-1"),
         "failed": _talk("responses", "fail"),
     },
     "adk": {
+        "history": _talk("adk", "Hello", "Hello again", history=HISTORY),
         "refund": _talk("adk", "Hello", "Refund order A-1"),
         "tokens": _talk("adk", "Refund order A-1", stream="tokens"),
         "whole": _talk("adk", "Refund order A-1", stream="none"),

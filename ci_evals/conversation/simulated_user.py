@@ -44,7 +44,9 @@ class ModelUser:
 
     async def next_message(self, test: Test, turns: Sequence[Turn]) -> str:
         """Ask the model, once more if its message is empty or too long."""
-        conversation = [{"you": turn.user, "agent": turn.agent} for turn in turns]
+        names = {"user": "you", "assistant": "agent"}
+        conversation = [{names[message["role"]]: message["content"]} for message in test.history]
+        conversation += [{"you": turn.user, "agent": turn.agent} for turn in turns]
         prompt = Prompt(
             system=self._system_prompt(test),
             text=render(TEMPLATE, conversation=self._redactor.json(conversation)),

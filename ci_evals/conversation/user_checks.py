@@ -84,7 +84,8 @@ class _Dialogue:
     @cached_property
     def instructions(self) -> str:
         """The user's knowledge from the start, as words."""
-        lines = (turn.user for turn in self.test.turns if not turn.auto)
+        lines = [turn.user for turn in self.test.planned_turns if not turn.auto]
+        lines += [message["content"] for message in self.test.history]
         return spoken(" | ".join([self.test.guidelines, *_texts(self.test.user_info), *lines]))
 
     @cached_property

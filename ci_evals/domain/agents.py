@@ -26,6 +26,9 @@ RASA_ADDRESS = "http://127.0.0.1:5005"
 STATELESS = frozenset({"aui", "demo", "openai", "http", "a2a"})
 """Those that report no state, so that there is no probe `agent_state`."""
 
+WITHOUT_HISTORY = frozenset({"aui", "demo", "a2a", "rasa"})
+"""Those that cannot be given messages from before a test."""
+
 PYTHON, COMMAND = "python:", "command:"
 """Prefixes of the other two: `python:module:attribute`, `command: node agent.js`."""
 

@@ -1,5 +1,6 @@
 """Suites as their authors write them: an agent and its tests. The format is that of `@aui.io/evals`."""
 
+from collections.abc import Sequence
 from datetime import date
 from typing import Annotated, Any, ClassVar, Literal
 from urllib.parse import urlsplit
@@ -7,9 +8,11 @@ from urllib.parse import urlsplit
 from pydantic import (
     AfterValidator,
     BeforeValidator,
+    Discriminator,
     Field,
     JsonValue,
     SecretStr,
+    Tag,
     WithJsonSchema,
     field_validator,
 )
@@ -109,6 +112,55 @@ class PlannedTurn(Model):
         return self.user == AUTO
 
 
+class GivenReply(Model):
+    """A reply that the agent finds in its history, as if it had given it before the test."""
+
+    assistant: NonBlank = Field(description="The agent's words. Nothing of them is judged or checked.")
+
+    @field_validator("assistant")
+    @classmethod
+    def _is_visible(cls, text: str) -> str:
+        if is_blank(text):
+            raise ValueError("has no visible character")
+        return text
+
+
+PLANNED_TURN, GIVEN_REPLY = "a planned turn", "a given reply"
+"""Tags of the two kinds of lines."""
+
+
+def _kind_of_line(line: Any) -> str:
+    if isinstance(line, dict):
+        return GIVEN_REPLY if "assistant" in line and "user" not in line else PLANNED_TURN
+    return GIVEN_REPLY if isinstance(line, GivenReply) else PLANNED_TURN
+
+
+Line = Annotated[
+    Annotated[PlannedTurn, Tag(PLANNED_TURN)] | Annotated[GivenReply, Tag(GIVEN_REPLY)],
+    Discriminator(_kind_of_line),
+]
+"""One of a test's `turns`. Those up to the last reply of the agent are its history, the others are played."""
+
+
+def planned_turns(turns: Sequence[Line]) -> tuple[PlannedTurn, ...]:
+    """Return the turns that are played."""
+    return tuple(turn for turn in turns[_given(turns) :] if isinstance(turn, PlannedTurn))
+
+
+def history(turns: Sequence[Line]) -> list[dict[str, Any]]:
+    """Return the messages before a test, `{"role": "user" or "assistant", "content": text}`, oldest first."""
+    return [
+        {"role": "user", "content": turn.user}
+        if isinstance(turn, PlannedTurn)
+        else {"role": "assistant", "content": turn.assistant}
+        for turn in turns[: _given(turns)]
+    ]
+
+
+def _given(turns: Sequence[Line]) -> int:
+    return max((place for place, turn in enumerate(turns, 1) if isinstance(turn, GivenReply)), default=0)
+
+
 class Quarantine(Model):
     """A time in which a test is played and reported, and decides nothing."""
 
@@ -131,8 +183,10 @@ class Test(Model):
     system_prompt: str | None = Field(
         default=None, description="Passed to agents that can use it; AUI has no field for it."
     )
-    turns: tuple[PlannedTurn, ...] = Field(
-        min_length=1, description="The user's lines. Fewer than `maxTurns` are filled up with `auto`."
+    turns: tuple[Line, ...] = Field(
+        min_length=1,
+        description="The user's lines. Fewer than `maxTurns` are filled up with `auto`. Lines up to the last "
+        "`assistant` are not played: the agent finds them in its history.",
     )
     evaluations: tuple[Evaluation, ...] = Field(min_length=1, description="What is checked afterwards.")
     tags: tuple[NonBlank, ...] = Field(default=(), description="Names to select and group tests by.")
@@ -172,6 +226,28 @@ class Test(Model):
         description="Play and report the test until a day, but leave it out of the score, of every floor, of "
         "the comparison and of the limits on errors.",
     )
+
+    @field_validator("turns")
+    @classmethod
+    def _gives_what_is_known(cls, turns: tuple[Line, ...]) -> tuple[Line, ...]:
+        for number, turn in enumerate(turns[: _given(turns)], 1):
+            if isinstance(turn, PlannedTurn) and (turn.auto or turn.expectation):
+                what = "auto" if turn.auto else "a message with an expectation"
+                raise ValueError(
+                    f"hold {what} (number {number}) before what the assistant said: all up to there is the "
+                    "agent's history, which is not played; write the user's message, and no expectation"
+                )
+        return turns
+
+    @property
+    def planned_turns(self) -> tuple[PlannedTurn, ...]:
+        """The turns that are played."""
+        return planned_turns(self.turns)
+
+    @property
+    def history(self) -> list[dict[str, Any]]:
+        """The messages before the test, `{"role": "user" or "assistant", "content": text}`, oldest first."""
+        return history(self.turns)
 
 
 class Suite(Model):
@@ -250,9 +326,10 @@ class Suite(Model):
         return test.lock or self.lock
 
     def turns_of(self, test: Test) -> tuple[PlannedTurn, ...]:
-        """The test's turns, filled up with `auto` to its own or the suite's `maxTurns`."""
-        missing = (test.max_turns or self.max_turns) - len(test.turns)
-        return test.turns + (PlannedTurn(user=AUTO),) * max(0, missing)
+        """The test's turns to play, filled up with `auto` to its own or the suite's `maxTurns`."""
+        planned = test.planned_turns
+        missing = (test.max_turns or self.max_turns) - len(planned)
+        return planned + (PlannedTurn(user=AUTO),) * max(0, missing)
 
 
 def suite_schema() -> dict[str, Any]:

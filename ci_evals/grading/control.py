@@ -141,7 +141,7 @@ async def ask(llm: LLM, redactor: Redactor) -> ControlResult:
 
     async def verdict(question: ControlQuestion) -> Verdict:
         async with slots:
-            context = examined.context(question.test, question.test.turns, question.transcript)
+            context = examined.context(question.test, question.test.planned_turns, question.transcript)
             return await context.decide(question.criterion)
 
     verdicts = await asyncio.gather(*map(verdict, questions()))

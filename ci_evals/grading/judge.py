@@ -76,7 +76,7 @@ class JudgeContext:
     @cached_property
     def prompt_data(self) -> Mapping[str, Data]:
         """The parts of the prompt that are the same for every criterion."""
-        background = {"user_info": self.test.user_info, "guidelines": self.test.guidelines}
+        background = transcript_view.background(self.test)
         return {
             "background": as_data(self.redactor.json(background)),
             "conversation": as_data(self._conversation),

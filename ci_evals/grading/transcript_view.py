@@ -14,9 +14,21 @@ from ci_evals.domain.actions import (
     own_calls,
     params_are_arguments,
 )
-from ci_evals.domain.suite import PlannedTurn
+from ci_evals.domain.results.suite import TestResult
+from ci_evals.domain.suite import PlannedTurn, Test, history
 from ci_evals.domain.transcript import END_REASONS, Reply, Transcript
 from ci_evals.support.json_text import written
+
+
+def background(test: Test | TestResult) -> dict[str, JsonValue]:
+    """Return what a judge is told of a test beside its conversation. Secrets are still there."""
+    shown: dict[str, JsonValue] = {"user_info": test.user_info, "guidelines": test.guidelines}
+    if given := history(test.turns):
+        shown[_GIVEN] = [*map(dict[str, JsonValue], given)]
+    return shown
+
+
+_GIVEN = "history_that_the_agent_was_given_and_that_is_not_to_be_judged"
 
 
 def conversation(

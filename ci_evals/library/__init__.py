@@ -17,6 +17,7 @@ from ci_evals.domain.errors import (
     UsageError as UsageError,
 )
 from ci_evals.domain.suite import (
+    GivenReply as GivenReply,
     PlannedTurn as PlannedTurn,
     Suite as Suite,
     Test as Test,

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic.alias_generators import to_snake
 
-from ci_evals.domain.agents import OPTIONS, STATELESS, lacks_secret
+from ci_evals.domain.agents import OPTIONS, STATELESS, WITHOUT_HISTORY, lacks_secret
 from ci_evals.domain.checks.tool_checks import StateCheck
 from ci_evals.domain.errors import Problem, SuiteError, UsageError
 from ci_evals.domain.suite import Suite
@@ -122,7 +122,12 @@ def has_filled_headers(suite: Suite) -> bool:
 
 def _missing(suite: Suite) -> list[tuple[str, str]]:
     """Return the keys without which the suite's agent cannot be reached, each with a message."""
-    missing = [*_missing_fields(suite), *_named_but_missing(suite), *_missing_state(suite)]
+    missing = [
+        *_missing_fields(suite),
+        *_named_but_missing(suite),
+        *_missing_state(suite),
+        *_missing_history(suite),
+    ]
     if suite.adapter == "demo" and (suite.start or suite.wait_for):
         hint = "name your own by --base-url or --adapter"
         missing.append(("start", f"the embedded demo agent needs no start and no wait; {hint}"))
@@ -169,6 +174,19 @@ def _missing_state(suite: Suite) -> Iterator[tuple[str, str]]:
     if suite.adapter in STATELESS and any(check.probe == AGENT_STATE for check in checks):
         hint = "look it up by a probe of your own (docs/worlds.md)"
         yield "tests", f"check {AGENT_STATE}, but {suite.adapter!r} agents report no state; {hint}"
+
+
+def _missing_history(suite: Suite) -> Iterator[tuple[str, str]]:
+    """Yield a problem for each test that begins with messages which the agent cannot be given."""
+    if suite.adapter in WITHOUT_HISTORY:
+        why = f"{suite.adapter!r} agents cannot be given a history; leave out its 'assistant' lines"
+    elif suite.adapter == "http" and {"messages", "history"}.isdisjoint(_names(suite)):
+        why = "adapterOptions.send has no {{messages}} and no {{history}}, which would tell the agent"
+    else:
+        return
+    for number, test in enumerate(suite.tests):
+        if test.history:
+            yield f"tests[{number}].turns", f"begin with what the assistant said, but {why}"
 
 
 def _named_but_missing(suite: Suite) -> Iterator[tuple[str, str]]:

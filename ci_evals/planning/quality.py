@@ -17,7 +17,7 @@ from ci_evals.domain.checks.trace_checks import ParamEquals, ToolNotUsed, ToolUs
 from ci_evals.domain.errors import Problem
 from ci_evals.domain.evaluation import Graded, Judged
 from ci_evals.domain.rubric import Dimension, Level, Rubric
-from ci_evals.domain.suite import Suite, Test
+from ci_evals.domain.suite import PlannedTurn, Suite, Test
 from ci_evals.domain.verdict import DimensionGrade, Grade
 from ci_evals.planning.documents.document import Path, short
 from ci_evals.planning.parse import LoadedSuite
@@ -299,7 +299,7 @@ def _given_away(test: Test) -> Iterator[Weakness]:
         if _occurs_in(answer.text, test.guidelines):
             yield ("guidelines",), f"give away {answer.what} ({short(answer.text)!r}): the user could say it"
         for k, turn in enumerate(() if _is_quiz(test) else test.turns):
-            if _occurs_in(answer.text, turn.user):
+            if isinstance(turn, PlannedTurn) and _occurs_in(answer.text, turn.user):
                 yield ("turns", k, "user"), f"gives away {answer.what} ({short(answer.text)!r})"
 
 

@@ -103,7 +103,7 @@ def _digests(suite: Suite, redactor: Redactor) -> list[str]:
     digests = []
     for test, defined in zip(suite.tests, definitions["tests"], strict=True):
         turns = defined.pop("turns")
-        turns += [auto_turn] * (len(suite.turns_of(test)) - len(turns))
+        turns += [auto_turn] * (len(suite.turns_of(test)) - len(test.planned_turns))
         world = suite.world_of(test)
         around = [world.model_dump(mode="json", by_alias=True, exclude=_NOT_OF_THE_WORLD)] if world else []
         digests.append(digest(redactor.json([defined, turns, *around])))

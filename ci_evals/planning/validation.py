@@ -12,7 +12,7 @@ from pydantic_core import ErrorDetails
 from ci_evals.domain.errors import Problem
 from ci_evals.domain.evaluation import GRADED, JUDGED, Graded, Judged, Strict
 from ci_evals.domain.evaluation import STRICT as STRICT_TAG
-from ci_evals.domain.suite import Suite
+from ci_evals.domain.suite import GIVEN_REPLY, PLANNED_TURN, GivenReply, PlannedTurn, Suite
 from ci_evals.planning.documents.document import Document, Path, short
 from ci_evals.support.redaction import MASK, Redactor
 
@@ -20,6 +20,8 @@ STRICT: Mapping[str, type[BaseModel]] = {
     get_args(kind.model_fields["strict"].annotation)[0]: kind for kind in get_args(Strict)
 }
 """The kinds of strict evaluations by the name in their `strict` key."""
+
+_LINES: Mapping[str, type[BaseModel]] = {PLANNED_TURN: PlannedTurn, GIVEN_REPLY: GivenReply}
 
 KINDS: Mapping[str, type[BaseModel]] = {JUDGED: Judged, GRADED: Graded, **STRICT}
 """Every kind of evaluation."""
@@ -65,7 +67,7 @@ def _locate(value: Any, loc: Sequence[int | str], root: type[BaseModel]) -> tupl
         if inside or (isinstance(here, list) and isinstance(step, int) and step < len(here)):
             here = here[step]
         elif i < len(loc) - 1 or not isinstance(here, dict) or step in {*KINDS, STRICT_TAG}:
-            model = KINDS.get(str(step), model)
+            model = KINDS.get(str(step)) or _LINES.get(str(step), model)
             continue  # a member of a union, not a key
         path.append(step)
         if inside and isinstance(step, str) and isinstance(here, dict | list):

@@ -14,7 +14,7 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.results.usage import RoleUsage
-from ci_evals.domain.suite import AUTO, PlannedTurn, Test
+from ci_evals.domain.suite import AUTO, PlannedTurn, Test, planned_turns
 from ci_evals.domain.transcript import EndState, Transcript
 from ci_evals.domain.verdict import Finding, Verdict
 from ci_evals.job.conclude import NO_BASELINE, BaselineResults
@@ -133,8 +133,8 @@ def turns_of(test: TestResult, saved: TrialResult, source: str) -> tuple[Planned
         raise UsageError(
             f"{source}: the turns of a trial of {test.name!r} are not numbered from 1, as a run leaves them"
         )
-    added = max(0, len(saved.turns) - len(test.turns))
-    return test.turns + (PlannedTurn(user=AUTO),) * added
+    planned = planned_turns(test.turns)
+    return planned + (PlannedTurn(user=AUTO),) * max(0, len(saved.turns) - len(planned))
 
 
 def saved_conversation(job: RejudgeJob, trial: Trial) -> SavedConversation:

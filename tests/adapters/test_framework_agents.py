@@ -84,6 +84,14 @@ async def test_a_conversation(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+async def test_a_history_comes_before_the_first_message(kind):
+    """It counts for the agent, and nothing of it is in the reply."""
+    turns = ({"user": "Hello"}, {"assistant": "Message 1."}, {"user": "Hi"})
+    (reply,) = await replies(made(kind), "Hi", turns=turns)
+    assert (reply.agent, reply.tool_calls, reply.input_tokens) == ("Message 2.", (), 5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 async def test_conversations_do_not_meet(kind):
     """One object serves all of them."""
     agent = agent_of(made(kind), "mine", AgentSettings())

@@ -100,6 +100,17 @@ def test_a_good_agent_passes(module, tmp_path):
 
 
 @pytest.mark.parametrize("module", FRAMEWORKS)
+def test_an_agent_goes_on_from_a_history(module, tmp_path):
+    """It remembers what was said before the test, which is in no reply."""
+    turns = [{"user": "Hello"}, {"assistant": "This was message 1."}, {"user": "Hi"}]
+    memory = {"criterion": "c", "strict": "contains", "text": "This was message 2."}
+    tests = [SUITE["tests"][0] | {"turns": turns, "maxTurns": 1, "evaluations": [memory]}]
+    done = run(module, "agent", tmp_path, suite=SUITE | {"tests": tests})
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [turn["agent"] for turn in trial_in(tmp_path)["turns"]] == ["This was message 2."]
+
+
+@pytest.mark.parametrize("module", FRAMEWORKS)
 def test_a_wrong_agent_fails(module, tmp_path):
     """It refunds another amount."""
     done = run(module, "agent", tmp_path, AMOUNT="24")

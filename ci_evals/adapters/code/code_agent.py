@@ -59,6 +59,10 @@ class CodeSession:
 class CodeAgent(ABC):
     """The common part of all agents that are code. Implements the port `Agent`."""
 
+    takes_history = False
+    """True if the code can be given the messages before a test."""
+    how_to_take_history = "use an adapter that can (docs/adapters.md)"
+
     def __init__(
         self,
         name: str,
@@ -75,6 +79,11 @@ class CodeAgent(ABC):
 
     async def open_session(self, test: Test) -> Any:
         """Begin a conversation. The code gets a copy of the test: changes to it change no other."""
+        if test.history and not self.takes_history:
+            raise AgentError(
+                f"{self.name} cannot be given the messages before the test; {self.how_to_take_history}, or "
+                "leave out the 'assistant' lines of its turns"
+            )
         caller = CodeCaller(apart=self._apart)
         try:
             opened = self._opened(caller, test.model_copy(deep=True))
@@ -164,11 +173,15 @@ class ObjectAgent(CodeAgent):
     """An object with `open_session(test)`, `send_message(session, text)` and, if it likes, `close(session)`.
 
     Each may be a coroutine or not. `open_session` may do without the test, `send_message` may take `timeout`.
+    One that begins with `test.history` says so by `takes_history = True`.
     """
+
+    how_to_take_history = "begin with test.history in open_session(test), and set takes_history = True"
 
     def __init__(self, target: Any, name: str, settings: AgentSettings, **how: Any) -> None:
         super().__init__(name, settings, **how)
         self._target = target
+        self.takes_history = bool(getattr(target, "takes_history", False))
         self._wants_test = takes(target.open_session, None)
         self._wants_timeout = takes(target.send_message, None, "", timeout=1.0)
         if not self._wants_test:
@@ -228,10 +241,12 @@ class _FunctionSession:
 class FunctionAgent(CodeAgent):
     """A function that takes a message and returns the reply."""
 
+    how_to_take_history = "let it take a second argument, session, and read session.history"
+
     def __init__(self, function: Callable[..., Any], name: str, settings: AgentSettings, **how: Any) -> None:
         super().__init__(name, settings, **how)
         self._function = function
-        self._wants_session = _wants_session(function)
+        self._wants_session = self.takes_history = _wants_session(function)
         callable_as(
             function,
             "reply(message) or reply(message, session)",
@@ -258,7 +273,8 @@ class FunctionAgent(CodeAgent):
                 base_url=settings.base_url,
                 api_key=settings.api_key,
                 options=deepcopy(dict(settings.options)),
-            )
+            ),
+            test.history,
         )
 
     async def _answer(self, session: Any, text: str, timeout: float) -> Any:  # noqa: ASYNC109, ARG002  # as it is called

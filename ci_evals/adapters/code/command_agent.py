@@ -71,6 +71,7 @@ class CommandAgent:
                 systemPrompt=test.system_prompt,
                 userInfo=test.user_info,
                 options=dict(self._settings.options),
+                **({"history": test.history} if test.history else {}),
             )
         )
         return process

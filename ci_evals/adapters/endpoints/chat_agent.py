@@ -54,7 +54,7 @@ class ChatAgent:
 
     async def open_session(self, test: Test) -> _ChatSession:
         """Begin a conversation, of which the endpoint learns with the first message."""
-        messages = chat_wire.opening(test, self._options)
+        messages = [*chat_wire.opening(test, self._options), *test.history]
         return _ChatSession(self._server.new_client(), messages, test.user_info)
 
     async def send_message(self, session: _ChatSession, text: str, *, timeout: float) -> Reply:  # noqa: ASYNC109  # as the port has it

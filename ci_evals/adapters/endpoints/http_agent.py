@@ -76,7 +76,7 @@ class HttpAgent:
             "model": self._settings.model,
             "systemPrompt": test.system_prompt,
         }
-        session = _HttpSession(self._server.new_client(), values, {})
+        session = _HttpSession(self._server.new_client(), values, {}, [*test.history])
         try:
             if self._options.open is None:
                 values["session"] = uuid4().hex

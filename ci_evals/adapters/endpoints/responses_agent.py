@@ -27,6 +27,8 @@ class _ResponsesSession:
     """What all requests have in common."""
     previous: str | None = None
     """The id of the last response, if the endpoint keeps the conversation."""
+    history: list[JsonValue] = field(default_factory=list)
+    """Items before the first message that the endpoint has not seen."""
     items: list[JsonValue] = field(default_factory=list)
     """All items so far, if the client keeps it."""
 
@@ -58,11 +60,12 @@ class ResponsesAgent:
     async def open_session(self, test: Test) -> _ResponsesSession:
         """Begin a conversation, of which the endpoint learns with the first message."""
         base = responses_wire.base_request(self._model, test, self._options)
-        return _ResponsesSession(self._server.new_client(), base)
+        return _ResponsesSession(self._server.new_client(), base, history=[*test.history])
 
     async def send_message(self, session: _ResponsesSession, text: str, *, timeout: float) -> Reply:  # noqa: ASYNC109  # as the port has it
         """Send a message, and results of tools as often as the endpoint asks for them."""
-        new: list[JsonValue] = [responses_wire.user_message(text)]
+        new: list[JsonValue] = [*session.history, responses_wire.user_message(text)]
+        session.history = []
         rounds: list[Answer] = []
         seconds = 0.0
         while True:

@@ -12,12 +12,13 @@ from ci_evals.adapters.endpoints import agent_server
 from ci_evals.adapters.endpoints.agent_server import AgentRequest, AgentServer, NoSuchPathError
 from ci_evals.adapters.frameworks import adk_wire
 from ci_evals.adapters.frameworks.adk_wire import Message, Run
+from ci_evals.adapters.transport import payload
 from ci_evals.adapters.transport.connections import Client
 from ci_evals.adapters.transport.rate_limiter import RateLimiter
 from ci_evals.adapters.transport.streams import Event, Stream
 from ci_evals.domain.actions import views_of
 from ci_evals.domain.agents import ADK_ADDRESS, AdkOptions
-from ci_evals.domain.errors import AgentError
+from ci_evals.domain.errors import AgentAccessError, AgentError
 from ci_evals.domain.suite import DEFAULT_TIMEOUT_SECONDS, Test
 from ci_evals.domain.transcript import Reply
 from ci_evals.support.redaction import Redactor
@@ -67,16 +68,16 @@ class AdkAgent:
         name = uuid4().hex
         user = self._options.user_id or f"ci-evals-{name}"
         session = _AdkSession(self._server.new_client(), name, user)
-        state = {**self._options.state, **test.user_info}
-        # Not idempotent: a session that is there already is refused.
-        request = AgentRequest(
-            "POST",
-            self._server.at(self._path(session)),
-            DEFAULT_TIMEOUT_SECONDS,
-            idempotent=False,
-            body=state,
-        )
+        path, body = self._path(session), {**self._options.state, **test.user_info}
         try:
+            if test.history:
+                path, _, _ = path.rpartition("/")
+                events = adk_wire.history(test.history, await self._root_agent(session))
+                body = {"session_id": name, "state": body, "events": events}
+            # Not idempotent: a session that is there already is refused.
+            request = AgentRequest(
+                "POST", self._server.at(path), DEFAULT_TIMEOUT_SECONDS, idempotent=False, body=body
+            )
             await self._server.ask(session.client, request)
         except NoSuchPathError as error:
             await agent_server.close(session.client)
@@ -111,6 +112,19 @@ class AdkAgent:
     async def close(self, session: _AdkSession) -> None:
         """Close the connections. The session stays, so that probes and people can look at it."""
         await self._server.end(session.client)
+
+    async def _root_agent(self, session: _AdkSession) -> str:
+        """Return the name of the app's first agent, or of the app if the server does not tell it."""
+        app = self._settings.agent_id or ""
+        url = self._server.at(f"/apps/{quote(app, safe='')}/app-info")
+        request = AgentRequest("GET", url, DEFAULT_TIMEOUT_SECONDS, idempotent=True)
+        try:
+            answer, _ = await self._server.ask(session.client, request)
+        except AgentAccessError:
+            raise
+        except AgentError:  # it has no such path, or the agent has no model
+            return app
+        return payload.name(payload.member(answer, "rootAgentName")) or app
 
     def _path(self, session: _AdkSession) -> str:
         app, user = (quote(part, safe="") for part in (self._settings.agent_id or "", session.user))

@@ -59,6 +59,20 @@ class Run:
     first_token_seconds: float | None = None
 
 
+def history(messages: Sequence[Message], agent: str) -> list[JsonValue]:
+    """Return messages before a test as events; `agent` is the name of the agent that wrote its replies."""
+    return [
+        {
+            "author": "user" if message["role"] == "user" else agent,
+            "content": {
+                "role": "user" if message["role"] == "user" else "model",
+                "parts": [{"text": message["content"]}],
+            },
+        }
+        for message in messages
+    ]
+
+
 def text_message(text: str) -> Message:
     """Return what the user says."""
     return {"role": "user", "parts": [{"text": text}]}

@@ -72,6 +72,7 @@ class AgUiAgent:
         messages: list[Message] = []
         if test.system_prompt:
             messages.append({"id": uuid4().hex, "role": "system", "content": test.system_prompt})
+        messages += [{"id": uuid4().hex, **message} for message in test.history]
         state, props, context = deepcopy(options.state), deepcopy(options.forwarded_props), list[JsonValue]()
         match options.user_info:
             case "context":

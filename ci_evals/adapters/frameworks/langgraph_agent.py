@@ -1,6 +1,6 @@
 """An agent on a LangGraph Server. Its messages: `langgraph_wire`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import quote
 from uuid import uuid4
@@ -12,7 +12,7 @@ from ci_evals.adapters.agent_settings import AgentSettings
 from ci_evals.adapters.endpoints import agent_server
 from ci_evals.adapters.endpoints.agent_server import AgentRequest, AgentServer, NoSuchPathError
 from ci_evals.adapters.frameworks import langgraph_wire
-from ci_evals.adapters.frameworks.langgraph_wire import NEW_THREAD, ThreadState
+from ci_evals.adapters.frameworks.langgraph_wire import NEW_THREAD, Object, ThreadState
 from ci_evals.adapters.transport.connections import Client
 from ci_evals.adapters.transport.rate_limiter import RateLimiter
 from ci_evals.domain.agents import LANGGRAPH_ADDRESS, LangGraphOptions
@@ -34,6 +34,8 @@ class _Thread:
     id: str
     values: Mapping[str, JsonValue]
     """The values of placeholders."""
+    history: Sequence[Object] = ()
+    """Messages before the first run."""
     state: ThreadState = field(default=NEW_THREAD)
 
 
@@ -75,13 +77,16 @@ class LangGraphAgent:
             "systemPrompt": test.system_prompt,
             "session": name,
         }
-        return _Thread(client, name, values)
+        history = [{**message, "id": uuid4().hex} for message in test.history]
+        return _Thread(client, name, values, history)
 
     async def send_message(self, session: _Thread, text: str, *, timeout: float) -> Reply:  # noqa: ASYNC109  # as the port has it
         """Run the graph on a message, and look up the thread's state when the run has ended."""
-        message_id, redactor = str(uuid4()), self._server.redactor
+        redactor = self._server.redactor
+        messages = [*session.history, langgraph_wire.user_message(text)]
+        session.history = ()
         lookup = _lookup({**session.values, "message": text})
-        body = langgraph_wire.run_request(text, message_id, session.state, self._options, lookup)
+        body = langgraph_wire.run_request(messages, session.state, self._options, lookup)
         # Not idempotent: the tools of a run that broke off may have been used.
         request = AgentRequest(
             "POST", self._at(session, "/runs/stream"), timeout, idempotent=False, body=body
@@ -89,7 +94,7 @@ class LangGraphAgent:
         stream = await self._server.stream(session.client, request, "sse")
         langgraph_wire.check_events(stream.events, redactor)
         after = await self._state(session)
-        reply = langgraph_wire.reply(stream, session.state, after, self._options, message_id)
+        reply = langgraph_wire.reply(stream, session.state, after, self._options, messages)
         session.state = after
         raw: JsonValue = [event.value for event in stream.events]
         return reply.model_copy(update={"raw": raw}) if self._settings.debug else reply

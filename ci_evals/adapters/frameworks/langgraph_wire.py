@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import NamedTuple
+from uuid import uuid4
 
 from pydantic import JsonValue
 
@@ -59,10 +60,15 @@ class ThreadState:
 NEW_THREAD = ThreadState({}, (), (), ())
 
 
+def user_message(text: str) -> Object:
+    """Return a message of the user."""
+    return {"role": "user", "content": text, "id": str(uuid4())}
+
+
 def run_request(
-    text: str, message_id: str, before: ThreadState, options: LangGraphOptions, lookup: placeholders.Lookup
+    messages: Sequence[Object], before: ThreadState, options: LangGraphOptions, lookup: placeholders.Lookup
 ) -> Object:
-    """Return the body of a run that says a message, or answers the question of an interrupt."""
+    """Return the body of a run that adds messages, or answers the question of an interrupt."""
     body: Object = {
         "assistant_id": lookup("agentId"),
         "stream_mode": ["updates"],
@@ -74,9 +80,8 @@ def run_request(
             body[name] = placeholders.filled(value, lookup)
     if before.questions:
         return body | {"command": {"resume": placeholders.filled(options.resume, lookup)}}
-    message: Object = {"role": "user", "content": text, "id": message_id}
     more = placeholders.filled(options.input, lookup)
-    return body | {"input": {**(payload.filled(more) or {}), options.messages: [message]}}
+    return body | {"input": {**(payload.filled(more) or {}), options.messages: [*messages]}}
 
 
 def thread_id(body: JsonValue, redactor: Redactor) -> str:
@@ -119,17 +124,25 @@ def check_events(events: Iterable[Event], redactor: Redactor) -> None:
 
 
 def reply(
-    stream: Stream, before: ThreadState, after: ThreadState, options: LangGraphOptions, message_id: str
+    stream: Stream,
+    before: ThreadState,
+    after: ThreadState,
+    options: LangGraphOptions,
+    sent: Sequence[Object],
 ) -> Reply:
-    """Read a reply from the events of a run and the states around it; raise `AgentError` if there is none."""
-    known = before.ids | {message_id}
+    """Read a reply from the events of a run that was sent messages, and the states around it.
+
+    Raises:
+        AgentError: there is none.
+    """
+    known = before.ids.union(*({_id(message) or ""} for message in sent))
     written = [*_written(stream.events, known, options)]
     answers = [message for message in written if _type(message.value) in _AI]
     calls = _calls(written, answers)
     handed_over = None
     if options.escalation_tools and calls is not None:
         handed_over = any(call.name in options.escalation_tools for call in calls)
-    text = _text(before, after, known)
+    text = _text(before, after, known, sent)
     if after.waiting and not after.questions:
         raise AgentError(
             f"the agent's run stopped before the node {after.waiting[0]!r} without a question: "
@@ -151,12 +164,16 @@ def reply(
     )
 
 
-def _text(before: ThreadState, after: ThreadState, known: AbstractSet[str]) -> str:
+def _text(before: ThreadState, after: ThreadState, known: AbstractSet[str], sent: Sequence[Object]) -> str:
     """Return the words that the thread has gained, and the questions that now wait for an answer."""
+    words = [message["content"] for message in sent]
     added = [
         message
         for index, message in enumerate(after.messages)
-        if _is_new(message, known) and (_id(message) or index >= len(before.messages))
+        if _is_new(message, known)
+        and (_id(message) or index >= len(before.messages))
+        # A graph may give other ids to what it was sent, or none.
+        and (before.messages or [message.get("content")] != words[index : index + 1])
     ]
     texts = [payload.joined(message.get("content"), "text") for message in added if _type(message) in _AI]
     return "\n\n".join(text for text in (*texts, *map(_question, after.questions)) if text.strip())

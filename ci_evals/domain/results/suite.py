@@ -10,7 +10,7 @@ from ci_evals.domain.result_rows import OfficialScore
 from ci_evals.domain.results.process import ProcessSummary
 from ci_evals.domain.results.trial import MOST_TRIALS, TrialResult
 from ci_evals.domain.rubric import Rubric
-from ci_evals.domain.suite import PlannedTurn, Quarantine
+from ci_evals.domain.suite import Line, Quarantine
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Outcome
 
@@ -80,7 +80,7 @@ class TestResult(Record):
     digest: CleanText
     user_info: dict[str, JsonValue] = Field(default_factory=dict)
     guidelines: str
-    turns: tuple[PlannedTurn, ...]
+    turns: tuple[Line, ...]
     optimal_tools: tuple[str, ...] | None = Field(
         None, description="The workflows that the shortest right conversation runs, in order."
     )

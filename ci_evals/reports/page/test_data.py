@@ -14,7 +14,7 @@ from ci_evals.domain.results.simulated_user import Violation
 from ci_evals.domain.results.suite import TestOutcome, TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.results.usage import RoleUsage
-from ci_evals.domain.suite import AUTO
+from ci_evals.domain.suite import AUTO, GivenReply
 from ci_evals.domain.transcript import EndState, ToolCall, Turn, UserSource
 from ci_evals.domain.verdict import Finding, Grade, Vote
 from ci_evals.reports import numbers
@@ -53,7 +53,9 @@ def of_test(test: TestResult, base: TestResult | None, file: str, *, same: bool)
         command=_command(file, test.name),
         guidelines=test.guidelines,
         planned=[
-            _known(user=None if turn.user == AUTO else turn.user, expectation=turn.expectation)
+            _known(user=f"The agent, in its history: {turn.assistant}")
+            if isinstance(turn, GivenReply)
+            else _known(user=None if turn.user == AUTO else turn.user, expectation=turn.expectation)
             for turn in test.turns
         ],
         optimalTools=None if test.optimal_tools is None else ", ".join(test.optimal_tools) or "nothing",

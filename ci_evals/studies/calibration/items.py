@@ -15,6 +15,7 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.rubric import WHOLE, Rubric
+from ci_evals.domain.suite import history, planned_turns
 from ci_evals.domain.transcript import END_REASONS
 from ci_evals.domain.verdict import Finding, Outcome
 from ci_evals.support.text import visible
@@ -151,10 +152,14 @@ def _parts(test: TestResult, trial: TrialResult) -> tuple[Part, ...]:
     """The parts that the judge is shown too, without characters that cannot be displayed."""
     parts = [Part("background", "The user's situation", _listed(test.user_info))] if test.user_info else []
     parts.append(Part("background", "How the user was meant to act", test.guidelines))
+    for message in history(test.turns):
+        head = f"Said before the test: {message['role']}"
+        parts.append(Part("background", head, message["content"]))
+    turns = planned_turns(test.turns)
     for turn in trial.turns.without_traces():
         parts.append(Part("user", f"{turn.index}. User", turn.user))
         parts.append(Part("agent", f"{turn.index}. Agent", turn.agent))
-        planned = test.turns[turn.index - 1] if turn.index <= len(test.turns) else None
+        planned = turns[turn.index - 1] if turn.index <= len(turns) else None
         if planned and planned.expectation:
             parts.append(
                 Part("background", f"{turn.index}. What the test's author expected", planned.expectation)

@@ -13,7 +13,7 @@ from ci_evals.domain.suite import PlannedTurn
 from ci_evals.domain.transcript import Transcript
 from ci_evals.grading.grounds import NO_WORDS
 from ci_evals.grading.judge import UNREADABLE
-from ci_evals.grading.transcript_view import conversation
+from ci_evals.grading.transcript_view import background, conversation
 from ci_evals.ports import LLM, Completion, Prompt, ask_twice
 from ci_evals.studies.preference.result import Better
 from ci_evals.support.json_text import parse_answer, strict_object
@@ -72,8 +72,7 @@ class ConversationPair:
     @cached_property
     def _shared(self) -> Mapping[str, Data]:
         """The parts of the prompt that do not depend on the order."""
-        background = {"user_info": self.test.user_info, "guidelines": self.test.guidelines}
-        parts = {"background": background, "criteria": list(self.criteria)}
+        parts = {"background": background(self.test), "criteria": list(self.criteria)}
         return {name: as_data(self.redactor.json(value)) for name, value in parts.items()}
 
     @cached_property

@@ -27,7 +27,8 @@ class Pregel:
         """Yield the state after each step."""
         assert (stream_mode, subgraphs) == (["values"], True)
         thread = self.checkpointer.threads.setdefault(config["configurable"]["thread_id"], [])
-        thread += [message("human", said["content"]) for said in state["messages"]]
+        kinds = {"assistant": "ai"}
+        thread += [message(kinds.get(said["role"], "human"), said["content"]) for said in state["messages"]]
         yield (), "values", {"messages": [*thread]}
         if self.stops_before:
             return

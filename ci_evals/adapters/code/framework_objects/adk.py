@@ -38,7 +38,17 @@ class AdkAgent(FrameworkAgent):
         session = await self._runner.session_service.create_session(
             app_name=self._runner.app_name, user_id=_USER, state=deepcopy(dict(test.user_info))
         )
+        for message in test.history:
+            await self._runner.session_service.append_event(session, self._event(message))
         return _Session(session.id)
+
+    def _event(self, message: dict[str, Any]) -> Any:
+        """Return a message before a test as ADK keeps it."""
+        types: Any = import_module("google.genai.types")
+        said, part = message["role"] == "user", types.Part(text=message["content"])
+        author = "user" if said else getattr(self._runner.agent, "name", None) or self._runner.app_name
+        content = types.Content(role="user" if said else "model", parts=[part])
+        return import_module("google.adk.events").Event(author=author, content=content)
 
     def _new_runner(self) -> Any:
         bases = {base.__name__ for base in type(self._target).__mro__}

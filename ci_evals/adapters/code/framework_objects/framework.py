@@ -33,6 +33,7 @@ class FrameworkAgent(ABC):
     takes_model: ClassVar[bool] = False
     """True if a run of the agent can be given another model by name."""
     takes_system_prompt: ClassVar[bool] = True
+    takes_history: ClassVar[bool] = True
 
     def __init__(self, target: Any, name: str, settings: AgentSettings) -> None:
         """Call nothing of the agent yet; raise `UsageError` if settings do not fit the framework."""

@@ -30,7 +30,8 @@ _AI = ("ai", "AIMessageChunk")
 class _Session:
     graph: Any
     given: dict[str, Any]
-    system_prompt: str | None
+    opening: list[dict[str, Any]]
+    """Messages before the user's first one."""
     id: str = field(default_factory=lambda: f"ci-evals-{uuid4()}")
 
     @property
@@ -63,14 +64,12 @@ class LangGraphAgent(FrameworkAgent):
             graph = graph.copy({"checkpointer": saver})
         if getattr(graph, "context_schema", None):
             given["context"] = deepcopy(dict(test.user_info))
-        return _Session(graph, given, test.system_prompt)
+        told = [{"role": "system", "content": test.system_prompt}] if test.system_prompt else []
+        return _Session(graph, given, [*told, *test.history])
 
     async def send_message(self, session: _Session, text: str) -> dict[str, JsonValue]:
         """Run the graph until it ends or stops."""
-        said = [{"role": "user", "content": text}]
-        if session.system_prompt:
-            said.insert(0, {"role": "system", "content": session.system_prompt})
-            session.system_prompt = None
+        said, session.opening = [*session.opening, {"role": "user", "content": text}], []
         new = _NewMessages()
         values = session.graph.astream(
             {_CHANNEL: said}, session.config, stream_mode=["values"], subgraphs=True, **session.given

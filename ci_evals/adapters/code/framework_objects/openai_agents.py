@@ -37,7 +37,7 @@ class OpenAiAgentsAgent(FrameworkAgent):
 
     async def _opened(self, test: Test) -> _Session:
         items = [{"role": "system", "content": test.system_prompt}] if test.system_prompt else []
-        return _Session(self._target, deepcopy(dict(test.user_info)), list(items))
+        return _Session(self._target, deepcopy(dict(test.user_info)), [*items, *test.history])
 
     async def send_message(self, session: _Session, text: str) -> dict[str, JsonValue]:
         """Run the agent."""

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass, field
+from importlib import import_module
 from types import NoneType
 from typing import Any
 from uuid import uuid4
@@ -62,7 +63,7 @@ class PydanticAiAgent(FrameworkAgent):
                 fault = error.errors(include_url=False)[0]
                 where = ".".join(("userInfo", *map(str, fault["loc"])))
                 raise AgentError(f"{self._name}: its deps are made from {where}: {fault['msg']}") from None
-        return _Session(given)
+        return _Session(given, list(_messages(test.history)))
 
     async def send_message(self, session: _Session, text: str) -> dict[str, JsonValue]:
         """Run the agent."""
@@ -75,6 +76,16 @@ class PydanticAiAgent(FrameworkAgent):
         output_tool = getattr(result, "_output_tool_name", None)
         calls = [call for call in _calls(messages) if call["name"] != output_tool]
         return self._reply(text_of_output(result.output), calls, _tokens(messages))
+
+
+def _messages(history: list[dict[str, Any]]) -> Iterator[Any]:
+    """Yield the messages before a test as pydantic-ai has them."""
+    kinds: Any = import_module("pydantic_ai.messages")
+    for message in history:
+        if message["role"] == "user":
+            yield kinds.ModelRequest(parts=[kinds.UserPromptPart(content=message["content"])])
+        else:
+            yield kinds.ModelResponse(parts=[kinds.TextPart(content=message["content"])])
 
 
 def _calls(messages: list[Any]) -> Iterator[dict[str, Any]]:

@@ -42,6 +42,13 @@ class _Sessions:
         self.kept[app_name, user_id, session.id] = state
         return session
 
+    async def append_event(self, session, event):
+        """Add an event to a session."""
+        state = next(state for (_, _, name), state in self.kept.items() if name == session.id)
+        if event.author == "user":
+            assert event.content.role == "user"
+            state["number"] = state.get("number", 0) + 1
+
     async def get_session(self, *, app_name, user_id, session_id):
         """Return a session."""
         return SimpleNamespace(id=session_id, state=self.kept[app_name, user_id, session_id])
