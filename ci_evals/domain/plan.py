@@ -24,6 +24,8 @@ class PlannedSuite:
     """For each selected test, the line of the file that it begins on."""
     agent_headers: Mapping[str, str] | None = field(default=None, repr=False)
     """More headers for this agent alone; None for those of the run."""
+    taken: frozenset[str] = frozenset()
+    """The names of tests of which nothing is played: their trials are those of an earlier run."""
 
     @property
     def has_worlds(self) -> bool:
@@ -70,7 +72,7 @@ class Plan:
             Trial(suite=s, test=t, index=index)
             for s, planned in enumerate(self.suites)
             for t, test in enumerate(planned.tests)
-            for index in range(1, self.loops_of(test) + 1)
+            for index in range(1, self.played_of(planned, test) + 1)
             if not (self.first_arm_only and self.arm_of(s))
         )
 
@@ -92,6 +94,10 @@ class Plan:
         if self.looks:
             return max(test.loops or 0, self.loops)
         return (test.loops or self.loops) + self.more
+
+    def played_of(self, suite: PlannedSuite, test: Test) -> int:
+        """The number of trials of this test that the run plays itself."""
+        return 0 if test.name in suite.taken else self.loops_of(test)
 
     def test_of(self, trial: Trial) -> Test:
         """The test that a trial plays."""

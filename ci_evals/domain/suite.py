@@ -169,6 +169,25 @@ class Quarantine(Model):
     owner: NonBlank | None = Field(default=None, description="Who ends it.")
 
 
+def _is_pattern(pattern: str) -> str:
+    """Check that a pattern is one of paths below the root of a repository."""
+    if pattern.startswith(("/", "!")) or "\\" in pattern or ".." in pattern.split("/"):
+        raise ValueError("is no pattern relative to the root of the repository, such as src/agent/**")
+    return pattern
+
+
+PathPattern = Annotated[NonBlank, AfterValidator(_is_pattern)]
+
+
+class When(Model):
+    """When a test is worth playing."""
+
+    paths: Annotated[tuple[PathPattern, ...], Field(min_length=1)] = Field(
+        description="Everything in the repository that the result depends on: files, folders, and patterns "
+        "such as `src/agent/**` and `prompts/*.md`."
+    )
+
+
 class Test(Model):
     """One scenario of a simulated user, and the evaluations to apply to the conversation."""
 
@@ -225,6 +244,11 @@ class Test(Model):
         default=None,
         description="Play and report the test until a day, but leave it out of the score, of every floor, of "
         "the comparison and of the limits on errors.",
+    )
+    when: When | None = Field(
+        default=None,
+        description="With `--changed-since` the test is played only if one of these paths changed, instead "
+        "of the suite's.",
     )
 
     @field_validator("turns")
@@ -294,6 +318,10 @@ class Suite(Model):
     )
     min_score: float | None = Field(
         default=None, ge=0, le=100, description="Least score of this suite, 0 to 100."
+    )
+    when: When | None = Field(
+        default=None,
+        description="With `--changed-since` a test is played only if one of these paths changed.",
     )
     setup: tuple[Step, ...] = Field(default=(), description="Steps before each conversation, in order.")
     probes: dict[NonBlank, Step] = Field(

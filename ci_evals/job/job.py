@@ -12,6 +12,7 @@ from ci_evals.domain.journal import RunIdentity
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.prices import NO_PRICES, PriceTable
 from ci_evals.domain.results.run import Git, Origin, Results, Shard
+from ci_evals.domain.results.taken import TakenTests
 from ci_evals.job.conclude import NO_BASELINE, BaselineResults
 from ci_evals.job.limits import Limits
 from ci_evals.runner import Options
@@ -41,6 +42,8 @@ class Job:
     write_unfinished: Callable[[Results], None] | None = None
     """Takes the results of a run that has not finished, just before the first trial begins; may refuse with
     a `UsageError`."""
+    taken: TakenTests = field(default_factory=dict)
+    """The tests that the plan does not play."""
     shard: Shard | None = None
     """The part of the whole plan that this one is."""
     origin: Origin | None = None

@@ -239,7 +239,7 @@ def _timed(job: Job, limits: LimitsWatcher) -> Iterator[None]:
 def _too_dear(job: Job, results: Results, trials: int) -> bool:
     """Return whether this many trials like those played would cost more than is allowed, or nobody knows."""
     allowed, cost = job.policy.max_cost, results.usage.cost_usd
-    return allowed is not None and (cost is None or cost * trials / results.counts.trials > allowed)
+    return allowed is not None and (cost is None or cost * trials / results.counts.played_trials > allowed)
 
 
 @dataclass(frozen=True)

@@ -159,7 +159,15 @@ class ResultsBuilder:
             if plan.arm_of(trial.suite) == number
         ]
         facts = self._facts[number * size : (number + 1) * size]
-        card = score(own_plan, own, facts, self.undecided_rule, prices=prices, shown=redactor.text)
+        card = score(
+            own_plan,
+            own,
+            facts,
+            self.undecided_rule,
+            taken=self._job.taken,
+            prices=prices,
+            shown=redactor.text,
+        )
         # Tests are compared by name, and those of a baseline have had their secrets taken out.
         suites = tuple(_redacted_suite(suite, redactor) for suite in card.suites)
         return card.model_copy(update={"suites": suites})

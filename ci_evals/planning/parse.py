@@ -169,7 +169,7 @@ _NOT_IF_DISTRUSTED = {
 
 
 _LISTS = frozenset({"tests", "turns", "evaluations", "setup", "teardown"}) | RUBRIC_KEYS
-_OBJECTS = frozenset({"http", "sql", "file", "quarantine"})
+_OBJECTS = frozenset({"http", "sql", "file", "quarantine", "when"})
 
 
 def _without_comments(value: Any) -> Any:

@@ -154,7 +154,7 @@ def _weights(plan: Plan, seconds: Sequence[float | None]) -> list[float]:
     weights = []
     for (suite, test), duration in zip(tests, seconds, strict=True):
         usual = len(suite.suite.turns_of(test)) if mean is None else mean
-        weights.append(plan.loops_of(test) * (usual if duration is None else duration))
+        weights.append(plan.played_of(suite, test) * (usual if duration is None else duration))
     return weights
 
 
@@ -173,7 +173,7 @@ def _owners(weights: Sequence[float], shards: int) -> list[int]:
 def _digest(plan: Plan, redactor: Redactor) -> str:
     suites = []
     for planned in plan.suites:
-        loops = map(plan.loops_of, planned.tests)
-        tests = [list(pair) for pair in zip(planned.test_digests, loops, strict=True)]
+        trials = (plan.played_of(planned, test) for test in planned.tests)
+        tests = [list(pair) for pair in zip(planned.test_digests, trials, strict=True)]
         suites.append([PurePath(planned.file).as_posix(), planned.suite.name, tests])
     return digest(redactor.json(suites))

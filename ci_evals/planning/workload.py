@@ -38,7 +38,7 @@ class Workload:
 
 def of_test(plan: Plan, planned: PlannedSuite, test: Test) -> Workload:
     """Return the work of one test, over all its trials."""
-    trials, turns = plan.loops_of(test), planned.suite.turns_of(test)
+    trials, turns = plan.played_of(planned, test), planned.suite.turns_of(test)
     judged = sum(isinstance(evaluation, Judged) for evaluation in test.evaluations)
     return Workload(
         tests=1,

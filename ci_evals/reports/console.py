@@ -273,7 +273,10 @@ class _Console:
 
     def _remarks(self) -> Iterator[str]:
         results, counts = self._results, self._results.counts
-        effort = [numbers.count(counts.trials, "trial"), numbers.duration(results.run.duration_seconds)]
+        effort = [
+            numbers.count(counts.played_trials, "trial"),
+            numbers.duration(results.run.duration_seconds),
+        ]
         effort += [numbers.money(results.usage.cost_usd)] if highlights.paid(results) else []
         effort += [numbers.count(counts.flaky, "flaky test")] if counts.flaky else []
         yield sentence(", ".join(effort))

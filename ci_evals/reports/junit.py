@@ -242,10 +242,12 @@ def _case(suite: SuiteResult, test: TestResult, class_name: str, notes: _RunNote
         case.add_skipped_info(_message_line(f"{trials} excluded: {reason}"))
         return case
     if test.outcome == "passed":
+        if source := set_aside.not_played(test):
+            case.add_skipped_info(_message_line(f"passed; {source}"))
         return case
     failed = failed_tests.failed_criteria(test)  # once for a test, as it looks through all trials
     message = _message(test, failed)
-    parts = [notes.regressed.get((suite.name, test.name))]
+    parts = [set_aside.not_played(test), notes.regressed.get((suite.name, test.name))]
     parts += [_trial(trial, failed, warnings) for trial in test.trials]
     text = sanitize.xml("\n\n".join(filter(None, parts)))
     match test.outcome:

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from statistics import fmean, stdev
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from ci_evals.domain.base import Interval
 from ci_evals.domain.evaluation import Graded
@@ -24,6 +25,7 @@ from ci_evals.domain.results.suite import (
     TestOutcome,
     TestResult,
 )
+from ci_evals.domain.results.taken import TakenFrom, TakenTest, TakenTests
 from ci_evals.domain.results.trial import TrialResult, points
 from ci_evals.domain.results.usage import Latency, Usage
 from ci_evals.domain.transcript import EndState
@@ -64,10 +66,14 @@ def score(
     facts: Sequence[SuiteFacts],
     rule: ScoreRule,
     *,
+    taken: TakenTests = MappingProxyType({}),
     prices: PriceTable = NO_PRICES,
     shown: Callable[[str], str] = str,
 ) -> Scorecard:
-    """The scorecard of a run. `played` is in the order of `plan.trials`, `facts` in that of its suites."""
+    """The scorecard of a run. `played` is in the order of `plan.trials`, `facts` in that of its suites.
+
+    `taken` has the tests that the plan does not play.
+    """
     trials: dict[tuple[int, int], list[TrialResult]] = {}
     for trial, result in zip(plan.trials, played, strict=True):
         played_trials = trials.setdefault((trial.suite, trial.test), [])
@@ -75,9 +81,13 @@ def score(
             played_trials.append(result)
     suites = []
     for s, (planned, fact) in enumerate(zip(plan.suites, facts, strict=True)):
-        tests = tuple(
-            _test(planned, t, plan.loops_of(test), trials[s, t], rule) for t, test in enumerate(planned.tests)
-        )
+        own = [
+            _TestTrials.of(taken[planned.file, test.name])
+            if test.name in planned.taken
+            else _TestTrials(trials.get((s, t), ()), plan.loops_of(test))
+            for t, test in enumerate(planned.tests)
+        ]
+        tests = tuple(_test(planned, t, own[t], rule) for t in range(len(own)))
         suites.append(_suite(planned, fact, tests, rule))
     usage = usage_of((result for result in played if result is not None), prices)
     return total(suites, usage, rule, wanted_parts(plan, shown))
@@ -93,16 +103,16 @@ def total(
     tests = tuple(test for suite in suites for test in suite.tests)
     deciding = scores.deciding(tests)
     score_of_all = points(scores.total(deciding, rule))
-    played = sum(len(test.trials) for test in tests)
+    counts = _counts(tests, rule)
     return Scorecard(
         score=score_of_all,
         interval=_interval(deciding, rule),
         decided_share=scores.decided_share(deciding, rule),
         **_passing(deciding),
-        counts=_counts(tests, rule),
+        counts=counts,
         usage=usage,
-        latency=latency_of(trial for test in tests for trial in test.trials),
-        process=process.of_run(process.of_tests(tests, rule), score_of_all, usage, played),
+        latency=latency_of(trial for test in tests for trial in test.trials if not test.taken_from),
+        process=process.of_run(process.of_tests(tests, rule), score_of_all, usage, counts.played_trials),
         coverage=coverage_of(suites, parts),
         user_checks=user_checks(tests),
         vote_agreement=vote_agreement(suites),
@@ -124,11 +134,20 @@ def recounted(suite: SuiteResult, rule: ScoreRule) -> SuiteResult:
     return suite.model_copy(update=_numbers_of_suite(tests, rule))
 
 
-def _test(
-    planned: PlannedSuite, index: int, loops: int, trials: Sequence[TrialResult], rule: ScoreRule
-) -> TestResult:
+class _TestTrials(NamedTuple):
+    played: Sequence[TrialResult]
+    planned: int
+    source: TakenFrom | None = None
+    """The run that they are taken from, if none was played here."""
+
+    @classmethod
+    def of(cls, taken: TakenTest) -> "_TestTrials":
+        return cls(taken.trials, len(taken.trials), taken.source)
+
+
+def _test(planned: PlannedSuite, index: int, own: _TestTrials, rule: ScoreRule) -> TestResult:
     test = planned.tests[index]
-    trials = _compared(trials, test.optimal_tools)
+    trials, loops = _compared(own.played, test.optimal_tools), own.planned
     return TestResult(
         name=test.name,
         tags=test.tags,
@@ -136,6 +155,7 @@ def _test(
         critical=test.critical,
         min_score=test.min_score,
         quarantine=test.quarantine,
+        taken_from=own.source,
         line=planned.test_lines[index],
         digest=planned.test_digests[index],
         user_info=test.user_info,
@@ -297,12 +317,14 @@ def _counts(tests: Sequence[TestResult], rule: ScoreRule) -> Counts:
     return Counts(
         tests=len(tests),
         quarantined=len(tests) - len(deciding),
+        taken=sum(test.taken_from is not None for test in tests),
         passed=sum(test.passed for test in deciding),
         failed=sum(test.outcome is TestOutcome.FAILED for test in deciding),
         errors=validities[scores.Validity.ERRORED],
         undecided=sum(test.outcome is TestOutcome.UNDECIDED for test in deciding),
         flaky=sum(test.flaky for test in deciding),
         trials=len(trials),
+        taken_trials=sum(len(test.trials) for test in tests if test.taken_from),
         scored_trials=sum(scores.of_trial(trial, rule) is not None for trial in trials),
         not_run=sum(test.not_run for test in tests),
         invalid_users=validities[scores.Validity.EXCLUDED],

@@ -18,7 +18,7 @@ from ci_evals.cli.github.github_job import GitHubJob, baseline_option, wants_com
 from ci_evals.cli.github.run_identity import run_identity
 from ci_evals.cli.github.trust import FileTrust
 from ci_evals.cli.process.interruption import Interruption
-from ci_evals.cli.run import recording
+from ci_evals.cli.run import recording, selecting
 from ci_evals.cli.run.arms import arms_of, with_agents
 from ci_evals.cli.run.connections import check_cache, read_connections, warn_of_short_keys
 from ci_evals.cli.run.missing_keys import LLM_KEY, explain_missing, missing_keys, why_skipped
@@ -70,6 +70,7 @@ def _run(settings: RunSettings, trust: FileTrust) -> NoReturn:
     github, context = trust.github, trust.github.context
     settings = _with_resumed_folder(settings)
     trust.check_options(settings)
+    selecting.check_options(settings)
     settings, recorded_run = recording.open_recording(settings)
     policy = read_policy(settings)
     calibration = read_calibration(settings.calibration) if settings.calibration else None
@@ -112,9 +113,7 @@ def _run(settings: RunSettings, trust: FileTrust) -> NoReturn:
     begun = journal.past.header.started_at if journal.past else datetime.now(UTC)
     names = [redactor.text(item.suite.name) for item in planned.arm(0).suites]
     paths.check(inputs, folders_for(names, begun))
-    if settings.record:
-        check_folder("--record", settings.record)
-        check_output("--record", settings.record / RECORDING, inputs)
+    _check_recording(settings.record, inputs)
     if baseline.note:
         console.say(baseline.note)
     job = Job(
@@ -142,12 +141,14 @@ def _run(settings: RunSettings, trust: FileTrust) -> NoReturn:
         ci="github-actions" if context.in_actions else None,
         warnings=warnings,
     )
-    job = only_part(job, part, console.say)
+    chosen = selecting.Selected(job) if skipped else selecting.select(job, settings, connections, context)
+    job = only_part(chosen.job, part, console.say)
     job = recording.replaying(job, recorded_run, connections)
     prepared = _PreparedRun(
         settings, github, job, journal, connections, paths, context, interruption, calibration
     )
-    sys.exit(_skip(prepared, why_skipped(github, missing)) if skipped else _play(prepared))
+    why = why_skipped(github, missing) if skipped else chosen.nothing_left
+    sys.exit(_skip(prepared, why) if why else _play(prepared))
 
 
 @dataclass(frozen=True)
@@ -276,9 +277,16 @@ def _inputs(settings: RunSettings, loaded: Sequence[LoadedSuite]) -> Inputs:
         "--adapter-options": settings.adapter_options,
         "--prices": settings.prices,
         "--calibration": settings.calibration,
+        "--only-failed": _within(settings.only_failed, RESULTS) if settings.only_failed else None,
         "--baseline": _within(Path(baseline), RESULTS) if baseline else None,
         "--replay": _within(replay, RECORDING) if replay else None,
     }
+
+
+def _check_recording(folder: Path | None, inputs: Inputs) -> None:
+    if folder:
+        check_folder("--record", folder)
+        check_output("--record", folder / RECORDING, inputs)
 
 
 def _within(path: Path, name: str) -> Path:

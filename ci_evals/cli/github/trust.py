@@ -17,7 +17,7 @@ from ci_evals.domain.errors import GitHubError, UsageError
 
 SEE = "(see --trust-suites)"
 
-_FILES = ("adapter_options", "prices", "calibration", "baseline", "replay")
+_FILES = ("adapter_options", "prices", "calibration", "baseline", "replay", "only_failed")
 """Options that name files with a say in where secrets go, in what may be spent, or in the verdict."""
 
 _WORDS = frozenset({"auto", "none", REQUIRED})

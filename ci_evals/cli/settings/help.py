@@ -13,7 +13,16 @@ from typer.core import TyperCommand
 F = TypeVar("F", bound=Callable[..., Any])
 
 _GROUPS = {
-    "Suites and selection": ("suites", "test", "tag", "shard", "trust_suites", "strict"),
+    "Suites and selection": (
+        "suites",
+        "test",
+        "tag",
+        "only_failed",
+        "changed_since",
+        "shard",
+        "trust_suites",
+        "strict",
+    ),
     "Result files": ("files", "map", "answers", "arm"),
     "Agent": (
         "adapter",

@@ -165,6 +165,26 @@ class RunSettings(
             "before.",
         ),
     ] = None
+    only_failed: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="RESULTS",
+            help="Play only tests that did not pass in this earlier run.\n\n"
+            "Its _results.json, or the folder of that file. Tests that passed are taken from it. Every "
+            "report says so, and the comparison with the baseline is without them. In CI the run must be of "
+            "the same commit.",
+        ),
+    ] = None
+    changed_since: Annotated[
+        str | None,
+        typer.Option(
+            metavar="REF",
+            help="Play only tests that a change since REF touches.\n\n"
+            "By their `when.paths`; a test without is always played. The others are taken from the baseline; "
+            "every report says so, and the comparison is without them. REF is a branch or commit that git "
+            "knows (fetch-depth: 0), such as origin/main. Not in the container, which has no git.",
+        ),
+    ] = None
     shard: Annotated[
         str | None,
         typer.Option(

@@ -8,6 +8,7 @@ from ci_evals.domain.base import Amount, CleanText, Interval, Percent, Positive,
 from ci_evals.domain.plan import SuiteModels
 from ci_evals.domain.result_rows import OfficialScore
 from ci_evals.domain.results.process import ProcessSummary
+from ci_evals.domain.results.taken import TakenFrom
 from ci_evals.domain.results.trial import MOST_TRIALS, TrialResult
 from ci_evals.domain.rubric import Rubric
 from ci_evals.domain.suite import Line, Quarantine
@@ -76,6 +77,9 @@ class TestResult(Record):
     quarantine: Quarantine | None = Field(
         None, description="Why the test decides nothing: it is in no score and no check. Null if it does."
     )
+    taken_from: TakenFrom | None = Field(
+        None, description="The earlier run whose trials these are. Null if this run played the test."
+    )
     line: int = Field(description="Where the test begins in its suite file.")
     digest: CleanText
     user_info: dict[str, JsonValue] = Field(default_factory=dict)
@@ -106,12 +110,14 @@ class Counts(Record):
 
     tests: Amount = Field(0, description="All tests, quarantined ones too.")
     quarantined: Amount = Field(0, description="Tests in quarantine: they decide nothing.")
+    taken: Amount = Field(0, description="Tests that were not played, but taken from an earlier run.")
     passed: Amount = Field(0, description="Tests that passed.")
     failed: Amount = Field(0, description="Tests with a failed verdict.")
     errors: Amount = Field(0, description="Invalid trials: errors, failures, undecided verdicts.")
     undecided: Amount = Field(0, description="Tests that came to nothing but an undecided verdict.")
     flaky: Amount = Field(0, description="Tests whose trials disagree.")
-    trials: Amount = Field(0, description="Trials that were played, those of quarantined tests too.")
+    trials: Amount = Field(0, description="Trials that were played or taken, those of quarantined tests too.")
+    taken_trials: Amount = Field(0, description="Those of them that were taken from an earlier run.")
     scored_trials: Amount = 0
     not_run: Amount = Field(0, description="Trials planned but not started, those of quarantined tests too.")
     invalid_users: Amount = Field(
@@ -124,6 +130,11 @@ class Counts(Record):
     def deciding(self) -> int:
         """The tests that pass or fail for the run."""
         return self.tests - self.quarantined
+
+    @property
+    def played_trials(self) -> int:
+        """The trials that this run played itself."""
+        return max(0, self.trials - self.taken_trials)
 
 
 class ScoreSummary(Record):

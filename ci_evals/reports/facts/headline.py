@@ -17,7 +17,7 @@ from ci_evals.domain.results.gate import CheckKind, GateCheck
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestOutcome
 from ci_evals.reports import numbers
-from ci_evals.reports.facts import failed_tests, gate, highlights
+from ci_evals.reports.facts import failed_tests, gate, highlights, set_aside
 from ci_evals.reports.facts.comparison import change, significance
 from ci_evals.reports.facts.failed_tests import FailedTest
 from ci_evals.reports.facts.judging.parts import capitalized, sentence
@@ -355,7 +355,7 @@ def in_numbers(results: Results) -> Numbers:
     passes = "passes" if counts.deciding == 1 else "pass"
     by_outcome = Counter(test.outcome for test in deciding(results.tests))
     others = [f"{by_outcome[name]:,} {words}" for name, words in _UNSCORED.items() if by_outcome[name]]
-    others += [f"{counts.quarantined:,} in quarantine"] if counts.quarantined else []
+    others += set_aside.others(counts)
     tests = f"{counts.passed:,} of {numbers.count(counts.deciding, 'test')} {passes}"
     wanting = floor if floor and gate.wanting(floor) and not too_little else None
     return Numbers(

@@ -46,7 +46,7 @@ class ComparisonRun:
             commit=git.head_commit or git.commit,
             score=results.score,
             interval=results.interval,
-            cost_usd=cost_of_trial(results.usage, results.counts.trials),
+            cost_usd=cost_of_trial(results.usage, results.counts.played_trials),
             run_outcome=highlights.run_outcome(results),
             ref=git.ref,
             original=results.run.origin is None,

@@ -265,7 +265,7 @@ def _evidence(test: TestResult, rule: ScoreRule) -> Evidence | None:
 
 
 def _efficiency(run: Results) -> Efficiency:
-    tokens, trials = run.usage.tokens, _played(run)
+    tokens, trials = run.usage.tokens, run.counts.played_trials
     return Efficiency(
         cost_usd_per_trial=cost_of_trial(run.usage, trials),
         tokens_per_trial=(tokens.input + tokens.output) / trials if trials else None,

@@ -44,36 +44,36 @@ class SuitePair:
 
 def pair(head: Results, base: Results) -> tuple[SuitePair, ...]:
     """All suites of both sides, those of this run first; suites and tests are paired by name."""
-    partners = _partners(head.suites, base.suites)
-    taken = {id(partner) for partner in partners if partner}
+    of_each = partners(head.suites, base.suites)
+    taken = {id(partner) for partner in of_each if partner}
     pairs = [
         _paired(suite.name, suite, partner, number)
-        for number, (suite, partner) in enumerate(zip(head.suites, partners, strict=True), start=1)
+        for number, (suite, partner) in enumerate(zip(head.suites, of_each, strict=True), start=1)
     ]
     removed = [_paired(suite.name, None, suite, 0) for suite in base.suites if id(suite) not in taken]
     return (*pairs, *removed)
 
 
-def _partners(here: Sequence[SuiteResult], there: Sequence[SuiteResult]) -> list[SuiteResult | None]:
+def partners(here: Sequence[SuiteResult], there: Sequence[SuiteResult]) -> list[SuiteResult | None]:
     """The suite of the baseline for each suite of this run.
 
     Of several with one name those of one file belong together. The others do so in their order, but only if
     both sides have as many: else nobody knows which of them is new.
     """
-    partners: dict[int, SuiteResult] = {}
+    of_each: dict[int, SuiteResult] = {}
     for name in dict.fromkeys(suite.name for suite in here):
         ours, theirs = ([suite for suite in side if suite.name == name] for side in (here, there))
         left = []
         for suite in ours:
             same = next((one for one in theirs if PurePath(one.file) == PurePath(suite.file)), None)
             if same:
-                partners[id(suite)] = same
+                of_each[id(suite)] = same
                 theirs = [one for one in theirs if one is not same]
             else:
                 left.append(suite)
         if len(left) == len(theirs):
-            partners |= dict(zip(map(id, left), theirs, strict=True))
-    return [partners.get(id(suite)) for suite in here]
+            of_each |= dict(zip(map(id, left), theirs, strict=True))
+    return [of_each.get(id(suite)) for suite in here]
 
 
 def differences(head: Results, base: Results) -> Iterator[str]:
@@ -119,15 +119,18 @@ def _paired(name: str, head: SuiteResult | None, base: SuiteResult | None, numbe
 
     return SuitePair(
         name=name,
-        pairs=tuple(
-            pair for pair in both if pair.head.digest == pair.base.digest and pair.head.quarantine is None
-        ),
+        pairs=tuple(pair for pair in both if pair.head.digest == pair.base.digest and _decides(pair.head)),
         new=names(test for key, test in here.items() if key not in there),
         removed=names(test for key, test in there.items() if key not in here),
         changed=names(pair.head for pair in both if pair.head.digest != pair.base.digest),
         reasons=tuple(_other_models(head, base)) if head and base else (),
         base_score=base.score if base else None,
     )
+
+
+def _decides(test: TestResult) -> bool:
+    """Return whether a test of this run may show a change: it was played here, and counts."""
+    return test.quarantine is None and test.taken_from is None
 
 
 def _other_models(head: SuiteResult, base: SuiteResult) -> Iterator[str]:

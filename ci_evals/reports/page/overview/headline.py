@@ -111,7 +111,7 @@ def _facts(results: Results) -> Iterator[tuple[str, str]]:
     facts = (
         ("Started", change.moment(run.started_at)),
         ("Took", numbers.duration(run.duration_seconds)),
-        ("Trials", f"{results.counts.trials:,}"),
+        ("Trials", f"{results.counts.played_trials:,}"),
         ("Cost", numbers.money(results.usage.cost_usd) if highlights.paid(results) else None),
         ("Commit", commit[:40] if commit else None),
         ("Branch", run.git.ref),

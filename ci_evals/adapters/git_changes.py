@@ -1,0 +1,104 @@
+"""The files that changed since a commit, by the program `git`."""
+
+import os
+import subprocess  # git alone
+from collections.abc import Mapping
+from pathlib import Path
+
+from ci_evals.domain.errors import UsageError
+
+_SECONDS = 60
+_KEPT = ("PATH", "HOME", "USERPROFILE", "SYSTEMROOT", "TEMP", "TMP")
+_SETTINGS = {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0"}
+# In a container the checkout belongs to another user. No setting of a repository may have a program started.
+_SAFE = ("-c", "safe.directory=*", "-c", "core.fsmonitor=false", "-c", f"core.hooksPath={os.devnull}")
+_DIFF = (
+    "diff",
+    "--name-only",
+    "-z",
+    "--no-renames",
+    "--no-ext-diff",
+    "--no-relative",
+    "--ignore-submodules=none",
+)
+
+
+class GitError(UsageError):
+    """A question that git cannot answer."""
+
+
+class Checkout:
+    """A checkout, as far as git tells what changed in it."""
+
+    def __init__(self, folder: Path, environ: Mapping[str, str]) -> None:
+        """Find the checkout that the folder lies in.
+
+        Raises:
+            GitError: there is none, or git cannot be run.
+        """
+        self._environ = {name: environ[name] for name in _KEPT if name in environ} | _SETTINGS
+        self._root = folder
+        root = self._answer("rev-parse", "--show-toplevel")
+        if root is None:
+            raise GitError(f"{str(folder)!r} lies in no git checkout. Check the repository out with git")
+        self._root = Path(root.rstrip("\n"))
+
+    def knows(self, commit: str) -> bool:
+        """Return whether the checkout has this commit."""
+        return self._commit(commit) is not None
+
+    def changed_since(self, ref: str) -> frozenset[str]:
+        """Return the paths that differ from where HEAD left `ref`, with those that are not committed.
+
+        Raises:
+            GitError: git does not know the ref, or where HEAD left it.
+        """
+        commit = self._commit(ref)
+        if commit is None:
+            raise GitError(f"git knows no commit {ref!r}.{self._remedy()}")
+        fork = self._answer("merge-base", commit, "HEAD")
+        if fork is None:
+            raise GitError(f"git knows no commit that {ref!r} and HEAD have in common.{self._remedy()}")
+        return self._differing(fork.strip())
+
+    def changed_from(self, commit: str) -> frozenset[str]:
+        """Return the paths that differ from a commit itself, with those that are not committed."""
+        return self._differing(commit)
+
+    def _differing(self, commit: str) -> frozenset[str]:
+        tracked = self._answer(*_DIFF, commit, "--")
+        others = self._answer("ls-files", "--others", "--exclude-standard", "-z")
+        if tracked is None or others is None:
+            raise GitError(f"git cannot say what changed since {commit[:12]}")
+        return frozenset(filter(None, (tracked + others).split("\0")))
+
+    def _commit(self, ref: str) -> str | None:
+        if not ref.strip() or ref.startswith("-"):
+            return None
+        found = self._answer("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
+        return found.strip() if found else None
+
+    def _remedy(self) -> str:
+        if (self._answer("rev-parse", "--is-shallow-repository") or "").strip() == "true":
+            return " The clone is shallow: check out with fetch-depth: 0"
+        return " Fetch it first, or name another, such as origin/main"
+
+    def _answer(self, *arguments: str) -> str | None:
+        """Return what git prints; None if it fails."""
+        command = ["git", "-C", str(self._root), *_SAFE, *arguments]
+        try:
+            done = subprocess.run(  # noqa: S603  # arguments of ours; a ref is checked and cannot be an option
+                command,
+                env=self._environ,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_SECONDS,
+                check=False,
+            )
+        except FileNotFoundError:
+            raise GitError(
+                "there is no git here, and the container image has none. Use run/action.yml, or install git"
+            ) from None
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise GitError(f"git cannot be run: {error}") from None
+        return done.stdout.decode(errors="surrogateescape") if done.returncode == 0 else None

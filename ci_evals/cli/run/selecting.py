@@ -1,0 +1,153 @@
+"""`--only-failed` and `--changed-since`: the tests that a run takes from an earlier one."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from ci_evals.adapters.checkout import tracks
+from ci_evals.cli.run_context import RunContext
+from ci_evals.cli.settings.suite_commands import RunSettings
+from ci_evals.domain.errors import UsageError
+from ci_evals.domain.results.run import Git
+from ci_evals.domain.results.suite import TestResult
+from ci_evals.domain.suite import Suite, Test
+from ci_evals.job import Job
+from ci_evals.planning import paths
+from ci_evals.wiring.connections import Connections
+
+
+class Selected(NamedTuple):
+    """The job with the tests that it takes from an earlier run."""
+
+    job: Job
+    nothing_left: str | None = None
+    """Why nothing is to be played, if so."""
+
+
+def check_options(settings: RunSettings) -> None:
+    """Refuse options that contradict one another.
+
+    Raises:
+        UsageError: which ones, and what to do.
+    """
+    options = {"--only-failed": settings.only_failed, "--changed-since": settings.changed_since}
+    named = [option for option, value in options.items() if value]
+    if not named:
+        return
+    if len(named) > 1:
+        raise UsageError("--only-failed, --changed-since: each says what to play. Omit one of them.")
+    others = {"--against": settings.against, "--arms": settings.arms, "--replay": settings.replay}
+    for other in (other for other, value in others.items() if value):
+        raise UsageError(
+            f"{named[0]} does not work with {other}: all agents of a run play the same tests, and a "
+            f"replay plays none. Omit {named[0]}."
+        )
+
+
+def select(job: Job, settings: RunSettings, connections: Connections, context: RunContext) -> Selected:
+    """Take from an earlier run what the options want taken, and say so.
+
+    Raises:
+        UsageError: the earlier run or the changes cannot be read, or are of no use here.
+    """
+    if settings.only_failed:
+        return _only_failed(job, settings.only_failed, connections, context)
+    if settings.changed_since:
+        return _changed_since(job, settings.changed_since, connections, context)
+    return Selected(job)
+
+
+def _only_failed(job: Job, path: Path, connections: Connections, context: RunContext) -> Selected:
+    from ci_evals.cli.files.saved_run import SavedRun  # noqa: PLC0415  # for few runs
+    from ci_evals.job.taking import EarlierRun, take  # noqa: PLC0415  # as above
+
+    try:
+        saved = SavedRun.open(path, job.redactor, unfinished=True)
+    except UsageError as error:
+        raise UsageError(f"--only-failed: {error}") from error
+    if tracks(saved.file):
+        raise UsageError(
+            f"--only-failed: git tracks {saved.file}, so whoever commits could have written it. Use the file "
+            "that the earlier run left."
+        )
+    earlier = saved.results
+    notes = _other_commit(job.git, earlier.run.git, in_ci=context.in_ci)
+    taking = take(job, connections, EarlierRun(earlier, "passed", lambda _suite, _test, base: base.passed))
+    if not taking.known:
+        names = ", ".join(repr(suite.name) for suite in earlier.suites) or "none"
+        raise UsageError(
+            f"--only-failed: {path} has none of these tests as they are defined here. Its suites: {names}. "
+            "Name the results of a run of the same suites."
+        )
+    if taking.different:
+        raise UsageError(
+            f"--only-failed: the results of {path} cannot stand beside those of this run: "
+            f"{'; '.join(taking.different)}. Play all tests."
+        )
+    if not taking.job.plan.trials:
+        raise UsageError(
+            f"--only-failed: every test passed in {path}, so there is nothing to play again. Omit the option "
+            "to play all tests."
+        )
+    return Selected(_said(taking.job, (*notes, *taking.played_whole), context.console.say))
+
+
+def _other_commit(here: Git, there: Git, *, in_ci: bool) -> tuple[str, ...]:
+    """A warning if the earlier run was of another commit.
+
+    Raises:
+        UsageError: in CI, where a pass of another commit must not stand for this one.
+    """
+    now, then = here.head_commit or here.commit, there.head_commit or there.commit
+    if now is None or now == then:
+        return ()
+    was = f"commit {then[:12]}" if then else "an unknown commit"
+    if in_ci:
+        raise UsageError(
+            f"--only-failed: the earlier run is of {was}, and this is commit {now[:12]}: what passed "
+            "there may fail here. Play all tests."
+        )
+    return (f"what passed was played at {was}, and this is commit {now[:12]}",)
+
+
+def _changed_since(job: Job, ref: str, connections: Connections, context: RunContext) -> Selected:
+    from ci_evals.adapters.git_changes import Checkout, GitError  # noqa: PLC0415  # for few runs
+    from ci_evals.job.taking import EarlierRun, take  # noqa: PLC0415  # as above
+
+    try:
+        checkout = Checkout(Path.cwd(), context.environ)
+        changed = checkout.changed_since(ref)
+        earlier, why = job.baseline.results, "there is no baseline to take the others from"
+        commit = earlier.run.git.commit if earlier else None
+        if commit and not checkout.knows(commit):
+            earlier, why = None, f"the baseline's commit {commit[:12]} is not in this clone (fetch-depth: 0)"
+        elif commit:
+            changed |= checkout.changed_from(commit)
+    except GitError as error:
+        raise UsageError(f"--changed-since: {error}.") from error
+    if earlier is None:
+        return Selected(_said(job, (_all_played(why),), context.console.say))
+
+    def untouched(suite: Suite, test: Test, _: TestResult) -> bool:
+        when = test.when or suite.when
+        return when is not None and not paths.touches(when.paths, changed)
+
+    taking = take(job, connections, EarlierRun(earlier, "unchanged", untouched))
+    if not taking.job.plan.trials:
+        return Selected(job, f"no change since {ref} touches what a test depends on (--changed-since)")
+    notes = (*map(_all_played, taking.different), *taking.played_whole)
+    return Selected(_said(taking.job, notes, context.console.say))
+
+
+def _all_played(why: str) -> str:
+    return f"--changed-since: every test is played, since {why}"
+
+
+def _said(job: Job, notes: tuple[str, ...], say: Callable[[str], None]) -> Job:
+    for note in notes:
+        say(f"warning: {note}")
+    if job.taken:
+        tests = sum(len(suite.tests) for suite in job.plan.suites)
+        say(f"{tests - len(job.taken)} of {tests} tests are played, the others are taken from an earlier run")
+    return replace(job, warnings=(*job.warnings, *notes))

@@ -1,0 +1,33 @@
+"""Tests that were not played in a run: their trials are those of an earlier one."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from ci_evals.domain.base import CleanText, Instant, Record
+from ci_evals.domain.results.trial import TrialResult
+
+Reason = Literal["passed", "unchanged"]
+"""`passed`: it passed there, and `--only-failed` plays the others. `unchanged`: nothing of its `when.paths`
+has changed since (`--changed-since`)."""
+
+
+class TakenFrom(Record):
+    """The earlier run that the trials of a test were played in."""
+
+    reason: Reason
+    run: CleanText
+    started_at: Instant
+    commit: CleanText | None = None
+
+
+@dataclass(frozen=True)
+class TakenTest:
+    """A test that is not played, with its trials."""
+
+    trials: tuple[TrialResult, ...]
+    source: TakenFrom
+
+
+TakenTests = Mapping[tuple[str, str], TakenTest]
+"""By the file of the suite and the name of the test."""

@@ -1,0 +1,377 @@
+"""`run --only-failed` and `run --changed-since`: what is played, what is taken, and what reports say."""
+
+import json
+import subprocess
+
+import pytest
+import world
+from commands import ci_evals, files_in, results_in, write_suite
+from junitparser import JUnitXml
+
+NEEDS = {"evaluations": [{"criterion": "Refunds", "strict": "tool_used", "toolName": "refund"}]}
+GREETS, REFUNDS = {"name": "Greets"}, NEEDS | {"name": "Refunds"}
+REPORTS = ("summary.md", "report.html", "junit.xml", "_results.json")
+CI = {
+    "CI": "true",
+    "GITHUB_ACTIONS": "true",
+    "GITHUB_RUN_ID": "7001",
+    "GITHUB_SHA": "c" * 40,
+    "GITHUB_REPOSITORY": "org/repo",
+}
+
+
+@pytest.fixture
+def agent():
+    """It greets; it refunds once `workflows` says so."""
+    workflows = []
+    with world.agent(lambda heard: world.message("Hello", workflows=[*workflows])) as served:
+        served.workflows = workflows
+        yield served
+
+
+def conversations(agent):
+    return sum(request.path.endswith("/tasks") for request in agent.requests)
+
+
+def run(agent, folder, *more, **environ):
+    env = {"CI_EVALS_BASE_URL": agent.url, "AGENT_KEY": agent.key, **environ}
+    before = conversations(agent)
+    ran = ci_evals("run", "suite.json", "--provider=offline", *more, cwd=folder, env=env)
+    ran.played = conversations(agent) - before
+    return ran
+
+
+def earlier(agent, folder, *more, **environ):
+    """A run in which one test passed and one failed; returns its exit code."""
+    write_suite(folder, GREETS, REFUNDS)
+    return run(agent, folder, "--output-dir=earlier", *more, **environ).returncode
+
+
+def by_name(found):
+    return {test["name"]: test for suite in found["suites"] for test in suite["tests"]}
+
+
+def git(folder, *args):
+    identity = ("-c", "user.name=x", "-c", "user.email=x@example.org", "-c", "init.defaultBranch=main")
+    return subprocess.run(
+        ["git", "-C", str(folder), *identity, *args], check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
+def committed(folder):
+    """A repository with a suite whose tests depend on different folders; returns its first commit."""
+    write_suite(
+        folder,
+        GREETS | {"when": {"paths": ["greeting/**"]}},
+        REFUNDS | {"when": {"paths": ["refunds"]}},
+        {"name": "Always"},
+    )
+    (folder / ".gitignore").write_text("results/\nearlier/\n")
+    for place in ("greeting", "refunds"):
+        (folder / place).mkdir()
+        (folder / place / "prompt.md").write_text("1")
+    git(folder, "init", "--quiet")
+    git(folder, "add", ".")
+    git(folder, "commit", "--quiet", "-m", "1")
+    return git(folder, "rev-parse", "HEAD")
+
+
+def test_only_what_failed_is_played_again_and_merged_with_the_rest(tmp_path, agent):
+    """The run is whole, its score is that of all tests, and every report names what was not played."""
+    assert earlier(agent, tmp_path) == 1
+    agent.workflows.append("refund")
+    ran = run(agent, tmp_path, "--only-failed=earlier")
+    assert (ran.returncode, ran.played) == (0, 1)
+    found = results_in(tmp_path)
+    first = json.loads((tmp_path / "earlier/_results.json").read_text())
+    greets, refunds = by_name(found).values()
+    assert greets["takenFrom"] | {"commit": None} == {
+        "reason": "passed",
+        "run": first["run"]["id"],
+        "startedAt": first["run"]["startedAt"],
+        "commit": None,
+    }
+    assert greets["trials"] == by_name(first)["Greets"]["trials"]
+    assert (refunds["takenFrom"], found["score"], found["counts"]["taken"]) == (None, 100, 1)
+    assert (found["counts"]["trials"], found["counts"]["takenTrials"], found["latency"]["replies"]) == (
+        2,
+        1,
+        1,
+    )
+    said = "1 of 2 tests was not played: taken from the run of "
+    for text in (ran.stdout, *((tmp_path / "results" / name).read_text() for name in REPORTS[:2])):
+        assert said in text
+        assert "1 not played" in text
+    cases = {case.name: case for suite in JUnitXml.fromfile(tmp_path / "results/junit.xml") for case in suite}
+    assert cases["Greets"].result[0].message.startswith("passed; not played, taken from the run of ")
+    assert cases["Refunds"].result == []
+
+
+def test_the_comparison_is_of_what_was_played(tmp_path, agent):
+    """A taken test would only make a drop look smaller. What still fails fails the run."""
+    earlier(agent, tmp_path)
+    ran = run(agent, tmp_path, "--only-failed=earlier/_results.json", "--baseline=earlier")
+    assert ran.returncode == 1
+    comparison = results_in(tmp_path)["comparison"]
+    assert (comparison["tests"], comparison["new"], comparison["removed"]) == (1, [], [])
+
+
+def test_a_taken_test_keeps_the_run_that_played_it(tmp_path, agent):
+    """However often the others are played again."""
+    earlier(agent, tmp_path)
+    run(agent, tmp_path, "--only-failed=earlier", "--output-dir=second")
+    run(agent, tmp_path, "--only-failed=second")
+    first = json.loads((tmp_path / "earlier/_results.json").read_text())["run"]["id"]
+    assert by_name(results_in(tmp_path))["Greets"]["takenFrom"]["run"] == first
+
+
+@pytest.mark.parametrize(
+    ("change", "option"),
+    [
+        ({"guidelines": "You say goodbye."}, ()),
+        ({"quarantine": {"reason": "Sick.", "until": "2999-12-31"}}, ()),
+        ({}, ("--loops=2",)),
+    ],
+)
+def test_a_test_that_would_be_played_otherwise_is_played(tmp_path, agent, change, option):
+    """Defined differently, quarantined, or with more trials than it had."""
+    earlier(agent, tmp_path)
+    write_suite(tmp_path, GREETS | change, REFUNDS)
+    run(agent, tmp_path, "--only-failed=earlier", *option)
+    assert results_in(tmp_path)["counts"]["taken"] == 0
+
+
+def test_settings_of_a_taken_test_are_those_of_today(tmp_path, agent):
+    """A floor that it misses now fails the run, and a critical test counts as one."""
+    write_suite(tmp_path, GREETS, REFUNDS)
+    run(agent, tmp_path, "--output-dir=earlier")
+    write_suite(tmp_path, GREETS | {"critical": True, "tags": ["new"]}, REFUNDS)
+    run(agent, tmp_path, "--only-failed=earlier", "--thresholds=tag:new=100")
+    found = results_in(tmp_path)
+    checks = {check["name"]: check["holds"] for check in found["gate"]["checks"]}
+    assert (checks["critical:Greets"], checks["tag:new"]) == (True, True)
+    assert by_name(found)["Greets"]["takenFrom"]
+
+
+def test_rounds_and_confirm_play_no_taken_test(tmp_path, agent):
+    """They are about what is played."""
+    write_suite(tmp_path, GREETS, REFUNDS)
+    run(agent, tmp_path, "--output-dir=earlier", "--loops=2")
+    agent.workflows.append("refund")
+    ran = run(agent, tmp_path, "--only-failed=earlier", "--rounds=2,3")
+    trials = {name: len(test["trials"]) for name, test in by_name(results_in(tmp_path)).items()}
+    assert (ran.returncode, trials["Greets"]) == (0, 2)
+    assert trials["Refunds"] in {2, 3}
+    assert ran.played == trials["Refunds"]
+
+
+def test_shards_take_their_part_and_merge_to_the_whole(tmp_path, agent):
+    """The merged run names what was not played."""
+    earlier(agent, tmp_path)
+    agent.workflows.append("refund")
+    for index in (1, 2):
+        run(agent, tmp_path, "--only-failed=earlier", f"--shard={index}/2", f"--output-dir=s/{index}")
+    merged = ci_evals("merge", "s/1", "s/2", cwd=tmp_path)
+    assert merged.returncode == 0, merged.stderr
+    assert "1 of 2 tests was not played" in merged.stdout
+    assert results_in(tmp_path)["counts"]["taken"] == 1
+
+
+def test_a_resumed_run_takes_the_same(tmp_path, agent):
+    """The journal has what this run played."""
+    earlier(agent, tmp_path)
+    run(agent, tmp_path, "--only-failed=earlier")
+    journal = tmp_path / "results/journal.jsonl"
+    lines = [line for line in journal.read_text().splitlines(keepends=True) if '"ended"' not in line]
+    journal.write_text("".join(lines))
+    ran = run(agent, tmp_path, "--only-failed=earlier", "--resume=results")
+    assert ran.played == 0
+    assert results_in(tmp_path)["counts"]["taken"] == 1
+
+
+def test_an_earlier_run_that_cannot_be_used_is_refused(tmp_path, agent):
+    """With what is wrong and what to do, before anything is played."""
+    earlier(agent, tmp_path)
+    files = {"broken.json": "{", "other.txt": "x"}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    other = tmp_path / "other"
+    other.mkdir()
+    write_suite(other, {"name": "Elsewhere"}, name="other.json")
+    env = {"CI_EVALS_BASE_URL": agent.url, "AGENT_KEY": agent.key}
+    ci_evals("run", "other.json", "--provider=offline", cwd=other, env=env)
+    for path, message in (
+        ("none", "--only-failed: none: cannot be read: No such file or directory"),
+        ("broken.json", "--only-failed: broken.json"),
+        ("other.txt", "--only-failed: other.txt"),
+        ("other/results", "--only-failed: other/results has none of these tests"),
+    ):
+        ran = run(agent, tmp_path, f"--only-failed={path}")
+        assert (ran.returncode, ran.played) == (2, 0), path
+        assert message in ran.stderr
+    agent.workflows.append("refund")
+    run(agent, tmp_path, "--output-dir=green")
+    ran = run(agent, tmp_path, "--only-failed=green")
+    assert (ran.returncode, ran.played) == (2, 0)
+    assert "every test passed in green, so there is nothing to play again" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        ("--changed-since=main",),
+        ("--against=agent-id=x",),
+        ("--output-dir=earlier",),
+    ],
+)
+def test_options_that_contradict_it_are_refused(tmp_path, agent, more):
+    """The results that it reads are not written over either."""
+    earlier(agent, tmp_path)
+    before = files_in(tmp_path / "earlier")
+    ran = run(agent, tmp_path, "--only-failed=earlier", *more)
+    assert (ran.returncode, ran.played) == (2, 0)
+    assert "--only-failed" in ran.stderr
+    assert files_in(tmp_path / "earlier") == before
+
+
+def test_in_ci_a_pass_of_another_commit_stands_for_nothing(tmp_path, agent):
+    """Nor does a file that was committed; outside CI the commit is said."""
+    earlier(agent, tmp_path, **CI)
+    ran = run(agent, tmp_path, "--only-failed=earlier", **(CI | {"GITHUB_SHA": "d" * 40}))
+    assert (ran.returncode, ran.played) == (2, 0)
+    assert "is of commit cccccccccccc, and this is commit dddddddddddd" in ran.stderr
+    assert run(agent, tmp_path, "--only-failed=earlier", **CI).returncode == 1
+    git(tmp_path, "init", "--quiet")
+    git(tmp_path, "add", "--force", "earlier/_results.json")
+    ran = run(agent, tmp_path, "--only-failed=earlier")
+    assert (ran.returncode, ran.played) == (2, 0)
+    assert "git tracks earlier/_results.json" in ran.stderr
+
+
+def test_only_what_a_change_touches_is_played(tmp_path, agent):
+    """Committed or not; a test without paths is always played, the rest is the baseline's and said."""
+    first = committed(tmp_path)
+    run(agent, tmp_path, "--output-dir=earlier")
+    (tmp_path / "refunds/new.md").write_text("2")
+    agent.workflows.append("refund")
+    ran = run(agent, tmp_path, f"--changed-since={first}", "--baseline=earlier")
+    assert (ran.returncode, ran.played) == (0, 2)
+    taken = {
+        name: test["takenFrom"] and test["takenFrom"]["reason"]
+        for name, test in by_name(results_in(tmp_path)).items()
+    }
+    assert taken == {"Greets": "unchanged", "Refunds": None, "Always": None}
+    said = "1 of 3 tests was not played, since no change touches what it depends on: taken from the run of "
+    for text in (ran.stdout, *((tmp_path / "results" / name).read_text() for name in REPORTS[:2])):
+        assert said in text
+    comparison = results_in(tmp_path)["comparison"]
+    assert (comparison["tests"], [test["name"] for test in comparison["fixed"]]) == (2, ["Refunds"])
+
+
+def test_what_failed_in_the_baseline_fails_here_and_is_said(tmp_path, agent):
+    """It is not played, and no pass either."""
+    first = committed(tmp_path)
+    run(agent, tmp_path, "--output-dir=earlier")
+    (tmp_path / "greeting/prompt.md").write_text("2")
+    ran = run(agent, tmp_path, f"--changed-since={first}", "--baseline=earlier")
+    assert (ran.returncode, ran.played) == (1, 2)
+    case = next(
+        c for s in JUnitXml.fromfile(tmp_path / "results/junit.xml") for c in s if c.name == "Refunds"
+    )
+    assert "not played, taken from the run of" in case.result[0].text
+
+
+def test_a_branch_is_compared_with_where_it_left_the_other(tmp_path, agent):
+    """What main did meanwhile touches nothing here, unless the baseline is older than that."""
+    committed(tmp_path)
+    first = run(
+        agent, tmp_path, "--output-dir=earlier", **(CI | {"GITHUB_SHA": git(tmp_path, "rev-parse", "HEAD")})
+    )
+    assert first.returncode == 1
+    git(tmp_path, "checkout", "--quiet", "-b", "mine")
+    git(tmp_path, "checkout", "--quiet", "main")
+    (tmp_path / "greeting/prompt.md").write_text("of main")
+    git(tmp_path, "commit", "--quiet", "-am", "2")
+    git(tmp_path, "checkout", "--quiet", "mine")
+    ran = run(agent, tmp_path, "--changed-since=main", "--baseline=earlier", "--test=Greets,Always")
+    assert ran.played == 1
+    git(tmp_path, "merge", "--quiet", "main")
+    ran = run(agent, tmp_path, "--changed-since=main", "--baseline=earlier", "--test=Greets,Always")
+    assert ran.played == 2
+
+
+def test_if_nothing_is_touched_the_run_is_skipped(tmp_path, agent):
+    """It neither passes nor fails, and says why."""
+    write_suite(tmp_path, GREETS, when={"paths": ["greeting"]})
+    git(tmp_path, "init", "--quiet")
+    git(tmp_path, "add", "suite.json")
+    git(tmp_path, "commit", "--quiet", "-m", "1")
+    run(agent, tmp_path, "--output-dir=earlier")
+    ran = run(agent, tmp_path, "--changed-since=HEAD", "--baseline=earlier")
+    found = results_in(tmp_path)
+    assert (ran.returncode, ran.played, found["gate"]["passed"], found["run"]["status"]) == (
+        0,
+        0,
+        False,
+        "skipped",
+    )
+    assert found["run"]["stoppedBecause"] == (
+        "no change since HEAD touches what a test depends on (--changed-since)"
+    )
+    assert by_name(found)["Greets"]["outcome"] == "not_run"
+
+
+def test_without_a_baseline_every_test_is_played(tmp_path, agent):
+    """There is nothing to take."""
+    committed(tmp_path)
+    ran = run(agent, tmp_path, "--changed-since=HEAD")
+    assert ran.played == 3
+    assert "every test is played, since there is no baseline to take the others from" in ran.stderr
+    unknown = CI | {"GITHUB_SHA": "e" * 40}
+    run(agent, tmp_path, "--output-dir=earlier", **unknown)
+    ran = run(agent, tmp_path, "--changed-since=HEAD", "--baseline=earlier")
+    assert ran.played == 3
+    assert "the baseline's commit eeeeeeeeeeee is not in this clone" in ran.stderr
+
+
+def test_a_change_that_git_cannot_tell_is_refused(tmp_path, agent):
+    """No checkout, no git, a ref that nobody knows or that looks like an option, a shallow clone."""
+    write_suite(tmp_path, GREETS)
+    ran = run(agent, tmp_path, "--changed-since=main")
+    assert (ran.returncode, ran.played) == (2, 0)
+    assert "lies in no git checkout" in ran.stderr
+    ran = run(agent, tmp_path, "--changed-since=main", PATH=str(tmp_path))
+    assert ran.returncode == 2
+    assert "there is no git here, and the container image has none" in ran.stderr
+    source = tmp_path / "source"
+    source.mkdir()
+    committed(source)
+    (source / "refunds/prompt.md").write_text("2")
+    git(source, "commit", "--quiet", "-am", "2")
+    for ref in ("nowhere", "--output=pwned", " "):
+        ran = run(agent, source, f"--changed-since={ref}")
+        assert (ran.returncode, ran.played) == (2, 0), ref
+        assert f"git knows no commit {ref!r}. Fetch it first" in ran.stderr
+    git(tmp_path, "clone", "--quiet", "--depth=1", source.as_uri(), "shallow")
+    ran = run(agent, tmp_path / "shallow", "--changed-since=HEAD~1")
+    assert ran.returncode == 2
+    assert "The clone is shallow: check out with fetch-depth: 0" in ran.stderr
+    assert not (source / "pwned").exists()
+
+
+def test_git_starts_no_program_that_a_repository_names(tmp_path, agent):
+    """Neither a monitor of its file system nor a program for differences."""
+    first = committed(tmp_path)
+    for name in ("core.fsmonitor", "diff.external", "core.hooksPath"):
+        git(tmp_path, "config", name, f"touch {tmp_path}/started; false")
+    run(agent, tmp_path, f"--changed-since={first}")
+    assert not (tmp_path / "started").exists()
+
+
+@pytest.mark.parametrize("paths", [[], ["/etc"], ["../x"], ["!docs"], ["a\\b"], [""], "src"])
+def test_paths_that_are_none_are_refused(tmp_path, agent, paths):
+    """With their place in the suite."""
+    write_suite(tmp_path, GREETS | {"when": {"paths": paths}})
+    ran = run(agent, tmp_path)
+    assert ran.returncode == 2
+    assert "tests[0].when.paths" in ran.stderr

@@ -1,0 +1,38 @@
+"""Which files a pattern of `when.paths` takes."""
+
+import pytest
+
+from ci_evals.planning.paths import touches
+
+
+@pytest.mark.parametrize(
+    ("pattern", "taken", "left"),
+    [
+        (
+            "src/agent/**",
+            ["src/agent/a.py", "src/agent/tools/b.py", "src/agent"],
+            ["src/agents/a.py", "src/a.py"],
+        ),
+        ("src/agent", ["src/agent", "src/agent/tools/b.py"], ["src/agent.py", "lib/src/agent/a.py"]),
+        ("./src/agent/", ["src/agent/a.py"], ["src/agent2/a.py"]),
+        (
+            "prompts/*.md",
+            ["prompts/judge.md"],
+            ["prompts/old/judge.md", "prompts/judge.txt", "prompts/judgeXmd"],
+        ),
+        ("**/*.py", ["a.py", "src/deep/a.py"], ["a.pyc", "src/a.js"]),
+        ("src/**/b.py", ["src/b.py", "src/x/y/b.py"], ["src/xb.py", "b.py"]),
+        ("v?.txt", ["v1.txt"], ["v10.txt", "v/.txt"]),
+        ("a+(b).py", ["a+(b).py"], ["aab.py"]),
+        ("**", ["any/thing", "odd\nname"], []),
+    ],
+)
+def test_a_pattern_takes_these_files_and_leaves_those(pattern, taken, left):
+    """`*` stays within a folder, `**` does not, and a folder stands for all in it."""
+    assert [file for file in [*taken, *left] if touches([pattern], [file])] == taken
+
+
+def test_one_file_and_one_pattern_are_enough():
+    """Nothing is touched without files."""
+    assert touches(["docs/**", "src/**"], ["README.md", "src/a.py"])
+    assert not touches(["docs/**"], [])
