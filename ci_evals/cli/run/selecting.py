@@ -149,5 +149,5 @@ def _said(job: Job, notes: tuple[str, ...], say: Callable[[str], None]) -> Job:
         say(f"warning: {note}")
     if job.taken:
         tests = sum(len(suite.tests) for suite in job.plan.suites)
-        say(f"{tests - len(job.taken)} of {tests} tests are played, the others are taken from an earlier run")
+        say(f"playing {tests - len(job.taken)} of {tests} tests; the others are taken from an earlier run")
     return replace(job, warnings=(*job.warnings, *notes))
