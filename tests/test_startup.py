@@ -141,6 +141,48 @@ def test_a_first_request_waits_for_nothing_that_comes_later(tmp_path, provider, 
     assert modules & LATE.keys() <= needed
 
 
+SENDS = {"send": {"body": "{{message}}"}, "reply": {"text": "$"}}
+OWN = "ci_evals.adapters."
+HTTP_AGENTS = {"endpoints", "endpoints.agent_server", "endpoints.streaming"}
+ADAPTERS = {
+    "aui": {"endpoints.aui_agent", "endpoints.aui_wire", "endpoints.aui_trace"},
+    "openai": {"endpoints.chat_agent", "endpoints.chat_wire"},
+    "responses": {"endpoints.responses_agent", "endpoints.responses_wire", "endpoints.chat_wire"},
+    "http": {"endpoints.http_agent", "endpoints.http_wire", "endpoints.aui_trace"},
+    "langgraph": {"frameworks", "frameworks.langgraph_agent", "frameworks.langgraph_wire"},
+    "ag-ui": {"frameworks", "frameworks.ag_ui_agent", "frameworks.ag_ui_wire"},
+    "a2a": {"frameworks", "frameworks.a2a_agent", "frameworks.a2a_wire"},
+    "adk": {"frameworks", "frameworks.adk_agent", "frameworks.adk_wire"},
+    "rasa": {"frameworks", "frameworks.rasa_agent", "frameworks.rasa_wire"},
+}
+"""The modules of each adapter. Two read lists of integrations and parameters by `aui_trace`."""
+
+
+@pytest.mark.parametrize("name", ADAPTERS)
+def test_a_run_imports_the_adapter_of_its_suite_alone(tmp_path, name):
+    """Of each adapter only its own modules are there, and those that speak HTTP for all of them."""
+    test = {"name": "t", "guidelines": "g", "turns": [{"user": "hi"}], "evaluations": [{"criterion": "c"}]}
+    options = {"responses": {"api": "responses"}, "http": SENDS}
+    suite = {
+        "name": "s",
+        "adapter": "openai" if name == "responses" else name,
+        "agentId": "a",
+        "apiKey": "agent-key-1",
+        "baseUrl": "http://127.0.0.1:9",
+        "tests": [test],
+        **({"adapterOptions": options[name]} if name in options else {}),
+    }
+    (tmp_path / "suite.json").write_text(json.dumps(suite))
+    command = ("run", str(tmp_path / "suite.json"), "--provider=offline", f"--output-dir={tmp_path / 'r'}")
+    modules = imported(TOLD_AT_THE_FIRST_REQUEST, *command)
+    ours = {module.removeprefix(OWN) for module in modules if module.startswith(OWN)}
+    rooms = ("endpoints", "frameworks", "code", "world", "otlp")
+    assert {module for module in ours if module.partition(".")[0] in rooms} - {
+        "code",
+        "code.plugins",
+    } == HTTP_AGENTS | ADAPTERS[name]
+
+
 def test_who_cannot_speak_to_the_agent_waits_for_no_sdk(tmp_path):
     """The run is over before a model could be asked anything."""
     test = {"name": "t", "guidelines": "g", "turns": [{"user": "auto"}], "evaluations": [{"criterion": "c"}]}

@@ -1,9 +1,11 @@
-"""A suite's settings of its agent, as the adapters get them."""
+"""Settings of an agent, as the adapters get them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pydantic import JsonValue
+
+from ci_evals.domain.choices import AgentIdLocation
 
 
 @dataclass(frozen=True)
@@ -20,3 +22,12 @@ class AgentSettings:
     """Headers of every request to a server, over those of the options. Their values are secrets."""
     debug: bool = False
     """True if replies keep the raw answer."""
+
+
+@dataclass(frozen=True)
+class AuiDialect:
+    """The details in which servers of AUI's task API differ."""
+
+    key_header: str = "x-network-api-key"
+    agent_id_in: AgentIdLocation = AgentIdLocation.TOP
+    task_origin_type: str = "web-widget"

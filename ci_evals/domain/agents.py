@@ -15,6 +15,8 @@ T = TypeVar("T")
 BUILT_IN = ("aui", "demo", "openai", "http", "langgraph", "ag-ui", "a2a", "adk", "rasa")
 """The adapters that have a name of their own."""
 
+AUI_ADDRESS = "https://api.aui.io/ia-controller"
+OPENAI_ADDRESS = "https://api.openai.com/v1"
 LANGGRAPH_ADDRESS = "http://127.0.0.1:2024"
 """Where `langgraph dev` serves."""
 ADK_ADDRESS = "http://127.0.0.1:8000"

@@ -2,20 +2,25 @@
 
 import asyncio
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ci_evals.adapters.agent_settings import AgentSettings
 from ci_evals.adapters.code import plugins
-from ci_evals.adapters.endpoints import aui_wire, chat_wire
-from ci_evals.adapters.endpoints.aui_agent import AuiAgent
-from ci_evals.adapters.endpoints.chat_agent import ChatAgent
 from ci_evals.adapters.transport.connections import host_of
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, Waiting
-from ci_evals.domain.agents import ADK_ADDRESS, BUILT_IN, LANGGRAPH_ADDRESS, RASA_ADDRESS
+from ci_evals.domain.agents import (
+    ADK_ADDRESS,
+    AUI_ADDRESS,
+    BUILT_IN,
+    LANGGRAPH_ADDRESS,
+    OPENAI_ADDRESS,
+    RASA_ADDRESS,
+)
 from ci_evals.domain.suite import Suite
 from ci_evals.ports import Agent
 from ci_evals.support.redaction import Redactor
@@ -28,12 +33,24 @@ if TYPE_CHECKING:
     from ci_evals.demo_agent.server import DemoServer
 
 _DEFAULT_ADDRESSES = {
-    "aui": aui_wire.DEFAULT_BASE_URL,
-    "openai": chat_wire.DEFAULT_BASE_URL,
+    "aui": AUI_ADDRESS,
+    "openai": OPENAI_ADDRESS,
     "langgraph": LANGGRAPH_ADDRESS,
     "adk": ADK_ADDRESS,
     "rasa": RASA_ADDRESS,
 }
+_CLASSES = {
+    "aui": "endpoints.aui_agent:AuiAgent",
+    "openai": "endpoints.chat_agent:ChatAgent",
+    "responses": "endpoints.responses_agent:ResponsesAgent",
+    "http": "endpoints.http_agent:HttpAgent",
+    "langgraph": "frameworks.langgraph_agent:LangGraphAgent",
+    "ag-ui": "frameworks.ag_ui_agent:AgUiAgent",
+    "a2a": "frameworks.a2a_agent:A2aAgent",
+    "adk": "frameworks.adk_agent:AdkAgent",
+    "rasa": "frameworks.rasa_agent:RasaAgent",
+}
+"""Module and class of each adapter for servers; `responses` is an API of `openai`."""
 
 
 class RunAgents:
@@ -98,19 +115,14 @@ class RunAgents:
             from ci_evals.demo_agent.server import DemoServer  # noqa: PLC0415  # 0.1 s, for suites that name it
 
             self._server = self._server or self._stack.enter_context(DemoServer())
-            return AuiAgent(replace(settings, api_key="demo-key", base_url=self._server.base_url))
+            return _class_of("aui")(replace(settings, api_key="demo-key", base_url=self._server.base_url))
         url = settings.base_url or _DEFAULT_ADDRESSES.get(name, "")
         limiter = self.limiter(url, settings.api_key or "")
         settings = replace(settings, base_url=url, headers=headers)
         if name == "aui":
-            return AuiAgent(settings, connections.aui, redactor=redactor, limiter=limiter)
-        if name == "openai" and settings.options.get("api") != "responses":
-            return ChatAgent(settings, redactor=redactor, limiter=limiter)
-        if name == "http":
-            from ci_evals.adapters.endpoints.http_agent import HttpAgent  # noqa: PLC0415  # 0.1 s, for the JSONPaths
-
-            return HttpAgent(settings, redactor=redactor, limiter=limiter)
-        return _other_agent(name, settings, redactor, limiter)
+            return _class_of(name)(settings, connections.aui, redactor=redactor, limiter=limiter)
+        api = "responses" if name == "openai" and settings.options.get("api") == "responses" else name
+        return _class_of(api)(settings, redactor=redactor, limiter=limiter)
 
     def _plan_start(self, suite: Suite) -> None:
         address = suite.wait_for or suite.base_url
@@ -214,34 +226,11 @@ def _set_environment(environ: Mapping[str, str]) -> Iterator[None]:
         os.environ.update(before)
 
 
-def _other_agent(name: str, settings: AgentSettings, redactor: Redactor, limiter: RateLimiter) -> Agent:
-    """The agent behind a server that few suites name. Only its own adapter is imported."""
-    match name:
-        case "openai":
-            from ci_evals.adapters.endpoints.responses_agent import ResponsesAgent  # noqa: PLC0415  # as above
-
-            return ResponsesAgent(settings, redactor=redactor, limiter=limiter)
-        case "langgraph":
-            from ci_evals.adapters.frameworks.langgraph_agent import LangGraphAgent  # noqa: PLC0415  # as above
-
-            return LangGraphAgent(settings, redactor=redactor, limiter=limiter)
-        case "ag-ui":
-            from ci_evals.adapters.frameworks.ag_ui_agent import AgUiAgent  # noqa: PLC0415  # as above
-
-            return AgUiAgent(settings, redactor=redactor, limiter=limiter)
-        case "a2a":
-            from ci_evals.adapters.frameworks.a2a_agent import A2aAgent  # noqa: PLC0415  # as above
-
-            return A2aAgent(settings, redactor=redactor, limiter=limiter)
-        case "adk":
-            from ci_evals.adapters.frameworks.adk_agent import AdkAgent  # noqa: PLC0415  # as above
-
-            return AdkAgent(settings, redactor=redactor, limiter=limiter)
-        case "rasa":
-            from ci_evals.adapters.frameworks.rasa_agent import RasaAgent  # noqa: PLC0415  # as above
-
-            return RasaAgent(settings, redactor=redactor, limiter=limiter)
-    raise AssertionError(f"no way to build the built-in adapter {name}")
+def _class_of(adapter: str) -> Callable[..., Agent]:
+    """Return the class of an adapter for servers. Only its own module is imported."""
+    module, _, name = _CLASSES[adapter].partition(":")
+    kind: Callable[..., Agent] = getattr(import_module(f"ci_evals.adapters.{module}"), name)
+    return kind
 
 
 def agent_settings(suite: Suite, redactor: Redactor, *, debug: bool = False) -> AgentSettings:

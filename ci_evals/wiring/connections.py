@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ci_evals.adapters.endpoints.aui_wire import AuiDialect
+from ci_evals.adapters.agent_settings import AuiDialect
 from ci_evals.domain.agents import secrets_of
 from ci_evals.domain.choices import Provider
 from ci_evals.domain.errors import UsageError

@@ -6,13 +6,13 @@ from uuid import uuid4
 
 from pydantic import JsonValue
 
-from ci_evals.adapters.agent_settings import AgentSettings
+from ci_evals.adapters.agent_settings import AgentSettings, AuiDialect
 from ci_evals.adapters.endpoints import agent_server, aui_wire
 from ci_evals.adapters.endpoints.agent_server import AgentRequest, AgentServer
-from ci_evals.adapters.endpoints.aui_wire import AuiDialect
 from ci_evals.adapters.transport import connections
 from ci_evals.adapters.transport.connections import Client
 from ci_evals.adapters.transport.rate_limiter import RateLimiter
+from ci_evals.domain.agents import AUI_ADDRESS
 from ci_evals.domain.errors import AgentAccessError, AgentError
 from ci_evals.domain.suite import DEFAULT_TIMEOUT_SECONDS, Test
 from ci_evals.domain.transcript import Reply
@@ -55,7 +55,7 @@ class AuiAgent:
         """
         self._settings, self._open_timeout = settings, open_timeout
         self._dialect = dialect or AuiDialect()
-        url = aui_wire.external_url(settings.base_url or aui_wire.DEFAULT_BASE_URL)
+        url = aui_wire.external_url(settings.base_url or AUI_ADDRESS)
         headers = agent_server.checked_headers(settings.headers)
         if key := connections.header_value(settings.api_key or "", "the agent's key"):
             headers |= agent_server.checked_headers({self._dialect.key_header: key})

@@ -5,12 +5,12 @@ about evidence: a trace field that cannot be read is null (*no evidence*), never
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
 from pydantic import JsonValue
 
+from ci_evals.adapters.agent_settings import AuiDialect
 from ci_evals.adapters.endpoints import aui_trace
 from ci_evals.adapters.transport import connections, payload
 from ci_evals.domain.base import token_count
@@ -18,8 +18,6 @@ from ci_evals.domain.choices import AgentIdLocation
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.transcript import ESCALATION, Reply
 from ci_evals.support.redaction import Redactor
-
-DEFAULT_BASE_URL = "https://api.aui.io/ia-controller"
 
 MESSAGE_PATH = "/message"
 MESSAGE_FLAGS = {
@@ -42,15 +40,6 @@ _TEXT_KEYS = ("text", "message", "response", "content")
 _WORKFLOW_KEYS = ("executed_workflows", "executedWorkflows")
 _WORKFLOW_NAMES = ("name", "code", "workflow")
 _ERROR_KEYS = ("error", "errors", "detail")
-
-
-@dataclass(frozen=True)
-class AuiDialect:
-    """The details in which servers of this API differ."""
-
-    key_header: str = "x-network-api-key"
-    agent_id_in: AgentIdLocation = AgentIdLocation.TOP
-    task_origin_type: str = "web-widget"
 
 
 def external_url(base_url: str) -> str:

@@ -10,7 +10,7 @@ from ci_evals.adapters.endpoints import agent_server, chat_wire
 from ci_evals.adapters.endpoints.agent_server import CHECK_SECONDS, AgentRequest, AgentServer
 from ci_evals.adapters.transport.connections import Client
 from ci_evals.adapters.transport.rate_limiter import RateLimiter
-from ci_evals.domain.agents import ChatOptions
+from ci_evals.domain.agents import OPENAI_ADDRESS, ChatOptions
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Reply
@@ -35,7 +35,7 @@ class ChatAgent:
         """Prepare requests without opening connections, or raise `UsageError` for what cannot be sent."""
         self._settings, self._options = settings, ChatOptions.model_validate(settings.options)
         self._model = settings.model or settings.agent_id or ""
-        url = agent_server.base_url(settings.base_url or chat_wire.DEFAULT_BASE_URL)
+        url = agent_server.base_url(settings.base_url or OPENAI_ADDRESS)
         headers = agent_server.headers_with_key(self._options.headers, settings)
         self._server = AgentServer(settings, url.removesuffix(chat_wire.PATH), headers, redactor, limiter)
         self._address = self._server.at(chat_wire.PATH, self._options.query)

@@ -22,7 +22,6 @@ from ci_evals.domain.transcript import Reply, ToolCall, ToolStatus
 from ci_evals.support.redaction import Redactor
 from ci_evals.support.templates import render
 
-DEFAULT_BASE_URL = "https://api.openai.com/v1"
 PATH = "/chat/completions"
 MAX_ROUNDS = 10
 """Maximum number of requests for tool results in a row."""

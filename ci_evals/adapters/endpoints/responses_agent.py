@@ -11,7 +11,7 @@ from ci_evals.adapters.endpoints.chat_wire import Message
 from ci_evals.adapters.endpoints.responses_wire import Answer
 from ci_evals.adapters.transport.connections import Client
 from ci_evals.adapters.transport.rate_limiter import RateLimiter
-from ci_evals.domain.agents import ChatOptions
+from ci_evals.domain.agents import OPENAI_ADDRESS, ChatOptions
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Reply
@@ -42,7 +42,7 @@ class ResponsesAgent:
         """Prepare requests without opening connections, or raise `UsageError` for what cannot be sent."""
         self._settings, self._options = settings, ChatOptions.model_validate(settings.options)
         self._model = settings.model or settings.agent_id or ""
-        url = agent_server.base_url(settings.base_url or chat_wire.DEFAULT_BASE_URL)
+        url = agent_server.base_url(settings.base_url or OPENAI_ADDRESS)
         headers = agent_server.headers_with_key(self._options.headers, settings)
         url = url.removesuffix(responses_wire.PATH)
         self._server = AgentServer(settings, url, headers, redactor, limiter)
