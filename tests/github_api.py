@@ -97,6 +97,8 @@ class GitHubApi:
         self.artifacts: list[Json] = []
         self.runs: dict[int, Json] = {}
         self.blobs: dict[int, bytes] = {}
+        self.rights: dict[str, str | None] = {}
+        """What people may do, where it is not to write; None for somebody whom nobody knows."""
         self.user: Json | None = None
         """Whom the token belongs to, if to a person."""
         self.bot = dict(BOT)
@@ -326,6 +328,29 @@ class GitHubApi:
                     return comments, comment
         raise RefusedError(404, "Not Found")
 
+    def _comment(self, _request: Request, number: str) -> Json:
+        return self._of_id(number)[1]
+
+    def _react(self, request: Request, number: str) -> Json:
+        return {"content": request.body["content"], "of": self._of_id(number)[1]["id"]}
+
+    def _permission(self, _request: Request, login: str) -> Json:
+        if (permission := self.rights.get(login, "write")) is None:
+            raise RefusedError(404, f"{login} is not a user")
+        return {"permission": permission, "role_name": permission}
+
+    def _runs_of_workflow(self, request: Request, _workflow: str) -> Json:
+        asked = request.query
+        found = [
+            run
+            for run in self.runs.values()
+            if run["head_sha"] == asked["head_sha"] and run["status"] == asked["status"]
+        ]
+        return {"total_count": len(found), "workflow_runs": found}
+
+    def _dispatch(self, _request: Request, _workflow: str) -> Json:
+        return Answer(204, raw=b"")
+
     def _edit_comment(self, request: Request, number: str) -> Json:
         comment = self._of_id(number)[1]
         comment["body"] = self._checked(request.body["body"])
@@ -360,6 +385,11 @@ class GitHubApi:
         ("GET", r"REPO/pulls/(\d+)", "pull-requests: write", _pull),
         ("GET", r"REPO/issues/(\d+)/comments", None, _list_comments),
         ("POST", r"REPO/issues/(\d+)/comments", "pull-requests: write", _create_comment),
+        ("GET", r"REPO/issues/comments/(\d+)", None, _comment),
+        ("POST", r"REPO/issues/comments/(\d+)/reactions", "pull-requests: write", _react),
+        ("GET", r"REPO/collaborators/([^/]+)/permission", None, _permission),
+        ("GET", r"REPO/actions/workflows/([^/]+)/runs", "actions: read", _runs_of_workflow),
+        ("POST", r"REPO/actions/workflows/([^/]+)/dispatches", "actions: write", _dispatch),
         ("PATCH", r"REPO/issues/comments/(\d+)", "pull-requests: write", _edit_comment),
         ("POST", "REPO/check-runs", "checks: write", _create_check_run),
         ("DELETE", r"REPO/issues/comments/(\d+)", "pull-requests: write", _delete_comment),

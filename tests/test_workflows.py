@@ -84,7 +84,12 @@ def comments(workflow, inputs):
     if "args" in inputs:
         return parsed(inputs["args"])[0] == "comment"
     by_itself = inputs.get("comment") != "never" and "shard" not in inputs
-    return "pull_request" in workflow["on"] and by_itself
+    return inputs.get("comment") == "always" or ("pull_request" in workflow["on"] and by_itself)
+
+
+def of_a_pull_request(workflow):
+    """Whether the workflow is only started for a pull request: its results are never a baseline."""
+    return "pull-request" in ((workflow["on"].get("workflow_dispatch") or {}).get("inputs") or {})
 
 
 def test_the_documentation_shows_the_examples():
@@ -123,7 +128,8 @@ def test_permissions_are_those_that_are_needed(workflow, job):
 @each_use
 def test_results_are_kept_where_a_later_run_looks(workflow, job):
     """As an artifact named by the comment key, with nothing but the JSON, also where the gate failed."""
-    keys = {key(inputs) for inputs in ours(job) if compares(workflow, inputs)}
+    comparing = [inputs for inputs in ours(job) if compares(workflow, inputs)]
+    keys = set() if of_a_pull_request(workflow) else {key(inputs) for inputs in comparing}
     kept = [
         (step["with"]["name"], step["with"]["path"], step["if"] in ALSO_WHERE_THE_GATE_FAILED)
         for step in using(job, "actions/upload-artifact")

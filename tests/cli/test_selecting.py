@@ -241,6 +241,13 @@ def test_in_ci_a_pass_of_another_commit_stands_for_nothing(tmp_path, agent):
     assert (ran.returncode, ran.played) == (2, 0)
     assert "is of commit cccccccccccc, and this is commit dddddddddddd" in ran.stderr
     assert run(agent, tmp_path, "--only-failed=earlier", **CI).returncode == 1
+    # A pull request is tested as its merge; started on its branch, the commit is the pull request's own.
+    file = tmp_path / "earlier/_results.json"
+    merge = json.loads(file.read_text())
+    merge["run"]["git"]["headCommit"] = "d" * 40
+    file.write_text(json.dumps(merge))
+    ran = run(agent, tmp_path, "--only-failed=earlier", **(CI | {"GITHUB_SHA": "d" * 40}))
+    assert (ran.returncode, ran.played) == (1, 1)
     git(tmp_path, "init", "--quiet")
     git(tmp_path, "add", "--force", "earlier/_results.json")
     ran = run(agent, tmp_path, "--only-failed=earlier")

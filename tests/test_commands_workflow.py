@@ -1,0 +1,210 @@
+"""examples/commands.yml: its script, as GitHub's runner starts it, against a stand-in of GitHub's API."""
+
+import json
+import os
+import subprocess
+import sys
+
+import github_api
+import pytest
+import yaml
+from github_api import FORK, HANG_UP, REPOSITORY, TOKEN, Answer
+from papers import ROOT
+
+WORKFLOW = yaml.safe_load((ROOT / "examples/commands.yml").read_text())
+(STEP,) = [step for step in WORKFLOW["jobs"]["command"]["steps"] if "run" in step]
+DISPATCHED = yaml.safe_load((ROOT / "examples/command-evals.yml").read_text())
+COMMANDS = ("/evals rerun failed", "/evals confirm", "/evals refresh baseline")
+SHA = "a" * 40
+
+
+class Played:
+    """A pull request with a comment on it."""
+
+    def __init__(self, api, folder):
+        self.api, self.folder = api, folder
+        self.pull = api.add_pull(7, SHA)
+        self.run = api.add_run(SHA, event="pull_request", head_branch="topic")
+
+    def say(self, body, /, **edits):
+        """Start the script as for a new comment; returns its exit code and what it printed."""
+        comment = self.api.add_comment(7, body, {"login": "ann", "type": "User", "id": 1})
+        event = {"comment": dict(comment), "issue": {"number": 7, "pull_request": {}}}
+        comment |= edits
+        file = self.folder / "event.json"
+        file.write_text(json.dumps(event))
+        names = STEP["env"] | {"TOKEN": self.api.token}
+        env = {"PATH": os.environ["PATH"], "GITHUB_EVENT_PATH": str(file), "GITHUB_REPOSITORY": REPOSITORY}
+        env |= names | {"GITHUB_API_URL": self.api.url}
+        script = self.folder / "script.py"
+        script.write_text(STEP["run"])
+        done = subprocess.run(
+            [sys.executable, str(script)], env=env, capture_output=True, text=True, timeout=60, check=False
+        )
+        assert done.stderr == ""
+        assert TOKEN not in done.stdout
+        return done.returncode, done.stdout
+
+    @property
+    def reactions(self):
+        return [request.body["content"] for request in self.api.asked("POST .*/reactions$")]
+
+    @property
+    def started(self):
+        """The runs that were started: workflow, branch and inputs."""
+        asked = self.api.asked("POST .*/dispatches$")
+        return [(r.path.split("/")[-2], r.body["ref"], r.body.get("inputs")) for r in asked]
+
+
+@pytest.fixture
+def played(tmp_path):
+    with github_api.serving() as api:
+        api.permissions |= {"actions: write"}
+        yield Played(api, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("body", "started"),
+    [
+        (
+            "/evals rerun failed",
+            ("command-evals.yml", "topic", {"command": "rerun failed", "pull-request": "7", "base": "main"}),
+        ),
+        (
+            "/evals confirm",
+            ("command-evals.yml", "topic", {"command": "confirm", "pull-request": "7", "base": "main"}),
+        ),
+        ("/Evals Refresh Baseline", ("pull-request.yml", "main", None)),
+    ],
+)
+def test_a_command_starts_its_run_and_is_answered(played, body, started):
+    """On the branch of the pull request; a baseline on the base branch. GitHub compares without case."""
+    code, said = played.say(body)
+    workflow, ref, inputs = started
+    if "failed" in body:
+        inputs |= {"run-id": str(played.run["id"])}
+    assert (code, said) == (0, "::notice::started\n")
+    assert (played.started, played.reactions) == ([(workflow, ref, inputs)], ["rocket"])
+
+
+@pytest.mark.parametrize("permission", ["read", "none", "triage", None])
+def test_without_the_right_to_write_nothing_is_started(played, permission):
+    """Whatever GitHub says the author is associated as."""
+    played.api.rights["ann"] = permission
+    assert played.say("/evals confirm")[0] == 0
+    assert (played.started, played.reactions) == ([], ["-1"])
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"repo": {"full_name": FORK}}, "is of a fork"),
+        ({"repo": None}, "is of a fork"),
+    ],
+)
+def test_forks_are_refused(played, change, why):
+    """Also one that was deleted."""
+    played.pull["head"] |= change
+    code, said = played.say("/evals confirm")
+    assert (code, played.started, played.reactions) == (0, [], ["-1"])
+    assert why in said
+
+
+def test_a_merged_pull_request_is_refused(played):
+    """Its branch may be gone."""
+    played.pull |= {"state": "closed", "merged": True}
+    code, said = played.say("/evals confirm")
+    assert (code, played.started, played.reactions) == (0, [], ["-1"])
+    assert "closed or merged" in said
+
+
+def test_a_comment_that_was_edited_or_deleted_starts_nothing(played):
+    """Nor is it answered."""
+    code, said = played.say("/evals confirm", body="/evals refresh baseline")
+    assert (code, played.started, played.reactions) == (0, [], [])
+    assert "deleted or edited" in said
+    played.api.fail("GET .*/issues/comments/", Answer(404, {"message": "Not Found"}))
+    assert played.say("/evals confirm")[0] == 0
+    assert (played.started, played.reactions) == ([], [])
+
+
+def test_without_an_earlier_run_of_this_commit_nothing_is_played_again(played):
+    """One of another commit is none."""
+    played.run["head_sha"] = "b" * 40
+    code, said = played.say("/evals rerun failed")
+    assert (code, played.started, played.reactions) == (1, [], ["confused"])
+    assert "no run of this commit has ended yet" in said
+
+
+HTML = Answer(200, None, raw=b"<html>Sign in</html>")
+
+
+@pytest.mark.parametrize("path", ["collaborators", "GET .*/pulls", "GET .*/runs", "dispatches"])
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        *((Answer(s, {"message": "x"}), f"status {s}: ") for s in (401, 403, 409, 422, 429, 500, 503)),
+        (Answer(502, None, raw=b"<html>Bad gateway</html>"), "status 502: try again later"),
+        (HTML, "the answer is no JSON"),
+        (HANG_UP, "no answer"),
+        (Answer(200, []), "not of the form"),
+    ],
+)
+def test_what_github_refuses_is_one_clear_error(played, path, answer, why):
+    """Said, answered by a reaction, and nothing is started twice."""
+    played.api.fail(path, answer)
+    code, said = played.say("/evals rerun failed")
+    if path == "dispatches" and answer.status == 200 and answer.body == []:
+        assert code == 0  # it is started: what else the answer says is not looked at
+        return
+    assert (code, said.count("::error::"), said.count("\n"), played.reactions) == (1, 1, 1, ["confused"])
+    assert why in said
+    assert len(played.started) == (path == "dispatches")
+
+
+def test_a_reaction_that_fails_changes_nothing(played):
+    """The run is started all the same."""
+    played.api.fail("reactions", Answer(403, {"message": "x"}))
+    code, said = played.say("/evals confirm")
+    assert (code, len(played.started)) == (0, 1)
+    assert "::warning::no reaction: POST" in said
+
+
+def test_a_token_without_the_right_says_which(played):
+    """The workflow's permissions were cut."""
+    played.api.permissions -= {"actions: write"}
+    code, said = played.say("/evals confirm")
+    assert (code, played.started != [], played.reactions) == (1, True, ["confused"])
+    assert "the job needs actions: write and pull-requests: write" in said
+
+
+def test_only_new_comments_that_are_a_command_start_the_job():
+    """By an exact phrase; the author's association is not asked, and nothing is checked out."""
+    text = (ROOT / "examples/commands.yml").read_text()
+    job = WORKFLOW["jobs"]["command"]
+    assert WORKFLOW[True] == {"issue_comment": {"types": ["created"]}}
+    phrases = json.dumps([*COMMANDS])
+    exact = f"contains(fromJSON('{phrases}'), github.event.comment.body)"
+    assert (exact in job["if"], exact in WORKFLOW["concurrency"]["group"]) == (True, True)
+    assert "author_association" not in text
+    assert "checkout" not in text
+    assert job["permissions"] == {"actions": "write", "pull-requests": "write"}
+    assert not WORKFLOW["concurrency"]["cancel-in-progress"]
+
+
+def test_the_two_workflows_fit_together():
+    """The one gives the inputs that the other takes, by the names of files that are there."""
+    inputs = DISPATCHED[True]["workflow_dispatch"]["inputs"]
+    assert inputs["command"]["options"] == [c.removeprefix("/evals ") for c in COMMANDS[:2]]
+    assert set(inputs) == {"command", "pull-request", "base", "run-id"}
+    for name in ("EVALS", "COMMAND_EVALS"):
+        assert (ROOT / "examples" / STEP["env"][name]).is_file()
+    first = yaml.safe_load((ROOT / "examples" / STEP["env"]["EVALS"]).read_text())
+    assert "workflow_dispatch" in first[True]
+    kept = [
+        step["with"]["name"] for step in first["jobs"]["evals"]["steps"] if "upload" in step.get("uses", "")
+    ]
+    (taken,) = [
+        s["with"]["name"] for s in DISPATCHED["jobs"]["evals"]["steps"] if "download" in s.get("uses", "")
+    ]
+    assert taken in kept
