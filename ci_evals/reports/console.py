@@ -9,7 +9,7 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.reports import numbers, sanitize
 from ci_evals.reports.columns import table, wrapped
-from ci_evals.reports.facts import gate, headline, highlights, reliability, rows, trial_errors
+from ci_evals.reports.facts import gate, headline, highlights, listed_tests, reliability, rows, trial_errors
 from ci_evals.reports.facts.comparison import arms, change, looks
 from ci_evals.reports.facts.failed_tests import CONFIRMED, FailedCriterion, FailedTest
 from ci_evals.reports.facts.judging import judge, verdicts
@@ -159,17 +159,21 @@ class _Console:
 
     def suites(self) -> Iterator[str]:
         """A table of the tests of each suite."""
+        listed = listed_tests.of_run(self._results)
         for suite in self._results.suites:
             # A name that ends in a colon would make a command of the runner with ours.
             score = change.too_little_decided(suite) or numbers.score(suite.score)
             title = sanitize.log(f"{sanitize.log_line(suite.name, _NAME)}: {score}")
             more = self._spread(suite) if self._verbose else ""
-            cells = [self._test_row(test) for test in suite.tests]
+            tests = listed.of(suite.tests)
+            cells = list(map(self._test_row, tests))
+            left = len(suite.tests) - len(tests)
             headers = ("test", "result", "score", "trials passed", "time")
             yield "\n".join(
                 [
                     self._painted(title, _BOLD) + more,
                     table(headers, cells, self._width, right=(2, 3, 4)),
+                    *([f"and {numbers.count(left, 'more test')}"] if left else []),
                 ]
             )
 

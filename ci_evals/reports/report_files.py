@@ -13,7 +13,7 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.studies import UnknownStudy
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.reports import badge, eee, junit, results_json, sanitize
-from ci_evals.reports.facts import reliability
+from ci_evals.reports.facts import listed_tests, reliability
 from ci_evals.reports.facts.comparison import change
 from ci_evals.reports.markdown import documents
 from ci_evals.reports.names import (
@@ -62,16 +62,12 @@ def of_run(results: Results, comparison_runs: ComparisonRuns = ALONE) -> dict[st
     }
 
 
-_MOST_OF_OTHERS = 1_000
-"""Tests of other tools that get a file each."""
-
-
 def of_suites(results: Results) -> Iterator[tuple[str, Iterable[str]]]:
     """The files of each suite and test, one after another: of a large run they take a while.
 
     Of many results of other tools there are none: a file for each of them would help nobody.
     """
-    if len(results.tests) > _MOST_OF_OTHERS and all(suite.of_other_tool for suite in results.suites):
+    if listed_tests.limited(results):
         return
     for suite, found in zip(results.suites, change.of_suites(results), strict=True):
         own = suite_results.of_suite(results, suite, found)

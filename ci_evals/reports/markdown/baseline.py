@@ -1,9 +1,11 @@
 """The baseline in Markdown: which run it was, how the tests changed, and what both runs took."""
 
+from itertools import islice
+
 from ci_evals.domain.results.comparison import Comparison, TestChange
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import numbers, sanitize
-from ci_evals.reports.facts import headline
+from ci_evals.reports.facts import headline, listed_tests
 from ci_evals.reports.facts.comparison import change
 from ci_evals.reports.facts.headline import News
 from ci_evals.reports.markdown.failures import name_of, names, scores
@@ -37,9 +39,11 @@ def pace(comparison: Comparison | None) -> Section | None:
 
 def fixed(results: Results, news: News) -> tuple[Section, ...]:
     """The tests that pass again."""
-    rows = tuple(f"- ✅ {_became(test, results)}" for test in news.fixed)
-    title = f"### Fixed {headline.since(results)}"
-    return listing(Section("the fixed tests", title, Rank.TELLING, rows)) if rows else ()
+    most = listed_tests.MOST_TESTS if listed_tests.limited(results) else None
+    rows = tuple(f"- ✅ {_became(test, results)}" for test in news.fixed[:most])
+    title, unlisted = f"### Fixed {headline.since(results)}", len(news.fixed) - len(rows)
+    whole = Section("the fixed tests", title, Rank.TELLING, rows, unlisted=unlisted)
+    return listing(whole) if rows else ()
 
 
 def failed_before(results: Results, news: News) -> Section | None:
@@ -61,8 +65,13 @@ def differing(comparison: Comparison | None) -> Section | None:
     if not found:
         return None
     counts = ", ".join(f"{len(one.tests)} {one.title}" for one in found)
-    rows = tuple(f"- {sanitize.inline(name, 260)} ({one.title})" for one in found for name in one.tests)
-    return folded(f"Tests not compared: {counts}", Section("the tests not compared", "", Rank.LISTS, rows))
+    named = ((name, one.title) for one in found for name in one.tests)
+    rows = tuple(
+        f"- {sanitize.inline(name, 260)} ({title})" for name, title in islice(named, listed_tests.MOST_TESTS)
+    )
+    unlisted = sum(len(one.tests) for one in found) - len(rows)
+    whole = Section("the tests not compared", "", Rank.LISTS, rows, unlisted=unlisted)
+    return folded(f"Tests not compared: {counts}", whole)
 
 
 def confirmed(comparison: Comparison | None) -> Section | None:

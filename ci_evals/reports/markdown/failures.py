@@ -24,17 +24,28 @@ _BRIEF = 160
 
 
 def failures(
-    name: str, title: str, tests: Sequence[FailedTest], *, many: bool, context: SummaryContext
+    name: str,
+    title: str,
+    tests: Sequence[FailedTest],
+    *,
+    many: bool,
+    context: SummaryContext,
+    most: int | None = None,
 ) -> tuple[Section, ...]:
-    """A section on tests that fail: the first with reasons and turns, the others folded."""
+    """A section on tests that fail: the first with reasons and turns, the others folded.
+
+    Those beyond `most`, if it is given, are only counted.
+    """
     if not tests:
         return ()
+    shown = tests[:most]
     whole = Section(
         name,
         f"### {title}",
         Rank.FAILING,
-        rows=tuple(_whole(failed, many=many, context=context) for failed in tests),
-        brief=tuple(_brief(failed, many=many, context=context) for failed in tests),
+        rows=tuple(_whole(failed, many=many, context=context) for failed in shown),
+        brief=tuple(_brief(failed, many=many, context=context) for failed in shown),
+        unlisted=len(tests) - len(shown),
     )
     return listing(whole, _FEW, Rank.REST)
 

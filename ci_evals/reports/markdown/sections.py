@@ -95,29 +95,33 @@ class Section:
     tail: str = ""
     noun: str = "test"
     """The noun for a row."""
+    unlisted: int = 0
+    """Further rows that are only counted."""
     opens: bool = False
     """True if it opens a fold, which the next `_CLOSE` ends."""
 
     @property
     def text(self) -> str:
         """All of it, ending in a newline."""
-        return self._with(self.rows, len(self.rows))
+        return self._with(self.rows, len(self.rows) + self.unlisted)
 
     def within(self, room: int) -> str | None:
         """The section cut to `room` bytes of UTF-8; None if not even one row fits."""
         if len(self.text.encode()) <= room:
             return self.text
         rows = self.brief or self.rows
-        room -= len(self._with((), len(rows)).encode())
+        many = len(rows) + self.unlisted
+        room -= len(self._with((), many).encode())
         taken = 0
         while taken < len(rows) and (room := room - len(rows[taken].encode()) - 1) >= 0:
             taken += 1
-        return self._with(rows[:taken], len(rows)) if taken else None
+        return self._with(rows[:taken], many) if taken else None
 
     def _with(self, rows: Sequence[str], many: int) -> str:
         more = ""
         if len(rows) < many:
-            mark = "- " if (self.brief or self.rows)[0].startswith("- ") else "\n"
+            first = next(iter(self.brief or self.rows), "")
+            mark = "- " if first.startswith("- ") else "\n"
             more = f"{mark}and {numbers.count(many - len(rows), f'more {self.noun}')}"
         body = "\n".join(part for part in (self.titles, *rows, more) if part)
         text = "\n\n".join(part for part in (self.head, body, self.tail) if part)
@@ -144,7 +148,7 @@ def listing(whole: Section, shown: int = OPEN, rest: Rank = Rank.DETAILS) -> tup
     """A list as its first rows, and the others folded: those are of the rank `rest`, and left out alone."""
     if len(whole.rows) <= shown + 1:
         return (whole,)
-    first = replace(whole, rows=whole.rows[:shown], brief=whole.brief[:shown])
+    first = replace(whole, rows=whole.rows[:shown], brief=whole.brief[:shown], unlisted=0)
     others = replace(
         whole,
         name=f"the rest of {whole.name}",
@@ -153,7 +157,8 @@ def listing(whole: Section, shown: int = OPEN, rest: Rank = Rank.DETAILS) -> tup
         rows=whole.rows[shown:],
         brief=whole.brief[shown:],
     )
-    return first, folded(numbers.count(len(others.rows), f"more {whole.noun}"), others)
+    more = len(others.rows) + whole.unlisted
+    return first, folded(numbers.count(more, f"more {whole.noun}"), others)
 
 
 def folded(title: str, inner: Section) -> Section:

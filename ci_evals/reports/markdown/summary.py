@@ -1,17 +1,19 @@
 """The run's summary: the sections of comment, step summary and `summary.md`, in the order of reading."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from ci_evals.domain.results.gate import CheckKind
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.reports import numbers, sanitize
-from ci_evals.reports.facts import gate, headline, highlights, reliability, trial_errors
+from ci_evals.reports.facts import gate, headline, highlights, listed_tests, reliability, trial_errors
 from ci_evals.reports.facts.comparison import arms, change, looks
 from ci_evals.reports.facts.headline import News, Trust
 from ci_evals.reports.facts.judging import judge
 from ci_evals.reports.facts.judging.parts import PlainTable, capitalized, sentence
 from ci_evals.reports.facts.labels import RunOutcome
+from ci_evals.reports.facts.listed_tests import ListedTests
 from ci_evals.reports.markdown import baseline, process, tables
 from ci_evals.reports.markdown.failures import failures, names
 from ci_evals.reports.markdown.sections import (
@@ -29,6 +31,8 @@ from ci_evals.reports.markdown.sections import (
 
 _SUITES = 15
 """Suites that the first table shows; the others are folded."""
+_CAUSES = 100
+"""Causes of errors that are listed."""
 _HEADING = 200
 """Characters of the heading."""
 _PASSED = frozenset({RunOutcome.PASSED, RunOutcome.UNCHECKED})
@@ -103,14 +107,25 @@ def what_failed(
     return tuple(
         found
         for name, title, tests in titles
-        for found in failures(name, sanitize.inline(title, 80), tests, many=many, context=context)
+        for found in failures(
+            name, sanitize.inline(title, 80), tests, many=many, context=context, most=_most(results)
+        )
     )
+
+
+def _most(results: Results) -> int | None:
+    """Tests of a list up to which each is shown; None for all."""
+    return listed_tests.MOST_TESTS if listed_tests.limited(results) else None
 
 
 def causes(suites: Iterable[SuiteResult], title: str) -> tuple[Section, ...]:
     """Errors and undecided verdicts by their cause."""
-    rows = tuple(_cause(errors) for errors in trial_errors.by_cause(tuple(suites)))
-    whole = Section("errors and undecided", f"### {title}", Rank.TELLING, rows, noun="cause")
+    found = trial_errors.by_cause(tuple(suites))
+    rows = tuple(map(_cause, found[:_CAUSES]))
+    unlisted = len(found) - len(rows)
+    whole = Section(
+        "errors and undecided", f"### {title}", Rank.TELLING, rows, noun="cause", unlisted=unlisted
+    )
     return listing(whole) if rows else ()
 
 
@@ -290,13 +305,16 @@ def _details_title(results: Results) -> str:
 
 def _details(results: Results, news: News, context: SummaryContext, *, passed: bool) -> tuple[Section, ...]:
     """All tests, checks, cost, latency, and what else is known."""
-    many = len(results.suites) > 1
+    many, listed = len(results.suites) > 1, listed_tests.of_run(results)
     sure = () if highlights.run_outcome(results) is RunOutcome.FAILED else certainty(results)
     allowed = (
-        failures("the failed tests", "Failed", news.failed, many=many, context=context) if passed else ()
+        failures("the failed tests", "Failed", news.failed, many=many, context=context, most=_most(results))
+        if passed
+        else ()
     )
     return present(
-        *(_all_tests(suite, many=many) for suite in results.suites),
+        *(_all_tests(suite, listed, many=many) for suite in results.suites),
+        Section("the number of tests not listed", listed.note, Rank.DETAILS) if listed.note else None,
         checks(results),
         *(causes(results.suites, "Errors and undecided") if not _unfinished(results) else ()),
         *allowed,
@@ -354,10 +372,11 @@ def _counts(found: tuple[SuiteResult, ...]) -> Section | None:
     return tabled(Section("more on the suites", "", Rank.DETAILS, noun="suite"), text) if text else None
 
 
-def _all_tests(suite: SuiteResult, *, many: bool) -> Section:
+def _all_tests(suite: SuiteResult, listed: ListedTests, *, many: bool) -> Section:
     title = f"#### {sanitize.inline(suite.name, 100)}" if many else ""
     inner = Section(f"all tests of {sanitize.inline(suite.name, 80)}", title, Rank.LISTS)
-    return tabled(inner, tables.of_tests(suite))
+    tests = listed.of(suite.tests)
+    return tabled(replace(inner, unlisted=len(suite.tests) - len(tests)), tables.of_tests(tests))
 
 
 def _groups(suite: SuiteResult) -> Section | None:

@@ -84,9 +84,9 @@ def of_facts(facts: PlainTable) -> str:
     return table([facts.headers[index] for index in facts.filled], cells, texts)
 
 
-def of_tests(suite: SuiteResult) -> str:
+def of_tests(tests: Sequence[TestResult]) -> str:
     """The result of a test and of its trials."""
-    cells = [[sanitize.cell(test.name), *_test_cells(test)] for test in suite.tests]
+    cells = [[sanitize.cell(test.name), *_test_cells(test)] for test in tests]
     return table(["test", *rows.TEST_COLUMNS], cells)
 
 

@@ -17,7 +17,7 @@ from pydantic_core import to_json
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestOutcome, TestResult
 from ci_evals.domain.results.trial import TrialResult
-from ci_evals.reports.facts import reliability
+from ci_evals.reports.facts import listed_tests, reliability
 from ci_evals.reports.page import test_data
 from ci_evals.scoring.comparison.divergence import TracedConversation, counterpart
 from ci_evals.scoring.scores import ScoreRule, outcome_of
@@ -85,7 +85,8 @@ class TestView:
 
 
 def tests_of(results: Results, baseline: Results | None) -> tuple[TestView, ...]:
-    """Return all tests in the order of the results, each with its namesake of the baseline."""
+    """Return the listed tests in the order of the results, each with its namesake of the baseline."""
+    listed = listed_tests.of_run(results)
     there = {
         (suite, name): test
         for suite, result in _named(baseline.suites if baseline else ())
@@ -97,6 +98,8 @@ def tests_of(results: Results, baseline: Results | None) -> tuple[TestView, ...]
     doubts = reliability.CriterionWarnings(results)
     for suite, result in _named(results.suites):
         for name, test in _named(result.tests):
+            if not listed.has(test):
+                continue
             base = there.get((suite, name))
             compared = _compared(base.trials, back_then) if base else ()
             views.append(

@@ -8,7 +8,7 @@ from importlib.resources import files
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import sanitize
 from ci_evals.reports.content_policy import policy_of
-from ci_evals.reports.facts import labels
+from ci_evals.reports.facts import labels, listed_tests
 from ci_evals.reports.facts.judging.verdicts import NO_REASON
 from ci_evals.reports.page import embedded_data
 from ci_evals.reports.page.comparison_runs import ALONE, ComparisonRuns
@@ -46,6 +46,8 @@ def render(results: Results, comparison_runs: ComparisonRuns = ALONE) -> Iterato
     text = fill(
         "reports/page/templates/page.html.j2",
         **overview.values_of(results, tests, comparison_runs),
+        not_listed=listed_tests.of_run(results).note,
+        most=listed_tests.MOST_TESTS,
         policy=policy_of(style, script),
         style=style,
         script=script,

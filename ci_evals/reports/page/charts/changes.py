@@ -6,6 +6,7 @@ from typing import NamedTuple
 from ci_evals.domain.results.comparison import Comparison
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import numbers
+from ci_evals.reports.facts import listed_tests
 from ci_evals.reports.facts.figure import Figure
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import Drawn
@@ -39,13 +40,19 @@ def figure(results: Results, tests: Sequence[TestView]) -> Figure | None:
     comparison = results.comparison
     if not comparison or not comparison.comparable:
         return None
-    compared = tuple(_of_tests(tests)) or tuple(_of_comparison(comparison))
+    limited = listed_tests.limited(results)
+    compared = () if limited else tuple(_of_tests(tests))
+    compared = compared or tuple(_of_comparison(comparison))
     changed = sorted((test for test in compared if abs(test.delta) >= _SAME), key=lambda test: test.delta)
     if not changed:
         return None
     fell, rose = [test for test in changed if test.delta < 0], [test for test in changed if test.delta > 0]
-    same = max(comparison.tests, len(changed)) - len(changed)
-    parts = [f"{len(fell):,} {'test' if len(fell) == 1 else 'tests'} dropped, {len(rose):,} rose"]
+    lower, higher = len(fell), len(rose)
+    if limited:  # the comparison names large changes alone, and has the size of all
+        lower = sum(delta <= -_SAME for delta in comparison.deltas)
+        higher = sum(delta >= _SAME for delta in comparison.deltas)
+    same = max(comparison.tests, lower + higher) - lower - higher
+    parts = [f"{lower:,} {'test' if lower == 1 else 'tests'} dropped, {higher:,} rose"]
     parts += [f"{same:,} unchanged"] if same else []
     words = Figure(
         id="chart-changes",
@@ -61,13 +68,13 @@ def figure(results: Results, tests: Sequence[TestView]) -> Figure | None:
                 numbers.score(test.head),
                 numbers.signed(test.delta),
             )
-            for test in changed
+            for test in (changed[: listed_tests.MOST_TESTS] if limited else changed)
         ],
     )
     entries = (Entry("baseline", "base"), Entry("dropped to", "bad"), Entry("rose to", "head"))
     shown = fell[:MOST_ROWS]
     shown += rose[max(0, len(rose) - (MOST_ROWS - len(shown))) :]
-    return frame.drawn_in_rows(words, entries, list(map(_row, shown)), more=len(changed) - len(shown))
+    return frame.drawn_in_rows(words, entries, list(map(_row, shown)), more=lower + higher - len(shown))
 
 
 def _of_tests(tests: Sequence[TestView]) -> Iterator[Changed]:

@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 from ci_evals.domain.results.comparison import TestChange
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import numbers, sanitize
-from ci_evals.reports.facts import headline, highlights, trial_errors
+from ci_evals.reports.facts import headline, highlights, listed_tests, trial_errors
 from ci_evals.reports.facts.comparison import change, divergence
 from ci_evals.reports.facts.failed_tests import FailedCriterion, FailedTest
 from ci_evals.reports.facts.judging import verdicts
@@ -85,6 +86,8 @@ class TestGroup:
     whole: Sequence[WholeTest] = ()
     lines: Sequence[TestLine] = ()
     folded: bool = False
+    unlisted: int = 0
+    """Tests that have no line, as there are too many."""
 
 
 @dataclass(frozen=True)
@@ -134,35 +137,36 @@ class _BrokenSection:
         self._results = results
         self._links = links
         self._earlier = earlier
+        self._most = listed_tests.MOST_TESTS if listed_tests.limited(results) else None
+        """Tests of a group up to which each has a line; None for all."""
         comparison = results.comparison
         suspects = change.suspects(comparison) if comparison else ()
         self._fell = {(test.suite, test.name): test for test in suspects}
 
     def groups(self) -> Iterable[TestGroup]:
         """All groups, the news first."""
-        news, results = headline.news(self._results), self._results
-        tests = [test for suite in results.suites for test in suite.tests]
+        news, results, most = headline.news(self._results), self._results, self._most
+        flaky_tests = [test for suite in results.suites for test in suite.tests if test.flaky]
         flaky = [
             TestLine(self._links.link(test), test.outcome.value, f"{highlights.passes(test)} trials passed")
-            for test in tests
-            if test.flaky
+            for test in flaky_tests[:most]
         ]
-        fixed = [self._changed(test, change.scores(test), in_baseline=True) for test in news.fixed]
-        dropped = [self._changed(test, _drop(test)) for test in news.dropped]
+        fixed = [self._changed(one, change.scores(one), in_baseline=True) for one in news.fixed[:most]]
+        dropped = [self._changed(test, _drop(test)) for test in news.dropped[:most]]
         before = [replace(one, change=self._fell.get((one.suite, one.name))) for one in news.failed_before]
         too = f"{_tests(before)} failed in the baseline too"
         # Behind tests that broke, those are shown whole that fail the gate alone, or fell far.
         grave = [bool(not news.broke or one.change or (one.test and one.test.critical)) for one in before]
         unjudged = f"{_tests(news.unjudged)} passed in the baseline and could not be judged now"
-        few = f"{_tests(dropped)} dropped by {SUSPECT} points or more"
+        few = f"{_tests(news.dropped)} dropped by {SUSPECT} points or more"
         return (
             self._group("_broke", f"{_tests(news.broke)} broke {headline.since(results)}", news.broke),
-            TestGroup("_unjudged", unjudged, lines=list(map(self._line, news.unjudged))),
+            self._group("_unjudged", unjudged, news.unjudged, [False] * len(news.unjudged)),
             self._group("_failed", f"{_tests(news.failed)} failed", news.failed),
             self._group("_failed-before", too, before, grave),
-            TestGroup("_dropped", few, lines=dropped, folded=True),
-            TestGroup("_fixed", f"{_tests(fixed)} fixed", lines=fixed, folded=True),
-            TestGroup("_flaky", f"{_tests(flaky)} flaky: not all trials agree", lines=flaky, folded=True),
+            self._folded("_dropped", few, dropped, news.dropped),
+            self._folded("_fixed", f"{_tests(news.fixed)} fixed", fixed, news.fixed),
+            self._folded("_flaky", f"{_tests(flaky_tests)} flaky: not all trials agree", flaky, flaky_tests),
         )
 
     def _group(
@@ -170,10 +174,15 @@ class _BrokenSection:
     ) -> TestGroup:
         """A group: its first tests, of the grave ones, are shown whole if it is known what failed."""
         pairs = zip(tests, grave or [True] * len(tests), strict=True)
-        whole = [test for test, is_grave in pairs if is_grave and test.criteria][:_WHOLE]
+        whole = list(islice((test for test, is_grave in pairs if is_grave and test.criteria), _WHOLE))
         shown = set(map(id, whole))
-        lines = [self._line(test) for test in tests if id(test) not in shown]
-        return TestGroup(name, title, list(map(self._whole, whole)), lines)
+        others = [test for test in tests if id(test) not in shown]
+        lines = list(map(self._line, others[: self._most]))
+        return TestGroup(name, title, list(map(self._whole, whole)), lines, unlisted=len(others) - len(lines))
+
+    @staticmethod
+    def _folded(name: str, title: str, lines: Sequence[TestLine], tests: Sequence[object]) -> TestGroup:
+        return TestGroup(name, title, lines=lines, folded=True, unlisted=len(tests) - len(lines))
 
     def _whole(self, failed: FailedTest) -> WholeTest:
         view = self._links.view(failed.test, failed.change)

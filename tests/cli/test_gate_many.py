@@ -1,0 +1,70 @@
+"""`ci-evals gate` on more results than anybody reads: reports list some, and say how many they leave out."""
+
+import json
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from ci_evals.cli.app import invoke
+from ci_evals.cli.run_context import RunContext
+from ci_evals.reports.facts import listed_tests
+
+MOST = 30
+
+
+def written(name: str, passed: list[bool]) -> str:
+    rows = [
+        {"test": f"case-{i:04}", "passed": ok, "reason": "" if ok else f"why {i}"}
+        for i, ok in enumerate(passed)
+    ]
+    Path(name).write_text("\n".join(map(json.dumps, rows)))
+    return name
+
+
+@pytest.fixture
+def gated(tmp_path, monkeypatch, capsys):
+    """Gates these outcomes against those of a baseline, and returns what is printed."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(listed_tests, "MOST_TESTS", MOST)
+
+    def run(head: list[bool], base: list[bool]) -> str:
+        files = written("head.jsonl", head), f"--baseline={written('base.jsonl', base)}"
+        with pytest.raises(SystemExit):
+            invoke(["gate", *files], RunContext({"PATH": os.environ["PATH"]}))
+        return capsys.readouterr().out
+
+    return run
+
+
+def test_all_that_needs_attention_is_listed_before_what_passes(gated):
+    passed = [True] * (MOST + 10)
+    printed = gated([*passed[:-3], False, False, True], [*passed[:-2], False, False])
+    broke, failed, fixed = (f"case-{len(passed) - i:04}" for i in (3, 2, 1))
+    page, summary = (Path("results", name).read_text() for name in ("report.html", "summary.md"))
+    for name in (broke, failed, fixed):
+        assert f"{name}</a></th>" in page
+        assert re.search(rf"^\| {name} ", summary, re.MULTILINE)
+    assert len(re.findall(r"case-\d+</a></th>", page)) == MOST
+    note = "10 tests not listed: 10 passed. All tests are in _results.json."
+    assert note in page
+    assert note in summary
+    assert "and 10 more tests" in summary
+    assert "and 10 more tests" in printed
+    results = json.loads(Path("results/_results.json").read_text())
+    assert len(results["suites"][0]["tests"]) == len(passed)
+    assert Path("results/junit.xml").read_text().count("<testcase ") == len(passed)
+
+
+def test_more_broken_tests_than_are_listed_are_counted(gated):
+    count = MOST + 50
+    printed = gated([False] * count, [True] * count)
+    page, summary = (Path("results", name).read_text() for name in ("report.html", "summary.md"))
+    assert f"{count:,} tests broke since the baseline" in printed
+    assert f"{count:,} tests broke since the baseline" in page
+    assert "and 45 more in _results.json" in page
+    assert "50 tests not listed: 50 failed." in page
+    assert "and 50 more tests" in summary
+    assert f"{count:,} tests dropped, 0 rose" in page
+    assert Path("results/junit.xml").read_text().count("<failure ") == count
