@@ -6,7 +6,7 @@ Scores are in points, 0 to 100. The methods and the reasons for them stand in do
 import math
 import random
 from collections import Counter
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import combinations
@@ -162,7 +162,8 @@ def chance_of_drop(pairs: Sequence[ScorePair], seed: str, draws: int = DRAWS) ->
     """
     if not pairs:
         return None
-    smallest = 1 / math.prod(map(_arrangements, pairs))
+    sizes = Counter(map(_arrangements, pairs))
+    smallest = 1 / math.prod(size**many for size, many in sizes.items())
     # Where all trials of a test have one score, shuffling changes nothing.
     varied = [(index, pair) for index, pair in enumerate(pairs) if len({*pair.head, *pair.base}) > 1]
     if counted := _counted([pair for _, pair in varied], draws * _COUNTED_PER_DRAW, len(pairs)):
@@ -185,33 +186,79 @@ def _low_sums(pairs: Sequence[tuple[int, ScorePair]], seed: str, draws: int) -> 
     return _count_below(sums, math.fsum(pair.delta for _, pair in pairs))
 
 
+_Shape = tuple[tuple[int, int], ...]
+"""How much higher than its lowest change a test's change is, in how many arrangements."""
+
+
 def _counted(pairs: Sequence[ScorePair], most: int, tests: int) -> float | None:
     """The share of all arrangements in which the change is as low as seen; None where it takes more steps."""
-    changes: list[Counter[int]] = []
-    least, width = 0, 1
-    for pair in sorted(pairs, key=_arrangements):
+    lowest, shapes = 0, Counter[_Shape]()
+    for pair, many in Counter(pairs).items():
         if _arrangements(pair) > _LISTED:
             return None
-        # How much higher than what was seen: a lower score of the head makes none of these lower.
-        seen = pair.delta
-        changes.append(Counter(round((change - seen) * _GRID) for change in _changes(pair)))
-        # Sums of two sets take at least as many values as both have together, less one.
-        least += width * len(changes[-1])
-        width += len(changes[-1]) - 1
-        if least > most:
-            return None
+        above = _above(pair)
+        lowest += many * min(above)
+        shapes[tuple(sorted((change - min(above), ways) for change, ways in above.items()))] += many
+    arrangements: int = math.prod(_size(shape) ** many for shape, many in shapes.items())
+    # Of tests with the same two values a binomial coefficient says in how many arrangements so many rise.
+    alike = max((shape for shape in shapes if len(shape) == 2), key=lambda shape: shapes[shape], default=None)
+    number = shapes.pop(alike) if alike else 0
+    sums = _sums(sorted(shapes.elements(), key=_size), most)
+    if sums is None or min(number, len(sums)) * number > most:
+        return None
+    # Rounding moves each test by half a part at most.
+    limit = tests // 2 - lowest
+    if alike is None:
+        return sum(ways for total, ways in sums.items() if total <= limit) / arrangements
+    (_, stay), (step, rise) = alike
+    within: dict[int, int] = {}
+    for total, ways in sums.items():
+        if total <= limit:
+            reach = min(number, (limit - total) // step)
+            within[reach] = within.get(reach, 0) + ways
+    count, risen, some = 0, 0, stay**number
+    for rises in range(max(within, default=-1) + 1):
+        risen += some
+        count += within.get(rises, 0) * risen
+        some = some * (number - rises) * rise // ((rises + 1) * stay)
+    return count / arrangements
+
+
+def _size(shape: _Shape) -> int:
+    """The number of arrangements."""
+    return sum(ways for _, ways in shape)
+
+
+def _sums(shapes: Sequence[_Shape], most: int) -> Mapping[int, int] | None:
+    """Each sum of the tests' changes, in how many arrangements; None where it takes more steps."""
+    # Sums of two sets take at least as many values as both have together, less one.
+    least, width = 0, 1
+    for shape in shapes:
+        least += width * len(shape)
+        width += len(shape) - 1
+    if least > most:
+        return None
     sums, steps = {0: 1}, 0
-    for above in changes:
-        steps += len(sums) * len(above)
+    for shape in shapes:
+        steps += len(sums) * len(shape)
         if steps > most:
             return None
         longer: dict[int, int] = {}
         for total, ways in sums.items():
-            for change, more in above.items():
+            for change, more in shape:
                 longer[total + change] = longer.get(total + change, 0) + ways * more
         sums = longer
-    # Rounding moves each test by half a part at most.
-    return sum(ways for total, ways in sums.items() if total <= tests // 2) / sum(sums.values())
+    return sums
+
+
+@lru_cache(_LISTED)
+def _above(pair: ScorePair) -> Mapping[int, int]:
+    """How much higher than seen a test's change is, in how many arrangements.
+
+    A lower score of the head makes none of these lower.
+    """
+    seen = pair.delta
+    return Counter(round((change - seen) * _GRID) for change in _changes(pair))
 
 
 def fewest_broken(pairs: Sequence[ScorePair]) -> int | None:
@@ -232,9 +279,9 @@ def proven_drops(pairs: Sequence[ScorePair], seed: str) -> tuple[float | None, .
     at most, whichever of them one looks at afterwards. None where so few trials cannot prove anything.
     """
     raw, least = [], []
-    for pair, changes in _changes_of_each(pairs, seed):
-        raw.append(_count_below(changes, pair.delta) / len(changes))
-        least.append(_count_below(changes, min(changes)) / len(changes))
+    for p, smallest in _chances(pairs, seed):
+        raw.append(p)
+        least.append(smallest)
     count = next(k for k in range(1, len(pairs) + 2) if sum(p <= ALPHA / k for p in least) <= k)
     testable = [index for index, p in enumerate(least) if p <= ALPHA / count]
     adjusted: list[float | None] = [None] * len(pairs)
@@ -247,15 +294,29 @@ def proven_drops(pairs: Sequence[ScorePair], seed: str) -> tuple[float | None, .
 
 def p_of_tests(pairs: Sequence[ScorePair], seed: str) -> list[float]:
     """For each pair the p of a drop of that one test by itself."""
-    of_each = _changes_of_each(pairs, seed)
-    return [_count_below(changes, pair.delta) / len(changes) for pair, changes in of_each]
+    return [p for p, _ in _chances(pairs, seed)]
 
 
-def _changes_of_each(pairs: Sequence[ScorePair], seed: str) -> Iterator[tuple[ScorePair, list[float]]]:
-    """Yield each pair with its change in all arrangements of its trials or, of many, in some."""
+def _chances(pairs: Sequence[ScorePair], seed: str) -> Iterator[tuple[float, float]]:
+    """Yield the p of a drop of each test, and the smallest it could have.
+
+    Of all arrangements of its trials, which depends on the scores alone, or, of many, of some.
+    """
     for index, pair in enumerate(pairs):
-        listed = _arrangements(pair) <= _LISTED
-        yield pair, _changes(pair) if listed else [pair.delta, *_drawn(pair, seed, index, DRAWS)]
+        if _arrangements(pair) <= _LISTED:
+            yield _chance_of(pair)
+        else:
+            yield _shares_below(pair, [pair.delta, *_drawn(pair, seed, index, DRAWS)])
+
+
+@lru_cache(_LISTED)
+def _chance_of(pair: ScorePair) -> tuple[float, float]:
+    return _shares_below(pair, _changes(pair))
+
+
+def _shares_below(pair: ScorePair, changes: Sequence[float]) -> tuple[float, float]:
+    lowest = _count_below(changes, min(changes))
+    return _count_below(changes, pair.delta) / len(changes), lowest / len(changes)
 
 
 def spread_of(pairs: Sequence[ScorePair], criteria: float) -> MeanSpread | None:

@@ -714,3 +714,11 @@ def test_the_docs_example_step_by_step():
     assert f"{t_quantile(spread.freedom):.3f}" in said["interval of the change"]
     assert f"{spread.freedom} degrees" in said["interval of the change"]
     assert f"{spread.detectable / math.sqrt(spread.variance):.3f}" in said["smallest drop seen"]
+
+
+def test_tests_of_two_values_are_counted_together_however_many_there_are():
+    """Of single trials that changed, as many more broke as in a sign test: its p, to the last digit."""
+    broke, fixed = ScorePair((0.0,), (100.0,)), ScorePair((100.0,), (0.0,))
+    chance = chance_of_drop([broke] * 1_560 + [fixed] * 1_440, "seed")
+    ways = sum(math.comb(3_000, fewer) for fewer in range(1_441))
+    assert chance == statistics.Chance(ways / 2**3_000, "enumerated", 1 / 2**3_000)
