@@ -78,6 +78,8 @@ class _Count:
 
     def add(self, test: TestResult) -> None:
         """Count the trials of a test."""
+        if not _is_traced(test):
+            return
         parts: set[LogicPart] = set()
         for fired, many, complete in _alike(test.trials):
             self.traced += many
@@ -95,6 +97,10 @@ class _Count:
                         self.in_reporting[kind, name] += many
                     parts.add((kind, name))
         self.tests.update(parts)
+
+
+def _is_traced(test: TestResult) -> bool:
+    return any(trial.fired for trial in test.trials)
 
 
 def _alike(trials: Sequence[TrialResult]) -> Iterator[tuple[Fired, int, int]]:
@@ -156,6 +162,8 @@ def compared(coverage: Coverage, pairs: Iterable[TestPair]) -> Coverage:
     head, base, known = Counter[LogicPart](), Counter[LogicPart](), set[LogicKind]()
     chance: dict[LogicPart, float] = {}
     for pair in pairs:
+        if not _is_traced(pair.head) and not _is_traced(pair.base):
+            continue
         here, there = _Count(), _Count()
         here.add(pair.head)
         there.add(pair.base)

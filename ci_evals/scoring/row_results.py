@@ -2,19 +2,20 @@
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from statistics import fmean
+from typing import Any
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.prices import PriceTable
 from ci_evals.domain.result_rows import Check, Message, OfficialScore, ResultSet, Row, Undecided
-from ci_evals.domain.results.suite import OTHER_TOOL, Counts, SuiteResult, TestOutcome, TestResult
+from ci_evals.domain.results.suite import OTHER_TOOL, SuiteResult, TestResult
 from ci_evals.domain.results.trial import MOST_TRIALS, TrialResult
 from ci_evals.domain.results.usage import Latency, RoleUsage
 from ci_evals.domain.transcript import EndState, Turn, Turns, UserSource
 from ci_evals.domain.verdict import Finding, Grade, Outcome
-from ci_evals.scoring.scorecard import Scorecard, recounted, total
+from ci_evals.scoring.scorecard import Scorecard, numbers_of_suite, numbers_of_test, total
 from ci_evals.scoring.scores import ScoreRule
 from ci_evals.scoring.usage import usage_of
 from ci_evals.support.digest import digest
@@ -31,6 +32,8 @@ _CAUSES = {
 }
 _SHOWN = 5
 """Names that a message shows."""
+_MOST_KINDS = 10_000
+"""Values that are kept to be shared."""
 _MOST_REASON = 4_000
 _MOST_MESSAGE = 50_000
 
@@ -174,7 +177,7 @@ def _suite(name: str, parts: Sequence[_Part], folder: str, redactor: Redactor) -
     build = _Builder(redactor, clean(arm) if arm else None)
     tests = tuple(build.test(number, own) for number, own in enumerate(by_test.values(), 1))
     fingerprint = _fingerprint(name, parts)
-    suite = SuiteResult(
+    return SuiteResult(
         name=name,
         file=clean(parts[0].source.file),
         digest=digest([test.digest for test in tests]),
@@ -182,11 +185,9 @@ def _suite(name: str, parts: Sequence[_Part], folder: str, redactor: Redactor) -
         adapter=OTHER_TOOL + parts[0].source.format,
         fingerprint={clean(key): clean(value) for key, value in fingerprint.items()},
         folder=folder,
-        score=None,
-        counts=Counts(),
-        tests=tests,
+        official=_official(parts, rows),
+        **numbers_of_suite(tests, _RULE),
     )
-    return recounted(suite, _RULE).model_copy(update={"official": _official(parts, rows)})
 
 
 def _fingerprint(suite: str, parts: Sequence[_Part]) -> Mapping[str, str]:
@@ -231,6 +232,8 @@ class _Builder:
 
     redactor: Redactor
     model: str | None
+    numbers: dict[object, dict[str, Any]] = field(default_factory=dict)
+    """The numbers of tests by what became of their trials: most tests have those of another one."""
 
     def clean(self, text: str) -> str:
         """Return a text without secrets."""
@@ -243,7 +246,8 @@ class _Builder:
         definitions = sorted({row.definition for row in rows if row.definition})
         cluster = next((row.cluster for row in rows if row.cluster is not None), None)
         run = [row for row in rows if row.undecided is not Undecided.SKIPPED]
-        return TestResult(
+        trials = tuple(self._trial(index, row, next(iter(groups), None)) for index, row in enumerate(run, 1))
+        test = TestResult(
             name=name,
             tags=tuple(groups),
             cluster=None if cluster is None else self.clean(cluster),
@@ -251,30 +255,38 @@ class _Builder:
             digest=digest(definitions or [name]),
             guidelines="",
             turns=(),
-            score=None,
-            pass_rate=None,
-            passed=False,
-            outcome=TestOutcome.NOT_RUN,
-            flaky=False,
-            trials=tuple(
-                self._trial(index, row, next(iter(groups), None)) for index, row in enumerate(run, 1)
-            ),
+            trials=trials,
+            **self._numbers(trials),
         )
+        test.slim()
+        return test
+
+    def _numbers(self, trials: tuple[TrialResult, ...]) -> dict[str, Any]:
+        if any(trial.turns for trial in trials):
+            return numbers_of_test(trials, len(trials), _RULE)
+        key = tuple((trial.status, trial.findings) for trial in trials)
+        if key not in self.numbers:
+            if len(self.numbers) >= _MOST_KINDS:
+                self.numbers.clear()
+            self.numbers[key] = numbers_of_test(trials, len(trials), _RULE)
+        return self.numbers[key]
 
     def _trial(self, index: int, row: Row, category: str | None) -> TrialResult:
         reason = self.clean(row.reason[:_MOST_REASON])
         error = None
         if row.undecided:
             error = _CAUSES[row.undecided] + (f": {reason}" if reason else "")
-        return TrialResult(
+        trial = TrialResult(
             index=index,
             status=EndState.FAILED if row.undecided else EndState.COMPLETED,
             error=error,
             duration_seconds=row.seconds or 0,
             turns=self._turns(row.conversation),
-            findings=() if row.undecided else tuple(self._findings(row, reason, category)),
+            findings=() if row.undecided else _shared(tuple(self._findings(row, reason, category))),
             usage=self._usage(row),
         )
+        trial.slim()
+        return trial
 
     def _findings(self, row: Row, reason: str, category: str | None) -> Iterator[Finding]:
         score = float(bool(row.passed)) if row.score is None else row.score
@@ -296,16 +308,7 @@ class _Builder:
     def _usage(self, row: Row) -> tuple[RoleUsage, ...]:
         if row.cost_usd is None and row.input_tokens is None and row.output_tokens is None:
             return ()
-        return (
-            RoleUsage(
-                role="agent",
-                model=self.model,
-                calls=1,
-                input_tokens=row.input_tokens or 0,
-                output_tokens=row.output_tokens or 0,
-                cost_usd=row.cost_usd,
-            ),
-        )
+        return _usage(self.model, row.input_tokens or 0, row.output_tokens or 0, row.cost_usd)
 
     def _turns(self, messages: Sequence[Message]) -> Turns:
         """Return the conversation in turns: what the user says, and all that the agent does then."""
@@ -354,10 +357,25 @@ def _explain(row: Row, score: float) -> bool:
     return math.isclose(fmean(own), score, abs_tol=1e-9)
 
 
-@lru_cache(10_000)
+@lru_cache(_MOST_KINDS)
+def _usage(model: str | None, read: int, written: int, cost: float | None) -> tuple[RoleUsage, ...]:
+    usage = RoleUsage(
+        role="agent", model=model, calls=1, input_tokens=read, output_tokens=written, cost_usd=cost
+    )
+    usage.slim()
+    return (usage,)
+
+
+@lru_cache(_MOST_KINDS)
+def _shared(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """Equal findings as one object, of which scores are made once."""
+    return findings
+
+
+@lru_cache(_MOST_KINDS)
 def _finding(criterion: str, passed: bool, score: float, reason: str, category: str | None) -> Finding:
     """Cached: most rows of a test come to the same, and a finding is never changed."""
-    return Finding(
+    finding = Finding(
         criterion=criterion,
         kind="strict",
         category=category,
@@ -365,3 +383,5 @@ def _finding(criterion: str, passed: bool, score: float, reason: str, category: 
         reason=reason or "No reason is given.",
         grade=None if score == passed else Grade(score=score, pass_at=None, dimensions=()),
     )
+    finding.slim()
+    return finding

@@ -8,7 +8,6 @@ from statistics import fmean, stdev
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from ci_evals.domain.base import Interval
 from ci_evals.domain.evaluation import Graded
 from ci_evals.domain.plan import Plan, PlannedSuite, SuiteModels
 from ci_evals.domain.prices import NO_PRICES, PriceTable
@@ -29,7 +28,7 @@ from ci_evals.domain.results.taken import TakenFrom, TakenTest, TakenTests
 from ci_evals.domain.results.trial import TrialResult, points
 from ci_evals.domain.results.usage import Latency, Usage
 from ci_evals.domain.transcript import EndState
-from ci_evals.domain.verdict import Finding, Outcome
+from ci_evals.domain.verdict import Outcome
 from ci_evals.scoring import process, scores
 from ci_evals.scoring.agreement.votes import vote_agreement
 from ci_evals.scoring.coverage import LogicPart, coverage_of, wanted_parts
@@ -101,18 +100,14 @@ def total(
 ) -> Scorecard:
     """The scorecard of suites whose own numbers are there; `parts` of the agent's logic are to fire."""
     tests = tuple(test for suite in suites for test in suite.tests)
-    deciding = scores.deciding(tests)
-    score_of_all = points(scores.total(deciding, rule))
-    counts = _counts(tests, rule)
+    summary = _summary(tests, rule)
     return Scorecard(
-        score=score_of_all,
-        interval=_interval(deciding, rule),
-        decided_share=scores.decided_share(deciding, rule),
-        **_passing(deciding),
-        counts=counts,
+        **summary,
         usage=usage,
         latency=latency_of(trial for test in tests for trial in test.trials if not test.taken_from),
-        process=process.of_run(process.of_tests(tests, rule), score_of_all, usage, counts.played_trials),
+        process=process.of_run(
+            process.of_tests(tests, rule), summary["score"], usage, summary["counts"].played_trials
+        ),
         coverage=coverage_of(suites, parts),
         user_checks=user_checks(tests),
         vote_agreement=vote_agreement(suites),
@@ -126,12 +121,12 @@ def recounted(suite: SuiteResult, rule: ScoreRule) -> SuiteResult:
         test.model_copy(
             update={
                 "trials": (trials := _compared(test.trials, test.optimal_tools)),
-                **_numbers_of_test(trials, len(trials) + test.not_run, rule),
+                **numbers_of_test(trials, len(trials) + test.not_run, rule),
             }
         )
         for test in suite.tests
     )
-    return suite.model_copy(update=_numbers_of_suite(tests, rule))
+    return suite.model_copy(update=numbers_of_suite(tests, rule))
 
 
 class _TestTrials(NamedTuple):
@@ -169,7 +164,7 @@ def _test(planned: PlannedSuite, index: int, own: _TestTrials, rule: ScoreRule) 
         },
         trials=trials,
         not_run=loops - len(trials),
-        **_numbers_of_test(trials, loops, rule),
+        **numbers_of_test(trials, loops, rule),
     )
 
 
@@ -178,7 +173,8 @@ def _compared(trials: Sequence[TrialResult], optimal: Sequence[str] | None) -> t
     return tuple(process.compared(trial, optimal) for trial in trials)
 
 
-def _numbers_of_test(trials: Sequence[TrialResult], planned: int, rule: ScoreRule) -> dict[str, Any]:
+def numbers_of_test(trials: Sequence[TrialResult], planned: int, rule: ScoreRule) -> dict[str, Any]:
+    """The numbers of a test, by the names of their fields."""
     scored = [(trial, score) for trial in trials if (score := scores.of_trial(trial, rule)) is not None]
     passed, of_each = [scores.all_passed(trial, rule) for trial, _ in scored], [score for _, score in scored]
     outcome = scores.outcome_of(trials, planned, rule)
@@ -218,13 +214,30 @@ def _passing(tests: Iterable[TestResult]) -> dict[str, dict[int, float]]:
     }
 
 
-def _interval(tests: Iterable[TestResult], rule: ScoreRule) -> Interval | None:
-    tests = [*tests]
-    if not any(test.cluster for test in tests):
-        return mean_interval([float(score) for score in scores.of_tests(tests, rule)])
-    means = [(test, scores.mean(scores.of_trials(test, rule))) for test in tests]
-    scored = [(float(mean), test.cluster or (test.name,)) for test, mean in means if mean is not None]
-    return mean_interval([mean for mean, _ in scored], [cluster for _, cluster in scored])
+def _score_of(tests: Sequence[TestResult], rule: ScoreRule) -> dict[str, Any]:
+    """The mean score of tests, and its interval."""
+    means = [
+        (test, mean) for test in tests if (mean := scores.mean(scores.of_trials(test, rule))) is not None
+    ]
+    exact = [mean for _, mean in means]
+    clusters = None
+    if any(test.cluster for test in tests):
+        clusters = [test.cluster or (test.name,) for test, _ in means]
+    return {
+        "score": points(scores.mean(exact)),
+        "interval": mean_interval(list(map(float, exact)), clusters),
+    }
+
+
+def _summary(tests: Sequence[TestResult], rule: ScoreRule) -> dict[str, Any]:
+    """The numbers of a suite or a run."""
+    deciding = scores.deciding(tests)
+    return {
+        **_score_of(deciding, rule),
+        "decided_share": scores.decided_share(deciding, rule),
+        **_passing(deciding),
+        "counts": _counts(tests, rule),
+    }
 
 
 def _suite(
@@ -244,22 +257,17 @@ def _suite(
         embedding_model=facts.models.embedder,
         min_score=planned.suite.min_score,
         folder=facts.folder,
-        **_numbers_of_suite(tests, rule),
+        **numbers_of_suite(tests, rule),
     )
 
 
-def _numbers_of_suite(tests: tuple[TestResult, ...], rule: ScoreRule) -> dict[str, Any]:
+def numbers_of_suite(tests: tuple[TestResult, ...], rule: ScoreRule) -> dict[str, Any]:
+    """The numbers of a suite, by the names of their fields, and its tests."""
     deciding = scores.deciding(tests)
-    findings = [f for test in deciding for trial in test.trials for f in trial.findings]
-    logic = _names(code for f in findings for code in f.aui_logic)
-    tags = _names(tag for test in deciding for tag in test.tags)
+    logic = _names(code for trial, _ in _kinds(deciding) for f in trial.findings for code in f.aui_logic)
     difficulties = _names(test.difficulty for test in deciding)
     return {
-        "score": points(scores.total(deciding, rule)),
-        "interval": _interval(deciding, rule),
-        "decided_share": scores.decided_share(deciding, rule),
-        **_passing(deciding),
-        "counts": _counts(tests, rule),
+        **_summary(tests, rule),
         "categories": tuple(
             _group(n, own, replace(rule, finding_filter=scores.of_category(n)))
             for n, own in _by_category(deciding).items()
@@ -267,7 +275,7 @@ def _numbers_of_suite(tests: tuple[TestResult, ...], rule: ScoreRule) -> dict[st
         "aui_logic": tuple(
             _group(n, deciding, replace(rule, finding_filter=scores.of_logic(n))) for n in logic
         ),
-        "tags": tuple(_group(n, [t for t in deciding if n in t.tags], rule) for n in tags),
+        "tags": tuple(_group(n, own, rule) for n, own in _by_tag(deciding).items()),
         "difficulties": tuple(
             _group(n, [t for t in deciding if t.difficulty == n], rule) for n in difficulties
         ),
@@ -286,6 +294,15 @@ def _by_category(tests: Iterable[TestResult]) -> dict[str, list[TestResult]]:
     return found
 
 
+def _by_tag(tests: Iterable[TestResult]) -> dict[str, list[TestResult]]:
+    """The tests with each tag, in the order of the tags' first appearance."""
+    found: dict[str, list[TestResult]] = {}
+    for test in tests:
+        for tag in dict.fromkeys(test.tags):
+            found.setdefault(tag, []).append(test)
+    return found
+
+
 def _names(names: Iterable[str | None]) -> list[str]:
     """Each name once, in the order of first appearance in the suite."""
     return list(dict.fromkeys(name for name in names if name is not None))
@@ -297,8 +314,7 @@ def _group(name: str, tests: Sequence[TestResult], rule: ScoreRule) -> ScoreGrou
     outcomes = Counter(finding.outcome for findings in chosen for finding in findings)
     return ScoreGroup(
         name=name,
-        score=points(scores.total(tests, rule)),
-        interval=_interval(tests, rule),
+        **_score_of(tests, rule),
         tests=sum(map(bool, chosen)),
         passed=outcomes[Outcome.PASSED],
         failed=outcomes[Outcome.FAILED],
@@ -306,14 +322,30 @@ def _group(name: str, tests: Sequence[TestResult], rule: ScoreRule) -> ScoreGrou
     )
 
 
+def _kinds(tests: Iterable[TestResult]) -> list[tuple[TrialResult, int]]:
+    """A trial of each kind, and how many there are: those of one status that share their findings."""
+    kinds: dict[tuple[EndState, int], list[TrialResult]] = {}
+    for test in tests:
+        for trial in test.trials:
+            kinds.setdefault((trial.status, id(trial.findings)), []).append(trial)
+    return [(trials[0], len(trials)) for trials in kinds.values()]
+
+
 def _counts(tests: Sequence[TestResult], rule: ScoreRule) -> Counts:
-    trials = [trial for test in tests for trial in test.trials]
-    findings: list[Finding] = [finding for trial in trials for finding in trial.findings]
-    statuses = Counter(trial.status for trial in trials)
     deciding = scores.deciding(tests)
-    of_deciding = [trial for test in deciding for trial in test.trials]
-    validities = Counter(scores.validity(trial, rule) for trial in of_deciding)
-    outcomes = Counter(finding.outcome for finding in findings)
+    kinds = _kinds(tests)
+    of_deciding = kinds if len(deciding) == len(tests) else _kinds(deciding)
+    statuses: Counter[EndState] = Counter()
+    outcomes: Counter[Outcome] = Counter()
+    validities: Counter[scores.Validity] = Counter()
+    scored = 0
+    for trial, number in kinds:
+        statuses[trial.status] += number
+        scored += number * (scores.of_trial(trial, rule) is not None)
+        for finding in trial.findings:
+            outcomes[finding.outcome] += number
+    for trial, number in of_deciding:
+        validities[scores.validity(trial, rule)] += number
     return Counts(
         tests=len(tests),
         quarantined=len(tests) - len(deciding),
@@ -323,9 +355,9 @@ def _counts(tests: Sequence[TestResult], rule: ScoreRule) -> Counts:
         errors=validities[scores.Validity.ERRORED],
         undecided=sum(test.outcome is TestOutcome.UNDECIDED for test in deciding),
         flaky=sum(test.flaky for test in deciding),
-        trials=len(trials),
+        trials=statuses.total(),
         taken_trials=sum(len(test.trials) for test in tests if test.taken_from),
-        scored_trials=sum(scores.of_trial(trial, rule) is not None for trial in trials),
+        scored_trials=scored,
         not_run=sum(test.not_run for test in tests),
         invalid_users=validities[scores.Validity.EXCLUDED],
         by_status={state: statuses[state] for state in EndState},

@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain
-from statistics import mean
 
 from ci_evals.domain.results.comparison import (
     Baseline,
@@ -68,8 +67,8 @@ class RunComparer:
         scored = self._scored(of, rule)
         if not scored:
             return Change()
-        head = mean([mean(head) for _, head, _ in scored])
-        base = mean([mean(base) for _, _, base in scored])
+        head = _mean([_mean(head) for _, head, _ in scored])
+        base = _mean([_mean(base) for _, _, base in scored])
         pairs = [_floats(head, base) for _, head, base in scored]
         trials = chain.from_iterable((*pair.head.trials, *pair.base.trials) for pair, _, _ in scored)
         spread = statistics.spread_of(pairs, scores.criteria_of(trials, rule))
@@ -242,8 +241,17 @@ def _complete_trials(test: TestResult) -> list[TrialResult]:
     return [trial for trial in test.trials if trial.complete]
 
 
-def _floats(head: Sequence[Fraction], base: Sequence[Fraction]) -> statistics.ScorePair:
-    return statistics.ScorePair(tuple(map(float, head)), tuple(map(float, base)))
+def _mean(scored: Sequence[Fraction]) -> Fraction:
+    return scores.mean(scored) or Fraction()
+
+
+def _floats(head: tuple[Fraction, ...], base: tuple[Fraction, ...]) -> statistics.ScorePair:
+    return statistics.ScorePair(_in_binary(head), _in_binary(base))
+
+
+@lru_cache(10_000)
+def _in_binary(exact: tuple[Fraction, ...]) -> tuple[float, ...]:
+    return tuple(map(float, exact))
 
 
 def _evidence(test: TestResult, rule: ScoreRule) -> Evidence | None:
