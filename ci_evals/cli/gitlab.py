@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 
 from ci_evals.adapters.github.baseline import BaselineArtifact, NoBaseline
+from ci_evals.adapters.github.comments import CommentStatus
 from ci_evals.adapters.gitlab import baseline, notes
 from ci_evals.adapters.gitlab.api import TOKENS, GitLab
 from ci_evals.adapters.gitlab.context import GitLabJob, read
@@ -38,8 +39,8 @@ def text_of(results: Results, job: GitLabJob | None) -> str:
     return sanitize.gitlab(comment.render(results, known or comment.SummaryContext()))
 
 
-async def post(text: str, key: str, job: GitLabJob, context: RunContext) -> str:
-    """Post the note, and return a line about it.
+async def post(text: str, key: str, job: GitLabJob, context: RunContext, *, create: bool = True) -> str:
+    """Post the note, and return a line about it. Unless `create`, only a note that is there is updated.
 
     Raises:
         GitLabError: it was not posted; the text says why, and what to do.
@@ -54,9 +55,11 @@ async def post(text: str, key: str, job: GitLabJob, context: RunContext) -> str:
             asyncio.timeout(_POST_SECONDS),
             GitLab(job.api_url, token, redactor=context.redactor) as hub,
         ):
-            status = await notes.post(hub, job, key, text)
+            status = await notes.post(hub, job, key, text, create=create)
     except TimeoutError as error:
         raise GitLabError("GitLab did not answer in time") from error
+    if status is CommentStatus.ABSENT:
+        return f"no note on !{job.merge_request}: there is none to update, and none was wanted"
     return f"note on !{job.merge_request} {status}"
 
 

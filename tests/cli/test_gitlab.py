@@ -76,6 +76,11 @@ def test_a_note_that_is_deleted_meanwhile_is_written_anew(gitlab, played):
 REFUSALS = [
     (gitlab_api.refused(401, "401 Unauthorized"), "CI_EVALS_GITLAB_TOKEN or GITLAB_TOKEN"),
     (gitlab_api.refused(403, "403 Forbidden"), "scope api, role Reporter"),
+    (gitlab_api.refused(403, "403 Forbidden - The project is archived"), "or the project is archived"),
+    (gitlab_api.refused(403, "The discussion is locked"), "GitLab answered 403 (The discussion is locked)"),
+    (gitlab_api.refused(404, "404 Merge Request Not Found"), "or the token may not see it"),
+    (gitlab_api.refused(500, "Internal error"), "it has a problem of its own, try again later"),
+    (Response("<html>Bad gateway</html>", 502, content_type="text/html"), "GitLab answered 502: it has"),
     (gitlab_api.refused(404, "404 Project Not Found"), "no such thing"),
     (gitlab_api.refused(409, "Conflict"), "GitLab answered 409 (Conflict)"),
     (gitlab_api.refused(422, "Note is too long"), "GitLab answered 422 (Note is too long)"),
@@ -91,6 +96,19 @@ def test_what_gitlab_refuses_is_a_warning(gitlab, played, answer, words):
     assert ran.returncode == 0
     assert words in ran.stderr + ran.stdout
     assert gitlab_api.TOKEN not in ran.stderr + ran.stdout
+
+
+def test_a_note_is_only_written_if_it_is_worth_one(gitlab, played):
+    """As `--comment-on` has it for a pull request; one that is there is updated all the same."""
+    environ = gitlab.environ()
+    for name, lines, status in (
+        ("passed", 0, "no note on !7: there is none to update, and none was wanted"),
+        ("failed", 1, "note on !7 created"),
+        ("passed", 1, "note on !7 updated"),
+    ):
+        ran = ci_evals("comment", name, "--comment-on=failure", cwd=played, env=environ)
+        assert (ran.returncode, len(gitlab.notes)) == (0, lines)
+        assert status in ran.stderr + ran.stdout
 
 
 def test_a_server_that_is_busy_is_asked_again(gitlab, played):
@@ -179,6 +197,17 @@ def test_results_that_are_too_large_are_no_baseline(gitlab, tmp_path):
     ran = run(gitlab, tmp_path)
     assert ran.returncode == 0
     assert "baseline" in ran.stdout + ran.stderr
+
+
+def test_a_baseline_that_gitlab_cannot_give_is_no_baseline(gitlab, tmp_path):
+    """It is asked again, and then the run goes without: its verdict is that of its own gate."""
+    gitlab.faults += [("pipelines", gitlab_api.refused(503, "Busy", retry_after="0"))] * 20
+    ran = run(gitlab, tmp_path)
+    assert ran.returncode == 0
+    assert "GitLab answered 503 (Busy): it has a problem of its own" in " ".join(
+        (ran.stdout + ran.stderr).split()
+    )
+    assert 1 < len(gitlab.requests) < 10
 
 
 def test_the_component_runs_what_there_is():

@@ -4,7 +4,8 @@ Rules: <https://docs.gitlab.com/api/rest/>. What GitLab may have acted on is not
 together are bounded, and the token goes to the API's own origin alone.
 """
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Self
@@ -43,12 +44,14 @@ class GitLab:
         of_job: bool = False,
         redactor: Redactor | None = None,
         max_mb: int = MAX_MB,
+        timeout: float = _TIMEOUT_SECONDS,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         """Create a client. `redactor` removes the run's secrets and the token from error messages."""
         self.of_job = of_job
-        self._url, self._token, self._max_mb = url, token, max_mb
+        self._url, self._token, self._max_mb, self._timeout = url, token, max_mb, timeout
         self._redactor = (redactor or Redactor()).knowing(keys=[token])
-        self._limiter = RateLimiter(patience=_PATIENCE)
+        self._limiter = RateLimiter(patience=_PATIENCE, sleep=sleep)
 
     async def __aenter__(self) -> Self:
         try:
@@ -57,7 +60,7 @@ class GitLab:
         except UsageError as error:
             raise GitLabError(str(error)) from error
         headers = {"JOB-TOKEN" if self.of_job else "PRIVATE-TOKEN": token, "User-Agent": "ci-evals"}
-        self._client = new_client(proxy=proxy, timeout=_TIMEOUT_SECONDS, headers=headers, max_mb=self._max_mb)
+        self._client = new_client(proxy=proxy, timeout=self._timeout, headers=headers, max_mb=self._max_mb)
         return self
 
     async def __aexit__(
@@ -108,9 +111,7 @@ class GitLab:
         if not url.startswith("https://") and self._url.startswith("https://"):
             raise GitLabError(f"GitLab redirects the download to {host_of(url)} without TLS")
         try:
-            async with new_client(
-                proxy=proxy_for(url), timeout=_TIMEOUT_SECONDS, max_mb=self._max_mb
-            ) as client:
+            async with new_client(proxy=proxy_for(url), timeout=self._timeout, max_mb=self._max_mb) as client:
                 answer = await client.get(url)
         except AnswerTooLargeError as error:
             raise GitLabError(f"the download is not read: {host_of(url)} {error}") from error

@@ -4,9 +4,15 @@ With a token of its own it reads the branch's pipelines, whether they passed or 
 only download the artifact of the newest pipeline that passed.
 """
 
+from typing import NamedTuple
 from urllib.parse import quote
 
-from ci_evals.adapters.github.baseline import BaselineArtifact, NoBaseline, is_unfinished
+from ci_evals.adapters.github.baseline import (
+    MAX_HISTORY_BYTES,
+    BaselineArtifact,
+    NoBaseline,
+    is_unfinished,
+)
 from ci_evals.adapters.gitlab.api import TOKENS, GitLab
 from ci_evals.adapters.gitlab.context import GitLabJob
 from ci_evals.adapters.transport.payload import member
@@ -19,12 +25,26 @@ _FINISHED = frozenset({"success", "failed"})
 _NO_RESULTS = frozenset({404, 410})
 
 
+class _Most(NamedTuple):
+    earlier: int
+    """Further runs."""
+    size: int
+    """Bytes of all runs together."""
+
+
 async def find(
-    hub: GitLab, job: GitLabJob, file: str, branch: str | None = None, *, earlier: int = 0
+    hub: GitLab,
+    job: GitLabJob,
+    file: str,
+    branch: str | None = None,
+    *,
+    earlier: int = 0,
+    max_bytes: int = MAX_HISTORY_BYTES,
 ) -> BaselineArtifact | NoBaseline:
     """Find `file` (its path in the project) among artifacts of this job's namesakes on the branch.
 
-    `earlier` is the most further runs to return. What GitLab refuses becomes the reason.
+    `earlier` is the most further runs to return; together they have no more than
+    `max_bytes`. What GitLab refuses becomes the reason.
     """
     branch = branch or job.target_branch
     if not branch:
@@ -32,7 +52,7 @@ async def find(
     try:
         if hub.of_job:
             return await _newest_passed(hub, job, file, branch)
-        return await _newest(hub, job, file, branch, earlier)
+        return await _newest(hub, job, file, branch, _Most(earlier, max_bytes))
     except GitLabError as error:
         return NoBaseline(str(error))
 
@@ -56,17 +76,17 @@ async def _newest_passed(
 
 
 async def _newest(
-    hub: GitLab, job: GitLabJob, file: str, branch: str, earlier: int
+    hub: GitLab, job: GitLabJob, file: str, branch: str, most: _Most
 ) -> BaselineArtifact | NoBaseline:
     found: list[BaselineArtifact] = []
-    skipped = seen = 0
+    skipped = seen = read = 0
     pipelines = hub.pages(f"/projects/{job.project}/pipelines", ref=branch, order_by="id", sort="desc")
     async for pipeline in pipelines:
         number, commit = member(pipeline, "id"), str(member(pipeline, "sha") or "")
         if number == job.pipeline or member(pipeline, "status") not in _FINISHED:
             continue
         seen += 1
-        if seen > MAX_PIPELINES or len(found) > earlier:
+        if seen > MAX_PIPELINES or len(found) > most.earlier or read >= most.size:
             break
         try:
             data = await _results_of(hub, job, number, file)
@@ -75,7 +95,8 @@ async def _newest(
                 raise
             skipped += 1
             continue
-        if data is not None:
+        read += len(data or b"")
+        if data is not None and (not found or read <= most.size):
             note = f"the baseline is commit {commit[:7]} of {branch}, its newest pipeline with results"
             found.append(BaselineArtifact(data, note, commit))
     if not found:

@@ -33,8 +33,10 @@ class _Note:
         return writer is not None and pipeline is not None and int(writer[1]) > pipeline
 
 
-async def post(hub: GitLab, job: GitLabJob, key: str, text: str) -> CommentStatus:
+async def post(hub: GitLab, job: GitLabJob, key: str, text: str, *, create: bool = True) -> CommentStatus:
     """Make the merge request of the job have this note exactly once.
+
+    Unless `create`, one that is there is updated, and none is written where there is none.
 
     Raises:
         GitLabError: it was not written.
@@ -49,6 +51,8 @@ async def post(hub: GitLab, job: GitLabJob, key: str, text: str) -> CommentStatu
         for _ in range(_ROUNDS):
             own = [note async for note in _own(hub, path, author, marker)]
             if not own:
+                if not create:
+                    return CommentStatus.ABSENT
                 created = member(await hub.post(path, {"body": body}), "id")
                 continue  # another job may have written one meanwhile: the oldest stays
             if any(note.newer_than(job.pipeline) for note in own):

@@ -43,8 +43,10 @@ def _on_gitlab(settings: CommentSettings, job: GitLabJob | None, context: RunCon
     if job is None or settings.dry_run:
         context.show(text, exact=True)
         return
+    create = worth_a_comment(results, settings.comment_on)
     try:
-        context.console.say(context.wait(gitlab.post(text, settings.comment_key, job, context)))
+        posting = gitlab.post(text, settings.comment_key, job, context, create=create)
+        context.console.say(context.wait(posting))
     except GitLabError as error:
         actions.warn(f"no note was posted: {error}", context)
 

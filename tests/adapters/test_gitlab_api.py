@@ -1,0 +1,142 @@
+"""The client of GitLab's API, held to a server that behaves as it does."""
+
+import socket
+
+import gitlab_api
+import pytest
+from gitlab_api import PROJECT, TOKEN
+from werkzeug import Response
+
+from ci_evals.adapters.github.baseline import BaselineArtifact, NoBaseline
+from ci_evals.adapters.gitlab import baseline
+from ci_evals.adapters.gitlab.api import GitLab
+from ci_evals.adapters.gitlab.context import read
+from ci_evals.domain.errors import GitLabError
+
+NOTES = f"/projects/{PROJECT}/merge_requests/7/notes"
+TROUBLE = gitlab_api.refused(502, "Bad gateway")
+
+
+class Slept(list):
+    """A `sleep` that only remembers."""
+
+    async def __call__(self, seconds):
+        self.append(seconds)
+
+
+@pytest.fixture
+def gitlab():
+    with gitlab_api.serving() as api:
+        yield api
+
+
+@pytest.fixture
+def slept():
+    return Slept()
+
+
+async def ask(hub, method):
+    async with hub:
+        match method:
+            case "GET":
+                return await hub.get("/user")
+            case "POST":
+                return await hub.post(NOTES, {"body": "Hello"})
+            case "PUT":
+                return await hub.put(f"{NOTES}/1000", {"body": "Bye"})
+            case _:
+                return await hub.delete(f"{NOTES}/1000")
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
+async def test_trouble_of_gitlabs_is_tried_again(gitlab, slept, method):
+    """Doing these twice does no harm."""
+    gitlab.add_note("Hello")
+    gitlab.faults += [(method, TROUBLE)] * 2
+    await ask(GitLab(gitlab.url, TOKEN, sleep=slept), method)
+    assert (len(gitlab.requests), len(slept)) == (3, 2)
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
+@pytest.mark.parametrize("status", [500, 502, 503, 504])
+async def test_trouble_that_stays_is_said(gitlab, slept, method, status):
+    """After three tries."""
+    gitlab.faults += [(method, gitlab_api.refused(status, "Sorry"))] * 9
+    with pytest.raises(
+        GitLabError, match=rf"GitLab answered {status} \(Sorry\): it has a problem of its own"
+    ):
+        await ask(GitLab(gitlab.url, TOKEN, sleep=slept), method)
+    assert len(gitlab.requests) == 3
+
+
+async def test_a_note_is_not_sent_twice(gitlab, slept):
+    """GitLab may have written it before it stumbled."""
+    gitlab.faults += [("POST", TROUBLE)] * 9
+    with pytest.raises(GitLabError, match="GitLab answered 502"):
+        await ask(GitLab(gitlab.url, TOKEN, sleep=slept), "POST")
+    assert (len(gitlab.requests), slept) == (1, [])
+
+
+async def test_a_limit_that_stays_is_said(gitlab, slept):
+    """A note that was refused for it was not written, so it is sent again, for a while."""
+    gitlab.faults += [("POST", gitlab_api.refused(429, "Retry later"))] * 99
+    with pytest.raises(GitLabError, match=r"GitLab answered 429 \(Retry later\)"):
+        await ask(GitLab(gitlab.url, TOKEN, sleep=slept), "POST")
+    assert 1 < len(gitlab.requests) < 10
+    assert sum(slept) <= 60
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (gitlab_api.refused(401, "401 Unauthorized"), "the token is not valid there: see "),
+        (gitlab_api.refused(403, "403 Forbidden"), "or the project is archived"),
+        (gitlab_api.refused(404, "404 Project Not Found"), "the token may not see it"),
+        (gitlab_api.refused(409, "Conflict"), "GitLab answered 409 (Conflict)"),
+        (gitlab_api.refused(422, "ref is invalid"), "GitLab answered 422 (ref is invalid)"),
+        (gitlab_api.refused(429, "Retry later"), "GitLab answered 429 (Retry later)"),
+        (gitlab_api.refused(500, "Sorry"), "it has a problem of its own, try again later"),
+        (gitlab_api.refused(403, "x" * 9_999), "…"),
+        (gitlab_api.reply({"no": "list"}), "something else than a list"),
+        (Response("<html>Sign in</html>", 200), "something else than JSON"),
+    ],
+)
+async def test_a_baseline_that_gitlab_refuses_is_a_reason(gitlab, slept, answer, why):
+    """Not an error: the run goes without."""
+    gitlab.faults += [("pipelines", answer)] * 99
+    async with GitLab(gitlab.url, TOKEN, sleep=slept) as hub:
+        found = await baseline.find(hub, read(gitlab.environ()), "results/_results.json")
+    assert isinstance(found, NoBaseline)
+    assert why in found.reason
+
+
+@pytest.mark.parametrize(("method", "tries"), [("GET", 3), ("POST", 1)])
+async def test_a_server_that_does_not_answer_is_not_waited_for(slept, method, tries):
+    """Each request has a time of its own; a note is sent once."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        host = f"127.0.0.1:{silent.getsockname()[1]}"
+        with pytest.raises(GitLabError) as caught:
+            await ask(GitLab(f"http://{host}/api/v4", TOKEN, timeout=0.05, sleep=slept), method)
+    assert str(caught.value) == f"GitLab at {host} cannot be reached (ReadTimeout)"
+    assert len(slept) == tries - 1
+
+
+async def test_nobody_listens(slept):
+    """The host is named."""
+    with pytest.raises(GitLabError, match=r"GitLab at 127.0.0.1:9 cannot be reached \(ConnectError\)"):
+        await ask(GitLab("http://127.0.0.1:9", TOKEN, sleep=slept), "GET")
+
+
+@pytest.mark.parametrize(("max_bytes", "runs"), [(10_000, 4), (250, 2), (200, 2), (150, 1), (1, 1)])
+async def test_earlier_runs_are_read_as_far_as_they_are_small(gitlab, max_bytes, runs):
+    """The baseline itself is read in any case: its own size has a limit already."""
+    data = b'{"run": {"status": "completed"}}'.ljust(100)
+    for number in range(1, 5):
+        gitlab.add_pipeline(number, data)
+    job = read(gitlab.environ())
+    async with GitLab(gitlab.url, TOKEN) as hub:
+        found = await baseline.find(hub, job, "results/_results.json", earlier=9, max_bytes=max_bytes)
+    assert isinstance(found, BaselineArtifact)
+    assert 1 + len(found.earlier) == runs
+    downloads = [asked for asked in gitlab.requests if "/artifacts/" in asked]
+    assert len(downloads) <= runs + 1
