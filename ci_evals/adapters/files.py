@@ -70,7 +70,7 @@ def write_new(root: Path, files: Mapping[str, str]) -> None:
     existing = [path for path in paths if os.path.lexists(path)]
     if existing:
         names = ", ".join(repr(str(path)) for path in existing)
-        raise UsageError(f"{names}: there already, and not written over")
+        raise UsageError(f"{names}: there already, and not overwritten. Delete them, or name another folder.")
     missing = {folder for path in paths for folder in _missing(path.parent)}
     written: list[Path] = []
     try:

@@ -157,7 +157,7 @@ def test_the_steps_name_all_keys_and_where_they_are_taken(repository):
     done = ci_evals("init", "--adapter=http", cwd=repository / "desk")
     assert f"\nNext, in {repository}:\n" in done.stdout
     assert "Without a model:  ci-evals run" in done.stdout
-    assert "export AGENT_KEY, and OPENAI_API_KEY for judge and user" in done.stdout
+    assert "Export AGENT_KEY, and OPENAI_API_KEY for judge and user" in done.stdout
 
 
 @pytest.mark.parametrize("there", [SUITE, WORKFLOW, "agent_under_test.py"])
@@ -167,7 +167,7 @@ def test_what_is_there_is_not_written_over(repository, there):
     (repository / there).write_text("mine")
     done = ci_evals("init", "--adapter=python", cwd=repository)
     assert done.returncode == 2
-    assert f"{there}': there already, and not written over" in done.stderr
+    assert f"{there}': there already, and not overwritten" in done.stderr
     assert files_in(repository) == {there: b"mine"}
 
 

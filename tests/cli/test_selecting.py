@@ -225,7 +225,7 @@ def test_an_earlier_run_that_cannot_be_used_is_refused(tmp_path, agent):
     ],
 )
 def test_options_that_contradict_it_are_refused(tmp_path, agent, more):
-    """The results that it reads are not written over either."""
+    """The results that it reads are not overwritten either."""
     earlier(agent, tmp_path)
     before = files_in(tmp_path / "earlier")
     ran = run(agent, tmp_path, "--only-failed=earlier", *more)

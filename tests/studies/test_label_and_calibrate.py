@@ -126,11 +126,11 @@ def test_what_cannot_be_done_is_said_before_anything_is_written(folder):
 
 def test_a_sheet_with_labels_is_never_written_over(folder):
     (folder / "labels/sheet.csv").write_text((folder / "ada.csv").read_text())
-    with pytest.raises(UsageError, match=r"sheet\.csv: it holds 90 labels, and is not written over"):
+    with pytest.raises(UsageError, match=r"sheet\.csv: it holds 90 labels, and is not overwritten"):
         write_sheet(folder, folder / "labels", 100, 0, RunContext())
     assert (folder / "labels/sheet.csv").read_text() == (folder / "ada.csv").read_text()
     (folder / "labels/sheet.csv").write_text("my notes")
-    with pytest.raises(UsageError, match="something else is there, and is not written over"):
+    with pytest.raises(UsageError, match="something else is there, and is not overwritten"):
         write_sheet(folder, folder / "labels", 100, 0, RunContext())
 
 

@@ -141,7 +141,7 @@ class Recorder:
         if earlier and earlier.count:
             raise UsageError(
                 f"--record: {str(self._path)!r} is there already, of the run of "
-                f"{earlier.header.started_at:%Y-%m-%d %H:%M} UTC, and not written over; name another "
+                f"{earlier.header.started_at:%Y-%m-%d %H:%M} UTC, and not overwritten; name another "
                 "folder, or delete that file first"
             )
         if done:

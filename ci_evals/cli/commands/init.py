@@ -154,18 +154,24 @@ def _next(starter: Starter) -> str:
     over_http = starter.kind == "aui" or starter.kind in _SERVERS
     keyed = over_http and starter.kind not in _KEYLESS
     run = f"ci-evals run {starter.suite}"
-    keys = f"{'AGENT_KEY, and ' if keyed else ''}OPENAI_API_KEY for judge and user"
-    first = f"Name your agent in {starter.suite} and export {keys}, then:  {run}"
-    first += f"\n     Without a model:  {run} --provider=offline"
-    if not over_http:
+    check = f"make the tests yours, and check them:  ci-evals validate --strict {starter.suite}"
+    if over_http:
+        keys = f"{'AGENT_KEY, and ' if keyed else ''}OPENAI_API_KEY for judge and user"
+        agent = "agentId" if starter.kind == "aui" else "baseUrl and what else leads to your agent"
+        first = f"In {starter.suite}, set {agent}, {check}"
+        second = f"Export {keys}, then:  {run}\n     Without a model:  {run} --provider=offline"
+        if keyed and starter.kind in _SERVERS:
+            second = f"Delete the line apiKey if your agent needs no key. {second}"
+    else:
         first = f"Play it:  {run}{' --provider=offline' if starter.plays_at_once else ''}"
-    second = f"Make the tests yours:  ci-evals validate --strict {starter.suite}"
-    if starter.writes_agent:
-        second = f"Put your agent into {AGENT}. {second}"
+        second = check[0].upper() + check[1:]
+        second = f"Put your agent into {AGENT}, {check}" if starter.writes_agent else second
     kept = [*(["AGENT_KEY"] if keyed else []), *([] if starter.kind == "demo" else ["OPENAI_API_KEY"])]
     third = f"In {WORKFLOW}, name the repository of the action. Then open a pull request with all of it."
     if starter.kind in _SERVERS:
         third = f"Add the variable AGENT_URL to the repository. {third}"
+    if keyed and starter.kind in _SERVERS:
+        kept[0] += " (if there is a key)"
     if kept:
         third = f"Add the secret{'s' * (len(kept) > 1)} {' and '.join(kept)} to the repository. {third}"
     steps = enumerate((first, second, third), start=1)

@@ -63,7 +63,7 @@ def write_sheet(results: Path, output: Path, most: int, seed: int, context: RunC
 
 def _check_unlabeled(file: Path) -> None:
     """Make sure that no labels are overwritten, nor anything else."""
-    elsewhere = "is not written over; name another folder with --output"
+    elsewhere = "is not overwritten; name another folder with --output"
     try:
         labels = sheet_reading.count_labels(file)
     except UsageError as error:
