@@ -381,7 +381,7 @@ def test_a_simulated_user_plays_on():
     assert [turn.user for turn in suite.turns_of(test)] == ["I'd like to book", "By card", *["auto"] * 4]
     assert [item.turn for item in test.evaluations] == ["any", "any"]
     assert test.user_info == {"how": "card"}
-    assert "cannot be put into its mouth" in notes[0]
+    assert "is left out; if your agent can be given a history" in notes[0]
     assert "tests[1]: its variable 'instructions' is another file, which is not read" in notes[1]
     assert "tests[1]: left out: its simulated user has no instructions in this file" in notes[2]
 

@@ -53,8 +53,11 @@ class AnswerTooLargeError(Exception):
 def parse(body: bytes, most_values: int = MAX_VALUES) -> JsonValue:
     """Parse and clean JSON (see `clean`); raise `ValueError` if it is none, too deep or too large."""
     try:
-        text = body.decode(json.detect_encoding(body), "surrogatepass")
-        too_many = sum(map(text.count, _SIGNS)) >= most_values and _holds_more(text, most_values)
+        # Many events of a stream are read: the usual ones, which are ASCII and short, in the shortest way.
+        is_ascii = body.isascii() and 0 not in body[:4]
+        text = body.decode() if is_ascii else body.decode(json.detect_encoding(body), "surrogatepass")
+        many = len(text) >= most_values and sum(map(text.count, _SIGNS)) >= most_values
+        too_many = many and _holds_more(text, most_values)
         value = None if too_many else _DECODER.decode(text)
     except RecursionError:
         raise ValueError("nested too deep to be read") from None

@@ -48,6 +48,7 @@ _OF_SUITE = {"description", "prompts", "tests", "scenarios", "defaultTest", "pro
 _OF_SUITE |= {"evaluateOptions", "assertionTemplates"}
 _OF_TEST = {"description", "vars", "assert", "provider", "metadata", "threshold", "options"}
 _OF_TRACE = {"tool_used", "tool_not_used", "tool_called", "tool_sequence", "max_tool_calls"}
+_AS_LINES = "if your agent can be given a history, add 'assistant' lines to the turns"
 _FOR_THE_AGENT = re.compile(r"(?i)(system|developer|assistant)([ _-]?(message|prompt|instructions?|role))?$")
 """Common names of variables for the agent's prompt."""
 ROW_OF_DATA = "item"
@@ -213,9 +214,7 @@ class _ConfigReader:
         if given and not opening.lines:
             self._note(case.path, "initialMessages are not in this file")
         if opening.replies:
-            self._note(
-                case.path, "what the assistant said in initialMessages cannot be put into its mouth here"
-            )
+            self._note(case.path, f"what the assistant said in initialMessages is left out; {_AS_LINES}")
         self._unknown(case.path, config, _OF_SIMULATED)
         turns = [fixed(line) for line in opening.lines]
         test: JsonObject = {
@@ -235,7 +234,7 @@ class _ConfigReader:
                 self._note(case.path, "left out: it is unknown which of its variables the user says")
                 return None
             if lines.replies:
-                self._note(case.path, "what the assistant said before cannot be put into its mouth here")
+                self._note(case.path, f"what the assistant said before is left out; {_AS_LINES}")
             user += lines.lines
             used |= lines.used
             self.says_prompt = self.says_prompt or lines.says_prompt

@@ -1,0 +1,160 @@
+"""The adapter `http` and servers of starlette that stream: only `make frameworks` runs these."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import commands
+import pytest
+import world
+from frameworks.environments import AGENTS, environment, free_port, server
+
+from ci_evals.adapters.agent_settings import AgentSettings
+from ci_evals.adapters.endpoints.http_agent import HttpAgent
+from ci_evals.contract import AgentContract
+
+pytestmark = pytest.mark.frameworks
+
+PACKAGES = ["starlette==1.10.0", "uvicorn==0.54.0", "websockets==17.4"]
+STREAMS = ("sse", "ndjson", "websocket")
+REFUND = {"strict": "tool_called", "toolName": "refund", "args": {"order": "A-1", "amount": 42}}
+MOST_MB = 60
+MOST_EXTRA = 1.2
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory):
+    """The address of the server."""
+    port, folder = free_port(), tmp_path_factory.mktemp("streams")
+    command = [environment(PACKAGES) / "bin/python", AGENTS / "stream_server.py", port]
+    with server(command, port, "/ok", cwd=folder) as address:
+        yield address
+
+
+def options(path):
+    """How the agent at a path is asked."""
+    common = {
+        "send": {"path": f"/{path}", "body": {"say": "{{message}}", "chat": "{{session}}"}},
+        "reply": {
+            "text": "$[?@.type == 'text'].delta",
+            "toolCalls": "$[?@.type == 'call']",
+            "error": "$[?@.type == 'error'].message",
+            "escalated": "$[?@.type == 'end'].person",
+        },
+    }
+    return common if path == "whole" else common | {"stream": path, "until": "$[?@.type == 'end']"}
+
+
+def run(folder, url, path, *lines, loops=1, timeout=20, parallel=2):
+    """Play a suite; return the command's end, its trials and its seconds of processor."""
+    turns = [{"user": line, "timeout": timeout} for line in lines]
+    test = {
+        "name": "Refund",
+        "guidelines": "You want order A-1 refunded.",
+        "turns": turns,
+        "maxTurns": len(turns),
+        "evaluations": [
+            {"criterion": "refunds", **REFUND},
+            {"criterion": "deletes nothing", "strict": "tool_not_used", "toolName": "delete"},
+        ],
+    }
+    agent = {"adapter": "http", "baseUrl": url, "adapterOptions": options(path)}
+    (folder / "suite.json").write_text(json.dumps({"name": "Streams", "tests": [test], **agent}))
+    command = [sys.executable, "-m", "ci_evals", "run", "suite.json", "--provider=offline", "--retries=0"]
+    command += [f"--loops={loops}", f"--parallel={parallel}"]
+    process = subprocess.Popen(
+        command, cwd=folder, env=commands.CLEAN, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+    output = process.stdout.read()
+    process.stdout.close()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert "Traceback" not in output, output
+    results = json.loads((folder / "results/_results.json").read_text())
+    return process.returncode, results["suites"][0]["tests"][0]["trials"], usage
+
+
+@pytest.mark.parametrize("stream", STREAMS)
+@pytest.mark.parametrize(("line", "code"), [("Refund A-1", 0), ("Thanks", 1)])
+def test_calls_in_a_stream_are_evidence(stream, line, code, url, tmp_path):
+    """Of what was called, with arguments, and of what was not."""
+    ended, (trial,), _ = run(tmp_path, url, stream, "Hello", line)
+    assert (ended, trial["findings"][0]["outcome"]) == (code, "failed" if code else "passed")
+    assert trial["findings"][1]["outcome"] == "passed"
+    assert [turn["agent"] for turn in trial["turns"]] == ["1: Hello", f"2: {line}"]
+    assert 0 < trial["turns"][0]["firstTokenSeconds"] <= trial["turns"][0]["latencySeconds"]
+
+
+@pytest.mark.parametrize("stream", STREAMS)
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("broken", r"sent an event that cannot be read \(not JSON\): {'type': 'text'}"),
+        ("cut", "broke|before the answer was complete"),
+        ("endless", "its stream did not end, after |sent more than 20,000 events"),
+        ("stall", "did not answer within 2 s"),
+    ],
+)
+def test_a_stream_that_is_no_reply_ends_the_trial(stream, line, message, url, tmp_path):
+    """In bounded time and memory, with one message; what came of it decides nothing."""
+    code, (trial,), usage = run(tmp_path, url, stream, line, timeout=2)
+    assert (code, trial["status"], trial["turns"]) == (3, "failed", [])
+    assert trial["error"]
+    assert re.search(message, trial["error"])
+    assert len(trial["error"]) < 400
+    assert {finding["outcome"] for finding in trial["findings"]} == {"undecided"}
+    assert trial["durationSeconds"] < 10
+    _, _, usual = run(tmp_path, url, stream, "Hello")
+    assert (usage.ru_maxrss - usual.ru_maxrss) / 1024 < MOST_MB
+
+
+@pytest.mark.parametrize("stream", STREAMS)
+def test_streaming_costs_little(stream, url, tmp_path):
+    """The processor time of conversations, against the same replies of 64 events unstreamed."""
+    lines, most = ["long"] * 5, 100
+
+    def seconds(path, loops):
+        """Return the processor time of a run."""
+        _, _, usage = run(tmp_path, url, path, *lines, loops=loops)
+        return usage.ru_utime + usage.ru_stime
+
+    start = min(seconds(stream, 1) for _ in range(3))
+    runs = [(seconds(stream, most) - start, seconds("whole", most) - start) for _ in range(5)]
+    streamed, unstreamed = (1000 * min(each) / (most - 1) for each in zip(*runs, strict=True))
+    print(f"{stream}: {streamed:.1f} ms a conversation, unstreamed {unstreamed:.1f} ms")
+    assert streamed < MOST_EXTRA * unstreamed
+
+
+class SseServer(AgentContract):
+    """The contract of every agent, held to the adapter and the real server."""
+
+    __test__ = True
+    stalls = True
+    patience = 10.0
+    stream = "sse"
+
+    @pytest.fixture(autouse=True)
+    def serving(self, url):
+        self.url = url
+
+    def played(self, made):
+        return made
+
+    def agent(self):
+        return self._at(self.url)
+
+    def unreachable(self):
+        return self._at("http://127.0.0.1:1")
+
+    def _at(self, url):
+        return HttpAgent(AgentSettings(base_url=url, options=options(self.stream)), limiter=world.limiter())
+
+
+class JsonLinesServer(SseServer):
+    stream = "ndjson"
+
+
+class WebSocketServer(SseServer):
+    stream = "websocket"
