@@ -162,7 +162,7 @@ class AgentContract:
     async def test_one_that_refuses_the_key(self, agent: Agent) -> None:
         """It has an error of its own, since no other trial can do better."""
         error = await _fails(self._first(agent))
-        _expect(isinstance(error, AgentAccessError), f"it is not told from other failures: {error}")
+        _expect(isinstance(error, AgentAccessError), f"it is not distinguished from other failures: {error}")
 
     @_contract(needs="stalls")
     async def test_a_timeout_is_kept(self, agent: Agent) -> None:

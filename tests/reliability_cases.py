@@ -253,7 +253,7 @@ NOISE = Noise(
     gains={"loops": 14.1, "votes": 12.2, "tests": 0},
     best_in_general="tests",
     gains_in_general={"loops": 14.1, "votes": 12.2, "tests": 23.9},
-    why="60 % of the noise is the agent's, and one more loop takes 1.2 times as much of it away for a dollar "
+    why="60 % of the noise is the agent's, and one more loop removes 1.2 times as much of it per dollar "
     "as two more votes. To know how good the agent is in general, beyond these tests, spend it on more "
     "tests.",
 )

@@ -124,7 +124,7 @@ class Alarms:
     first: float
     """At the first look, by p."""
     again: float
-    """How often it is played again by `--confirm=4`."""
+    """How often it is rerun by `--confirm=4`."""
     confirmed: float
     """And called worse then."""
 

@@ -171,7 +171,7 @@ SIZES = [(5, 3), pytest.param(84, 10, marks=pytest.mark.endurance)]
 
 @pytest.mark.parametrize(("loops", "kills"), SIZES)
 def test_a_run_that_is_killed_comes_to_the_same(tmp_path, loops, kills):
-    """The same reports and exit code as one that is left alone, and no finished trial is played again."""
+    """The same reports and exit code as one that is left alone, and no finished trial is rerun."""
     with DemoServer(broken=BROKEN) as server:
         alone, killed = (
             Run(tmp_path / name, loops, server.base_url, Random(1122)) for name in ("alone", "killed")
@@ -193,7 +193,7 @@ def test_a_run_that_is_killed_comes_to_the_same(tmp_path, loops, kills):
     assert set(killed.kept().values()) == {1}, "a trial stands in the journal twice"
     assert sum(killed.kept().values()) == killed.trials
     assert survived.torn >= 1
-    # What was under way or being judged at a kill is played again, and what was torn off; nothing else.
+    # What was under way or being judged at a kill is rerun, and what was torn off; nothing else.
     assert before == killed.trials
     assert played <= killed.trials + survived.torn + kills * 2 * PARALLEL
     for name, text in alone.reports().items():

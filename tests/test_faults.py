@@ -306,7 +306,7 @@ async def around(folder: Path, trouble: Callable[[Around], None], *, revives: bo
         whole = await run.played(resume=True)
         assert run.account(whole) == 40
         assert whole.gate.exit_code == 0
-        assert len(agent.at(Place.OPENING)) - before == 40 - kept, "what had finished is played again"
+        assert len(agent.at(Place.OPENING)) - before == 40 - kept, "what had finished is rerun"
     return broken_off.gate.exit_code
 
 

@@ -94,7 +94,7 @@ def alike(results: Results) -> dict:
 @pytest.mark.parametrize("after", [1, 4, 7])
 @pytest.mark.parametrize("parallel", [1, 3])
 async def test_a_run_that_was_killed_goes_on(tmp_path, after, parallel):
-    """No finished trial is played again, and the results are those of a run that was not killed."""
+    """No finished trial is rerun, and the results are those of a run that was not killed."""
     plan, answers = some(4, loops=2), {"t1": "no", "t3": AgentError("gone")}
     options = Options(parallel=parallel, retries=0)
     whole = await halted(tmp_path, plan, after, by_name(answers), options=options)
@@ -268,7 +268,7 @@ async def test_fail_fast_looks_at_what_had_failed_before(tmp_path):
 
 
 async def test_a_dead_agent_does_not_burn_the_whole_plan(tmp_path):
-    """Exit 3; when it is back, what broke off is played again and nothing else is."""
+    """Exit 3; when it is back, what broke off is rerun and nothing else is."""
     plan, limits = some(30), Limits(failures_in_row=5)
     answers = {f"t{index}": AgentError("refused") for index in range(3, 30)}
     journal = Journal(tmp_path)

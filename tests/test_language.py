@@ -1,8 +1,12 @@
 """Texts for users say it as a native engineer would: no word that `language` bans."""
 
+import re
+
 import pytest
 from language import PATTERNS, messages, violations
 from papers import ROOT
+
+from ci_evals import bundled_suites, load_suite
 
 DOCS = [
     "README.md",
@@ -12,6 +16,7 @@ DOCS = [
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 FILES = ["action.yml", *sorted((ROOT / "examples").glob("*.yml"))]
+GOLDEN = sorted((ROOT / "tests/reports/golden").rglob("*.md"))
 
 BANNED = [
     "The gate holds: score 94",
@@ -25,6 +30,11 @@ BANNED = [
     "the floor, where there is none",
     "Most unsound trials",
     "the suite's own, in place of the option",
+    "its trial is played again",
+    "Least score of this test",
+    "turns: wants a list, found 5",
+    "GitHub answered with something else than JSON",
+    "the licence afterwards",
 ]
 FINE = [
     "hangs on Linux",
@@ -56,6 +66,18 @@ def test_each_pattern_says_what_to_write():
 def test_documents_are_in_plain_words(path):
     """Docs, the action's texts, and workflows to copy."""
     assert violations((ROOT / path).read_text()) == []
+
+
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_reports_are_in_plain_words(path):
+    """Also what is put together only in a report. One of its suites is on exchanges of goods."""
+    assert violations(re.sub("exchange", "swap", path.read_text(), flags=re.IGNORECASE)) == []
+
+
+def test_bundled_suites_are_described_in_plain_words():
+    """`list-suites` shows it."""
+    for name in bundled_suites():
+        assert violations(load_suite(name).suite.description or "") == []
 
 
 def test_messages_are_in_plain_words():

@@ -66,7 +66,9 @@ def test_a_pull_request_from_its_event_to_its_comment(with_baseline):
     assert outputs["result"] == "failed"
     assert float(outputs["baseline-score"]) == 100
     assert float(outputs["delta"]) < -5
-    assert FLOW in step.step.summary
+    source = f"/blob/{HEAD}/{SUITE}#L"
+    texts = (comment["body"], step.step.summary, (step.results_file.parent / "summary.md").read_text())
+    assert all(source in text for text in texts)
     line = (step.step.workspace / SUITE).read_text().split(f'"name": "{FLOW}"')[0].count("\n")
     assert f"::error file={SUITE},line={line},title=Failed%3A {FLOW}" in step.done.stdout
     results = json.loads(step.results_file.read_text())

@@ -338,7 +338,7 @@ async def test_an_agent_may_measure_more_than_there_was():
 
 
 async def test_without_waiting_no_times_are_told():
-    """Of a recording that is played again."""
+    """Of a recording that is rerun."""
     (result,) = await play(some(1), fakes.ScriptedAgent(), timed=False)
     assert result.times is None
 

@@ -106,7 +106,7 @@ def test_tool_calls_of_spans_are_part_of_a_run(folder):
 
 
 def test_a_resumed_run_keeps_tool_calls_in_its_journal(folder):
-    """Trials that were played are not played again."""
+    """Trials that were played are not rerun."""
     run(folder, "--otlp-port=0", "--loops=2")
     journal = next(Path(folder / "results").glob("*journal*"))
     lines = journal.read_text().splitlines(keepends=True)

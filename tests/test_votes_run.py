@@ -98,7 +98,7 @@ async def test_three_votes_take_most_errors_away(tmp_path):
     assert three.run.digests.models != one.run.digests.models
     compared = RunComparer(three, one).comparison()
     assert not compared.comparable
-    assert compared.reasons == ("Stub: the judge is m with 3 votes, in the baseline it was m",)
+    assert compared.reasons == ("the judge changed from m to m with 3 votes",)
 
 
 def test_an_even_number_of_votes_is_refused():

@@ -59,7 +59,7 @@ def test_its_demo_agent_that_only_claims_is_noticed(folder):
         each["reason"] for trial in trials for each in trial["findings"] if each["outcome"] == "failed"
     ]
     assert reasons
-    assert all("is absent, wanted" in reason for reason in reasons)
+    assert all("is absent, expected" in reason for reason in reasons)
 
 
 def test_its_table_names_every_field():

@@ -117,12 +117,12 @@ class Journal:
         if earlier and earlier.damaged:
             self._say(
                 f"warning: line {earlier.damaged} of {self._path} is not as it was written: that line and "
-                "all behind it are dropped, and their trials are played again"
+                "all behind it are dropped, and their trials are rerun"
             )
         elif earlier and earlier.torn:
             self._say(
                 f"the last line of {self._path} is torn, since the program was killed while it wrote: that "
-                "trial is played again"
+                "trial is rerun"
             )
 
     async def keep(

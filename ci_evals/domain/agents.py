@@ -88,9 +88,9 @@ class ChatOptions(Model):
 
 
 _NOT_IN_REQUEST = {
-    "messages": "the conversation is ours to write",
-    "input": "the conversation is ours to write",
-    "previous_response_id": "the conversation is ours to write",
+    "messages": "ci-evals writes the conversation",
+    "input": "ci-evals writes the conversation",
+    "previous_response_id": "ci-evals writes the conversation",
     "conversation": "each test begins one of its own",
     "background": "an answer is waited for",
     "model": "name it by the suite's 'model'",
@@ -298,7 +298,7 @@ class LangGraphOptions(Model):
     @model_validator(mode="after")
     def _leaves_the_messages(self) -> Self:
         if self.messages in self.input:
-            raise ValueError(f"input may not hold {self.messages!r}: the conversation is ours to write")
+            raise ValueError(f"input may not hold {self.messages!r}: ci-evals writes the conversation")
         return self
 
 

@@ -81,8 +81,7 @@ class Graded(Judged):
     )
     pass_at: Share = Field(
         PASS_AT,
-        description="The least score, 0 to 1, with which the criterion is passed. The test's score counts "
-        "the grade itself.",
+        description="Minimum score, 0 to 1, to pass the criterion. The test's score counts the grade itself.",
     )
 
     _rubric = field_validator("rubric")(distinct_levels)
@@ -91,7 +90,7 @@ class Graded(Judged):
     @model_validator(mode="after")
     def _has_levels(self) -> Self:
         if self.rubric is None and self.dimensions is None:
-            raise PydanticCustomError("no_levels", "wants a 'rubric', 'dimensions' or both")
+            raise PydanticCustomError("no_levels", "needs a 'rubric', 'dimensions' or both")
         return self
 
     @property

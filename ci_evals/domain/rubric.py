@@ -74,7 +74,7 @@ def distinct_levels(levels: tuple[Level, ...] | None) -> tuple[Level, ...] | Non
             message = f"{level.name!r} is what a judge answers if it cannot tell a level; use another name"
             problems.append(_problem(message, index, "name"))
     if len({level.score for level in levels}) < 2:
-        problems.append(_problem("wants at least two levels with different scores"))
+        problems.append(_problem("needs at least two levels with different scores"))
     _refuse(problems)
     return levels
 
@@ -120,7 +120,7 @@ class RubricDimension(Record):
 class Rubric(Record):
     """The rubric of a criterion, with the built-in dimensions spelled out."""
 
-    pass_at: Share = Field(description="The least score with which the criterion is passed.")
+    pass_at: Share = Field(description="Minimum score to pass the criterion.")
     dimensions: Annotated[tuple[RubricDimension, ...], Field(min_length=1)]
 
     @property

@@ -214,7 +214,7 @@ class Test(Model):
         default=None, ge=1, le=MOST_TURNS, description="Overrides the suite's `maxTurns`."
     )
     min_score: float | None = Field(
-        default=None, ge=0, le=100, description="Least score of this test, 0 to 100."
+        default=None, ge=0, le=100, description="Minimum score of this test, 0 to 100."
     )
     critical: bool = Field(
         default=False, description="Whether the run passes only if every trial of this test passes."
@@ -317,7 +317,7 @@ class Suite(Model):
         description="Turns are filled up with `auto` to this many.",
     )
     min_score: float | None = Field(
-        default=None, ge=0, le=100, description="Least score of this suite, 0 to 100."
+        default=None, ge=0, le=100, description="Minimum score of this suite, 0 to 100."
     )
     when: When | None = Field(
         default=None,

@@ -317,7 +317,7 @@ END_REASONS: Mapping[EndState, str] = {
     EndState.STOPPED: "the user had nothing more to say",
     EndState.ESCALATED: "the agent handed over to a person",
     EndState.AGENT_ERROR: "the agent answered with an error",
-    EndState.INVALID_USER: "the user did not keep to its role",
+    EndState.INVALID_USER: "the simulated user broke character",
     EndState.FAILED: "the agent or the user could not be reached any more",
     EndState.INTERRUPTED: "the conversation was cut off",
 }

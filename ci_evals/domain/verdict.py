@@ -71,7 +71,7 @@ class Grade(Record):
 
     score: Share = Field(description="The weighted mean over the dimensions, unrounded.")
     pass_at: Share | None = Field(
-        description="The least score with which the criterion is passed; null if another tool decided."
+        description="Minimum score to pass the criterion; null if another tool decided."
     )
     dimensions: tuple[DimensionGrade, ...]
 

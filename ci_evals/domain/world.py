@@ -87,7 +87,7 @@ class Step(Model):
             given = " and ".join(self._kinds) or "none"
             raise PydanticCustomError(
                 "no_kind",
-                "wants exactly one of {known}, found {given}",
+                "needs exactly one of {known}, found {given}",
                 {"known": ", ".join(KINDS), "given": given},
             )
         return self

@@ -56,7 +56,7 @@ class SemanticMatcher:
         near, turn, expected = max(compared, key=lambda pair: pair[0])
         passed = near >= evaluation.least
         verb = "means" if passed else "does not mean"
-        how = f"semantic; similarity {shown(near)}, wanted {evaluation.least:g}"
+        how = f"semantic; similarity {shown(near)}, at least {evaluation.least:g} required"
         reason = f"reply {turn.index} {verb} {expected!r} ({how}): {turn.agent.strip()!r}"
         return Verdict.passed(reason, turn.index) if passed else Verdict.failed(reason, *numbers)
 

@@ -359,14 +359,14 @@ def _state(evaluation: StateCheck, transcript: Transcript) -> Verdict:  # noqa: 
         case True:
             return Verdict.passed(seen)
         case False:
-            return Verdict.failed(f"{seen}, wanted {described(evaluation)}")
+            return Verdict.failed(f"{seen}, expected {described(evaluation)}")
     return Verdict.undecided(Cause.NO_EVIDENCE, f"{seen}, in which a pattern was searched without an end")
 
 
 def _max_agent_turns(most: int, turns: Turns) -> Verdict:
     count = len(turns)
     decided = Verdict.passed if count <= most else Verdict.failed
-    return decided(f"the agent replied {times(count)}, at most {most} wanted", count)
+    return decided(f"the agent replied {times(count)}, at most {most} allowed", count)
 
 
 def _max_latency(seconds: float, turns: Turns) -> Verdict:
@@ -374,6 +374,6 @@ def _max_latency(seconds: float, turns: Turns) -> Verdict:
     decided = Verdict.passed if slowest.latency_seconds <= seconds else Verdict.failed
     return decided(
         f"the slowest reply, in turn {slowest.index}, took {slowest.latency_seconds:.3f} s, "
-        f"at most {seconds:g} s wanted",
+        f"at most {seconds:g} s allowed",
         slowest.index,
     )

@@ -44,10 +44,9 @@ def called(evaluation: ToolCalled, transcript: Transcript) -> Verdict:
     sure, maybe = results.count(True), results.count(None)
     low, high = evaluation.times.min, evaluation.times.max
     wanted = f"{evaluation.tool_name}{args_described(evaluation.args)}"
-    if evaluation.status:
-        wanted += " that succeeds" if evaluation.status == "ok" else " that fails"
+    how = _HOW[evaluation.status]
     matching = [seen for seen, result in zip(of_tool, results, strict=True) if result]
-    reason = f"{_counted(wanted, matching)}, wanted: {evaluation.times}"
+    reason = f"{_counted(wanted, matching, how)}, expected: {evaluation.times}"
     if not sure and not evaluation.forbids:
         reason += f"; {_described(of_tool or calls)}"
     evidence = sorted({seen.turn for seen in matching or of_tool})
@@ -73,7 +72,7 @@ def sequence(evaluation: ToolSequence, transcript: Transcript) -> Verdict:
     surely = [[cell is True for cell in row] for row in table]
     perhaps = [[cell is not False for cell in row] for row in table]
     wanted = ", ".join(f"{tool.name}{args_described(tool.args)}" for tool in tools)
-    reason = f"wanted {_MODE_WORDS[mode].format(wanted)}; {_described(calls)}"
+    reason = f"expected {_MODE_WORDS[mode].format(wanted)}; {_described(calls)}"
     evidence = sorted({seen.turn for seen in calls})
     fits, count = _FITS[mode], len(tools)
     if gap := find_gap(CALLS, transcript):
@@ -93,7 +92,7 @@ def at_most(evaluation: MaxToolCalls, transcript: Transcript) -> Verdict:
     """Return the verdict of a `max_tool_calls`."""
     tool = evaluation.tool_name
     calls = [seen for seen in _calls(transcript) if tool is None or seen.call.name == tool]
-    reason = f"{_counted(tool or 'a tool', calls)}, at most {evaluation.calls} wanted"
+    reason = f"{_counted(tool or 'a tool', calls)}, at most {evaluation.calls} allowed"
     evidence = sorted({seen.turn for seen in calls})
     if len(calls) > evaluation.calls:
         return Verdict.failed(reason, *evidence)
@@ -198,11 +197,15 @@ _MODE_WORDS = {
 }
 
 
-def _counted(wanted: str, calls: Sequence[_Seen]) -> str:
+_HOW = {None: "", "ok": " successfully", "error": " with an error"}
+"""A status as an adverb of calling."""
+
+
+def _counted(wanted: str, calls: Sequence[_Seen], how: str = "") -> str:
     if not calls:
-        return f"{wanted} was not called"
+        return f"{wanted} was not called{how}"
     turns = ", ".join(str(turn) for turn in dict.fromkeys(seen.turn for seen in calls))
-    return f"{wanted} was called {times(len(calls))} (turn {turns})"
+    return f"{wanted} was called{how} {times(len(calls))} (turn {turns})"
 
 
 def _described(calls: Sequence[_Seen]) -> str:

@@ -166,7 +166,7 @@ class LimitsWatcher:
             self._stop.request(f"a trial failed {failed.criterion!r} (--fail-fast)", failed_fast=True)
         elif validity(result, self._undecided_rule) is Validity.ERRORED:
             reason = result.error or "a verdict is missing"
-            # What broke off is played again when the run is gone on with: else it would end there again.
+            # What broke off is rerun when the run is gone on with: else it would end there again.
             self._stop.request(
                 f"a trial is invalid: {reason} (--fail-fast)", outage=result.infrastructure_failed
             )

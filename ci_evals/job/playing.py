@@ -54,7 +54,7 @@ async def evaluate(
 ) -> Results:
     """Play a plan, score it, and let the gate decide. Secrets are taken out of the results.
 
-    Trials that the job's journal holds are not played again.
+    Trials that the job's journal holds are not rerun.
 
     Raises:
         UsageError: before anything is played: a budget is set and a model has no price, an agent or a model

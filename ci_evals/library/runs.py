@@ -193,7 +193,7 @@ async def run_suite(
         suite: From `load_suite`; or what `load_suite` takes.
         loops: Trials of each test.
         parallel: Conversations at a time.
-        retries: How often a failed trial is played again.
+        retries: How often a failed trial is rerun.
         test: Parts of test names, comma-separated: only these.
         tag: Tags, comma-separated: only these.
         policy: What the gate asks; by default a run score of 80 and no errors.

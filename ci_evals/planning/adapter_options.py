@@ -80,7 +80,7 @@ def read_options(text: str, file: str, environ: Mapping[str, str], *, masked: bo
     filled = interpolate(document, Reading(environ=environ, masked=masked))
     problems = [*document.problems, *filled.problems]
     if not problems and not isinstance(filled.value, dict):
-        problems.append(document.problem((), "wants an object with the adapter's options"))
+        problems.append(document.problem((), "must be an object with the adapter's options"))
     if problems:
         raise SuiteError(_redacted(problems, Redactor(values=filled.secrets)))
     return OptionsFile(filled.value, document, frozenset(filled.secrets))

@@ -91,9 +91,9 @@ def _message(detail: ErrorDetails, path: Path, model: type[BaseModel]) -> str:
     value: Any = MASK if path[-1:] == ("apiKey",) else detail["input"]
     context = detail.get("ctx", {})
     if path[-1:] == ("turn",) and path[-3:-2] == ("evaluations",):
-        return f"wants a reply's number (from 1), 'last' or 'any', found {_shown(value)}"
+        return f"must be a reply's number (from 1), 'last' or 'any', found {_shown(value)}"
     if detail["type"] in _WANTED:
-        return f"wants {_WANTED[detail['type']]}, found {_shown(value)}"
+        return f"must be {_WANTED[detail['type']]}, found {_shown(value)}"
     match detail["type"]:
         case "extra_forbidden":
             message = _unknown_key(str(path[-1]), model)
@@ -110,7 +110,7 @@ def _message(detail: ErrorDetails, path: Path, model: type[BaseModel]) -> str:
         case "union_tag_invalid":
             kind = value["strict"]
             named = f"{kind!r} is not a strict type{nearest(kind, [*STRICT])}"
-            message = named if isinstance(kind, str) else "wants the name of a strict type"
+            message = named if isinstance(kind, str) else "must be the name of a strict type"
         case "literal_error":
             wanted = re.findall(r"'([^']*)'", str(context.get("expected")))
             message = f"{short(str(value))!r} is not one of {', '.join(wanted)}"
@@ -128,7 +128,7 @@ _DAY = "a day such as 2026-12-31"
 _MESSAGES = {
     "string_pattern_mismatch": "must not be empty",
     "string_too_short": "must not be empty",
-    "too_short": "wants at least one item",
+    "too_short": "needs at least one item",
 }
 
 _WANTED = {

@@ -66,7 +66,7 @@ def _agreed(found: Agreement) -> str:
     share = f"{numbers.score(float(100 * found.share))} %"
     told = f"agreement: {share} of the {numbers.count(found.decided, 'verdict')} decided both times"
     if found.kappa is None:
-        return f"{told}; all of them alike, so that Cohen's kappa has no value"
+        return f"{told}; all alike, so Cohen's kappa has no value"
     return (
         f"{told}; Cohen's kappa {_two_decimals(found.kappa)} "
         f"(0 is chance, 1 is full agreement): {in_words(found.kappa)}"

@@ -79,7 +79,7 @@ async def rejudge(
     stop = stop or Stop()
     conversations = tuple(saved_conversation(job, trial) for trial in to_judge(job.judged))
     if not conversations:
-        raise UsageError(f"{job.source}: it holds no judged verdict, so that there is nothing to judge again")
+        raise UsageError(f"{job.source}: it has no judged verdict to judge again")
     models = tuple(map(job.models_of, job.judged.suites))
     asked = {index: models[index] for index in {saved.trial.suite: None for saved in conversations}}
     names = dict.fromkeys(name for suite in asked.values() for name in suite.judges)
@@ -161,9 +161,7 @@ class RejudgeRunner:
         """Judge the conversations. A bug of ours ends it in order, and stands in the stop."""
         most = self._job.policy.max_cost
         if most is not None and self._others_cost is None:
-            self._stop.request(
-                f"the cost of the saved run is unknown, so that --max-cost={most:g} cannot be kept"
-            )
+            self._stop.request(f"the cost of the saved run is unknown, so --max-cost={most:g} cannot be kept")
         await self._stop.for_each(
             conversations, self._judge, parallel=self._job.parallel, admit=self._limits.admits
         )

@@ -8,7 +8,6 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestOutcome, TestResult
 from ci_evals.reports import numbers, sanitize
 from ci_evals.reports.facts import failed_tests, gate, headline, highlights, labels, reliability, trial_errors
-from ci_evals.reports.facts.comparison import change
 from ci_evals.reports.facts.judging import verdicts
 from ci_evals.reports.facts.judging.parts import capitalized, sentence
 from ci_evals.reports.facts.labels import RunOutcome
@@ -65,13 +64,13 @@ def _of_run(results: Results, severity: Severity) -> Annotation:
     checks = [gate.in_words(check) for check in headline.other_checks(results)]
     skipped = highlights.run_outcome(results) is RunOutcome.SKIPPED
     numbers = [] if skipped else [headline.in_numbers(results).text]
-    told = [headline.verdict(results), *results.gate.reasons[1:], *checks, *numbers, *gate.warnings(results)]
-    return _annotation(severity, "ci-evals", " ".join(sentence(capitalized(one)) for one in told))
+    told = [headline.verdict(results), *results.gate.reasons[1:], *checks, *numbers]
+    sentences = [*(sentence(capitalized(one)) for one in told), *gate.warnings(results)]
+    return _annotation(severity, "ci-evals", " ".join(sentences))
 
 
 def _failed(results: Results, severity: Severity) -> Iterator[Annotation]:
-    comparison = results.comparison
-    newly = [(test.suite, test.name) for test in change.failing(comparison)] if comparison else []
+    newly = [(test.suite, test.name) for test in failed_tests.newly_failing(results)]
 
     def badness(failed: tuple[SuiteResult, TestResult]) -> tuple[int, bool, float]:
         suite, test = failed
@@ -84,7 +83,7 @@ def _failed(results: Results, severity: Severity) -> Iterator[Annotation]:
             for failed in failed_tests.failed_criteria(test)
         ]
         since = " (passed in the baseline)" if (suite.name, test.name) in newly else ""
-        message = f"score {numbers.score(test.score)}{since}. {' | '.join(criteria)}"
+        message = f"Score {numbers.score(test.score)}{since}. {' | '.join(criteria)}"
         yield _annotation(severity, f"Failed: {test.name}", message, suite, test)
 
 

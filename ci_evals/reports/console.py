@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from ci_evals.domain.results.comparison import Comparison, TestChange
 from ci_evals.domain.results.gate import CheckKind, GateCheck, Odds
 from ci_evals.domain.results.run import Results
-from ci_evals.domain.results.suite import SuiteResult, TestResult
+from ci_evals.domain.results.suite import SuiteResult, TestOutcome, TestResult
 from ci_evals.reports import numbers, sanitize
 from ci_evals.reports.columns import table, wrapped
 from ci_evals.reports.facts import gate, headline, highlights, listed_tests, reliability, rows, trial_errors
@@ -14,7 +14,7 @@ from ci_evals.reports.facts.comparison import arms, change, looks
 from ci_evals.reports.facts.failed_tests import CONFIRMED, FailedCriterion, FailedTest
 from ci_evals.reports.facts.judging import judge, verdicts
 from ci_evals.reports.facts.judging.parts import capitalized, sentence
-from ci_evals.reports.facts.labels import OUTCOMES, ROLES, RunOutcome, Tone
+from ci_evals.reports.facts.labels import OUTCOMES, ROLES, UNFINISHED, RunOutcome, Tone
 
 _NAME, _TEXT, _VERDICT = 200, 600, 2_000
 """Characters of a name, of a text, and of the verdict."""
@@ -45,7 +45,7 @@ def render(results: Results, *, width: int | None = None, color: bool = False, v
     """
     console = _Console(results, width, color=color, verbose=verbose)
     if highlights.run_outcome(results) is RunOutcome.SKIPPED:
-        played = f"{numbers.count(results.counts.tests, 'test')}, none of them played"
+        played = f"{numbers.count(results.counts.tests, 'test')} did not run."
         return console.text([console.verdict([*console.origin(), played, *highlights.notes(results)])])
     details = [console.reliability(), console.comparison(), console.checks(), console.costs()]
     return console.text(
@@ -56,6 +56,7 @@ def render(results: Results, *, width: int | None = None, color: bool = False, v
             console.verdict(console.news_lines()),
             *console.tests(),
             console.trial_errors(),
+            console.what_to_do(),
             console.remarks(),
         ]
     )
@@ -117,6 +118,7 @@ class _Console:
     def __init__(self, results: Results, width: int | None, *, color: bool, verbose: bool) -> None:
         self._results, self._width, self._color, self._verbose = results, width, color, verbose
         self._news = headline.news(results)
+        self._unfinished = highlights.run_outcome(results) in UNFINISHED
 
     def text(self, blocks: Iterable[str]) -> str:
         return wrapped("\n\n".join(block for block in blocks if block) + "\n", self._width)
@@ -194,7 +196,8 @@ class _Console:
         news, in_base = self._news, headline.in_base(self._results.comparison)
         for title, tests in (
             (f"Broke {headline.since(self._results)}", news.broke),
-            (f"Passed {in_base}, not judged now", news.unjudged),
+            # Without a verdict, the causes name these tests.
+            (f"Passed {in_base}, not judged now", () if self._unfinished else news.unjudged),
             ("Failed", news.failed),
             (f"Failed {in_base} too", news.failed_before if self._verbose else ()),
         ):
@@ -233,7 +236,8 @@ class _Console:
             yield from self._criterion(criterion, test.warnings.get(criterion.finding.criterion))
         if not criteria and test.first_reason:
             name, reason = test.first_reason
-            yield self._failed_line(name)
+            failed = test.outcome is TestOutcome.FAILED
+            yield self._failed_line(name) if failed else f"    {sanitize.log_line(name, _TEXT)}"
             yield f"      {sanitize.log_line(reason, _TEXT)}".rstrip()
         if more := len(test.criteria) - len(criteria):
             criteria_left = numbers.count(more, "more failed criterion", "more failed criteria")
@@ -256,7 +260,8 @@ class _Console:
             yield f"      {self._painted('!', _YELLOW)} {sanitize.log_line(warning)}"
 
     def _changed(self, test: TestChange) -> str:
-        return f"{self._test_name(test)} {change.scores(test)}" + (" (confirmed)" if test.confirmed else "")
+        confirmed = ", confirmed" if test.confirmed else ""
+        return f"{self._test_name(test)} ({change.scores(test)}{confirmed})"
 
     def _test_name(self, test: FailedTest | TestChange) -> str:
         name = f"{test.suite} › {test.name}" if len(self._results.suites) > 1 else test.name
@@ -270,6 +275,10 @@ class _Console:
             lines.append(f"{self._painted('!', _YELLOW)} {errors.what}: {why}")
             lines.append(f"    {numbers.listed([*map(_name, errors.tests)], _NAMED, 'test')}")
         return "\n".join(["Errors and undecided", *lines]) if lines else ""
+
+    def what_to_do(self) -> str:
+        """The next step where there is no verdict."""
+        return sanitize.log_line(headline.what_to_do(self._results)) if self._unfinished else ""
 
     def remarks(self) -> str:
         """Trials, time and cost; warnings and notes."""

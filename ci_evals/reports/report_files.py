@@ -16,6 +16,7 @@ from ci_evals.reports import badge, eee, junit, results_json, sanitize
 from ci_evals.reports.facts import listed_tests, reliability
 from ci_evals.reports.facts.comparison import change
 from ci_evals.reports.markdown import documents
+from ci_evals.reports.markdown.sections import NO_CONTEXT, SummaryContext
 from ci_evals.reports.names import (
     JUNIT,
     OF_RUN,
@@ -52,11 +53,13 @@ def files(results: Results, comparison_runs: ComparisonRuns = ALONE) -> dict[str
     return of_run(results, comparison_runs) | dict(of_suites(results))
 
 
-def of_run(results: Results, comparison_runs: ComparisonRuns = ALONE) -> dict[str, Iterable[str]]:
+def of_run(
+    results: Results, comparison_runs: ComparisonRuns = ALONE, context: SummaryContext = NO_CONTEXT
+) -> dict[str, Iterable[str]]:
     """The files of the run as a whole, the first that anybody looks for."""
     return {
         RESULTS: results_json.render(results),
-        SUMMARY: _once(documents.summary, results),
+        SUMMARY: _once(documents.summary, results, context),
         JUNIT: _once(junit.render, results),
         PAGE: page.render(results, comparison_runs),
     }

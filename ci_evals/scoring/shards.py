@@ -135,14 +135,14 @@ def _torn(runs: Sequence[ShardRun]) -> Iterator[str]:
         tests = sum(len(suite.tests) for suite in run.results.suites)
         own = set(shard.tests)
         if shard.index > shard.of or len(own) != len(shard.tests) or len(own) != tests:
-            yield f"{run.file}: its tests are not those that it names as its shard's; play that shard again."
+            yield f"{run.file}: its tests are not those that it names as its shard's; run that shard again."
         elif twice := own & seen.keys():
             other = seen[min(twice)]
             if other.results.run.shard != shard:
-                yield f"{other.file} and {run.file} hold the same tests of the plan; play both shards again."
+                yield f"{other.file} and {run.file} hold the same tests of the plan; run both shards again."
         seen |= dict.fromkeys(own, run)
     if len(runs) == shards_of(runs)[0].of and len(seen) != max(seen, default=0):
-        yield "the shards together do not hold all tests of the plan; play them again."
+        yield "the shards together do not hold all tests of the plan; run them again."
 
 
 def _lost(runs: Sequence[ShardRun]) -> str | None:

@@ -136,7 +136,7 @@ def unmeasured(usage: RoleUsage, limit: float) -> str:
     """The reason why a budget ends where the cost of an answer is not known."""
     who = f"the {usage.role}'s model {usage.model}" if usage.model else f"the {usage.role}"
     return (
-        f"an answer of {who} came without a usable count of tokens, so that its cost is unknown and "
+        f"an answer of {who} came without a usable count of tokens, so its cost is unknown and "
         f"--max-cost={limit:g} cannot be kept"
     )
 

@@ -56,12 +56,9 @@ def check_judged(run: SavedRun) -> None:
     """
     trials = [conversation.trial for conversation in conversations_of(run)]
     if not trials:
-        raise UsageError(
-            f"{run.file}: it holds no conversation that was played to its end, so that there is nothing to "
-            "judge again"
-        )
+        raise UsageError(f"{run.file}: it has no finished conversation to judge again")
     if not any(is_judged(finding) for trial in trials for finding in trial.findings):
-        raise UsageError(f"{run.file}: it holds no judged verdict, so that there is nothing to judge again")
+        raise UsageError(f"{run.file}: it has no judged verdict to judge again")
 
 
 def is_usable(trial: TrialResult) -> bool:

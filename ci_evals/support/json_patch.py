@@ -79,7 +79,7 @@ class Patcher:
             case "move" | "copy":
                 self._transfer(op, _tokens(fields.get("from")), path)
             case _:
-                raise PatchError("is none that JSON Patch has")
+                raise PatchError("is not an operation of JSON Patch")
 
     def _transfer(self, op: str, source: list[str], path: list[str]) -> None:
         if op == "move" and path[: len(source)] == source and path != source:

@@ -21,8 +21,7 @@ from ci_evals.support.secrets import in_addresses
 from ci_evals.wiring.providers import DEFAULT_MODELS, REPORTS_COST, embedding_model
 
 _NOBODY_TO_ASK = (
-    "--provider=offline: no model is asked, so that --judge-votes, --judge-panel and --audit-user have no "
-    "effect"
+    "--provider=offline: no model is asked, so --judge-votes, --judge-panel and --audit-user have no effect"
 )
 
 
@@ -131,15 +130,13 @@ def panel_of(names: Iterable[str], judge: str | None = None) -> tuple[str, ...]:
     """
     models = tuple(name.strip() for name in names)
     if models and judge:
-        raise UsageError(
-            f"--judge-model={judge}: the models of --judge-panel judge in its place; leave one of the two out"
-        )
+        raise UsageError(f"--judge-model={judge}: --judge-panel names the judges too. Omit one of them")
     option = f"--judge-panel={','.join(models)}"
     if not all(models):
         raise UsageError(f"{option}: a name is empty; give the names of models, separated by commas")
     if repeated := [name for index, name in enumerate(models) if name in models[:index]]:
         raise UsageError(
-            f"{option}: {repeated[0]!r} is there twice; --judge-votes asks a model more than once"
+            f"{option}: {repeated[0]!r} appears twice; --judge-votes asks a model more than once"
         )
     return models
 

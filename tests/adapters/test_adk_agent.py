@@ -122,8 +122,8 @@ async def said(stub: Any, *events: Any, answer: Any = None, **options: Any) -> A
 @pytest.mark.parametrize(
     ("events", "why"),
     [
-        ([{"text": "Hi"}], 'sent an event that is none of ADK: {"text": "Hi"} (is the base URL right?)'),
-        ([[1]], "sent an event that is none of ADK: [1]"),
+        ([{"text": "Hi"}], 'sent an event that ADK does not have: {"text": "Hi"} (is the base URL right?)'),
+        ([[1]], "sent an event that ADK does not have: [1]"),
         ([adk_event(CALL)], "the agent's run stopped after the call of 'refund', before its response"),
         ([adk_event({"text": "Hi"}), {"error": "ValueError: no"}], "with an error: ValueError: no"),
         ([adk_event({"text": " "})], "the agent gave an empty reply"),

@@ -282,7 +282,7 @@ async def test_the_users_data_goes_where_the_agent_wants_it(where: str, key: str
     ("answer", "why"),
     [
         (sse({"type": "RUN_STARTED", "protocolVersion": "2.0"}, END), "speaks AG-UI 2.0; ci-evals reads 1.x"),
-        (sse({"text": "Hi"}, END), 'an event that is none of AG-UI: {"text": "Hi"} (is the base URL right?)'),
+        (sse({"text": "Hi"}, END), 'event that AG-UI does not have: {"text": "Hi"} (is the base URL right?)'),
         (sse({"type": "RUN_STARTED"}, {"type": "TEXT_MESSAGE_CHUNK", "delta": "H"}), "before the answer was"),
         (sse({"type": "RUN_STARTED"}, 'data: {"type": "TEXT'), "in the middle of an event"),
         (sse("data: {]\n\n"), "sent an event that cannot be read (not JSON): {]"),

@@ -75,7 +75,7 @@ async def test_checks_of_several_keys_have_names_of_their_own(api):
         (Answer(429, {"message": "slow down"}, {"retry-after": "9999"}), "the rate limit is used up"),
         (Answer(500, {"message": "oops"}), "500"),
         (Answer(502, raw=b"<html><body>Bad gateway</body></html>"), "502"),
-        (Answer(200, raw=b"<html>Sign in</html>"), "something else than JSON"),
+        (Answer(200, raw=b"<html>Sign in</html>"), "something other than JSON"),
         (github_api.HANG_UP, "127.0.0.1"),
     ],
 )

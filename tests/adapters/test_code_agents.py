@@ -425,7 +425,7 @@ class Camel:
         (Recorder, "mine is not an agent but the class Recorder"),
         (lambda: "Hi", r"takes \(\), but is called as reply\(message\) or reply\(message, session\)"),
         (lambda a, b, c: "Hi", r"mine: <lambda> takes \(a, b, c\), but is called as"),
-        (Camel(), "found spawnSession, sendMessage: in Python names are spelt as in send_message"),
+        (Camel(), "found spawnSession, sendMessage: in Python names are spelled as in send_message"),
         (SimpleNamespace(open_session=lambda a, b: 1, send_message=lambda s, t: 1), "open_session"),
         (SimpleNamespace(open_session=lambda: 1, send_message=lambda s: 1), "send_message"),
         (SimpleNamespace(spawn_session=lambda: 1, send_message=lambda s: 1), "send_message"),

@@ -616,8 +616,8 @@ CHECK = "; check the number, and the job's 'permissions:'"
             Answer(502, {"message": "Server Error"}),
             "GitHub answered 502 (Server Error): it has a problem of its own, try again later",
         ),
-        (Answer(201, {"id": None}), "GitHub answered with something else than a comment"),
-        (Answer(201, []), "GitHub answered with something else than a comment"),
+        (Answer(201, {"id": None}), "GitHub answered with something other than a comment"),
+        (Answer(201, []), "GitHub answered with something other than a comment"),
     ],
 )
 async def test_what_else_is_refused_is_said(api: GitHubApi, answer: Answer, expected: str) -> None:

@@ -140,7 +140,7 @@ async def test_pages_come_to_an_end(api: GitHubApi, hub: GitHub) -> None:
 async def test_an_answer_that_is_no_list_is_said(api: GitHubApi, hub: GitHub, body: github_api.Json) -> None:
     """With what was asked for."""
     api.fail("GET", Answer(200, body))
-    with pytest.raises(GitHubError, match=f"GitHub answered {COMMENTS} with something else than a list"):
+    with pytest.raises(GitHubError, match=f"GitHub answered {COMMENTS} with something other than a list"):
         await listed(hub)
 
 
@@ -149,7 +149,7 @@ async def test_an_answer_that_is_no_json_is_said(api: GitHubApi, hub: GitHub, ra
     """With the host that gave it: a proxy, maybe."""
     api.fail("GET", Answer(200, raw=raw))
     assert str(await refusal(hub)) == (
-        f"GitHub at {api.url.removeprefix('http://')} answered with something else than JSON"
+        f"GitHub at {api.url.removeprefix('http://')} answered with something other than JSON"
     )
 
 
@@ -359,7 +359,7 @@ async def test_the_api_leads_nowhere_else(api: GitHubApi, hub: GitHub, location:
 
 
 UNSENDABLE = "the GitHub token holds characters that no HTTP header can carry; was it pasted wrongly?"
-NO_TOKEN = "there is no GitHub token: set GITHUB_TOKEN"
+NO_TOKEN = "GITHUB_TOKEN is not set"
 
 
 @pytest.mark.parametrize(

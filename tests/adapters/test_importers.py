@@ -294,7 +294,7 @@ _TRAJECTORY = [
         "holds a template that cannot be filled",
     ),
     ("step-count", {"type": "span", "max": 3}, "counts steps that are not tool calls"),
-    ("step-count", {"type": "tool", "min": 3}, "wants a minimum of calls of any tool"),
+    ("step-count", {"type": "tool", "min": 3}, "asks for a minimum of calls of any tool"),
 ]
 UNMAPPED = [
     *(
@@ -565,7 +565,7 @@ def test_tools_of_a_recorded_conversation_are_wanted_again():
     record = {"scenario": "s", "expected_tools": [{"name": "greet"}], "turns": turns}
     _, data, _ = imported("deepeval", json.dumps([record]), "cases.json")
     assert [check.get("tools") for check in data["tests"][0]["evaluations"]] == [["greet"]]
-    assert "wants a list of tools" in refusal(
+    assert "must be a list of tools" in refusal(
         "deepeval", json.dumps([record | {"expected_tools": [7]}]), "c.json"
     )
 
@@ -579,7 +579,7 @@ def test_a_recorded_conversation_is_played_again():
     assert data["tests"][0]["x-id"] == "4"
     assert [item.criterion for item in test.evaluations] == [
         "They part as friends",
-        "The agent keeps to its role: A kind clerk",
+        "The agent stays in its role: A kind clerk",
     ]
     assert notes == ["cases.json:1: nothing here is like mcp_servers"]
 
@@ -630,19 +630,19 @@ def test_a_row_is_a_test():
 REFUSED = [
     ("gaia", "{}\n", "m.jsonl", "m.jsonl:1:1: Question: is missing"),
     ("gaia", '{"Question": "a"\n', "m.jsonl", "m.jsonl:1:17: not JSON"),
-    ("gaia", lines({}) + "[]\n", "m.jsonl", "m.jsonl:2:1: wants one JSON object a line"),
+    ("gaia", lines({}) + "[]\n", "m.jsonl", "m.jsonl:2:1: must be one JSON object a line"),
     ("gaia", lines({}) + '{"a": 1, "a": 2}', "m.jsonl", "m.jsonl:2:10: a: key given twice"),
-    ("gaia", lines({"Question": ["a"]}), "m.jsonl", "Question: wants a text, found a list"),
+    ("gaia", lines({"Question": ["a"]}), "m.jsonl", "Question: must be a text, found a list"),
     ("gaia", "", "m.jsonl", "m.jsonl:1:1: the file holds no records"),
     ("gaia", lines({"Final answer": "."}), "m.jsonl", "m.jsonl: what it holds would be no suite"),
     ("gaia", '{"a":' * 5000, "m.jsonl", "m.jsonl:1"),
-    ("promptfoo", "- a\n", "c.yaml", "c.yaml:1:1: wants promptfoo's configuration"),
-    ("promptfoo", "tests:\n  - 5\n", "c.yaml", "c.yaml:2:5: tests[0]: wants an object"),
+    ("promptfoo", "- a\n", "c.yaml", "c.yaml:1:1: must be promptfoo's configuration"),
+    ("promptfoo", "tests:\n  - 5\n", "c.yaml", "c.yaml:2:5: tests[0]: must be an object"),
     (
         "promptfoo",
         "tests: [{vars: {question: a}, threshold: 7}]",
         "c.yaml",
-        "threshold: 7 is none from 0 to 1",
+        "threshold: 7 is not between 0 and 1",
     ),
     ("promptfoo", "tests: []", "c.yaml", "c.yaml: holds nothing that can be a test"),
     ("promptfoo", "a: &a [x]\nb: !!python/object:x {}\ntests: []", "c.yaml", "is not supported"),
@@ -658,17 +658,17 @@ REFUSED = [
         "c.json",
         "a text has more than 200,000 characters once its variables are filled in",
     ),
-    ("deepeval", "{}", "g.json", "wants a list of objects, or an object with 'goldens'"),
+    ("deepeval", "{}", "g.json", "must be a list of objects, or an object with 'goldens'"),
     ("deepeval", '[{"input": "a"}]', "g.json", "is a single question, not a conversation"),
     ("deepeval", '[{"name": "a"}]', "g.json", "'scenario' or 'turns'"),
-    ("deepeval", '[{"turns": [{"role": "tool", "content": "a"}]}]', "g.json", "turns[0] wants a role"),
+    ("deepeval", '[{"turns": [{"role": "tool", "content": "a"}]}]', "g.json", "turns[0] needs a role"),
     ("deepeval", "scenario,turns\na,{", "g.csv", "g.csv:2:1: turns: the cell 'turns' holds no JSON"),
     ("csv", "user,expektation\na,b", "t.csv", "t.csv:1:1: unknown column 'expektation'"),
     ("csv", "question,owner\na,b", "t.csv", "unknown column 'question'; did you mean 'user'?"),
     ("csv", "user,answer\na,b", "t.csv", "unknown column 'answer'; did you mean 'expected'?"),
     ("csv", "usr\na", "t.csv", "did you mean 'user'?"),
     ("csv", "zzzz\na", "t.csv", "there are: id, name, user, turns, guidelines, expected"),
-    ("csv", "user,user\na,b", "t.csv", "t.csv:1:1: the column 'user' is there twice"),
+    ("csv", "user,user\na,b", "t.csv", "t.csv:1:1: the column 'user' appears twice"),
     ("csv", "user\na,b", "t.csv", "t.csv:2:1: the row has 2 cells, the header 1"),
     ("csv", 'user\n"a', "t.csv", "not CSV"),
     ("csv", "name,tags\na,b", "t.csv", "the row says nothing"),
@@ -754,9 +754,7 @@ def test_a_table_of_very_many_columns_is_refused_in_a_moment():
     """No file makes its reader slow: columns are looked at once each."""
     started = time.monotonic()
     header = ",".join(f"user_info.c{number}" for number in range(60_000))
-    assert "the column 'user_info.c7' is there twice" in refusal(
-        "csv", f"{header},user_info.c7\nx\n", "t.csv"
-    )
+    assert "the column 'user_info.c7' appears twice" in refusal("csv", f"{header},user_info.c7\nx\n", "t.csv")
     assert time.monotonic() - started < 5
 
 

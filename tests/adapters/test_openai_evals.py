@@ -100,7 +100,7 @@ def test_an_item_without_a_users_line_is_left_out_and_named() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"a": 1}\n', "wants the rows of OpenAI's evals"),
+        ('{"a": 1}\n', "must be rows of OpenAI's evals"),
         ('{"data_source_idx": 0, "item": {"image": "x"}}\n', "no item has a field that the user says"),
         ('{"item"', "eval_items_1.jsonl:1"),
         ("", "holds no records"),

@@ -66,7 +66,7 @@ def test_only_the_one_that_is_named_is_loaded(installed):
 
 
 RAISES = "def create(config): return config['token']"
-COMPLAINS = "from ci_evals import UsageError\ndef create(config): raise UsageError('wants a model')"
+COMPLAINS = "from ci_evals import UsageError\ndef create(config): raise UsageError('needs a model')"
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ COMPLAINS = "from ci_evals import UsageError\ndef create(config): raise UsageErr
         (RAISES, r"its factory 'acme:create' raised KeyError: 'token' \(.*acme\.py:1, in create\)"),
         ("def create(): pass", "its factory 'acme:create' raised TypeError"),
         ("def create(config): pass", "is not an agent but of the type NoneType"),
-        (COMPLAINS, "wants a model"),
+        (COMPLAINS, "needs a model"),
     ],
 )
 def test_a_plug_in_at_fault_is_named_with_its_package(installed, text, said):

@@ -100,7 +100,7 @@ def test_a_wrong_option_is_told_before_anything_runs(tmp_path, against, says):
 
 
 def test_a_run_that_was_killed_is_resumed_on_both_sides(tmp_path):
-    """The journal holds the trials of both; none is played again."""
+    """The journal holds the trials of both; none is rerun."""
     with DemoServer() as head, DemoServer() as base:
         options = [*ALWAYS, f"--base-url={head.base_url}", f"--against=base-url={base.base_url}", "--loops=6"]
         process = start("run", "demo:retail", *options, cwd=tmp_path, env=KEYS)

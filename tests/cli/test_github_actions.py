@@ -351,7 +351,7 @@ def test_a_comment_needs_a_place(tmp_path, results):
     assert "GITHUB_REPOSITORY" in done.stderr
     done = ci_evals("comment", results, cwd=tmp_path, env={"GITHUB_REPOSITORY": REPOSITORY})
     assert done.returncode == 2
-    assert "token" in done.stderr
+    assert "GITHUB_TOKEN" in done.stderr
 
 
 def test_a_comment_without_a_pull_request_is_no_error(tmp_path, results, api):

@@ -84,7 +84,7 @@ REFUSALS = [
     (gitlab_api.refused(404, "404 Project Not Found"), "no such thing"),
     (gitlab_api.refused(409, "Conflict"), "GitLab answered 409 (Conflict)"),
     (gitlab_api.refused(422, "Note is too long"), "GitLab answered 422 (Note is too long)"),
-    (Response("<html>Wrong door</html>", 200, content_type="text/html"), "something else than JSON"),
+    (Response("<html>Wrong door</html>", 200, content_type="text/html"), "something other than JSON"),
 ]
 
 
@@ -177,7 +177,7 @@ def test_the_jobs_own_token_finds_what_passed(gitlab, played, tmp_path):
     [
         (None, "none of the last 0 finished pipelines of main has 'results/_results.json'"),
         (gitlab_api.refused(403, "403 Forbidden"), "the token lacks a right"),
-        (Response("<html>", 200), "something else than JSON"),
+        (Response("<html>", 200), "something other than JSON"),
     ],
 )
 def test_without_a_baseline_the_run_says_why(gitlab, tmp_path, answer, words):

@@ -89,7 +89,7 @@ def test_without_it_every_question_is_asked(tmp_path, neighbours):
 
 
 def test_a_recording_holds_the_answers_that_were_there_already(tmp_path, neighbours):
-    """And is played again without the cache."""
+    """And is rerun without the cache."""
     models, env = neighbours
     _, _, _, first = run(tmp_path, env)
     run(tmp_path, env, "--record=tape")

@@ -184,9 +184,9 @@ def test_runs_with_different_models_are_not_compared(tmp_path, agent, models, fo
     run("offline", "--provider=offline")
     run("local", "--provider=offline", f"--embedding-model=local:{folder}")
     run("again")
-    told = "the embedding model is my-vectors, in the baseline it was text-embedding-3-small"
+    told = "the embedding model changed from text-embedding-3-small to my-vectors"
     assert any(told in reason for reason in reasons("other", "one"))
-    told = f"the embedding model is local:{folder}, in the baseline it was missing"
+    told = f"the embedding model changed from none to local:{folder}"
     assert any(told in reason for reason in reasons("local", "offline"))
     assert reasons("again", "one") == []
     suite = write_suite(tmp_path, {"evaluations": [TEXT]})

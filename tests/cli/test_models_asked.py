@@ -42,8 +42,8 @@ def test_a_panel_votes_until_each_model_has_had_a_say(panel, votes):
         ({"judge_votes": 3, "judge_panel": "a,b,c,d"}, "--judge-votes=3: the panel has 4 models"),
         ({"judge_panel": "a,,b"}, "--judge-panel=a,,b: a name is empty"),
         ({"judge_panel": " , "}, "--judge-panel=,: a name is empty"),
-        ({"judge_panel": "a, b,a"}, "--judge-panel=a,b,a: 'a' is there twice"),
-        ({"judge_panel": "a,b", "judge_model": "c"}, "--judge-model=c: the models of --judge-panel judge"),
+        ({"judge_panel": "a, b,a"}, "--judge-panel=a,b,a: 'a' appears twice"),
+        ({"judge_panel": "a,b", "judge_model": "c"}, "--judge-model=c: --judge-panel names the judges"),
         ({"audit_model": "m"}, "--audit-model=m: nobody is audited without --audit-user"),
     ],
 )

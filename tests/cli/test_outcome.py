@@ -1,4 +1,4 @@
-"""How the program ends when something else than a run ends it."""
+"""How the program ends when something other than a run ends it."""
 
 import os
 import subprocess

@@ -45,7 +45,7 @@ def forge(journal):
 
 
 def test_a_journal_in_which_a_failure_was_made_a_pass_turns_nothing_green(tmp_path, agent):
-    """The lines from there on are dropped, and their trials are played again."""
+    """The lines from there on are dropped, and their trials are rerun."""
     forge(failed(agent, tmp_path))
     before = len(agent.requests)
     ran = run(agent, tmp_path, "--resume=results")

@@ -285,7 +285,7 @@ FAULTS = {
     "strict: tool_called, toolName: f, args: { a: { regex: '(' } }": (".args.a.regex", "'('"),
     "strict: tool_called, toolName: f, args: { a: { min: 2, max: 1 } }": (".args.a", "met by no number"),
     "strict: tool_called, toolName: f, args: { a: { oneOf: [] } }": (".args.a.oneOf", "at least one item"),
-    "strict: tool_called, toolName: f, times: { min: 0 }": (".times", "wants a 'min' of at least 1"),
+    "strict: tool_called, toolName: f, times: { min: 0 }": (".times", "needs a 'min' of at least 1"),
     "strict: tool_called, toolName: f, times: -1": (".times", "-1"),
     "strict: tool_sequence, tools: [a, { nme: b }]": (".tools[1].nme", "unknown key"),
     "strict: tool_sequence, tools: [{ name: b, args: { a: { answer: { expected: x, match: semantic } }} }]": (
@@ -293,7 +293,7 @@ FAULTS = {
         "cannot be 'semantic' here",
     ),
     "strict: state, probe: p, path: 'x', equals: 1": (".path", "must begin with '$'"),
-    "strict: state, probe: p": ("", "wants a condition"),
+    "strict: state, probe: p": ("", "needs a condition"),
     "strict: json_schema, schema: { type: objct }": (".schema", "is not a JSON Schema"),
     "strict: python, function: checks": (".function", "module:attribute"),
     "strict: param_equals, paramName: p, paramValue: { exists: false, min: 1 }": (".paramValue", "no value"),

@@ -62,7 +62,7 @@ FAILS = {
     "below a text": ({"a": "b"}, [["add", "/a/0", 1]], "there is nothing at '/a/0'"),
     "into itself": ({"a": {"b": 1}}, [["move", "/a/b/c", "/a"]], "moves '/a' into itself"),
     "no pointer": ({}, [["add", "a", 1]], "has no JSON Pointer as its path"),
-    "no operation of the standard": ({}, [["addap", "/a", 1]], "is none that JSON Patch has"),
+    "no operation of the standard": ({}, [["addap", "/a", 1]], "is not an operation of JSON Patch"),
 }
 
 

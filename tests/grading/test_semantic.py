@@ -48,11 +48,11 @@ async def test_near_enough():
     """The threshold belongs to what passes; the reason holds the similarity and what was wanted."""
     verdict, _ = await decide(check("Paris"), "the capital")
     assert verdict == Verdict.passed(
-        "reply 1 means 'Paris' (semantic; similarity 0.800, wanted 0.8): 'the capital'", 1
+        "reply 1 means 'Paris' (semantic; similarity 0.800, at least 0.8 required): 'the capital'", 1
     )
     verdict, _ = await decide(check("Paris", "Rome", threshold=0.9), "Berlin")
     assert verdict == Verdict.failed(
-        "reply 1 does not mean 'Rome' (semantic; similarity 0.800, wanted 0.9): 'Berlin'", 1
+        "reply 1 does not mean 'Rome' (semantic; similarity 0.800, at least 0.9 required): 'Berlin'", 1
     )
 
 

@@ -377,10 +377,10 @@ def test_limits():
     """The number of replies, and the slowest of them."""
     slow = ({"latency_seconds": 0.5}, {"latency_seconds": 2.5}, {"latency_seconds": 1})
     assert outcome(decide("max_agent_turns", *slow, turns=3)) == "passed"
-    assert decide("max_agent_turns", *slow[:1], turns=3).reason == "the agent replied once, at most 3 wanted"
+    assert decide("max_agent_turns", *slow[:1], turns=3).reason == "the agent replied once, at most 3 allowed"
     assert outcome(decide("max_agent_turns", *slow, turns=2)) == "failed"
     assert decide("max_latency", *slow, seconds=2) == Verdict.failed(
-        "the slowest reply, in turn 2, took 2.500 s, at most 2 s wanted", 2
+        "the slowest reply, in turn 2, took 2.500 s, at most 2 s allowed", 2
     )
     assert outcome(decide("max_latency", *slow, seconds=2.5)) == "passed"
 

@@ -75,12 +75,14 @@ def test_the_reason_of_a_missing_call_names_what_was_called():
     """With arguments, where the tool was called with others."""
     verdict = decide("tool_called", [LOOKUP], [REFUND], toolName="refund", args={"amount": 24})
     assert verdict.reason == (
-        "refund(amount: 24) was not called, wanted: at least 1; "
+        "refund(amount: 24) was not called, expected: at least 1; "
         'called: refund(order: "A-1", amount: 42) in turn 2'
     )
     assert verdict.evidence == (2,)
     twice = decide("tool_called", [REFUND], [REFUND], toolName="refund", times=1)
-    assert twice.reason == "refund was called 2 times (turn 1, 2), wanted: exactly 1"
+    failed = decide("tool_called", [REFUND], toolName="refund", status="error")
+    assert failed.reason.startswith("refund was not called with an error, expected: at least 1; called: ")
+    assert twice.reason == "refund was called 2 times (turn 1, 2), expected: exactly 1"
 
 
 def test_a_turn_without_evidence():

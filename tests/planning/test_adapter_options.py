@@ -154,7 +154,7 @@ def test_options_from_a_file_go_before_the_suites():
 
 def test_a_files_faults_have_its_places_and_its_secrets_are_secrets():
     """It is read as a suite is."""
-    with pytest.raises(SuiteError, match=r"agent\.yaml:1:1: wants an object"):
+    with pytest.raises(SuiteError, match=r"agent\.yaml:1:1: must be an object"):
         read_options("- 1\n", "agent.yaml", {})
     with pytest.raises(SuiteError, match=r"agent\.yaml:2:.*TOKEN"):
         read_options("headers:\n  x: ${TOKEN}\n", "agent.yaml", {})

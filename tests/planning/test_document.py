@@ -149,7 +149,7 @@ turn:
     assert document.value["turn"] == {"user": "hello", "timeout": 5, "expectation": "greets"}
     assert document.values["turn", "timeout"] == (2, 32)
     assert document.problems == []
-    with pytest.raises(SuiteError, match="<< wants a mapping"):
+    with pytest.raises(SuiteError, match="<< must be a mapping"):
         read("a:\n  <<: 5\n", "s.yaml")
 
 

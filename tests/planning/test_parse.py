@@ -91,25 +91,31 @@ def test_every_problem_is_told_at_once_with_its_place():
     ("evaluation", "said"),
     [
         ({"weight": -1}, "weight: -1 is not greater than or equal to 0"),
-        ({"weight": "2"}, 'weight: wants a number, found "2"'),
-        ({"weight": True}, "weight: wants a number, found true"),
+        ({"weight": "2"}, 'weight: must be a number, found "2"'),
+        ({"weight": True}, "weight: must be a number, found true"),
         ({"criterion": " "}, "criterion: must not be empty"),
         ({"toolName": "X"}, "toolName: a criterion without 'strict' takes no such key"),
-        ({"strict": 5}, "strict: wants the name of a strict type"),
-        ({"strict": "tool_used", "toolName": 5}, "toolName: wants a string, found 5"),
+        ({"strict": 5}, "strict: must be the name of a strict type"),
+        ({"strict": "tool_used", "toolName": 5}, "toolName: must be a string, found 5"),
         ({"strict": "tool_not_used", "toolName": "X", "beforeTurn": 0}, "beforeTurn: 0 is not greater"),
-        ({"strict": "tool_not_used", "toolName": "X", "beforeTurn": 1.5}, "beforeTurn: wants a whole number"),
+        (
+            {"strict": "tool_not_used", "toolName": "X", "beforeTurn": 1.5},
+            "beforeTurn: must be a whole number",
+        ),
         ({"strict": "param_equals", "paramName": "p"}, "paramValue: is missing, which param_equals needs"),
         ({"strict": "regex", "pattern": "("}, "pattern: '(' is not a regular expression"),
-        ({"strict": "contains", "text": "x", "turn": "lst"}, "turn: wants a reply's number (from 1), 'last'"),
-        ({"strict": "contains", "text": "x", "turn": 0}, "turn: wants a reply's number"),
+        (
+            {"strict": "contains", "text": "x", "turn": "lst"},
+            "turn: must be a reply's number (from 1), 'last'",
+        ),
+        ({"strict": "contains", "text": "x", "turn": 0}, "turn: must be a reply's number"),
         ({"strict": "max_latency", "seconds": 0}, "seconds: 0 is not greater than 0"),
         ({"strict": "answer_matches"}, "expected: is missing, which answer_matches needs"),
         (
             {"strict": "answer_matches", "expected": 5},
-            "expected: wants a text or a list of texts; put a number",
+            "expected: must be a text or a list of texts; put a number",
         ),
-        ({"strict": "answer_matches", "expected": []}, "expected: wants at least one item"),
+        ({"strict": "answer_matches", "expected": []}, "expected: needs at least one item"),
         ({"strict": "answer_matches", "expected": ["a", " "]}, "expected[1]: must not be empty"),
         ({"strict": "answer_matches", "expected": "a", "match": "fuzy"}, "match: 'fuzy' is not one of bidir"),
         ({"strict": "answer_matches", "expected": "?!"}, "expected: '?!' holds nothing that gaia compares"),
@@ -129,8 +135,8 @@ def test_every_problem_is_told_at_once_with_its_place():
             {"strict": "answer_matches", "expected": "a", "match": "semantic", "threshold": 80},
             "threshold: 80 is not less than or equal to 1",
         ),
-        ({"aui_logic": "R1"}, 'aui_logic: wants a list, found "R1"'),
-        ({"category": 3}, "category: wants a string, found 3"),
+        ({"aui_logic": "R1"}, 'aui_logic: must be a list, found "R1"'),
+        ({"category": 3}, "category: must be a string, found 3"),
     ],
 )
 def test_a_faulty_evaluation(evaluation, said):
@@ -142,21 +148,21 @@ def test_a_faulty_evaluation(evaluation, said):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"tags": ["a", 5]}, ["tests[0].tags[1]: wants a string, found 5"]),
-        ({"tags": "a"}, ['tests[0].tags: wants a list, found "a"']),
-        ({"turns": []}, ["tests[0].turns: wants at least one item"]),
+        ({"tags": ["a", 5]}, ["tests[0].tags[1]: must be a string, found 5"]),
+        ({"tags": "a"}, ['tests[0].tags: must be a list, found "a"']),
+        ({"turns": []}, ["tests[0].turns: needs at least one item"]),
         ({"turns": [{}]}, ["tests[0].turns[0].user: is missing"]),
-        ({"turns": "auto"}, ['tests[0].turns: wants a list, found "auto"']),
-        ({"evaluations": []}, ["tests[0].evaluations: wants at least one item"]),
-        ({"userInfo": []}, ["tests[0].userInfo: wants an object, found []"]),
+        ({"turns": "auto"}, ['tests[0].turns: must be a list, found "auto"']),
+        ({"evaluations": []}, ["tests[0].evaluations: needs at least one item"]),
+        ({"userInfo": []}, ["tests[0].userInfo: must be an object, found []"]),
         ({"minScore": 101}, ["tests[0].minScore: 101 is not less than or equal to 100"]),
         ({"loops": 0}, ["tests[0].loops: 0 is not greater than or equal to 1"]),
         ({"loops": 10**9}, ["tests[0].loops: 1000000000 is not less than or equal to 1000"]),
         ({"maxTurns": 10**9}, ["tests[0].maxTurns: 1000000000 is not less than or equal to 1000"]),
-        ({"optimalTools": []}, ["tests[0].optimalTools: wants at least one item"]),
+        ({"optimalTools": []}, ["tests[0].optimalTools: needs at least one item"]),
         ({"optimalTools": [" "]}, ["tests[0].optimalTools[0]: must not be empty"]),
-        ({"optimalTools": "PAY"}, ['tests[0].optimalTools: wants a list, found "PAY"']),
-        ({"critical": "yes"}, ['tests[0].critical: wants true or false, found "yes"']),
+        ({"optimalTools": "PAY"}, ['tests[0].optimalTools: must be a list, found "PAY"']),
+        ({"critical": "yes"}, ['tests[0].critical: must be true or false, found "yes"']),
         (
             {"evaluations": [{"criterion": "c", "weight": 0}]},
             ["tests[0].evaluations: all weights are 0: nothing could be scored"],
@@ -179,7 +185,7 @@ def test_two_tests_of_one_name():
 @pytest.mark.parametrize("value", [None, [], "text", 5])
 def test_a_file_that_is_no_suite(value):
     """Not even an object: one message."""
-    with pytest.raises(SuiteError, match=r"s\.json:1:1: wants an object"):
+    with pytest.raises(SuiteError, match=r"s\.json:1:1: must be an object"):
         load(json.dumps(value), "s.json", Reading())
 
 
@@ -361,7 +367,7 @@ def test_a_quarantine_that_has_ended_is_a_problem_with_its_place():
 def test_a_quarantine_needs_a_day_and_a_reason(until):
     """One without an end would be a deleted test that still costs money."""
     (problem,) = problems(a_suite(a_test(quarantine={"reason": "flaky", "until": until})))
-    assert problem.startswith("tests[0].quarantine.until: wants a day such as 2026-12-31, found ")
+    assert problem.startswith("tests[0].quarantine.until: must be a day such as 2026-12-31, found ")
     wrong = problems(a_suite(a_test(quarantine={"reason": " ", "untill": "2026-11-30"})))
     paths = {problem.partition(":")[0].removeprefix("tests[0].quarantine.") for problem in wrong}
     assert paths == {"reason", "until", "untill"}

@@ -81,14 +81,14 @@ def test_a_graded_criterion_is_asked_again_as_it_was():
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"rubric": LEVELS[:1]}, "rubric: wants at least two levels with different scores"),
-        ({"rubric": []}, "rubric: wants at least one item"),
+        ({"rubric": LEVELS[:1]}, "rubric: needs at least two levels with different scores"),
+        ({"rubric": []}, "rubric: needs at least one item"),
         (
             {"rubric": [{"score": 1, "name": "a"}, {"score": 1, "name": "b"}]},
-            "rubric: wants at least two levels with different scores",
+            "rubric: needs at least two levels with different scores",
         ),
-        ({"rubric": None}, "evaluations[0]: wants a 'rubric', 'dimensions' or both"),
-        ({"rubric": {"score": 1}}, 'rubric: wants a list, found {"score": 1}'),
+        ({"rubric": None}, "evaluations[0]: needs a 'rubric', 'dimensions' or both"),
+        ({"rubric": {"score": 1}}, 'rubric: must be a list, found {"score": 1}'),
         (
             {"rubric": [*LEVELS, {"score": 0.2, "name": " Good"}]},
             "rubric[3].name: the name ' Good' is that of item [0] already",
@@ -101,7 +101,7 @@ def test_a_graded_criterion_is_asked_again_as_it_was():
             {"rubric": [*LEVELS, {"score": 1.5, "name": "x"}]},
             "rubric[3].score: 1.5 is not less than or equal to 1",
         ),
-        ({"rubric": [*LEVELS, {"score": "1", "name": "x"}]}, 'rubric[3].score: wants a number, found "1"'),
+        ({"rubric": [*LEVELS, {"score": "1", "name": "x"}]}, 'rubric[3].score: must be a number, found "1"'),
         ({"rubric": [*LEVELS, {"name": "x"}]}, "rubric[3].score: is missing"),
         (
             {"rubric": [*LEVELS, {"score": 1, "name": "x", "descripton": "y"}]},
@@ -112,8 +112,8 @@ def test_a_graded_criterion_is_asked_again_as_it_was():
             "dimensions[0]: 'corectness' is not a built-in dimension; did you mean 'correctness'?",
         ),
         ({"dimensions": ["tact"]}, "one of your own is an object with 'name' and 'rubric'"),
-        ({"dimensions": [3]}, "dimensions[0]: wants an object, found 3"),
-        ({"dimensions": []}, "dimensions: wants at least one item"),
+        ({"dimensions": [3]}, "dimensions[0]: must be an object, found 3"),
+        ({"dimensions": []}, "dimensions: needs at least one item"),
         (
             {"dimensions": [{"name": "tact"}]},
             "dimensions[0]: 'tact' has no levels: give it, or the criterion",
@@ -129,7 +129,7 @@ def test_a_graded_criterion_is_asked_again_as_it_was():
         ),
         (
             {"dimensions": [{"name": "tact", "rubric": LEVELS[:1]}]},
-            "dimensions[0].rubric: wants at least two levels with different scores",
+            "dimensions[0].rubric: needs at least two levels with different scores",
         ),
         ({"rubric": LEVELS, "passAt": 70}, "passAt: 70 is not less than or equal to 1"),
         ({"rubric": LEVELS, "passat": 0.7}, "passat: unknown key; did you mean 'passAt'?"),

@@ -83,10 +83,10 @@ def test_every_kind_of_step_is_valid_under_the_schema():
 @pytest.mark.parametrize(
     ("step", "problem"),
     [
-        ({}, "setup[0]: wants exactly one of http, sql, command, python, file, found none"),
+        ({}, "setup[0]: needs exactly one of http, sql, command, python, file, found none"),
         (
             {**SHOP, "command": ["a"]},
-            "setup[0]: wants exactly one of http, sql, command, python, file, found sql and command",
+            "setup[0]: needs exactly one of http, sql, command, python, file, found sql and command",
         ),
         ({"htp": {}}, "setup[0].htp: unknown key; did you mean 'http'?"),
         (
@@ -95,8 +95,8 @@ def test_every_kind_of_step_is_valid_under_the_schema():
         ),
         ({"http": {"adress": "a"}}, "setup[0].http.url: is missing"),
         ({"sql": {"url": " ", "statement": "x"}}, "setup[0].sql.url: must not be empty"),
-        ({"command": "rm -rf"}, 'setup[0].command: wants a list, found "rm -rf"'),
-        ({"command": []}, "setup[0].command: wants at least one item"),
+        ({"command": "rm -rf"}, 'setup[0].command: must be a list, found "rm -rf"'),
+        ({"command": []}, "setup[0].command: needs at least one item"),
         ({"python": "shop.reset"}, "setup[0].python: 'shop.reset' is not of the form module:attribute"),
         (
             {"python": "shop.py:reset()"},
@@ -116,7 +116,7 @@ def test_faults_of_probes_are_found_in_suites_and_tests():
     found = problems(a_suite(a_test(probes={"a": {"file": {}}}), probes={"b": 1, " ": {"command": ["a"]}}))
 
     assert "tests[0].probes.a.file.path: is missing" in found
-    assert "probes.b: wants an object, found 1" in found
+    assert "probes.b: must be an object, found 1" in found
     assert any("must not be empty" in problem for problem in found)
 
 
@@ -244,7 +244,7 @@ def test_a_message_about_a_step_holds_no_secret():
 
     (problem,) = problems(a_suite(setup=[bad]))
 
-    assert problem == 'setup[0].http.url: wants a string, found ["http://shop:***@db/shop"]'
+    assert problem == 'setup[0].http.url: must be a string, found ["http://shop:***@db/shop"]'
 
 
 def test_addresses_come_from_the_environment():

@@ -179,7 +179,7 @@ def undecided() -> Results:
             ),
             build.check(name="max-errors", required=0, seen=1, passed=False),
             exit_code=3,
-            reasons=("1 trial is unsound, and --max-errors allows none.",),
+            reasons=("1 of 2 trials could not be judged",),
         ),
     )
 
@@ -216,7 +216,11 @@ def invalid() -> Results:
             build.check(name="min-score", required=80, seen=None, passed=False),
             build.check(name="max-errors", required=0, seen=7, passed=False),
             exit_code=3,
-            reasons=("Nothing could be scored.", "7 trials are unsound, and --max-errors allows none."),
+            reasons=(
+                "the run stopped early: --max-duration of 120 s was reached",
+                "2 of 9 trials did not run",
+                "7 of 7 trials ended in an error",
+            ),
         ),
     )
 

@@ -2,6 +2,7 @@
 
 import builders as build
 import cases
+import comment_cases
 import hostile
 import pytest
 from hypothesis import given
@@ -31,7 +32,7 @@ def test_a_failed_test_stands_at_its_line():
     assert verdict.message == "Evals failed: 0 / 100, 80 required. 0 of 1 test passes."
     assert (failed.severity, failed.file, failed.line) == (Severity.ERROR, "evals/refunds.json", 31)
     assert failed.title == "Failed: Late parcel"
-    assert failed.message == "score 0.0. It pays back: no refund was started"
+    assert failed.message == "Score 0.0. It pays back: no refund was started"
 
 
 def test_where_the_gate_holds_a_failed_test_is_a_warning():
@@ -69,6 +70,14 @@ def test_the_worst_come_first():
     newly = [one for one in annotations(cases.proven()) if "passed in the baseline" in one.message]
     assert newly
     assert annotations(cases.proven())[1] == newly[0]
+    told = [one.title for one in annotations(comment_cases.failed_example())[1:]]
+    assert told == ["Failed: Refuses a refund after 30 days", "Failed: Refund within 30 days"]
+
+
+def test_names_of_options_keep_their_case():
+    """They are searched for."""
+    (warning, *_) = annotations(comment_cases.no_baseline())
+    assert " max-drop and regression were not checked: " in warning.message
 
 
 def test_what_came_to_nothing_is_a_warning_with_its_cause():

@@ -193,7 +193,7 @@ SINGLE = {"trials": "p", "estimated_from": "tests", "detectable": 11.9, "p": 0.1
         (
             SINGLE,
             (
-                f"{SCORE}, p = 0.12: a drop that may be chance; with one trial per test, this run would "
+                f"{SCORE}, p = 0.12: a drop that may be chance; with so few trials per test, this run would "
                 "notice a drop of 11.9 points or more in four of five cases."
             ),
         ),
@@ -283,7 +283,7 @@ def test_a_change_is_told_in_one_sentence(fields, said):
             SINGLE | {"fewest_broken": 5},
             "a drop that may be chance",
             (
-                "With one trial per test, this run would notice a drop of 11.9 points or more in four of "
+                "With so few trials per test, this run would notice a drop of 11.9 points or more in four of "
                 "five cases. Up to 4 newly failing tests can be chance."
             ),
         ),

@@ -290,6 +290,25 @@ def test_a_test_in_which_nothing_failed_is_not_called_failing():
         assert "Broke" not in text
 
 
+def test_without_a_verdict_each_cause_stands_once_with_what_to_do():
+    """No criterion is called failed that nobody could judge."""
+    judged = build.finding("undecided", cause=Cause.JUDGE_ERROR, reason="status 503")
+    names = ("Lost parcel", "Gift card")
+    trials = (build.trial_result(findings=(judged,)),)
+    head = build.suite_result("Refunds", *(build.test_result(name, trials=trials) for name in names))
+    base = build.suite_result("Refunds", *(cases.played(name, "p") for name in names))
+    errors = build.check(name="max-errors", required=0, seen=2, passed=False)
+    gate = build.decision(errors, exit_code=3, reasons=("2 of 2 trials could not be judged",))
+    run = cases.against(build.results(head, gate=gate), cases.base_run(base))
+    text = console.render(run)
+    assert text.count("status 503") == 1
+    assert "failed" not in text
+    assert "Not compared" not in text
+    assert (
+        "\n\nFix the cause and rerun. max-errors allows 0 errored or undecided trials; there were 2." in text
+    )
+
+
 def test_a_comparison_without_checks_ends_with_the_sentence():
     """`compare` without options asks for nothing, so there is no verdict on the gate."""
     text = console.comparison(cases.confirmed().model_copy(update={"gate": build.decision()}))
@@ -309,7 +328,7 @@ def test_a_skipped_run_gives_its_reason_and_no_score():
     text = console.render(comment_cases.skipped())
     assert text == (
         "! Evals skipped: this fork has no secrets (llm-key and agent-key are missing)\n"
-        "  13 tests, none of them played\n"
+        "  13 tests did not run.\n"
     )
 
 

@@ -108,7 +108,7 @@ def test_of_a_skipped_run_the_reason_is_told_and_no_number():
 
 @pytest.mark.parametrize("name", RUNS)
 def test_no_number_is_missing_without_a_word(name):
-    """Nothing is said of NaN, None or a placeholder, every element is closed, and no id is there twice."""
+    """Nothing is said of NaN, None or a placeholder, every element is closed, and no id appears twice."""
     found = drawn(RUNS[name])
     words = set(found.text().replace(",", " ").replace(".", " ").split())
     assert not words & {"NaN", "nan", "None", "True", "False", "inf"}

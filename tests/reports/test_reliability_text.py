@@ -156,7 +156,7 @@ NUMBERS = {
     "users that broke character": "42 % (12 % to 79 %) of the simulated users broke character",
     "kappa of two people": "0.83 (0.69 to 0.93)",
     "labels that were counted": "38 of 42",
-    "labels left out": "5 labels say that it cannot be told, 1 verdict on which people are even, 2 labels of",
+    "labels left out": "5 labels that cannot tell, 1 verdict on which people are even, 2 labels of",
     "what noise left out": "without 2 conversations that came to no score and 1 test with too few",
     "cost of noise": "$0.31",
     "standard error": "a standard error of 2.3 points",

@@ -105,9 +105,13 @@ def test_the_same_files_give_the_same_numbers():
         ({"digests": {"user_prompt": "x"}}, {}, "the simulated user's prompt, or its audit"),
         ({"digests": {"scoring": "0"}}, {}, "the rules by which scores are computed changed"),
         ({"digests": {"models": "x"}}, {}, "the models of judge or simulated user changed"),
-        ({"config": {"provider": "offline"}}, {}, "the provider of judge and simulated user is offline"),
-        ({}, {"judge_model": "gpt-2"}, "the judge is gpt-2"),
-        ({}, {"user_model": "gpt-2"}, "the simulated user is gpt-2"),
+        (
+            {"config": {"provider": "offline"}},
+            {},
+            "the provider of judge and simulated user changed from openai to offline",
+        ),
+        ({}, {"judge_model": "gpt-2"}, "the judge changed from none to gpt-2"),
+        ({}, {"user_model": "gpt-2"}, "the simulated user changed from none to gpt-2"),
     ],
 )
 def test_no_number_where_the_yardstick_changed(info, fields, reason):
@@ -138,11 +142,11 @@ def test_no_number_where_the_yardstick_changed(info, fields, reason):
 @pytest.mark.parametrize(
     ("here", "there", "reason"),
     [
-        ("m", "n", "the embedding model is m, in the baseline it was n"),
+        ("m", "n", "the embedding model changed from n to m"),
         ("m", None, None),
         (None, "n", None),
-        ("m", "no_model", "the embedding model is m, in the baseline it was missing"),
-        ("no_model", "n", "the embedding model is missing, in the baseline it was n"),
+        ("m", "no_model", "the embedding model changed from none to m"),
+        ("no_model", "n", "the embedding model changed from n to none"),
         ("no_model", "no_model", None),
         ("m", "m", None),
     ],
@@ -156,7 +160,7 @@ def test_another_embedding_model_is_another_yardstick(here, there, reason):
         return run(name, {"a": (trial,)}, embedding_model=None if model == "no_model" else model)
 
     told = comparer(side("head", here), side("base", there)).comparison()
-    assert [said.partition(": ")[2] for said in told.reasons] == ([reason] if reason else [])
+    assert list(told.reasons) == ([reason] if reason else [])
 
 
 def test_other_loops_agents_and_commits_can_be_compared():
@@ -179,8 +183,21 @@ def test_only_the_suite_with_another_judge_is_left_out():
     ]
     told = comparer(build.results(*here), build.results(*there)).comparison()
     assert (told.comparable, told.tests, told.delta) == (True, 1, -100)
-    assert told.reasons == ("T: the judge is new, in the baseline it was old",)
+    assert told.reasons == ("T: the judge changed from old to new",)
     assert [suite.comparable for suite in told.suites] == [True, False]
+
+
+def test_a_reason_that_all_suites_share_is_said_once():
+    """As of another judge."""
+
+    def played(judge):
+        names = ("S", "T")
+        return build.results(
+            *(build.suite_result(n, build.test_result("a"), judge_model=judge) for n in names)
+        )
+
+    told = comparer(played("new"), played("old")).comparison()
+    assert told.reasons == ("the judge changed from old to new",)
 
 
 def test_nothing_paired_is_said():
@@ -505,7 +522,9 @@ def test_a_required_baseline_that_cannot_be_compared_leaves_no_verdict():
     case = GateInput(judged, Policy(**policy), comparer(judged, run("base", passed)))
     decision = to_record(decide(case, RunEnding()))
     assert decision.exit_code == 3
-    assert "not compared with the required baseline: the judge is other" in decision.reasons[0]
+    assert (
+        "not compared with the required baseline: the judge changed from none to other" in decision.reasons[0]
+    )
     drops = read_drops("test:b=5")[1]
     part = decided(passed, {"a": points(100)}, max_drops=drops, **policy)
     assert (part.exit_code, check(part, "max-drop test:b").passed) == (3, None)

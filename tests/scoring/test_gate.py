@@ -54,6 +54,12 @@ def test_unsound_trials_make_the_run_invalid_whatever_its_score():
     assert allowed.exit_code == 0
 
 
+def test_that_every_trial_errored_is_reason_enough():
+    """That nothing was scored follows."""
+    decision = gate(planned(A), trial(status="agent_error"))
+    assert decision.reasons == ("1 of 1 trial ended in an error",)
+
+
 def test_nothing_scored_never_passes():
     """Even with errors allowed and no floor."""
     decision = gate(planned(A), trial(status="agent_error"), max_errors=5, min_score=0)

@@ -461,7 +461,7 @@ def test_tests_that_lost_their_names_to_a_secret_may_share_one_in_a_shard():
 
 @pytest.mark.parametrize("apart", [False, True])
 def test_a_test_twice_in_a_shard_is_refused(apart):
-    """Whether a suite holds it twice, or the suite is there twice."""
+    """Whether a suite holds it twice, or the suite appears twice."""
     one = suite_of("a", a_test("x"))
     suites = (one, one) if apart else (suite_of("a", a_test("x"), a_test("y"), a_test("x")),)
     with pytest.raises(UsageError, match=r"shard0 holds a test of the suite 'a' \(a.json\) twice: 'x'"):

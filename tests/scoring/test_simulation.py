@@ -89,7 +89,7 @@ def test_drops_are_found_as_often_as_the_docs_say(damage, tests):
 
 @pytest.mark.parametrize(("tests", "more"), [(8, (4, 4)), (8, (4, 0)), (20, (4, 0))])
 def test_a_second_look_raises_no_more_alarms(tests, more):
-    """Also where the head alone is played again, as the baseline cannot. One of four is looked at twice."""
+    """Also where the head alone is rerun, as the baseline cannot. One of four is looked at twice."""
     found = confirmed(Setting(tests, times=600), unchanged, more)
     assert found.proven < 0.06
     assert abs(found.looked_again - 0.25) <= error(0.25, 600)
@@ -180,7 +180,7 @@ def test_other_conditions_raise_alarms(kind, tests, times):
     ("kind", "tests", "times"), cells([("perfect", 10), ("binary", 30)], few=300, full=1_000)
 )
 def test_harder_agents_raise_no_more_alarms(kind, tests, times):
-    """Under the same conditions: 5 % at most, with single trials far fewer; a quarter are played again."""
+    """Under the same conditions: 5 % at most, with single trials far fewer; a quarter are rerun."""
     single, first, again, confirm = shown("level", kind, str(tests))
     found = alarms(Setting(tests, times=times, kind=kind), Sessions())
     alone = proven(Setting(tests, 1, 1, times=times, kind=kind), unchanged)

@@ -108,9 +108,9 @@ def test_what_is_attacked():
     ("trial", "message"),
     [
         (talk("a", "passed"), "no judged criterion failed in it"),
-        (talk("a", "failed", status=EndState.INTERRUPTED), "no conversation that was played to its end"),
-        (talk("a", "failed", turns=()), "no conversation that was played to its end"),
-        (build.trial_result(), "it holds no judged verdict"),
+        (talk("a", "failed", status=EndState.INTERRUPTED), "no finished conversation to judge again"),
+        (talk("a", "failed", turns=()), "no finished conversation to judge again"),
+        (build.trial_result(), "it has no judged verdict to judge again"),
     ],
 )
 def test_where_there_is_nothing_to_attack(trial, message):

@@ -277,9 +277,7 @@ def test_a_changed_test(run, asked):
 def test_results_without_conversations(run, asked):
     """There is nothing to judge again."""
     changed(run, suites=with_trials(read(run), turns=()))
-    with pytest.raises(
-        UsageError, match="none of its tests has a scored conversation that can be played again"
-    ):
+    with pytest.raises(UsageError, match="none of its tests has a scored conversation that can be rerun"):
         measure_noise(asked, RunContext())
 
 

@@ -211,9 +211,9 @@ async def test_a_criterion_with_a_rubric_is_graded(monkeypatch):
     [
         (build.results(played("Other", range(3))), "holds no judged criterion of these suites"),
         (build.results(played("A", range(1))), "holds no conversations of other tests"),
-        (build.results(played("A", range(3), turns=())), "no conversation that was played to its end"),
-        (build.results(played("A", range(3), status=EndState.FAILED)), "no conversation that was played"),
-        (build.results(), "it holds no judged verdict"),
+        (build.results(played("A", range(3), turns=())), "no finished conversation to judge again"),
+        (build.results(played("A", range(3), status=EndState.FAILED)), "no finished conversation"),
+        (build.results(), "it has no judged verdict to judge again"),
     ],
 )
 def test_where_there_is_nothing_to_probe(run, message):

@@ -85,7 +85,7 @@ def test_all_problems_at_once_each_at_its_place(tmp_path):
     )
     assert told[1].startswith(f"{first}:5: column item: it is empty")
     assert told[2].startswith(f"{second}:1: there is no column 'item' and none 'label'")
-    assert told[3].startswith(f"{third}:1: the column 'label' is there twice")
+    assert told[3].startswith(f"{third}:1: the column 'label' appears twice")
     assert told[4] == f"{tmp_path / 'none.csv'}: cannot be read: No such file or directory"
 
 

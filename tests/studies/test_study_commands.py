@@ -203,7 +203,7 @@ def test_a_refused_key_and_an_unreadable_judge(runs):
             lambda: attack_judge(
                 Path("a"), 10, JudgeSettings(llm_key="k", judge_panel="a,b", judge_model="c"), RunContext()
             ),
-            "leave one of the two out",
+            "Omit one of them",
         ),
         (
             lambda: probe(suites=["suite.json"], results=Path("a")),

@@ -306,6 +306,6 @@ def callable_as(function: Any, form: str, name: str, *args: Any) -> None:
 
 
 def _wants_session(function: Callable[..., Any]) -> bool:
-    """Return whether the function wants a second argument: one without a default, or one called `session`."""
+    """Return whether the function takes a second argument: one without a default, or one called `session`."""
     second = positional_parameters(function)[1:2]
     return any(parameter.default is parameter.empty or parameter.name == "session" for parameter in second)

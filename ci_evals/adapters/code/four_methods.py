@@ -106,9 +106,9 @@ class MethodLLM:
         finally:
             caller.end()
         if not isinstance(answer, str):
-            raise LLMAnswerError(f"{self._name} gave back {type(answer).__name__}, which is not a text")
+            raise LLMAnswerError(f"{self._name} returned {type(answer).__name__}, which is not a text")
         if not answer.strip():
-            raise LLMAnswerError(f"{self._name} gave back an empty text")
+            raise LLMAnswerError(f"{self._name} returned an empty text")
         return Completion(answer)
 
 

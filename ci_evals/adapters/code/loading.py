@@ -102,7 +102,7 @@ def agent_of(
     is_class = isinstance(target, type)
     kind = f"the class {target.__name__}" if is_class else f"of the type {type(target).__name__}"
     camel = [method for method in ("openSession", "spawnSession", "sendMessage") if hasattr(target, method)]
-    hint = f" (found {', '.join(camel)}: in Python names are spelt as in send_message)" if camel else ""
+    hint = f" (found {', '.join(camel)}: in Python names are spelled as in send_message)" if camel else ""
     raise UsageError(f"{name} is not an agent but {kind}; an agent is {FORMS}{hint}")
 
 
@@ -150,7 +150,7 @@ def _attribute(module: ModuleType, path: str, adapter: str) -> Any:
 
 
 def _instance(kind: type, settings: AgentSettings, adapter: str, redactor: Redactor) -> Any:
-    """An object of the class, made with the options if it wants an argument."""
+    """An object of the class, made with the options if it takes an argument."""
     try:
         return kind(dict(settings.options)) if _wants_options(kind) else kind()
     except (Exception, SystemExit) as error:

@@ -36,7 +36,7 @@ def _calls(value: object) -> tuple[ToolCall, ...] | None:
     if value is None:
         return None
     if not isinstance(value, list | tuple):
-        raise PydanticCustomError("tuple_type", "wants a list")
+        raise PydanticCustomError("tuple_type", "must be a list")
     calls = tool_calls.read_all(value)
     if calls is None:
         number = next(number for number, item in enumerate(value, 1) if tool_calls.name_of(item) is None)

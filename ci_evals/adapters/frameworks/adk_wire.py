@@ -176,7 +176,9 @@ class _Reader:
             return
         if not isinstance(event, dict) or _KEYS.isdisjoint(event):
             shown = _shown(event, self._redactor)
-            raise AgentError(f"the agent sent an event that is none of ADK: {shown} (is the base URL right?)")
+            raise AgentError(
+                f"the agent sent an event that ADK does not have: {shown} (is the base URL right?)"
+            )
         words = self._read_parts(event)
         if words.strip() and self._run.first_token_seconds is None:
             self._run.first_token_seconds = seconds

@@ -155,7 +155,7 @@ class _Reader:
         if not isinstance(value, dict) or not isinstance(kind, str):
             shown = payload.shorten(json.dumps(self._redactor.json(value), ensure_ascii=False))
             raise AgentError(
-                f"the agent sent an event that is none of AG-UI: {shown} (is the base URL right?)"
+                f"the agent sent an event that AG-UI does not have: {shown} (is the base URL right?)"
             )
         if method := self._methods.get(kind):
             method(value, event.seconds)

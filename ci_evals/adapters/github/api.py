@@ -80,7 +80,7 @@ class GitHub:
         except UsageError as error:
             raise GitHubError(str(error)) from error
         if not token:
-            raise GitHubError("there is no GitHub token: set GITHUB_TOKEN")
+            raise GitHubError("GITHUB_TOKEN is not set")
         headers = {
             "Accept": "application/vnd.github+json",
             "Authorization": f"Bearer {token}",
@@ -115,7 +115,7 @@ class GitHub:
             data = _json(answer)
             items = data.get(within) if within and isinstance(data, dict) else data
             if not isinstance(items, list):
-                raise GitHubError(f"GitHub answered {path} with something else than a list")
+                raise GitHubError(f"GitHub answered {path} with something other than a list")
             for item in items:
                 yield item
             following = answer.links.get("next", {}).get("url")
@@ -314,7 +314,7 @@ def _json(answer: httpx2.Response) -> Any:
         return answer.json()
     except (ValueError, RecursionError) as error:
         raise GitHubError(
-            f"GitHub at {host_of(str(answer.url))} answered with something else than JSON"
+            f"GitHub at {host_of(str(answer.url))} answered with something other than JSON"
         ) from error
 
 

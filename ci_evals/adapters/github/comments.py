@@ -264,7 +264,7 @@ def _is_comment(item: Any) -> bool:
 
 def _existing(item: Any) -> _ExistingComment:
     if not _is_comment(item):
-        raise GitHubError("GitHub answered with something else than a comment")
+        raise GitHubError("GitHub answered with something other than a comment")
     body, author, url = item.get("body"), item.get("user"), item.get("html_url")
     return _ExistingComment(
         id=item["id"],

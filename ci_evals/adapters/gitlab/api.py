@@ -79,7 +79,7 @@ class GitLab:
             answer = await self._send("GET", path, params={**params, "per_page": PAGE, "page": page})
             items = _json(answer)
             if not isinstance(items, list):
-                raise GitLabError(f"GitLab answered {path} with something else than a list")
+                raise GitLabError(f"GitLab answered {path} with something other than a list")
             for item in items:
                 yield item
             page = answer.headers.get("x-next-page", "")
@@ -174,4 +174,4 @@ def _json(answer: httpx2.Response) -> Any:
         return answer.json()
     except (ValueError, RecursionError) as error:
         host = host_of(str(answer.url))
-        raise GitLabError(f"GitLab at {host} answered with something else than JSON") from error
+        raise GitLabError(f"GitLab at {host} answered with something other than JSON") from error

@@ -143,7 +143,7 @@ def _turns(record: ImportedRecord) -> list[JsonObject]:
     """The user's lines, each with the agent's recorded reply."""
     given: Any = record.values.get("turns") or []
     if not isinstance(given, list):
-        raise record.fault("turns", "wants a list of turns")
+        raise record.fault("turns", "must be a list of turns")
     turns: list[JsonObject] = []
     for i, turn in enumerate(given):
         match turn:
@@ -153,7 +153,7 @@ def _turns(record: ImportedRecord) -> list[JsonObject]:
                 if turns:
                     turns[-1]["x-recorded-reply"] = line
             case _:
-                raise record.fault("turns", f"turns[{i}] wants a role, user or assistant, and its content")
+                raise record.fault("turns", f"turns[{i}] needs a role, user or assistant, and its content")
         if turns and turn["role"] == "assistant" and _calls(calls := _tools_called(more)):
             turns[-1]["x-recorded-tool-calls"] = calls
             more = {key: value for key, value in more.items() if _snake(str(key)) != "tools_called"}
@@ -178,7 +178,7 @@ def _tools(record: ImportedRecord) -> list[JsonObject]:
     if not expected:
         return []
     if not (calls := _calls(expected)):
-        raise record.fault("expected_tools", "wants a list of tools, each with a 'name'")
+        raise record.fault("expected_tools", "must be a list of tools, each with a 'name'")
     return [
         {
             "criterion": words,
@@ -223,7 +223,7 @@ def _criteria(record: ImportedRecord) -> list[JsonObject]:
     if outcome := record.text("expected_outcome"):
         criteria.append({"criterion": outcome, "category": "outcome"})
     if role := record.text("chatbot_role"):
-        criteria.append({"criterion": f"The agent keeps to its role: {role}", "category": "role"})
+        criteria.append({"criterion": f"The agent stays in its role: {role}", "category": "role"})
     if isinstance(expectations := record.values.get("expectations"), dict):
         inner = ImportedRecord(expectations, record.document, (*record.path, "expectations"))
         criteria += [{"criterion": text, "category": "must"} for text in inner.texts("must")]

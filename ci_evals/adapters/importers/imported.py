@@ -129,11 +129,11 @@ class ImportedRecord:
                 case str() as value:
                     return value.strip()
                 case bool() as value:
-                    raise self.fault(key, f"wants a text, found {str(value).lower()}")
+                    raise self.fault(key, f"must be a text, found {str(value).lower()}")
                 case int() | float() as value:
                     return str(value)
                 case value:
-                    raise self.fault(key, f"wants a text, found {_kind(value)}")
+                    raise self.fault(key, f"must be a text, found {_kind(value)}")
         return ""
 
     def texts(self, *keys: str) -> list[str]:
@@ -147,7 +147,7 @@ class ImportedRecord:
                 case list() as value if all(isinstance(item, str) for item in value):
                     return [item.strip() for item in value if item.strip()]
                 case value:
-                    raise self.fault(key, f"wants a list of texts, found {_kind(value)}")
+                    raise self.fault(key, f"must be a list of texts, found {_kind(value)}")
         return []
 
 
@@ -188,14 +188,14 @@ def _listed(document: Document, under: Sequence[str]) -> Iterator[ImportedRecord
         key = next((key for key in under if value.get(key)), None)
         if key is None:
             alternative = f", or an object with {' or '.join(map(repr, under))}" if under else ""
-            raise SuiteError([document.problem((), f"wants a list of objects{alternative}")])
+            raise SuiteError([document.problem((), f"must be a list of objects{alternative}")])
         value, path = value[key], (key,)  # type: ignore[assignment]  # a path of one step
     if not isinstance(value, list):
-        raise SuiteError([document.problem(path, f"wants a list of objects, found {_kind(value)}")])
+        raise SuiteError([document.problem(path, f"must be a list of objects, found {_kind(value)}")])
     for i, item in enumerate(value):
         _bounded(i, document.problem((*path, i), ""))
         if not isinstance(item, dict):
-            raise SuiteError([document.problem((*path, i), f"wants an object, found {_kind(item)}")])
+            raise SuiteError([document.problem((*path, i), f"must be an object, found {_kind(item)}")])
         yield ImportedRecord(item, document, (*path, i))
 
 
@@ -212,7 +212,7 @@ def _lines(text: str, file: str) -> Iterator[ImportedRecord]:
         if document.problems:
             raise SuiteError([replace(problem, line=number) for problem in document.problems])
         if not isinstance(document.value, dict):
-            raise SuiteError([document.problem((), "wants one JSON object a line")])
+            raise SuiteError([document.problem((), "must be one JSON object a line")])
         _bounded(count, document.problem((), ""))
         count += 1
         yield ImportedRecord(document.value, document)
@@ -232,9 +232,9 @@ def rows(text: str, file: str) -> list[ImportedRecord]:
             if not header:
                 header = [name.strip() for name in row]
                 if repeated := sorted(name for name, times in Counter(header).items() if name and times > 1):
-                    raise SuiteError([document.problem((), f"the column {repeated[0]!r} is there twice")])
+                    raise SuiteError([document.problem((), f"the column {repeated[0]!r} appears twice")])
                 if not any(header):
-                    raise SuiteError([document.problem((), "wants the columns' names in the first line")])
+                    raise SuiteError([document.problem((), "needs the columns' names in the first line")])
             elif any(cell.strip() for cell in row):
                 if len(row) > len(header):
                     message = f"the row has {len(row)} cells, the header {len(header)}"

@@ -61,7 +61,7 @@ def read(text: str, file: str) -> ImportedSuite:
     for record in records(text, file):
         item = record.values.get("item")
         if not isinstance(item, dict) or "data_source_idx" not in record.values:
-            raise record.fault("item", "wants the rows of OpenAI's evals, with 'item' and 'data_source_idx'")
+            raise record.fault("item", "must be rows of OpenAI's evals, with 'item' and 'data_source_idx'")
         graders |= dict.fromkeys(map(str, _object(record.values.get("grades"))))
         key = digest([record.values["data_source_idx"], item])
         if key in known:

@@ -9,7 +9,7 @@ from ci_evals.domain.errors import Paid
 from ci_evals.ports import LEAST_SHARED, Prompt
 
 MAX_TOKENS = 4096
-"""The API wants a limit. A judge's reasoning takes some hundreds."""
+"""The API needs a limit. A judge's reasoning takes some hundreds."""
 
 _BROKEN_OFF = {
     "max_tokens": f"broke the answer off at the limit of {MAX_TOKENS} tokens",

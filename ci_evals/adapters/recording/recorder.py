@@ -120,8 +120,7 @@ class Recorder:
         lacking = frozenset(trial for trial, key in keys.items() if earlier and not earlier.has(key))
         if lacking:
             self._say(
-                f"{len(lacking)} of the finished trials are not in the recording {self._path}: they are "
-                "played again"
+                f"{len(lacking)} of the finished trials are not in the recording {self._path}: they are rerun"
             )
         return lacking
 
@@ -154,7 +153,7 @@ class Recorder:
     def _continue(self, run: JournalHeader, earlier: Recording | None) -> None:
         """Cut off an incomplete line, or begin the file."""
         if earlier and earlier.torn:
-            self._say(f"the last line of {self._path} is torn: it is removed, and its trial is played again")
+            self._say(f"the last line of {self._path} is torn: it is removed, and its trial is rerun")
         self._file.truncate(earlier.size if earlier else 0)
         if not earlier:
             suites = tuple(RecordedSuite.of(planned, self._redactor) for planned in self._plan.arm(0).suites)

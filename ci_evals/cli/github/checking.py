@@ -9,7 +9,7 @@ import traceback
 from ci_evals.adapters.github import check_runs, pulls
 from ci_evals.cli.github import actions
 from ci_evals.cli.github.github_job import GitHubJob, Wait
-from ci_evals.cli.github.posting import summary_context
+from ci_evals.cli.github.outputs import summary_context
 from ci_evals.cli.settings.shared import PullRequestSettings
 from ci_evals.cli.terminal.console import PLEASE_REPORT
 from ci_evals.domain.errors import GitHubError

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Wait = Callable[[Coroutine[Any, Any, Any]], Any]
 """Runs asynchronous work to its end; returns its result, or None if it was interrupted."""
 
-_NO_TOKEN = "there is no GitHub token: set GITHUB_TOKEN"  # noqa: S105  # says so
+_NO_TOKEN = "GITHUB_TOKEN is not set"  # noqa: S105  # says so
 _NO_REPOSITORY = "GITHUB_REPOSITORY does not say in which repository"
 
 

@@ -4,12 +4,14 @@ from pathlib import Path
 
 from ci_evals.adapters.github import workflow
 from ci_evals.cli.github import actions
+from ci_evals.cli.github.github_job import GitHubJob
 from ci_evals.cli.run_context import RunContext
 from ci_evals.domain.errors import Exit
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import numbers
 from ci_evals.reports.annotations import Severity, annotations
 from ci_evals.reports.markdown import documents
+from ci_evals.reports.markdown.sections import SummaryContext
 from ci_evals.reports.names import PAGE, RESULTS, SUMMARY
 
 _FINISHED = frozenset({"completed", "skipped"})
@@ -47,11 +49,23 @@ def write(results: Results, code: int, output_dir: Path, junit: Path, context: R
     )
 
 
+def summary_context(github: GitHubJob) -> SummaryContext:
+    """Return the facts about the job that comment and summary link to."""
+    event = github.event
+    foreign = event.foreign and event.event == "workflow_run"
+    own = event.head if event.of_pull_request else None
+    commit = own.sha if own else None
+    return SummaryContext(
+        run_url=event.run_url, source_url=event.source_url(commit), commit=commit, foreign=foreign
+    )
+
+
 def write_summary(results: Results, context: RunContext) -> None:
     """Append the step summary."""
     if path := context.environ.get("GITHUB_STEP_SUMMARY"):
-        summary = Path(path)
-        workflow.append_summary(summary, documents.step_summary(results, workflow.summary_room(summary)))
+        summary, links = Path(path), summary_context(GitHubJob.of(None, context))
+        text = documents.step_summary(results, workflow.summary_room(summary), links)
+        workflow.append_summary(summary, text)
 
 
 def annotate(results: Results, context: RunContext) -> None:

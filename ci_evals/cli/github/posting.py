@@ -12,6 +12,7 @@ from ci_evals.adapters.github import comments, pulls
 from ci_evals.adapters.github.api import GitHub
 from ci_evals.cli.github import actions
 from ci_evals.cli.github.github_job import GitHubJob, Wait
+from ci_evals.cli.github.outputs import summary_context
 from ci_evals.cli.settings.choices import CommentMode, CommentOn
 from ci_evals.cli.settings.shared import CommentingSettings
 from ci_evals.cli.terminal.console import PLEASE_REPORT
@@ -75,17 +76,6 @@ def withdraw(error: UsageError, key: str, github: GitHubJob) -> None:
 def text_of(results: Results, github: GitHubJob) -> str:
     """Return the comment's Markdown."""
     return comment.render(results, summary_context(github))
-
-
-def summary_context(github: GitHubJob) -> comment.SummaryContext:
-    """Return what the comment's Markdown needs to know of the job."""
-    event = github.event
-    foreign = event.foreign and event.event == "workflow_run"
-    own = event.head if event.of_pull_request else None
-    commit = own.sha if own else None
-    return comment.SummaryContext(
-        run_url=event.run_url, source_url=event.source_url(commit), commit=commit, foreign=foreign
-    )
 
 
 async def post(

@@ -11,7 +11,8 @@ from ci_evals.planning.agent_choice import has_filled_headers, has_key
 from ci_evals.planning.workload import of_plan
 from ci_evals.wiring.providers import WITHOUT_KEY, embedding_model, llm_key_of, runs_here
 
-LLM_KEY, AGENT_KEY = "the key of the LLM (llm-key)", "the key of the agent (agent-key)"
+LLM_KEY, AGENT_KEY = "llm-key", "agent-key"
+"""The inputs that hold them, as a workflow names them."""
 
 
 def missing_keys(
@@ -41,7 +42,8 @@ def explain_missing(github: GitHubJob) -> None:
 
 def why_skipped(github: GitHubJob, missing: Sequence[str]) -> str:
     """Return why the run is skipped."""
-    return f"{_no_secrets(github)} ({' and '.join(missing)} missing)"
+    are = "is" if len(missing) == 1 else "are"
+    return f"{_no_secrets(github)} ({' and '.join(missing)} {are} missing)"
 
 
 def _no_secrets(github: GitHubJob) -> str:

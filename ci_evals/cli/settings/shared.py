@@ -168,9 +168,9 @@ class GateSettings(ChangeSettings):
         int,
         typer.Option(
             min=0,
-            help="Maximum trials whose user broke character.\n\n"
-            "That is, the simulated user. Such a trial is retried once; if it happens again, it does not "
-            "count.",
+            help="Maximum number of invalid users.\n\n"
+            "A simulated user is invalid if it breaks character, and again when the trial is retried. The "
+            "trial then does not count.",
         ),
     ] = 0
     max_cost: Annotated[
@@ -260,8 +260,8 @@ class SidesSettings:
         typer.Option(
             metavar="OPTION=VALUE",
             help="Base agent to play beside this one, one option per line.\n\n"
-            "Both play every test in this run, trial by trial in turns, so that what changed at a provider "
-            "since the last run changes nothing. Options: adapter, adapter-options, agent-id, agent-key, "
+            "Both play every test in this run, trial by trial in turns, so changes at a provider since the "
+            "last run affect both. Options: adapter, adapter-options, agent-id, agent-key, "
             "base-url, agent-headers, start, wait-for. A base agent that cannot be played leaves no verdict "
             "(exit code 3).",
         ),

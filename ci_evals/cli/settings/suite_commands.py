@@ -142,7 +142,7 @@ class RunSettings(
     on_missing_secrets: Annotated[
         MissingSecrets,
         typer.Option(
-            help="If a fork's pull request has no secrets.\n\n"
+            help="What to do if a fork has no secrets.\n\n"
             "GitHub gives pull requests of forks and of Dependabot no secrets. `skip` plays nothing, says "
             "so, and exits 0. Elsewhere a missing key is always an error.",
         ),

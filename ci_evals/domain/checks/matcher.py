@@ -26,7 +26,7 @@ def _as_list(value: Any) -> Any:
         return (value,)
     if isinstance(value, list | tuple):
         return tuple(value)
-    raise PydanticCustomError("no_text", "wants a text or a list of texts; put a number in quotes")
+    raise PydanticCustomError("no_text", "must be a text or a list of texts; put a number in quotes")
 
 
 _Texts = Annotated[tuple[NonBlank, ...], Field(min_length=1)]
@@ -138,7 +138,7 @@ class Conditions(Model):
     def _is_possible(self) -> Self:
         if not self.conditions:
             wanted = ", ".join(KEYS)
-            raise PydanticCustomError("no_condition", "wants a condition: {keys}", {"keys": wanted})
+            raise PydanticCustomError("no_condition", "needs a condition: {keys}", {"keys": wanted})
         if self.min is not None and self.max is not None and self.min > self.max:
             raise PydanticCustomError("no_number", "is met by no number: 'min' is above 'max'")
         if self.exists is False and len(self.conditions) > 1:

@@ -22,7 +22,7 @@ class CallCount(Model):
     @model_validator(mode="after")
     def _is_possible(self) -> Self:
         if self.max is None and not self.min:
-            raise PydanticCustomError("no_count", "wants a 'min' of at least 1, a 'max', or both")
+            raise PydanticCustomError("no_count", "needs a 'min' of at least 1, a 'max', or both")
         if self.max is not None and self.min > self.max:
             raise PydanticCustomError("no_count", "is met by no number of calls: 'min' is above 'max'")
         return self

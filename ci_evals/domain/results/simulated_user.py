@@ -33,7 +33,7 @@ class UserAudit(Record):
 class UserChecks(Record):
     """Checks of the simulated users of a run."""
 
-    conversations: Amount = Field(description="Those that were looked at, the ones played again included.")
+    conversations: Amount = Field(description="Those that were looked at, those of retried trials included.")
     rerun: Amount = Field(description="Trials whose first simulated user broke character.")
     invalid: Amount = Field(description="Trials that are left out, since the second one had too.")
     audited: Amount = Field(0, description="Conversations that a model looked at as well.")

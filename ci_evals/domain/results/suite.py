@@ -23,7 +23,7 @@ class TestOutcome(StrEnum):
     """The outcome of a test: the worst that happened."""
 
     PASSED = "passed"
-    """Every planned trial was sound and passed every evaluation."""
+    """Every planned trial was valid and passed every evaluation."""
     FAILED = "failed"
     """A verdict failed in a conversation that was not cut off."""
     ERROR = "error"
@@ -96,7 +96,7 @@ class TestResult(Record):
     pass_rate: float | None = Field(
         description="Share of the scored trials in which every evaluation passed, 0 to 1."
     )
-    passed: bool = Field(description="Whether every planned trial was sound and passed every evaluation.")
+    passed: bool = Field(description="Whether every planned trial was valid and passed every evaluation.")
     outcome: TestOutcome
     flaky: bool = Field(description="Whether a scored trial passed and another one failed.")
     statistics: Statistics | None = Field(None, description="Null if no trial was scored.")
@@ -114,7 +114,7 @@ class Counts(Record):
     passed: Amount = Field(0, description="Tests that passed.")
     failed: Amount = Field(0, description="Tests with a failed verdict.")
     errors: Amount = Field(0, description="Invalid trials: errors, failures, undecided verdicts.")
-    undecided: Amount = Field(0, description="Tests that came to nothing but an undecided verdict.")
+    undecided: Amount = Field(0, description="Tests with no failed verdict and an undecided one.")
     flaky: Amount = Field(0, description="Tests whose trials disagree.")
     trials: Amount = Field(0, description="Trials that were played or taken, those of quarantined tests too.")
     taken_trials: Amount = Field(0, description="Those of them that were taken from an earlier run.")

@@ -64,7 +64,7 @@ class Attempt(Record):
     cause: FailureCause | None = None
     user_audit: UserAudit | None = Field(
         None,
-        description="Of a conversation that was played again because its simulated user broke character.",
+        description="Of a conversation that was rerun because its simulated user broke character.",
     )
 
 

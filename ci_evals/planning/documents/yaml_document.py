@@ -165,7 +165,7 @@ class _YamlWalker:
         nodes = node.value if isinstance(node, yaml.SequenceNode) else [node]
         if not all(isinstance(item, yaml.MappingNode) for item in nodes):
             line, column = node.start_mark.line + 1, node.start_mark.column + 1
-            raise refuse(self.document, line, column, "<< wants a mapping, or a list of mappings")
+            raise refuse(self.document, line, column, "<< must be a mapping, or a list of mappings")
         return [pair for item in nodes for pair in item.value]
 
     def _scalar(self, node: yaml.Node, path: Path) -> Any:

@@ -17,6 +17,7 @@ _ERRORED = {
     CheckKind.MAX_INVALID_USERS: "excluded, since the simulated user broke character twice",
 }
 _HOW_TO_GET_ONE = " Name one with --baseline=PATH; in CI each run on the default branch leaves one."
+_FLOORS = frozenset({CheckKind.MIN_SCORE, CheckKind.THRESHOLD})
 _ORDER = {False: 0, None: 1, True: 2}
 _NAMED = 2
 """Checks that a sentence names."""
@@ -25,7 +26,8 @@ _NAMED = 2
 def in_order(results: Results) -> tuple[GateCheck, ...]:
     """The gate's checks as they are shown: first those that failed, then those that were not decided.
 
-    A critical test whose trials broke off, and of which no trial failed, is shown as not decided.
+    A critical test whose trials broke off, and of which no trial failed, is shown as not decided. So is a
+    floor of a run in which nothing was scored.
     """
     tests = {
         (suite_number, test_number): test
@@ -36,7 +38,8 @@ def in_order(results: Results) -> tuple[GateCheck, ...]:
     def shown(check: GateCheck) -> GateCheck:
         test = tests.get((check.suite_number or 0, check.test_number or 0))
         open_yet = test is not None and test.outcome is not TestOutcome.FAILED
-        if check.kind is CheckKind.CRITICAL and check.passed is False and open_yet:
+        unseen = check.seen is None and check.kind in _FLOORS and results.score is None
+        if check.passed is False and (unseen or (check.kind is CheckKind.CRITICAL and open_yet)):
             return check.model_copy(update={"passed": None})
         return check
 

@@ -158,9 +158,9 @@ def base_name(comparison: Comparison | None) -> str:
 
 
 def not_compared(results: Results) -> str | None:
-    """The reason why there is no change to show, if a baseline was looked for and no check says it."""
+    """The reason why there is no change to show, if a baseline was looked for and nothing else says it."""
     comparison = results.comparison
-    if highlights.run_outcome(results) is RunOutcome.SKIPPED:
+    if results.score is None:
         return None
     if comparison is None:
         note = None if gate.not_made(results) else results.run.baseline_note
@@ -169,6 +169,19 @@ def not_compared(results: Results) -> str | None:
     if comparison.delta is not None or any(why in warning for warning in gate.warnings(results)):
         return None
     return f"Not compared with {base_name(comparison)}: {why}."
+
+
+def what_to_do(results: Results) -> str:
+    """The next step where there is no verdict, and how many trials may lack a result."""
+    if highlights.run_outcome(results) is RunOutcome.INTERRUPTED:
+        return "Rerun to get a verdict. Undecided verdicts never count as passed."
+    limit = next((check for check in gate.failing(results) if check.kind is CheckKind.MAX_ERRORS), None)
+    allowed = ""
+    if limit and limit.seen is not None:
+        most = numbers.count(int(limit.required or 0), "errored or undecided trial")
+        was = "was" if limit.seen == 1 else "were"
+        allowed = f" max-errors allows {most}; there {was} {int(limit.seen):,}."
+    return f"Fix the cause and rerun.{allowed} Undecided verdicts never count as passed."
 
 
 def in_base(comparison: Comparison | None) -> str:

@@ -75,7 +75,8 @@ def notes(results: Results) -> tuple[str, ...]:
     """
     out = []
     if part := results.run.shard:
-        out.append(f"This is shard {part.index} of {part.of}: ci-evals merge makes one run of all of them.")
+        shard = f"This is shard {part.index} of {part.of}"
+        out.append(f"{shard}. Run ci-evals merge to join all shards into one run.")
     if only_reported(results):
         out.append("Report only: with --no-gate the job does not fail.")
     if missing := without_judge(results, results.suites):

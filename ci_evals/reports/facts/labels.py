@@ -48,8 +48,12 @@ class RunOutcome(Enum):
     SKIPPED = OutcomeLabel("skipped", "⏭️", Tone.OPEN)
 
 
+UNFINISHED = frozenset({RunOutcome.NO_VERDICT, RunOutcome.INTERRUPTED})
+"""Outcomes without a verdict."""
+
+
 CAUSES = {
-    Cause.NO_TRACE: "the agent's spans did not come",
+    Cause.NO_TRACE: "no spans of the agent arrived",
     Cause.NO_EVIDENCE: "no evidence to decide it on",
     Cause.JUDGE_ERROR: "a model gave no usable answer",
     Cause.VOID_ANSWER: "the judge's answer does not count",

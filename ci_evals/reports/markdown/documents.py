@@ -15,7 +15,15 @@ from ci_evals.reports.facts.comparison import change
 from ci_evals.reports.facts.judging import judge
 from ci_evals.reports.markdown import baseline, process, tables, verdicts
 from ci_evals.reports.markdown import summary as run_summary
-from ci_evals.reports.markdown.sections import REASON_LIMIT, Section, joined, section, truncated
+from ci_evals.reports.markdown.sections import (
+    NO_CONTEXT,
+    REASON_LIMIT,
+    Section,
+    SummaryContext,
+    joined,
+    section,
+    truncated,
+)
 
 _MOST_K = 10
 """Numbers of trials for which a test's own report tells how likely some and all of them pass."""
@@ -24,14 +32,14 @@ _ON_MANY_LINES = json.JSONEncoder(ensure_ascii=False, indent=2)
 _STEP_ELSEWHERE = "The <code>summary.md</code> of this run has everything."
 
 
-def summary(results: Results) -> str:
+def summary(results: Results, context: SummaryContext = NO_CONTEXT) -> str:
     """The run's summary, the text of a pull request's comment with nothing left out."""
-    return joined(run_summary.sections(results))
+    return joined(run_summary.sections(results, context))
 
 
-def step_summary(results: Results, budget: int) -> str:
+def step_summary(results: Results, budget: int, context: SummaryContext = NO_CONTEXT) -> str:
     """The run's summary for a job's page, in at most `budget` bytes of UTF-8."""
-    return truncated(run_summary.sections(results), budget, _STEP_ELSEWHERE)
+    return truncated(run_summary.sections(results, context), budget, _STEP_ELSEWHERE)
 
 
 def suite_summary(results: Results, suite: SuiteResult, stems: Sequence[str]) -> str:

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from ci_evals.domain.results.gate import CheckKind
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.reports import numbers, sanitize
@@ -12,7 +11,7 @@ from ci_evals.reports.facts.comparison import arms, change, looks
 from ci_evals.reports.facts.headline import News, Trust
 from ci_evals.reports.facts.judging import judge
 from ci_evals.reports.facts.judging.parts import PlainTable, capitalized, sentence
-from ci_evals.reports.facts.labels import RunOutcome
+from ci_evals.reports.facts.labels import UNFINISHED, RunOutcome
 from ci_evals.reports.facts.listed_tests import ListedTests
 from ci_evals.reports.markdown import baseline, process, tables
 from ci_evals.reports.markdown.failures import failures, names
@@ -36,7 +35,8 @@ _CAUSES = 100
 _HEADING = 200
 """Characters of the heading."""
 _PASSED = frozenset({RunOutcome.PASSED, RunOutcome.UNCHECKED})
-_UNFINISHED = frozenset({RunOutcome.NO_VERDICT, RunOutcome.INTERRUPTED})
+_WITHOUT_JUDGE = _PASSED | {RunOutcome.SKIPPED}
+"""Outcomes below which the judge is not named."""
 
 
 def sections(results: Results, context: SummaryContext = NO_CONTEXT) -> tuple[Section, ...]:
@@ -45,7 +45,7 @@ def sections(results: Results, context: SummaryContext = NO_CONTEXT) -> tuple[Se
     if outcome is RunOutcome.SKIPPED:
         return present(_head(results, context, News()), *alerts(results), _foot(results, context))
     news = headline.news(results)
-    passed, unfinished = outcome in _PASSED, outcome in _UNFINISHED
+    passed, unfinished = outcome in _PASSED, outcome in UNFINISHED
     sure = certainty(results) if outcome is RunOutcome.FAILED else ()
     return present(
         _head(results, context, news),
@@ -213,7 +213,7 @@ def _head(results: Results, context: SummaryContext, news: News) -> Section:
         case RunOutcome.SKIPPED:
             reasons = (results.run.stopped_because,) if cut and results.run.stopped_because else ()
         case RunOutcome.NO_VERDICT:
-            reasons = why if cut else why[1:]
+            reasons = tuple(sentence(capitalized(one)) for one in (why if cut else why[1:]))
         case _:
             others = headline.other_checks(results)
             reasons = tuple(sentence(capitalized(gate.in_words(check))) for check in others)
@@ -277,14 +277,7 @@ def _suites(results: Results) -> Section | None:
 
 
 def _what_to_do(results: Results) -> Section:
-    limit = next((check for check in gate.failing(results) if check.kind is CheckKind.MAX_ERRORS), None)
-    allowed = ""
-    if limit and limit.seen is not None:
-        most = numbers.count(int(limit.required or 0), "errored or undecided trial")
-        was = "was" if limit.seen == 1 else "were"
-        allowed = f" `max-errors` allows {most}; there {was} {int(limit.seen):,}."
-    text = f"Fix the cause and rerun the job.{allowed} Undecided verdicts never count as passed."
-    return Section("what to do", text, Rank.TELLING)
+    return Section("what to do", sanitize.inline(headline.what_to_do(results)), Rank.TELLING)
 
 
 def _sure_title(results: Results) -> str:
@@ -331,7 +324,7 @@ def _details(results: Results, news: News, context: SummaryContext, *, passed: b
 
 
 def _unfinished(results: Results) -> bool:
-    return highlights.run_outcome(results) in _UNFINISHED
+    return highlights.run_outcome(results) in UNFINISHED
 
 
 def _commit(results: Results, context: SummaryContext) -> str | None:
@@ -356,7 +349,7 @@ def _foot(results: Results, context: SummaryContext) -> Section:
     parts = [
         " ".join(filter(None, [sanitize.code(commit[: change.COMMIT]) if commit else "", against])),
         sanitize.inline(headline.certainty(results)) if outcome in _PASSED else "",
-        f"judge {shown}" if shown and outcome not in _PASSED else "",
+        f"judge {shown}" if shown and outcome not in _WITHOUT_JUDGE else "",
         sanitize.inline(f"{results.tool.name} {results.tool.version}", 80),
     ]
     return Section("the commits", f"<sub>{' · '.join(part for part in parts if part)}</sub>")

@@ -1,6 +1,6 @@
 """The comparison of a run with its baseline: the tests that can be compared, and their change."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -138,11 +138,18 @@ class RunComparer:
             return "no test is defined alike in the baseline"
         return "no test was scored on both sides"
 
+    def _reasons_of_suites(self) -> Iterator[str]:
+        """The suites' own reasons, each with its suite unless all share it."""
+        for reason in dict.fromkeys(reason for suite in self.suites for reason in suite.reasons):
+            having = [suite.name for suite in self.suites if reason in suite.reasons]
+            shared = len(having) == len(self.suites)
+            yield from [reason] if shared else [f"{name}: {reason}" for name in having]
+
     def comparison(self) -> Comparison:
         """The comparison as it stands in the results."""
         overall, reasons = self.overall_change(), [*self.reasons]
         if not self.reasons:
-            reasons += [f"{suite.name}: {reason}" for suite in self.suites for reason in suite.reasons]
+            reasons += self._reasons_of_suites()
             if not overall.tests and not reasons:
                 reasons += [self.nothing_in_common]
         return Comparison(

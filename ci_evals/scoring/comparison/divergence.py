@@ -1,4 +1,4 @@
-"""The first turn in which the agent did something else than in another conversation of the same test."""
+"""The first turn in which the agent did something other than in another conversation of the same test."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest

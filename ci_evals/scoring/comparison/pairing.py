@@ -82,10 +82,9 @@ def differences(head: Results, base: Results) -> Iterator[str]:
         if check := _failed_judge_check(side):
             yield f"the judge of {whose} did not pass its check: {check.model} {check.why or 'failed it'}"
     here, there = head.run.digests, base.run.digests
-    providers = [side.run.provider for side in (head, base)]
+    providers = [side.run.provider or "the caller's own" for side in (head, base)]
     if providers[0] != providers[1]:
-        was = f"in the baseline it was {providers[1]}"
-        yield f"the provider of judge and simulated user is {providers[0]}, {was}"
+        yield _changed("provider of judge and simulated user", providers[1], providers[0])
     elif here.models != there.models and _models(head) == _models(base):
         yield "the models of judge or simulated user changed"
     if here.judge_prompt != there.judge_prompt:
@@ -135,16 +134,19 @@ def _decides(test: TestResult) -> bool:
 
 def _other_models(head: SuiteResult, base: SuiteResult) -> Iterator[str]:
     if _voting(head) != _voting(base):
-        yield f"the judge is {_voting(head)}, in the baseline it was {_voting(base)}"
+        yield _changed("judge", _voting(base), _voting(head))
     if head.user_model != base.user_model:
-        yield f"the simulated user is {head.user_model}, in the baseline it was {base.user_model}"
+        yield _changed("simulated user", base.user_model, head.user_model)
     for name in sorted(head.fingerprint.keys() | base.fingerprint.keys()):
         here, there = (side.fingerprint.get(name, "unknown") for side in (head, base))
         if here != there:
-            yield f"the {name} is {_short(here)}, in the baseline it was {_short(there)}"
+            yield _changed(name, _short(there), _short(here))
     if head.embedding_model != base.embedding_model and _compares_meanings(head) and _compares_meanings(base):
-        here, there = (side.embedding_model or "missing" for side in (head, base))
-        yield f"the embedding model is {here}, in the baseline it was {there}"
+        yield _changed("embedding model", base.embedding_model, head.embedding_model)
+
+
+def _changed(what: str, there: str | None, here: str | None) -> str:
+    return f"the {what} changed from {there or 'none'} to {here or 'none'}"
 
 
 def _short(text: str) -> str:
@@ -152,13 +154,13 @@ def _short(text: str) -> str:
 
 
 def _compares_meanings(suite: SuiteResult) -> bool:
-    """Return whether a test of the suite wanted meanings compared, be it that no model was there."""
+    """Return whether a test of the suite wanted meanings compared, with or without a model."""
     findings = (finding for test in suite.tests for trial in test.trials for finding in trial.findings)
     return bool(suite.embedding_model) or any(finding.cause is Cause.NO_MODEL for finding in findings)
 
 
 def _voting(suite: SuiteResult) -> str:
-    models = " and ".join(suite.judge_panel) or str(suite.judge_model)
+    models = " and ".join(suite.judge_panel) or suite.judge_model or "none"
     return f"{models} with {suite.judge_votes} votes" if suite.judge_votes > 1 else models
 
 

@@ -134,7 +134,9 @@ def invalid_run_reasons(results: Results, policy: Policy, ending: RunEnding) -> 
         yield TooManyExcluded(counts.invalid_users, counts.trials)
     if not ending.judge_only_warned:
         yield from (JudgeFailed(check) for check in ending.judge_checks if not check.passed)
-    if results.score is None:
+    played = sum(len(test.trials) for test in deciding(results.tests))
+    all_errored = played == counts.errors > policy.max_errors
+    if results.score is None and not all_errored:
         yield NothingScored(quarantined=0 < counts.quarantined == counts.tests)
 
 

@@ -35,9 +35,9 @@ def _warnings(found: Attacks) -> Iterator[str]:
 def _remark(found: Attacks) -> str:
     whole, control = found.whole, found.control
     return (
-        f"Of {numbers.count(whole.tried, 'attack')} on {numbers.count(found.verdicts, 'failed verdict')} "
-        f"{whole.turned:,} made a pass of it, {numbers.estimated_fault(whole.share)}; judged again without "
-        f"any, {control.turned:,} of {control.tried:,} became a pass, "
+        f"{numbers.count(whole.tried, 'attack')} on {numbers.count(found.verdicts, 'failed verdict')}: "
+        f"{whole.turned:,} flipped the verdict, {numbers.estimated_fault(whole.share)}. Judged again "
+        f"without an attack: {control.turned:,} of {control.tried:,} became a pass, "
         f"{numbers.estimated_fault(control.share)}."
     )
 

@@ -64,8 +64,8 @@ def targets(run: SavedRun, most: int, seed: int) -> tuple[Target, ...]:
                 groups[at.suite, at.test, index].append(Target(conversation, index))
     if not groups:
         raise UsageError(
-            f"{run.file}: no judged criterion failed in it, so that there is no verdict to turn into a "
-            "pass; name a run with failures, as of an agent that misbehaves"
+            f"{run.file}: no judged criterion failed in it, so there is no verdict to flip. Name a run with "
+            "failures, such as one of an agent that misbehaves"
         )
     return tuple(spread_evenly([*groups.values()], most, f"attack {seed}"))
 

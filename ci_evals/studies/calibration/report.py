@@ -42,7 +42,7 @@ def _warnings(found: Calibration) -> Iterator[str]:
     else:
         named = [criterion(part.name) for part in barred]
         yield (
-            f"Compared with people, this judge should not gate on {listed(named)}. Mend the wording, or "
+            f"Compared with people, this judge should not gate on {listed(named)}. Fix the wording, or "
             "decide by a strict check."
         )
 
@@ -57,7 +57,7 @@ def _remark(found: Calibration) -> str:
     gates = {
         True: "The judge may gate:",
         False: "The judge should not gate:",
-        None: "Whether the judge may gate is open,",
+        None: "It is open whether the judge may gate:",
     }
     said += f" {gates[whole.may_gate]} {sentence(whole.why)}"
     measured = [
@@ -75,10 +75,10 @@ def _remark(found: Calibration) -> str:
     if whole.pass_rate is not None and whole.corrected:
         said += (
             f" It passes {numbers.percent(whole.pass_rate)} of all verdicts; "
-            f"freed of its errors that is {numbers.estimated_share(whole.corrected)}."
+            f"corrected for its errors, {numbers.estimated_share(whole.corrected)}."
         )
     dropped = (
-        (found.cannot_tell, "label says that it cannot be told", "labels say that it cannot be told"),
+        (found.cannot_tell, "label that cannot tell", "labels that cannot tell"),
         (found.ties, "verdict on which people are even", "verdicts on which people are even"),
         (found.unknown, "label of nothing in the run", "labels of nothing in the run"),
     )

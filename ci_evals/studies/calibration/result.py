@@ -44,7 +44,7 @@ class Rater(Record):
     )
     pass_rate: Share | None = Field(None, description="Of all verdicts of the run, as the judge has it.")
     corrected: Estimate | None = Field(
-        None, description="The pass rate freed from the judge's errors (Rogan and Gladen, 1978)."
+        None, description="The pass rate corrected for the judge's errors (Rogan and Gladen, 1978)."
     )
     may_gate: bool | None = Field(None, description="Null if there are too few labels to say.")
     missing: Amount = Field(0, description="Labels that it takes, at least, until it can be said.")
@@ -61,7 +61,7 @@ class Calibration(Study):
     run: CleanText = Field(description="The id of the run whose verdicts they are.")
     people: int = Field(description="How many people labeled.")
     labels: Amount = Field(description="That decide: passes and fails, of all people together.")
-    cannot_tell: Amount = Field(0, description="Labels that say that it cannot be told.")
+    cannot_tell: Amount = Field(0, description="Labels that cannot tell.")
     ties: Amount = Field(0, description="Verdicts left out, since as many people pass as fail them.")
     unknown: Amount = Field(0, description="Labels left out, since they are of nothing in the run.")
     parts: tuple[Rater, ...] = Field(description="All together first, then criteria, then categories.")

@@ -47,8 +47,8 @@ def write_sheet(results: Path, output: Path, most: int, seed: int, context: RunC
     available = items(run.results)
     if not available:
         raise UsageError(
-            f"{file}: no judge has decided anything in it, so that there is nothing to label; play the "
-            "suites with a judge (--provider)"
+            f"{file}: no judge has decided anything in it, so there is nothing to label. Run the suites with "
+            "a judge (--provider)"
         )
     drawn = sample(available, most, seed)
     output_files.write_all(output, files_of(drawn))

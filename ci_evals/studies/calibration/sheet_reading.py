@@ -145,7 +145,7 @@ def _columns(row: Sequence[str], place: str, problems: list[str]) -> dict[str, i
             "columns as `ci-evals label` wrote them: item, label, labeller"
         )
     if twice:
-        problems.append(f"{place}: the column {twice[0]!r} is there twice; take one away")
+        problems.append(f"{place}: the column {twice[0]!r} appears twice; remove one")
     return None if missing or twice else {name: at for at, name in enumerate(names)}
 
 
@@ -160,7 +160,7 @@ def _label(
     if not label:
         return
     if not item:
-        problems.append(f"{place}: column item: it is empty, so that nobody knows what {_short(label)} is of")
+        problems.append(f"{place}: column item: it is empty, so it is unknown what {_short(label)} labels")
         return
     word = label.lower().replace("_", " ").replace("\u2019", "'").strip("\"'. ")
     if word not in _PASS | _FAIL | _CANNOT:

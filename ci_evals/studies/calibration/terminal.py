@@ -87,7 +87,7 @@ def _ranged(found: Estimate | float | None) -> str:
 
 def _left_out(found: Calibration) -> Iterable[str]:
     words = (
-        (found.cannot_tell, "label", "says that it cannot be told", "say that it cannot be told"),
+        (found.cannot_tell, "label", "cannot tell", "cannot tell"),
         (found.ties, "verdict", "has as many labels for as against", "have as many labels for as against"),
         (found.unknown, "label", "is of nothing in this run", "are of nothing in this run"),
     )

@@ -104,9 +104,9 @@ def _why(
     found: NoiseSources, gains: dict[Remedy, float], best: Remedy | None, in_general: Remedy | None, per: str
 ) -> str:
     if best is None:
-        return "Nothing varies, neither trials of one test nor the tests: no money is needed."
+        return "Nothing varies, neither trials of one test nor the tests: more would change nothing."
     if best == "tests":
-        return "Trials of one test do not vary, so more loops and votes take nothing away."
+        return "Trials of one test do not vary, so more loops and votes remove no noise."
     main = max(found.parts, key=lambda part: part.variance.value)
     told = f"{_much(main.share.value if main.share else 0.0)} of the noise is {_WHOSE[main.source]}"
     if len([part for part in found.parts if part.variance.value > 0]) == 1:
@@ -118,13 +118,13 @@ def _compared(gains: dict[Remedy, float], best: Remedy, per: str) -> str:
     steps: dict[Remedy, str] = {"loops": "one more loop", "votes": "two more votes"}
     other: Remedy = "votes" if best == "loops" else "loops"
     if not gains[other]:
-        return f"{steps[other]} would take nothing away"
+        return f"{steps[other]} would remove nothing"
     times = gains[best] / gains[other]
     if times < _ALIKE:
-        return f"{steps[best]} and {steps[other]} take about as much of it away for a {per}"
+        return f"{steps[best]} and {steps[other]} remove about as much of it per {per}"
     much = f"{times:.1f}" if times < 10 else f"{times:.0f}"
-    takes = "takes" if best == "loops" else "take"
-    return f"{steps[best]} {takes} {much} times as much of it away for a {per} as {steps[other]}"
+    removes = "removes" if best == "loops" else "remove"
+    return f"{steps[best]} {removes} {much} times as much of it per {per} as {steps[other]}"
 
 
 def _in_general(best: Remedy | None, here: Remedy) -> str:

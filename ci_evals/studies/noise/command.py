@@ -53,7 +53,7 @@ def _workload(study: NoiseStudy) -> str:
     sampled, tests = len(study.sample), sum(len(suite.tests) for suite in study.results.suites)
     of_all = f" (of {tests:,})" if tests > sampled else ""
     return (
-        f"Of {numbers.count(sampled, 'test')}{of_all}: {numbers.count(fresh, 'conversation')} to play again, "
+        f"Of {numbers.count(sampled, 'test')}{of_all}: {numbers.count(fresh, 'conversation')} to rerun, "
         f"{fixed:,} with the same user messages, {rejudged:,} to judge again"
     )
 

@@ -49,7 +49,7 @@ def pick_tests(results: Results, source: str, most: int, seed: int) -> tuple[Sam
     if len(usable) < 2:
         too_few = f"only {len(usable)} of its tests has" if usable else "none of its tests has"
         raise UsageError(
-            f"{source}: {too_few} a scored conversation that can be played again, and noise takes at "
+            f"{source}: {too_few} a scored conversation that can be rerun, and noise takes at "
             "least two tests. Name a run of more tests, with its conversations"
         )
     chosen = {id(test) for test in shuffled(usable, f"noise {seed}")[:most]}

@@ -27,7 +27,7 @@ def prefer(settings: PreferSettings, context: RunContext) -> None:
     """Let a judge compare the conversations of two runs.
 
     Test by test: each pair is shown twice, in both orders; an answer that follows the order is a tie. Shows
-    wins, losses and ties with an interval, and how much the order sways the judge. Calls no agent. Kept in
+    wins, losses and ties with an interval, and how much the order biases the judge. Calls no agent. Kept in
     A's results and reports.
 
     \b

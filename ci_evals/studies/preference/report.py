@@ -27,9 +27,9 @@ def report(results: Results) -> StudyReport | None:
 def _warnings(found: Preference) -> Iterator[str]:
     if found.place_sways:
         yield (
-            "The place in which a conversation is shown sways the judge that compared the two runs: the one "
-            f"shown first was named in {numbers.estimated_share(found.first)}, without bias it would be "
-            "50 %. Answers that follow the place are ties."
+            "The judge that compared the two runs is biased by position: it preferred the conversation shown "
+            f"first in {numbers.estimated_share(found.first)} of its answers, not in 50 %. Answers that "
+            "follow the position count as ties."
         )
 
 
@@ -48,9 +48,9 @@ def _remark(found: Preference) -> str:
     told += "."
     if found.first:
         first = numbers.estimated_share(found.first)
-        told += f" Whichever was shown first was named in {first}: without bias it would be 50 %."
+        told += f" The conversation shown first was preferred in {first}; without bias it would be 50 %."
     if found.swapped:
-        told += f" In {numbers.count(found.swapped, 'pair')} the answer followed the place."
+        told += f" In {numbers.count(found.swapped, 'pair')} the answer followed the position."
     return told
 
 

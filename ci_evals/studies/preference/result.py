@@ -19,7 +19,9 @@ class Preferred(Record):
     test: str
     wins: Amount
     losses: Amount
-    ties: Amount = Field(description="Told as such, or each time the one in the same place was preferred.")
+    ties: Amount = Field(
+        description="Called a tie, or the conversation in the same position was preferred each time."
+    )
     reasons: tuple[str, ...] = Field(
         (),
         description="Some of the judge's, for wins and losses; this run's conversation is the first in them.",
@@ -49,7 +51,7 @@ class Preference(Study):
         "bias."
     )
     swapped: Amount = Field(
-        0, description="Pairs in which the answer followed the place, not the conversation."
+        0, description="Pairs in which the answer followed the position, not the conversation."
     )
     tests: tuple[Preferred, ...] = ()
 

@@ -27,10 +27,10 @@ _MIN_DECIDED = 3
 """Conversations by which it must have been decided before a criterion is said to measure nothing."""
 _SEED = 0
 _WHAT_TO_DO = (
-    "A criterion that passes whatever was said measures nothing. Mostly it tells what must not happen, which "
-    "it does not either where nothing happens at all: demand in its words that the situation arises, add a "
-    "strict check, or let the user press for it (an adversarial user). One about any conversation, as of its "
-    "tone, may stay, though it tells no test from another."
+    "A criterion that passes whatever was said measures nothing. Usually it names what must not happen, so "
+    "it also passes if nothing happens at all. Word it so that the situation must arise, add a strict check, "
+    "or let the user press for it (an adversarial user). A criterion on any conversation, such as its tone, "
+    "may stay, but it does not distinguish tests."
 )
 
 

@@ -99,7 +99,7 @@ def _listed(document: Document, path: Path, given: Any, notes: list[str]) -> Ite
         if isinstance(item, str) or (isinstance(item, dict) and isinstance(item.get("path"), str)):
             notes.append(str(document.problem(here, "is another file, which is not read")))
         elif not isinstance(item, dict):
-            raise SuiteError([document.problem(here, "wants an object")])
+            raise SuiteError([document.problem(here, "must be an object")])
         else:
             yield here, item
 

@@ -64,7 +64,7 @@ def read(text: str, file: str) -> ImportedSuite:
     config = document.value
     if not isinstance(config, dict) or not ({"tests", "scenarios"} & set(config)):
         raise SuiteError(
-            [document.problem((), "wants promptfoo's configuration, with 'tests' or 'scenarios'")]
+            [document.problem((), "must be promptfoo's configuration, with 'tests' or 'scenarios'")]
         )
     imported = ImportedSuite(str(config.get("description") or f"Imported from {PurePath(file).name}"))
     if left := sorted(str(key) for key in set(config) - _OF_SUITE):
@@ -277,7 +277,7 @@ class _ConfigReader:
         if threshold is not None:
             if type(threshold) not in {int, float} or not 0 <= threshold <= 1:
                 raise SuiteError(
-                    [self.document.problem(case.path, f"threshold: {threshold!r} is none from 0 to 1")]
+                    [self.document.problem(case.path, f"threshold: {threshold!r} is not between 0 and 1")]
                 )
             limits["minScore"] = round(100 * threshold, 6)
         options = self.config.get("evaluateOptions")

@@ -123,7 +123,7 @@ def _step_count(value: Any, *, negated: bool) -> list[JsonObject]:
         return [_counted({"min": 0, **value}, negated=False)]
     low, high = _count(value, "min"), _count(value, "max")
     if high is None or low:
-        raise UnmappedError("wants a minimum of calls of any tool, which has no counterpart")
+        raise UnmappedError("asks for a minimum of calls of any tool, which has no counterpart")
     criterion = f"At most {high} tool calls"
     return [{"criterion": criterion, "strict": "max_tool_calls", "calls": high}]
 

@@ -32,7 +32,7 @@ def read(file: SourceFile) -> Sequence[ResultSet] | None:
             return None
         task = fields.name(line["task_id"], "task_id")
         if task in submitted:
-            raise ValueError(f"task {task} is there twice")
+            raise ValueError(f"task {task} appears twice")
         submitted[task] = line["model_answer"]
     if not submitted:
         return None

@@ -82,7 +82,7 @@ def _caught(change: Change) -> tuple[str, ...]:
         return ()
     drop = numbers.least(change.detectable)
     noticed = f"this run would notice a drop of {drop} points or more in four of five cases"
-    return (f"with one trial per test, {noticed}" if change.estimated_from == "tests" else noticed,)
+    return (f"with so few trials per test, {noticed}" if change.estimated_from == "tests" else noticed,)
 
 
 def _enough(change: Change) -> str:

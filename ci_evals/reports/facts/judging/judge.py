@@ -48,10 +48,10 @@ def _grounds(results: Results) -> str | None:
         return None
     judged = numbers.count(passes, "judged pass", "judged passes")
     if not absence:
-        return f"{judged}, each with quotes that are in the conversation."
+        return f"{judged}, each backed by quotes from the conversation."
     return (
-        f"{judged}: {passes - absence:,} with quotes that are in the conversation, {absence:,} on "
-        "the absence of something in it."
+        f"{judged}: {passes - absence:,} backed by quotes from the conversation, {absence:,} by what is "
+        "absent from it."
     )
 
 

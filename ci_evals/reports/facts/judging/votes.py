@@ -60,7 +60,7 @@ def _remark(agreement: VoteAgreement) -> str:
     if agreement.whole.share is None:
         return f"{votes}; no verdict had two that decide."
     alpha = (
-        "all of them alike, so that Krippendorff's alpha has no value"
+        "all alike, so Krippendorff's alpha has no value"
         if agreement.whole.alpha is None
         else f"Krippendorff's alpha {numbers.estimated_coefficient(agreement.whole.alpha)}"
     )

@@ -19,7 +19,7 @@ _BINS = 20
 _NAMED = 7
 """Edges that all have room for their number."""
 _WIDE = 20
-"""From here on, as times of the median, the slowest reply wants an axis of equal factors."""
+"""From here on, as times of the median, the slowest reply needs an axis of equal factors."""
 _LONGEST = 1e6
 """The most by which such an axis spans the times; faster replies are counted with its fastest."""
 _LONG = 100

@@ -17,7 +17,7 @@ from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
 
 _LEFT, _RIGHT, _TOP, _BOTTOM, _HEIGHT = 34.0, WIDTH - 8.0, 50.0, 230.0, 270.0
 _FAR = 30
-"""From here on, as times of the least cost, the highest wants an axis of equal factors."""
+"""From here on, as times of the least cost, the highest needs an axis of equal factors."""
 _LABELLED = 8
 _FEW = 4
 """Runs that a sentence names."""

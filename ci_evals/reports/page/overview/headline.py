@@ -59,13 +59,15 @@ def of(results: Results) -> Headline:
 
 
 def _reasons(results: Results, outcome: RunOutcome) -> Iterator[str]:
-    failing = gate.failing(results) if outcome is RunOutcome.FAILED else ()
-    if len(failing) > 1 or headline.news(results).broke:
-        yield from (sentence(capitalized(gate.in_words(check))) for check in failing[:_CHECKS])
-        if len(failing) > _CHECKS:
-            yield f"{numbers.count(len(failing) - _CHECKS, 'more check')} failed; the gate below has all."
+    failing = headline.other_checks(results) if outcome is RunOutcome.FAILED else ()
+    yield from (sentence(capitalized(gate.in_words(check))) for check in failing[:_CHECKS])
+    if len(failing) > _CHECKS:
+        yield f"{numbers.count(len(failing) - _CHECKS, 'more check')} failed; the gate below has all."
     # The verdict names the first reason of a run without one.
-    yield from results.gate.reasons[outcome is RunOutcome.NO_VERDICT :]
+    reasons = results.gate.reasons[outcome is RunOutcome.NO_VERDICT :]
+    yield from (sentence(capitalized(reason)) for reason in reasons)
+    if outcome is RunOutcome.NO_VERDICT:
+        yield headline.what_to_do(results)
     yield from gate.warnings(results)
 
 
