@@ -44,7 +44,7 @@ def test_nothing_changed():
     """Said in a line, without a table; one verdict throughout has no kappa."""
     text = render([twice("passed", "passed")] * 3, "by A")
     assert "none of 3 judged verdicts changed" in text
-    assert "100.0 % of the 3 verdicts decided both times; all of them alike" in text
+    assert "100.0 % of the 3 verdicts decided both times; all alike, so Cohen's kappa has no value" in text
     assert text.count("\n") == 4
 
 

@@ -413,7 +413,7 @@ async def test_secrets_in_what_a_judge_says():
     [
         (lambda trial: trial["turns"][0].update(index=7), "are not numbered from 1"),
         (lambda trial: trial["findings"][0].update(criterion=" "), "is not as a run leaves it: criterion"),
-        (lambda trial: trial.update(findings=[]), "it holds no judged verdict"),
+        (lambda trial: trial.update(findings=[]), "it has no judged verdict to judge again"),
     ],
 )
 async def test_what_no_run_leaves_is_refused(spoil, told):

@@ -77,7 +77,7 @@ def test_a_judge_that_passes_everything_gives_no_verdict(play, tmp_path):
     for text in (done.stdout, (tmp_path / "results/summary.md").read_text(),
                  (tmp_path / "results/report.html").read_text()):  # fmt: skip
         assert "small answered 6 of 16 control questions right" in text
-    assert "1 judged pass: 0 with quotes" in done.stdout
+    assert "1 judged pass: 0 backed by quotes" in done.stdout
     junit = ET.parse(tmp_path / "results/junit.xml").getroot()
     (error,) = junit.iter("error")
     assert (junit.get("errors"), "its check: small answered 6 of 16" in error.get("message")) == ("1", True)
