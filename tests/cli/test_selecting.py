@@ -213,7 +213,7 @@ def test_an_earlier_run_that_cannot_be_used_is_refused(tmp_path, agent):
     run(agent, tmp_path, "--output-dir=green")
     ran = run(agent, tmp_path, "--only-failed=green")
     assert (ran.returncode, ran.played) == (2, 0)
-    assert "every test passed in green, so there is nothing to play again" in ran.stderr
+    assert "every test passed in green, so there is nothing to rerun" in ran.stderr
 
 
 @pytest.mark.parametrize(

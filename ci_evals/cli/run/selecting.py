@@ -87,7 +87,7 @@ def _only_failed(job: Job, path: Path, connections: Connections, context: RunCon
         )
     if not taking.job.plan.trials:
         raise UsageError(
-            f"--only-failed: every test passed in {path}, so there is nothing to play again. Omit the option "
+            f"--only-failed: every test passed in {path}, so there is nothing to rerun. Omit the option "
             "to play all tests."
         )
     return Selected(_said(taking.job, (*notes, *taking.played_whole), context.console.say))

@@ -72,7 +72,7 @@ def _not_played(results: Results) -> Iterator[str]:
             case "passed":
                 yield (
                     f"{were}: taken from {_run(source)}, in which {'it' if number == 1 else 'they'} passed. "
-                    "A flaky test that is played again until it passes looks sound."
+                    "A flaky test that is rerun until it passes looks sound."
                 )
             case "unchanged":
                 they_depend = "it depends" if number == 1 else "they depend"
