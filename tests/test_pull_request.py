@@ -84,6 +84,36 @@ def test_a_pull_request_from_its_event_to_its_comment(with_baseline):
     assert NEXT[:7] in again["body"]
 
 
+def test_a_command_plays_what_failed_and_updates_the_comment(with_baseline):
+    """As `command-evals.yml` does it, on the branch: the rest is taken, and what was played is compared."""
+    actions, api = with_baseline, with_baseline.api
+    options = {"pr-number": "7", "comment": "always", "baseline": "auto", "baseline-branch": "main"}
+    with agent(broken=["RETURN_REQUEST"]) as inputs:
+        failed = actions.of_pull_request(7, HEAD, MERGE, inputs=inputs)
+    (comment,) = api.comments[7]
+    run = api.add_run(HEAD, event="workflow_dispatch", head_branch="topic")
+    payload = push() | {"inputs": {"command": "rerun failed"}}
+    with agent() as inputs:
+        step = actions.step(
+            "workflow_dispatch",
+            payload,
+            sha=HEAD,
+            run=run,
+            ref="refs/heads/topic",
+            inputs=inputs | options | {"only-failed": "earlier"},
+            bring={"earlier": failed.results_file},
+        )
+    assert step.done.returncode == 0, step.done.stderr
+    (again,) = api.comments[7]
+    results = json.loads(step.results_file.read_text())
+    taken, tests = results["counts"]["taken"], results["counts"]["tests"]
+    assert 0 < taken < tests
+    assert again["id"] == comment["id"]
+    assert f"{tests} of {tests} tests pass, {taken} not played" in again["body"]
+    assert f"{taken} of {tests} tests were not played: taken from the run of" in again["body"]
+    assert results["comparison"]["tests"] == tests - taken
+
+
 def test_a_late_writer_changes_nothing(with_baseline):
     """A run that began earlier and ends later leaves the newer run's comment alone."""
     actions, api = with_baseline, with_baseline.api
