@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 REPOSITORY = "octo/agent"
 REPOSITORY_ID = 4711
@@ -94,6 +94,8 @@ class GitHubApi:
         self.passed_by: dict[str, list[Json]] = {}
         """The pull requests that hold a commit, but do not end with it."""
         self.commits: dict[str, Json] = {}
+        self.changes: dict[tuple[str, str], list[Json]] = {}
+        """The files of a comparison, by its two ends."""
         self.artifacts: list[Json] = []
         self.runs: dict[int, Json] = {}
         self.blobs: dict[int, bytes] = {}
@@ -279,6 +281,11 @@ class GitHubApi:
             raise RefusedError(404, "Not Found")
         return found
 
+    def _compare(self, _request: Request, base: str, head: str) -> Json:
+        if (ends := (unquote(base), unquote(head))) not in self.changes:
+            raise RefusedError(404, "Not Found")
+        return {"files": self.changes[ends]}
+
     def _pulls_of_commit(self, _request: Request, sha: str) -> Json:
         # Commits that are in a fork alone are not found from here.
         own = [pull for pull in self.pulls if (pull["head"]["repo"] or {}).get("full_name") == REPOSITORY]
@@ -381,6 +388,7 @@ class GitHubApi:
         ("GET", "REPO/commits", "contents: read", _list_commits),
         ("GET", r"REPO/commits/(\w+)", "contents: read", _commit),
         ("GET", r"REPO/commits/(\w+)/pulls", "pull-requests: write", _pulls_of_commit),
+        ("GET", r"REPO/compare/(.+)\.\.\.(.+)", "contents: read", _compare),
         ("GET", "REPO/pulls", "pull-requests: write", _list_pulls),
         ("GET", r"REPO/pulls/(\d+)", "pull-requests: write", _pull),
         ("GET", r"REPO/issues/(\d+)/comments", None, _list_comments),

@@ -27,6 +27,10 @@ class GitError(UsageError):
     """A question that git cannot answer."""
 
 
+class NoGitError(GitError):
+    """There is no program `git`."""
+
+
 class Checkout:
     """A checkout, as far as git tells what changed in it."""
 
@@ -96,9 +100,7 @@ class Checkout:
                 check=False,
             )
         except FileNotFoundError:
-            raise GitError(
-                "there is no git here, and the container image has none. Use run/action.yml, or install git"
-            ) from None
+            raise NoGitError("there is no git here. Install it") from None
         except (OSError, subprocess.TimeoutExpired) as error:
             raise GitError(f"git cannot be run: {error}") from None
         return done.stdout.decode(errors="surrogateescape") if done.returncode == 0 else None

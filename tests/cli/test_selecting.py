@@ -3,6 +3,7 @@
 import json
 import subprocess
 
+import github_api
 import pytest
 import world
 from commands import ci_evals, files_in, results_in, write_suite
@@ -349,7 +350,7 @@ def test_a_change_that_git_cannot_tell_is_refused(tmp_path, agent):
     assert "lies in no git checkout" in ran.stderr
     ran = run(agent, tmp_path, "--changed-since=main", PATH=str(tmp_path))
     assert ran.returncode == 2
-    assert "there is no git here, and the container image has none" in ran.stderr
+    assert "there is no git here. Install it." in ran.stderr
     source = tmp_path / "source"
     source.mkdir()
     committed(source)
@@ -382,3 +383,44 @@ def test_paths_that_are_none_are_refused(tmp_path, agent, paths):
     ran = run(agent, tmp_path)
     assert ran.returncode == 2
     assert "tests[0].when.paths" in ran.stderr
+
+
+@pytest.fixture
+def on_github(tmp_path, agent):
+    """A baseline of one commit, another one that is tested without git, and GitHub."""
+    (tmp_path / "bin").mkdir()
+    write_suite(tmp_path, GREETS | {"when": {"paths": ["greeting"]}}, {"name": "Always"})
+    run(agent, tmp_path, "--output-dir=earlier", **CI)
+    with github_api.serving() as api:
+        variables = {
+            "GITHUB_API_URL": api.url,
+            "GITHUB_TOKEN": github_api.TOKEN,
+            "PATH": str(tmp_path / "bin"),
+        }
+        variables |= {"GITHUB_REPOSITORY": github_api.REPOSITORY, "GITHUB_SHA": "d" * 40}
+        api.environ = CI | variables
+        for base in ("main", "c" * 40):
+            api.changes[base, "d" * 40] = [{"filename": "docs/a.md"}]
+        yield api
+
+
+def played_with(api, agent, folder):
+    ran = run(agent, folder, "--changed-since=origin/main", "--baseline=earlier", **api.environ)
+    assert ran.returncode == 0, ran.stderr
+    return ran
+
+
+def test_without_git_github_says_what_changed(tmp_path, agent, on_github):
+    """Since the base branch and since the baseline's commit; a renamed file is its old path too."""
+    assert played_with(on_github, agent, tmp_path).played == 1
+    moved = {"filename": "x.md", "previous_filename": "greeting/a.md"}
+    on_github.changes["c" * 40, "d" * 40] = [moved]
+    assert played_with(on_github, agent, tmp_path).played == 2
+
+
+def test_what_github_does_not_say_is_played(tmp_path, agent, on_github):
+    """All of it: nothing is taken for unchanged."""
+    on_github.fail("/compare/", github_api.Answer(403, {"message": "Forbidden"}))
+    ran = played_with(on_github, agent, tmp_path)
+    assert ran.played == 2
+    assert "--changed-since: every test is played, since GitHub answered 403" in ran.stderr

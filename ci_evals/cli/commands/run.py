@@ -141,7 +141,7 @@ def _run(settings: RunSettings, trust: FileTrust) -> NoReturn:
         ci="github-actions" if context.in_actions else None,
         warnings=warnings,
     )
-    chosen = selecting.Selected(job) if skipped else selecting.select(job, settings, connections, context)
+    chosen = selecting.Selected(job) if skipped else selecting.select(job, settings, connections, github)
     job = only_part(chosen.job, part, console.say)
     job = recording.replaying(job, recorded_run, connections)
     prepared = _PreparedRun(

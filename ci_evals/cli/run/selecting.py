@@ -1,20 +1,24 @@
 """`--only-failed` and `--changed-since`: the tests that a run takes from an earlier one."""
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from ci_evals.adapters.checkout import tracks
+from ci_evals.cli.github.github_job import GitHubJob
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.suite_commands import RunSettings
-from ci_evals.domain.errors import UsageError
+from ci_evals.domain.errors import GitHubError, UsageError
 from ci_evals.domain.results.run import Git
 from ci_evals.domain.results.suite import TestResult
 from ci_evals.domain.suite import Suite, Test
 from ci_evals.job import Job
 from ci_evals.planning import paths
 from ci_evals.wiring.connections import Connections
+
+_ASK_SECONDS = 60.0
 
 
 class Selected(NamedTuple):
@@ -45,16 +49,16 @@ def check_options(settings: RunSettings) -> None:
         )
 
 
-def select(job: Job, settings: RunSettings, connections: Connections, context: RunContext) -> Selected:
+def select(job: Job, settings: RunSettings, connections: Connections, github: GitHubJob) -> Selected:
     """Take from an earlier run what the options want taken, and say so.
 
     Raises:
         UsageError: the earlier run or the changes cannot be read, or are of no use here.
     """
     if settings.only_failed:
-        return _only_failed(job, settings.only_failed, connections, context)
+        return _only_failed(job, settings.only_failed, connections, github.context)
     if settings.changed_since:
-        return _changed_since(job, settings.changed_since, connections, context)
+        return _changed_since(job, settings.changed_since, connections, github)
     return Selected(job)
 
 
@@ -111,33 +115,69 @@ def _other_commit(here: Git, there: Git, *, in_ci: bool) -> tuple[str, ...]:
     return (f"what passed was played at {was}, and this is commit {now[:12]}",)
 
 
-def _changed_since(job: Job, ref: str, connections: Connections, context: RunContext) -> Selected:
-    from ci_evals.adapters.git_changes import Checkout, GitError  # noqa: PLC0415  # for few runs
-    from ci_evals.job.taking import EarlierRun, take  # noqa: PLC0415  # as above
+class _Changes(NamedTuple):
+    files: frozenset[str] = frozenset()
+    unknown: str | None = None
+    """Why nobody knows what changed."""
 
-    try:
-        checkout = Checkout(Path.cwd(), context.environ)
-        changed = checkout.changed_since(ref)
-        earlier, why = job.baseline.results, "there is no baseline to take the others from"
-        commit = earlier.run.git.commit if earlier else None
-        if commit and not checkout.knows(commit):
-            earlier, why = None, f"the baseline's commit {commit[:12]} is not in this clone (fetch-depth: 0)"
-        elif commit:
-            changed |= checkout.changed_from(commit)
-    except GitError as error:
-        raise UsageError(f"--changed-since: {error}.") from error
-    if earlier is None:
-        return Selected(_said(job, (_all_played(why),), context.console.say))
+
+def _changed_since(job: Job, ref: str, connections: Connections, github: GitHubJob) -> Selected:
+    from ci_evals.job.taking import EarlierRun, take  # noqa: PLC0415  # for few runs
+
+    say, earlier = github.context.console.say, job.baseline.results
+    changes = _changes(ref, earlier.run.git.commit if earlier else None, github)
+    why = changes.unknown or (None if earlier else "there is no baseline to take the others from")
+    if why or earlier is None:
+        return Selected(_said(job, (_all_played(str(why)),), say))
 
     def untouched(suite: Suite, test: Test, _: TestResult) -> bool:
         when = test.when or suite.when
-        return when is not None and not paths.touches(when.paths, changed)
+        return when is not None and not paths.touches(when.paths, changes.files)
 
     taking = take(job, connections, EarlierRun(earlier, "unchanged", untouched))
     if not taking.job.plan.trials:
         return Selected(job, f"no change since {ref} touches what a test depends on (--changed-since)")
     notes = (*map(_all_played, taking.different), *taking.played_whole)
-    return Selected(_said(taking.job, notes, context.console.say))
+    return Selected(_said(taking.job, notes, say))
+
+
+def _changes(ref: str, baseline: str | None, github: GitHubJob) -> _Changes:
+    """The files that differ from where HEAD left `ref`, and from the baseline's commit.
+
+    Raises:
+        UsageError: git cannot tell.
+    """
+    from ci_evals.adapters.git_changes import Checkout, GitError, NoGitError  # noqa: PLC0415  # for few runs
+
+    try:
+        checkout = Checkout(Path.cwd(), github.context.environ)
+        files = checkout.changed_since(ref)
+        if baseline and not checkout.knows(baseline):
+            return _Changes(
+                unknown=f"the baseline's commit {baseline[:12]} is not in this clone (fetch-depth: 0)"
+            )
+        return _Changes(files | checkout.changed_from(baseline) if baseline else files)
+    except NoGitError as error:
+        if github.missing or not github.git.commit:
+            raise UsageError(f"--changed-since: {error}.") from error
+    except GitError as error:
+        raise UsageError(f"--changed-since: {error}.") from error
+    try:
+        return github.context.wait(_changes_on_github(ref, baseline, github))
+    except (GitHubError, TimeoutError) as error:
+        return _Changes(unknown=str(error) or "GitHub did not answer in time")
+
+
+async def _changes_on_github(ref: str, baseline: str | None, github: GitHubJob) -> _Changes:
+    """The same of what is committed, in a container that has no git."""
+    from ci_evals.adapters.github.changes import changed_files  # noqa: PLC0415  # for few runs
+
+    repository, head = github.event.repository or "", github.git.commit or ""
+    files: frozenset[str] = frozenset()
+    async with asyncio.timeout(_ASK_SECONDS), github.client() as hub:
+        for base in filter(None, (ref, baseline)):
+            files |= await changed_files(hub, repository, base, head)
+    return _Changes(files)
 
 
 def _all_played(why: str) -> str:

@@ -182,7 +182,8 @@ class RunSettings(
             help="Play only tests that a change since REF touches.\n\n"
             "By their `when.paths`; a test without is always played. The others are taken from the baseline; "
             "every report says so, and the comparison is without them. REF is a branch or commit that git "
-            "knows (fetch-depth: 0), such as origin/main. Not in the container, which has no git.",
+            "knows (fetch-depth: 0), such as origin/main. In the action's container, which has no git, "
+            "GitHub says what changed.",
         ),
     ] = None
     shard: Annotated[

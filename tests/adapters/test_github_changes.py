@@ -1,0 +1,55 @@
+"""The files that changed, as GitHub's comparison of two commits lists them."""
+
+import github_api
+import pytest
+from github_api import HANG_UP, REPOSITORY, TOKEN, Answer
+
+from ci_evals.adapters.github.api import GitHub
+from ci_evals.adapters.github.changes import changed_files
+from ci_evals.domain.errors import GitHubError
+
+
+@pytest.fixture
+def api():
+    with github_api.serving() as served:
+        yield served
+
+
+async def ask(api, base="origin/main"):
+    async def sleep(_):
+        pass
+
+    async with GitHub(api.url, TOKEN, sleep=sleep) as hub:
+        return await changed_files(hub, REPOSITORY, base, "d" * 40)
+
+
+async def test_it_is_of_the_branch_on_github(api):
+    """Under its name there; a renamed file is its old path too."""
+    api.changes["main", "d" * 40] = [
+        {"filename": "src/a.py"},
+        {"filename": "new.md", "previous_filename": "old.md"},
+    ]
+    assert await ask(api) == {"src/a.py", "new.md", "old.md"}
+    api.changes["topic/1", "d" * 40] = []
+    assert await ask(api, "topic/1") == set()
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        *(
+            (Answer(s, {"message": "No"}), f"GitHub answered {s}")
+            for s in (401, 403, 404, 409, 422, 500, 503)
+        ),
+        (Answer(200, {"files": [{"filename": str(n)} for n in range(300)]}), "300 changed files"),
+        (Answer(200, {"files": [{}]}), "a changed file without its name"),
+        (Answer(200, []), "GitHub lists no files"),
+        (Answer(200, raw=b"<html>"), "JSON"),
+        (HANG_UP, "cannot be reached"),
+    ],
+)
+async def test_what_it_does_not_list_is_an_error(api, answer, why):
+    """Never an empty change."""
+    api.fail("/compare/", *[answer] * 9)
+    with pytest.raises(GitHubError, match=why):
+        await ask(api)
