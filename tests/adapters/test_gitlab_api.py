@@ -97,8 +97,8 @@ async def test_a_limit_that_stays_is_said(gitlab, slept):
         (gitlab_api.refused(429, "Retry later"), "GitLab answered 429 (Retry later)"),
         (gitlab_api.refused(500, "Sorry"), "it has a problem of its own, try again later"),
         (gitlab_api.refused(403, "x" * 9_999), "…"),
-        (gitlab_api.reply({"no": "list"}), "something else than a list"),
-        (Response("<html>Sign in</html>", 200), "something else than JSON"),
+        (gitlab_api.reply({"no": "list"}), "something other than a list"),
+        (Response("<html>Sign in</html>", 200), "something other than JSON"),
     ],
 )
 async def test_a_baseline_that_gitlab_refuses_is_a_reason(gitlab, slept, answer, why):
