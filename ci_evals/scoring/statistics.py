@@ -6,11 +6,10 @@ Scores are in points, 0 to 100. The methods and the reasons for them stand in do
 import math
 import random
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from itertools import combinations
-from operator import add
+from operator import itemgetter
 from statistics import NormalDist, fmean, variance
 from typing import Literal
 
@@ -29,7 +28,15 @@ _FURTHER_TESTS = 300
 _GRID = 1_000_000
 """Parts of a point: sums that differ by less are one."""
 _LISTED = 20_000
-"""Arrangements of one test up to which they are listed before they are drawn from."""
+"""Arrangements of one test up to which all of them are known before they are drawn from."""
+_DIFFERENT = 2_000
+"""The same for those that differ, where others have the same sum of scores."""
+_ROUNDING = 3 * 2.0**18
+"""Added and taken away again, it rounds a sum of scores to 1e-10 points: sums that differ by less are one."""
+_ORDERS = 16
+"""Orders in which draws are mixed: more than one, so that tests seldom meet as others do."""
+_AT_ONCE = 100
+"""Tests whose draws are added at once."""
 _MOST_TRIALS = 1_000
 _TIE = 1e-9
 """Points: differences below it come from binary numbers."""
@@ -181,9 +188,11 @@ def chance_of_drop(pairs: Sequence[ScorePair], seed: str, draws: int = DRAWS) ->
 def _low_sums(pairs: Sequence[tuple[int, ScorePair]], seed: str, draws: int) -> int:
     """The number of arrangements drawn in which the change is as low as seen."""
     sums = [0.0] * draws
-    for index, pair in pairs:
-        sums = list(map(add, sums, _drawn(pair, seed, index, draws)))
-    return _count_below(sums, math.fsum(pair.delta for _, pair in pairs))
+    for start in range(0, len(pairs), _AT_ONCE):
+        some = pairs[start : start + _AT_ONCE]
+        columns = (_drawn(pair, seed, index, draws) for index, pair in some)
+        sums = [*map(sum, zip(sums, *columns, strict=True))]
+    return _count_below(sums, 0.0)
 
 
 _Shape = tuple[tuple[int, int], ...]
@@ -257,8 +266,10 @@ def _above(pair: ScorePair) -> Mapping[int, int]:
 
     A lower score of the head makes none of these lower.
     """
-    seen = pair.delta
-    return Counter(round((change - seen) * _GRID) for change in _changes(pair))
+    above: Counter[int] = Counter()
+    for change, ways in _arranged(pair) or ():
+        above[round(change * _GRID)] += ways
+    return above
 
 
 def fewest_broken(pairs: Sequence[ScorePair]) -> int | None:
@@ -298,25 +309,11 @@ def p_of_tests(pairs: Sequence[ScorePair], seed: str) -> list[float]:
 
 
 def _chances(pairs: Sequence[ScorePair], seed: str) -> Iterator[tuple[float, float]]:
-    """Yield the p of a drop of each test, and the smallest it could have.
-
-    Of all arrangements of its trials, which depends on the scores alone, or, of many, of some.
-    """
+    """Yield the p of a drop of each test, and the smallest it could have."""
     for index, pair in enumerate(pairs):
-        if _arrangements(pair) <= _LISTED:
-            yield _chance_of(pair)
-        else:
-            yield _shares_below(pair, [pair.delta, *_drawn(pair, seed, index, DRAWS)])
-
-
-@lru_cache(_LISTED)
-def _chance_of(pair: ScorePair) -> tuple[float, float]:
-    return _shares_below(pair, _changes(pair))
-
-
-def _shares_below(pair: ScorePair, changes: Sequence[float]) -> tuple[float, float]:
-    lowest = _count_below(changes, min(changes))
-    return _count_below(changes, pair.delta) / len(changes), lowest / len(changes)
+        changes = _changes_of(pair, seed, index)
+        arrangements = sum(ways for _, ways in changes)
+        yield _ways_below(changes, 0.0) / arrangements, _ways_below(changes, changes[0][0]) / arrangements
 
 
 def spread_of(pairs: Sequence[ScorePair], criteria: float) -> MeanSpread | None:
@@ -424,33 +421,86 @@ def _arrangements(pair: ScorePair) -> int:
     return math.comb(len(pair.head) + len(pair.base), len(pair.head))
 
 
-def _changes(pair: ScorePair) -> list[float]:
-    """The change of the test's mean in every arrangement, in an order that does not depend on the scores."""
-    pool, heads = (*pair.head, *pair.base), len(pair.head)
-    total, bases = math.fsum(pool), len(pair.base)
-    return [
-        head / heads - (total - head) / bases
-        for head in (math.fsum(some) for some in combinations(pool, heads))
-    ]
+@lru_cache(maxsize=1_024)
+def _arranged(pair: ScorePair) -> list[tuple[float, int]] | None:
+    """How much higher than seen the change is in all arrangements of a test, ascending, with their numbers.
+
+    Trials of one score are alike, and sums of other scores too, so that arrangements are counted rather than
+    listed. None if there are many, and many of them differ.
+    """
+    heads, left = len(pair.head), len(pair.head) + len(pair.base)
+    few = _arrangements(pair) <= _LISTED
+    rounding = 0.0 if few else _ROUNDING
+    sums = {(0, 0.0): 1}  # the ways to take so many trials as the head's, with that sum of scores
+    # Rare scores first, so that few sums are kept until the last one, of which the rest is taken.
+    for score, number in sorted(Counter((*pair.head, *pair.base)).items(), key=lambda item: item[::-1]):
+        left -= number
+        ways = [math.comb(number, some) for some in range(number + 1)]
+        longer: dict[tuple[int, float], int] = {}
+        for (taken, total), count in sums.items():
+            for some in range(max(0, heads - taken - left), min(number, heads - taken) + 1):
+                key = (taken + some, total + some * score + rounding - rounding)
+                longer[key] = longer.get(key, 0) + count * ways[some]
+        if not few and len(longer) > _DIFFERENT:
+            return None
+        sums = longer
+    higher = _higher(pair)
+    return sorted((higher(total), count) for (_, total), count in sums.items())
+
+
+def _higher(pair: ScorePair) -> Callable[[float], float]:
+    """Return what a change is higher by than the one seen, by the sum of the scores that are the head's."""
+    heads, bases = len(pair.head), len(pair.base)
+    total, seen = math.fsum((*pair.head, *pair.base)), pair.delta
+    return lambda head: head / heads - (total - head) / bases - seen
+
+
+def _changes_of(pair: ScorePair, seed: str, index: int, draws: int = DRAWS) -> list[tuple[float, int]]:
+    """The same of all arrangements or, where very many differ, of what was seen and some that are drawn."""
+    if (changes := _arranged(pair)) is not None:
+        return changes
+    rng = random.Random(f"{seed} {index}")  # noqa: S311  # a simulation, not a secret
+    # Drawn once for all tests of this size, and dealt to each at random.
+    pool, higher = rng.sample((*pair.head, *pair.base), len(pair.head) + len(pair.base)), _higher(pair)
+    subsets = _subsets(len(pool), len(pair.head), draws, seed)
+    return sorted([(0.0, 1), *((higher(sum(map(pool.__getitem__, subset))), 1) for subset in subsets)])
 
 
 def _drawn(pair: ScorePair, seed: str, index: int, draws: int) -> list[float]:
-    """The change in arrangements drawn at random, whatever the scores: draws depend on the position alone."""
+    """The same in arrangements drawn at random: each as often as it comes up, in an order of the test's own.
+
+    So that what is drawn of one test errs in nothing, and only how the tests meet is random. It depends on
+    the position of the test and not on its scores: if one of the head is lower, no change drawn is.
+    """
     rng = random.Random(f"{seed} {index}")  # noqa: S311  # a simulation, not a secret
-    if _arrangements(pair) <= _LISTED:
-        return rng.choices(_changes(pair), k=draws)
-    pool, heads, bases = (*pair.head, *pair.base), len(pair.head), len(pair.base)
-    total = math.fsum(pool)
-    # Drawn once for all tests of this size, and dealt to each at random.
-    subsets = _subsets(len(pool), heads, draws, seed)
-    sums = [sum(map(pool.__getitem__, subset)) for subset in rng.choices(subsets, k=draws)]
-    return [head / heads - (total - head) / bases for head in sums]
+    offset, turn = rng.random(), rng.randrange(draws)
+    changes = _changes_of(pair, seed, index, draws)
+    total, counted = sum(ways for _, ways in changes), 0
+    even: list[float] = []
+    for change, ways in changes:
+        counted += ways
+        until = draws if counted == total else math.ceil(counted * draws / total - offset)
+        even += [change] * (until - len(even))
+    mixed = _order(index % _ORDERS, draws)(even)
+    return [*mixed[turn:], *mixed[:turn]]
+
+
+@lru_cache(maxsize=64)
+def _order(number: int, draws: int) -> Callable[[list[float]], tuple[float, ...]]:
+    """One of several orders at random, as a function that brings a list into it."""
+    rng = random.Random(f"order {number}")  # noqa: S311  # a simulation, not a secret
+    keys = [rng.random() for _ in range(draws)]
+    return itemgetter(*sorted(range(draws), key=keys.__getitem__))
 
 
 @lru_cache(maxsize=4)
 def _subsets(size: int, count: int, draws: int, seed: str) -> list[list[int]]:
     rng = random.Random(f"{seed} {size} {count}")  # noqa: S311  # a simulation, not a secret
     return [rng.sample(range(size), count) for _ in range(draws)]
+
+
+def _ways_below(changes: Iterable[tuple[float, int]], limit: float) -> int:
+    return sum(ways for change, ways in changes if change <= limit + _TIE)
 
 
 def _count_below(values: Sequence[float], seen: float) -> int:

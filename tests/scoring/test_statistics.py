@@ -347,9 +347,17 @@ def test_three_trials_a_side_prove_one_test_at_most():
 
 def test_a_single_tests_p_is_never_zero_where_it_is_drawn():
     """40 trials against 40 have 1e23 arrangements, of which 9,999 are looked at beside what was seen."""
-    fell = ScorePair((0,) * 40, (100,) * 40)
+    fell = ScorePair(
+        tuple(trial**1.5 / 10 for trial in range(40)), tuple(99 + trial / 77 for trial in range(40))
+    )
     assert proven_drops([fell], "seed") == (1 / 10_000,)
     assert proven_drops([fell] * 3, "seed") == pytest.approx((3 / 10_000,) * 3)
+
+
+def test_many_trials_of_few_scores_are_counted():
+    """Arrangements that are alike are one step, however many they are."""
+    fell = ScorePair((0,) * 40, (100,) * 40)
+    assert proven_drops([fell], "seed") == pytest.approx((1 / math.comb(80, 40),))
 
 
 @settings(max_examples=40)

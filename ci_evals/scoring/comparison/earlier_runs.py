@@ -12,13 +12,14 @@ from statistics import fmean
 
 from ci_evals.domain.results.comparison import Change, HistoryComparison, TestName
 from ci_evals.domain.results.run import Results
+from ci_evals.scoring import scores
 from ci_evals.scoring.comparison import history
 from ci_evals.scoring.comparison.compare import RunComparer
 from ci_evals.scoring.scores import ScoreRule
 
 _Run = Sequence[Sequence[float]]
-_Scores = dict[tuple[int, int], tuple[Sequence[float], Sequence[float]]]
-"""By the numbers of a test: the scores of its trials in this run and in an earlier one."""
+_Scores = dict[tuple[int, int], tuple[float, ...]]
+"""By the numbers of a test: the scores of its trials."""
 
 
 class EarlierRuns:
@@ -29,12 +30,14 @@ class EarlierRuns:
         # Else a verdict that could not be reached might spare the base agent that a failed one has played.
         self._strict = replace(self._rule, undecided_fails=True)
         comparers = [comparer for run in runs if (comparer := RunComparer(head, run)).pairs]
-        self._comparers = self._no_smaller(comparers)
-        self._smaller = len(comparers) - len(self._comparers)
-        compared = " ".join(comparer.base.run.id for comparer in self._comparers)
-        self._seed = f"{head.run.id} {head.run.digests.suites} {compared}"
+        self._pairs = {pair.numbers: pair for pair in comparers[-1].pairs} if comparers else {}
+        earlier = [(comparer.base.run.id, _scores_of(comparer)) for comparer in comparers]
+        large = self._no_smaller([run for _, run in earlier])
+        compared = [own for own, is_large in zip(earlier, large, strict=True) if is_large]
+        self._earlier = [run for _, run in compared]
+        self._smaller = len(earlier) - len(compared)
+        self._seed = f"{head.run.id} {head.run.digests.suites} {' '.join(name for name, _ in compared)}"
         self._changes: dict[ScoreRule, Change] = {}
-        self._scores: dict[ScoreRule, list[_Scores]] = {}
         self._p: dict[object, float] = {}
 
     @cached_property
@@ -77,8 +80,7 @@ class EarlierRuns:
         together = runs[-self.together :]
         change = self.change(self._rule)
         named = history.broken_tests(head, together, self._seed)
-        pairs = {pair.numbers: pair for pair in self._comparers[-1].pairs}
-        shared = [pairs[numbers] for numbers in self._scored(self._rule)[-1]]
+        shared = [self._pairs[numbers] for numbers in self._head(self._rule)]
         names = [TestName(suite=pair.suite, name=pair.head.name) for pair in shared]
         return HistoryComparison(
             runs=len(runs),
@@ -100,39 +102,29 @@ class EarlierRuns:
 
     def _runs(self, rule: ScoreRule) -> tuple[list[Sequence[float]], list[list[Sequence[float]]]]:
         """The scores of this run's tests, and those of each earlier run."""
-        scored = self._scored(rule)
-        if not scored or not scored[-1]:
+        head = self._head(rule)
+        if not head:
             return [], []
-        head = [own for own, _ in scored[-1].values()]
-        return head, [[scores[numbers][1] for numbers in scored[-1]] for scores in scored]
+        return [*head.values()], [[run[numbers] for numbers in head] for run in self._earlier]
 
-    def _no_smaller(self, comparers: Sequence[RunComparer]) -> list[RunComparer]:
-        """The runs that hold all of the newest one's tests, with enough trials; the newest is the last."""
+    def _head(self, rule: ScoreRule) -> _Scores:
+        """The scores of this run's tests that are compared: those that the newest earlier run holds."""
+        newest = self._earlier[-1] if self._earlier else {}
+        scored = {numbers: scores.of_trials(self._pairs[numbers].head, rule) for numbers in newest}
+        return {numbers: tuple(map(float, own)) for numbers, own in scored.items() if own}
+
+    def _no_smaller(self, earlier: Sequence[_Scores]) -> list[bool]:
+        """For each run whether it holds all of the newest one's tests, with enough trials."""
         # Trials that broke off count as well: a run is as large as it was meant to be, whatever became of it.
         rule = replace(self._strict, assumed=0)
-        sizes = [
-            {
-                pair.numbers: (len(own.head), len(own.base))
-                for pair, own in comparer.scored_pairs(comparer.pairs, rule)
-            }
-            for comparer in comparers
-        ]
+        wanted = {
+            numbers: min(len(own), here)
+            for numbers, own in (earlier[-1] if earlier else {}).items()
+            if (here := len(scores.of_trials(self._pairs[numbers].head, rule)))
+        }
         return [
-            comparer
-            for comparer, size in zip(comparers, sizes, strict=True)
-            if all(size.get(numbers, (0, 0))[1] >= min(newest) for numbers, newest in sizes[-1].items())
+            all(len(run.get(numbers, ())) >= number for numbers, number in wanted.items()) for run in earlier
         ]
-
-    def _scored(self, rule: ScoreRule) -> list[_Scores]:
-        if rule not in self._scores:
-            self._scores[rule] = [
-                {
-                    pair.numbers: (own.head, own.base)
-                    for pair, own in comparer.scored_pairs(comparer.pairs, rule)
-                }
-                for comparer in self._comparers
-            ]
-        return self._scores[rule]
 
     def _p_of_trials(self, head: _Run, together: Sequence[_Run]) -> float:
         """The p by trials; rules that come to the same scores share one, since it takes time."""
@@ -140,3 +132,10 @@ class EarlierRuns:
         if key not in self._p:
             self._p[key] = history.pooled_p(head, together, self._seed)
         return self._p[key]
+
+
+def _scores_of(comparer: RunComparer) -> _Scores:
+    """The scores of an earlier run, of the tests that can be compared with it."""
+    rule = ScoreRule(offline=comparer.base.run.offline)
+    scored = {pair.numbers: scores.of_trials(pair.base, rule) for pair in comparer.pairs}
+    return {numbers: tuple(map(float, own)) for numbers, own in scored.items() if own}
