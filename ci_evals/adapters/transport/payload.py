@@ -31,7 +31,7 @@ MAX_EXCERPT = 300
 _TITLE = re.compile(r"<title\b[^<>]*>([^<]*)", re.IGNORECASE)
 _HTML = re.compile(r"\s*(<!doctype\s+html|<html|<head|<body)", re.IGNORECASE)
 _SIGNS = (",", "[", "{")
-_SIGNS_AS_BYTES = (b",", b"[", b"{")
+_SIGNS_AS_BYTES = b",[{"
 _FEW = 50
 """So many signs are not worth telling from those in texts."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -58,7 +58,7 @@ def parse(body: bytes, most_values: int = MAX_VALUES) -> JsonValue:
         text = body.decode() if is_ascii else body.decode(json.detect_encoding(body), "surrogatepass")
         many = len(text) >= most_values and sum(map(text.count, _SIGNS)) >= most_values
         too_many = many and _holds_more(text, most_values)
-        value = None if too_many else _DECODER.decode(text)
+        value = None if too_many else _decoded(text)
     except RecursionError:
         raise ValueError("nested too deep to be read") from None
     except ValueError:  # also bytes that are no text, and numbers of thousands of digits
@@ -68,9 +68,18 @@ def parse(body: bytes, most_values: int = MAX_VALUES) -> JsonValue:
     return value if _is_clean(text, value) else clean(value)
 
 
+def _decoded(text: str) -> JsonValue:
+    value: JsonValue
+    try:
+        value, end = _DECODER.raw_decode(text)
+    except ValueError:  # blanks before the value, or none
+        end = -1
+    return value if end == len(text) else _DECODER.decode(text)
+
+
 def count_values(body: bytes) -> int:
     """Return the number of values in JSON, or of some more if there are few."""
-    signs = sum(map(body.count, _SIGNS_AS_BYTES))
+    signs = len(body) - len(body.translate(None, _SIGNS_AS_BYTES))
     if signs <= _FEW:
         return 1 + signs
     plain = body.decode(errors="replace").replace("\\\\", "").replace('\\"', "")
