@@ -70,6 +70,8 @@ class Stop:
         """The bug of ours that ended it: what had finished is still worth reporting."""
         self.release: Callable[[], None] = lambda: None
         """Frees what is kept in reserve, for when the machine's resources run out."""
+        self.on_request: Callable[[], None] = lambda: None
+        """Called after each request, for work that is done elsewhere."""
         self._cutting = False
         self._under_way: set[asyncio.Task[Any]] = set()
         self._finishing: dict[asyncio.Task[None], float] = {}
@@ -83,6 +85,7 @@ class Stop:
         """End the run now: conversations and judgments under way are cut off."""
         self.interrupted = True
         self._cut()
+        self.on_request()
 
     def request(
         self, reason: str, *, outage: bool = False, failed_fast: bool = False, cut_off: bool = False
@@ -92,6 +95,12 @@ class Stop:
             self.reason, self.outage, self.failed_fast = reason, outage, failed_fast
         if cut_off:
             self._cut()
+        self.on_request()
+
+    @property
+    def cutting(self) -> bool:
+        """Return whether what is under way is cut off."""
+        return self._cutting
 
     def _cut(self) -> None:
         self._cutting = True

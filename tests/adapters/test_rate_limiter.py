@@ -3,8 +3,10 @@
 import asyncio
 import random
 import selectors
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import cycle
 from math import ceil
 from typing import Any
 
@@ -14,7 +16,7 @@ import world
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ci_evals.adapters.transport.rate_limiter import RateLimiter, RetryableError
+from ci_evals.adapters.transport.rate_limiter import RateLimiter, RetryableError, Slowdown
 from ci_evals.adapters.transport.retry import Patience
 
 
@@ -29,6 +31,21 @@ class Failed(Exception):  # noqa: N818  # what happened, not what it is
 
 def limited(told: float | None = None) -> RetryableError:
     return RetryableError(Failed("limited"), 429, told)
+
+
+def sharing(processes: int, **settings: Any) -> Iterator[RateLimiter]:
+    """The limiters of processes that share a service, in turn."""
+    limiters = [RateLimiter(**settings) for _ in range(processes)]
+
+    def tell(own: RateLimiter, slowdown: Slowdown) -> None:
+        for other in limiters:
+            if other is not own:
+                other.hear(slowdown)
+
+    if processes > 1:
+        for limiter in limiters:
+            limiter.share(processes, partial(tell, limiter))
+    return cycle(limiters)
 
 
 BROKEN = RetryableError(Failed("broken"), 500)
@@ -376,14 +393,15 @@ def test_every_call_ends(fates: list[str], parallel: int, most: int | None) -> N
     assert all(isinstance(one, Answer | Failed | asyncio.CancelledError) for one in ended)
 
 
+@pytest.mark.parametrize("processes", [1, 4])
 @pytest.mark.parametrize("seconds", [0.05, 0.5])
 @pytest.mark.parametrize("tells", ["exactly", "in whole seconds", "nothing"])
-def test_a_crowd_before_a_server_that_limits_the_rate(tells: str, seconds: float) -> None:
+def test_a_crowd_before_a_server_that_limits_the_rate(tells: str, seconds: float, processes: int) -> None:
     """A hundred at once where fifty a second are served: none is lost, and little time."""
     served = refused = 0
     loop = _Loop()
     level, at, lucky = 50.0, loop.time(), random.Random(1)
-    limiter = RateLimiter(clock=loop.time, luck=lucky.random)
+    limiters = sharing(processes, clock=loop.time, luck=lucky.random)
 
     async def attempt(_: int) -> Answer:
         nonlocal level, at, served, refused
@@ -399,23 +417,25 @@ def test_a_crowd_before_a_server_that_limits_the_rate(tells: str, seconds: float
         return Answer()
 
     async def conversation() -> None:
+        limiter = next(limiters)
         for _ in range(15):
             await limiter.send(attempt)
 
     began = loop.time()
     loop.run(*(conversation() for _ in range(100)))
     assert served == 1500
-    assert loop.time() - began < (1500 - 50) / 50 * 1.3
-    assert refused < 300
+    assert loop.time() - began < (1500 - 50) / 50 * (1.3 if processes == 1 else 1.7)
+    assert refused < (300 if processes == 1 else 500)
 
 
+@pytest.mark.parametrize("processes", [1, 4])
 @pytest.mark.parametrize("tells", [True, False])
-def test_a_crowd_before_a_server_that_serves_few(tells: bool) -> None:
+def test_a_crowd_before_a_server_that_serves_few(tells: bool, processes: int) -> None:
     """Fifty at once where five a minute are served: whoever waits for ten minutes gets an answer too."""
     loop = _Loop()
     lucky = random.Random(1)
     minute, left = -1, 0
-    limiter = RateLimiter(clock=loop.time, luck=lucky.random)
+    limiters = sharing(processes, clock=loop.time, luck=lucky.random)
 
     async def attempt(_: int) -> Answer:
         nonlocal minute, left
@@ -429,19 +449,52 @@ def test_a_crowd_before_a_server_that_serves_few(tells: bool) -> None:
         return Answer()
 
     async def call() -> None:
-        await limiter.send(attempt)
+        await next(limiters).send(attempt)
 
     loop.run(*(call() for _ in range(50)))
     assert loop.time() < 11 * 60
 
 
+def test_refusals_in_one_process_slow_them_all() -> None:
+    """Half as many go, over all processes, and everybody waits; the last one is never given up."""
+    loop = _Loop()
+    limiters = sharing(2, clock=loop.time)
+    one, other = next(limiters), next(limiters)
+    under_way = 0
+
+    async def attempt(number: int) -> Answer:
+        nonlocal under_way
+        under_way += 1
+        await asyncio.sleep(1)
+        under_way -= 1
+        if number == 1:
+            raise limited(9)
+        return Answer()
+
+    async def crowd() -> None:
+        refused = [asyncio.create_task(one.send(attempt)) for _ in range(8)]
+        others = [asyncio.create_task(other.send(lambda _: attempt(2))) for _ in range(8)]
+        await asyncio.gather(*others)
+        assert one.at_a_time is not None
+        assert other.at_a_time is not None
+        assert one.at_a_time + other.at_a_time <= 16 // 2
+        began = loop.time()
+        await other.send(lambda _: attempt(2))
+        assert loop.time() - began > 9
+        assert under_way <= 16 // 2
+        await asyncio.gather(*refused)
+
+    loop.run(crowd())
+
+
+@pytest.mark.parametrize("processes", [1, 4])
 @pytest.mark.parametrize("told", [None, 1, 60, 10 * 365 * 86400])
-def test_a_server_that_refuses_for_ever_holds_nobody_up_for_hours(told: float | None) -> None:
+def test_a_server_that_refuses_for_ever_holds_nobody_up_for_hours(told: float | None, processes: int) -> None:
     """Fifty at a time: each gives up after some minutes that all have waited together, and not one by one."""
     loop = _Loop()
     ended: list[float] = []
     well = False
-    limiter = RateLimiter(clock=loop.time, luck=lambda: 0.5)
+    limiters = sharing(processes, clock=loop.time, luck=lambda: 0.5)
 
     async def attempt(_: int) -> Answer:
         await asyncio.sleep(0.2)
@@ -450,6 +503,7 @@ def test_a_server_that_refuses_for_ever_holds_nobody_up_for_hours(told: float | 
         raise limited(told)
 
     async def conversations() -> None:
+        limiter = next(limiters)
         for _ in range(10):
             with pytest.raises(Failed):
                 await limiter.send(attempt)
@@ -459,6 +513,7 @@ def test_a_server_that_refuses_for_ever_holds_nobody_up_for_hours(told: float | 
         nonlocal well
         await asyncio.gather(*(conversations() for _ in range(50)))
         well = True
+        limiter = next(limiters)
         await limiter.send(attempt)
         well, began = False, loop.time()
         with pytest.raises(Failed):  # with patience again

@@ -10,6 +10,9 @@ limits them but the user's own limit.
   over the time that one takes, since a burst after each wait would be refused again.
 - Calls go out in the order in which they were made, retries included.
 - If minutes of waiting brought nothing but refusals for one kind of call, that kind is no longer retried.
+
+Several processes can share the limits of a service (`share`). Each counts every refusal, its own and those of
+the others, as the part of one that it is of all: so the sum of their limits changes as one process's would.
 """
 
 import asyncio
@@ -47,6 +50,19 @@ class Waiting(NamedTuple):
 
     seconds: float
     reason: str
+
+
+class Slowdown(NamedTuple):
+    """A limit that a service has set in one process, for the others that share its limits."""
+
+    kind: str
+    status: int | None
+    """None if an answer said that nothing is left."""
+    requested_wait: float | None
+    sent_after: int
+    """Reductions before the refused call was sent."""
+    pause: float
+    """Seconds for which all calls wait."""
 
 
 class RetryableError(Exception):
@@ -105,11 +121,32 @@ class RateLimiter:
         self._kinds: dict[str, _Kind] = {}
         self._seconds_left = patience.total_seconds
         self._refusals, self._statuses, self._waited_seconds, self._fewest = 0, set[int](), 0.0, 0
+        self._part = 1.0
+        """The part of all calls to the service that this process makes."""
+        self._tell: Callable[[Slowdown], None] = lambda _: None
 
     @property
     def at_a_time(self) -> int | None:
-        """The current maximum of concurrent calls; None for any number."""
-        return self._max_concurrent if self._limit is None else int(self._limit)
+        """The current maximum of concurrent calls; None for any number.
+
+        A limit below one, of a process among several, is kept by the time between calls.
+        """
+        return self._max_concurrent if self._limit is None else max(1, int(self._limit))
+
+    def share(self, processes: int, tell: Callable[[Slowdown], None]) -> None:
+        """Share the service's limits with other processes, which hear of them by `tell`."""
+        self._part, self._tell = 1 / processes, tell
+        if self._max_concurrent:
+            self._max_concurrent = max(1, self._max_concurrent // processes)
+
+    def hear(self, slowdown: Slowdown) -> None:
+        """Heed a limit that the service has set in another process."""
+        if slowdown.status is not None:
+            under_way = self._queue.under_way if self._queue else 0
+            self._count_refusal(slowdown.status, slowdown.requested_wait, slowdown.sent_after, under_way)
+        seconds = self._pause(slowdown.pause)
+        if kind := self._kinds.get(slowdown.kind):
+            kind.fruitless_seconds += seconds
 
     async def send(self, call: Callable[[int], Awaitable[A]], kind: str = "") -> A:
         """Make a call when its turn comes, and retry it after a `RetryableError` as long as patience lasts.
@@ -117,7 +154,7 @@ class RateLimiter:
         The call takes the number of the attempt, from 1. Calls of one `kind` are refused or answered alike,
         such as those to one path. Raises the last failure.
         """
-        known, ticket = self._kinds.setdefault(kind, _Kind()), next(self._tickets)
+        known, ticket = self._kinds.setdefault(kind, _Kind(kind)), next(self._tickets)
         known.pending[ticket] = self._clock()
         try:
             return await self._send(call, known, ticket)
@@ -143,12 +180,20 @@ class RateLimiter:
                 affordable = max(wait, error.requested_wait or 0.0) <= self._seconds_left
                 within = limited <= patience.limited and broken <= patience.broken
                 may_repeat = affordable and error.repeatable and within
-                all_wait = error.limits_rate and self._count_refusal(error, reductions, queue.under_way)
+                all_wait = error.limits_rate and self._count_refusal(
+                    error.status or 0, error.requested_wait, reductions, queue.under_way
+                )
                 if may_repeat or (all_wait and affordable):
                     self._seconds_left -= wait
                 if error.limits_rate:
                     kind.refused_with = error.status
-                    if all_wait and affordable and not self._is_given_up(kind):
+                    pauses = all_wait and affordable and not self._is_given_up(kind)
+                    self._tell(
+                        Slowdown(
+                            kind.name, error.status, error.requested_wait, reductions, wait if pauses else 0.0
+                        )
+                    )
+                    if pauses:
                         kind.fruitless_seconds += self._pause(wait)
                         wait = 0.0
                     else:
@@ -179,6 +224,8 @@ class RateLimiter:
             return None
         times = "once" if self._refusals == 1 else f"{self._refusals} times"
         statuses = ", ".join(map(str, sorted(self._statuses)))
+        if self._part < 1:  # the other processes have waited too, for longer or shorter
+            return f"{who} limited the rate {times} ({statuses})"
         waited = f"calls waited {self._waited_seconds:.0f} s in all"
         fewest = f", at least {self._fewest} at a time" if self._fewest else ""
         return f"{who} limited the rate {times} ({statuses}): {waited}{fewest}"
@@ -229,31 +276,36 @@ class RateLimiter:
             self._not_before = None
         return due
 
-    def _count_refusal(self, error: RetryableError, sent_after: int, under_way: int) -> bool:
+    def _count_refusal(
+        self, status: int, requested_wait: float | None, sent_after: int, under_way: int
+    ) -> bool:
         """Reduce concurrent calls unless the refusal is a stray. Return whether all calls have to wait."""
         self._refusals += 1
-        self._statuses.add(error.status or 0)
-        limit = self._limit or under_way
-        self._strain = min(self._strain + 1, limit)
+        self._statuses.add(status)
+        limit = self._limit or max(under_way, self._part)
+        self._strain = min(self._strain + self._part, limit)
         if self._strain <= _STRAY_SHARE * limit:
             return False
-        is_new = sent_after == self._reductions  # otherwise the last reduction was for this refusal too
+        is_new = sent_after >= self._reductions  # otherwise the last reduction was for this refusal too
         if is_new:
-            self._reductions += 1
-            self._floor = max(1.0, limit / 2)
+            self._reductions = sent_after + 1
+            self._floor = max(self._part, limit / 2)
         self._peak = max(self._peak, under_way)
-        self._limit = max(self._floor, limit / 2 if error.requested_wait and is_new else limit - 1)
+        self._limit = max(self._floor, limit / 2 if requested_wait and is_new else limit - self._part)
         self._fewest = min(self._fewest or self._peak, int(self._limit))
-        return bool(error.requested_wait) or (is_new and self._strain >= self._limit)
+        return bool(requested_wait) or (is_new and self._strain >= self._limit)
 
     def _count_success(self, headers: httpx2.Headers | None, sent_at: float) -> None:
         wait = used_up(headers, datetime.now(UTC)) if headers else None
         # A longer wait takes a refusal: some servers say with every answer that nothing is left.
         if wait and wait <= min(retry.MAX_WAIT_SECONDS, self._seconds_left):
             self._seconds_left -= self._pause(wait)
+            self._tell(Slowdown("", None, None, self._reductions, wait))
         seconds = self._clock() - sent_at
         self._call_seconds += (seconds - self._call_seconds) * (_WEIGHT if self._call_seconds else 1)
-        self._strain = max(self._strain - _RECOVERY, -_STRAYS_AFTER_SUCCESS if self._limit is None else 0.0)
+        self._strain = max(
+            self._strain - _RECOVERY, -_STRAYS_AFTER_SUCCESS * self._part if self._limit is None else 0.0
+        )
         if self._limit is not None:
             self._limit += _RECOVERY
             if self._limit >= self._peak:
@@ -271,6 +323,7 @@ class RateLimiter:
 class _Kind:
     """The calls of one kind."""
 
+    name: str = ""
     pending: dict[int, float] = field(default_factory=dict)
     """Start times of calls without a final answer, by ticket."""
     fruitless_seconds: float = 0.0
