@@ -7,6 +7,7 @@ without a message, loses line breaks in attributes, and fails on characters that
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC
+from functools import lru_cache
 from math import floor
 from typing import Any, NamedTuple
 from xml.etree import ElementTree as ET
@@ -327,26 +328,29 @@ def _verdict(finding: Finding, warnings: Mapping[str, str]) -> str:
 
 def _trials(test: TestResult, warnings: Mapping[str, str]) -> str:
     """Return a table of all trials, their verdicts unless a failure lists them, and the conversations."""
-    rows = [
-        [
+    rows = tuple(
+        (
             str(trial.index),
             labels.spaced(trial.status),
             numbers.score(trial.score),
             verdicts.tally(trial.findings),
             numbers.duration(trial.duration_seconds),
-        ]
+        )
         for trial in test.trials
-    ]
-    head = f"score {numbers.score(test.score)}, pass rate {numbers.percent(test.pass_rate)}"
-    table = (
-        tabulate(rows, ["trial", "ended", "score", "verdicts", "time"], disable_numparse=True) if rows else ""
     )
+    head = f"score {numbers.score(test.score)}, pass rate {numbers.percent(test.pass_rate)}"
     passed = [
         "\n".join([f"Trial {trial.index}", *(_verdict(finding, warnings) for finding in trial.findings)])
         for trial in (test.trials if test.outcome == "passed" else ())
     ]
-    parts = [head, table, *passed, _conversations(test.trials)]
+    parts = [head, _table(rows) if rows else "", *passed, _conversations(test.trials)]
     return "\n\n".join(part for part in parts if part)
+
+
+@lru_cache(1_000)
+def _table(rows: tuple[tuple[str, ...], ...]) -> str:
+    """The table of trials; of thousands of tests most have the same."""
+    return tabulate(rows, ["trial", "ended", "score", "verdicts", "time"], disable_numparse=True)
 
 
 def _conversations(trials: Iterable[TrialResult]) -> str:

@@ -25,6 +25,7 @@ CRITERION = "The test passes"
 """The criterion of a row without checks of its own."""
 _RULE = ScoreRule(offline=False)
 _NO_TURNS = Turns()
+_TRIAL = TrialResult(index=1, status=EndState.COMPLETED, duration_seconds=0)
 _CAUSES = {
     Undecided.INFRASTRUCTURE: "the infrastructure failed",
     Undecided.ERROR: "it ended in an error",
@@ -276,14 +277,17 @@ class _Builder:
         error = None
         if row.undecided:
             error = _CAUSES[row.undecided] + (f": {reason}" if reason else "")
-        trial = TrialResult(
-            index=index,
-            status=EndState.FAILED if row.undecided else EndState.COMPLETED,
-            error=error,
-            duration_seconds=row.seconds or 0,
-            turns=self._turns(row.conversation),
-            findings=() if row.undecided else _shared(tuple(self._findings(row, reason, category))),
-            usage=self._usage(row),
+        # A copy has the findings themselves, which others share; a new one has them in a tuple of its own.
+        trial = _TRIAL.model_copy(
+            update={
+                "index": index,
+                "status": EndState.FAILED if row.undecided else EndState.COMPLETED,
+                "error": error,
+                "duration_seconds": float(row.seconds or 0),
+                "turns": self._turns(row.conversation),
+                "findings": () if row.undecided else _shared(tuple(self._findings(row, reason, category))),
+                "usage": self._usage(row),
+            }
         )
         trial.slim()
         return trial

@@ -96,7 +96,7 @@ class Redactor:
 
     def model(self, model: M) -> M:
         """`model`, or where a string in it holds a secret a copy without it. Enumerated values stay."""
-        if self._is_clear(model):
+        if not (self.keys or self.values) or self._is_clear(model):
             return model
         changes = {name: self._field(getattr(model, name)) for name in _open_fields(type(model))}
         copy = model.model_copy(update=changes)
