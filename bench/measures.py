@@ -36,6 +36,8 @@ class Size:
     many: int = 5000
     starts: int = 11
     """Rounds of what is only started."""
+    gated: int = 100_000
+    """Rows of another tool that are gated, and as many of their baseline."""
     speed: float = 1.0
     """By how much every wait is shortened."""
 
@@ -54,6 +56,7 @@ SMOKE = Size(
     few=2,
     many=4,
     starts=1,
+    gated=50,
     speed=10,
 )
 """Next to nothing."""
@@ -274,6 +277,18 @@ def faults(field: Field, size: Size) -> Iterator[Row]:
     )
 
 
+def gate(field: Field, size: Size) -> Iterator[Row]:
+    """Another tool's rows, read, compared with as many, and reported."""
+    head, base = (
+        workload.write_rows(field.folder / f"{name}.jsonl", size.gated, name) for name in ("head", "base")
+    )
+    command = [sys.executable, "-m", "ci_evals", "gate", str(head), f"--baseline={base}"]
+    took = run([*command, f"--output-dir={field.results}"])
+    measure = f"gate of {size.gated} rows against as many"
+    yield Row(f"{measure}, processor time", "", "", took.processor, "s", 10)
+    yield Row(f"{measure}, peak memory", "", "", took.peak_mb, "MB", 300)
+
+
 def image(field: Field, size: Size) -> Iterator[Row]:  # noqa: ARG001  # as every measure
     """The size of the container image `ci-evals`, where one is built here."""
     command = ["docker", "image", "inspect", "--format", "{{.Size}}", "ci-evals"]
@@ -291,6 +306,7 @@ MEASURES: dict[str, Measure] = {
     "wall": wall,
     "faults": faults,
     "memory": memory,
+    "gate": gate,
     "image": image,
 }
 

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from bench.server import TURNS
@@ -51,3 +52,15 @@ def ideal_seconds(conversations: int, parallel: int, agent: float, llm: float) -
     """How long the calls alone take: task, then user and agent in turn, then all judgments together."""
     one = agent * (1 + TURNS) + llm * (TURNS - 1) + llm
     return -(-conversations // parallel) * one
+
+
+def write_rows(path: Path, count: int, seed: str) -> Path:
+    """Write results of another tool: nine of ten tests always pass, the others mostly."""
+    rng = Random(seed)  # noqa: S311  # a simulation, not a secret
+    with path.open("w", encoding="utf-8") as file:
+        for number in range(count):
+            passed = number % 10 > 0 or rng.random() < 0.8
+            row = {"test": f"case-{number:06}", "passed": passed, "seconds": 0.5, "group": f"g{number % 20}"}
+            row |= {"cost": 0.001, "tokens": 120} | ({} if passed else {"reason": f"expected {number}"})
+            file.write(json.dumps(row) + "\n")
+    return path

@@ -10,14 +10,14 @@ import pytest
 from ci_evals.cli.app import invoke
 from ci_evals.cli.run_context import RunContext
 from ci_evals.reports.facts import listed_tests
+from ci_evals.scoring import scores
 
 MOST = 30
 
 
 def written(name: str, passed: list[bool]) -> str:
     rows = [
-        {"test": f"case-{i:04}", "passed": ok, "reason": "" if ok else f"why {i}"}
-        for i, ok in enumerate(passed)
+        {"test": f"case-{i:04}", "passed": ok, "reason": "" if ok else "why"} for i, ok in enumerate(passed)
     ]
     Path(name).write_text("\n".join(map(json.dumps, rows)))
     return name
@@ -68,3 +68,23 @@ def test_more_broken_tests_than_are_listed_are_counted(gated):
     assert "and 50 more tests" in summary
     assert f"{count:,} tests dropped, 0 rose" in page
     assert Path("results/junit.xml").read_text().count("<failure ") == count
+
+
+def test_rows_that_came_to_the_same_are_scored_once(gated, monkeypatch):
+    """However many there are: the sums of 100,000 rows would else take most of the time."""
+    calls, share = 0, scores.passed_share
+
+    def counted(findings):
+        nonlocal calls
+        calls += 1
+        return share(findings)
+
+    monkeypatch.setattr(scores, "passed_share", counted)
+    made = []
+    for count in (40, 400):
+        calls = 0
+        gated([number % 4 > 0 for number in range(count)], [True] * count)
+        made.append(calls)
+    few, many = made
+    assert few > 0
+    assert many < 3 * few  # of ten times as many
