@@ -40,6 +40,7 @@ def files(pattern: str) -> list[str]:
         ("lm-eval/base/*", "lm-eval/worse/*", [], None),
         ("swe-bench/*.base.json", "swe-bench/*.worse.json", [], [f"demo__shop-{i}" for i in (2, 3, 4)]),
         ("human-eval/base*", "human-eval/worse*", [], []),
+        ("human-eval/stable*", "human-eval/broke*", [], ["HumanEval/1"]),
         ("tau2/base.json", "tau2/worse.json", [], ["1"]),
         ("gaia/base.jsonl", "gaia/worse.jsonl", [f"--answers={FILES / 'gaia/metadata.jsonl'}"], ["q1", "q2"]),
         ("agentbench/base/*/dbbench*/*", "agentbench/worse/*/dbbench*/*", [], ["0", "4"]),
