@@ -1,5 +1,7 @@
 """JUnit files of several runners become rows."""
 
+from pathlib import Path
+
 import pytest
 
 from ci_evals.adapters.result_files.reading import read_file
@@ -93,3 +95,33 @@ def test_a_file_with_several_suites_is_one_suite_with_their_names_as_groups() ->
 def test_files_that_are_broken_or_of_another_kind_are_refused(text: str, message: str) -> None:
     with pytest.raises(UsageError, match=f"^junit.xml: .*{message}"):
         read(text)
+
+
+FILES = Path(__file__).parent / "files/junit"
+
+
+def test_a_file_that_pytest_wrote() -> None:
+    results = read((FILES / "pytest.xml").read_text())
+    assert {row.test: row.undecided or row.passed for row in results.rows} == {
+        "test_shop › test_adds": True,
+        "test_shop › test_ships[<fast>]": True,
+        "test_shop › test_ships[slow]": False,
+        "test_shop › test_breaks": Undecided.ERROR,
+        "test_shop › test_refunds": Undecided.SKIPPED,
+        "test_shop › test_known": Undecided.SKIPPED,
+    }
+    assert results.rows[2].reason.startswith("AssertionError: assert 'slow' == '<fast>'")
+
+
+def test_a_file_that_vitest_wrote() -> None:
+    """It tells of an error as of a failure, and of a retry nothing."""
+    results = read((FILES / "vitest.xml").read_text())
+    assert {row.test: row.undecided or row.passed for row in results.rows} == {
+        "shop.test.js › cart > adds": True,
+        "shop.test.js › cart > ships <fast>": False,
+        "shop.test.js › cart > refunds": Undecided.SKIPPED,
+        "shop.test.js › cart > breaks": False,
+        "shop.test.js › is flaky": True,
+    }
+    assert results.official
+    assert (results.official.value, results.official.of) == (0.5, 4)
