@@ -139,7 +139,7 @@ def _missing(suite: Suite) -> list[tuple[str, str]]:
         if suite.api_key is None:
             missing.append(("apiKey", f"is missing; {instead}, or name a variable there: ${{AGENT_KEY}}"))
         else:
-            hint = "" if suite.adapter == "aui" else "; an agent that wants no key has no 'apiKey'"
+            hint = "" if suite.adapter == "aui" else "; if the agent needs no key, delete the line"
             missing.append(("apiKey", f"is empty; set the variable that it names, or {instead}{hint}"))
     return missing
 

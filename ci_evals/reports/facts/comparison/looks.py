@@ -25,17 +25,14 @@ def sentences(results: Results) -> Iterator[str]:
 
 
 def _rounds(results: Results) -> Iterator[str]:
-    rounds, comparison = results.run.rounds, results.comparison
+    """Why the run ended with this round; `headline.certainty` has the numbers."""
+    rounds = results.run.rounds
     if rounds is None or results.gate.reasons or results.run.status != "completed":
         return
-    last = rounds.looks[-1]
-    if rounds.played < last:
-        looks = comparison.looks if comparison else ()
-        passed = looks and looks[-1].p is not None and looks[-1].p > looks[-1].passes_above
-        why = ": no sign of a drop" if passed and results.gate.passed else ""
-        yield f"Decided after {rounds.played} of at most {last} trials of each test{why}."
+    if rounds.played < rounds.looks[-1]:
+        yield "More trials could hardly change the verdict, so no further round was played."
     else:
-        yield f"Decided after all {last} trials of each test: earlier looks were not clear."
+        yield "Earlier rounds were not clear, so all were played."
 
 
 def _both_sides(comparison: Comparison, *, screened: bool) -> str:
