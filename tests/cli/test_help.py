@@ -1,7 +1,13 @@
 """`--help` in groups, a line for each option, and completion in shells."""
 
+import os
+import pty
+import select
+import shutil
 import subprocess
 import sys
+import time
+from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 
@@ -94,6 +100,55 @@ def test_completion_in_bash(typed, offered):
     script = f'{install}\n{tab}\nprintf "%s\\n" "${{COMPREPLY[@]}}"'
     ran = subprocess.run(["bash", "-c", script], env=CLEAN, capture_output=True, text=True, check=True)
     assert set(ran.stdout.split()) == offered, ran.stderr
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_installed_completion_answers_the_tab_key(tmp_path, shell):
+    """In an interactive shell with the files that `--install-completion` wrote for it.
+
+    In zsh the first Tab only loads the completion.
+    """
+    found = shutil.which(shell)
+    if found is None:
+        pytest.skip(f"{shell} is not installed")
+    path = f"{Path(sys.executable).parent}:{CLEAN['PATH']}"
+    env = CLEAN | {"HOME": str(tmp_path), "PATH": path, "TERM": "dumb", "ZDOTDIR": str(tmp_path)}
+    command = ["-c", "ci-evals --install-completion; true"]
+    subprocess.run([found, *command], env=env, capture_output=True, check=True)
+    with interactive([found, "-i"], env) as terminal:
+        os.write(terminal, b"echo rea''dy\n")
+        until(terminal, "ready")
+        os.write(terminal, b"ci-evals rej")
+        until(terminal, "ci-evals rej")
+        until(terminal, "udge", key=b"\t")
+
+
+@contextmanager
+def interactive(command, env):
+    """A program that has a terminal; yields the other end of it."""
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(
+        command, env=env, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True
+    ) as shell:
+        os.close(theirs)
+        try:
+            yield ours
+        finally:
+            shell.kill()
+            os.close(ours)
+
+
+def until(terminal, text, key=b""):
+    """Read until the terminal shows a text, pressing a key every two seconds."""
+    shown, end = "", time.monotonic() + 60
+    while text not in shown:
+        assert time.monotonic() < end, shown
+        if key:
+            os.write(terminal, key)
+        while select.select([terminal], [], [], 2)[0]:
+            shown += os.read(terminal, 4096).decode(errors="replace")
+            if text in shown:
+                return
 
 
 def test_completion_can_be_installed(tmp_path):
