@@ -203,14 +203,14 @@ def test_the_shards_of_a_matrix_have_one_gate_and_one_comment(with_baseline):
     assert FLOW in merged.step.summary
     short = actions.step("pull_request", payload, "merge", "shards", "--shards=3", bring=shards, **last)
     assert (short.done.returncode, short.outputs["result"]) == (3, "invalid")
-    assert "2 of 3 shards are here" in short.step.summary
+    assert "1 of 3 shards is missing" in short.step.summary
     for results in (merged, short):
         said = actions.step(
             "pull_request", payload, "comment", "results", bring={"results": results.results_file}, **last
         )
         assert said.done.returncode == 0, said.done.stderr
     (comment,) = api.comments[7]
-    assert "2 of 3 shards are here" in comment["body"]
+    assert "1 of 3 shards is missing" in comment["body"]
 
 
 def test_a_matrix_without_results_still_writes_every_output(actions):

@@ -338,11 +338,11 @@ def _id(ids: Iterable[str]) -> str:
 
 def _warnings(runs: Sequence[ShardRun], suites: Sequence[SuiteResult], expected: int | None) -> Iterator[str]:
     if len(runs) < of_one_run.shard_count(runs, expected):
-        yield "all numbers, and what is said of single tests, are of the shards that are here"
+        yield "All numbers cover only the shards that are here."
         here = {suite.file for suite in suites}
         whole = dict.fromkeys(file for shard in of_one_run.shards_of(runs) for file in shard.suites)
         if nothing := [file for file in whole if file not in here]:
-            yield f"of {', '.join(nothing)} nothing is here"
+            yield f"No results of {', '.join(nothing)} are here."
     if values := differing(runs, [run.results.tool.version for run in runs]):
         yield f"the shards are of different versions of ci-evals: {values}"
     infos = [run.results.run for run in runs]

@@ -32,12 +32,10 @@ def missing(runs: Sequence[ShardRun], expected: int | None) -> Iterator[str]:
     count = shard_count(runs, expected) - len(runs)
     if count <= 0:
         return
-    here = f"1 of {shard_count(runs, expected)} shards is here"
-    if len(runs) > 1:
-        here = f"{len(runs)} of {shard_count(runs, expected)} shards are here"
-    lost = _lost(runs) or ("one is" if count == 1 else f"{count} are")
-    job, it = ("job", "it") if count == 1 else ("jobs", "them")
-    yield f"{here}: {lost} missing. Look at the {job} that left no results, and run {it} again"
+    of = f"of {shard_count(runs, expected)}"
+    named = _lost(runs)
+    lost = f"{named} {of}" if named else f"{count} {of} shards"
+    yield f"{lost} is missing: rerun its job" if count == 1 else f"{lost} are missing: rerun their jobs"
 
 
 def shard_count(runs: Sequence[ShardRun], expected: int | None) -> int:
@@ -152,7 +150,7 @@ def _lost(runs: Sequence[ShardRun]) -> str | None:
     here = {shard.index for shard in shards}
     lost = [str(index) for index in range(1, shards[0].of + 1) if index not in here]
     if len(lost) == 1:
-        return f"shard {lost[0]} is"
+        return f"shard {lost[0]}"
     if len(lost) > _SHOWN:
-        return f"shards {', '.join(lost[:_SHOWN])} and {len(lost) - _SHOWN} more are"
-    return f"shards {', '.join(lost[:-1])} and {lost[-1]} are"
+        return f"shards {', '.join(lost[:_SHOWN])} and {len(lost) - _SHOWN} more"
+    return f"shards {', '.join(lost[:-1])} and {lost[-1]}"

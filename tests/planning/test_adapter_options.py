@@ -139,7 +139,9 @@ def test_a_blank_key_is_a_missing_one():
     assert has_key(loaded({"adapter": "http"}).suite)
     assert has_key(loaded({"adapter": "demo", "apiKey": ""}).suite)
     suite = {"adapter": "openai", "model": "m", "baseUrl": "http://h", "apiKey": ""}
-    with pytest.raises(SuiteError, match=r"apiKey: is empty; set the variable .*; if the agent needs no key, delete the line"):
+    with pytest.raises(
+        SuiteError, match=r"apiKey: is empty; set the variable .*; if the agent needs no key, delete the line"
+    ):
         choose(loaded(suite), AgentChoice())
 
 

@@ -229,6 +229,18 @@ def test_why_there_is_no_verdict_comes_before_what_was_judged():
     assert "Fix the cause and rerun. max-errors allows 1 errored or undecided trial; there were 24." in text
 
 
+def test_without_a_verdict_no_score_is_announced_that_there_is_not():
+    """Where too little was decided for one, the line says only that."""
+    undecided = [build.finding("undecided", cause=Cause.JUDGE_ERROR, reason="status 503")] * 9
+    trial = build.trial_result(findings=(build.finding("passed"), *undecided))
+    suite = build.suite_result("Refunds", build.test_result("Lost parcel", trials=(trial,)))
+    gate = build.decision(exit_code=3, reasons=("1 of 1 trial could not be judged",))
+    results = build.results(suite, gate=gate).model_copy(update={"decided_share": 0.1})
+    text = documents.summary(results)
+    assert ". Too little was decided for a score (10 % of the criteria's weight)." in text
+    assert "Score of what was judged" not in text
+
+
 def test_a_failing_test_is_told_once():
     """One that broke with its reasons and its turn, and not again among the failed ones."""
     text = documents.summary(cases.proven())

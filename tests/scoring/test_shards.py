@@ -36,16 +36,12 @@ def test_all_shards_make_a_whole():
     assert [test.name for test in results.suites[0].tests] == ["test 1", "test 2", "test 3"]
 
 
-LOOK = "Look at the job that left no results, and run it again"
-LOOKS = "Look at the jobs that left no results, and run them again"
-
-
 @pytest.mark.parametrize(
     ("here", "of", "reason"),
     [
-        ((1, 3), 3, f"2 of 3 shards are here: shard 2 is missing. {LOOK}"),
-        ((3,), 3, f"1 of 3 shards is here: shards 1 and 2 are missing. {LOOKS}"),
-        ((2,), 9, f"1 of 9 shards is here: shards 1, 3, 4, 5, 6 and 3 more are missing. {LOOKS}"),
+        ((1, 3), 3, "shard 2 of 3 is missing: rerun its job"),
+        ((3,), 3, "shards 1 and 2 of 3 are missing: rerun their jobs"),
+        ((2,), 9, "shards 1, 3, 4, 5, 6 and 3 more of 9 are missing: rerun their jobs"),
     ],
 )
 def test_a_missing_shard_makes_the_run_untrusted(here, of, reason):
@@ -53,13 +49,13 @@ def test_a_missing_shard_makes_the_run_untrusted(here, of, reason):
     results = concluded(*(shard(index, of) for index in here))
     assert (results.gate.exit_code, results.gate.reasons) == (3, (reason,))
     assert results.run.stopped_because == reason
-    assert results.run.warnings[0].endswith("are of the shards that are here")
+    assert results.run.warnings[0] == "All numbers cover only the shards that are here."
 
 
 def test_suites_of_which_nothing_is_here_are_named():
     """Only where a shard is missing can there be any."""
     suites = ("evals/refunds.json", "evals/orders.json")
-    assert concluded(shard(1, suites=suites)).run.warnings[1] == "of evals/orders.json nothing is here"
+    assert concluded(shard(1, suites=suites)).run.warnings[1] == "No results of evals/orders.json are here."
 
 
 def test_a_shard_that_did_not_go_through():

@@ -233,7 +233,8 @@ def _line(results: Results, news: News) -> str:
         case RunOutcome.PASSED | RunOutcome.UNCHECKED:
             return _passing_line(results, news)
         case RunOutcome.NO_VERDICT | RunOutcome.INTERRUPTED:
-            score = f" Score of what was judged: {shown.score}." if shown.score else ""
+            of = "" if change.too_little_decided(results) else "Score of what was judged: "
+            score = f" {of}{shown.score}." if shown.score else ""
             return sanitize.inline(f"{shown.tests}.{score}")
     if not shown.lead:
         return sanitize.inline(shown.text)
