@@ -9,7 +9,7 @@ TOO_OLD = ci-evals needs Python 3.11 or later as $(PYTHON). To name another: mak
 LOCK = $(BIN)/uv pip compile $(UPGRADE) --quiet --no-config --generate-hashes --no-emit-index-url --no-emit-find-links \
 	--custom-compile-command 'make lock'
 
-.PHONY: help demo test lint unit docs reference pictures bench endurance simulate frameworks image lock upgrade clean
+.PHONY: help demo test lint unit docs reference pictures bench endurance simulate frameworks cluster image lock upgrade clean
 .DEFAULT_GOAL := help
 
 help:
@@ -24,6 +24,7 @@ help:
 	@echo 'make simulate  the tables of docs/statistics.md about harder agents again, in full; some minutes'
 	@echo 'make endurance  thousands of trials through faults and kills; takes some minutes'
 	@echo 'make frameworks  test agents of real frameworks, in environments of their own; takes some minutes'
+	@echo 'make cluster  test real Ray clusters, in an environment of its own; takes some minutes'
 	@echo 'make image   build the container image ci-evals'
 	@echo 'make lock    lock what pyproject.toml asks for, keeping versions where it can'
 	@echo 'make upgrade lock the newest versions that pyproject.toml allows'
@@ -37,7 +38,7 @@ test: lint
 	$(PYTEST)
 
 unit: .venv/installed
-	$(PYTEST) -m 'not container and not endurance and not simulate and not frameworks'
+	$(PYTEST) -m 'not container and not endurance and not simulate and not frameworks and not cluster'
 
 bench: .venv/installed
 	$(BIN)/python -m bench
@@ -50,6 +51,9 @@ endurance: .venv/installed
 
 frameworks: .venv/installed
 	$(BIN)/pytest -m frameworks tests/frameworks
+
+cluster: .venv/installed
+	$(BIN)/pytest -m cluster --durations 0 tests/cluster
 
 docs: .venv/installed
 	$(BIN)/zensical build --strict --clean
@@ -85,6 +89,8 @@ lock: .venv/installed
 	$(LOCK) pyproject.toml --group dev --universal --python-version 3.11 --output-file requirements/dev.txt
 	$(LOCK) pyproject.toml --extra zstd --constraint requirements/dev.txt --universal --python-version 3.11 \
 		--output-file requirements/run.txt
+	$(LOCK) pyproject.toml --extra ray --constraint requirements/dev.txt --universal --python-version 3.11 \
+		--output-file requirements/cluster.txt
 	$(LOCK) --group build --constraint requirements/dev.txt --universal --python-version 3.11 \
 		--output-file requirements/build.txt
 

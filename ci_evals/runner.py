@@ -173,6 +173,11 @@ async def play(
     return tuple(results)
 
 
+def interruption(stop: Stop) -> str:
+    """The reason why a trial was cut off."""
+    return "the run was interrupted" if stop.interrupted else "the run was ended meanwhile"
+
+
 def _play_order(plan: Plan, done: Container[Trial], parallel: int) -> list[int]:
     """The positions in the plan of the trials to play, in the order in which they begin.
 
@@ -314,8 +319,7 @@ class LocalPlayer:
                 findings = await grade(test, turns, transcript, _RUN_ENDED, _RUN_ENDED)
                 transcript = transcript.model_copy(update={"status": EndState.INTERRUPTED})
         if transcript.status is EndState.INTERRUPTED:
-            error = "the run was interrupted" if self.stop.interrupted else "the run was ended meanwhile"
-            transcript = transcript.model_copy(update={"error": error})
+            transcript = transcript.model_copy(update={"error": interruption(self.stop)})
         for meter in finished.meters:
             if meter.refusal:
                 self.stop.request(meter.refusal, outage=True)

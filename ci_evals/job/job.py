@@ -15,6 +15,7 @@ from ci_evals.domain.results.run import Git, Origin, Results, Shard
 from ci_evals.domain.results.taken import TakenTests
 from ci_evals.job.conclude import NO_BASELINE, BaselineResults
 from ci_evals.job.limits import Limits
+from ci_evals.ports import Cluster
 from ci_evals.runner import Options
 from ci_evals.scoring.gate.policy import Policy
 from ci_evals.support.redaction import Redactor
@@ -39,6 +40,8 @@ class Job:
     """Records the answers of agents and models."""
     replay: "RunReplay | None" = None
     """Stands in place of the agents and models."""
+    cluster: Cluster | None = None
+    """Where the trials are played; None for this process."""
     write_unfinished: Callable[[Results], None] | None = None
     """Takes the results of a run that has not finished, just before the first trial begins; may refuse with
     a `UsageError`."""

@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ci_evals.adapters.transport import pool
 from ci_evals.adapters.transport.rate_limiter import Waiting
@@ -37,11 +37,14 @@ from ci_evals.job.setup import RunSetup
 from ci_evals.job.stages import first_stage, next_stage
 from ci_evals.planning.workload import of_plan
 from ci_evals.ports import WorldSteps
-from ci_evals.runner import Participants, ParticipantsFor, SaveTrial, run
+from ci_evals.runner import Participants, ParticipantsFor, SaveTrial, play, run
 from ci_evals.stop import Stop
 from ci_evals.wiring.connections import Connections
 from ci_evals.wiring.models import CheckedJudge
 from ci_evals.wiring.participants import RunParticipants, build_participants, world_steps
+
+if TYPE_CHECKING:
+    from ci_evals.job.cluster.player import ClusterPlayer
 
 
 async def evaluate(
@@ -64,7 +67,7 @@ async def evaluate(
     setup = RunSetup.of(job.plan, clients)
     if job.policy.max_cost is not None and not setup.reports_cost:
         check_priced(set(setup.paid_models(job.plan)), job.prices())
-    async with _participants(job, clients) as players:
+    async with _participants(job, clients, stop) as players:
         builder = ResultsBuilder(job, setup, stop, now, notes=players.notes)
         done = _resume(job, builder, listen)
         budget = Budget(job.policy.max_cost, job.prices)
@@ -83,15 +86,18 @@ async def evaluate(
             limits(event)
             listen(event)
 
-        play = partial(
-            run,
-            participants_for=players.participants_for,
+        if players.cluster:
+            players.cluster.listen = hear
+            begin = partial(play, player=players.cluster)
+        else:
+            begin = partial(run, participants_for=players.participants_for, redactor=job.redactor)
+        play_plan = partial(
+            begin,
             options=replace(
                 job.options,
                 judge_first=job.limits.fail_fast or budget.most is not None,
                 timed=job.origin is None,
             ),
-            redactor=job.redactor,
             admit=limits.admits,
             save=tuple(_savers(job, builder)),
             listen=hear,
@@ -107,7 +113,7 @@ async def evaluate(
             now=builder.now,
             spent=lambda usage: hear(ModelAnswered(None, usage)),
         )
-        play_all = partial(_play_in_stages, job, builder, play, done, listen=listen, stop=stop)
+        play_all = partial(_play_in_stages, job, builder, play_plan, done, listen=listen, stop=stop)
         with _timed(job, limits):
             # The judges of a resumed run are checked even if all its trials have finished.
             if done.keys() >= set(job.plan.trials):
@@ -252,6 +258,8 @@ class _JobParticipants:
     built: RunParticipants | None = None
     worlds: tuple[WorldSteps, ...] = ()
     """Of the suites, where nothing was built."""
+    cluster: "ClusterPlayer | None" = None
+    """Plays the trials in place of this process."""
 
     async def start_agents(self, stop: Stop) -> None:
         """Start the programs that serve agents, or end the run before it has begun."""
@@ -288,11 +296,14 @@ class _JobParticipants:
 
     def notes(self) -> tuple[str, ...]:
         worlds = (note for world in self.worlds for note in world.notes())
-        return (*(self.built.notes() if self.built else ()), *worlds)
+        lost = self.cluster.notes() if self.cluster else ()
+        return (*(self.built.notes() if self.built else ()), *worlds, *lost)
 
 
 @asynccontextmanager
-async def _participants(job: Job, clients: Connections | Participants) -> AsyncIterator[_JobParticipants]:
+async def _participants(
+    job: Job, clients: Connections | Participants, stop: Stop
+) -> AsyncIterator[_JobParticipants]:
     async with pool.kept_open():
         if job.replay:
             judges = job.replay.judges(always=job.judge_check is CheckMode.ALWAYS)
@@ -305,8 +316,14 @@ async def _participants(job: Job, clients: Connections | Participants) -> AsyncI
             yield _recorded(job, _JobParticipants(lambda trial: suites[trial.suite], judges, worlds=worlds))
         else:
             async with build_participants(job.plan, clients, job.redactor) as built:
-                unrecorded = _JobParticipants(lambda trial: built.by_suite[trial.suite], built.judges, built)
-                yield _recorded(job, unrecorded)
+                local = _JobParticipants(lambda trial: built.by_suite[trial.suite], built.judges, built)
+                if job.cluster is None:
+                    yield _recorded(job, local)
+                    return
+                from ci_evals.job.cluster.player import played_on  # noqa: PLC0415  # for few runs
+
+                async with played_on(job.cluster, job, clients, built, stop) as player:
+                    yield replace(local, cluster=player)
 
 
 def _in_world(clients: Participants, planned: PlannedSuite, job: Job) -> Participants:

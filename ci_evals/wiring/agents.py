@@ -71,6 +71,7 @@ class RunAgents:
         """The environment of agents that the run starts."""
         self._programs: dict[str | None, AgentProgram] = {}
         """By the command that starts them."""
+        self._printed_elsewhere: dict[str, str] = {}
         if connections.agent_log:
             stack.callback(self._write_log, connections.agent_log)
 
@@ -188,6 +189,14 @@ class RunAgents:
         for program in self._programs.values():
             yield program.name, program.waiting
 
+    def limiters(self) -> list[RateLimiter]:
+        """The limiters of the agents, in the order in which they were built."""
+        return [*self._limiters.values(), *self._code.values()]
+
+    def log(self, who: str, printed: str) -> None:
+        """Add to the log what an agent has printed elsewhere."""
+        self._printed_elsewhere[who] = printed
+
     def notes(self) -> tuple[str, ...]:
         """Limits that agents have set to the rate until now."""
         notes = (limiter.note(f"the agent at {host}") for (host, _), limiter in self._limiters.items())
@@ -211,6 +220,7 @@ class RunAgents:
         printed = {program.name: program.printed() for program in self._programs.values()}
         if self._host:
             printed["agents in Python"] = self._redactor.text(self._host.printed())
+        printed |= self._printed_elsewhere
         code.write_log(printed, path)
 
 

@@ -11,7 +11,7 @@ from ci_evals.adapters.models.copilot_llm import CopilotLLM
 from ci_evals.adapters.models.embedders import LocalEmbedder, OpenAIEmbedder
 from ci_evals.adapters.models.program_llm import ProgramLLM
 from ci_evals.adapters.models.sdk_llm import SdkLLM
-from ci_evals.adapters.transport.rate_limiter import Waiting
+from ci_evals.adapters.transport.rate_limiter import RateLimiter, Waiting
 from ci_evals.domain.choices import Provider
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.prices import LOCAL
@@ -107,6 +107,10 @@ class RunModels:
     def waits(self) -> list[tuple[str, Waiting | None]]:
         """The current waits for each model."""
         return [model.waits() for model in self._remote()]
+
+    def limiters(self) -> list[RateLimiter]:
+        """The limiters of the models, in the order in which they were built."""
+        return [model.limiter for model in self._remote()]
 
     def notes(self) -> tuple[str, ...]:
         """Limits that providers have set to the rate until now, and what is known of the cache."""

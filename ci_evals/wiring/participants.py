@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from ci_evals.adapters.transport.rate_limiter import Waiting
+from ci_evals.adapters.transport.rate_limiter import RateLimiter, Waiting
 from ci_evals.domain.plan import Plan, PlannedSuite
 from ci_evals.domain.suite import Suite
 from ci_evals.planning.workload import of_plan, of_suite
@@ -44,6 +44,10 @@ class RunParticipants:
         """The current waits for each server."""
         yield from self.agents.waits()
         yield from self.models.waits()
+
+    def limiters(self) -> list[RateLimiter]:
+        """The rate limiters of all services: in every process that builds the same plan the same ones."""
+        return [*self.agents.limiters(), *self.models.limiters()]
 
     def notes(self) -> tuple[str, ...]:
         """Limits that servers have set to the rate until now, and what is known of the cache."""

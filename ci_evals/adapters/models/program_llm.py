@@ -79,19 +79,19 @@ class ProgramLLM(ABC):
         self._timeout = timeout
         self._redactor = redactor or Redactor()
         at_once = min(max(4, 2 * (os.cpu_count() or 1)), connections.fair_share())
-        self._limiter = limiter or RateLimiter(max_concurrent=at_once)
+        self.limiter = limiter or RateLimiter(max_concurrent=at_once)
 
     async def complete(self, prompt: Prompt) -> Completion:
         """Ask in a new process; again if the program has given up on a rate limit."""
-        return await self._limiter.send(lambda _: self._attempt(prompt))
+        return await self.limiter.send(lambda _: self._attempt(prompt))
 
     def waits(self) -> tuple[str, Waiting | None]:
         """Return the name of the service and the current wait for it."""
-        return self._who, self._limiter.waiting()
+        return self._who, self.limiter.waiting()
 
     def note(self) -> str | None:
         """Return a sentence on rate limits; None if there were none."""
-        return self._limiter.note(f"{self._who} ({self.model})")
+        return self.limiter.note(f"{self._who} ({self.model})")
 
     @abstractmethod
     def _environment(self, environ: dict[str, str]) -> dict[str, str]:

@@ -151,7 +151,7 @@ class SdkLLM(ABC):
         """True if the key was accepted once: a later 403 is about one prompt, not about the key."""
         self._importing: asyncio.Task[ModuleType] | None = None
         self._client: Any = None
-        self._limiter = limiter or RateLimiter(max_concurrent=connections.fair_share())
+        self.limiter = limiter or RateLimiter(max_concurrent=connections.fair_share())
         self._refused_formats = 0
         """Number of the vendor's formats that the server has refused for good."""
 
@@ -203,11 +203,11 @@ class SdkLLM(ABC):
 
     def waits(self) -> tuple[str, Waiting | None]:
         """Return the name of the service and the current wait for it."""
-        return self._who, self._limiter.waiting()
+        return self._who, self.limiter.waiting()
 
     def note(self) -> str | None:
         """Return a sentence on rate limits of the provider; None if there were none."""
-        return self._limiter.note(f"{self._who} ({self.model})")
+        return self.limiter.note(f"{self._who} ({self.model})")
 
     async def aclose(self) -> None:
         """Close the client. The object can be used again afterwards."""
@@ -240,7 +240,7 @@ class SdkLLM(ABC):
 
     async def _send(self, path: str, body: dict[str, Any]) -> httpx2.Response:
         sdk = await self._sdk()
-        return await self._limiter.send(lambda attempt: self._attempt(sdk, path, body, attempt))
+        return await self.limiter.send(lambda attempt: self._attempt(sdk, path, body, attempt))
 
     async def _attempt(self, sdk: Any, path: str, body: dict[str, Any], attempt: int) -> httpx2.Response:
         try:

@@ -29,6 +29,13 @@ _FILE_COMMANDS = frozenset(
 _SECRET_PREFIXES = ("ACTIONS_ID_TOKEN_",)
 _SECRET_NAMES = frozenset({"GITHUB_TOKEN", "LLM_API_KEY"})
 
+OF_THE_MACHINE = frozenset({
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD", "HOSTNAME", "LANG", "LC_ALL", "TMPDIR", "TMP", "TEMP",
+    "VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT",
+    "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE",
+})  # fmt: skip
+"""Variables that each machine has of its own."""
+
 _KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has only the one
 _LINE_BYTES = 64
 """Memory of a line besides its text."""

@@ -20,6 +20,7 @@ from ci_evals.cli.github.trust import FileTrust
 from ci_evals.cli.process.interruption import Interruption
 from ci_evals.cli.run import recording, selecting
 from ci_evals.cli.run.arms import arms_of, with_agents
+from ci_evals.cli.run.cluster import check_cluster, cluster_of
 from ci_evals.cli.run.connections import check_cache, read_connections, warn_of_short_keys
 from ci_evals.cli.run.missing_keys import LLM_KEY, explain_missing, missing_keys, why_skipped
 from ci_evals.cli.run.rounds import looks_of
@@ -185,10 +186,11 @@ def _play(prepared: _PreparedRun) -> int:
     reserve = Reserve()
     stop.release = reserve.release
     with (
+        cluster_of(settings) as cluster,
         show_progress(
             prepared.job.plan, prepared.context, prepared.job.prices, quiet=settings.quiet
         ) as listen,
-        recording.recording_job(prepared.job, settings, console) as job,
+        recording.recording_job(replace(prepared.job, cluster=cluster), settings, console) as job,
     ):
         results = prepared.interruption.play(evaluate(job, prepared.connections, listen=listen, stop=stop))
     reserve.release()
@@ -312,7 +314,9 @@ def _hide_secrets(
 def _plan(settings: RunSettings, loaded: Sequence[LoadedSuite]) -> Plan:
     looks = looks_of(settings)
     loops = max(looks, default=settings.loops)
-    return replace(plan(loaded, Selection.of(settings.test, settings.tag), loops), looks=looks)
+    planned = replace(plan(loaded, Selection.of(settings.test, settings.tag), loops), looks=looks)
+    check_cluster(settings, planned)
+    return planned
 
 
 def _baseline(settings: RunSettings, github: GitHubJob, interruption: Interruption) -> BaselineResults:

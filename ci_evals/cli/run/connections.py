@@ -50,9 +50,9 @@ def read_connections(settings: RunSettings, context: RunContext) -> Connections:
 
 
 def _judge_cache(settings: RunSettings, context: RunContext) -> Path | None:
-    """Return the folder of the judge's answers; None if no judge is called."""
+    """Return the folder of the judge's answers; None if no judge is called, or by workers elsewhere."""
     folder = folder_of(settings.judge_cache, context)
-    return None if settings.replay or settings.provider == Provider.OFFLINE else folder
+    return None if settings.replay or settings.cluster or settings.provider == Provider.OFFLINE else folder
 
 
 def check_cache(connections: Connections, trust: FileTrust) -> tuple[Connections, tuple[str, ...]]:

@@ -82,7 +82,7 @@ _GROUPS = {
         "github_token",
         "on_missing_secrets",
     ),
-    "Limits": ("parallel", "max_cost", "max_duration", "max_failures_in_row", "fail_fast"),
+    "Limits": ("parallel", "cluster", "max_cost", "max_duration", "max_failures_in_row", "fail_fast"),
 }
 _ARGUMENTS, _OTHERS = "Arguments", "Options"
 _REFERENCE = "docs/reference/options.md"

@@ -195,6 +195,15 @@ class RunSettings(
             "`--baseline` are the same; a baseline makes the parts equally long.",
         ),
     ] = None
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ray|ray://HOST:PORT",
+            help="Play the trials on a Ray cluster.\n\n"
+            "`ray` uses all processors of this machine. It takes the extra `ray`: `pip install "
+            "'ci-evals[ray]'`. `--parallel` is the number of conversations on all machines together.",
+        ),
+    ] = None
     fail_fast: Annotated[
         bool, typer.Option("--fail-fast", help="Start no new trials once one has failed.")
     ] = False

@@ -1,0 +1,272 @@
+"""Real clusters of Ray, in an environment of their own: only `make cluster` runs these."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+
+import endpoints
+import pytest
+from canary import Canaries
+from frameworks.environments import environment, free_port
+from papers import ROOT
+from test_endurance import BROKEN, Run, sessions
+
+from ci_evals.demo_agent.server import DemoServer
+
+pytestmark = pytest.mark.cluster
+LOCK = ["--require-hashes", "-r", str(ROOT / "requirements/cluster.txt")]
+NODES = Path(__file__).parent / "nodes.py"
+MOST_SESSIONS = 5_000
+"""The demo agent forgets earlier ones."""
+_FINISHED = re.compile(r"^\[(\d+)/\d+\] ", re.MULTILINE)
+
+
+@pytest.fixture(scope="session")
+def python():
+    """The Python of an environment with Ray."""
+    return environment(LOCK) / "bin/python"
+
+
+def variables(**more):
+    own = {"PATH": os.environ["PATH"], "HOME": os.environ["HOME"], "PYTHONPATH": str(ROOT)}
+    return own | {"CI_EVALS_JUDGE_CHECK": "off"} | more
+
+
+class Ran(Run):
+    """A run on a cluster."""
+
+    def __init__(self, python, cluster, *args, **more):
+        super().__init__(*args)
+        self.python, self.cluster, self.more = python, cluster, more
+
+    def start(self, *options):
+        command = [*self._command, f"--cluster={self.cluster}", *options]
+        return subprocess.Popen(
+            [self.python, "-m", "ci_evals", *command],
+            cwd=self.folder,
+            env=variables(**self.more),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def ends(self, *options, at=(), do=()):
+        """Plays to the end; does something when so many trials have finished. Returns the exit code."""
+        process, left = self.start(*options), list(zip(at, do, strict=True))
+        told = ""
+        for line in process.stderr:
+            told += line
+            if left and (found := _FINISHED.match(line)) and int(found[1]) >= left[0][0]:
+                left.pop(0)[1]()
+        assert not left, told
+        out, _ = process.communicate(timeout=300)
+        self.output = out + told
+        assert "Traceback" not in self.output, self.output
+        return process.returncode
+
+
+class Nodes:
+    """A cluster of nodes, and what can happen to it."""
+
+    def __init__(self, process, folder, port):
+        self.process, self.folder, self.address = process, folder, f"ray://127.0.0.1:{port}"
+
+    def remove_node(self):
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+
+    def written(self):
+        """Everything that Ray has written, by file."""
+        files = [path for path in self.folder.rglob("*") if path.is_file() and not path.is_symlink()]
+        return {path: path.read_bytes().decode("latin-1") for path in files}
+
+
+@contextmanager
+def nodes_of(python, count, path=str(ROOT)):
+    """A cluster of so many nodes with a processor each."""
+    port = free_port()
+    # Names of sockets must be short.
+    with tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp", ignore_cleanup_errors=True) as folder:
+        own = variables(GRPC_ENABLE_FORK_SUPPORT="false") | {"PYTHONPATH": path}
+        with (
+            Path(folder, "nodes.log").open("wb") as log,
+            subprocess.Popen(
+                [python, NODES, str(port), folder, str(count)],
+                cwd=folder,
+                env=own,
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                text=True,
+            ) as process,
+        ):
+            until = time.monotonic() + 120
+            while not Path(folder, "ready").exists():
+                assert process.poll() is None, Path(folder, "nodes.log").read_text()
+                assert time.monotonic() < until, Path(folder, "nodes.log").read_text()
+                time.sleep(0.2)
+            try:
+                yield Nodes(process, Path(folder), port)
+            finally:
+                process.stdin.close()
+                process.wait(60)
+
+
+def kill_worker():
+    """Kills one of the processes that play trials."""
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            command = path.read_bytes()
+        except OSError:
+            continue
+        if command.startswith(b"ray::_Host"):
+            os.kill(int(path.parent.name), signal.SIGKILL)
+            return
+    raise AssertionError("there is no worker")
+
+
+@contextmanager
+def two_runs(folder, loops, python, cluster):
+    """A run in one process that has ended, and one on a cluster that is to begin."""
+    with DemoServer(broken=BROKEN) as server:
+        alone = Run(folder / "alone", loops, server.base_url, Random(1122))
+        there = Ran(python, cluster, folder / "there", loops, server.base_url, Random(1122))
+        for run in (alone, there):
+            run.folder.mkdir()
+        there.expected = alone.ended()
+        there.server, there.before = server, sessions(server)
+        yield alone, there
+
+
+def check_same(alone, there, again=0):
+    """The run on the cluster lost nothing and doubled nothing, and its reports say the same."""
+    assert set(there.kept().values()) == {1}
+    assert sum(there.kept().values()) == there.trials
+    if there.before + there.trials + again < MOST_SESSIONS:
+        assert there.trials <= sessions(there.server) - there.before <= there.trials + again
+    theirs = there.reports()
+    for name, text in alone.reports().items():
+        assert _without_warnings(name, theirs[name]) == _without_warnings(name, text), name
+
+
+def _without_warnings(name, text):
+    """A report without what only the cluster's says: that workers were lost."""
+    if name == "_results.json":
+        results = json.loads(text)
+        results["run"]["config"] = {
+            key: value for key, value in results["run"]["config"].items() if key not in {"cluster", "quiet"}
+        }
+        results["run"]["warnings"] = [
+            warning for warning in results["run"]["warnings"] if "--cluster" not in warning
+        ]
+        return json.dumps(results, indent=1).splitlines()
+    return [line for line in text.splitlines() if "--cluster" not in line]
+
+
+SIZES = [5, pytest.param(209, marks=pytest.mark.endurance)]
+"""Trials of each of the 24 tests: 120, and by `make endurance` 5,016."""
+
+
+@pytest.mark.parametrize("loops", SIZES)
+def test_all_processors_of_this_machine(tmp_path, python, loops):
+    """Two workers are killed meanwhile: the reports are those of one process, and nothing of Ray is left."""
+    before = set(Path("/tmp").glob("ci-evals-*"))
+    with two_runs(tmp_path, loops, python, "ray") as (alone, there):
+        moments = (there.trials // 4, there.trials // 2)
+        assert there.ends(at=moments, do=(kill_worker, kill_worker)) == there.expected, there.output
+        check_same(alone, there, again=16)
+    assert "2 workers were lost" in there.output
+    assert "(raylet)" not in there.output
+    assert not {
+        path for path in set(Path("/tmp").glob("ci-evals-*")) - before if list(path.glob("session_*"))
+    }
+
+
+def test_nodes_and_the_run_are_lost(tmp_path, python):
+    """A node goes, then the run is killed and resumed: no finished trial is lost or played again."""
+    with nodes_of(python, 3) as nodes, two_runs(tmp_path, 5, python, nodes.address) as (alone, there):
+        process = there.start()
+        for line in process.stderr:
+            found = _FINISHED.match(line)
+            if found and int(found[1]) == 20:
+                nodes.remove_node()
+            if found and int(found[1]) >= 60:
+                break
+        process.kill()
+        process.communicate(timeout=60)
+        kept = sum(there.kept().values())
+        assert 60 <= kept < there.trials
+        assert there.ends() == there.expected, there.output
+        check_same(alone, there, again=40)
+    assert f"{kept} of" in there.output or str(kept) in there.output
+
+
+def test_secrets_are_nowhere_in_what_ray_writes(tmp_path, python):
+    """Neither those of the environment nor those of options, suites and answers."""
+    canaries = Canaries()
+    env = {
+        name: canaries.plant(name, between=("",))
+        for name in ("CI_EVALS_AGENT_KEY", "OTHER_KEY", "LLM_API_KEY")
+    }
+    header = canaries.plant("HEADER", between=("",))
+    suite = {
+        "name": "S",
+        "adapter": "openai",
+        "model": "m",
+        "tests": [
+            {
+                "name": f"t{number}",
+                "userInfo": {"pin": "${OTHER_KEY}"},
+                "guidelines": "g",
+                "turns": [{"user": "Hello {{userInfo.pin}}"}, {"user": "fail"}],
+                "evaluations": [{"criterion": "c", "strict": "contains", "text": "yes"}],
+            }
+            for number in range(4)
+        ],
+    }
+    (tmp_path / "suite.json").write_text(json.dumps(suite))
+
+    def answer(asked):
+        if "fail" in asked.texts:
+            return endpoints.world.Fault(400, json.dumps({"detail": canaries.echo()}))
+        return endpoints.completion(canaries.echo())
+
+    with nodes_of(python, 2) as nodes, endpoints.serving(answer) as agent:
+        agent.key = env["CI_EVALS_AGENT_KEY"]
+        done = subprocess.run(
+            [
+                python, "-m", "ci_evals", "run", "suite.json", "--provider=offline", "--retries=0",
+                f"--base-url={agent.url}", f"--cluster={nodes.address}", "--parallel=2",
+                f"--agent-headers=x-pass: {header}",
+            ],
+            cwd=tmp_path, env=variables(**env), capture_output=True, text=True, check=False, timeout=120,
+        )  # fmt: skip
+        assert len(agent.asked) == 8, done.stderr
+        written = nodes.written()
+    assert any("ray_client_server" in path.name for path in written)
+    assert any(path.name.startswith("worker-") for path in written)
+    for path, text in written.items():
+        assert not canaries.told(text), path
+    assert not canaries.told(done.stdout + done.stderr)
+    for path in (tmp_path / "results").rglob("*"):
+        assert not (path.is_file() and canaries.told(path.read_text())), path
+
+
+def test_machines_without_ci_evals(tmp_path, python):
+    """One message that says what to do."""
+    with nodes_of(python, 1, path="") as nodes:
+        done = subprocess.run(
+            [python, "-m", "ci_evals", "run", "demo:hr", "--provider=offline", f"--cluster={nodes.address}"],
+            cwd=tmp_path, env=variables(), capture_output=True, text=True, check=False, timeout=120,
+        )  # fmt: skip
+    assert done.returncode == 2, done.stderr
+    assert "ci-evals is not installed on its machines" in done.stderr
+    assert "Traceback" not in done.stderr

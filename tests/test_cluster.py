@@ -1,0 +1,341 @@
+"""Runs whose trials workers play: the results of one process, whatever becomes of the workers."""
+
+import asyncio
+import json
+import os
+import time
+from collections import Counter
+from contextlib import asynccontextmanager
+from importlib.util import find_spec
+from itertools import pairwise
+
+import endpoints
+import pytest
+from commands import ci_evals
+from plans import planned
+from process_cluster import LoopCluster, ProcessCluster
+from test_job import alike
+from world import Fault
+
+from ci_evals.adapters.journal import Journal
+from ci_evals.adapters.ray_cluster import reach
+from ci_evals.domain.errors import UsageError
+from ci_evals.domain.progress import TrialFinished, TurnPlayed
+from ci_evals.job import Job, Limits, evaluate
+from ci_evals.job.cluster import player, worker
+from ci_evals.runner import Options
+from ci_evals.scoring.gate.policy import Policy
+from ci_evals.stop import Stop
+from ci_evals.support.redaction import Redactor
+from ci_evals.wiring.connections import Connections
+
+pytestmark = pytest.mark.usefixtures("environment")
+SAYS_YES = [{"criterion": "says yes", "strict": "contains", "text": "yes"}]
+OFFLINE = {"provider": "offline", "environ": {"COLOR": "green"}}
+
+
+@pytest.fixture
+def environment(monkeypatch, tmp_path):
+    """Workers in this process change it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(os, "environ", os.environ.copy())
+
+
+def plan_of(url, count=6, loops=2, **fields):
+    tests = (
+        {"name": f"t{n}", "turns": [{"user": f"t{n}"}, {"user": "more"}], "evaluations": SAYS_YES} | fields
+        for n in range(count)
+    )
+    return planned(
+        *tests,
+        loops=loops,
+        adapter="openai",
+        baseUrl=url,
+        apiKey=endpoints.KEY,
+        model="m",
+    )
+
+
+def job_of(plan, **fields):
+    options = Options(parallel=4, retries=0)
+    return Job(**{"plan": plan, "policy": Policy(), "options": options, "redactor": Redactor()} | fields)
+
+
+def answer(asked):
+    match asked.texts:
+        case ["t1", *_]:
+            return endpoints.completion("no")
+        case ["t2"]:
+            return Fault(400, '{"error": {"message": "no such test"}}')
+    return endpoints.completion("yes")
+
+
+def begun(agent):
+    """How many conversations with each test were begun."""
+    return Counter(asked.texts[0] for asked in agent.asked if len(asked.texts) == 1)
+
+
+@asynccontextmanager
+async def cluster_of(processors=2, kind=LoopCluster):
+    cluster = kind(processors)
+    try:
+        yield cluster
+    finally:
+        await cluster.close()
+
+
+def listener(after, do):
+    """Does something once so many trials have finished."""
+    heard = Counter()
+
+    def listen(event):
+        heard.update([type(event)])
+        if isinstance(event, TrialFinished) and heard[TrialFinished] == after:
+            do()
+
+    listen.heard = heard
+    return listen
+
+
+async def test_the_results_are_those_of_one_process(tmp_path):
+    """Also what fails and what breaks off; every turn and trial is heard of here."""
+    listen = listener(0, None)
+    with endpoints.serving(answer) as agent:
+        alone = await evaluate(job_of(plan_of(agent.url)), Connections(**OFFLINE))
+        journal = Journal(tmp_path)
+        async with cluster_of() as cluster:
+            job = job_of(plan_of(agent.url), cluster=cluster, journal=journal)
+            together = await evaluate(job, Connections(**OFFLINE), listen=listen)
+        journal.close()
+    assert together.counts.trials == 12
+    assert same(together) == same(alone)
+    assert listen.heard[TrialFinished] == 12
+    assert listen.heard[TurnPlayed] == 20
+    assert len(Journal(tmp_path, resume=True).past.done) == 12
+    assert len(cluster.workers) == 2
+
+
+async def test_trials_of_a_lost_worker_are_played_by_others():
+    """None is lost, none counts twice, and the results say that workers were lost."""
+    with endpoints.serving(answer) as agent:
+        alone = await evaluate(job_of(plan_of(agent.url, loops=6)), Connections(**OFFLINE))
+        agent.asked.clear()
+        async with cluster_of(kind=ProcessCluster) as cluster:
+            kill = listener(5, lambda workers=cluster.workers: workers[0].end())
+            job = job_of(plan_of(agent.url, loops=6), cluster=cluster)
+            together = await evaluate(job, Connections(**OFFLINE), listen=kill)
+    assert same(together) == same(alone)
+    assert any("1 worker was lost" in warning for warning in together.run.warnings)
+    assert kill.heard[TrialFinished] == 36
+    assert 36 <= begun(agent).total() <= 36 + 4
+    assert len(cluster.workers) == 3
+
+
+async def test_a_worker_that_is_silent_is_lost(monkeypatch):
+    """A frozen one ends the run no more than one that has ended."""
+    monkeypatch.setattr(player, "SILENCE_SECONDS", 1.0)
+    monkeypatch.setattr(worker, "_SILENCE_SECONDS", 0.2)
+
+    with endpoints.serving(answer) as agent:
+        async with cluster_of() as cluster:
+            freeze = listener(3, lambda workers=cluster.workers: setattr(workers[0], "frozen", True))
+            results = await evaluate(
+                job_of(plan_of(agent.url), cluster=cluster), Connections(**OFFLINE), listen=freeze
+            )
+    assert results.run.status == "completed"
+    assert results.counts.trials == 12
+    assert freeze.heard[TrialFinished] == 12
+
+
+async def test_a_trial_that_ends_its_workers_ends_the_run():
+    """It could do so for ever; what had finished is reported, and the run can be resumed."""
+
+    def fatal(asked):
+        if asked.texts == ["t4"]:
+            time.sleep(0.2)
+            for worker in cluster.workers:
+                worker.end()
+        return answer(asked)
+
+    with endpoints.serving(fatal) as agent:
+        async with cluster_of(1) as cluster:
+            job = job_of(plan_of(agent.url), cluster=cluster, options=Options(retries=0))
+            results = await evaluate(job, Connections(**OFFLINE))
+    assert results.run.status != "completed"
+    assert "3 workers of the cluster were lost while they played the test 't4'" in results.run.stopped_because
+
+
+async def test_no_worker_is_left():
+    """The run ends with what it has."""
+    with endpoints.serving(answer) as agent:
+        async with cluster_of(1) as cluster:
+
+            def kill():
+                cluster.broken = True
+                cluster.workers[0].end()
+
+            job = job_of(plan_of(agent.url), cluster=cluster)
+            results = await evaluate(job, Connections(**OFFLINE), listen=listener(3, kill))
+    assert "the cluster has no workers left: no processor is free" in results.run.stopped_because
+
+
+async def test_a_cluster_that_starts_nothing_is_an_error():
+    async with cluster_of() as cluster:
+        cluster.broken = True
+        with pytest.raises(UsageError, match=r"--cluster=some: no processor is free"):
+            await evaluate(job_of(plan_of("http://127.0.0.1:9"), cluster=cluster), Connections(**OFFLINE))
+
+
+async def test_an_interruption_reaches_all_workers():
+    """What they had until then is in the results, soon."""
+    stop = Stop()
+
+    def slow(asked):
+        if len(asked.texts) == 2:
+            asyncio.run_coroutine_threadsafe(interrupt(), loop)
+            time.sleep(1)
+        return endpoints.completion("yes")
+
+    async def interrupt():
+        stop.interrupt()
+
+    loop = asyncio.get_running_loop()
+    with endpoints.serving(slow) as agent:
+        async with cluster_of() as cluster:
+            job = job_of(plan_of(agent.url), cluster=cluster)
+            results = await evaluate(job, Connections(**OFFLINE), stop=stop)
+    trials = [trial for test in results.suites[0].tests for trial in test.trials]
+    assert trials
+    assert {trial.status.value for trial in trials} == {"interrupted"}
+    assert max(len(trial.turns) for trial in trials) == 1
+    assert all(trial.error == "the run was interrupted" for trial in trials)
+
+
+async def test_a_refused_key_and_the_first_failure_end_the_run():
+    with endpoints.serving(answer) as agent:
+        async with cluster_of() as cluster:
+            job = job_of(plan_of(agent.url), cluster=cluster, limits=Limits(fail_fast=True))
+            results = await evaluate(job, Connections(**OFFLINE))
+            assert "--fail-fast" in results.run.stopped_because
+            agent.key = "another"
+            refused = await evaluate(job_of(plan_of(agent.url), cluster=cluster), Connections(**OFFLINE))
+    assert "key" in refused.run.stopped_because
+    assert refused.counts.trials < 12
+
+
+async def test_a_lock_holds_across_workers():
+    """Two trials with one lock never talk at the same time, whoever plays them."""
+    talking = most = 0
+
+    def counted(asked):
+        nonlocal talking, most
+        talking += 1
+        most = max(most, talking)
+        time.sleep(0.05)
+        talking -= 1
+        return endpoints.completion("yes")
+
+    with endpoints.serving(counted) as agent:
+        async with cluster_of() as cluster:
+            job = job_of(plan_of(agent.url, count=4, lock="desk"), cluster=cluster)
+            results = await evaluate(job, Connections(**OFFLINE))
+    assert results.counts.trials == 8
+    assert most == 1
+
+
+async def test_rate_limits_are_shared():
+    """Every worker heeds a limit that one has met: the refused ones are few, and none is lost."""
+    refused = 0
+
+    def limited(asked):
+        nonlocal refused
+        if begun(agent).total() == 2 and not refused:
+            refused += 1
+            return Fault(429, "{}", {"Retry-After": "2"})
+        times.append(time.monotonic())
+        return endpoints.completion("yes")
+
+    times = []
+    with endpoints.serving(limited) as agent:
+        async with cluster_of() as cluster:
+            results = await evaluate(job_of(plan_of(agent.url), cluster=cluster), Connections(**OFFLINE))
+    assert results.counts.trials == 12
+    assert max(later - earlier for earlier, later in pairwise(times)) > 1.5
+    assert any("limited the rate once (429)" in warning for warning in results.run.warnings)
+
+
+async def test_the_environment_of_the_run_reaches_agents(tmp_path):
+    """Without what every machine has of its own; what agents print there is in the log."""
+    (tmp_path / "colors.py").write_text(
+        "import os\nprint('painted')\ndef reply(message):\n    return 'yes ' + os.environ['COLOR']\n"
+    )
+    plan = planned(
+        {"name": "t", "turns": [{"user": "Hi"}], "evaluations": SAYS_YES},
+        loops=4,
+        adapter="python:colors:reply",
+    )
+    log = tmp_path / "agent.log"
+    environ = {"COLOR": "green", "PATH": "/nowhere"}
+    async with cluster_of(kind=ProcessCluster) as cluster:
+        connections = Connections(provider="offline", environ=environ, agent_log=log)
+        results = await evaluate(job_of(plan, cluster=cluster), connections)
+    assert {turn.agent for trial in results.suites[0].tests[0].trials for turn in trial.turns} == {
+        "yes green"
+    }
+    assert "==> worker 1 <==" in log.read_text()
+    assert "painted" in log.read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ((), "--cluster needs the package ray: pip install 'ci-evals[ray]'"),
+        (("--record=kept",), "--cluster, --record: answers are recorded by one process"),
+        (("--judge-cache=kept",), "--cluster, --judge-cache: workers have no folder in common"),
+        (("--agent-in-process",), "--cluster, --agent-in-process: the agent would run in the workers"),
+        (("--otlp",), "--cluster, --otlp: spans are received by one process"),
+        (("--cluster=ray://head",), "--cluster=ray://head: give `ray` to use all processors"),
+        (
+            ("--cluster=ray://head:1", "--start=serve", "--base-url=http://127.0.0.1:9"),
+            "--cluster, --start: workers on other machines cannot reach an agent that is started here",
+        ),
+    ],
+)
+def test_what_a_cluster_cannot_do_is_an_error(tmp_path, options, message):
+    """Before anything is played, in one line."""
+    if not options and find_spec("ray"):
+        pytest.skip("Ray is installed here")
+    test = {"name": "t", "guidelines": "g", "turns": [{"user": "Hi"}], "evaluations": SAYS_YES}
+    suite = {"name": "S", "adapter": "openai", "model": "m", "baseUrl": "http://127.0.0.1:9", "tests": [test]}
+    (tmp_path / "suite.json").write_text(json.dumps(suite))
+    ran = ci_evals("run", "suite.json", "--provider=offline", "--cluster=ray", *options, cwd=tmp_path)
+    assert ran.returncode == 2
+    assert message in ran.stderr
+    assert "Traceback" not in ran.stderr
+
+
+def test_nobody_answers_at_the_address():
+    with pytest.raises(UsageError, match=r"--cluster=ray://127.0.0.1:9: cannot be reached: .*client server"):
+        reach("ray://127.0.0.1:9")
+
+
+def same(results):
+    """What two runs have in common, line by line."""
+    data = alike(results)
+    data["run"] = {
+        name: value for name, value in data["run"].items() if name not in {"id", "started_at", "warnings"}
+    }
+    return json.dumps(without_times(data), indent=1).splitlines()
+
+
+def without_times(value):
+    match value:
+        case dict():
+            return {name: without_times(one) for name, one in value.items() if not _is_time(name)}
+        case list() | tuple():
+            return [without_times(one) for one in value]
+    return value
+
+
+def _is_time(name):
+    return any(part in str(name) for part in ("seconds", "latency", "latencies", "folder"))
