@@ -260,6 +260,18 @@ def test_an_older_smaller_run_never_opens_the_gate(verdicts, small, place):
     assert with_it.gate == without.gate
 
 
+def test_a_perfect_main_hides_no_drop():
+    """Runs of 100 have no room above: three points less are few logits, not as many as a point there has."""
+    head, runs = (
+        _run("head", [*[_FINE] * 14, *[_BROKEN] * 6]),
+        [_run(str(run), [_FINE] * 20) for run in range(4)],
+    )
+    decided = _decided(head, runs)
+    assert decided.comparison.method == "history"
+    assert not decided.gate.passed
+    assert decided.comparison.history.smallest_drop < 30
+
+
 def test_unequal_runs_by_hand():
     """Two tests; the noise of a run's score is that of its trials: the mean of 2,500 / 2 and 2,500 / 4."""
     trials = [0.0, 100.0]  # of variance 5,000; two tests of them 2,500
@@ -269,7 +281,7 @@ def test_unequal_runs_by_hand():
     pool = (4 * 5_000 / 2 + 2 * 4 * 2_500) / (2 * 1 + 2 * 3)
     noise = per_point**2 * pool / 2
     mean_noise = (noise / 2 + noise / 4) / 2
-    between = max(0.0, (4 * ((3 * per_point) ** 2 + mean_noise)) / 5 - mean_noise)
+    between = max(0.0, (4 * (math.log(0.53 / 0.47) ** 2 + mean_noise)) / 5 - mean_noise)
     expected = between * 1.5 + noise / 2 + mean_noise / 2
     assert history.RunSpread.of(runs[0], runs).error == pytest.approx(math.sqrt(expected))
 

@@ -44,8 +44,6 @@ class RunSpread:
     error: float
     """The standard error of a further run's logit, as a difference from that mean."""
     freedom: int
-    per_point: float
-    """Logits of a point."""
 
     @classmethod
     def of(cls, head: Run, runs: Sequence[Run]) -> "RunSpread":
@@ -62,15 +60,16 @@ class RunSpread:
         # The noise of runs' scores is the mean of theirs: a run of few trials has more of it.
         trials, freedom = harmonic_mean(map(_trials_of, runs)), earlier - 1 + _PRIOR_FREEDOM
         seen = variance(logits) * (earlier - 1) if earlier > 1 else 0.0
-        prior = (per_point * _PRIOR_SPREAD) ** 2 + noise / trials
+        prior = _logits_of(_PRIOR_SPREAD, share) ** 2 + noise / trials
         between = max(0.0, (seen + _PRIOR_FREEDOM * prior) / freedom - noise / trials)
         squared = between * (1 + 1 / earlier) + noise * (1 / _trials_of(head) + 1 / (earlier * trials))
-        return cls(fmean(logits), math.sqrt(squared), freedom, per_point)
+        return cls(fmean(logits), math.sqrt(squared), freedom)
 
     @property
     def smallest_drop(self) -> float:
         """The smallest drop, in points, that stands out with a chance of 80 %."""
-        return Z_SEEN * self.error / self.per_point
+        usual, low = (1 / (1 + math.exp(-by)) for by in (self.center, self.center - Z_SEEN * self.error))
+        return 100 * (usual - low)
 
 
 def moderated_p(head: Run, runs: Sequence[Run]) -> float:
@@ -183,6 +182,12 @@ def _share(run: Run) -> float:
 def _logit(run: Run) -> float:
     share = _share(run)
     return math.log(share / (1 - share))
+
+
+def _logits_of(points: float, share: float) -> float:
+    """The logits of so many points from a share towards the middle: the other way there may be no room."""
+    moved = share + math.copysign(points / 100, 0.5 - share)
+    return abs(math.log(moved / (1 - moved)) - math.log(share / (1 - share)))
 
 
 def _trials_of(run: Run) -> float:
