@@ -42,7 +42,7 @@ def test_a_pass_without_a_judge_names_what_is_undecided():
     test = build.test_result(trials=(trial,), outcome="passed", passed=True)
     text = console.render(build.results(build.suite_result("Refunds", test)))
     assert "passed (1 verdict undecided)  100.0" in text
-    assert "No judge was configured: 1 judged criterion is undecided." in text
+    assert "No judge was configured: 1 verdict is undecided." in text
 
 
 def test_the_first_failed_criterion_is_named_and_verbose_names_all():

@@ -67,8 +67,8 @@ from ci_evals.reports.page.comparison_runs import ALONE
             "95 % of the replies took up to 3.50 s, at most 2 s allowed",
         ),
         (
-            {"name": "tag:slow", "required": 80, "seen": None, "note": "nothing of it was scored"},
-            "tag:slow: nothing of it was scored",
+            {"name": "tag:slow", "required": 80, "seen": None, "note": "nothing was scored"},
+            "tag:slow: nothing was scored",
         ),
         (
             {"name": "fail-fast", "required": None, "seen": None, "note": "a trial failed"},

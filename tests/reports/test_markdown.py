@@ -180,7 +180,7 @@ def test_offline_every_judged_criterion_is_named_undecided():
     """Also those of failed trials: without a judge they would be undecided in any case."""
     results, suite = failed_before_any_reply("offline")
     for text in (documents.summary(results), documents.suite_summary(results, suite, ["x"])):
-        assert "No judge was configured: 1 judged criterion is undecided." in text
+        assert "No judge was configured: 1 verdict is left out of the score." in text
 
 
 def test_the_suites_summary_links_to_its_tests():

@@ -282,7 +282,7 @@ def test_a_critical_test_without_a_judge_counts_what_was_decided():
     judged = gate(planned(a, B), trial("no_judge"), trial("passed"), offline=True)
     check = judged.checks[1]
     assert (check.passed, judged.exit_code) == (None, 0)
-    assert check.note.startswith("all of its criteria are judged")
+    assert check.note.startswith("all of its criteria need a judge")
     for outcomes, code in (
         (("passed", "no_judge"), 0),
         (("failed", "no_judge"), 1),

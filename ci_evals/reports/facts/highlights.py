@@ -80,8 +80,7 @@ def notes(results: Results) -> tuple[str, ...]:
     if only_reported(results):
         out.append("Report only: with --no-gate the job does not fail.")
     if missing := without_judge(results, results.suites):
-        criteria = numbers.count(missing, "judged criterion is", "judged criteria are")
-        out.append(f"No judge was configured: {criteria} undecided.")
+        out.append(no_judge(results, missing))
     return (*out, *set_aside.sentences(results), *official.sentences(results), *results.run.warnings)
 
 
@@ -136,6 +135,13 @@ def without_judge(results: Results, suites: Iterable[SuiteResult]) -> int:
     trials = (trial for suite in suites for test in suite.tests for trial in test.trials)
     findings = (f for trial in trials if offline or trial.complete for f in trial.findings)
     return sum(finding.cause is Cause.NO_JUDGE for finding in findings)
+
+
+def no_judge(results: Results, missing: int) -> str:
+    """Return what became of the verdicts for which no judge was configured."""
+    verdicts = numbers.count(missing, "verdict is", "verdicts are")
+    became = "left out of the score" if results.run.offline else "undecided"
+    return f"No judge was configured: {verdicts} {became}."
 
 
 def only_judge_missing(test: TestResult) -> bool:

@@ -56,7 +56,11 @@ def suite_summary(results: Results, suite: SuiteResult, stems: Sequence[str]) ->
         Section(
             "the score",
             section(
-                "suite_head", results=results, suite=suite, missing=missing, cached=judge.cached(results)
+                "suite_head",
+                results=results,
+                suite=suite,
+                no_judge=highlights.no_judge(results, missing) if missing else None,
+                cached=judge.cached(results),
             ),
         ),
         *run_summary.alerts(results),

@@ -184,7 +184,7 @@ def checks(results: Results) -> Section | None:
         return None
     of = " (no verdict; they cover what could be judged)" if _unfinished(results) else ""
     whole = Section("the checks", f"**Checks**{of}", Rank.DETAILS, noun="check")
-    return tabled(whole, tables.of_checks(found))
+    return tabled(whole, tables.of_checks(found, verdict=not _unfinished(results)))
 
 
 def facts_tables(results: Results) -> tuple[Section, ...]:

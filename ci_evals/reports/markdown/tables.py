@@ -65,14 +65,16 @@ def of_counts(suites: Sequence[SuiteResult]) -> str | None:
     return table(["suite", "undecided", "errored trials", "excluded trials", "flaky", *chances], cells)
 
 
-def of_checks(checks: Sequence[GateCheck]) -> str:
-    """The decision of each check, its requirement and the value it saw."""
+def of_checks(checks: Sequence[GateCheck], *, verdict: bool) -> str:
+    """The decision of each check, its requirement and the value it saw. Without a verdict none has passed."""
     cells = []
     for check in checks:
         required, seen, note = rows.of_check(check)
         if seen == check.note:  # of a critical check: text of a results file, which may be anybody's
             seen = sanitize.cell(seen, 300)
         name, sign = sanitize.cell(check.name, 2 * _NAME), _DECISIONS[check.passed]
+        if check.passed and not verdict:
+            sign = "–"
         cells.append([f"{sign} {name}", required, seen, sanitize.cell(note, 300)])
     return table(["check", *rows.CHECK_COLUMNS], cells)
 

@@ -21,7 +21,7 @@ from ci_evals.scoring.gate.selectors import Selector, SelectorKind
 from ci_evals.scoring.scores import FindingFilter, ScoreRule
 from ci_evals.scoring.statistics import ALPHA, ScorePair, mean_interval
 
-_NO_JUDGE = "all of its criteria are judged, and there is no judge (--provider=offline)"
+_NO_JUDGE = "all of its criteria need a judge, and there is none (--provider=offline)"
 _NOT_COMPARABLE = "nothing of it can be compared with the baseline"
 IF_UNDECIDED_FAILED = "if undecided counts as failed"
 """The words for a score that decides and is not the one that is shown."""
@@ -214,7 +214,7 @@ class _Checks:
             or decisive is None
             or required <= 0  # which no score is below
             or look.settles_score(distance, self._trial_scores(tests, strict)),
-            note="nothing of it was scored" if decisive is None else _on(len(of_each), len(tests)),
+            note="nothing was scored" if decisive is None else _on(len(of_each), len(tests)),
         )
 
     def _why_none(self, selector: Selector) -> str:
