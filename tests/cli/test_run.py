@@ -58,7 +58,7 @@ def test_the_demo_needs_no_key_and_no_network(tmp_path):
         assert {"_results.json", "_summary.md"} <= names
         assert len(names) == 2 + len(suite["tests"])
     assert "Score 100.0" in (folder / "summary.md").read_text()
-    assert "judged criteria are undecided" in (folder / "summary.md").read_text()
+    assert "left out of the score" in (folder / "summary.md").read_text()
     assert "✓ Evals passed" in ran.stdout
     assert ran.stderr.count("\n") == 24 + 2  # and two lines on all of them
 

@@ -241,6 +241,15 @@ def test_without_a_verdict_no_score_is_announced_that_there_is_not():
     assert "Score of what was judged" not in text
 
 
+def test_a_critical_test_fails_no_run_without_a_verdict():
+    """Then nothing has failed the run; nor does it where the run only reports."""
+    failed = cases.proven()
+    without = failed.model_copy(update={"gate": build.decision(exit_code=3, reasons=("2 trials broke off",))})
+    assert "critical, so this alone fails the run" in documents.summary(failed)
+    assert "critical, so this alone fails the run" not in documents.summary(without)
+    assert "): critical\n" in documents.summary(without)
+
+
 def test_a_failing_test_is_told_once():
     """One that broke with its reasons and its turn, and not again among the failed ones."""
     text = documents.summary(cases.proven())

@@ -14,7 +14,7 @@ from ci_evals.domain.verdict import Finding, Outcome
 from ci_evals.reports import numbers
 from ci_evals.reports.facts import highlights, reliability
 from ci_evals.reports.facts.comparison import change
-from ci_evals.reports.facts.labels import OUTCOMES
+from ci_evals.reports.facts.labels import OUTCOMES, RunOutcome
 
 CONFIRMED = "confirmed"
 """The first word of the remark on a confirmed drop."""
@@ -60,6 +60,14 @@ class FailedTest:
     """The suite's file, as the results name it; None if no repository has it."""
     warnings: Mapping[str, str] = field(default_factory=dict)
     """Reasons why criteria are less reliable, by criterion."""
+    in_failed_run: bool = False
+    """True if the run failed: it also may have no verdict, or be reported only."""
+
+    @property
+    def fails_run(self) -> bool:
+        """True if the run fails by this test alone."""
+        test = self.test
+        return self.in_failed_run and test is not None and test.critical and test.quarantine is None
 
     @cached_property
     def criteria(self) -> tuple[FailedCriterion, ...]:
@@ -145,12 +153,13 @@ def newly_failing(results: Results) -> tuple[FailedTest, ...]:
             if test.outcome is not TestOutcome.PASSED:
                 not_passed[suite.name, test.name].append((highlights.file_of(suite), test))
     warnings = reliability.CriterionWarnings(results)
+    failed_run = highlights.run_outcome(results) is RunOutcome.FAILED
     out = []
     for became in change.failing(comparison):
         known = not_passed[became.suite, became.name]
         warned = warnings.of_test(became.suite, became.name)
         file, result = known.popleft() if known else (None, None)
-        out.append(FailedTest(became.suite, became.name, result, became, file, warned))
+        out.append(FailedTest(became.suite, became.name, result, became, file, warned, failed_run))
     return _critical_first(out)
 
 
@@ -164,6 +173,7 @@ def others(results: Results, shown: Sequence[FailedTest]) -> tuple[FailedTest, .
             test,
             file=highlights.file_of(suite),
             warnings=warnings.of_test(suite.name, test.name),
+            in_failed_run=highlights.run_outcome(results) is RunOutcome.FAILED,
         )
         for suite, test in highlights.tests_of(results, TestOutcome.FAILED)
         if id(test) not in known

@@ -116,7 +116,8 @@ def _heading(failed: FailedTest, *, many: bool, context: SummaryContext) -> str:
     ]
     # In brackets: a colon behind a name that ends in one more would make a picture of it.
     shown = ", ".join(filter(None, facts))
-    critical = ": critical, so this alone fails the run" if test and test.critical else ""
+    critical = ": critical" if test and test.critical else ""
+    critical += ", so this alone fails the run" if failed.fails_run else ""
     return f"**{label.sign} {name}**{f' ({shown})' if shown else ''}{critical}"
 
 
