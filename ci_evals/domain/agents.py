@@ -40,9 +40,6 @@ def is_program(adapter: str) -> bool:
     return adapter.startswith((PYTHON, COMMAND))
 
 
-"""A JSONPath (RFC 9535) that was read once, so that there is no fault in it."""
-
-
 def _of_the_key_only(headers: dict[str, str]) -> dict[str, str]:
     return _check_names(headers, ("key",))
 

@@ -11,24 +11,12 @@ import yaml
 from commands import ci_evals, files_in, results_in
 from papers import ROOT
 
+from ci_evals.domain.agents import BUILT_IN
+
 TOOLS = Path(sys.executable).parent
 SUITE, WORKFLOW = "evals/starter.yaml", ".github/workflows/evals.yml"
 EXAMPLE = (ROOT / "examples/pull-request.yml").read_text()
-ADAPTERS = [
-    "aui",
-    "demo",
-    "openai",
-    "http",
-    "langgraph",
-    "ag-ui",
-    "a2a",
-    "adk",
-    "rasa",
-    "python",
-    "command",
-    "python:shop.desk:reply",
-    "command: ./agent",
-]
+ADAPTERS = [*BUILT_IN, "python", "command", "python:shop.desk:reply", "command: ./agent"]
 each_adapter = pytest.mark.parametrize("adapter", ADAPTERS)
 
 

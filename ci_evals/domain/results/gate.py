@@ -1,10 +1,26 @@
 """The gate's checks, its decision, and the odds of it."""
 
-from enum import StrEnum
+from enum import Enum, StrEnum, auto
+from typing import assert_never
 
 from pydantic import Field
 
 from ci_evals.domain.base import Interval, Percent, Positive, Record
+
+
+class CheckNature(Enum):
+    """What a kind of check looks at. What the program does with a check follows from it."""
+
+    FLOOR = auto()
+    """A score, which must be high enough."""
+    TEST = auto()
+    """A test, all of whose trials must pass."""
+    CHANGE = auto()
+    """The change since the baseline. It may leave a run without a verdict, if there has to be a baseline."""
+    LIMIT = auto()
+    """A number of the run, such as its cost, which must be low enough."""
+    ENDING = auto()
+    """How the run ended."""
 
 
 class CheckKind(StrEnum):
@@ -22,6 +38,28 @@ class CheckKind(StrEnum):
     MAX_ERRORS = "max-errors"
     MAX_INVALID_USERS = "max-invalid-users"
     FAIL_FAST = "fail-fast"
+
+    @property
+    def nature(self) -> CheckNature:
+        """What a check of this kind looks at."""
+        match self:
+            case CheckKind.MIN_SCORE | CheckKind.THRESHOLD:
+                return CheckNature.FLOOR
+            case CheckKind.CRITICAL:
+                return CheckNature.TEST
+            case CheckKind.MAX_DROP | CheckKind.REGRESSION:
+                return CheckNature.CHANGE
+            case (
+                CheckKind.MAX_COST
+                | CheckKind.MAX_P95_LATENCY
+                | CheckKind.MAX_ERRORS
+                | CheckKind.MAX_INVALID_USERS
+            ):
+                return CheckNature.LIMIT
+            case CheckKind.FAIL_FAST:
+                return CheckNature.ENDING
+            case _:
+                assert_never(self)
 
 
 class CheckId(Record):

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import assert_never
 
-from ci_evals.domain.results.gate import CheckKind, GateCheck
+from ci_evals.domain.results.gate import CheckKind, CheckNature, GateCheck
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestOutcome
 from ci_evals.reports import numbers
@@ -17,7 +17,6 @@ _ERRORED = {
     CheckKind.MAX_INVALID_USERS: "excluded, since the simulated user broke character twice",
 }
 _HOW_TO_GET_ONE = " Name one with --baseline=PATH; in CI each run on the default branch leaves one."
-_FLOORS = frozenset({CheckKind.MIN_SCORE, CheckKind.THRESHOLD})
 _ORDER = {False: 0, None: 1, True: 2}
 _NAMED = 2
 """Checks that a sentence names."""
@@ -38,7 +37,7 @@ def in_order(results: Results) -> tuple[GateCheck, ...]:
     def shown(check: GateCheck) -> GateCheck:
         test = tests.get((check.suite_number or 0, check.test_number or 0))
         open_yet = test is not None and test.outcome is not TestOutcome.FAILED
-        unseen = check.seen is None and check.kind in _FLOORS and results.score is None
+        unseen = check.seen is None and check.kind.nature is CheckNature.FLOOR and results.score is None
         if check.passed is False and (unseen or (check.kind is CheckKind.CRITICAL and open_yet)):
             return check.model_copy(update={"passed": None})
         return check
@@ -200,20 +199,7 @@ def wanting(check: GateCheck) -> bool:
 
 def _is_limit(check: GateCheck) -> bool:
     """Return whether the requirement is a maximum; otherwise it is a minimum."""
-    match check.kind:
-        case (
-            CheckKind.REGRESSION
-            | CheckKind.MAX_DROP
-            | CheckKind.MAX_COST
-            | CheckKind.MAX_P95_LATENCY
-            | CheckKind.MAX_ERRORS
-            | CheckKind.MAX_INVALID_USERS
-        ):
-            return True
-        case CheckKind.MIN_SCORE | CheckKind.THRESHOLD | CheckKind.CRITICAL | CheckKind.FAIL_FAST:
-            return False
-        case _:
-            assert_never(check.kind)
+    return check.kind.nature in {CheckNature.CHANGE, CheckNature.LIMIT}
 
 
 def _is_drop(check: GateCheck) -> bool:

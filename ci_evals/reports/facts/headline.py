@@ -13,7 +13,7 @@ from enum import Enum
 from itertools import chain
 
 from ci_evals.domain.results.comparison import Comparison, TestChange
-from ci_evals.domain.results.gate import CheckKind, GateCheck
+from ci_evals.domain.results.gate import CheckKind, CheckNature, GateCheck
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestOutcome
 from ci_evals.reports import numbers
@@ -24,17 +24,6 @@ from ci_evals.reports.facts.judging.parts import capitalized, sentence
 from ci_evals.reports.facts.labels import RunOutcome
 from ci_evals.scoring.scores import deciding
 
-_OF_QUALITY = frozenset(
-    {
-        CheckKind.MIN_SCORE,
-        CheckKind.THRESHOLD,
-        CheckKind.CRITICAL,
-        CheckKind.MAX_DROP,
-        CheckKind.REGRESSION,
-        CheckKind.FAIL_FAST,
-    }
-)
-"""Checks that broken tests can fail."""
 _UNSCORED = {
     TestOutcome.UNDECIDED: "undecided",
     TestOutcome.ERROR: "with errors",
@@ -280,7 +269,7 @@ def other_checks(results: Results) -> tuple[GateCheck, ...]:
 def _deciding(results: Results) -> GateCheck | None:
     """The failed check that the heading names; None if it names tests that broke."""
     checks = gate.failing(results)
-    if news(results).broke and any(check.kind in _OF_QUALITY for check in checks):
+    if news(results).broke and any(check.kind.nature is not CheckNature.LIMIT for check in checks):
         return None
     floor = _floor(results)
     return floor if floor in checks else next(iter(checks), None)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from ci_evals.domain.errors import Exit
-from ci_evals.domain.results.gate import CheckKind, Decision, GateCheck
+from ci_evals.domain.results.gate import CheckKind, CheckNature, Decision, GateCheck
 from ci_evals.scoring.gate.checks import GateInput, changes_of, checks_of, why_not_compared
 from ci_evals.scoring.gate.invalid_run import (
     InvalidRunReason,
@@ -22,7 +22,6 @@ from ci_evals.scoring.scores import deciding, uncounted_trials
 
 CLOSE = 0.25
 """The p up to which a drop counts as near the threshold."""
-_OF_BASELINE = frozenset({CheckKind.MAX_DROP, CheckKind.REGRESSION})
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,7 @@ def open_checks(decision: Decision) -> tuple[GateCheck, ...]:
 
 def compares(check: GateCheck) -> bool:
     """Return whether a check compares the run with its baseline."""
-    return check.kind in _OF_BASELINE
+    return check.kind.nature is CheckNature.CHANGE
 
 
 def leaves_drop_possible(check: GateCheck) -> bool:
@@ -121,7 +120,7 @@ def _blocking(checks: Iterable[GateCheck]) -> tuple[GateCheck, ...]:
     """Mark the checks against the baseline that could not be made: without them there is no verdict."""
     return tuple(
         check.model_copy(update={"blocks_verdict": True})
-        if check.passed is None and check.kind in _OF_BASELINE
+        if check.passed is None and check.kind.nature is CheckNature.CHANGE
         else check
         for check in checks
     )

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from ci_evals.domain.base import Interval
-from ci_evals.domain.results.gate import CheckKind, GateCheck
+from ci_evals.domain.results.gate import CheckNature, GateCheck
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestResult
 from ci_evals.reports import numbers
@@ -20,7 +20,6 @@ from ci_evals.scoring.statistics import mean_interval
 
 _FEW = 8
 """Tags or difficulties that are shown; if there are more, they are names and no groups."""
-_FLOORS = frozenset({CheckKind.MIN_SCORE, CheckKind.THRESHOLD})
 _READING = (
     "Each dot is this run's score from 0 to 100; a diamond is below the minimum that the gate requires (the "
     "vertical line). The shaded bar is the 95 % interval: with this number of tests and trials, the "
@@ -73,7 +72,9 @@ def _floor(
     floors = [
         check
         for check in results.gate.checks
-        if check.kind in _FLOORS and check.test is None and check.suite_number == suite_number
+        if check.kind.nature is CheckNature.FLOOR
+        and check.test is None
+        and check.suite_number == suite_number
         if suite_number or check.selector == selector
     ]
     return max(floors, key=lambda check: check.required or 0, default=None)
