@@ -68,7 +68,7 @@ def compared(*, names=TWELVE, trials="ppp", bounds=BOUNDS, confirmed=0, **fields
     )
 
 
-CAUGHT = "this run would notice a drop of 5.1 points or more in four of five cases."
+CAUGHT = "this run would detect a drop of 5.1 points or more 80 % of the time."
 SCORE = "Score 86.4 (79.0 to 91.0), baseline 90.1, change -3.7 (-7.9 to +0.5)"
 RISE = {"head": 92.0, "delta": 1.9, "p": 0.9, "interval": Interval(low=-1.2, high=5), "trials_needed": None}
 NOTHING = {
@@ -194,7 +194,7 @@ SINGLE = {"trials": "p", "estimated_from": "tests", "detectable": 11.9, "p": 0.1
             SINGLE,
             (
                 f"{SCORE}, p = 0.12: a drop that may be chance; with so few trials per test, this run would "
-                "notice a drop of 11.9 points or more in four of five cases."
+                "detect a drop of 11.9 points or more 80 % of the time."
             ),
         ),
         (
@@ -277,14 +277,14 @@ def test_a_change_is_told_in_one_sentence(fields, said):
         (
             {},
             "a drop that may be chance",
-            "This run would notice a drop of 5.1 points or more in four of five cases.",
+            "This run would detect a drop of 5.1 points or more 80 % of the time.",
         ),
         (
             SINGLE | {"fewest_broken": 5},
             "a drop that may be chance",
             (
-                "With so few trials per test, this run would notice a drop of 11.9 points or more in four of "
-                "five cases. Up to 4 newly failing tests can be chance."
+                "With so few trials per test, this run would detect a drop of 11.9 points or more 80 % "
+                "of the time. Up to 4 newly failing tests can be chance."
             ),
         ),
         (
@@ -321,7 +321,7 @@ def test_the_trials_that_would_settle_it():
         results = compared(**fields)
         return change.trials_to_prove(results.comparison, results)
 
-    assert told().startswith("With 9 trials per test on each side, a run would notice a drop of 3.6 points")
+    assert told().startswith("With 9 trials per test on each side, a run would detect a drop of 3.6 points")
     assert told(trials_needed=3) is None
     assert told(trials_needed=4000) is None
     assert told(trials_needed=None) is None

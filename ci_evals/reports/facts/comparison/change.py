@@ -102,15 +102,17 @@ def trials_to_prove(comparison: Comparison, results: Results) -> str | None:
         return None
     drop = numbers.score(-(comparison.delta or 0))
     trials = f"{needed} trials per test on each side"
-    return f"With {trials}, a run would notice a drop of {drop} points in four of five cases."
+    return f"With {trials}, a run would detect a drop of {drop} points 80 % of the time."
 
 
 def small_print(comparison: Comparison, results: Results) -> str:
     """The meaning of the numbers of a comparison, and what a run with a verdict could have detected."""
     decided = not results.gate.reasons
     sentences = [
-        "The numbers in brackets are 95 % intervals, cut off at what is possible.",
-        "p is how often chance alone shows such a drop or a larger one." if shows_p(comparison) else None,
+        "The numbers in brackets are 95 % intervals, limited to what is possible.",
+        "p is the probability that chance alone shows a drop at least this large."
+        if shows_p(comparison)
+        else None,
         # Where earlier runs decide, their own sentence has it.
         detectable_drop(comparison) if decided and comparison.method != "history" else None,
         trials_to_prove(comparison, results) if decided else None,

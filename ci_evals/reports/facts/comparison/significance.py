@@ -81,7 +81,7 @@ def _caught(change: Change) -> tuple[str, ...]:
         # No score falls so far.
         return ()
     drop = numbers.least(change.detectable)
-    noticed = f"this run would notice a drop of {drop} points or more in four of five cases"
+    noticed = f"this run would detect a drop of {drop} points or more 80 % of the time"
     return (f"with so few trials per test, {noticed}" if change.estimated_from == "tests" else noticed,)
 
 
