@@ -5,6 +5,7 @@ elsewhere. Errors become those of httpx2.
 """
 
 import asyncio
+import errno
 import select
 from base64 import b64encode
 from collections.abc import AsyncIterator
@@ -355,7 +356,10 @@ def _as_httpx2(error: aiohttp.ClientError) -> httpx2.HTTPError:
         case aiohttp.ClientConnectorCertificateError():
             return httpx2.ConnectError(str(error.certificate_error))
         case aiohttp.ClientConnectorError():
-            return httpx2.ConnectError(error.strerror or str(error.os_error) or "no connection")
+            # asyncio's own text repeats the address, as Python writes it.
+            refused = error.errno == errno.ECONNREFUSED
+            reason = "connection refused" if refused else error.strerror or str(error.os_error)
+            return httpx2.ConnectError(reason or "no connection")
         case aiohttp.ClientHttpProxyError():
             return httpx2.ProxyError(f"{error.status} {error.message}")
         case aiohttp.InvalidURL():

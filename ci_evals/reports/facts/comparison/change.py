@@ -108,11 +108,10 @@ def trials_to_prove(comparison: Comparison, results: Results) -> str | None:
 def small_print(comparison: Comparison, results: Results) -> str:
     """The meaning of the numbers of a comparison, and what a run with a verdict could have detected."""
     decided = not results.gate.reasons
+    of_p = "p is the probability that chance alone shows a drop at least this large."
     sentences = [
         "The numbers in brackets are 95 % intervals, limited to what is possible.",
-        "p is the probability that chance alone shows a drop at least this large."
-        if shows_p(comparison)
-        else None,
+        of_p if shows_p(comparison) else None,
         # Where earlier runs decide, their own sentence has it.
         detectable_drop(comparison) if decided and comparison.method != "history" else None,
         trials_to_prove(comparison, results) if decided else None,
