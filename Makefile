@@ -21,7 +21,7 @@ help:
 	@echo 'make reference  write the generated pages of docs/reference'
 	@echo 'make pictures  draw the pictures of README again; needs Chromium'
 	@echo 'make bench   measure speed and memory for bench/README.md; some forty minutes, on an idle machine'
-	@echo 'make simulate  the tables of docs/statistics.md about harder agents again, in full; some minutes'
+	@echo 'make simulate  the tables of docs/statistics.md and docs/rounds.md again, in full; takes many minutes'
 	@echo 'make endurance  thousands of trials through faults and kills; takes some minutes'
 	@echo 'make frameworks  test agents of real frameworks, in environments of their own; takes some minutes'
 	@echo 'make cluster  test real Ray clusters, in an environment of its own; takes some minutes'
@@ -44,7 +44,7 @@ bench: .venv/installed
 	$(BIN)/python -m bench
 
 simulate: .venv/installed
-	$(PYTEST) tests/scoring/test_simulation.py -m simulate --durations 0
+	$(PYTEST) -m simulate --durations 0
 
 endurance: .venv/installed
 	$(BIN)/pytest -m endurance --durations 0
