@@ -225,3 +225,14 @@ def test_why_nothing_was_compared_is_said_once():
     checked = results.model_copy(update={"gate": build.decision(check)})
     assert gate_facts.warnings(checked) == ("regression was not checked: no test was scored on both sides.",)
     assert headline.not_compared(checked) is None
+
+
+def test_a_test_that_only_ended_in_an_error_did_not_break():
+    """Where that left the run without a verdict: the reasons name it. One that was scored is still named."""
+    errored = build.test_result("Late parcel", trials=(build.trial_result(),), outcome="failed", score=None)
+    scored = build.test_result("Damaged jug", trials=(build.trial_result(),), outcome="failed", score=0)
+    suite = build.suite_result("Refunds", errored, scored)
+    failed = build.results(suite, gate=build.decision(exit_code=1))
+    without = build.results(suite, gate=build.decision(exit_code=3, reasons=("1 of 2 trials broke off",)))
+    assert [one.name for one in headline.news(failed).failed] == ["Late parcel", "Damaged jug"]
+    assert [one.name for one in headline.news(without).failed] == ["Damaged jug"]

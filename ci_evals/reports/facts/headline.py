@@ -108,6 +108,8 @@ def news(results: Results) -> News:
     comparison = results.comparison
     newly = failed_tests.newly_failing(results)
     others = failed_tests.others(results, newly)
+    if results.gate.reasons:  # tests that ended in an error are named with what kept the run from a verdict
+        newly, others = (tuple(filter(_has_score, found)) for found in (newly, others))
     if comparison is None:
         return News(failed=others)
     uncompared = {(test.suite, test.name) for test in (*comparison.new, *comparison.changed)}
@@ -127,6 +129,10 @@ def news(results: Results) -> News:
         fixed=comparison.fixed,
         dropped=tuple(test for test in change.suspects(comparison) if (test.suite, test.name) not in named),
     )
+
+
+def _has_score(failed: FailedTest) -> bool:
+    return failed.test is None or failed.test.score is not None
 
 
 def changed(results: Results) -> bool:
