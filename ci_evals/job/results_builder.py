@@ -11,7 +11,7 @@ from uuid import uuid4
 from ci_evals._version import __version__
 from ci_evals.domain.base import instant
 from ci_evals.domain.journal import JournalHeader
-from ci_evals.domain.plan import Plan, Trial
+from ci_evals.domain.plan import BASE, Plan, Trial
 from ci_evals.domain.prices import NO_PRICES, PriceTable
 from ci_evals.domain.results.arms import Arm
 from ci_evals.domain.results.comparison import ComparisonLook
@@ -104,7 +104,9 @@ class ResultsBuilder:
         self, plan: Plan, played: Sequence[TrialResult | None], confirmation: Confirmation | None = None
     ) -> Results:
         """Score, compare and decide, without secrets. `played` is in the order of the plan's trials."""
-        look = next((look for look in looks_at(plan.looks) if look.trials == plan.loops), None)
+        both_sides = BASE in plan.arms and not plan.first_arm_only
+        looks = looks_at(plan.looks, both_sides=both_sides)
+        look = next((look for look in looks if look.trials == plan.loops), None)
         results = replace(self._conclusion, look=look, screening=plan.first_arm_only).results(
             lambda: self._scorecard(plan, played, self._job.prices()),
             lambda: self._info(plan, confirmation),
@@ -118,8 +120,8 @@ class ResultsBuilder:
             fails_at=look.fails_at,
             passes_above=look.passes_above,
         )
-        looks = {"looks": tuple(self._looks.values())}
-        return results.model_copy(update={"comparison": results.comparison.model_copy(update=looks)})
+        update = {"looks": tuple(self._looks.values())}
+        return results.model_copy(update={"comparison": results.comparison.model_copy(update=update)})
 
     def unfinished(self) -> Results:
         """Return the results of this run while it is under way: nothing is played yet, nothing passed."""

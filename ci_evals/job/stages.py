@@ -16,9 +16,6 @@ from ci_evals.scoring.gate.decision import (
 )
 from ci_evals.scoring.scores import deciding, uncounted_trials
 
-_SCREENED_FROM = 3
-"""The fewest trials of each test in rounds after which earlier runs may spare the base agent."""
-
 
 @dataclass(frozen=True)
 class Stage:
@@ -38,10 +35,7 @@ def first_stage(job: Job) -> Stage:
 def first_plan(plan: Plan, both_sides: BothSides, *, compares: bool) -> Plan:
     """The part of a plan that is played first; `compares` is true if earlier runs are compared with."""
     screened = BASE in plan.arms and both_sides is BothSides.AUTO and compares
-    loops = plan.loops
-    if plan.looks:
-        looks = [look for look in plan.looks if look >= _SCREENED_FROM or not screened]
-        loops = [*looks, plan.looks[-1]][0]
+    loops = plan.looks[0] if plan.looks else plan.loops
     return replace(plan, loops=loops, first_arm_only=screened)
 
 

@@ -71,9 +71,12 @@ def comparison(results: Results, *, width: int | None = None, color: bool = Fals
 
 
 def odds(
-    odds: Odds, checks: Sequence[GateCheck], *, in_rounds: bool = False, width: int | None = None
+    odds: Odds, checks: Sequence[GateCheck], extent: str | None = None, *, width: int | None = None
 ) -> str:
-    """Return the odds that another run fails each of these checks and the gate, and what they mean."""
+    """Return the odds that another run fails each of these checks and the gate, and what they mean.
+
+    `extent` says how much such a run plays; None if it is not one in rounds.
+    """
     shares: dict[object, deque[float]] = defaultdict(deque)
     for one in odds.checks:
         shares[one.key].append(one.share)
@@ -92,11 +95,12 @@ def odds(
         sanitize.log_line(highlights.odds_sentence(odds)),
         f"The highest min-score that fewer than 5 % of such runs would miss: {floor}.",
         f"Simulated from the noise of the saved run, with up to {trials} of each test"
-        f"{': all that its rounds may play' if in_rounds else ''}."
+        f"{': all that its rounds may play' if extent else ''}."
         if odds.loops > 1
         else "Each test has one trial, so its own noise is unknown. It is estimated from how tests differ: "
         "too high rather than too low. Run several trials per test to measure it (--loops).",
     ]
+    lines += [extent] if extent else []
     if left := [check for check in checks if check.key not in {one.key for one in odds.checks}]:
         lines.append(f"Not estimated: {', '.join(map(_not_estimated, left))}.")
     return wrapped(

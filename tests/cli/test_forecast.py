@@ -151,9 +151,13 @@ def test_the_plan_of_rounds_and_of_both_sides_is_a_range(tmp_path):
     assert "1 test, 2 trials" in told("--loops=2")
     against = "--against=base-url=http://127.0.0.1:9"
     assert "1 test for each of 2 agents, 3 to 14 trials" in told("--rounds=auto", against)
-    assert "1 test for each of 2 agents, 4 to 14 trials" in told(
+    assert "1 test for each of 2 agents, 6 to 14 trials" in told(
         "--rounds=auto", against, "--both-sides=always"
     )
+    assert "1 test for each of 2 agents, 6 to 14 trials" in told(
+        "--rounds=2,4", against, "--both-sides=always"
+    )
+    assert "1 test, 2 to 7 trials" in told("--rounds=auto", against, "--both-sides=never")
     assert "1 test, 2 trials" in told("--loops=2", against, "--both-sides=never")
     both = ("--rounds=auto", "--loops=2")
     refused = ci_evals("plan", suite, "--provider=offline", *both, cwd=tmp_path, env=keys)

@@ -4,8 +4,10 @@ import builders as build
 import pytest
 from test_headline import compared
 
+from ci_evals.domain.results.arms import Arm
 from ci_evals.domain.results.comparison import ComparisonLook, HistoryComparison, TestName
 from ci_evals.domain.results.run import Results, Rounds
+from ci_evals.domain.results.usage import Usage
 from ci_evals.reports.facts.comparison import looks
 
 HISTORY = HistoryComparison(
@@ -20,6 +22,8 @@ HISTORY = HistoryComparison(
 )
 PLAYED = "The base agent was played beside this one, trial by trial in turns"
 SPREAD = "Runs of main differ among themselves by 3.0 points; a drop below 5.6 would not stand out"
+
+BASE_TOO = ", those of the base agent included"
 
 
 def sentences(results: Results) -> list[str]:
@@ -158,3 +162,35 @@ def test_names_of_broken_tests():
         "Broken: A; B (with all 20 tests looked at, a false name in at most 5 % of runs).",
         "Probably broken: C (of all such names one in ten is false).",
     ]
+
+
+@pytest.mark.parametrize(
+    ("cost", "config", "beside", "says"),
+    [
+        (None, {}, False, "2 to 7 trials of each test."),
+        (0.30, {}, False, "2 to 7 trials of each test, for about $0.20 to $0.70."),
+        (0.60, {}, True, f"2 to 14 trials of each test{BASE_TOO}, for about $0.20 to $1.40."),
+        (
+            0.60,
+            {"bothSides": "always"},
+            True,
+            f"4 to 14 trials of each test{BASE_TOO}, for about $0.40 to $1.40.",
+        ),
+    ],
+)
+def test_the_extent_of_a_run_in_rounds(cost, config, beside, says):
+    """From its first look to its last; earlier runs may spare the base agent."""
+    results = in_rounds(3, 0.4)
+    arms = [Arm.of(name, results, first=name == "head") for name in ("head", "base")] if beside else []
+    run = results.run.model_copy(update={"config": config})
+    update = {"run": run, "arms": tuple(arms), "usage": Usage(cost_usd=cost)}
+    assert looks.extent(results.model_copy(update=update)) == f"Such a run plays {says}"
+    assert looks.extent(compared("hh", "hh")) is None
+
+
+def test_what_was_taken_from_an_earlier_run_has_no_cost_to_tell_from():
+    """What such a run costs in full is not known."""
+    results = in_rounds(3, 0.4)
+    counts = results.counts.model_copy(update={"taken_trials": 1})
+    update = {"counts": counts, "usage": Usage(cost_usd=0.3)}
+    assert looks.extent(results.model_copy(update=update)) == "Such a run plays 2 to 7 trials of each test."

@@ -11,7 +11,7 @@ from statistics import fmean
 from populations import KINDS, LogitAgent
 
 from ci_evals.scoring.comparison import history
-from ci_evals.scoring.comparison.rounds import LOOKS, Look, looks_at
+from ci_evals.scoring.comparison.rounds import BOTH_SIDES_LOOKS, LOOKS, looks_at
 from ci_evals.scoring.statistics import ALPHA, ScorePair, chance_of_drop
 
 Scores = list[tuple[float, ...]]
@@ -104,13 +104,14 @@ def screened(pair: Agents, runs: int = 10) -> Outcome:
     first = _first(head, 3)
     if min(_p(first, earlier[-1]), _pooled(first, earlier)) > SCREEN:
         return Outcome(failed=False, conversations=3)
-    base = pair.play(pair.base, LOOKS[-1], session)
-    look: Look
-    for look in looks_at(LOOKS)[1:]:
-        p = _p(_first(head, look.trials), _first(base, look.trials))
-        if look.settles(p):
-            return Outcome(p <= look.fails_at, 2 * look.trials)
-    raise AssertionError("the last look decides")
+    return _beside(head, pair.play(pair.base, LOOKS[-1], session))
+
+
+def both_sides_in_rounds(pair: Agents) -> Outcome:
+    """Both agents from the first trial on, in the same session."""
+    session = pair.session()
+    head, base = (pair.play(agent, LOOKS[-1], session) for agent in (pair.head, pair.base))
+    return _beside(head, base)
 
 
 def share_failed(outcomes: Iterable[Outcome]) -> float:
@@ -139,6 +140,14 @@ def _p(head: Scores, base: Scores) -> float:
     chance = chance_of_drop(pairs, "a seed", DRAWS)
     assert chance
     return chance.p
+
+
+def _beside(head: Scores, base: Scores) -> Outcome:
+    for look in looks_at(BOTH_SIDES_LOOKS, both_sides=True):
+        p = _p(_first(head, look.trials), _first(base, look.trials))
+        if look.settles(p):
+            return Outcome(p <= look.fails_at, 2 * look.trials)
+    raise AssertionError("the last look decides")
 
 
 def _pooled(head: Scores, runs: list[Scores]) -> float:

@@ -10,9 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from papers import ROOT
-from rounds_simulation import both_sides, by_history, moderated, repeated, rounds, screened, share_failed
+from rounds_simulation import (
+    both_sides,
+    both_sides_in_rounds,
+    by_history,
+    moderated,
+    repeated,
+    rounds,
+    screened,
+    share_failed,
+)
 
-from ci_evals.scoring.comparison.rounds import LOOKS, looks_at
+from ci_evals.scoring.comparison.rounds import BOTH_SIDES_LOOKS, LOOKS, looks_at
 from ci_evals.scoring.statistics import ScorePair
 
 DOCS = (ROOT / "docs" / "rounds.md").read_text()
@@ -41,6 +50,16 @@ def test_the_limits_are_those_of_the_search():
     assert looks_at(()) == ()
 
 
+def test_both_sides_have_looks_of_their_own():
+    """A pass after three trials needs a higher p: the base has no more trials than the head."""
+    looks = looks_at(BOTH_SIDES_LOOKS, both_sides=True)
+    assert [(look.trials, look.fails_at, look.passes_above, look.is_last) for look in looks] == [
+        (3, 0.007, 0.50, False),
+        (5, 0.018, 0.18, False),
+        (7, 0.045, 0.045, True),
+    ]
+
+
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=6, unique=True).map(sorted))
 def test_other_looks_have_limits_between_those(trials):
     """The nearer the end, the easier to decide."""
@@ -53,7 +72,11 @@ def test_other_looks_have_limits_between_those(trials):
     assert all(0.0025 <= look.fails_at <= look.passes_above <= 0.5 for look in looks)
 
 
-@given(st.sampled_from(looks_at(LOOKS)), st.floats(0, 1), st.floats(0, 1))
+@given(
+    st.sampled_from(looks_at(LOOKS) + looks_at(BOTH_SIDES_LOOKS, both_sides=True)),
+    st.floats(0, 1),
+    st.floats(0, 1),
+)
 def test_a_lower_p_passes_no_look_that_a_higher_fails(look, one, other):
     """What fails fails for every lower p."""
     low, high = sorted((one, other))
@@ -147,6 +170,17 @@ def test_few_screened_pull_requests():
 
 
 @pytest.mark.simulate
+def test_both_sides_in_rounds_hold_the_level_and_find_a_drop():
+    """After 8.5 conversations of at most 14 if nothing changed."""
+    outcomes = repeated(both_sides_in_rounds, MANY, 20, session=3.0)
+    assert share_failed(outcomes) <= 6.5
+    spread = 3 / sqrt(MANY)
+    assert fmean(outcome.conversations for outcome in outcomes) == pytest.approx(8.5, abs=0.4 + 3 * spread)
+    found = repeated(both_sides_in_rounds, MANY, 20, session=3.0, points=10)
+    assert near(share_failed(found), 92, MANY, besides=4)
+
+
+@pytest.mark.simulate
 def test_trials_and_runs_together_are_no_more_eager_than_either():
     """The larger of two p."""
     assert share_failed(repeated(by_history, MANY, 20, session=3.0)) <= 6.5
@@ -154,5 +188,8 @@ def test_trials_and_runs_together_are_no_more_eager_than_either():
 
 def test_the_page_has_the_limits():
     """As the code has them."""
+    beside = {look.trials: look for look in looks_at(BOTH_SIDES_LOOKS, both_sides=True)}
     for look in looks_at(LOOKS):
-        assert f"| {look.trials} | {look.fails_at:g} | {look.passes_above:g} |" in DOCS
+        passes = f"{beside[look.trials].passes_above:g}" if look.trials in beside else "no look"
+        assert f"| {look.trials} | {look.fails_at:g} | {look.passes_above:g} | {passes} |" in DOCS
+    assert all(look.fails_at == beside[look.trials].fails_at for look in looks_at(LOOKS)[1:])

@@ -14,6 +14,7 @@ from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Results
 from ci_evals.job.conclude import to_record
 from ci_evals.reports import console
+from ci_evals.reports.facts.comparison import looks
 from ci_evals.reports.markdown import documents
 from ci_evals.scoring.comparison.compare import RunComparer
 from ci_evals.scoring.coverage import compared
@@ -77,8 +78,7 @@ def odds(settings: OddsSettings, context: RunContext) -> None:
         raise UsageError(
             f"{settings.results}: nothing was scored, so its noise is unknown. Name a run with scores."
         )
-    in_rounds = results.run.rounds is not None
-    context.show(console.odds(estimate, checks, in_rounds=in_rounds, width=context.width))
+    context.show(console.odds(estimate, checks, looks.extent(results), width=context.width))
 
 
 def _policy(settings: OddsSettings, config: dict[str, Any]) -> Policy:

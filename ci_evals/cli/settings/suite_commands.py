@@ -51,7 +51,8 @@ class PlanSettings(SidesSettings, SuiteSettings):
             metavar="off|auto|N,N,...",
             help="Stop as soon as the verdict is clear.\n\n"
             "The run is looked at after these numbers of trials of each test, and ends if more could hardly "
-            "change the verdict. `auto` is 2,3,5,7. Not with `--loops` and `--confirm`.",
+            "change the verdict. `auto` is 2,3,5,7; with `--against` it is always 3,5,7. Not with `--loops` "
+            "and `--confirm`.",
         ),
     ] = "off"
     test: Annotated[

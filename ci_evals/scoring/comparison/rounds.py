@@ -14,9 +14,12 @@ from ci_evals.scoring.statistics import ScorePair, pooled_variance, shrunk_varia
 
 LOOKS = (2, 3, 5, 7)
 """The trials of each test after which `--rounds=auto` looks."""
+BOTH_SIDES_LOOKS = LOOKS[1:]
+"""The trials of each test and side after which a run looks that plays the base agent too."""
 _LAST = LOOKS[-1]
 _FAILS_AT: Mapping[float, float] = {2: 0.0025, 3: 0.007, 5: 0.018, 7: 0.045}
 _PASSES_ABOVE: Mapping[float, float] = {2: 0.50, 3: 0.28, 5: 0.18, 7: 0.045}
+_PASSES_ABOVE_BOTH_SIDES: Mapping[float, float] = {**_PASSES_ABOVE, 3: 0.50}
 _MARGINS: Mapping[float, float] = {2: 2.5, 3: 2.2, 5: 2.0}
 """How many standard errors a score is off its threshold where a look decides."""
 _Z = 1.96
@@ -65,19 +68,21 @@ class Look:
         return abs(distance) > self.margin * t_quantile(freedom) / _Z * error
 
 
-def looks_at(trials: Sequence[int]) -> tuple[Look, ...]:
+def looks_at(trials: Sequence[int], *, both_sides: bool = False) -> tuple[Look, ...]:
     """The looks after these numbers of trials of each test, in ascending order.
 
     Those of `LOOKS` have the limits that were searched for. Other lists have them in between: by the share
-    of the most trials that a look has, on a straight line.
+    of the most trials that a look has, on a straight line. With `both_sides`, the limits are those of a run
+    that compares with the base agent in the same rounds.
     """
+    passes_above = _PASSES_ABOVE_BOTH_SIDES if both_sides else _PASSES_ABOVE
     last = trials[-1] if trials else 0
     shares = [number * _LAST / last for number in trials]
     return tuple(
         Look(
             number,
             fails_at=_between(_FAILS_AT, share),
-            passes_above=_between(_PASSES_ABOVE, share),
+            passes_above=_between(passes_above, share),
             margin=_between(_MARGINS, share),
             is_last=number == last,
         )

@@ -24,6 +24,24 @@ def sentences(results: Results) -> Iterator[str]:
         yield from _names(history)
 
 
+def extent(results: Results) -> str | None:
+    """How much a run with the rounds of this one plays and costs; None for a run that is not in rounds."""
+    rounds = results.run.rounds
+    if rounds is None:
+        return None
+    first, last, sides = rounds.looks[0], rounds.looks[-1], 1
+    if results.base_side:
+        sides, spared = 2, results.run.config.get("bothSides") != BothSides.ALWAYS
+        first *= 1 if spared else sides
+    base = ", those of the base agent included" if sides > 1 else ""
+    text = f"Such a run plays {numbers.extent(first, sides * last, str)} trials of each test{base}"
+    if not results.usage.cost_usd or results.counts.taken_trials:
+        return f"{text}."
+    of_trial = results.usage.cost_usd / (sides * rounds.played)
+    cost = numbers.extent(of_trial * first, of_trial * sides * last, numbers.money)
+    return f"{text}, for about {cost}."
+
+
 def _rounds(results: Results) -> Iterator[str]:
     """Why the run ended with this round; `headline.certainty` has the numbers."""
     rounds = results.run.rounds
