@@ -48,6 +48,7 @@ LINES = {
     ("run", "arms"): [*RUN, "--arms=BAD"],
     ("run", "calibration"): [*RUN, "--calibration=BAD"],
     ("run", "replay"): [*RUN, "--replay=BAD"],
+    ("run", "only_failed"): [*RUN, "--only-failed=BAD"],
     ("run", "resume"): [*RUN, "--resume=FOLDER/journal.jsonl"],
     ("validate", "suites"): ["validate", "BAD"],
     ("validate", "adapter_options"): ["validate", "suite.json", "--adapter-options=BAD"],

@@ -239,9 +239,9 @@ def test_the_simulated_user_and_the_judge_see_it(tmp_path):
         ([{"assistant": "\u200b"}], "turns[0].assistant: '\\u200b' has no visible character"),
         ([{"assistant": "Hi", "timeout": 3}], "turns[0].timeout: "),
         ([{"user": "Hi", "assistant": "Hi"}], "turns[0].assistant: "),
-        (["Hi"], "turns[0]: wants an object, found "),
-        ([{"user": 3}], "turns[0].user: wants a string"),
-        ([{"user": "x", "timeout": "long"}], "turns[0].timeout: wants a number"),
+        (["Hi"], "turns[0]: must be an object, found "),
+        ([{"user": 3}], "turns[0].user: must be a string"),
+        ([{"user": "x", "timeout": "long"}], "turns[0].timeout: must be a number"),
         ([{}], "turns[0].user: is missing"),
     ],
 )
