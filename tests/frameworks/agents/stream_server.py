@@ -26,7 +26,7 @@ async def events(asked):
     if text == "stall":
         await asyncio.sleep(15)
     if text == "fail":
-        yield {"type": "error", "message": "it is down"}
+        raise CutError
     if text == "broken":
         yield "{'type': 'text'}"
     if text == "cut":
