@@ -71,7 +71,7 @@ def _counted(file: Path) -> None:
 
 
 def main() -> None:
-    """Write the budget anew, or count one command."""
+    """Record a new budget, or count one command."""
     if len(sys.argv) == 1:
         budget = {"python": f"{sys.version_info.major}.{sys.version_info.minor}", "calls": measure()}
         BUDGET.write_text(json.dumps(budget, indent=2) + "\n")

@@ -77,7 +77,7 @@ class Server:
         self._open = build_opener(ProxyHandler({})).open
 
     def forget(self, **manners: float) -> None:
-        """Begins the books anew.
+        """Clears the books.
 
         Manners: `agent`, `llm` in seconds; `faults`, `keep` as 0 or 1; `otlp`, the port that spans go to.
         """

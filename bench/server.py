@@ -227,7 +227,7 @@ def _choice(manners: Manners, path: bytes, body: bytes) -> tuple[float, bytes]:
 
 
 def _control(manners: Manners, path: bytes) -> bytes:
-    """`/bench/books` gives what was seen; `/bench/forget?faults=1&agent=0.2&otlp=4318` begins anew."""
+    """`/bench/books` gives what was seen; `/bench/forget?faults=1&agent=0.2&otlp=4318` clears it."""
     words = dict(pair.split("=") for pair in path.decode().partition("?")[2].split("&") if pair)
     if path.startswith(b"/bench/forget"):
         manners.books = Books()

@@ -1,6 +1,6 @@
 """The spans of a turn as an SDK exports them: its server's span, and those of models and tools below it.
 
-One request is made once, and written anew for each turn: ids are of fixed length, so bytes can be replaced.
+One request is built once. Each turn gets a copy with its own ids, which have a fixed length.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 
 SPANS = 20
-"""Of a turn."""
+"""Number of spans in a turn."""
 _TRACE, _PARENT = b"\xf0" * 16, b"\xf1" * 8
 _PROMPT = "You help the customers of a shop with their orders. " * 20
 

@@ -9,7 +9,7 @@ from ci_evals.domain.base import Interval, Percent, Positive, Record
 
 
 class CheckNature(Enum):
-    """What a kind of check looks at. What the program does with a check follows from it."""
+    """The subject of a kind of check. How the program treats a check follows from it."""
 
     FLOOR = auto()
     """A score, which must be high enough."""
@@ -41,7 +41,7 @@ class CheckKind(StrEnum):
 
     @property
     def nature(self) -> CheckNature:
-        """What a check of this kind looks at."""
+        """The subject of a check of this kind."""
         match self:
             case CheckKind.MIN_SCORE | CheckKind.THRESHOLD:
                 return CheckNature.FLOOR
