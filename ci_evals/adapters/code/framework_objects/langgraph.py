@@ -64,8 +64,8 @@ class LangGraphAgent(FrameworkAgent):
             graph = graph.copy({"checkpointer": saver})
         if getattr(graph, "context_schema", None):
             given["context"] = deepcopy(dict(test.user_info))
-        told = [{"role": "system", "content": test.system_prompt}] if test.system_prompt else []
-        return _Session(graph, given, [*told, *test.history])
+        system = [{"role": "system", "content": test.system_prompt}] if test.system_prompt else []
+        return _Session(graph, given, [*system, *test.history])
 
     async def send_message(self, session: _Session, text: str) -> dict[str, JsonValue]:
         """Run the graph until it ends or stops."""
