@@ -22,8 +22,8 @@ from ci_evals.conversation.scripted_user import ScriptedUser
 from ci_evals.conversation.simulated_user import STOP_MARKER
 from ci_evals.demo_agent import catalog
 from ci_evals.demo_agent.server import DemoServer
+from ci_evals.domain.checks.evaluation import Judged
 from ci_evals.domain.checks.tool_checks import ToolCalled
-from ci_evals.domain.evaluation import Judged
 from ci_evals.domain.suite import PlannedTurn, Suite
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Outcome

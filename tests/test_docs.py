@@ -20,8 +20,8 @@ import ci_evals
 from ci_evals.adapters.github import baseline
 from ci_evals.cli.app import app
 from ci_evals.domain.checks.criterion import Criterion
+from ci_evals.domain.checks.evaluation import Evaluation, Strict
 from ci_evals.domain.checks.matcher import Conditions, MatcherField
-from ci_evals.domain.evaluation import Evaluation, Strict
 from ci_evals.domain.results.run import results_schema
 from ci_evals.domain.suite import Suite
 from ci_evals.study_registry import study_kinds

@@ -19,7 +19,7 @@ from ci_evals.conversation.scripted_user import ScriptedUser
 from ci_evals.demo_agent import catalog
 from ci_evals.demo_agent.faults import Misbehavior
 from ci_evals.demo_agent.server import DemoServer
-from ci_evals.domain.evaluation import Judged
+from ci_evals.domain.checks.evaluation import Judged
 from ci_evals.domain.verdict import Outcome
 from ci_evals.grading import strict
 from ci_evals.runner import Participants

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from ci_evals.domain.base import Record
-from ci_evals.domain.rubric import Rubric
+from ci_evals.domain.checks.rubric import Rubric
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Outcome
 from ci_evals.support.redaction import MASK, Redactor

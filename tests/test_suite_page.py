@@ -9,7 +9,7 @@ from papers import blocks, code, page, table
 from ci_evals.adapters.importers import READERS
 from ci_evals.adapters.importers.imported import suite_text
 from ci_evals.adapters.importers.table import COLUMNS, USER_INFO
-from ci_evals.domain.evaluation import PASS_AT, Graded
+from ci_evals.domain.checks.evaluation import PASS_AT, Graded
 from ci_evals.domain.verdict import DimensionGrade, Grade
 from ci_evals.planning.documents.interpolate import Reading
 from ci_evals.planning.parse import load

@@ -18,7 +18,8 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from ci_evals._version import __version__
-from ci_evals.adapters import checkout, files, input_files, json_lines
+from ci_evals.adapters import files, input_files, json_lines
+from ci_evals.adapters.git import checkout
 from ci_evals.adapters.signing import Chain
 from ci_evals.adapters.transport import payload
 from ci_evals.domain.base import Record

@@ -19,7 +19,7 @@ from pydantic import (
 
 from ci_evals.domain.agents import COMMAND, PYTHON, is_program
 from ci_evals.domain.base import JSON_SCHEMA, Model, NonBlank
-from ci_evals.domain.evaluation import Evaluation
+from ci_evals.domain.checks.evaluation import Evaluation
 from ci_evals.domain.world import Step, World
 from ci_evals.support.text import is_blank
 

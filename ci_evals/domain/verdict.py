@@ -8,7 +8,7 @@ from typing import Literal, Self
 from pydantic import Field
 
 from ci_evals.domain.base import Record, Share, as_written
-from ci_evals.domain.evaluation import Judged, Strict
+from ci_evals.domain.checks.evaluation import Judged, Strict
 
 
 class Outcome(StrEnum):

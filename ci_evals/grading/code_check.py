@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
+from ci_evals.domain.checks.evaluation import PASS_AT
 from ci_evals.domain.checks.tool_checks import PythonCheck
-from ci_evals.domain.evaluation import PASS_AT
 from ci_evals.domain.transcript import Transcript
 from ci_evals.domain.verdict import Cause, DimensionGrade, Grade, Verdict
 from ci_evals.grading.replies import NO_REPLY

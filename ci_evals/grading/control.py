@@ -14,7 +14,7 @@ from importlib.resources import files
 from math import ceil
 from typing import Any, Literal
 
-from ci_evals.domain.evaluation import Judged
+from ci_evals.domain.checks.evaluation import Judged
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import EndState, Transcript, Turn, UserSource
 from ci_evals.domain.verdict import UNUSABLE, Cause, Outcome, Verdict

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Sequence
 from itertools import starmap
 
+from ci_evals.domain.checks.evaluation import Graded, Judged, Strict, compares_meanings
 from ci_evals.domain.checks.tool_checks import PythonCheck
-from ci_evals.domain.evaluation import Graded, Judged, Strict, compares_meanings
 from ci_evals.domain.suite import PlannedTurn, Test
 from ci_evals.domain.transcript import Transcript
 from ci_evals.domain.verdict import Cause, Finding, Verdict

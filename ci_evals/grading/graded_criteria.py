@@ -8,9 +8,9 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from ci_evals.domain.actions import is_traced
+from ci_evals.domain.checks.evaluation import Graded
+from ci_evals.domain.checks.rubric import BUILT_IN_FILE, CANNOT_TELL, Level, Rubric, RubricDimension, key_of
 from ci_evals.domain.errors import LLMAnswerError
-from ci_evals.domain.evaluation import Graded
-from ci_evals.domain.rubric import BUILT_IN_FILE, CANNOT_TELL, Level, Rubric, RubricDimension, key_of
 from ci_evals.domain.verdict import Cause, DimensionGrade, Grade, Outcome, Verdict, Vote
 from ci_evals.grading import grounds
 from ci_evals.grading.grounds import Citation, StatedGrounds

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, Literal, TypeVar
 
+from ci_evals.domain.checks.evaluation import Judged
 from ci_evals.domain.errors import LLMAnswerError
-from ci_evals.domain.evaluation import Judged
 from ci_evals.domain.suite import PlannedTurn, Test
 from ci_evals.domain.transcript import Transcript
 from ci_evals.domain.verdict import Cause, Verdict, Vote

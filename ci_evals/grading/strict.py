@@ -13,6 +13,7 @@ from typing import Any, assert_never
 import regex
 from pydantic import JsonValue
 
+from ci_evals.domain.checks.evaluation import Strict
 from ci_evals.domain.checks.text_checks import (
     AnswerMatches,
     Contains,
@@ -44,7 +45,6 @@ from ci_evals.domain.checks.trace_checks import (
     ToolNotUsed,
     ToolUsed,
 )
-from ci_evals.domain.evaluation import Strict
 from ci_evals.domain.transcript import ESCALATION, Integration, Transcript, Turn, is_empty
 from ci_evals.domain.verdict import Cause, Outcome, Verdict
 from ci_evals.grading import answer_matching, tools

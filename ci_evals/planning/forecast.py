@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from heapq import heapreplace
 from math import ceil
 
-from ci_evals.domain.evaluation import Graded, compares_meanings
+from ci_evals.domain.checks.evaluation import Graded, compares_meanings
 from ci_evals.domain.suite import PlannedTurn, Suite, Test
 
 

@@ -9,8 +9,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from ci_evals.domain.agents import BUILT_IN, is_program, secrets_of
+from ci_evals.domain.checks.evaluation import RUBRIC_KEYS
 from ci_evals.domain.errors import Problem, SuiteError, UsageError
-from ci_evals.domain.evaluation import RUBRIC_KEYS
 from ci_evals.domain.suite import Suite
 from ci_evals.planning.adapter_options import complaint, option_problems
 from ci_evals.planning.documents.document import Document, Path, short

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 from pydantic import JsonValue
 
 from ci_evals.domain.checks.criterion import Criterion
+from ci_evals.domain.checks.evaluation import Graded, Judged
+from ci_evals.domain.checks.rubric import Dimension, Level, Rubric
 from ci_evals.domain.checks.text_checks import AnswerMatches, Contains, NotContains, NotRegex
 from ci_evals.domain.checks.tool_checks import PythonCheck, StateCheck, ToolCalled, ToolSequence
 from ci_evals.domain.checks.trace_checks import ParamEquals, ToolNotUsed, ToolUsed
 from ci_evals.domain.errors import Problem
-from ci_evals.domain.evaluation import Graded, Judged
-from ci_evals.domain.rubric import Dimension, Level, Rubric
 from ci_evals.domain.suite import PlannedTurn, Suite, Test
 from ci_evals.domain.verdict import DimensionGrade, Grade
 from ci_evals.planning.documents.document import Path, short

@@ -9,9 +9,9 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from ci_evals.domain.checks.evaluation import GRADED, JUDGED, Graded, Judged, Strict
+from ci_evals.domain.checks.evaluation import STRICT as STRICT_TAG
 from ci_evals.domain.errors import Problem
-from ci_evals.domain.evaluation import GRADED, JUDGED, Graded, Judged, Strict
-from ci_evals.domain.evaluation import STRICT as STRICT_TAG
 from ci_evals.domain.suite import GIVEN_REPLY, PLANNED_TURN, GivenReply, PlannedTurn, Suite
 from ci_evals.planning.documents.document import Document, Path, short
 from ci_evals.support.redaction import MASK, Redactor

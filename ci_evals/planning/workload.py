@@ -2,7 +2,7 @@
 
 from dataclasses import astuple, dataclass
 
-from ci_evals.domain.evaluation import Judged, compares_meanings
+from ci_evals.domain.checks.evaluation import Judged, compares_meanings
 from ci_evals.domain.plan import Plan, PlannedSuite
 from ci_evals.domain.suite import Test
 

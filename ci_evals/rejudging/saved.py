@@ -5,9 +5,9 @@ from dataclasses import dataclass, field, replace
 
 from pydantic import JsonValue, ValidationError
 
+from ci_evals.domain.checks.evaluation import judged
 from ci_evals.domain.choices import CheckMode
 from ci_evals.domain.errors import UsageError
-from ci_evals.domain.evaluation import judged
 from ci_evals.domain.plan import SuiteModels, Trial
 from ci_evals.domain.prices import NO_PRICES, PriceTable
 from ci_evals.domain.results.run import Results

@@ -8,7 +8,7 @@ from statistics import fmean, stdev
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from ci_evals.domain.evaluation import Graded
+from ci_evals.domain.checks.evaluation import Graded
 from ci_evals.domain.plan import Plan, PlannedSuite, SuiteModels
 from ci_evals.domain.prices import NO_PRICES, PriceTable
 from ci_evals.domain.results.arms import Arm

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from ci_evals.adapters.agent_settings import AuiDialect
 from ci_evals.domain.agents import secrets_of
+from ci_evals.domain.checks.evaluation import compares_meanings
 from ci_evals.domain.choices import Provider
 from ci_evals.domain.errors import UsageError
-from ci_evals.domain.evaluation import compares_meanings
 from ci_evals.domain.plan import Plan, SuiteModels
 from ci_evals.domain.suite import Suite
 from ci_evals.planning import model_family

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ci_evals.adapters.checkout import Checkout, RemoteRepository, checkout_of, repository_of, tracks
+from ci_evals.adapters.git.checkout import Checkout, RemoteRepository, checkout_of, repository_of, tracks
 
 HERE = RemoteRepository("github.com", "octo/agent")
 THERE = RemoteRepository("github.com", "eve/agent")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from github_api import FORK, REPOSITORY
 
-from ci_evals.adapters.checkout import Checkout, RemoteRepository
+from ci_evals.adapters.git.checkout import Checkout, RemoteRepository
 from ci_evals.adapters.github.context import Base, Commit, GitHubEvent
 from ci_evals.adapters.github.trust import UNTRUSTED_EVENTS, distrusted_because, foreign_because
 

@@ -46,9 +46,9 @@ from ci_evals.adapters.transport.rate_limiter import RetryableError
 from ci_evals.cli.settings import inputs
 from ci_evals.conversation.simulated_user import ModelUser
 from ci_evals.domain.agents import ChatOptions, HttpReply
+from ci_evals.domain.checks.evaluation import Judged
 from ci_evals.domain.choices import Regression
 from ci_evals.domain.errors import AgentError, LLMError, SuiteError, UsageError
-from ci_evals.domain.evaluation import Judged
 from ci_evals.domain.journal import JournalHeader, Past
 from ci_evals.domain.results.usage import RoleUsage
 from ci_evals.domain.suite import PlannedTurn, Suite, Test

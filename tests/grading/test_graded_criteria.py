@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ci_evals.domain.checks.evaluation import Graded
 from ci_evals.domain.errors import LLMError
-from ci_evals.domain.evaluation import Graded
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Integration
 from ci_evals.domain.verdict import Cause, DimensionGrade, Grade, Outcome, Verdict, Vote

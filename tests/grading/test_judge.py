@@ -6,8 +6,8 @@ import fakes
 import pytest
 
 from ci_evals.domain.actions import views_of
+from ci_evals.domain.checks.evaluation import Judged
 from ci_evals.domain.errors import LLMAnswerError, LLMError
-from ci_evals.domain.evaluation import Judged
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import EndState, ToolCall, Transcript
 from ci_evals.domain.verdict import Cause, Outcome, Verdict

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from ci_evals.domain.evaluation import Evaluation
+from ci_evals.domain.checks.evaluation import Evaluation
 from ci_evals.domain.transcript import EndState, Integration, Transcript
 from ci_evals.domain.verdict import Outcome, Verdict
 from ci_evals.grading import strict

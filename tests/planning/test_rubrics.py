@@ -6,9 +6,9 @@ from typing import get_args
 import jsonschema
 import pytest
 
+from ci_evals.domain.checks.evaluation import Graded, judged
+from ci_evals.domain.checks.rubric import BUILT_IN_FILE, BuiltIn
 from ci_evals.domain.errors import SuiteError
-from ci_evals.domain.evaluation import Graded, judged
-from ci_evals.domain.rubric import BUILT_IN_FILE, BuiltIn
 from ci_evals.domain.suite import suite_schema
 from ci_evals.planning.documents.interpolate import Reading
 from ci_evals.planning.parse import LoadedSuite, load

@@ -10,7 +10,7 @@ import seeded
 
 from ci_evals.conversation.audit import Auditor
 from ci_evals.conversation.simulated_user import ModelUser
-from ci_evals.domain.evaluation import Graded, Judged
+from ci_evals.domain.checks.evaluation import Graded, Judged
 from ci_evals.domain.suite import AUTO, PlannedTurn, Test
 from ci_evals.domain.transcript import EndState, Transcript, UserSource
 from ci_evals.grading.grade import grade

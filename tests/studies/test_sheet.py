@@ -12,7 +12,7 @@ import pytest
 from hostile import CORPUS
 from labelled_runs import CRITERIA, JUDGE, REASON, run
 
-from ci_evals.domain.rubric import Level, Rubric, RubricDimension
+from ci_evals.domain.checks.rubric import Level, Rubric, RubricDimension
 from ci_evals.domain.transcript import EndState
 from ci_evals.studies.calibration import items, sheet
 

@@ -3,7 +3,7 @@
 The table of them is in docs/security.md.
 """
 
-from ci_evals.adapters.checkout import Checkout, repository_of
+from ci_evals.adapters.git.checkout import Checkout, repository_of
 from ci_evals.adapters.github.context import PULL_REQUEST_EVENTS, GitHubEvent
 
 UNTRUSTED_EVENTS = frozenset({"pull_request_target", "workflow_run", "issue_comment"})

@@ -12,6 +12,7 @@ from typing import Final, Literal
 from pydantic import Field
 
 from ci_evals.domain.base import Amount, CleanText, Dollars, Instant, Positive, Record
+from ci_evals.domain.checks.evaluation import Judged, Strict
 from ci_evals.domain.errors import (
     AgentAccessError,
     AgentError,
@@ -21,7 +22,6 @@ from ci_evals.domain.errors import (
     LLMError,
     Paid,
 )
-from ci_evals.domain.evaluation import Judged, Strict
 from ci_evals.domain.plan import Plan, PlannedSuite, Trial
 from ci_evals.domain.results.run import Tool
 from ci_evals.domain.transcript import ProbeResult, Reply

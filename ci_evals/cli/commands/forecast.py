@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from ci_evals.conversation.audit import Auditor
 from ci_evals.conversation.simulated_user import ModelUser
+from ci_evals.domain.checks.evaluation import Judged
 from ci_evals.domain.choices import CheckMode
-from ci_evals.domain.evaluation import Judged
 from ci_evals.domain.plan import Plan, SuiteModels
 from ci_evals.domain.prices import PriceTable, unpriced
 from ci_evals.domain.suite import AUTO, PlannedTurn, Suite, Test

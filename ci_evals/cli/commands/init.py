@@ -5,8 +5,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from ci_evals.adapters import files, repository
-from ci_evals.adapters.repository import Repository
+from ci_evals.adapters import files
+from ci_evals.adapters.git import repository
+from ci_evals.adapters.git.repository import Repository
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.result_commands import InitSettings
 from ci_evals.domain.agents import BUILT_IN, COMMAND, PYTHON

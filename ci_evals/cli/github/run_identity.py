@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ci_evals.adapters.checkout import checkout_of
+from ci_evals.adapters.git.checkout import checkout_of
 from ci_evals.adapters.github.context import GitHubEvent
 from ci_evals.cli.run_context import RunContext
 from ci_evals.domain.journal import RunIdentity

@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 
 from ci_evals.adapters import files
-from ci_evals.adapters.checkout import Checkout, checkout_of
+from ci_evals.adapters.git.checkout import Checkout, checkout_of
 from ci_evals.adapters.github import trust as rules
 from ci_evals.adapters.github.context import PULL_REQUEST_EVENTS, GitHubEvent
 from ci_evals.cli.github.github_job import GitHubJob

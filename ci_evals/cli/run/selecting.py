@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from ci_evals.adapters.checkout import tracks
+from ci_evals.adapters.git.checkout import tracks
 from ci_evals.cli.github.github_job import GitHubJob
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.suite_commands import RunSettings
@@ -147,7 +147,7 @@ def _changes(ref: str, baseline: str | None, github: GitHubJob) -> _Changes:
     Raises:
         UsageError: git cannot tell.
     """
-    from ci_evals.adapters.git_changes import Checkout, GitError, NoGitError  # noqa: PLC0415  # for few runs
+    from ci_evals.adapters.git.changes import Checkout, GitError, NoGitError  # noqa: PLC0415  # for few runs
 
     try:
         checkout = Checkout(Path.cwd(), github.context.environ)

@@ -5,12 +5,12 @@ from enum import StrEnum
 from pydantic import Field, JsonValue
 
 from ci_evals.domain.base import Amount, CleanText, Interval, Percent, Positive, Record, Share
+from ci_evals.domain.checks.rubric import Rubric
 from ci_evals.domain.plan import SuiteModels
 from ci_evals.domain.result_rows import OfficialScore
 from ci_evals.domain.results.process import ProcessSummary
 from ci_evals.domain.results.taken import TakenFrom
 from ci_evals.domain.results.trial import MOST_TRIALS, TrialResult
-from ci_evals.domain.rubric import Rubric
 from ci_evals.domain.suite import Line, Quarantine
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Outcome

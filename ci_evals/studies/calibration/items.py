@@ -11,10 +11,10 @@ from typing import Literal, NamedTuple
 
 from pydantic import JsonValue
 
+from ci_evals.domain.checks.rubric import WHOLE, Rubric
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestResult
 from ci_evals.domain.results.trial import TrialResult
-from ci_evals.domain.rubric import WHOLE, Rubric
 from ci_evals.domain.suite import history, planned_turns
 from ci_evals.domain.transcript import END_REASONS
 from ci_evals.domain.verdict import Finding, Outcome

@@ -9,8 +9,8 @@ from pathlib import Path
 from ci_evals.cli.files.saved_run import SavedRun
 from ci_evals.cli.files.suite_loading import values_of
 from ci_evals.cli.run_context import RunContext
+from ci_evals.domain.checks.evaluation import Judged
 from ci_evals.domain.errors import UsageError
-from ci_evals.domain.evaluation import Judged
 from ci_evals.domain.suite import Suite, Test
 from ci_evals.domain.verdict import UNUSABLE, Finding, Outcome
 from ci_evals.grading.grade import grade

@@ -15,7 +15,7 @@ from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from ci_evals.domain.base import Model, NonBlank, Record, Share
 
-BUILT_IN_FILE = "domain/dimensions.json"
+BUILT_IN_FILE = "domain/checks/dimensions.json"
 """The meanings of the built-in dimensions, and their own levels."""
 
 BuiltIn = Literal["correctness", "completeness", "clarity", "usefulness", "reasoning"]

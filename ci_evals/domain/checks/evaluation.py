@@ -11,6 +11,15 @@ from pydantic_core import PydanticCustomError
 
 from ci_evals.domain.base import Share
 from ci_evals.domain.checks.criterion import Criterion
+from ci_evals.domain.checks.rubric import (
+    Dimension,
+    Dimensions,
+    Level,
+    Rubric,
+    complete_dimensions,
+    distinct_levels,
+    resolved,
+)
 from ci_evals.domain.checks.text_checks import (
     AnswerMatches,
     Contains,
@@ -41,15 +50,6 @@ from ci_evals.domain.checks.trace_checks import (
     RuleTriggered,
     ToolNotUsed,
     ToolUsed,
-)
-from ci_evals.domain.rubric import (
-    Dimension,
-    Dimensions,
-    Level,
-    Rubric,
-    complete_dimensions,
-    distinct_levels,
-    resolved,
 )
 
 PASS_AT = 0.7

@@ -1,0 +1,1 @@
+"""What git knows of a folder: its checkout, its changes and its suites."""
