@@ -30,11 +30,11 @@ def sentences(results: Results) -> list[str]:
     return list(looks.sentences(results))
 
 
-def in_rounds(played: int, p: float, **told) -> Results:
+def in_rounds(played: int, p: float, *, at=(2, 3, 5, 7), **told) -> Results:
     """A run that was decided after so many trials, and passed."""
     look = ComparisonLook(trials=played, delta=-1.0, p=p, fails_at=0.01, passes_above=0.3)
     results = compared("hhhh", "hhhh", looks=(look,), method="rounds", **told)
-    rounds = Rounds(looks=(2, 3, 5, 7), played=played)
+    rounds = Rounds(looks=at, played=played)
     gate = build.decision(passed=True)
     return results.model_copy(update={"run": results.run.model_copy(update={"rounds": rounds}), "gate": gate})
 
@@ -50,6 +50,7 @@ def test_rounds():
     early = ["More trials could hardly change the verdict, so no further round was played."]
     assert sentences(in_rounds(2, 0.6)) == sentences(in_rounds(3, 0.02)) == early
     assert sentences(in_rounds(7, 0.6)) == ["Earlier rounds were not clear, so all were played."]
+    assert sentences(in_rounds(2, 0.6, at=(2,))) == []
 
 
 @pytest.mark.parametrize(

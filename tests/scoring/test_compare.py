@@ -538,7 +538,7 @@ def test_a_drop_that_so_few_trials_could_not_prove_is_not_checked():
     fell = decided({"a": points(0)}, {"a": points(100)}, regression=Regression.SIGNIFICANT)
     found = check(fell, "regression")
     assert (found.passed, fell.exit_code) == (None, 0)
-    assert "there are too few trials to tell it from chance" in found.note
+    assert "the score fell, but there are too few trials to tell a drop from chance" in found.note
     required = decided(
         {"a": points(0, 0)},
         {"a": points(100, 100)},

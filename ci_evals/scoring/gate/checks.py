@@ -323,7 +323,7 @@ class _Checks:
         elif change.p <= alpha:
             passed, note = False, "the score fell, and chance does not explain it"
         elif (change.smallest_p or 0) > alpha and (look is None or look.is_last):
-            passed, note = None, "the score fell; there are too few trials to tell it from chance"
+            passed, note = None, "the score fell, but there are too few trials to tell a drop from chance"
         else:
             note = "the score fell; chance may explain it"
         if change.delta < -_TIE <= (self.comparer.overall_change().delta or 0):

@@ -49,7 +49,7 @@ def _rounds(results: Results) -> Iterator[str]:
         return
     if rounds.played < rounds.looks[-1]:
         yield "More trials could hardly change the verdict, so no further round was played."
-    else:
+    elif len(rounds.looks) > 1:
         yield "Earlier rounds were not clear, so all were played."
 
 

@@ -1,0 +1,203 @@
+"""Comparisons of next to nothing: each has a defined answer, in plain words, and an undecided one is no pass.
+
+The agents are functions: one says yes, one no, one is down for half of the tests, and one for all.
+"""
+
+import json
+from pathlib import Path
+
+import pytest
+from commands import ci_evals, results_in
+
+AGENTS = {
+    "good": 'return "yes"',
+    "bad": 'return "no"',
+    "half": 'assert int(message) % 2, "down"; return "yes"',
+    "gone": 'assert False, "down"',
+}
+GOOD, BAD, HALF, GONE = (f"adapter=python:{name}:reply" for name in AGENTS)
+AUTO, ALWAYS = "--both-sides=auto", "--both-sides=always"
+TOO_FEW = "too few to tell a drop from chance."
+NOT_CHECKED = (
+    "regression was not checked: the score fell, but there are too few trials to tell a drop from chance."
+)
+UNSEEN = "can go unseen."
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """The agents, and recorded runs of them: four of each, of six tests with three trials."""
+    path = tmp_path_factory.mktemp("runs")
+    for name, body in AGENTS.items():
+        (path / f"{name}.py").write_text(f"def reply(message, session):\n    {body}\n")
+    for name, agent in (("good", GOOD), ("bad", BAD)):
+        for number in range(4):
+            record(path, f"{name}/{number}", 6, 3, head=agent)
+    record(path, "one/0", 6, 3)
+    return path
+
+
+def run(folder: Path, tests: int, *options: str, head: str = GOOD):
+    """A run of the first tests; the exit code and what it says."""
+    suite = {"name": "Yes", "tests": [_test(number) for number in range(tests)]}
+    (folder / f"{tests}.json").write_text(json.dumps(suite))
+    common = ("--provider=offline", "--quiet", "--min-score=0", f"--{head}")
+    ran = ci_evals("run", f"{tests}.json", *common, *options, cwd=folder)
+    return ran.returncode, " ".join((ran.stdout + ran.stderr).split())
+
+
+def _test(number: int) -> dict:
+    check = {"criterion": "Says yes", "strict": "contains", "text": "yes"}
+    turns = [{"user": str(number)}]
+    return {
+        "name": f"Test {number}",
+        "turns": turns,
+        "maxTurns": 1,
+        "guidelines": "Ask.",
+        "evaluations": [check],
+    }
+
+
+def record(folder: Path, name: str, tests: int, trials: int, head: str = GOOD) -> None:
+    assert run(folder, tests, f"--loops={trials}", f"--output-dir={name}", "--no-gate", head=head)[0] == 0
+
+
+def compare(folder: Path, tests: int, *options: str, head: str = GOOD):
+    return run(folder, tests, "--regression=significant", *options, head=head)
+
+
+@pytest.mark.parametrize(
+    ("tests", "trials", "head", "code", "says"),
+    [
+        (1, 1, GOOD, 0, ("Evals passed: 100 / 100, same as the baseline", f"One trial per test: {TOO_FEW}")),
+        (1, 1, BAD, 0, ("! Evals passed: 0 / 100, but 1 test broke since the baseline", NOT_CHECKED)),
+        (1, 3, BAD, 1, ("3 trials per test: the drop is larger than chance explains.",)),
+        (4, 1, BAD, 0, ("! Evals passed: 0 / 100, but 4 tests broke since the baseline", NOT_CHECKED)),
+        (5, 1, BAD, 1, ("One trial per test: the drop is larger than chance explains.",)),
+    ],
+)
+def test_one_test_or_one_trial(folder, tests, trials, head, code, says):
+    """Single trials prove a drop from five tests on, since 1 / 2^5 is below 0.05; three trials of one."""
+    record(folder, "main", tests, trials)
+    exit_code, said = compare(folder, tests, "--baseline=main", f"--loops={trials}", head=head)
+    assert exit_code == code, said
+    assert all(sentence in said for sentence in says), said
+
+
+def options(path: str, base: str) -> tuple[str, ...]:
+    """The options that compare with this agent in one of the ways there are."""
+    if path == "both sides":
+        return "--rounds=auto", ALWAYS, f"--against={base}"
+    runs = "good" if base == GOOD else "bad"
+    history = runs if path == "history" else 0
+    played = "--rounds=auto" if path == "rounds" else "--loops=3"
+    return f"--baseline={runs}/3", f"--history={history}", played
+
+
+@pytest.mark.parametrize("agent", [GOOD, BAD])
+@pytest.mark.parametrize("path", ["recorded", "rounds", "history", "both sides"])
+def test_all_scores_alike_are_no_drop(folder, agent, path):
+    """All 0 as all 100: p is 1, and the first look ends the rounds."""
+    exit_code, said = compare(folder, 6, *options(path, agent), head=agent)
+    results = results_in(folder)
+    assert (exit_code, results["comparison"]["p"]) == (0, 1), said
+    score = 100 if agent == GOOD else 0
+    name = "base agent" if path == "both sides" else "baseline"
+    assert f"Evals passed: {score} / 100, same as the {name}" in said
+    assert UNSEEN in said
+    assert results["comparison"]["method"] == path.replace(" ", "-")
+    played = {"rounds": "2 of at most 7", "both sides": "3 of at most 7"}.get(path, "3")
+    assert f"{played} trials per test: drops below" in said
+
+
+@pytest.mark.parametrize("path", ["recorded", "rounds", "history", "both sides"])
+def test_from_100_to_0(folder, path):
+    """It fails at the first look."""
+    exit_code, said = compare(folder, 6, *options(path, GOOD), head=BAD)
+    assert exit_code == 1, said
+    assert "the drop is larger than chance explains" in said
+    assert results_in(folder)["comparison"]["delta"] == -100
+
+
+@pytest.mark.parametrize(
+    ("more", "head", "code", "method", "says"),
+    [
+        ((), GOOD, 0, None, "regression was not checked: there is no baseline."),
+        ((), BAD, 0, None, "regression was not checked: there is no baseline."),
+        (("--baseline=required",), GOOD, 3, None, "no baseline"),
+        ((f"--against={GOOD}",), GOOD, 0, "both-sides", "same as the base agent"),
+        ((f"--against={GOOD}",), BAD, 1, "both-sides", "6 tests broke since the base agent"),
+        (("--baseline=one/0", "--history=0"), BAD, 1, "recorded", "6 tests broke since the baseline"),
+        (("--baseline=one/0", "--history=one"), GOOD, 0, "recorded", "same as the baseline"),
+        (("--baseline=one/0", "--history=one"), BAD, 1, "recorded", "6 tests broke since the baseline"),
+        (("--baseline=one/0", "--history=one", f"--against={GONE}"), GOOD, 0, "recorded", "same as the"),
+        (
+            ("--baseline=one/0", "--history=one", f"--against={GOOD}"),
+            BAD,
+            1,
+            "both-sides",
+            "the base agent",
+        ),
+    ],
+)
+def test_no_earlier_run_or_one(folder, more, head, code, method, says):
+    """Without one the base agent is played; one alone screens, and decides where there is no base agent."""
+    exit_code, said = compare(folder, 6, "--loops=3", *more, head=head)
+    assert exit_code == code, said
+    assert says in said
+    assert (results_in(folder)["comparison"] or {}).get("method") == method
+
+
+@pytest.mark.parametrize(("head", "code"), [(GOOD, 0), (BAD, 1)])
+def test_a_baseline_without_half_of_the_tests(folder, head, code):
+    """The others decide, and how many they are is said."""
+    record(folder, "main", 3, 3)
+    exit_code, said = compare(folder, 6, "--baseline=main", "--loops=3", head=head)
+    assert exit_code == code, said
+    assert "ompared on 3 of 6 tests" in said
+
+
+@pytest.mark.parametrize("side", [AUTO, ALWAYS])
+@pytest.mark.parametrize(("base", "lost"), [(HALF, 9), (GONE, 18)])
+def test_a_base_agent_that_is_down(folder, side, base, lost):
+    """For half of the tests or all: no verdict, though the head's score is 100."""
+    against = ("--max-failures-in-row=0", side, f"--against={base}")
+    exit_code, said = compare(folder, 6, "--loops=3", *against)
+    assert exit_code == 3, said
+    assert f"{lost} of 18 trials of the base agent (--against) failed or could not be judged" in said
+
+
+def test_a_base_agent_that_is_down_once_it_is_needed(folder):
+    """The score looks lower than in the recorded run: without the base agent that is no verdict."""
+    against = ("--max-failures-in-row=0", f"--against={GONE}")
+    exit_code, said = compare(folder, 6, "--baseline=one/0", "--loops=3", *against, head=BAD)
+    assert exit_code == 3, said
+    assert "regression was not checked: no test was scored on both sides" in said
+
+
+@pytest.mark.parametrize("arms", [{}, {"today": {"adapter": "python:good:reply"}}])
+def test_a_single_arm(folder, arms):
+    """There is nothing to compare it with."""
+    (folder / "arms.yaml").write_text(json.dumps(arms))
+    exit_code, said = run(folder, 1, "--arms=arms.yaml")
+    assert exit_code == 2
+    assert "arms.yaml: it takes two agents or more" in said
+
+
+def test_two_arms_of_one_trial(folder):
+    """They are shown side by side, and a difference of all points is no proof."""
+    arms = {"today": {}, "other": {"adapter": "python:bad:reply"}}
+    (folder / "arms.yaml").write_text(json.dumps(arms))
+    exit_code, said = run(folder, 1, "--arms=arms.yaml")
+    assert exit_code == 0, said
+    other = results_in(folder)["arms"][1]
+    assert (other["change"]["delta"], other["pAdjusted"]) == (-100, 1)
+    assert "-100.0 above 0.99" in said
+
+
+def test_a_single_round(folder):
+    """No earlier round was unclear."""
+    record(folder, "main", 1, 2)
+    exit_code, said = compare(folder, 1, "--baseline=main", "--rounds=2")
+    assert exit_code == 0, said
+    assert "arlier rounds" not in (folder / "results/summary.md").read_text()
