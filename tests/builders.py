@@ -277,3 +277,28 @@ def _counts(tests) -> Counts:
         by_status={state: n for state in EndState if (n := sum(trial.status is state for trial in trials))},
         by_outcome={o: n for o in Outcome if (n := sum(f.outcome is o for f in found))},
     )
+
+
+_OUTCOMES = {True: "passed", False: "failed", None: "undecided"}
+
+
+def run_of(name: str, verdicts) -> Results:
+    """A run by the verdicts of its tests' trials: true, false, or None for an undecided one."""
+    tests = [
+        test_result(
+            f"Test {number}",
+            trials=tuple(
+                trial_result(
+                    index,
+                    findings=tuple(
+                        finding(_OUTCOMES[passed], criterion=f"c{place}")
+                        for place, passed in enumerate(trial)
+                    ),
+                )
+                for index, trial in enumerate(trials, 1)
+            ),
+        )
+        for number, trials in enumerate(verdicts, 1)
+    ]
+    run = completed(results(suite_result("Refunds", *tests)))
+    return run.model_copy(update={"run": run.run.model_copy(update={"id": name})})

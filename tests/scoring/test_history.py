@@ -130,30 +130,6 @@ def test_holm_by_hand():
 # -- through the gate
 
 
-_OUTCOMES = {True: "passed", False: "failed", None: "undecided"}
-
-
-def _run(name: str, verdicts) -> Results:
-    tests = [
-        build.test_result(
-            f"Test {number}",
-            trials=tuple(
-                build.trial_result(
-                    index,
-                    findings=tuple(
-                        build.finding(_OUTCOMES[passed], criterion=f"c{place}")
-                        for place, passed in enumerate(trial)
-                    ),
-                )
-                for index, trial in enumerate(trials, 1)
-            ),
-        )
-        for number, trials in enumerate(verdicts, 1)
-    ]
-    results = build.completed(build.results(build.suite_result("Refunds", *tests)))
-    return results.model_copy(update={"run": results.run.model_copy(update={"id": name})})
-
-
 def _decided(head: Results, runs: list[Results]) -> Results:
     card = Scorecard(**{name: getattr(head, name) for name in Scorecard.model_fields})
     policy = Policy(min_score=0, regression=Regression.SIGNIFICANT)
@@ -165,7 +141,9 @@ def test_deciding_takes_little_work():
     rng = Random(1)
     chances = [rng.betavariate(6, 0.7) for _ in range(60)]
     head, base, *runs = (
-        _run(name, [[[rng.random() < chance for _ in range(5)] for _ in range(7)] for chance in chances])
+        build.run_of(
+            name, [[[rng.random() < chance for _ in range(5)] for _ in range(7)] for chance in chances]
+        )
         for name in ("head", "base", *map(str, range(10)))
     )
     arms = (Arm.of(HEAD, head, first=True), Arm.of(BASE, base))
@@ -186,10 +164,10 @@ _verdicts = st.lists(  # tests, trials, criteria
 def test_no_worse_verdict_opens_the_gate(verdicts, test, trial, criterion):
     """Where earlier runs decide: p does not rise, and what failed fails."""
     head, *earlier = verdicts
-    runs = [_run(f"main {number}", one) for number, one in enumerate(earlier)]
+    runs = [build.run_of(f"main {number}", one) for number, one in enumerate(earlier)]
     worse = [[[*criteria] for criteria in trials] for trials in head]
     worse[test][trial][criterion] = False
-    before, after = _decided(_run("head", head), runs), _decided(_run("head", worse), runs)
+    before, after = _decided(build.run_of("head", head), runs), _decided(build.run_of("head", worse), runs)
     assert before.comparison.method == after.comparison.method
     assert before.gate.passed or not after.gate.passed
 
@@ -211,12 +189,12 @@ _FINE, _BROKEN = [[True, True]] * 3, [[False, False]] * 3
 def test_an_older_smaller_run_hides_no_drop(older, place):
     """The tests that it lacks are the broken ones, or its bad luck looks as if runs differed."""
     weak = [[True, False]] * 3
-    head = _run("head", [*[weak] * 4, *[_FINE] * 10, *[_BROKEN] * 6])
-    runs = [_run(f"main {number}", [*[weak] * 4, *[_FINE] * 16]) for number in range(4)]
+    head = build.run_of("head", [*[weak] * 4, *[_FINE] * 10, *[_BROKEN] * 6])
+    runs = [build.run_of(f"main {number}", [*[weak] * 4, *[_FINE] * 16]) for number in range(4)]
     without = _decided(head, runs)
     assert not without.gate.passed
     assert len(without.comparison.history.broken_tests) == 6
-    with_it = _decided(head, [*runs[:place], _run("small", older), *runs[place:]])
+    with_it = _decided(head, [*runs[:place], build.run_of("small", older), *runs[place:]])
     assert with_it.gate == without.gate
     history_of = {"smaller": 1}
     assert with_it.comparison.history == without.comparison.history.model_copy(update=history_of)
@@ -224,8 +202,8 @@ def test_an_older_smaller_run_hides_no_drop(older, place):
 
 def test_smaller_runs_are_no_history():
     """With them there would be enough runs to decide; the newest one alone has all tests."""
-    head, newest = _run("head", [*[_FINE] * 4, *[_BROKEN] * 4]), _run("newest", [_FINE] * 8)
-    small = [_run(f"small {number}", [_FINE] * 4) for number in range(5)]
+    head, newest = build.run_of("head", [*[_FINE] * 4, *[_BROKEN] * 4]), build.run_of("newest", [_FINE] * 8)
+    small = [build.run_of(f"small {number}", [_FINE] * 4) for number in range(5)]
     decided = _decided(head, [*small, newest])
     assert decided.comparison.method == "recorded"
     assert not decided.gate.passed
@@ -236,9 +214,12 @@ def test_smaller_runs_are_no_history():
 def test_a_run_of_as_many_trials_as_this_one_is_not_small():
     """Main is played in rounds too, and its newest run happened to need more."""
     seven = [[True, True]] * 7
-    runs = [*[_run(f"main {number}", [_FINE] * 4) for number in range(3)], _run("newest", [seven] * 4)]
+    runs = [
+        *[build.run_of(f"main {number}", [_FINE] * 4) for number in range(3)],
+        build.run_of("newest", [seven] * 4),
+    ]
     for head, counted in ((_FINE, 4), ([[True, True]] * 5, 1)):
-        history_of = _decided(_run("head", [head] * 4), runs).comparison.history
+        history_of = _decided(build.run_of("head", [head] * 4), runs).comparison.history
         assert (history_of.runs, history_of.smaller) == (counted, 4 - counted)
 
 
@@ -253,18 +234,20 @@ def test_an_older_smaller_run_never_opens_the_gate(verdicts, small, place):
     """Whatever it holds and wherever it stands: the checks are those of the other runs."""
     assume(len(small) < 4 or any(len(trials) < 3 for trials in small))
     head, *earlier = verdicts
-    runs = [_run(f"main {number}", one) for number, one in enumerate(earlier)]
+    runs = [build.run_of(f"main {number}", one) for number, one in enumerate(earlier)]
     place = min(place, len(runs) - 1)  # older than the newest
-    without = _decided(_run("head", head), runs)
-    with_it = _decided(_run("head", head), [*runs[:place], _run("small", small), *runs[place:]])
+    without = _decided(build.run_of("head", head), runs)
+    with_it = _decided(
+        build.run_of("head", head), [*runs[:place], build.run_of("small", small), *runs[place:]]
+    )
     assert with_it.gate == without.gate
 
 
 def test_a_perfect_main_hides_no_drop():
     """Runs of 100 have no room above: three points less are few logits, not as many as a point there has."""
     head, runs = (
-        _run("head", [*[_FINE] * 14, *[_BROKEN] * 6]),
-        [_run(str(run), [_FINE] * 20) for run in range(4)],
+        build.run_of("head", [*[_FINE] * 14, *[_BROKEN] * 6]),
+        [build.run_of(str(run), [_FINE] * 20) for run in range(4)],
     )
     decided = _decided(head, runs)
     assert decided.comparison.method == "history"
@@ -289,9 +272,9 @@ def test_unequal_runs_by_hand():
 @pytest.mark.parametrize("outcome", [True, False, None])
 def test_an_undecided_verdict_screens_as_a_failed_one(outcome):
     """Else a verdict that could not be reached would spare the base agent that a failed one has played."""
-    runs = [_run(f"main {number}", [[[True, True]] * 3] * 4) for number in range(4)]
+    runs = [build.run_of(f"main {number}", [[[True, True]] * 3] * 4) for number in range(4)]
     head = [[[True, outcome]] * 3, [[True, outcome]] * 3, *[[[True, True]] * 3] * 2]
-    decided = _decided(_run("head", head), runs)
+    decided = _decided(build.run_of("head", head), runs)
     assert (decided.comparison.history.p_of_trials <= CLOSE) == (outcome is not True)
 
 
@@ -299,9 +282,10 @@ def test_where_earlier_runs_decide_nothing_is_said_of_one_of_them_alone():
     """The drop that stands out is that of all runs."""
     fine = [[True, True]] * 3
     runs = [
-        _run(f"main {number}", [[[True, number % 2 > 0], *fine[1:]], fine, fine, fine]) for number in range(5)
+        build.run_of(f"main {number}", [[[True, number % 2 > 0], *fine[1:]], fine, fine, fine])
+        for number in range(5)
     ]
-    comparison = _decided(_run("head", [[[True, False]] * 3] * 4), runs).comparison
+    comparison = _decided(build.run_of("head", [[[True, False]] * 3] * 4), runs).comparison
     assert comparison.method == "history"
     assert comparison.detectable == comparison.history.smallest_drop
     assert (comparison.trials_needed, comparison.fewest_broken) == (None, None)
@@ -310,7 +294,7 @@ def test_where_earlier_runs_decide_nothing_is_said_of_one_of_them_alone():
 def test_a_look_is_not_settled_by_leaving_trials_out():
     """A trial that broke off might have failed: then a further look would have followed."""
     whole, broken_off = [[[True, True]] * 2] * 4, build.trial_result(2, status="failed", findings=())
-    base, head = _run("main", whole), _run("head", whole)
+    base, head = build.run_of("main", whole), build.run_of("head", whole)
     suite = head.suites[0]
     tests = [
         test.model_copy(update={"trials": (test.trials[0], broken_off)}) if number < 3 else test
@@ -340,6 +324,6 @@ def test_a_look_is_not_settled_by_leaving_trials_out():
 def test_nothing_waits_for_a_limit_that_no_run_misses(policy, settled):
     """A floor of 0 is none, however noisy the trials are."""
     noisy = [[[True], [False]]] * 2
-    head, base = _run("head", noisy), _run("main", noisy)
+    head, base = build.run_of("head", noisy), build.run_of("main", noisy)
     given = GateInput(head, policy, RunComparer(head, base), look=looks_at(LOOKS)[0])
     assert all(check.settled for check in decide(given, RunEnding()).checks) == settled

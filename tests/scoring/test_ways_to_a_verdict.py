@@ -1,0 +1,148 @@
+"""Every way to a verdict, from the first look to the last, as a run takes it."""
+
+import builders as build
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ci_evals.domain.choices import BothSides, Regression
+from ci_evals.domain.plan import BASE, HEAD, Plan
+from ci_evals.domain.results.arms import Arm
+from ci_evals.domain.results.run import Results
+from ci_evals.job.conclude import BaselineResults, conclude
+from ci_evals.job.job import Job
+from ci_evals.job.stages import first_stage, next_stage
+from ci_evals.runner import Options
+from ci_evals.scoring.comparison.rounds import BOTH_SIDES_LOOKS, LOOKS, looks_at
+from ci_evals.scoring.gate.policy import Policy, RunEnding
+from ci_evals.scoring.scorecard import Scorecard
+from ci_evals.support.redaction import Redactor
+
+TESTS, MOST, RECORDED = 3, 7, 3
+WAYS: dict[str, Plan] = {
+    "recorded": Plan((), loops=3),
+    "rounds": Plan((), loops=MOST, looks=LOOKS),
+    "both sides": Plan((), loops=3, arms=(HEAD, BASE)),
+    "both sides in rounds": Plan((), loops=MOST, looks=BOTH_SIDES_LOOKS, arms=(HEAD, BASE)),
+}
+"""Each with earlier runs to compare with or without: with a base agent they screen, else they decide."""
+outcomes = st.sampled_from([True, True, False, None])
+
+
+def runs_of(trials: int, verdicts=outcomes):
+    """Tests, trials, criteria."""
+    trial = st.lists(verdicts, min_size=2, max_size=2)
+    test = st.lists(trial, min_size=trials, max_size=trials)
+    return st.lists(test, min_size=TESTS, max_size=TESTS)
+
+
+def decided(plan: Plan, head, base, earlier, *, both_sides=BothSides.AUTO, others=()) -> Results:
+    """The results that a run comes to whose agents would answer so."""
+    history = tuple(build.run_of(f"main {number}", run) for number, run in enumerate(earlier))
+    baseline = BaselineResults(history[-1], history=history) if history else BaselineResults()
+    policy = Policy(min_score=0, max_errors=99, regression=Regression.SIGNIFICANT)
+    job = Job(plan, policy, Options(), Redactor(), baseline, both_sides=both_sides)
+    stage = first_stage(job)
+    while True:
+        now = stage.plan
+        own = build.run_of("head", [test[: now.loops] for test in head])
+        arms = ()
+        if len(now.arms) > 1 and not now.first_arm_only:
+            beside = [build.run_of(name, [test[: now.loops] for test in base]) for name in now.arms[1:]]
+            arms = (
+                Arm.of(HEAD, own, first=True),
+                *(Arm.of(name, run) for name, run in zip(now.arms[1:], beside, strict=True)),
+            )
+        own = own.model_copy(update={"arms": arms})
+        card = Scorecard(**{name: getattr(own, name) for name in Scorecard.model_fields})
+        sides = BASE in now.arms and not now.first_arm_only
+        look = next(
+            (each for each in looks_at(now.looks, both_sides=sides) if each.trials == now.loops), None
+        )
+        results = conclude(
+            card, own.run, policy, RunEnding(), baseline, look=look, screening=now.first_arm_only
+        )
+        following = next_stage(job, stage, results)
+        if following is None:
+            return results
+        stage = following
+
+
+def changed(run, data, into):
+    """The same run with one other verdict."""
+    test = data.draw(st.integers(0, TESTS - 1))
+    trial = data.draw(st.integers(0, len(run[test]) - 1))
+    criterion = data.draw(st.integers(0, 1))
+    other = [[[*criteria] for criteria in trials] for trials in run]
+    other[test][trial][criterion] = into
+    return other
+
+
+@pytest.mark.parametrize("both_sides", [BothSides.AUTO, BothSides.ALWAYS])
+@pytest.mark.parametrize("runs", [0, 1, 4])
+@pytest.mark.parametrize("way", WAYS)
+@settings(max_examples=25)
+@given(data=st.data())
+def test_no_worse_verdict_opens_the_gate(way, runs, both_sides, data):
+    """Neither a failed one nor one that could not be reached, in any trial: played in time or not at all."""
+    head, base = data.draw(runs_of(MOST)), data.draw(runs_of(MOST))
+    earlier = data.draw(st.lists(runs_of(RECORDED, st.booleans()), min_size=runs, max_size=runs))
+    worse = changed(head, data, data.draw(st.sampled_from([False, None])))
+    before = decided(WAYS[way], head, base, earlier, both_sides=both_sides)
+    after = decided(WAYS[way], worse, base, earlier, both_sides=both_sides)
+    assert before.gate.passed or not after.gate.passed
+
+
+@settings(max_examples=25)
+@given(head=runs_of(MOST), base=runs_of(MOST, st.booleans()), data=st.data())
+def test_no_better_base_agent_opens_the_gate(head, base, data):
+    """The other side of the same change."""
+    better = changed(base, data, into=True)
+    before, after = (
+        decided(WAYS["both sides in rounds"], head, other, (), both_sides=BothSides.ALWAYS)
+        for other in (base, better)
+    )
+    assert before.gate.passed or not after.gate.passed
+
+
+@settings(max_examples=25)
+@given(head=runs_of(3), other=runs_of(3), earlier=runs_of(RECORDED, st.booleans()))
+def test_other_arms_are_no_part_of_the_gate(head, other, earlier):
+    """Whatever they come to, the first one is judged as if it had been played alone."""
+    arms = Plan((), loops=3, arms=("today", "cheaper", "third"))
+    assert (
+        decided(arms, head, other, [earlier]).gate == decided(WAYS["recorded"], head, other, [earlier]).gate
+    )
+
+
+@settings(max_examples=25)
+@given(head=runs_of(3), other=runs_of(3), data=st.data())
+def test_a_worse_arm_is_never_called_better(head, other, data):
+    """Its change does not rise; the p of several arms is never lower than that of one."""
+    worse = changed(other, data, into=False)
+    two, three = (
+        Plan((), loops=3, arms=("today", "other")),
+        Plan((), loops=3, arms=("today", "other", "more")),
+    )
+    before, after = (decided(two, head, run, ()).arms[1] for run in (other, worse))
+    assert after.change.delta <= before.change.delta
+    assert decided(three, head, other, ()).arms[1].p_adjusted >= before.p_adjusted
+
+
+@pytest.mark.parametrize(
+    ("way", "spared"),
+    [
+        ("recorded", "history"),
+        ("rounds", "history"),
+        ("both sides", "recorded"),
+        ("both sides in rounds", "rounds"),
+    ],
+)
+def test_every_way_is_taken(way, spared):
+    """A drop is found on each, and a base agent is spared where there is none: else the laws say little."""
+    fine, broken = [[[True, True]] * MOST] * TESTS, [[[False, False]] * MOST] * TESTS
+    recorded = [[[[True, True]] * RECORDED] * TESTS] * 4
+    passed, failed = (decided(WAYS[way], head, fine, recorded) for head in (fine, broken))
+    assert (passed.gate.passed, passed.comparison.method) == (True, spared)
+    assert not failed.gate.passed
+    assert (failed.comparison.method == "both-sides") == (BASE in WAYS[way].arms)
