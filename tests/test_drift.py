@@ -9,6 +9,7 @@ from statistics import fmean
 
 import pytest
 from commands import ci_evals, write_uncritical
+from papers import page
 
 from ci_evals.cli.commands.demo_agent import DemoBehavior
 from ci_evals.demo_agent.faults import drifted
@@ -17,6 +18,7 @@ from ci_evals.demo_agent.server import DemoServer
 KEYS = {"CI_EVALS_AGENT_KEY": "a-key-of-the-agent"}
 SUITE, NOISE, DRIFT = "shop.json", 0.08, 1.4
 BROKEN = ("RETURN_REQUEST",)
+DOCS = " ".join(page("rounds.md").split())
 OPTIONS = ("--provider=offline", "--parallel=8", "--min-score=0", "--quiet")
 
 
@@ -75,17 +77,18 @@ def test_the_command_drifts_too(tmp_path):
 def test_a_bad_day_fails_nobody(tmp_path):
     """40 pull requests of an unchanged agent: at most 5 fail with both sides, at least 6 without."""
     recorded, both = pull_requests(tmp_path, range(1, 41))
-    conversations = fmean(count for _, count in both)
-    print(
-        f"unchanged: {failures(recorded)} recorded, {failures(both)} both sides, {conversations:.0f} played"
-    )
     assert failures(both) <= 5
     assert failures(recorded) >= 6
+    played = [count for _, count in both]
+    assert f"{failures(recorded)} fail against main's run of three trials" in DOCS
+    assert f"{failures(both) or 'none'} with both sides in rounds, after {fmean(played):.0f} conv" in DOCS
+    assert f"(12 tests: from {min(played)} to {max(played)})" in DOCS
 
 
 @pytest.mark.simulate
 def test_a_broken_flow_is_found(tmp_path):
     """In at least 36 of 40 pull requests."""
     _, both = pull_requests(tmp_path, range(1, 41), BROKEN)
-    print(f"broken: {failures(both)} both sides, {fmean(count for _, count in both):.0f} conversations")
     assert failures(both) >= 36
+    played = fmean(count for _, count in both)
+    assert f"both sides find {failures(both)}, after {played:.0f}." in DOCS

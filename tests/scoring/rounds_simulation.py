@@ -17,6 +17,14 @@ from ci_evals.scoring.statistics import ALPHA, ScorePair, chance_of_drop
 Scores = list[tuple[float, ...]]
 DRAWS = 999
 SCREEN = 0.25
+STILL = "still"
+MOVES: dict[str, Callable[[int], float]] = {
+    STILL: lambda _: 0,
+    "fell by 6 before the newest run": lambda later: 6 * (later > 0),
+    "rose by 6 before the newest run": lambda later: -6 * (later > 0),
+    "falls by 1 a run": lambda later: later + 1,
+}
+"""How main moved: by how many points a recorded run was above today's base, given how many runs are later."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +44,7 @@ class Agents:
     head: LogitAgent
     rng: Random
     session_points: float = 0.0
+    main: str = STILL
 
     def __post_init__(self) -> None:
         self._slope = (_score(self.base, 0.25) - _score(self.base, -0.25)) / 0.5
@@ -44,16 +53,25 @@ class Agents:
         """The logits by which a run's conditions move all tests."""
         return self.rng.gauss(0, self.session_points / self._slope)
 
+    def moved(self, later: int) -> float:
+        """The logits by which a recorded run's agent was above today's base."""
+        return MOVES[self.main](later) / self._slope
+
     def play(self, agent: LogitAgent, trials: int, session: float) -> Scores:
         """The trials of one run."""
         return [case.moved(session).play(trials, self.rng) for case in agent]
 
     def recorded(self, runs: int, trials: int) -> list[Scores]:
         """Runs of the base, each in a session of its own."""
-        return [self.play(self.base, trials, self.session()) for _ in range(runs)]
+        return [
+            self.play(self.base, trials, self.session() + self.moved(later))
+            for later in reversed(range(runs))
+        ]
 
 
-def agents(kind: str, tests: int, rng: Random, *, points: float = 0.0, session: float = 0.0) -> Agents:
+def agents(
+    kind: str, tests: int, rng: Random, *, points: float = 0.0, session: float = 0.0, main: str = STILL
+) -> Agents:
     """A pair of agents; the head has lost so many points, spread over all tests."""
     base = KINDS[kind](tests, rng)
     low, high, wanted = 0.0, 12.0, _score(base, 0) - points
@@ -61,7 +79,7 @@ def agents(kind: str, tests: int, rng: Random, *, points: float = 0.0, session: 
         middle = (low + high) / 2
         low, high = (middle, high) if _score(base, -middle) > wanted else (low, middle)
     head = [case.moved(-low) for case in base] if points else base
-    return Agents(base, head, rng, session)
+    return Agents(base, head, rng, session, main)
 
 
 def rounds(pair: Agents) -> Outcome:

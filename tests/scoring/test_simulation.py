@@ -1,6 +1,7 @@
-"""The statistics against agents whose true scores are known: what docs/statistics.md shows, part of it anew.
+"""The statistics against agents whose true scores are known: what docs/statistics.md shows.
 
-How far a figure may lie from what is promised follows from how often it was tried: three standard errors.
+`make simulate` computes every figure of its tables again. The other tests try part of them less often, and
+allow three standard errors.
 """
 
 from math import sqrt
@@ -8,7 +9,7 @@ from random import Random
 from statistics import fmean, stdev
 
 import pytest
-from papers import ROOT, table
+from papers import page, table
 from population import MEAN, agent, concentrated, spread, unchanged
 from populations import KINDS, MEANS, Sessions
 from simulation import (
@@ -31,7 +32,7 @@ from simulation import (
     told_of_newly_failing,
 )
 
-DOCS = (ROOT / "docs" / "statistics.md").read_text()
+DOCS = page("statistics.md")
 DAMAGES = {"none": unchanged, "spread": spread, "concentrated": concentrated}
 
 
@@ -53,6 +54,148 @@ def test_the_agents_are_those_that_the_docs_describe():
     assert abs(fmean(scores) - MEAN) <= 3 * stdev(scores) / sqrt(len(scores))
     assert f"Mean score {MEAN:.1f}." in DOCS
     assert stdev(scores) == pytest.approx(10.9, abs=0.3)
+
+
+# -- the tables of the docs: the figures behind the first cells of a row, and how often each was tried
+
+
+def _of_scores(times, size):
+    setting = Setting(*_numbers(size), times=times)
+    return covers(setting), covers_if_trials_were_independent(setting)
+
+
+def _of_gates(times, size):
+    tests, trials = _numbers(size)
+    setting = Setting(tests, trials, trials, times=times)
+    floors = [misses(setting, by) for by in (2, 5, 10)]
+    return *floors, fell(setting, unchanged, 5), newly_failing(setting)
+
+
+def _of_drops(times, damage, tests):
+    setting, harm = Setting(int(tests), times=times), DAMAGES[damage]
+    twice = Setting(int(tests), times=times // 5)
+    first = fell(setting, harm), fell(setting, harm, 5), proven(setting, harm)
+    return *first, *(confirmed(twice, harm, more).proven for more in ((4, 0), (4, 4)))
+
+
+def _of_claims(times, trials, tests):
+    head, base = map(int, trials.split(" against "))
+    setting = Setting(int(tests), head, base, times=times)
+    return claims(setting, unchanged).any_false, claims(setting, concentrated).found
+
+
+def _of_odds(times, size):
+    setting = Setting(*_numbers(size), times=times)
+    told = [one for each in told_of_floors(setting, (70, 75, 80, 85, 90)) for one in each]
+    shares = []
+    for low, high in ((0, 0.02), (0.02, 0.05), (0.05, 0.1), (0.1, 0.2), (0.2, 0.4)):
+        close = [one for one in told if low <= one.odds < high]
+        shares += [fmean(one.odds for one in close), fmean(one.missed for one in close)]
+    return *shares, fmean(missing_proposed_floors(setting))
+
+
+def _of_alarms(times, kind, tests):
+    setting = Setting(int(tests), times=times, kind=kind)
+    found = [alarms(setting, Sessions(points)) for points in (0, 3, 5)]
+    return *(one.first for one in found), *(one.confirmed for one in found)
+
+
+def _of_levels(times, kind, tests):
+    single = proven(Setting(int(tests), 1, 1, times=times, kind=kind), unchanged)
+    found = alarms(Setting(int(tests), times=times, kind=kind), Sessions())
+    return single, found.first, found.again, found.confirmed
+
+
+def _of_intervals(times, kind, tests):
+    setting = Setting(int(tests), times=times, kind=kind)
+    score = score_intervals(setting)
+    return (
+        *(score.covers, score.above, score.below, score.covers_these),
+        covers_no_change(setting, lambda _, rng: (3, 3)),
+        covers_no_change(setting, lambda _, rng: (rng.randint(1, 5), rng.randint(1, 5))),
+        covers_no_change(setting, lambda place, _: (1, 1) if place else (2, 2)),
+    )
+
+
+def _of_false_claims(times, kind, tests):
+    setting = Setting(int(tests), 7, 3, times=times, kind=kind)
+    return [false_claims(setting, each) for each in (Sessions(), Sessions(3), Sessions(3, 3))]
+
+
+def _numbers(size):
+    """Tests and trials of `8 × 3`."""
+    return map(int, size.split(" × "))
+
+
+TABLES = {
+    "score of tests × trials": (_of_scores, 4_000),
+    "gate on tests × trials": (_of_gates, 4_000),
+    "damage": (_of_drops, 10_000),
+    "trials": (_of_claims, 1_000),
+    "odds from tests × trials": (_of_odds, 1_000),
+    "called worse": (_of_alarms, 800),
+    "level": (_of_levels, 1_000),
+    "intervals": (_of_intervals, 1_500),
+    "false claims": (_of_false_claims, 600),
+}
+KEYS = {"score of tests × trials": 1, "gate on tests × trials": 1, "odds from tests × trials": 1}
+"""How many cells say what a row is about; else two."""
+
+
+@pytest.mark.simulate
+@pytest.mark.parametrize(
+    ("heading", "cells"), [(heading, cells) for heading in TABLES for cells in table(heading, DOCS)]
+)
+def test_every_table_of_the_docs(heading, cells):
+    """Figure by figure: the same dice come to the same, up to how a machine rounds."""
+    figures, times = TABLES[heading]
+    keys = cells[: KEYS.get(heading, 2)]
+    promised = [float(part.removesuffix(" %")) for cell in cells[len(keys) :] for part in cell.split(" → ")]
+    assert [100 * share for share in figures(times, *keys)] == pytest.approx(promised, abs=0.15)
+
+
+@pytest.mark.simulate
+def test_tests_or_trials_at_the_same_cost():
+    """Of both kinds of damage, as the docs say."""
+    found = [
+        proven(Setting(tests, trials, trials, times=10_000), harm)
+        for harm in (spread, concentrated)
+        for tests, trials in ((20, 3), (60, 1))
+    ]
+    few, many, *concentrated_ones = (f"{100 * share:.0f}" for share in found)
+    told = "(measured: {} and {} % of spread ones, {} and {} % of concentrated ones)"
+    assert told.format(few, many, *concentrated_ones) in DOCS
+
+
+@pytest.mark.simulate
+def test_every_interval_of_a_change():
+    """Of 5, 8 and 20 tests, whatever the damage."""
+    ranges = []
+    for trials in (3, 1):
+        found = [
+            100 * covers_change(Setting(tests, trials, trials, times=2_000), harm)
+            for tests in (5, 8, 20)
+            for harm in DAMAGES.values()
+        ]
+        ranges += [min(found), max(found)]
+    low, high, single_low, single_high = (f"{share:.1f}" for share in ranges)
+    assert f"in {low} to {high} % of 2,000 comparisons at 5, 8 and 20 tests × 3" in DOCS
+    assert f"with single trials in {single_low} to {single_high} %" in DOCS
+
+
+def test_a_stale_baseline_is_told_by_its_table():
+    """The text names figures of the table, here and on the page of rounds."""
+    rows = [shown("called worse", "heavy", str(tests)) for tests in (8, 20, 40)]
+    first, confirm = (
+        "{:.1f}, {:.1f} and {:.1f} %".format(*(100 * row[place] for row in rows)) for place in (1, 4)
+    )
+    fragile = shown("called worse", "perfect", "20")
+    assert f"in {first} of runs, and with `--confirm=4` in {confirm}:" in DOCS
+    assert f"it is {100 * fragile[1]:.1f} and {100 * fragile[4]:.1f} % with 20 tests" in DOCS
+    assert f"of 8, 20 and 40 tests fails in {first}" in page("rounds.md")
+
+
+# -- part of them, at every change
 
 
 @pytest.mark.parametrize(("tests", "trials"), [(5, 3), (8, 1), (8, 3), (20, 3), (40, 3)])
@@ -133,17 +276,6 @@ def test_claims_of_single_tests(head, base, tests, times):
     assert abs(claims(setting, concentrated).found - found) <= error(found, times, 500)
 
 
-SIMULATE = pytest.mark.simulate
-"""In full, for what the tests of every change compute in part."""
-SHORT = 150
-
-
-def cells(short, *, few, full):
-    """Those of `short` a few times and, by `make simulate`, each kind with each number of tests in full."""
-    every = [(kind, tests) for kind in KINDS for tests in (5, 10, 30)]
-    return [(*cell, few) for cell in short] + [pytest.param(*cell, full, marks=SIMULATE) for cell in every]
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_harder_agents_have_the_mean_that_is_taken_for_true(kind):
     """Three standard errors of 3,000 tests."""
@@ -152,95 +284,43 @@ def test_harder_agents_have_the_mean_that_is_taken_for_true(kind):
 
 
 @pytest.mark.parametrize(
-    ("kind", "tests", "times"),
+    ("heading", "kind", "tests", "times"),
     [
-        ("heavy", 20, SHORT),
-        ("perfect", 20, SHORT),
-        *(
-            pytest.param(*row, 800, marks=SIMULATE)
-            for row in (("heavy", 8), ("heavy", 20), ("heavy", 40), ("perfect", 20))
-        ),
+        ("called worse", "heavy", "20", 150),
+        ("called worse", "perfect", "20", 150),
+        ("level", "perfect", "10", 300),
+        ("level", "binary", "30", 300),
+        ("intervals", "perfect", "10", 300),
+        ("intervals", "heavy", "10", 300),
+        ("intervals", "heavy", "30", 200),
+        ("false claims", "perfect", "10", 100),
     ],
 )
-def test_other_conditions_raise_alarms(kind, tests, times):
-    """At the first look and, what is more, with `--confirm`; under the same conditions neither does."""
-    promised = shown("called worse", kind, str(tests))
-    setting = Setting(tests, times=times, kind=kind)
-    found = [alarms(setting, Sessions(points)) for points in (0, 3, 5)]
-    for share, told in zip((one.first for one in found), promised[:3], strict=True):
-        assert abs(share - told) <= error(told, times, 800)
-    for share, told in zip((one.confirmed for one in found), promised[3:], strict=True):
-        assert abs(share - told) <= error(told, times, 800)
-    assert max(found[0].first, found[0].confirmed) <= 0.05 + error(0.05, times)
-    if times > SHORT:
-        assert found[2].confirmed > found[2].first > found[1].first > 0.05
+def test_harder_agents_come_to_what_the_docs_say(heading, kind, tests, times):
+    """Part of each table, tried less often."""
+    figures, full = TABLES[heading]
+    for share, promised in zip(figures(times, kind, tests), shown(heading, kind, tests), strict=True):
+        assert abs(share - promised) <= error(promised, times, full)
 
 
-@pytest.mark.parametrize(
-    ("kind", "tests", "times"), cells([("perfect", 10), ("binary", 30)], few=300, full=1_000)
-)
-def test_harder_agents_raise_no_more_alarms(kind, tests, times):
-    """Under the same conditions: 5 % at most, with single trials far fewer; a quarter are rerun."""
-    single, first, again, confirm = shown("level", kind, str(tests))
-    found = alarms(Setting(tests, times=times, kind=kind), Sessions())
-    alone = proven(Setting(tests, 1, 1, times=times, kind=kind), unchanged)
-    for share, told in (
-        (alone, single),
-        (found.first, first),
-        (found.again, again),
-        (found.confirmed, confirm),
-    ):
-        assert abs(share - told) <= error(told, times, 1_000)
-    assert max(alone, found.first, found.confirmed) <= 0.05 + error(0.05, times)
+def test_what_the_docs_say_of_harder_agents():
+    """What their tables show, which `make simulate` computes again."""
 
+    def rows(heading):
+        return [shown(heading, *cells[:2]) for cells in table(heading, DOCS)]
 
-@pytest.mark.parametrize(
-    ("kind", "tests", "times"), cells([("perfect", 10), ("heavy", 10)], few=300, full=1_500)
-)
-def test_the_interval_of_a_score_is_too_high_more_often_than_too_low(kind, tests, times):
-    """As often as the docs say; for the very tests that were asked it is too wide."""
-    found, told = (
-        score_intervals(Setting(tests, times=times, kind=kind)),
-        shown("intervals", kind, str(tests)),
-    )
-    for share, promised in zip(
-        (found.covers, found.above, found.below, found.covers_these), told[:4], strict=True
-    ):
-        assert abs(share - promised) <= error(promised, times, 1_500)
-    assert found.above <= 0.1
-    assert found.covers_these >= 0.97
-
-
-@pytest.mark.parametrize(
-    ("kind", "tests", "times"), cells([("perfect", 10), ("heavy", 30)], few=200, full=1_500)
-)
-def test_the_interval_of_a_change_with_unequal_trials(kind, tests, times):
-    """90 to 96 %; and a single test with two trials is not taken for the noise of all, which left 89 %."""
-    setting, told = Setting(tests, times=times, kind=kind), shown("intervals", kind, str(tests))[4:]
-    found = (
-        covers_no_change(setting, lambda _, rng: (3, 3)),
-        covers_no_change(setting, lambda _, rng: (rng.randint(1, 5), rng.randint(1, 5))),
-        covers_no_change(setting, lambda place, _: (1, 1) if place else (2, 2)),
-    )
-    for share, promised in zip(found, told, strict=True):
-        assert abs(share - promised) <= error(promised, times, 1_500)
-    assert found[2] >= 0.95 - error(0.95, times)
-
-
-@pytest.mark.parametrize(
-    ("kind", "tests", "times"),
-    [
-        ("perfect", 10, 100),
-        *(pytest.param(kind, tests, 600, marks=SIMULATE) for kind in KINDS for tests in (10, 30)),
-    ],
-)
-def test_other_conditions_raise_false_claims(kind, tests, times):
-    """Of single tests; under the same conditions 5 % at most."""
-    setting, told = Setting(tests, 7, 3, times=times, kind=kind), shown("false claims", kind, str(tests))
-    found = [false_claims(setting, each) for each in (Sessions(), Sessions(3), Sessions(3, 3))]
-    for share, promised in zip(found, told, strict=True):
-        assert abs(share - promised) <= error(promised, times, 600)
-    assert found[0] <= 0.05 + error(0.05, times)
+    for same, three, five, confirm_same, _, confirm_five in rows("called worse"):
+        assert max(same, confirm_same) <= 0.05 + error(0.05, 800)
+        assert confirm_five > five > three > 0.05
+    for single, first, _, confirm in rows("level"):
+        assert max(single, first, confirm) <= 0.05 + error(0.05, 1_000)
+    for _, above, _, these, _, unequal, one_with_two in rows("intervals"):
+        assert above < 0.08
+        assert these >= 0.97
+        assert 0.90 <= unequal <= 0.96
+        assert one_with_two >= 0.95 - error(0.95, 1_500)
+    for same, *_ in rows("false claims"):
+        assert same <= 0.05
 
 
 @pytest.mark.parametrize(("tests", "trials"), [(8, 1), (8, 3), (20, 3)])
