@@ -36,7 +36,7 @@ def runs_of(trials: int, verdicts=outcomes):
     return st.lists(test, min_size=TESTS, max_size=TESTS)
 
 
-def decided(plan: Plan, head, base, earlier, *, both_sides=BothSides.AUTO, others=()) -> Results:
+def decided(plan: Plan, head, base, earlier, *, both_sides=BothSides.AUTO) -> Results:
     """The results that a run comes to whose agents would answer so."""
     history = tuple(build.run_of(f"main {number}", run) for number, run in enumerate(earlier))
     baseline = BaselineResults(history[-1], history=history) if history else BaselineResults()
