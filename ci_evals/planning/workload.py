@@ -1,6 +1,7 @@
 """The amount of work in a plan, before anything runs."""
 
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
+from operator import add
 
 from ci_evals.domain.checks.evaluation import Judged, compares_meanings
 from ci_evals.domain.plan import Plan, PlannedSuite
@@ -33,7 +34,7 @@ class Workload:
         return bool(self.user_calls or self.judge_calls)
 
     def __add__(self, other: "Workload") -> "Workload":
-        return Workload(*(one + two for one, two in zip(astuple(self), astuple(other), strict=True)))
+        return Workload(*map(add, vars(self).values(), vars(other).values()))
 
 
 def of_test(plan: Plan, planned: PlannedSuite, test: Test) -> Workload:

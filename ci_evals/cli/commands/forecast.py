@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from operator import sub
 
 from ci_evals.conversation.audit import Auditor
 from ci_evals.conversation.simulated_user import ModelUser
@@ -186,24 +187,22 @@ async def _measure_trial(suite: Suite, test: Test) -> PromptSizes:
         await user.next_message(test, _wordless(turns))
         return ruler.characters
 
-    async def of_judge(criterion: Judged, planned_turns: Sequence[PlannedTurn]) -> int:
+    async def of_judge(planned_turns: Sequence[PlannedTurn]) -> list[int]:
         transcript = Transcript(turns=_wordless(len(planned_turns)), status=EndState.COMPLETED)
-        await judged(judge.context(test, planned_turns, transcript), criterion)
-        return ruler.characters
+        context, sizes = judge.context(test, planned_turns, transcript), list[int]()
+        for criterion in criteria:
+            await judged(context, criterion)
+            sizes.append(ruler.characters)
+        return sizes
 
     planned_turns, plain = suite.turns_of(test), (PlannedTurn(user=AUTO),)
     criteria = [evaluation for evaluation in test.evaluations if isinstance(evaluation, Judged)]
     one, two = await of_user(1), await of_user(2)
-    longer = [
-        await of_judge(criterion, plain * 2) - await of_judge(criterion, plain) for criterion in criteria
-    ]
-    turn = max(longer, default=0)
+    turn = max(map(sub, await of_judge(plain * 2), await of_judge(plain)), default=0)
     return PromptSizes(
         user=2 * one - two,
         user_turn=two - one,
-        judge=tuple(
-            [await of_judge(criterion, planned_turns) - len(planned_turns) * turn for criterion in criteria]
-        ),
+        judge=tuple(size - len(planned_turns) * turn for size in await of_judge(planned_turns)),
         judge_turn=turn,
     )
 
