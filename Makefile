@@ -53,7 +53,7 @@ frameworks: .venv/installed
 	$(BIN)/pytest -m frameworks tests/frameworks
 
 cluster: .venv/installed
-	$(BIN)/pytest -m cluster --durations 0 tests/cluster
+	$(BIN)/pytest -m 'cluster and not endurance' --durations 0 tests/cluster
 
 docs: .venv/installed
 	$(BIN)/zensical build --strict --clean

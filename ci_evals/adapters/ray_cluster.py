@@ -9,6 +9,7 @@ import asyncio
 import concurrent.futures
 import os
 import pickle
+import re
 import shutil
 import signal
 import socket
@@ -44,6 +45,12 @@ _SETTINGS = {
 }
 _LEFT_OUT = [".git", ".venv", "__pycache__", ".env", ".env.*", "node_modules"]
 """Of the working folder; also what .gitignore and .rayignore name."""
+
+
+_OTHER_VERSIONS = re.compile(
+    r"ersion mismatch.*?Ray: (\S+)\s+Python: (\S+).*?Ray: (\S+)\s+Python: (\S+)", re.DOTALL
+)
+"""Ray's message when it connects: versions there and here."""
 
 
 class _ActorLostError(WorkerLostError):
@@ -260,7 +267,7 @@ def check_address(address: str) -> None:
 def _check_version(version: str) -> None:
     if version != __version__:
         raise WorkerLostError(
-            f"its machines have ci-evals {version}, and this is {__version__}; install the same version there"
+            f"its machines have ci-evals {version}, and this has {__version__}; install that version there"
         )
 
 
@@ -292,10 +299,9 @@ def reach(address: str) -> None:
 
 
 def _advice(error: Exception) -> str:
-    text = str(error)
-    if "ersion mismatch" in text:
-        lines = " ".join(text.split())
-        return f"{lines[:400]}. Use the same versions on both sides."
+    if found := _OTHER_VERSIONS.search(str(error)):
+        there, here = (f"Ray {found[n]} and Python {found[n + 1]}" for n in (1, 3))
+        return f"its machines have {there}, and this has {here}; use the same versions on both sides"
     return f"Ray cannot be used: {_first_line(error)}"
 
 

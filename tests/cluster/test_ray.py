@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -18,6 +19,7 @@ from frameworks.environments import environment, free_port
 from papers import ROOT
 from test_endurance import BROKEN, Run, sessions
 
+from ci_evals._version import __version__
 from ci_evals.demo_agent.server import DemoServer
 
 pytestmark = pytest.mark.cluster
@@ -95,7 +97,8 @@ def nodes_of(python, count, path=str(ROOT)):
     port = free_port()
     # Names of sockets must be short.
     with tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp", ignore_cleanup_errors=True) as folder:
-        own = variables(GRPC_ENABLE_FORK_SUPPORT="false") | {"PYTHONPATH": path}
+        own = variables(GRPC_ENABLE_FORK_SUPPORT="false", RAY_TMPDIR=folder) | {"PYTHONPATH": path}
+        Path(folder, "ray").mkdir()  # where Cluster keeps its address; it does not make it
         with (
             Path(folder, "nodes.log").open("wb") as log,
             subprocess.Popen(
@@ -270,3 +273,34 @@ def test_machines_without_ci_evals(tmp_path, python):
     assert done.returncode == 2, done.stderr
     assert "ci-evals is not installed on its machines" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_machines_with_other_versions(tmp_path, python):
+    """One line names both and what to do: of ci-evals, and of Ray or Python, which Ray itself compares."""
+    shutil.copytree(
+        ROOT / "ci_evals", tmp_path / "other/ci_evals", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    (tmp_path / "other/ci_evals/_version.py").write_text('__version__ = "0.0.1"\n')
+    as_other_ray = (
+        "import ray, runpy, sys; ray.__version__ = '2.0.0'; "
+        "sys.argv[0] = 'ci-evals'; runpy.run_module('ci_evals', run_name='__main__')"
+    )
+    with nodes_of(python, 1, path=str(tmp_path / "other")) as nodes:
+        told = [
+            subprocess.run(
+                [python, *program, "run", "demo:hr", "--provider=offline", f"--cluster={nodes.address}"],
+                cwd=tmp_path, env=variables(), capture_output=True, text=True, check=False, timeout=120,
+            )
+            for program in (["-m", "ci_evals"], ["-c", as_other_ray])
+        ]  # fmt: skip
+    here = f"and this has {__version__}; install that version there"
+    assert f"its machines have ci-evals 0.0.1, {here}" in told[0].stderr
+    assert re.search(
+        r"its machines have Ray \S+ and Python \S+, and this has Ray 2\.0\.0 and Python \S+; "
+        "use the same versions on both sides",
+        told[1].stderr,
+    )
+    for done in told:
+        assert done.returncode == 2, done.stderr
+        assert "Traceback" not in done.stderr
+        assert not (tmp_path / "results/_results.json").exists()
