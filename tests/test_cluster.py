@@ -264,6 +264,27 @@ async def test_rate_limits_are_shared():
     assert any("limited the rate once (429)" in warning for warning in results.run.warnings)
 
 
+async def test_a_worker_in_the_place_of_another_heeds_the_limits_it_met():
+    """The lost one was told to wait: nobody asks before."""
+    times = []
+
+    def limited(_):
+        times.append(time.monotonic())
+        if len(times) == 1:
+            loop.call_soon_threadsafe(loop.call_later, 0.3, cluster.workers[0].end)
+            return Fault(429, "{}", {"Retry-After": "2"})
+        return endpoints.completion("yes")
+
+    loop = asyncio.get_running_loop()
+    with endpoints.serving(limited) as agent:
+        async with cluster_of(1) as cluster:
+            job = job_of(plan_of(agent.url), cluster=cluster, options=Options(parallel=1, retries=0))
+            results = await evaluate(job, Connections(**OFFLINE))
+    assert results.counts.trials == 12
+    assert len(cluster.workers) == 2
+    assert times[1] - times[0] > 1.8
+
+
 async def test_the_environment_of_the_run_reaches_agents(tmp_path):
     """Without what every machine has of its own; what agents print there is in the log."""
     (tmp_path / "colors.py").write_text(

@@ -487,6 +487,41 @@ def test_refusals_in_one_process_slow_them_all() -> None:
     loop.run(crowd())
 
 
+def test_a_process_that_takes_the_place_of_another_is_as_slow() -> None:
+    """It waits as long, and then has no more calls under way than the limit that the others last met."""
+    loop = _Loop()
+    limiters = sharing(2, clock=loop.time)
+    one, late = next(limiters), RateLimiter(clock=loop.time)
+    under_way, most, began_at = 0, 0, list[float]()
+
+    async def refused(number: int) -> Answer:
+        await asyncio.sleep(1)
+        if number == 1:
+            raise limited(9)
+        return Answer()
+
+    async def attempt(_: int) -> Answer:
+        nonlocal under_way, most
+        began_at.append(loop.time())
+        under_way += 1
+        most = max(most, under_way)
+        await asyncio.sleep(1)
+        under_way -= 1
+        return Answer()
+
+    async def crowd() -> None:
+        calls = [asyncio.create_task(one.send(refused)) for _ in range(8)]
+        await asyncio.sleep(2)
+        late.share(2, lambda _: None)
+        late.join(one.reduction, one.pause)
+        assert late.at_a_time == one.at_a_time == 3
+        await asyncio.gather(*calls, *(late.send(attempt) for _ in range(8)))
+
+    loop.run(crowd())
+    assert min(began_at) >= 1 + 9
+    assert most <= 3 + 1  # each eight successes let one more go
+
+
 @pytest.mark.parametrize("processes", [1, 4])
 @pytest.mark.parametrize("told", [None, 1, 60, 10 * 365 * 86400])
 def test_a_server_that_refuses_for_ever_holds_nobody_up_for_hours(told: float | None, processes: int) -> None:

@@ -65,6 +65,16 @@ class Slowdown(NamedTuple):
     """Seconds for which all calls wait."""
 
 
+class Reduction(NamedTuple):
+    """How far one process has reduced its calls, for another that joins those that share the limits."""
+
+    limit: float | None
+    peak: int
+    reductions: int
+    floor: float
+    call_seconds: float
+
+
 class RetryableError(Exception):
     """A call failed in a way that the limiter has to know of."""
 
@@ -147,6 +157,21 @@ class RateLimiter:
         seconds = self._pause(slowdown.pause)
         if kind := self._kinds.get(slowdown.kind):
             kind.fruitless_seconds += seconds
+
+    @property
+    def reduction(self) -> Reduction:
+        """How far calls are reduced now."""
+        return Reduction(self._limit, self._peak, self._reductions, self._floor, self._call_seconds)
+
+    @property
+    def pause(self) -> float:
+        """Seconds for which all calls still wait."""
+        return max(0.0, (self._not_before or 0.0) - self._clock())
+
+    def join(self, reduction: Reduction, pause: float) -> None:
+        """Begin as far reduced as another process that shares the limits, after a pause of all calls."""
+        self._limit, self._peak, self._reductions, self._floor, self._call_seconds = reduction
+        self._pause(pause)
 
     async def send(self, call: Callable[[int], Awaitable[A]], kind: str = "") -> A:
         """Make a call when its turn comes, and retry it after a `RetryableError` as long as patience lasts.

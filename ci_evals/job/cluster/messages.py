@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ci_evals.adapters.transport.rate_limiter import Slowdown
+from ci_evals.adapters.transport.rate_limiter import Reduction, Slowdown
 from ci_evals.domain.plan import Plan, Trial
 from ci_evals.domain.progress import ModelAnswered, StillWaiting, TurnPlayed
 from ci_evals.domain.results.trial import TrialResult
@@ -52,11 +52,21 @@ class Heed:
 
 
 @dataclass(frozen=True)
+class Join:
+    """Begin with a limit that a service has set before this worker was ready."""
+
+    service: int
+    reduction: Reduction
+    pause: float
+    """Seconds for which all calls still wait."""
+
+
+@dataclass(frozen=True)
 class Leave:
     """Release everything: no more trials come."""
 
 
-Order = SetUp | Play | End | Heed | Leave
+Order = SetUp | Play | End | Heed | Join | Leave
 
 
 @dataclass(frozen=True)
@@ -109,6 +119,8 @@ class Limited:
 
     service: int
     slowdown: Slowdown
+    reduction: Reduction
+    """Of the worker, by now."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from itertools import count
 from typing import Any, assert_never
 
 from ci_evals.adapters.transport.process import environment_for_code
-from ci_evals.adapters.transport.rate_limiter import Slowdown
+from ci_evals.adapters.transport.rate_limiter import Reduction, Slowdown
 from ci_evals.adapters.transport.waits import LONG_SECONDS
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Trial
@@ -25,6 +25,7 @@ from ci_evals.job.cluster.messages import (
     Failed,
     Graded,
     Heed,
+    Join,
     Leave,
     Left,
     Limited,
@@ -110,6 +111,8 @@ class ClusterPlayer:
         self._changed = asyncio.Event()
         """Set when a worker is ready, is lost or has left, and when the run is to end."""
         self._losses, self._losses_in_row, self._replayed = 0, 0, 0
+        self._reductions: dict[int, Reduction] = {}
+        """Of a worker when it last met a limit of a service, by the service's number."""
         self._failure: str | None = None
         """The reason why the last worker could not be started."""
         self._waits_told: dict[str, float] = {}
@@ -237,6 +240,9 @@ class ClusterPlayer:
     def _hear_of_worker(self, link: _Link, news: AboutWorker) -> None:
         match news:
             case Ready():
+                limiters = self._participants.limiters()
+                for service, reduction in self._reductions.items():
+                    link.give(Join(service, reduction, limiters[service].pause))
                 link.ready = True
                 self._changed.set()
             case CannotPlay(reason):
@@ -245,7 +251,8 @@ class ClusterPlayer:
                 self._tell_wait(news)
             case Stopped(reason, outage):
                 self._stop.request(reason, outage=outage)
-            case Limited(service, slowdown):
+            case Limited(service, slowdown, reduction):
+                self._reductions[service] = reduction
                 self._participants.limiters()[service].hear(slowdown)
                 self._pass_on_slowdown(service, link, slowdown)
             case Left(printed):

@@ -12,7 +12,7 @@ from typing import Any, assert_never
 
 from ci_evals.adapters.transport import pool
 from ci_evals.adapters.transport.process import OF_THE_MACHINE
-from ci_evals.adapters.transport.rate_limiter import Slowdown
+from ci_evals.adapters.transport.rate_limiter import RateLimiter, Slowdown
 from ci_evals.adapters.transport.waits import report_waits
 from ci_evals.domain.errors import CiEvalsError, exhausted
 from ci_evals.domain.plan import Trial
@@ -24,6 +24,7 @@ from ci_evals.job.cluster.messages import (
     Failed,
     Graded,
     Heed,
+    Join,
     Leave,
     Left,
     Limited,
@@ -69,6 +70,9 @@ class TrialWorker:
                 case Heed(service, slowdown):
                     if self._participants:
                         self._participants.limiters()[service].hear(slowdown)
+                case Join(service, reduction, pause):
+                    if self._participants:
+                        self._participants.limiters()[service].join(reduction, pause)
                 case Leave():
                     self._begin(self._leave())
                 case _:
@@ -112,7 +116,7 @@ class TrialWorker:
             self._tell(CannotPlay(self._redactor.text(f"{type(error).__name__}: {error}")))
             return
         for number, limiter in enumerate(participants.limiters()):
-            limiter.share(setup.workers, partial(self._tell_slowdown, number))
+            limiter.share(setup.workers, partial(self._tell_slowdown, number, limiter))
         await self._stack.enter_async_context(report_waits(participants.waits, self._hear))
         self._participants, self._stop.on_request = participants, self._tell_stop
         self._player = LocalPlayer(
@@ -129,8 +133,8 @@ class TrialWorker:
         if isinstance(event, TurnPlayed | ModelAnswered | StillWaiting):
             self._tell(event)
 
-    def _tell_slowdown(self, service: int, slowdown: Slowdown) -> None:
-        self._tell(Limited(service, slowdown))
+    def _tell_slowdown(self, service: int, limiter: RateLimiter, slowdown: Slowdown) -> None:
+        self._tell(Limited(service, slowdown, limiter.reduction))
 
     def _tell_stop(self) -> None:
         if self._stop.reason is not None:
