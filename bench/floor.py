@@ -1,6 +1,7 @@
 """The same calls bare: what the conversations cost without a product, by aiohttp or by httpx2.
 
-The requests are those that the product itself made for one conversation, as the server kept them.
+The requests are those that the product itself made for one conversation, as the server kept them; or as many
+of two bytes, which are answered by two bytes.
 """
 
 import argparse
@@ -34,6 +35,11 @@ async def play(requests: list[tuple[str, Any]], conversations: int, parallel: in
         raise AssertionError("a conversation was lost")
 
 
+async def _smallest(stack: AsyncExitStack, parallel: int) -> list[Post]:
+    [post, *_] = await _aiohttp(stack, parallel)
+    return [lambda url, _: post(f"{url}?smallest", {})] * parallel
+
+
 async def _aiohttp(stack: AsyncExitStack, parallel: int) -> list[Post]:
     import aiohttp  # noqa: PLC0415  # only the one that is measured
 
@@ -63,7 +69,7 @@ async def _httpx2(stack: AsyncExitStack, parallel: int) -> list[Post]:
 
 
 _KEY = {"authorization": "Bearer bench-llm-key"}
-_CLIENTS = {"aiohttp": _aiohttp, "httpx2": _httpx2}
+_CLIENTS = {"aiohttp": _aiohttp, "smallest": _smallest, "httpx2": _httpx2}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import venv
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -104,6 +105,18 @@ def server() -> Iterator[Server]:
             process.kill()
 
 
+def ray_python() -> str:
+    """The Python of an environment with Ray, made once."""
+    folder = ROOT / "build/bench-ray"
+    python = folder / "bin/python"
+    if not (folder / "made").exists():
+        venv.create(folder, with_pip=True, clear=True)
+        lock = ["--require-hashes", "-r", str(ROOT / "requirements/cluster.txt")]
+        subprocess.run([python, "-m", "pip", "install", "--quiet", *lock], check=True)  # noqa: S603
+        (folder / "made").touch()
+    return str(python)
+
+
 @dataclass(frozen=True)
 class Field:
     """Where the measured ones play."""
@@ -118,12 +131,19 @@ class Field:
         return self.folder / "results"
 
     def product(
-        self, conversations: int, parallel: int, *options: str, code: int = 0, text_only: bool = False
+        self,
+        conversations: int,
+        parallel: int,
+        *options: str,
+        code: int = 0,
+        text_only: bool = False,
+        most_tests: int = workload.TESTS,
+        python: str = sys.executable,
     ) -> Took:
         """Plays conversations with the product's command."""
         suite = self.folder / f"suite-{conversations}.json"
-        loops = workload.write_suite(suite, conversations, text_only=text_only)
-        command = [sys.executable, "-m", "ci_evals", "run", str(suite), f"--provider={self.provider}"]
+        loops = workload.write_suite(suite, conversations, text_only=text_only, most=most_tests)
+        command = [python, "-m", "ci_evals", "run", str(suite), f"--provider={self.provider}"]
         command += [f"--base-url={self.server.url}", f"--loops={loops}", f"--parallel={parallel}"]
         command += [f"--output-dir={self.results}", *options]
         env = environment()

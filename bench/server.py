@@ -125,6 +125,7 @@ _VERDICTS = {
     b"/messages": _answer(_anthropic(json.dumps(_VERDICT))),
 }
 _WANTS_VERDICT = b'"json_schema"'
+_SMALLEST = _answer(b"{}")
 _LIMITED = _answer(b'{"error": {"message": "too many requests"}}', "429 Too Many Requests")
 _BROKEN = _answer(b'{"error": {"message": "out of order"}}', "500 Internal Server Error")
 
@@ -189,6 +190,8 @@ class _Connection(asyncio.Protocol):
             self._transport.write(_answer(_control(manners, path)))
             return
         seconds, answer = _choice(manners, path, body)
+        if path.endswith(b"?smallest"):
+            answer = _SMALLEST
         books.requests += 1
         books.last_request = now
         if b"/external/" in path and books.first_agent_request is None:

@@ -37,9 +37,9 @@ _TEXT_ONLY: dict[str, Any] = {
 """An agent that tells nothing of its tool calls: its spans do."""
 
 
-def write_suite(path: Path, conversations: int, *, text_only: bool = False) -> int:
+def write_suite(path: Path, conversations: int, *, text_only: bool = False, most: int = TESTS) -> int:
     """Writes a suite and gives back how many loops of it make so many conversations."""
-    tests = max(tests for tests in range(1, TESTS + 1) if conversations % tests == 0)
+    tests = max(tests for tests in range(1, most + 1) if conversations % tests == 0)
     test = {**_TEST, "evaluations": _JUDGED} if text_only else _TEST
     named = [{"name": f"Asks for the order, {number}", **test} for number in range(1, tests + 1)]
     suite = {"name": "bench", "agentId": "bench", "apiKey": "bench-agent-key", "tests": named}
