@@ -195,10 +195,15 @@ _TOKENS_WRITTEN = (
 
 def requested_calls(span: Span) -> tuple[Called, ...]:
     """Return the tool calls in a model's answer, in its order."""
+    if not span.events and not any(key.startswith(_OF_ANSWERS) for key in span.attributes):
+        return ()
     for read in (_genai_messages, _vercel_calls, _openinference_calls, _traceloop_calls, _genai_events):
         if calls := tuple(read(span)):
             return calls
     return ()
+
+
+_OF_ANSWERS = ("gen_ai.output.", "gen_ai.completion.", "ai.response.", "llm.output_messages.", "events")
 
 
 def hides_calls(span: Span) -> bool:
@@ -329,7 +334,10 @@ def _requested(span: Span, name: JsonValue, call_id: JsonValue, arguments: JsonV
 
 
 def _first(attributes: Attributes, *keys: str) -> JsonValue:
-    return next((attributes[key] for key in keys if attributes.get(key) is not None), None)
+    for key in keys:
+        if (value := attributes.get(key)) is not None:
+            return value
+    return None
 
 
 def _count(attributes: Attributes, keys: tuple[str, ...]) -> int | None:

@@ -31,6 +31,10 @@ MAX_CALLS = 1_000
 _MAX_ANCESTORS = 256
 _MAX_SHOWN = 500_000
 """Characters of a turn's spans for people."""
+_MAX_REPEATED = 200
+"""Characters of a text that is kept of every span, even where the span before has the same."""
+AS_BEFORE = "(the same as in the span before)"
+"""In place of a longer one: each call of a model repeats its instructions and tools."""
 
 
 @dataclass(frozen=True)
@@ -292,13 +296,20 @@ def _for_people(ordered: Sequence[Span]) -> JsonValue:
     """Return the spans with their attributes, as many of these as people might read."""
     shown: list[JsonValue] = []
     size = 0
+    before: dict[str, str] = {}
     for span in ordered:
         attributes = {}
         if span.attributes and (size := size + span.size) <= _MAX_SHOWN:
-            attributes = {
-                key: TOO_LONG if isinstance(value, str) and len(value) > MAX_OTHER_TEXT else value
-                for key, value in span.attributes.items()
-            }
+            attributes = dict(span.attributes)
+            for key, value in attributes.items():
+                if not isinstance(value, str) or len(value) <= _MAX_REPEATED:
+                    continue
+                if before.get(key) == value:
+                    attributes[key] = AS_BEFORE
+                elif len(value) > MAX_OTHER_TEXT:
+                    attributes[key] = TOO_LONG
+                else:
+                    before[key] = value
         shown.append(
             {
                 "name": span.name,

@@ -34,12 +34,12 @@ _MAX_JSON_VALUES = 2_000_000
 _MAX_TIME = 2**63
 _MAX_INTEGER = 2**63
 _HEXADECIMAL = re.compile(r"[0-9a-f]*")
-_OF_INFRASTRUCTURE = (
+_OF_INFRASTRUCTURE = frozenset({
     "client.", "cloud.", "code.", "container.", "db.", "deployment.", "faas.", "host.", "http.", "k8s.",
     "messaging.", "net.", "network.", "os.", "otel.", "peer.", "process.", "rpc.", "server.", "telemetry.",
     "thread.", "tls.", "url.", "user_agent.",
-)  # fmt: skip
-"""Attributes that tell nothing of tools and models. They are most of a trace, and not even decoded."""
+})  # fmt: skip
+"""Beginnings of attributes that tell nothing of tools and models: most of a trace, and not even decoded."""
 _CALLS = re.compile(
     r"gen_ai\.(tool|output|completion|conversation|agent)\b.*|tool(_|\.).*|ai\.(toolCall|response)\..*"
     r"|llm\.output_messages\..*|traceloop\..*|events|message"
@@ -91,17 +91,19 @@ class Span(NamedTuple):
     @property
     def size(self) -> int:
         """About the number of characters that it holds."""
-        held = (self.attributes, *(event.attributes for event in self.events))
-        return 200 + sum(
-            len(key) + (len(value) if isinstance(value, str) else len(repr(value)))
-            for attributes in held
-            for key, value in attributes.items()
-        )
+        size = 200
+        for attributes in (self.attributes, *[event.attributes for event in self.events]):
+            for key, value in attributes.items():
+                size += len(key) + len(value if isinstance(value, str) else repr(value))
+        return size
 
     def text(self, *keys: str) -> str | None:
         """Return the first of these attributes that is a text with something in it."""
-        values = (self.attributes.get(key) for key in keys)
-        return next((value for value in values if isinstance(value, str) and value.strip()), None)
+        for key in keys:
+            value = self.attributes.get(key)
+            if isinstance(value, str) and value.strip():
+                return value
+        return None
 
 
 def read(body: bytes, content_type: str) -> list[Span]:
@@ -161,9 +163,11 @@ def _read_protobuf(body: bytes) -> Iterator[Span]:
 
 def _proto_attributes(attributes: Iterable[Any]) -> Attributes:
     return _bounded(
-        (key, _proto_value(each.value))
-        for each in islice(attributes, MAX_ATTRIBUTES)
-        if not (key := each.key).startswith(_OF_INFRASTRUCTURE)
+        {
+            key: each.value.string_value or _proto_value(each.value)
+            for each in islice(attributes, MAX_ATTRIBUTES)
+            if (key := each.key)[: key.find(".") + 1] not in _OF_INFRASTRUCTURE
+        }
     )
 
 
@@ -254,9 +258,11 @@ def _integer(value: object) -> int | None:
 def _json_attributes(holder: dict[str, Any]) -> Attributes:
     items = islice(_objects(holder, "attributes"), MAX_ATTRIBUTES)
     return _bounded(
-        (key, _json_value(each.get("value")))
-        for each in items
-        if not (key := str(each.get("key"))).startswith(_OF_INFRASTRUCTURE)
+        {
+            key: _json_value(each.get("value"))
+            for each in items
+            if (key := str(each.get("key")))[: key.find(".") + 1] not in _OF_INFRASTRUCTURE
+        }
     )
 
 
@@ -282,9 +288,8 @@ def _json_value(value: object) -> JsonValue:  # noqa: PLR0911  # one case a kind
     return None
 
 
-def _bounded(items: Iterable[tuple[str, JsonValue]]) -> Attributes:
+def _bounded(attributes: dict[str, JsonValue]) -> Attributes:
     """Return attributes without texts that are too long; what they held is unknown."""
-    attributes = dict(items)
     for key, value in attributes.items():
         if isinstance(value, str) and len(value) > MAX_OTHER_TEXT:
             of_tool = key in {"input.value", "output.value"} and (

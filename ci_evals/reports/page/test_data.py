@@ -196,12 +196,14 @@ def _action(action: AgentAction, before: Turn | None) -> Data:
 
 
 def _tool_call(action: AgentAction, call: ToolCall) -> Data:
-    return {"text": actions.text(action)} | _known(
+    text = actions.text(action)
+    folded = len(text) > _FOLDED
+    return {"text": text} | _known(
         status=" · ".join(actions.call_facts(call)),
         failed=action.failed or None,
         result=None if call.result is None else written(call.result, indent=2),
-        arguments=written(call.arguments, indent=2) if len(actions.text(action)) > _FOLDED else None,
-        name=call.name if len(actions.text(action)) > _FOLDED else None,
+        arguments=written(call.arguments, indent=2) if folded else None,
+        name=call.name if folded else None,
     )
 
 

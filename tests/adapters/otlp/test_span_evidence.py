@@ -368,6 +368,29 @@ def test_spans_of_a_web_framework_alone_say_nothing_of_tools():
         assert read(request, below("turn", attributes)).missing is None
 
 
+def test_a_text_that_spans_repeat_is_kept_once_for_people():
+    """Every call of a model is sent the same instructions; calls of tools stay as they are."""
+    instructions, other = "Be kind. " * 50, "Be brief. " * 50
+    texts = [instructions, instructions, other, instructions, "short", "short"]
+    models = [
+        below("chat", {"gen_ai.operation.name": "chat", "gen_ai.system_instructions": text}, at=at)
+        for at, text in enumerate(texts)
+    ]
+    long = CAPTURED | {"gen_ai.tool.call.arguments": json.dumps({"note": "x" * 500})}
+    tools = [below("tool", long | {"gen_ai.tool.call.id": f"c{at}"}, at=20 * at) for at in (1, 2)]
+    found = read(*models, *tools)
+    kept = [one["attributes"].get("gen_ai.system_instructions") for one in found.spans]
+    assert list(filter(None, kept)) == [
+        instructions,
+        evidence.AS_BEFORE,
+        other,
+        instructions,
+        "short",
+        "short",
+    ]
+    assert [call.arguments for call in found.calls] == [{"note": "x" * 500}] * 2
+
+
 def test_more_calls_than_anybody_checks():
     """They end somewhere, and are incomplete then."""
     flood = [below("tool", GENAI | {"gen_ai.tool.call.id": f"c{i}"}, at=i) for i in range(1500)]
