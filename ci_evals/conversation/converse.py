@@ -25,6 +25,12 @@ from ci_evals.ports import Agent, id_of, read_state
 from ci_evals.support.json_text import written
 from ci_evals.support.text import is_blank
 
+_CAUSES = {
+    AgentError: FailureCause.AGENT_FAILED,
+    LLMError: FailureCause.MODEL_FAILED,
+    WorldError: FailureCause.SETUP_FAILED,
+}
+
 
 @dataclass(frozen=True)
 class ConversationEnd:
@@ -74,7 +80,7 @@ class ConversationPlayer:
             turns=tuple(self.turns),
             status=end.status,
             error=str(end.failure) if end.failure else None,
-            cause=FailureCause.SETUP_FAILED if isinstance(end.failure, WorldError) else None,
+            cause=next((cause for kind, cause in _CAUSES.items() if isinstance(end.failure, kind)), None),
             unanswered=self.unanswered,
             closing_remark=end.closing_remark,
             probes=self.probes,

@@ -325,8 +325,12 @@ END_REASONS: Mapping[EndState, str] = {
 
 
 class FailureCause(StrEnum):
-    """The cause of a trial that failed, where it is not the agent's or a model's."""
+    """The cause of a trial that errored."""
 
+    AGENT_FAILED = "agent_failed"
+    """The agent could not be reached, did not answer in time, or gave an unreadable answer."""
+    MODEL_FAILED = "model_failed"
+    """The simulated user's model could not be reached, or gave no usable answer."""
     SETUP_FAILED = "setup_failed"
     """A step of its setup failed, so that no conversation was begun."""
 

@@ -185,7 +185,7 @@ class _Console:
 
     def _spread(self, suite: SuiteResult) -> str:
         """The interval of a suite's score, and the chance that one and all trials of a test pass."""
-        interval = f" (95 % {numbers.interval(suite.interval)})" if suite.interval else ""
+        interval = f" (95 % interval {numbers.interval(suite.interval)})" if suite.interval else ""
         most = max(suite.pass_hat_k, default=1)
         one, every = (numbers.percent(suite.pass_hat_k.get(k)) for k in (1, most))
         return interval + (f", a trial passes: {one}, all of {most}: {every}" if most > 1 else "")
@@ -331,7 +331,7 @@ class _Console:
             for became in change.of_suites(self._results)
             if became and became.delta is not None
         ]
-        headers = ("suite", change.score_column(self._results), "baseline", "change", "95 %", "p")
+        headers = ("suite", change.score_column(self._results), "baseline", "change", "95 % interval", "p")
         lines = [
             f"{difference.title} ({len(difference.tests)}): "
             f"{numbers.listed([*map(_name, difference.tests)], _NAMED)}"

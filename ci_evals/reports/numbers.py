@@ -28,23 +28,22 @@ def score(points: float | None, floor: float | None = None) -> str:
     return NONE if points is None else _rounded(points, _step(floor, 1), ROUND_FLOOR)
 
 
-def points(number: float | None) -> str:
-    """A score where there is little room: whole points, never rounded up: 93.75 → `93`."""
-    return NONE if number is None else _rounded(_near(number), Decimal(1), ROUND_FLOOR)
+def points(number: float | None, floor: float | None = None) -> str:
+    """The same where there is little room, without zeros at its end: 93.75 → `93.7`, 80.0 → `80`."""
+    return NONE if number is None else plain(float(score(number, floor)))
 
 
-def whole_change(base: float, head: float) -> int:
-    """The change between two scores as `points` shows them; a drop is never shown as none."""
-    shown = int(points(head)) - int(points(base))
-    return min(shown, -1) if _near(head - base) < 0 else shown
+def difference(base: float, head: float) -> float:
+    """The change between two scores, as `signed` shows it."""
+    return float(signed(head - base))
 
 
 def points_changed(base: float | None, head: float | None) -> str:
-    """A change between two scores as `points` shows them, with its sign: 93.75 to 78.2 → `−15`."""
+    """A change between two scores, as `points` shows scores: 93.75 to 78.25 → `−15.5`, none → `±0`."""
     if base is None or head is None:
         return NONE
-    whole = whole_change(base, head)
-    return f"{'+' if whole > 0 else '−' if whole < 0 else '±'}{abs(whole)}"
+    change = difference(base, head)
+    return f"{'+' if change > 0 else '−' if change < 0 else '±'}{plain(abs(change))}"
 
 
 def at_least(number: float) -> str:

@@ -28,7 +28,7 @@ _NO_TURNS = Turns()
 _TRIAL = TrialResult(index=1, status=EndState.COMPLETED, duration_seconds=0)
 _CAUSES = {
     Undecided.INFRASTRUCTURE: "the infrastructure failed",
-    Undecided.ERROR: "it ended in an error",
+    Undecided.ERROR: "it errored",
     Undecided.EMPTY: "there is no result",
 }
 _SHOWN = 5

@@ -71,9 +71,21 @@ def compare(folder: Path, tests: int, *options: str, head: str = GOOD):
     [
         (1, 1, GOOD, 0, ("Evals passed: 100 / 100, same as the baseline", f"One trial per test: {TOO_FEW}")),
         (1, 1, BAD, 0, ("! Evals passed: 0 / 100, but 1 test broke since the baseline", NOT_CHECKED)),
-        (1, 3, BAD, 1, ("3 trials per test: the drop is larger than chance explains.",)),
+        (
+            1,
+            3,
+            BAD,
+            1,
+            ("Sure that the score fell: the drop is larger than chance explains (3 trials per test).",),
+        ),
         (4, 1, BAD, 0, ("! Evals passed: 0 / 100, but 4 tests broke since the baseline", NOT_CHECKED)),
-        (5, 1, BAD, 1, ("One trial per test: the drop is larger than chance explains.",)),
+        (
+            5,
+            1,
+            BAD,
+            1,
+            ("Sure that the score fell: the drop is larger than chance explains (one trial per test).",),
+        ),
     ],
 )
 def test_one_test_or_one_trial(folder, tests, trials, head, code, says):
@@ -164,7 +176,7 @@ def test_a_base_agent_that_is_down(folder, side, base, lost):
     against = ("--max-failures-in-row=0", side, f"--against={base}")
     exit_code, said = compare(folder, 6, "--loops=3", *against)
     assert exit_code == 3, said
-    assert f"{lost} of 18 trials of the base agent (--against) failed or could not be judged" in said
+    assert f"{lost} of 18 trials of the base agent (--against) errored or could not be judged" in said
 
 
 def test_a_base_agent_that_is_down_once_it_is_needed(folder):

@@ -621,4 +621,4 @@ def test_a_fork_without_a_judge_plays_suites_with_critical_judged_tests(tmp_path
     agent.write_text("def reply(message, session):\n    return 'Go away'\n")
     ran = ci_evals("run", suite, "--provider=offline", cwd=tmp_path)
     assert ran.returncode == 1, ran.stdout + ran.stderr
-    assert "✗ Both (critical test)" in ran.stdout
+    assert "✗ Both (critical test, so this alone fails the run)" in ran.stdout

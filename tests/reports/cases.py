@@ -219,7 +219,7 @@ def invalid() -> Results:
             reasons=(
                 "the run stopped early: --max-duration of 120 s was reached",
                 "2 of 9 trials did not run",
-                "7 of 7 trials ended in an error",
+                "7 of 7 trials errored",
             ),
         ),
     )

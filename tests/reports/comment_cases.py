@@ -11,7 +11,7 @@ from ci_evals.domain.results.run import Git, Results
 from ci_evals.domain.results.suite import TestResult
 from ci_evals.domain.results.trial import Attempt, TrialResult
 from ci_evals.domain.results.usage import Latency
-from ci_evals.domain.transcript import EndState, Integration
+from ci_evals.domain.transcript import EndState, FailureCause, Integration
 from ci_evals.domain.verdict import Cause, Outcome
 from ci_evals.job.conclude import to_record
 from ci_evals.reports.markdown.comment import SummaryContext
@@ -102,6 +102,7 @@ def trial(index: int, story: Story, letter: str) -> TrialResult:
         return build.trial_result(
             index,
             status=EndState.FAILED,
+            cause=FailureCause.AGENT_FAILED,
             error="no reply within 120 s (POST /messages)",
             duration_seconds=240.0,
             turns=(),

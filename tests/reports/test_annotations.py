@@ -53,7 +53,7 @@ def test_the_verdict_is_the_heading_and_the_numbers():
     verdict = annotations(cases.unproven())[0]
     assert verdict.message == (
         "Evals failed: 1 test broke since the baseline. The score fell by 5.6, at most 5 allowed. "
-        "88 / 100, the baseline has 94 (−6). Required: 90. 3 of 6 tests pass."
+        "88.8 / 100, the baseline has 94.4 (−5.6). Required: 90. 3 of 6 tests pass."
     )
 
 
@@ -95,7 +95,7 @@ def test_what_came_to_nothing_is_a_warning_with_its_cause():
     ]
     told = annotations(build.results(build.suite_result("Refunds", *tests)))
     assert [(one.severity, one.title) for one in told] == [
-        (Severity.WARNING, "Error: Broken"),
+        (Severity.WARNING, "Errored: Broken"),
         (Severity.WARNING, "Undecided: Open"),
     ]
     assert told[0].message == "1 trial errored: the agent did not answer"
@@ -109,7 +109,7 @@ def test_a_cause_that_tests_share_is_told_once():
     rest = build.test_result("Never begun", trials=(), not_run=3, line=60)
     told = annotations(build.results(build.suite_result("Refunds", *tests, rest, file="evals/r.yaml")))
     assert [(one.title, one.file, one.line) for one in told] == [
-        ("Error: 5 tests", "evals/r.yaml", 1),
+        ("Errored: 5 tests", "evals/r.yaml", 1),
         ("Not run: Never begun", "evals/r.yaml", 60),
     ]
     assert told[0].message == (

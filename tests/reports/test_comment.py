@@ -292,7 +292,7 @@ def test_numbers_of_a_fork_or_of_another_commit_are_called_so_in_the_heading():
     def heading(**known) -> str:
         return comment.render(comment_cases.good(), comment.SummaryContext(**known)).partition("\n")[0]
 
-    assert heading() == "## ✅ Evals passed: 99 / 100, 4 points above main"
+    assert heading() == "## ✅ Evals passed: 99 / 100, 3.9 points above main"
     assert heading(foreign=True).startswith("## ⚠️ Evals passed (reported by the fork, unverified): 99")
     assert heading(commit="b" * 40).startswith("## ⚠️ Evals passed (results of another commit): 99")
 

@@ -305,8 +305,9 @@ def test_without_a_verdict_each_cause_stands_once_with_what_to_do():
     assert "failed" not in text
     assert "Not compared" not in text
     assert (
-        "\n\nFix the cause and rerun. max-errors allows 0 errored or undecided trials; there were 2." in text
-    )
+        "\n\nLook first at the judge's model provider, or the network to it (2 verdicts). Fix that and "
+        "rerun. max-errors allows 0 errored or undecided trials; there were 2."
+    ) in text
 
 
 def test_a_comparison_without_checks_ends_with_the_sentence():

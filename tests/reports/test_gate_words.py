@@ -52,7 +52,7 @@ from ci_evals.reports.page.comparison_runs import ALONE
         ),
         (
             {"name": "max-errors", "required": 0, "seen": 25},
-            "25 trials ended in an error or could not be judged, at most 0 allowed",
+            "25 trials errored or could not be judged, at most 0 allowed",
         ),
         (
             {"name": "max-invalid-users", "required": 1, "seen": 2},

@@ -48,13 +48,13 @@ def gate(*checks, **fields) -> Results:
         (compared("pppf", "pppf"), "Evals passed: 75 / 100, same as main"),
         (compared("pppp", "pppf"), "Evals passed: 100 / 100, 25 points above main"),
         (compared("ppff", "pphh"), "Evals passed: 50 / 100, 25 points below main"),
-        (compared("pphf", "pphf", min_score=80), "Evals failed: 62 / 100, 80 required"),
-        (comment_cases.no_baseline(), "Evals passed: 91 / 100, no baseline"),
+        (compared("pphf", "pphf", min_score=80), "Evals failed: 62.5 / 100, 80 required"),
+        (comment_cases.no_baseline(), "Evals passed: 91.1 / 100, no baseline"),
         (cases.incomparable(), "Evals passed: 100 / 100, not comparable with the baseline"),
         (build.results(), "Evals passed: 100 / 100"),
         (
             comment_cases.invalid(),
-            "No verdict: 24 of 51 trials ended in an error or could not be judged",
+            "No verdict: 24 of 51 trials errored or could not be judged",
         ),
         (
             gate(exit_code=130, passed=False, reasons=("the run stopped early: SIGTERM",)),
@@ -120,21 +120,29 @@ def test_results_are_trusted_by_what_is_known_of_them():
     assert headline.trust_of(forged) is Trust.CONTRADICTORY
 
 
-def test_the_line_of_numbers_is_in_whole_points_that_are_cut():
-    """93.75 is 93, and a drop is never shown smaller than it is."""
+def test_the_line_of_numbers_is_rounded_as_all_others_are():
+    """93.75 is 93.7, as in every table, and a drop is never shown smaller than it is."""
     run = compared("p" * 15 + "f", "p" * 16, min_score=95)
     assert headline.in_numbers(run).text == (
-        "93 / 100, main has 100 (−7). Required: 95. 15 of 16 tests pass."
+        "93.7 / 100, main has 100 (−6.3). Required: 95. 15 of 16 tests pass."
     )
     passed = compared("pppf", "pppf")
     assert headline.in_numbers(passed).text == "3 of 4 tests pass."
 
 
+def test_a_score_just_below_its_minimum_never_reads_as_the_minimum():
+    """96.8 with a minimum of 97, and 96.96 with one of 96.97."""
+    for score, floor, shown in ((96.8, 97, "96.8"), (96.96, 96.97, "96.96"), (96.99, 97, "96.9")):
+        check = build.check("min-score", floor, score, passed=False)
+        failed = gate(check, passed=False).model_copy(update={"score": score})
+        assert headline.verdict(failed).endswith(f"{shown} / 100, {floor} required")
+
+
 def test_a_score_over_part_of_the_tests_is_not_compared_with_one_over_all():
     """The line has the score of that part too."""
     assert headline.in_numbers(cases.proven()).text == (
-        "78 / 100 (75 if undecided counts as failed), compared on 4 of 6 tests: 67, the baseline has 92 "
-        "(−25). Required: 80. 3 of 6 tests pass, 1 undecided."
+        "78.3 / 100 (75 if undecided counts as failed), compared on 4 of 6 tests: 67.5, the baseline has "
+        "92.5 (−25). Required: 80. 3 of 6 tests pass, 1 undecided."
     )
 
 
@@ -185,15 +193,25 @@ def in_rounds(most: int) -> Results:
     [
         (
             compared("pppf", "pppp", interval=Interval(low=-48.2, high=-3)),
-            "One trial per test: a rerun may differ by ±24 points",
+            "Not sure yet: a rerun may differ by ±24 points (one trial per test)",
         ),
         (build.results(), "One trial per test: a rerun may differ"),
-        (comment_cases.bad(), "3 trials per test: the drop is larger than chance explains"),
-        (comment_cases.flaky(), "3 trials per test: the drop may be chance"),
-        (cases.confirmed(), "5 trials per test, 2 of them to confirm: the drop may be chance"),
+        (
+            comment_cases.bad(),
+            "Sure that the score fell: the drop is larger than chance explains (3 trials per test)",
+        ),
+        (comment_cases.flaky(), "Not sure yet: the drop may be chance (3 trials per test)"),
+        (
+            cases.confirmed(),
+            "Not sure yet: the drop may be chance (5 trials per test, 2 of them to confirm)",
+        ),
+        (
+            compared("fppp", "pfff"),
+            "Not sure yet: the score did not fall, and single tests can fail by chance (one trial per test)",
+        ),
         (comment_cases.no_baseline(), "3 trials per test"),
-        (in_rounds(7), "3 of at most 7 trials per test: the drop may be chance"),
-        (in_rounds(3), "3 trials per test: the drop may be chance"),
+        (in_rounds(7), "Not sure yet: the drop may be chance (3 of at most 7 trials per test)"),
+        (in_rounds(3), "Not sure yet: the drop may be chance (3 trials per test)"),
     ],
 )
 def test_one_sentence_says_how_sure_the_result_is(results, certainty):

@@ -226,7 +226,11 @@ def test_why_there_is_no_verdict_comes_before_what_was_judged():
     names = names_of(comment_cases.invalid())
     assert names[2:4] == ["errors and undecided", "what to do"]
     text = documents.summary(comment_cases.invalid())
-    assert "Fix the cause and rerun. max-errors allows 1 errored or undecided trial; there were 24." in text
+    assert (
+        "Look first at the agent, or the network to it (23 trials); the judge's model provider, or the "
+        "network to it (1 verdict). Fix that and rerun. max-errors allows 1 errored or undecided trial; "
+        "there were 24."
+    ) in text
 
 
 def test_without_a_verdict_no_score_is_announced_that_there_is_not():

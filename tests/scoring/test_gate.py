@@ -49,7 +49,7 @@ def test_unsound_trials_make_the_run_invalid_whatever_its_score():
     decision = gate(planned(A, B), trial("passed"), trial(status="failed"))
     assert (decision.exit_code, decision.passed) == (3, False)
     assert checks(decision)["max-errors"] == (0, 1, None, False)
-    assert decision.reasons[0] == "1 of 2 trials ended in an error"
+    assert decision.reasons[0] == "1 of 2 trials errored"
     allowed = gate(planned(A, B), trial("passed"), trial(status="failed"), max_errors=1, min_score=50)
     assert allowed.exit_code == 0
 
@@ -57,7 +57,7 @@ def test_unsound_trials_make_the_run_invalid_whatever_its_score():
 def test_that_every_trial_errored_is_reason_enough():
     """That nothing was scored follows."""
     decision = gate(planned(A), trial(status="agent_error"))
-    assert decision.reasons == ("1 of 1 trial ended in an error",)
+    assert decision.reasons == ("1 of 1 trial errored",)
 
 
 def test_nothing_scored_never_passes():

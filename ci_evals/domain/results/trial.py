@@ -75,7 +75,9 @@ class TrialResult(Record):
     status: EndState
     error: str | None = Field(None, description="Why it failed.")
     cause: FailureCause | None = Field(
-        None, description="`setup_failed` if a step of its setup failed; then the agent was not called."
+        None,
+        description="What errored: `agent_failed`, `model_failed` (the simulated user's model), or "
+        "`setup_failed` (a step of its setup; then the agent was not called).",
     )
     duration_seconds: Seconds
     attempts: tuple[Attempt, ...] = Field((), description="Every try, the last one being this result.")

@@ -102,7 +102,9 @@ class FailedTest:
             CONFIRMED + (f" ({numbers.p_value(became.p)})" if became.p is not None else "")
             if became and became.confirmed
             else None,
-            "critical test" if test and test.critical else None,
+            f"critical test{', so this alone fails the run' if self.fails_run else ''}"
+            if test and test.critical
+            else None,
             f"{highlights.passes(test)} trials passed" if test and test.flaky else None,
             OUTCOMES[self.outcome].words if self.outcome is not TestOutcome.FAILED else None,
         ]

@@ -13,7 +13,7 @@ from ci_evals.scoring.gate.selectors import Selector, SelectorKind
 
 _KINDS = {kind: f"the {kind}" for kind in SelectorKind} | {SelectorKind.LOGIC: "the AUI Logic"}
 _ERRORED = {
-    CheckKind.MAX_ERRORS: "ended in an error or could not be judged",
+    CheckKind.MAX_ERRORS: "errored or could not be judged",
     CheckKind.MAX_INVALID_USERS: "excluded, since the simulated user broke character twice",
 }
 _HOW_TO_GET_ONE = " Name one with --baseline=PATH; in CI each run on the default branch leaves one."

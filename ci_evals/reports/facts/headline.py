@@ -2,8 +2,7 @@
 
 The one place that derives them, for comment, console and page. All of it is plain text and data, not yet
 sanitized. `verdict` is the heading, `Numbers.text` the line below it, `News` the tests to show, `certainty`
-the sentence on how sure the result is, and `odds` a sentence for those who ask further. Scores are in whole
-points, cut and not rounded; `facts/comparison/change` has the exact ones.
+the sentence on how sure the result is, and `odds` a sentence for those who ask further.
 """
 
 from collections import Counter
@@ -17,7 +16,7 @@ from ci_evals.domain.results.gate import CheckKind, CheckNature, GateCheck
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestOutcome
 from ci_evals.reports import numbers
-from ci_evals.reports.facts import failed_tests, gate, highlights, set_aside
+from ci_evals.reports.facts import failed_tests, gate, highlights, set_aside, trial_errors
 from ci_evals.reports.facts.comparison import change, significance
 from ci_evals.reports.facts.failed_tests import FailedTest
 from ci_evals.reports.facts.judging.parts import capitalized, sentence
@@ -26,7 +25,7 @@ from ci_evals.scoring.scores import deciding
 
 _UNSCORED = {
     TestOutcome.UNDECIDED: "undecided",
-    TestOutcome.ERROR: "with errors",
+    TestOutcome.ERROR: "errored",
     TestOutcome.NOT_RUN: "not run",
 }
 _ODDS_TESTS, _ODDS_TRIALS = 10, 3
@@ -136,12 +135,12 @@ def _has_score(failed: FailedTest) -> bool:
 
 
 def changed(results: Results) -> bool:
-    """Return whether a test or the score in whole points changed since the baseline, or that is not known."""
+    """Return whether a test or the score changed since the baseline, or that is not known."""
     comparison = results.comparison
     if comparison is None or comparison.base is None or comparison.head is None:
         return True
     lists = (comparison.new, comparison.removed, comparison.changed)
-    return bool(became(results) or any(lists)) or numbers.whole_change(comparison.base, comparison.head) != 0
+    return bool(became(results) or any(lists)) or numbers.difference(comparison.base, comparison.head) != 0
 
 
 def base_name(comparison: Comparison | None) -> str:
@@ -176,7 +175,9 @@ def what_to_do(results: Results) -> str:
         most = numbers.count(int(limit.required or 0), "errored or undecided trial")
         was = "was" if limit.seen == 1 else "were"
         allowed = f" max-errors allows {most}; there {was} {int(limit.seen):,}."
-    return f"Fix the cause and rerun.{allowed} Undecided verdicts never count as passed."
+    at_fault = trial_errors.at_fault(results.suites)
+    look = f"Look first at {at_fault}. Fix that and rerun." if at_fault else "Fix the cause and rerun."
+    return f"{look}{allowed} Undecided verdicts never count as passed."
 
 
 def in_base(comparison: Comparison | None) -> str:
@@ -247,10 +248,11 @@ def _relative(results: Results) -> str:
     base = base_name(comparison)
     if comparison.base is None or comparison.head is None:
         return f"not comparable with {base}"
-    points = numbers.whole_change(comparison.base, comparison.head)
+    points = numbers.difference(comparison.base, comparison.head)
     if points == 0:
         return f"same as {base}"
-    return f"{numbers.count(abs(points), 'point')} {'above' if points > 0 else 'below'} {base}"
+    noun = "point" if abs(points) == 1 else "points"
+    return f"{numbers.plain(abs(points))} {noun} {'above' if points > 0 else 'below'} {base}"
 
 
 def _failed(results: Results) -> str:
@@ -290,12 +292,13 @@ def _floor(results: Results) -> GateCheck | None:
 def _below(floor: GateCheck, results: Results) -> str:
     decisive = floor.seen_if_undecided_failed if gate.wanting(floor) else results.score
     undecided = " if undecided counts as failed" if gate.wanting(floor) else ""
-    return f"{numbers.points(decisive)} / 100{undecided}, {numbers.plain(floor.required)} required"
+    score, required = numbers.points(decisive, floor.required), numbers.plain(floor.required)
+    return f"{score} / 100{undecided}, {required} required"
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """The numbers of a run in whole points, as text. What is not known is empty."""
+    """The numbers of a run as text. What is not known is empty."""
 
     score: str
     """`78 / 100`, or why there is none; empty if nothing was scored."""
@@ -368,7 +371,9 @@ def in_numbers(results: Results) -> Numbers:
     wanting = floor if floor and gate.wanting(floor) and not too_little else None
     return Numbers(
         score="" if results.score is None else score,
-        if_undecided_failed=numbers.points(wanting.seen_if_undecided_failed) if wanting else "",
+        if_undecided_failed=numbers.points(wanting.seen_if_undecided_failed, wanting.required)
+        if wanting
+        else "",
         base_name=base_name(comparison),
         base=numbers.points(compared.base) if compared else "",
         change=numbers.points_changed(compared.base, compared.head) if compared else "",
@@ -388,6 +393,8 @@ def certainty(results: Results) -> str:
     comparison = results.comparison
     if results.gate.reasons:
         return trials
+    if comparison and comparison.delta is not None and news(results).broke:
+        return f"{_of_broken(results, comparison)} ({trials[0].lower()}{trials[1:]})"
     if comparison is None or comparison.delta is None:
         more = "" if _least_trials(results) > 1 else ": a rerun may differ"
         return f"{trials}{more}"
@@ -402,6 +409,15 @@ def _trials(results: Results) -> str:
         return f"{played} of at most {rounds.looks[-1]} trials per test"
     each = "One trial per test" if least == most == 1 else f"{played} trials per test"
     return f"{each}, {confirmation.trials} of them to confirm" if confirmation else each
+
+
+def _of_broken(results: Results, comparison: Comparison) -> str:
+    """How sure it is that tests broke, and did not fail by chance."""
+    if significance.proven(comparison):
+        return "Sure that the score fell: the drop is larger than chance explains"
+    if (comparison.delta or 0) >= 0:
+        return "Not sure yet: the score did not fall, and single tests can fail by chance"
+    return f"Not sure yet: {_of_change(results, comparison)}"
 
 
 def _of_change(results: Results, comparison: Comparison) -> str:

@@ -164,12 +164,15 @@ def result(test: TestResult) -> str:
 
 
 def trials(test: TestResult) -> str:
-    """The number of its trials that passed, and of those that decide nothing: `1 of 3, 2 not scored`."""
+    """The number of its trials that passed, and of those that decide nothing: `1 of 3, 2 errored`."""
     scored = [trial for trial in test.trials if trial.scored]
+    counted = sum(trial.counts for trial in test.trials)
+    excluded = sum(trial.excluded for trial in test.trials)
     failed = sum(any(finding.outcome is Outcome.FAILED for finding in trial.findings) for trial in scored)
     others = (
-        (max(0, len(scored) - _passed(test) - failed), "undecided"),
-        (len(test.trials) - len(scored), "not scored"),
+        (max(0, counted - _passed(test) - failed), "undecided"),
+        (len(test.trials) - counted - excluded, "errored"),
+        (excluded, "excluded"),
         (test.not_run, "not run"),
     )
     return ", ".join([trials_passed(test), *(f"{number} {words}" for number, words in others if number)])

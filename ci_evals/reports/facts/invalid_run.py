@@ -30,7 +30,7 @@ def in_words(reason: InvalidRunReason) -> str:  # noqa: C901, PLR0911  # one cas
         case NotRun(trials, planned):
             return f"{trials} of {numbers.count(planned, 'trial')} did not run"
         case TooManyErrored(trials, played, broke_off):
-            what = "ended in an error" if broke_off else ""
+            what = "errored" if broke_off else ""
             what += " or " if 0 < broke_off < trials else ""
             what += "could not be judged" if broke_off < trials else ""
             return f"{trials} of {numbers.count(played, 'trial')} {what}"
@@ -56,7 +56,7 @@ def in_words(reason: InvalidRunReason) -> str:  # noqa: C901, PLR0911  # one cas
 
 
 def _base_not_played(errored: int, not_run: int, planned: int) -> str:
-    what = "failed or could not be judged" if errored else "did not run"
+    what = "errored or could not be judged" if errored else "did not run"
     lost = errored or not_run
     if not lost:
         return "nothing of the base agent (--against) could be scored"

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import Enum
 
-from ci_evals.domain.transcript import EndState
+from ci_evals.domain.transcript import EndState, FailureCause
 from ci_evals.domain.verdict import Cause
 
 
@@ -27,7 +27,7 @@ class OutcomeLabel:
 OUTCOMES = {
     "passed": OutcomeLabel("passed", "✅", Tone.GOOD),
     "failed": OutcomeLabel("failed", "❌", Tone.BAD),
-    "error": OutcomeLabel("error", "⚠️", Tone.OPEN),
+    "error": OutcomeLabel("errored", "⚠️", Tone.OPEN),
     "undecided": OutcomeLabel("undecided", "❔", Tone.OPEN),
     "not_run": OutcomeLabel("not run", "⏸️", Tone.OPEN),
 }
@@ -75,12 +75,28 @@ ENDINGS = {
 """End states of a conversation, in a sentence each."""
 
 ERRORS = {
-    EndState.AGENT_ERROR: "ended with an error of the agent",
+    EndState.AGENT_ERROR: "errored",
     EndState.FAILED: "errored",
     EndState.INTERRUPTED: "interrupted",
     EndState.INVALID_USER: "excluded, since the simulated user broke character",
 }
 """End states of excluded trials, to follow their number: `2 trials failed`."""
+
+AT_FAULT = {
+    EndState.AGENT_ERROR: "the agent, which answered with an error",
+    EndState.FAILED: "the agent or model that the error names",
+    EndState.INVALID_USER: "the simulated user: its guidelines or its model",
+    FailureCause.AGENT_FAILED: "the agent, or the network to it",
+    FailureCause.MODEL_FAILED: "the simulated user's model provider, or the network to it",
+    FailureCause.SETUP_FAILED: "the suite's setup",
+    Cause.NO_TRACE: "the agent's traces",
+    Cause.NO_EVIDENCE: "the agent's traces, or the suite that asks for what they do not hold",
+    Cause.JUDGE_ERROR: "the judge's model provider, or the network to it",
+    Cause.VOID_ANSWER: "the judge's model",
+    Cause.NO_MODEL: "the settings: no embedding model is set",
+    Cause.CANNOT_TELL: "the suite: the judge cannot decide by the criterion's words",
+}
+"""Where to look first for the cause of errors and undecided verdicts."""
 
 ROLES = {
     "user": "simulated user",

@@ -14,7 +14,7 @@ from ci_evals.scoring import scores
 
 SUITE_COLUMNS = (
     "score",
-    "95 %",
+    "95 % interval",
     "compared tests",
     "baseline",
     "change",
@@ -22,7 +22,7 @@ SUITE_COLUMNS = (
     "p",
     "tests passed",
 )
-GROUP_COLUMNS = ("score", "95 %", "tests", "passed", "failed", "undecided")
+GROUP_COLUMNS = ("score", "95 % interval", "tests", "passed", "failed", "undecided")
 TEST_COLUMNS = ("result", "score", "trials passed", "total time")
 TRIAL_COLUMNS = ("ended", "score", "verdicts", "turns", "time")
 CHECK_COLUMNS = ("required", "seen", "note")
@@ -48,7 +48,7 @@ def of_suite(suite: SuiteResult, became: SuiteComparison | None) -> list[str]:
 
 @dataclass(frozen=True)
 class SuiteInBrief:
-    """A suite in whole points."""
+    """A suite in few words."""
 
     outcome: TestOutcome
     """The worst that happened to its tests."""
@@ -66,14 +66,15 @@ def of_suite_in_brief(suite: SuiteResult, became: SuiteComparison | None) -> Sui
     outcomes = {test.outcome for test in scores.deciding(suite.tests)}
     compared = became if became and became.delta is not None else None
     base = compared.base if compared else became.baseline_score if became else None
-    score = numbers.points(suite.score) if suite.score is not None else "–"
-    if compared and numbers.score(compared.head) != numbers.score(suite.score):
+    too_little = change.too_little_decided(suite) is not None
+    score = numbers.NONE if too_little else numbers.points(suite.score)
+    if compared and not too_little and numbers.score(compared.head) != numbers.score(suite.score):
         score = f"{score} ({numbers.points(compared.head)} compared)"
     return SuiteInBrief(
         next((outcome for outcome in _WORST if outcome in outcomes), TestOutcome.PASSED),
         score,
-        numbers.points(base) if base is not None else "–",
-        numbers.points_changed(compared.base, compared.head) if compared else "–",
+        numbers.points(base),
+        numbers.points_changed(compared.base, compared.head) if compared and not too_little else numbers.NONE,
         set_aside.passed_of(suite.counts),
     )
 

@@ -1,15 +1,15 @@
 """The errors of trials, each cause once; not yet sanitized."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ci_evals.domain.results.simulated_user import Violation
 from ci_evals.domain.results.suite import SuiteResult, TestOutcome, TestResult
 from ci_evals.domain.results.trial import TrialResult
-from ci_evals.domain.transcript import EndState
+from ci_evals.domain.transcript import EndState, FailureCause
 from ci_evals.domain.verdict import Cause, Outcome
 from ci_evals.reports import numbers
-from ci_evals.reports.facts.labels import CAUSES, ERRORS, spaced
+from ci_evals.reports.facts.labels import AT_FAULT, CAUSES, ERRORS, spaced
 
 _Tests = list[tuple[SuiteResult, TestResult]]
 
@@ -25,6 +25,10 @@ class TrialErrors:
     """The outcome of an affected test, if nothing worse happens to it."""
     affected: tuple[tuple[SuiteResult, TestResult], ...]
     """In the order of the run."""
+    number: str = ""
+    """`24 trials`, `2 verdicts`."""
+    at_fault: str = ""
+    """Where to look first; empty if that is not known."""
 
     @property
     def tests(self) -> tuple[str, ...]:
@@ -34,29 +38,30 @@ class TrialErrors:
 
 def by_cause(suites: Sequence[SuiteResult]) -> tuple[TrialErrors, ...]:
     """Errors and undecided verdicts, each cause once; a missing judge is a note of its own."""
-    errors: dict[tuple[EndState, str], _Tests] = {}
+    errors: dict[tuple[EndState, FailureCause | None, str], _Tests] = {}
     undecided: dict[tuple[Cause | None, str], _Tests] = {}
     for suite in suites:
         for test in suite.tests:
             for trial in test.trials:
                 if trial.status is EndState.INVALID_USER or not trial.counts:
-                    errors.setdefault((trial.status, _shared_reason(trial)), []).append((suite, test))
+                    error = trial.status, trial.cause, _shared_reason(trial)
+                    errors.setdefault(error, []).append((suite, test))
                 # No verdict could be reached on a trial that was cut off: one line says so for all of them.
                 for finding in trial.findings if trial.complete else ():
                     if finding.outcome is Outcome.UNDECIDED and finding.cause is not Cause.NO_JUDGE:
                         undecided.setdefault((finding.cause, finding.reason), []).append((suite, test))
     return (
         *(
-            _grouped(tests, "trial", ERRORS[status], reason, TestOutcome.ERROR)
-            for (status, reason), tests in errors.items()
+            replace(
+                _grouped(tests, "trial", ERRORS[status], reason, TestOutcome.ERROR),
+                at_fault=AT_FAULT.get(cause or status, ""),
+            )
+            for (status, cause, reason), tests in errors.items()
         ),
         *(
-            _grouped(
-                tests,
-                "verdict",
-                "undecided",
-                _why_undecided(cause, reason),
-                TestOutcome.UNDECIDED,
+            replace(
+                _grouped(tests, "verdict", "undecided", _why_undecided(cause, reason), TestOutcome.UNDECIDED),
+                at_fault=AT_FAULT.get(cause, "") if cause else "",
             )
             for (cause, reason), tests in undecided.items()
         ),
@@ -78,8 +83,18 @@ def _not_run(tests: _Tests) -> Iterator[TrialErrors]:
 
 
 def _grouped(tests: _Tests, noun: str, what: str, reason: str, outcome: TestOutcome) -> TrialErrors:
-    affected = {id(test): (suite, test) for suite, test in tests}
-    return TrialErrors(f"{numbers.count(len(tests), noun)} {what}", reason, outcome, tuple(affected.values()))
+    affected = tuple({id(test): (suite, test) for suite, test in tests}.values())
+    number = numbers.count(len(tests), noun)
+    return TrialErrors(f"{number} {what}", reason, outcome, affected, number)
+
+
+def at_fault(suites: Sequence[SuiteResult]) -> str:
+    """Where to look first for the causes, each with its trials or verdicts; empty if that is not known."""
+    found: dict[str, list[str]] = {}
+    for errors in by_cause(suites):
+        if errors.at_fault:
+            found.setdefault(errors.at_fault, []).append(errors.number)
+    return "; ".join(f"{what} ({' and '.join(many)})" for what, many in found.items())
 
 
 def reason(trial: TrialResult) -> str | None:

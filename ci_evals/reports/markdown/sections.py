@@ -32,7 +32,9 @@ _EMPTY = {"note": {""}}
 """Empty cells of optional columns in which a zero is a value: a note may be `0`."""
 _TEXTS = frozenset({"result", "ended", "verdicts", "required", "seen", "note"})
 """Columns that hold no numbers."""
-_UNBROKEN = frozenset({"95 %", "95 % interval of the change", "min to max", "tests passed", "compared tests"})
+_UNBROKEN = frozenset(
+    {"95 % interval", "95 % interval of the change", "min to max", "tests passed", "compared tests"}
+)
 """Columns whose cells a browser must not break: an interval on three lines is hard to read."""
 _OPTIONAL = _UNBROKEN - {"min to max", "tests passed"} | {
     *("p", "tests compared", "baseline", "change", "failed", "undecided", "errored trials"),

@@ -43,7 +43,7 @@ def sections(results: Results, context: SummaryContext = NO_CONTEXT) -> tuple[Se
     """The parts of the summary in the order of reading, each with its importance."""
     outcome = highlights.run_outcome(results)
     if outcome is RunOutcome.SKIPPED:
-        return present(_head(results, context, News()), *alerts(results), _foot(results, context))
+        return present(_head(results, context, News()), *alerts(results), _foot(results, context, News()))
     news = headline.news(results)
     passed, unfinished = outcome in _PASSED, outcome in UNFINISHED
     sure = certainty(results) if outcome is RunOutcome.FAILED else ()
@@ -56,9 +56,9 @@ def sections(results: Results, context: SummaryContext = NO_CONTEXT) -> tuple[Se
         *what_failed(results, news, context, only_new=passed),
         *(() if passed else baseline.fixed(results, news)),
         None if passed else baseline.failed_before(results, news),
-        *group("how sure this is", _sure_title(results), sure),
+        *group("how sure this is", _sure_title(results, news), sure),
         *group("the details", _details_title(results), _details(results, news, context, passed=passed)),
-        _foot(results, context),
+        _foot(results, context, news),
     )
 
 
@@ -182,7 +182,11 @@ def checks(results: Results) -> Section | None:
     found = gate.in_order(results)
     if not found:
         return None
-    of = " (no verdict; they cover what could be judged)" if _unfinished(results) else ""
+    of = (
+        " of what could be judged (there is no verdict; ⚠️ and – are not decided)"
+        if _unfinished(results)
+        else ""
+    )
     whole = Section("the checks", f"**Checks**{of}", Rank.DETAILS, noun="check")
     return tabled(whole, tables.of_checks(found, verdict=not _unfinished(results)))
 
@@ -218,7 +222,8 @@ def _head(results: Results, context: SummaryContext, news: News) -> Section:
             others = headline.other_checks(results)
             reasons = tuple(sentence(capitalized(gate.in_words(check))) for check in others)
     line = " ".join(filter(None, [_line(results, news), _links(context)]))
-    text = section("head", heading=heading(results, trust), line=line, reasons=reasons)
+    sure = sanitize.inline(headline.certainty(results)) if news.broke else ""
+    text = section("head", heading=heading(results, trust), line=line, sure=sure, reasons=reasons)
     return Section("the verdict", text)
 
 
@@ -281,7 +286,9 @@ def _what_to_do(results: Results) -> Section:
     return Section("what to do", sanitize.inline(headline.what_to_do(results)), Rank.TELLING)
 
 
-def _sure_title(results: Results) -> str:
+def _sure_title(results: Results, news: News) -> str:
+    if news.broke:  # the line below the heading has it
+        return "How sure is this? The numbers"
     return f"How sure is this? {sanitize.html_in_markdown(headline.certainty(results))}"
 
 
@@ -334,7 +341,7 @@ def _commit(results: Results, context: SummaryContext) -> str | None:
     return context.commit or claimed
 
 
-def _foot(results: Results, context: SummaryContext) -> Section:
+def _foot(results: Results, context: SummaryContext, news: News) -> Section:
     """Which commits these are, who judged, and by which version."""
     commit, comparison = _commit(results, context), results.comparison
     base = comparison.baseline if comparison and comparison.baseline.commit else None
@@ -349,7 +356,7 @@ def _foot(results: Results, context: SummaryContext) -> Section:
     outcome = highlights.run_outcome(results)
     parts = [
         " ".join(filter(None, [sanitize.code(commit[: change.COMMIT]) if commit else "", against])),
-        sanitize.inline(headline.certainty(results)) if outcome in _PASSED else "",
+        sanitize.inline(headline.certainty(results)) if outcome in _PASSED and not news.broke else "",
         f"judge {shown}" if shown and outcome not in _WITHOUT_JUDGE else "",
         sanitize.inline(f"{results.tool.name} {results.tool.version}", 80),
     ]

@@ -23,12 +23,13 @@ def of_suites(found: Sequence[tuple[SuiteResult, SuiteComparison | None]]) -> st
 
 
 def of_suites_in_brief(found: Sequence[tuple[SuiteResult, SuiteComparison | None]], base: str) -> str:
-    """The same in whole points, for a first look. `base`: the baseline's name."""
+    """The same for a first look. `base`: the baseline's name."""
     compared = any(became and became.delta is not None for _, became in found)
     cells = []
     for suite, became in found:
         row = rows.of_suite_in_brief(suite, became)
-        sign = labels.OUTCOMES[row.outcome].sign
+        label = labels.OUTCOMES[row.outcome]
+        sign = f"{label.sign} {label.words}" if label.tone is labels.Tone.OPEN else label.sign
         changes = [row.base, row.change] if compared else []
         cells.append([sign, sanitize.cell(suite.name, _NAME), row.score, *changes, row.tests])
     changes = [sanitize.cell(base, 40), "Change"] if compared else []

@@ -20,9 +20,9 @@ def tables(results: Results) -> Iterator[PlainTable]:
         headers=(
             "agent",
             "score",
-            "95 %",
+            "95 % interval",
             f"change from {first.name}",
-            "95 % of it",
+            "95 % interval of it",
             "p",
             "cost",
             "median reply",

@@ -46,7 +46,7 @@ def figure(results: Results) -> Figure | None:
     )
     key = [Entry("pairs that agree, %", "head")]
     key += [Entry("low", "bad")] if low else []
-    key += [Entry("95 %", "interval")] if any(share.low is not None for _, share in shares) else []
+    key += [Entry("95 % interval", "interval")] if any(share.low is not None for _, share in shares) else []
     key += [Entry("80 %", "floor")]
     return frame.drawn_in_rows(words, key, [_row(part, share) for part, share in shares[:MOST_ROWS]])
 

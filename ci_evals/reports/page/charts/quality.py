@@ -81,7 +81,7 @@ def figure(results: Results, comparison_runs: ComparisonRuns) -> Figure | None:
         title="Cost against quality",
         says=_says(runs, best, better[id(runs[0])]),
         reading=_READING,
-        headers=("run", "cost per trial", "score", "95 %", "beaten by"),
+        headers=("run", "cost per trial", "score", "95 % interval", "beaten by"),
         rows=[
             (
                 run.name,

@@ -144,7 +144,7 @@ def _figure(name: str, title: str, noun: str, parts: Sequence[Scored]) -> Figure
         title=title,
         says=_says(parts, noun),
         reading=_READING,
-        headers=(noun, "score", "95 %", "minimum", "baseline"),
+        headers=(noun, "score", "95 % interval", "minimum", "baseline"),
         rows=[
             (
                 part.name,
@@ -165,7 +165,7 @@ def _row(part: Scored) -> TrackRow:
     if part.floor and part.missed:
         value += f", minimum {numbers.plain(part.floor.required)}"
     about = [value]
-    about += [f"95 % {numbers.interval(part.interval)}"] if part.interval else []
+    about += [f"95 % interval {numbers.interval(part.interval)}"] if part.interval else []
     about += [f"baseline {numbers.score(part.base)}"] if part.base is not None else []
     classes = ("c-bad-text",) if part.missed else ()
     return TrackRow(part.name, value, partial(_marks, part), classes, "; ".join(about))
@@ -187,7 +187,7 @@ def _key(shown: Sequence[Scored]) -> Iterator[Entry]:
     if any(part.missed for part in shown):
         yield Entry("too low", "bad")
     if any(part.interval for part in shown):
-        yield Entry("95 %", "interval")
+        yield Entry("95 % interval", "interval")
     if any(part.base is not None for part in shown):
         yield Entry("baseline", "base")
     if any(part.floor for part in shown):

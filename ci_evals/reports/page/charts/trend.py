@@ -37,7 +37,7 @@ def figure(results: Results, comparison_runs: ComparisonRuns) -> Figure | None:
         title="Score over time",
         says=_says(runs),
         reading=_READING,
-        headers=("began", "run", "commit", "score", "95 %", "verdict"),
+        headers=("began", "run", "commit", "score", "95 % interval", "verdict"),
         rows=[
             (
                 f"{run.at:%Y-%m-%d %H:%M} UTC",

@@ -180,7 +180,7 @@ _MEASURES = (
     ),
     _Measure(
         "Failed calls",
-        "calls of tools and integrations that ended in an error, of all calls",
+        "calls of tools and integrations that failed, of all calls",
         lambda process: numbers.fault(process.failure_rate),
         "no tool or integration was called",
     ),
