@@ -58,6 +58,7 @@ class JsonPath:
         self.single = path.singular_query()
         """True if it names one place, which a search finds or not."""
         self._segments = [(segment, _shortcut(segment), _chooses(segment)) for segment in path.segments]
+        self._needed = _needed(path.segments)
 
     def find(self, value: JsonValue) -> tuple[JsonValue, ...] | None:
         """Return all matches, in their order.
@@ -79,6 +80,15 @@ class JsonPath:
                 return () if chooses and any(isinstance(v, list) or v == {} for v in values) else None
             values = matches
         return tuple(values)
+
+    def finds_none_in_list_of(self, item: JsonValue) -> bool:
+        """Return True if `find([item])` would find nothing and that is seen at once. False says nothing."""
+        if self._needed is None:
+            return False
+        name, text = self._needed
+        if not isinstance(item, dict):
+            return True
+        return name not in item if text is None else item.get(name) != text
 
 
 class _SearchBudget(local):
@@ -160,6 +170,18 @@ def _comparison(comparison: InfixExpression) -> _Shortcut | None:
             right=StringLiteral(value=text),
         ) if isinstance(selector, NameSelector):
             return partial(_equal, selector.name, text)
+    return None
+
+
+def _needed(segments: Sequence[JSONPathSegment]) -> tuple[str, str | None] | None:
+    """Return the name, and its text if only one will do, that an item of a list needs for a match in it."""
+    shortcuts = [_shortcut(segment) for segment in segments[:2]]
+    names = [shortcut for shortcut in shortcuts if isinstance(shortcut, partial)]
+    if names and shortcuts[0] is names[0] and names[0].func is _equal:
+        name, text = names[0].args
+        return name, text
+    if names and shortcuts == [_children, names[0]] and names[0].func is _named:
+        return names[0].args[0], None
     return None
 
 

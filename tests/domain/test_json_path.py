@@ -140,3 +140,22 @@ def test_the_usual_paths_find_what_the_library_finds(path, value):
     assert all(shortcut for _, shortcut, _ in short._segments)
     long._segments = [(segment, None, chooses) for segment, _, chooses in long._segments]
     assert json.dumps(short.find(value)) == json.dumps(long.find(value))
+
+
+@given(
+    st.sampled_from([*PATHS, "$[?@.a == 'x']", "$[?@.a == 'x'].b", "$[*].a", "$[*].a.b"]),
+    JSON | st.fixed_dictionaries({"a": st.sampled_from("xy")}),
+)
+def test_what_is_seen_at_once_to_find_nothing_finds_nothing(path, item):
+    """So that events of a stream need no search."""
+    searched = JsonPath(path)
+    if searched.finds_none_in_list_of(item):
+        assert not searched.find([item])
+
+
+@pytest.mark.parametrize("path", ["$[?@.a == 'x'].b", "$[*].a"])
+def test_most_events_are_seen_at_once(path):
+    """By the usual forms of `until`; the last one never is."""
+    searched = JsonPath(path)
+    assert searched.finds_none_in_list_of({"type": "text"})
+    assert not searched.finds_none_in_list_of({"a": "x"})

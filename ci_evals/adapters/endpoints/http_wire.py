@@ -91,8 +91,10 @@ class Reader:
 
     def is_last(self, event: Event) -> bool:
         """Return whether an event completes a streamed answer, by the path in `until`."""
-        matches = self._search(self._until, [event_of(event)])
-        return bool(matches) and any(map(_is_true, _items(matches or ())))
+        value = event_of(event)
+        if self._until is None or self._until.finds_none_in_list_of(value):
+            return False
+        return any(map(_is_true, _items(self._search(self._until, [value]) or ())))
 
     def first_token(self, events: Iterable[Event]) -> float | None:
         """Return the seconds after which the first words of a streamed answer came."""

@@ -94,7 +94,8 @@ def _is_clean(text: str, value: JsonValue) -> bool:
     """Return whether `clean` would change nothing: half a surrogate pair may be an escape or bad UTF-8."""
     if "\\ud" in text or "\\uD" in text or not (text.isascii() or _SURROGATE.search(text) is None):
         return False
-    return text.count("[") + text.count("{") <= MAX_DEPTH or _is_shallow(value)
+    few = len(text) <= MAX_DEPTH or text.count("[") + text.count("{") <= MAX_DEPTH
+    return few or _is_shallow(value)
 
 
 _DECODER = json.JSONDecoder(parse_float=_finite, parse_constant=lambda _: None)

@@ -212,7 +212,9 @@ class _Sse:
 
     def feed(self, piece: bytes) -> Iterable[tuple[str, bytes]]:
         for line in self._lines.feed(piece):
-            if line:
+            if line.startswith(b"data: ") and not self._is_first:  # nearly all lines, in the shortest way
+                self._data.append(line[6:])
+            elif line:
                 self._read_field(line)
             elif event := self._event():
                 yield event
@@ -236,7 +238,8 @@ class _Sse:
 
     def _event(self) -> tuple[str, bytes] | None:
         name, data = self._type, b"\n".join(self._data)
-        self._type, self._data = "", []
+        self._type = ""
+        self._data.clear()
         return (name, data) if data else None
 
 
