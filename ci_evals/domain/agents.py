@@ -1,4 +1,4 @@
-"""The adapters by name, and the form of their `adapterOptions` in suites."""
+"""Where agents are, and the form of `adapterOptions` in suites."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -12,9 +12,6 @@ from ci_evals.support import placeholders, secrets
 
 T = TypeVar("T")
 
-BUILT_IN = ("aui", "demo", "openai", "http", "langgraph", "ag-ui", "a2a", "adk", "rasa")
-"""The adapters that have a name of their own."""
-
 AUI_ADDRESS = "https://api.aui.io/ia-controller"
 OPENAI_ADDRESS = "https://api.openai.com/v1"
 LANGGRAPH_ADDRESS = "http://127.0.0.1:2024"
@@ -24,12 +21,6 @@ ADK_ADDRESS = "http://127.0.0.1:8000"
 
 RASA_ADDRESS = "http://127.0.0.1:5005"
 """Where `rasa run` serves."""
-
-STATELESS = frozenset({"aui", "demo", "openai", "http", "a2a"})
-"""Those that report no state, so that there is no probe `agent_state`."""
-
-WITHOUT_HISTORY = frozenset({"aui", "demo", "a2a", "rasa"})
-"""Those that cannot be given messages from before a test."""
 
 PYTHON, COMMAND = "python:", "command:"
 """Prefixes of the other two: `python:module:attribute`, `command: node agent.js`."""
@@ -438,15 +429,3 @@ class AdkOptions(Model):
     escalation_tools: tuple[NonBlank, ...] = Field(
         (), description="Tools whose call means that the agent hands over to a person."
     )
-
-
-OPTIONS: Mapping[str, type[Model]] = {
-    "openai": ChatOptions,
-    "http": HttpOptions,
-    "langgraph": LangGraphOptions,
-    "ag-ui": AgUiOptions,
-    "a2a": A2aOptions,
-    "adk": AdkOptions,
-    "rasa": RasaOptions,
-}
-"""The form of `adapterOptions` for the adapters that have one. `aui` and `demo` take none; code gets all."""

@@ -8,7 +8,8 @@ from typing import Any
 
 from pydantic import JsonValue, ValidationError
 
-from ci_evals.domain.agents import BUILT_IN, COMMAND, OPTIONS, PYTHON, is_program, secrets_of
+from ci_evals.domain.agents import COMMAND, PYTHON, is_program, secrets_of
+from ci_evals.domain.built_in_agents import BUILT_IN
 from ci_evals.domain.errors import Problem, SuiteError
 from ci_evals.planning.documents.document import Document, Path
 from ci_evals.planning.documents.interpolate import Reading, interpolate
@@ -34,17 +35,16 @@ def option_problems(
     adapter: str, options: Any, document: Document, redactor: Redactor, under: Path = ()
 ) -> Iterator[Problem]:
     """Yield problems with the options of an adapter, which `document` has under this path."""
-    if adapter in BUILT_IN and adapter not in OPTIONS:
+    if adapter not in BUILT_IN:
+        return
+    form = BUILT_IN[adapter].options
+    if form is None:
         yield document.problem(under, f"the adapter {adapter!r} takes no options", at_key=bool(under))
-    elif adapter in OPTIONS:
-        try:
-            OPTIONS[adapter].model_validate_json(
-                json.dumps(options), strict=True, by_alias=True, by_name=False
-            )
-        except ValidationError as error:
-            yield from problems_in(
-                document, options, error, redactor=redactor, root=OPTIONS[adapter], under=under
-            )
+        return
+    try:
+        form.model_validate_json(json.dumps(options), strict=True, by_alias=True, by_name=False)
+    except ValidationError as error:
+        yield from problems_in(document, options, error, redactor=redactor, root=form, under=under)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic.alias_generators import to_snake
 
-from ci_evals.domain.agents import OPTIONS, STATELESS, WITHOUT_HISTORY, lacks_secret
+from ci_evals.domain.agents import lacks_secret
+from ci_evals.domain.built_in_agents import BUILT_IN
 from ci_evals.domain.checks.tool_checks import StateCheck
 from ci_evals.domain.errors import Problem, SuiteError, UsageError
 from ci_evals.domain.suite import Suite
@@ -145,40 +146,27 @@ def _missing(suite: Suite) -> list[tuple[str, str]]:
 
 
 def _missing_fields(suite: Suite) -> Iterator[tuple[str, str]]:
-    """Yield what the adapter needs beside a key."""
-    match suite.adapter:
-        case "aui" if suite.agent_id is None:
-            yield "agentId", "is missing; or name the agent by --agent-id"
-        case "openai" if suite.model is None and suite.agent_id is None:
-            yield "model", "is missing: the name under which the endpoint knows the agent"
-        case "langgraph" if suite.agent_id is None:
-            yield "agentId", "is missing: the assistant, or the name of the graph in langgraph.json"
-        case "adk" if suite.agent_id is None:
-            yield "agentId", "is missing: the app, which is the name of the agent's folder"
-        case "ag-ui" if suite.base_url is None:
-            yield "baseUrl", "is missing: the address that runs are posted to; set it, or --base-url"
-        case "a2a" if suite.base_url is None:
-            yield "baseUrl", "is missing; set it, or --base-url"
-        case "http":
-            if suite.base_url is None:
-                yield "baseUrl", "is missing; set it, or --base-url"
-            if suite.adapter_options is None:
-                hint = "or name a file with it by --adapter-options; see docs/http-agent.md"
-                yield "adapterOptions", f"is missing: how the agent is asked; {hint}"
+    """Yield what the adapter needs beside a key. An agent's id names its model as well."""
+    agent = BUILT_IN.get(suite.adapter)
+    for key, message in agent.needs.items() if agent else ():
+        if getattr(suite, to_snake(key)) is None and not (key == "model" and suite.agent_id):
+            yield key, message
 
 
 def _missing_state(suite: Suite) -> Iterator[tuple[str, str]]:
     """Yield a problem if tests check the agent's own state, and it has none."""
     tests = (test for test in suite.tests if AGENT_STATE not in {*suite.probes, *test.probes})
     checks = (one for test in tests for one in test.evaluations if isinstance(one, StateCheck))
-    if suite.adapter in STATELESS and any(check.probe == AGENT_STATE for check in checks):
+    agent = BUILT_IN.get(suite.adapter)
+    if agent and not agent.reports_state and any(check.probe == AGENT_STATE for check in checks):
         hint = "look it up by a probe of your own (docs/worlds.md)"
         yield "tests", f"check {AGENT_STATE}, but {suite.adapter!r} agents report no state; {hint}"
 
 
 def _missing_history(suite: Suite) -> Iterator[tuple[str, str]]:
     """Yield a problem for each test that begins with messages which the agent cannot be given."""
-    if suite.adapter in WITHOUT_HISTORY:
+    agent = BUILT_IN.get(suite.adapter)
+    if agent and not agent.takes_history:
         why = f"{suite.adapter!r} agents cannot be given a history; leave out its 'assistant' lines"
     elif suite.adapter == "http" and {"messages", "history"}.isdisjoint(_names(suite)):
         why = "adapterOptions.send has no {{messages}} and no {{history}}, which would tell the agent"
@@ -203,7 +191,7 @@ def _named_but_missing(suite: Suite) -> Iterator[tuple[str, str]]:
 
 
 def _names(suite: Suite) -> frozenset[str]:
-    if suite.adapter_options is None or suite.adapter not in OPTIONS:
+    if suite.adapter_options is None or suite.adapter not in BUILT_IN:
         return frozenset()
     # Other options of a chat agent are sent as they are.
     options = suite.adapter_options.get("headers") if suite.adapter == "openai" else suite.adapter_options

@@ -8,7 +8,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ci_evals.domain.agents import BUILT_IN, is_program, secrets_of
+from ci_evals.domain.agents import is_program, secrets_of
+from ci_evals.domain.built_in_agents import BUILT_IN
 from ci_evals.domain.checks.evaluation import RUBRIC_KEYS
 from ci_evals.domain.errors import Problem, SuiteError, UsageError
 from ci_evals.domain.suite import Suite

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 
+from ci_evals.domain.built_in_agents import BUILT_IN
 from ci_evals.domain.checks.criterion import Criterion
 from ci_evals.domain.checks.evaluation import Graded, Judged
 from ci_evals.domain.checks.rubric import Dimension, Level, Rubric
@@ -184,10 +185,11 @@ def _contradictions(test: Test) -> Iterator[Weakness]:
 
 def _reports_arguments(suite: Suite) -> bool:
     """Return whether the agent surely reports the arguments of its tool calls."""
-    if suite.adapter in ("openai", "langgraph", "ag-ui", "adk", "rasa") or suite.trace == "otlp":
+    agent = BUILT_IN.get(suite.adapter)
+    if suite.trace == "otlp":
         return True
-    if suite.adapter in ("aui", "demo"):
-        return False  # only its integrations have arguments, and which names are theirs is unknown
+    if agent and agent.reports_arguments is not None:
+        return agent.reports_arguments
     reply = (suite.adapter_options or {}).get("reply")
     return (suite.adapter == "http" and isinstance(reply, dict) and "toolCalls" in reply) or any(
         _wants_arguments(evaluation) for test in suite.tests for evaluation in test.evaluations

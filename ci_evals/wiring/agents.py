@@ -13,14 +13,7 @@ from ci_evals.adapters.agent_settings import AgentSettings
 from ci_evals.adapters.code import plugins
 from ci_evals.adapters.transport.connections import host_of
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, Waiting
-from ci_evals.domain.agents import (
-    ADK_ADDRESS,
-    AUI_ADDRESS,
-    BUILT_IN,
-    LANGGRAPH_ADDRESS,
-    OPENAI_ADDRESS,
-    RASA_ADDRESS,
-)
+from ci_evals.domain.built_in_agents import BUILT_IN
 from ci_evals.domain.suite import Suite
 from ci_evals.ports import Agent
 from ci_evals.support.redaction import Redactor
@@ -32,13 +25,6 @@ if TYPE_CHECKING:
     from ci_evals.adapters.otlp.receiver import Exporter, Receiver
     from ci_evals.demo_agent.server import DemoServer
 
-_DEFAULT_ADDRESSES = {
-    "aui": AUI_ADDRESS,
-    "openai": OPENAI_ADDRESS,
-    "langgraph": LANGGRAPH_ADDRESS,
-    "adk": ADK_ADDRESS,
-    "rasa": RASA_ADDRESS,
-}
 _CLASSES = {
     "aui": "endpoints.aui_agent:AuiAgent",
     "openai": "endpoints.chat_agent:ChatAgent",
@@ -117,7 +103,7 @@ class RunAgents:
 
             self._server = self._server or self._stack.enter_context(DemoServer())
             return _class_of("aui")(replace(settings, api_key="demo-key", base_url=self._server.base_url))
-        url = settings.base_url or _DEFAULT_ADDRESSES.get(name, "")
+        url = settings.base_url or BUILT_IN[name].address
         limiter = self.limiter(url, settings.api_key or "")
         settings = replace(settings, base_url=url, headers=headers)
         if name == "aui":
@@ -167,7 +153,8 @@ class RunAgents:
         """The address of a suite's agent; empty for one that is code."""
         if suite.adapter == "demo":
             return self._server.base_url if self._server else ""
-        return suite.base_url or _DEFAULT_ADDRESSES.get(suite.adapter, "")
+        agent = BUILT_IN.get(suite.adapter)
+        return suite.base_url or (agent.address if agent else "")
 
     async def start(self) -> None:
         """Load agents in Python, if there are any, in a process; raise `UsageError` if one fails."""

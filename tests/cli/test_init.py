@@ -11,7 +11,7 @@ import yaml
 from commands import ci_evals, files_in, results_in
 from papers import ROOT
 
-from ci_evals.domain.agents import BUILT_IN
+from ci_evals.domain.built_in_agents import BUILT_IN
 
 TOOLS = Path(sys.executable).parent
 SUITE, WORKFLOW = "evals/starter.yaml", ".github/workflows/evals.yml"

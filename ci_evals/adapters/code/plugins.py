@@ -4,7 +4,7 @@ import sys
 from functools import lru_cache
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
 
-from ci_evals.domain.agents import BUILT_IN
+from ci_evals.domain.built_in_agents import BUILT_IN
 from ci_evals.domain.errors import UsageError
 
 GROUP = "ci_evals.adapters"

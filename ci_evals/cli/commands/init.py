@@ -10,7 +10,8 @@ from ci_evals.adapters.git import repository
 from ci_evals.adapters.git.repository import Repository
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.result_commands import InitSettings
-from ci_evals.domain.agents import BUILT_IN, COMMAND, PYTHON
+from ci_evals.domain.agents import COMMAND, PYTHON
+from ci_evals.domain.built_in_agents import BUILT_IN, BuiltInAgent
 from ci_evals.domain.errors import SuiteError, UsageError
 from ci_evals.planning.adapter_options import complaint
 from ci_evals.planning.documents.interpolate import Reading
@@ -26,32 +27,10 @@ _SUITE = "starter.yaml"
 _SHORT = {"python": "python:agent_under_test:reply", "command": f"command: python3 {AGENT}"}
 """Adapters of the programs that `init` writes itself."""
 
-_ABOUT = {
-    "aui": "An AUI agent, over HTTP.",
-    "demo": "The embedded demo agent, for a first look.",
-    "openai": "Any endpoint compatible with OpenAI's chat completions: docs/openai-agent.md of ci-evals.",
-    "http": "Any JSON endpoint: docs/http-agent.md of ci-evals.",
-    "langgraph": "A graph on a LangGraph Server: docs/langgraph.md of ci-evals.",
-    "a2a": "An agent behind the Agent2Agent protocol: docs/a2a.md of ci-evals.",
-    "ag-ui": "An agent that speaks AG-UI: docs/ag-ui.md of ci-evals.",
-    "adk": "An app of Google's ADK: docs/adk.md of ci-evals.",
-    "rasa": "A Rasa assistant, behind its REST channel: docs/rasa.md of ci-evals.",
+_ABOUT_CODE = {
     "python": "A Python function or a framework's agent, found from the folder that ci-evals is started in.",
     "command": "A program that answers JSON lines, started in the folder that ci-evals is started in.",
 }
-_HANDING_OVER = {
-    "openai": "adapterOptions.escalationTools",
-    "http": "adapterOptions.reply.escalated",
-    "langgraph": "adapterOptions.escalationTools",
-    "ag-ui": "adapterOptions.escalationTools",
-    "a2a": "adapterOptions.escalationTools",
-    "adk": "adapterOptions.escalationTools",
-    "rasa": "adapterOptions.escalationTools",
-}
-_SERVERS = frozenset({"openai", "http", "langgraph", "ag-ui", "a2a", "adk", "rasa"})
-"""Adapters of the user's own server, whose address the workflow takes from a variable."""
-_KEYLESS = frozenset({"langgraph", "ag-ui", "a2a", "adk", "rasa"})
-"""Of these, those whose servers want no key unless they are told to."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +41,11 @@ class Starter:
     """The adapter, without what of it is to be run."""
     adapter: str
     repository: Repository
+
+    @property
+    def agent(self) -> BuiltInAgent:
+        """What is known of the adapter."""
+        return BUILT_IN.get(self.kind) or BuiltInAgent(_ABOUT_CODE[self.kind], own_server=False)
 
     @property
     def suite(self) -> str:
@@ -91,12 +75,12 @@ class Starter:
             "cli/starter/suite.yaml.j2",
             kind=self.kind,
             adapter=write({"adapter": self.adapter}, _SUITE).strip(),
-            about=_ABOUT[self.kind],
+            about=self.agent.about,
             file=self.suite,
             offline=self.plays_at_once,
             order="HL-30771" if self.kind == "demo" else "A-1001",
-            traced=self.kind not in _HANDING_OVER,
-            handing_over=_HANDING_OVER.get(self.kind, ""),
+            traced=not self.agent.hand_over,
+            handing_over=self.agent.hand_over,
         )
 
     def _workflow(self) -> str:
@@ -104,8 +88,8 @@ class Starter:
         return render(
             "cli/starter/workflow.yml.j2",
             kind=self.kind,
-            server=self.kind in _SERVERS,
-            keyed=self.kind == "aui" or self.kind in _SERVERS - _KEYLESS,
+            server=self.agent.own_server,
+            keyed=self.agent.keyed,
             branch=branch if re.fullmatch(r"[A-Za-z_][\w./-]*", branch) else json.dumps(branch),
             suites=[f"{self.repository.home}/", *self.repository.others],
             offline=self.kind == "demo",
@@ -152,16 +136,15 @@ def plan(found: Repository, option: str | None) -> Starter:
 
 def _next(starter: Starter) -> str:
     """Return the three steps that are left to the user."""
-    over_http = starter.kind == "aui" or starter.kind in _SERVERS
-    keyed = over_http and starter.kind not in _KEYLESS
+    own_server, keyed = starter.agent.own_server, starter.agent.keyed
     run = f"ci-evals run {starter.suite}"
     check = f"make the tests yours, and check them:  ci-evals validate --strict {starter.suite}"
-    if over_http:
+    if own_server or keyed:
         keys = f"{'AGENT_KEY, and ' if keyed else ''}OPENAI_API_KEY for judge and user"
         agent = "agentId" if starter.kind == "aui" else "baseUrl and what else leads to your agent"
         first = f"In {starter.suite}, set {agent}, {check}"
         second = f"Export {keys}, then:  {run}\n     Without a model:  {run} --provider=offline"
-        if keyed and starter.kind in _SERVERS:
+        if keyed and own_server:
             second = f"Delete the line apiKey if your agent needs no key. {second}"
     else:
         first = f"Play it:  {run}{' --provider=offline' if starter.plays_at_once else ''}"
@@ -169,9 +152,9 @@ def _next(starter: Starter) -> str:
         second = f"Put your agent into {AGENT}, {check}" if starter.writes_agent else second
     kept = [*(["AGENT_KEY"] if keyed else []), *([] if starter.kind == "demo" else ["OPENAI_API_KEY"])]
     third = f"In {WORKFLOW}, name the repository of the action. Then open a pull request with all of it."
-    if starter.kind in _SERVERS:
+    if own_server:
         third = f"Add the variable AGENT_URL to the repository. {third}"
-    if keyed and starter.kind in _SERVERS:
+    if keyed and own_server:
         kept[0] += " (if there is a key)"
     if kept:
         third = f"Add the secret{'s' * (len(kept) > 1)} {' and '.join(kept)} to the repository. {third}"

@@ -30,7 +30,7 @@ from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.choices import CommentMode, MissingSecrets
 from ci_evals.cli.settings.policy import read_policy, recorded_options
 from ci_evals.cli.settings.suite_commands import RunSettings
-from ci_evals.domain.agents import BUILT_IN
+from ci_evals.domain.built_in_agents import BUILT_IN
 from ci_evals.domain.errors import CiEvalsError, SuiteError, UsageError
 from ci_evals.domain.journal import JournalMark
 from ci_evals.domain.plan import Plan
