@@ -14,8 +14,10 @@ from ci_evals.adapters.agent_settings import AgentSettings
 from ci_evals.adapters.endpoints.chat_agent import ChatAgent
 from ci_evals.adapters.endpoints.http_agent import HttpAgent
 from ci_evals.adapters.endpoints.responses_agent import ResponsesAgent
+from ci_evals.adapters.frameworks.a2a_agent import A2aAgent
 from ci_evals.adapters.frameworks.adk_agent import AdkAgent
 from ci_evals.adapters.frameworks.ag_ui_agent import AgUiAgent
+from ci_evals.adapters.frameworks.rasa_agent import RasaAgent
 from ci_evals.ports import Agent
 
 STALL_SECONDS = 10
@@ -164,6 +166,84 @@ def adk_case(url: str) -> AgentCase:
     return AgentCase(agent(endpoints.KEY, url), agent(endpoints.KEY, NOBODY), agent("wrong", url))
 
 
+@contextmanager
+def a2a_server() -> Iterator[str]:
+    """Serves an agent behind A2A 1.0 with its card, in the shapes of a2a-sdk; gives its address."""
+    counts: dict[str, int] = {}
+
+    def said(asked: Asked) -> tuple[int, str]:
+        if asked.method == "GET":
+            return 0, f"http://{asked.headers['host']}/"
+        message = asked.body["params"]["message"]
+        context = message.get("contextId") or f"c-{len(counts)}"
+        counts[context] = counts.get(context, 0) + 1
+        return counts[context], f"{context} {message['parts'][0]['text']}"
+
+    def answer(number: int, text: str) -> Any:
+        if not number:
+            interface = {"url": text, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}
+            return {"name": "Echo", "supportedInterfaces": [interface], "capabilities": {"streaming": False}}
+        context, _, words = text.partition(" ")
+        calls = [{"name": "to_person", "arguments": {}}] if words == "person" else []
+        message = {
+            "messageId": f"m-{context}-{number}",
+            "contextId": context,
+            "role": "ROLE_AGENT",
+            "parts": [{"text": f"{number}: {words}"}],
+            "metadata": {"toolCalls": calls},
+        }
+        return {"jsonrpc": "2.0", "id": 1, "result": {"message": message}}
+
+    with _serving(said, answer) as url:
+        yield url
+
+
+def a2a_case(url: str) -> AgentCase:
+    """Agents of the adapter `a2a`, at an `a2a_server`."""
+    options = {"toolCalls": "$..metadata.toolCalls", "escalationTools": ["to_person"]}
+
+    def agent(key: str, where: str) -> Agent:
+        return A2aAgent(AgentSettings(None, key, where, None, options), limiter=world.limiter())
+
+    return AgentCase(agent(endpoints.KEY, url), agent(endpoints.KEY, NOBODY), agent("wrong", url))
+
+
+@contextmanager
+def rasa_server() -> Iterator[str]:
+    """Serves an assistant behind Rasa's REST channel, with its trackers; gives its address."""
+    trackers: dict[str, list[dict[str, Any]]] = {}
+
+    def said(asked: Asked) -> tuple[int, str]:
+        sender = asked.body["sender"] if asked.body else asked.path.split("/")[2]
+        events = trackers.setdefault(sender, [{"event": "action", "name": "action_session_start"}])
+        if not asked.body:
+            return 0, sender
+        text = asked.body["message"]
+        events.append({"event": "user", "text": text})
+        if text == "person":
+            events += [{"event": "action", "name": "to_person"}, {"event": "pause"}]
+        return sum(event["event"] == "user" for event in events), f"{sender} {text}"
+
+    def answer(number: int, text: str) -> Any:
+        sender, _, words = text.partition(" ")
+        if not number:
+            return {"sender_id": sender, "slots": {}, "events": trackers[sender]}
+        return [{"recipient_id": sender, "text": f"{number}: {words}"}]
+
+    with _serving(said, answer) as url:
+        yield url
+
+
+def rasa_case(url: str) -> AgentCase:
+    """Agents of the adapter `rasa`, at a `rasa_server`."""
+    options = {"headers": {"Authorization": "Bearer {{key}}"}}
+
+    def agent(key: str, where: str) -> Agent:
+        return RasaAgent(AgentSettings(None, key, where, None, options), limiter=world.limiter())
+
+    return AgentCase(agent(endpoints.KEY, url), agent(endpoints.KEY, NOBODY), agent("wrong", url))
+
+
 NOBODY = "http://127.0.0.1:1"
 
 
@@ -173,9 +253,9 @@ def _serving(said: Callable[[Asked], tuple[int, str]], answer: Callable[[int, st
 
     def route(asked: Asked) -> Any:
         number, text = said(asked)
-        if text == "fail":
+        if text.endswith("fail"):
             return world.SERVER_ERROR
-        if text == "stall":
+        if text.endswith("stall"):
             over.wait(STALL_SECONDS)
         return answer(number, text)
 

@@ -182,6 +182,22 @@ class Adk(Chat):
             yield
 
 
+class A2a(Chat):
+    @pytest.fixture(autouse=True)
+    def served(self) -> Iterator[None]:
+        with agent_cases.a2a_server() as url:
+            self.case = agent_cases.a2a_case(url)
+            yield
+
+
+class Rasa(Chat):
+    @pytest.fixture(autouse=True)
+    def served(self) -> Iterator[None]:
+        with agent_cases.rasa_server() as url:
+            self.case = agent_cases.rasa_case(url)
+            yield
+
+
 class Function(Ported):
     """A function of a module in the current folder."""
 

@@ -65,13 +65,15 @@ A2A_SERVERS = {
     "a2a-0.3": ["0.3", "streaming"],
     "a2a-0.3-blocking": ["0.3"],
 }
+A2A_TROUBLES = {"grpc": ["grpc"], "misnamed": ["misnamed"]}
 
 
 @contextmanager
 def a2a(folder, *, name="a2a", **environ):
     """An agent behind A2A; yields its address."""
     port = free_port()
-    command = [environment(A2A) / "bin/python", AGENTS / "a2a_server.py", port, *A2A_SERVERS[name]]
+    speaks = (A2A_SERVERS | A2A_TROUBLES)[name]
+    command = [environment(A2A) / "bin/python", AGENTS / "a2a_server.py", port, *speaks]
     with server(command, port, "/.well-known/agent-card.json", cwd=folder, **environ) as url:
         yield url
 
@@ -209,6 +211,46 @@ def test_recorded_wires_are_what_it_sends(name, tmp_path):
             if os.environ.get("RECORD"):
                 wires.save(file, exchanges)
             assert wires.shapes(wires.load(file)) == wires.shapes(exchanges)
+
+
+def lines_said(folder, name, *lines):
+    """Say lines to a server of a2a-sdk; return the end of the command and the trial."""
+    with a2a(folder, name=name) as url:
+        played = suite("a2a", url)
+        test = played["tests"][0] | {"turns": [{"user": line} for line in lines], "maxTurns": len(lines)}
+        (folder / "suite.json").write_text(json.dumps(played | {"tests": [test]}))
+        done = commands.ci_evals("run", "suite.json", "--provider=offline", "--retries=0", cwd=folder)
+    assert "Traceback" not in done.stdout + done.stderr, done.stderr
+    results = json.loads((folder / "results/_results.json").read_text())
+    (trial,) = results["suites"][0]["tests"][0]["trials"]
+    return done.returncode, trial
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "message"),
+    [
+        ("a2a", "Refund with key", "waits for an authorization (AUTH_REQUIRED), which no message can give"),
+        ("a2a-blocking", "Refund with key", "waits for an authorization (AUTH_REQUIRED), which no message"),
+        ("a2a-0.3", "Refund with key", "waits for an authorization (AUTH_REQUIRED), which no message"),
+        ("grpc", "Hello", "the agent card has no interface that can be used: it offers GRPC 1.0; wanted is"),
+        ("misnamed", "Hello", "(its card promises A2A 0.3)"),
+    ],
+)
+def test_what_no_message_can_mend_ends_the_trial(name, line, message, tmp_path):
+    """Without a verdict, and with one message."""
+    code, trial = lines_said(tmp_path, name, line)
+    assert (code, trial["status"], trial["turns"]) == (3, "failed", [])
+    assert message in trial["error"]
+    assert {finding["outcome"] for finding in trial["findings"]} == {"undecided"}
+
+
+@pytest.mark.parametrize("name", A2A_SERVERS)
+def test_a_task_that_only_ever_asks(name, tmp_path):
+    """Each question is a reply, the last message ends the conversation, and nothing was refunded."""
+    code, trial = lines_said(tmp_path, name, "Refund some order", "some", "some order")
+    assert (code, trial["error"]) == (1, None)
+    assert [turn["agent"] for turn in trial["turns"]] == ["Which order?"] * 3
+    assert {finding["outcome"] for finding in trial["findings"]} == {"failed"}
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,7 @@
-"""An agent without a model behind the A2A protocol, by a2a-sdk: `a2a_server.py PORT 1.0|0.3 [streaming]`."""
+"""An agent without a model behind the A2A protocol, by a2a-sdk: `a2a_server.py PORT 1.0|0.3 [streaming]`.
+
+With `misnamed` it speaks 1.0 alone and its card says 0.3; with `grpc` the card offers nothing else.
+"""
 
 import asyncio
 import os
@@ -95,6 +98,8 @@ url = f"http://127.0.0.1:{PORT}/"
 interfaces = {
     "1.0": [AgentInterface(url=url, protocol_binding="JSONRPC", protocol_version="1.0")],
     "0.3": [AgentInterface(url=url, protocol_binding="JSONRPC", protocol_version="0.3")],
+    "grpc": [AgentInterface(url=url, protocol_binding="GRPC", protocol_version="1.0")],
+    "misnamed": [AgentInterface(url=url, protocol_binding="JSONRPC", protocol_version="0.3")],
     "rest": [AgentInterface(url=f"{url}rest", protocol_binding="HTTP+JSON", protocol_version="1.0")],
 }
 card = AgentCard(
