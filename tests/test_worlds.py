@@ -101,7 +101,9 @@ async def test_the_state_decides_not_the_words():
     assert does.findings[0].outcome == "passed"
     assert does.probes["order"].value == [{"status": "refunded"}]
     assert claims.findings[0].outcome == "failed"
-    assert claims.findings[0].reason == 'order $[0].status is "paid", expected "refunded"'
+    assert claims.findings[0].reason == (
+        'after the conversation, $[0].status of the probe order is "paid", expected "refunded"'
+    )
     assert change("SELECT * FROM orders") == []
 
 

@@ -354,7 +354,7 @@ def _state(evaluation: StateCheck, transcript: Transcript) -> Verdict:  # noqa: 
         except ValueError as error:
             return Verdict.undecided(Cause.NO_EVIDENCE, f"what the probe {name} returned {error}")
         value = ABSENT if not matches else matches[0] if JsonPath(path).single else list(matches)
-    seen = f"{name}{f' {path}' if path else ''} is {shown(value)}"
+    seen = f"after the conversation, {f'{path} of ' if path else ''}the probe {name} is {shown(value)}"
     match meets(value, evaluation):
         case True:
             return Verdict.passed(seen)

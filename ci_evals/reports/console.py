@@ -237,7 +237,7 @@ class _Console:
         )
         criteria = test.criteria if self._verbose else test.criteria[:1]
         for criterion in criteria:
-            yield from self._criterion(criterion, test.warnings.get(criterion.finding.criterion))
+            yield from self._criterion(criterion, test)
         if not criteria and test.first_reason:
             name, reason = test.first_reason
             failed = test.outcome is TestOutcome.FAILED
@@ -252,11 +252,11 @@ class _Console:
         cross = self._painted(_SIGNS[Tone.BAD], _RED)
         return f"    {cross} {sanitize.log_line(name, _TEXT)}".rstrip(": ") + ": failed"
 
-    def _criterion(self, criterion: FailedCriterion, warning: str | None) -> Iterator[str]:
-        finding = criterion.finding
+    def _criterion(self, criterion: FailedCriterion, test: FailedTest) -> Iterator[str]:
+        finding, warning = criterion.finding, test.warnings.get(criterion.finding.criterion)
         times = f" in {criterion.times} of {criterion.trials} trials" if criterion.trials > 1 else ""
         yield self._failed_line(finding.criterion) + times
-        reason = finding.reason if self._verbose else sanitize.log_line(finding.reason, _TEXT)
+        reason = finding.reason if self._verbose else sanitize.log_line(test.reason(finding), _TEXT)
         # Many a reason names its turns itself.
         turn = f"Turn {criterion.turn.index}: " if criterion.turn and "turn" not in reason else ""
         yield f"      {sanitize.log(turn + (sanitize.one_line(reason) or verdicts.NO_REASON))}"

@@ -29,7 +29,7 @@ def test_a_failed_test_stands_at_its_line():
     suite = build.suite_result("Refunds", failing("Late parcel", line=31), file="evals/refunds.json")
     verdict, failed = annotations(build.results(suite, gate=BROKEN))
     assert (verdict.severity, verdict.file) == (Severity.ERROR, None)
-    assert verdict.message == "Evals failed: 0 / 100, 80 required. 0 of 1 test passes."
+    assert verdict.message == "Evals failed: 0 / 100, 80 required. 0 of 1 tests pass."
     assert (failed.severity, failed.file, failed.line) == (Severity.ERROR, "evals/refunds.json", 31)
     assert failed.title == "Failed: Late parcel"
     assert failed.message == "Score 0.0. It pays back: no refund was started"

@@ -12,7 +12,7 @@ import whole_text
 from ci_evals.domain.actions import views_of
 from ci_evals.domain.transcript import EndState, Integration, ToolCall
 from ci_evals.domain.verdict import Cause
-from ci_evals.reports import report_files
+from ci_evals.reports import console, report_files
 from ci_evals.reports.markdown import documents, summary
 from ci_evals.reports.names import SUMMARY
 
@@ -391,3 +391,28 @@ def test_a_run_without_a_baseline_or_statistics_still_has_its_reports():
     assert "Score 90.0" in files[SUMMARY]
     assert "baseline" not in files[SUMMARY]
     assert "all of" not in files["Refunds/2026-11-21T09-30-00Z/_summary.md"]
+
+
+def test_a_failure_of_another_tool_shows_its_message_without_the_traceback():
+    """The whole of it is in the test's own report."""
+    reason = "AssertionError: assert 1 == 2\n\ndef test_adds():\n>       assert 1 == 2\nE       assert 1 == 2"
+    failing = build.test_result(
+        "adds", trials=(build.trial_result(findings=(build.finding("failed", reason=reason),)),)
+    )
+    suite = build.suite_result("tests", failing, adapter="results: junit")
+    assert suite.of_other_tool
+    gate = build.decision(build.check("min-score", 80, 0, passed=False), passed=False, exit_code=1)
+    run = build.results(suite, gate=gate)
+    text = documents.summary(run)
+    assert "assert 1 == 2\n" in text
+    assert "def test" not in text
+    assert "def test" not in console.render(run)
+    assert "def test" in console.render(run, verbose=True)
+
+
+def test_a_suite_of_which_too_little_was_decided_has_no_score_in_the_first_table():
+    """Nor a change: 83 over a sixth of the weight says nothing."""
+    run = comment_cases.bad()
+    open_suite = run.suites[0].model_copy(update={"decided_share": 0.17})
+    text = documents.summary(run.model_copy(update={"suites": (open_suite, *run.suites[1:])}))
+    assert "| ❌ | Refunds | n/a | 93.7 | n/a | 2 of 8 |" in text

@@ -99,6 +99,7 @@ class _Parser:
         self._cases = 0
         self._earlier: list[Row] = []
         self._child = ""
+        self._message = ""
         self._text: list[str] = []
         self._length = 0
 
@@ -137,8 +138,7 @@ class _Parser:
             self._file.check_rows(self._cases)
         elif self._case and (tag in _OUTCOMES or tag in _ATTEMPTS):
             self._child, self._text, self._length = tag, [], 0
-            if message := attributes.get("message") or attributes.get("type"):
-                self._characters(message + "\n")
+            self._message = attributes.get("message") or attributes.get("type") or ""
 
     def _end(self, tag: str) -> None:
         self._depth -= 1
@@ -151,7 +151,7 @@ class _Parser:
             suite.rows.append(self._case)
             self._case = None
         elif self._case and tag == self._child:
-            self._end_of_child(self._case, tag, "".join(self._text).strip())
+            self._end_of_child(self._case, tag, _reason(self._message, "".join(self._text)))
             self._child = ""
 
     def _end_of_child(self, case: Row, tag: str, reason: str) -> None:
@@ -174,6 +174,14 @@ class _Parser:
         if not self._open:
             raise self._file.broken("has a testcase outside of every testsuite.")
         return self._open[-1]
+
+
+def _reason(message: str, details: str) -> str:
+    """The message, or the first line of what has none, as a paragraph, then the details: a traceback."""
+    message, details = message.strip(), details.strip()
+    if not message:
+        message, _, details = details.partition("\n")
+    return f"{message}\n\n{details}".strip()[:_MOST_REASON]
 
 
 def _case(attributes: dict[str, Any], suite: str) -> Row:

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from ci_evals.domain.results.comparison import TestChange
 from ci_evals.domain.results.run import Results
-from ci_evals.domain.results.suite import TestOutcome, TestResult
+from ci_evals.domain.results.suite import SuiteResult, TestOutcome, TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import Turn
 from ci_evals.domain.verdict import Finding, Outcome
@@ -60,6 +60,8 @@ class FailedTest:
     """The suite's file, as the results name it; None if no repository has it."""
     warnings: Mapping[str, str] = field(default_factory=dict)
     """Reasons why criteria are less reliable, by criterion."""
+    of_other_tool: bool = False
+    """True of a test of another tool's results: its reason may be a message and a whole traceback."""
     in_failed_run: bool = False
     """True if the run failed: it also may have no verdict, or be reported only."""
 
@@ -80,9 +82,13 @@ class FailedTest:
         """The first criterion that failed, and why."""
         if self.criteria:
             finding = self.criteria[0].finding
-            return finding.criterion, finding.reason
+            return finding.criterion, self.reason(finding)
         evidence = self.change.evidence if self.change else None
         return (evidence.criterion, evidence.reason) if evidence else None
+
+    def reason(self, finding: Finding) -> str:
+        """The reason where there is little room: of another tool's results its first paragraph."""
+        return finding.reason.partition("\n\n")[0] if self.of_other_tool else finding.reason
 
     @property
     def outcome(self) -> TestOutcome:
@@ -149,19 +155,30 @@ def newly_failing(results: Results) -> tuple[FailedTest, ...]:
     comparison = results.comparison
     if comparison is None:
         return ()
-    not_passed: dict[tuple[str, str], deque[tuple[str | None, TestResult]]] = defaultdict(deque)
+    not_passed: dict[tuple[str, str], deque[tuple[SuiteResult, TestResult]]] = defaultdict(deque)
     for suite in results.suites:
         for test in suite.tests:
             if test.outcome is not TestOutcome.PASSED:
-                not_passed[suite.name, test.name].append((highlights.file_of(suite), test))
+                not_passed[suite.name, test.name].append((suite, test))
     warnings = reliability.CriterionWarnings(results)
     failed_run = highlights.run_outcome(results) is RunOutcome.FAILED
     out = []
     for became in change.failing(comparison):
         known = not_passed[became.suite, became.name]
         warned = warnings.of_test(became.suite, became.name)
-        file, result = known.popleft() if known else (None, None)
-        out.append(FailedTest(became.suite, became.name, result, became, file, warned, failed_run))
+        of, result = known.popleft() if known else (None, None)
+        out.append(
+            FailedTest(
+                became.suite,
+                became.name,
+                result,
+                became,
+                file=highlights.file_of(of) if of else None,
+                warnings=warned,
+                of_other_tool=of is not None and of.of_other_tool,
+                in_failed_run=failed_run,
+            )
+        )
     return _critical_first(out)
 
 
@@ -175,6 +192,7 @@ def others(results: Results, shown: Sequence[FailedTest]) -> tuple[FailedTest, .
             test,
             file=highlights.file_of(suite),
             warnings=warnings.of_test(suite.name, test.name),
+            of_other_tool=suite.of_other_tool,
             in_failed_run=highlights.run_outcome(results) is RunOutcome.FAILED,
         )
         for suite, test in highlights.tests_of(results, TestOutcome.FAILED)

@@ -363,11 +363,11 @@ def in_numbers(results: Results) -> Numbers:
     too_little = change.too_little_decided(results)
     compared = comparison if comparison and comparison.delta is not None and not too_little else None
     score = too_little[0].upper() + too_little[1:] if too_little else _score_of_100(results)
-    passes = "passes" if counts.deciding == 1 else "pass"
     by_outcome = Counter(test.outcome for test in deciding(results.tests))
     others = [f"{by_outcome[name]:,} {words}" for name, words in _UNSCORED.items() if by_outcome[name]]
     others += set_aside.others(counts)
-    tests = f"{counts.passed:,} of {numbers.count(counts.deciding, 'test')} {passes}"
+    noun = "test passes" if counts.passed == counts.deciding == 1 else "tests pass"
+    tests = f"{counts.passed:,} of {counts.deciding:,} {noun}"
     wanting = floor if floor and gate.wanting(floor) and not too_little else None
     return Numbers(
         score="" if results.score is None else score,

@@ -84,6 +84,7 @@ def _whole(failed: FailedTest, *, many: bool, context: SummaryContext) -> str:
         "failure",
         heading=_heading(failed, many=many, context=context),
         criteria=criteria,
+        reason=failed.reason,
         more=len(failed.criteria[_CRITERIA:]),
         evidence=failed.change.evidence if failed.change else None,
         warnings=failed.warnings,

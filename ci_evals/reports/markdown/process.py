@@ -42,7 +42,7 @@ def measures(results: Results) -> Section | None:
     rows = [_row(results.suites[0].name if alone else "all", whole)]
     shown = () if alone else results.suites[:_SUITES]
     rows += [_row(suite.name, suite.process) for suite in shown]
-    lines = "\n\n".join(_lines(results, whole))
+    lines = "\n\n".join([*_meanings(rows[0]), *_lines(results, whole)])
     inner = tabled(Section("the process", "", Rank.DETAILS, noun="suite", tail=lines), _table(rows))
     return folded(sanitize.html_in_markdown(f"Agent steps{_in_short(whole)}"), inner)
 
@@ -52,7 +52,8 @@ def of_suite(suite: SuiteResult) -> Section | None:
     whole = suite.process
     if whole.completion_rate is None:
         return None
-    text = "\n\n".join(["### Agent steps", _table([_row(suite.name, whole)]), *_time(whole.times)])
+    row = _row(suite.name, whole)
+    text = "\n\n".join(["### Agent steps", _table([row]), *_meanings(row), *_time(whole.times)])
     return Section("the process", text, Rank.DETAILS)
 
 
@@ -76,10 +77,26 @@ def _row(name: str, summary: ProcessSummary) -> dict[str, str]:
     }
 
 
+_MEANINGS = {
+    "steps": "workflows started and tools called",
+    "repeated": "taken before with the same parameters",
+    "backtracks": "returns to a workflow that had been left for another one",
+    "overhead": "workflows started beyond the test's `optimalTools`",
+}
+"""The meaning of columns whose names do not say it."""
+
+
 def _table(rows: Sequence[dict[str, str]]) -> str:
     """The table, without the columns of which no row knows anything."""
     headers = [header for header in rows[0] if any(row[header] != numbers.NONE for row in rows)]
     return table(headers, [[row[header] for header in headers] for row in rows])
+
+
+def _meanings(row: dict[str, str]) -> Iterator[str]:
+    """What the columns mean, on one line."""
+    if found := [f"{name}: {what}" for name, what in _MEANINGS.items() if row[name] != numbers.NONE]:
+        text = "; ".join(found)
+        yield f"{text[0].upper()}{text[1:]}."
 
 
 def _in_short(summary: ProcessSummary) -> str:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.reports import numbers, sanitize
-from ci_evals.reports.facts import gate, headline, highlights, listed_tests, reliability, trial_errors
+from ci_evals.reports.facts import gate, headline, highlights, listed_tests, reliability, rows, trial_errors
 from ci_evals.reports.facts.comparison import arms, change, looks
 from ci_evals.reports.facts.headline import News, Trust
 from ci_evals.reports.facts.judging import judge
@@ -381,9 +381,10 @@ def _all_tests(suite: SuiteResult, listed: ListedTests, *, many: bool) -> Sectio
 
 
 def _groups(suite: SuiteResult) -> Section | None:
-    """A suite's scores by category, AUI Logic, tag and difficulty, folded."""
+    """A suite's scores by the groups that it has, folded."""
     text = "\n\n".join(tables.groups(suite))
-    title = sanitize.html_in_markdown(f"{suite.name} by category, AUI Logic, tag, difficulty")
+    kinds = ", ".join(title.removeprefix("By ") for title, _, _ in rows.groups_of(suite))
+    title = sanitize.html_in_markdown(f"{suite.name} by {kinds}")
     name = f"the groups of {sanitize.inline(suite.name, 80)}"
     return folded(title, Section(name, text, Rank.LISTS)) if text else None
 

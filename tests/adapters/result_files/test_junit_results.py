@@ -37,7 +37,7 @@ def test_failures_errors_and_skips_of_pytest() -> None:
     assert outcome(results) == [True, False, Undecided.ERROR, Undecided.SKIPPED]
     first, second, *_ = results.rows
     assert (first.test, first.groups, first.seconds) == ("test_a › test_1[<b>]", ("test_a",), 0.5)
-    assert second.reason == "1 == 2\ntrace"
+    assert second.reason == "1 == 2\n\ntrace"
     assert results.official
     assert (results.official.value, results.official.of) == (1 / 3, 3)
 
