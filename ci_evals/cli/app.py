@@ -71,7 +71,7 @@ def run(settings: RunSettings, context: RunContext) -> None:
     0    passed, or skipped because a pull request has no secrets
     1    failed
     2    wrong option, configuration or suite; nothing was run
-    3    no verdict: too many invalid trials, nothing scored, or stopped early
+    3    no verdict: too many errored trials, nothing scored, or stopped early
     70   a bug in ci-evals
     130  interrupted
     """

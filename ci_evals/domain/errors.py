@@ -34,7 +34,7 @@ class Exit(IntEnum):
     """Wrong usage, configuration or suite. Nothing ran."""
 
     INVALID = 3
-    """No verdict: too many invalid trials, nothing scored, a judge that failed its check, a required
+    """No verdict: too many errored trials, nothing scored, a judge that failed its check, a required
     comparison that could not be made, or a run that was stopped before its end."""
 
     BUG = 70

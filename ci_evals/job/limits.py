@@ -153,7 +153,7 @@ class LimitsWatcher:
         if self._most_in_row and self._in_row >= self._most_in_row:
             last = result.error or next(finding.reason for finding in result.findings if finding.cause)
             self._stop.request(
-                f"{self._in_row} trials in a row broke off or could not be judged (--max-failures-in-row); "
+                f"{self._in_row} trials in a row errored or could not be judged (--max-failures-in-row); "
                 f"the last one: {last}",
                 outage=True,
             )

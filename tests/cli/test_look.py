@@ -246,4 +246,4 @@ def test_help_and_version(tmp_path):
     for command in ("run", "validate", "plan", "list-suites", "schema", "report", "demo-agent"):
         assert command in helped
         assert ci_evals(command, "--help", cwd=tmp_path).returncode == 0
-    assert "3    no verdict: too many invalid trials" in ci_evals("run", "-h", cwd=tmp_path).stdout
+    assert "3    no verdict: too many errored trials" in ci_evals("run", "-h", cwd=tmp_path).stdout

@@ -159,9 +159,9 @@ class GateSettings(ChangeSettings):
         int,
         typer.Option(
             min=0,
-            help="Maximum number of invalid trials.\n\n"
-            "A trial is invalid if the agent failed, it was interrupted, or a verdict is undecided. With "
-            "more of them the run has no verdict (exit code 3).",
+            help="Maximum number of errored or undecided trials.\n\n"
+            "A trial errored if the agent, a model or the setup failed, or it was interrupted; it is "
+            "undecided if a verdict is. With more of them the run has no verdict (exit code 3).",
         ),
     ] = 0
     max_invalid_users: Annotated[

@@ -78,7 +78,7 @@ class Divergence(Record):
     """The first turn in which a conversation differs from the baseline's, and what the agent did there.
 
     It compares the trial that shows the change (the first that does not pass, or the first if all do) with
-    the baseline's first with the other outcome (or its first, if there is none). Trials that broke off count
+    the baseline's first with the other outcome (or its first, if there is none). Errored trials count
     only if all did.
 
     Turns are compared by number, and only what both replies report: the names of workflows, the parameters

@@ -333,7 +333,7 @@ class _Checks:
         return self.run.check(kind, required, seen=change.p, passed=passed, note=note, settled=settled)
 
     def _limits(self) -> Iterator[GateCheck]:
-        """The limits of cost, time and invalid trials."""
+        """The limits of cost, time and errored trials."""
         policy, counts = self.policy, self.results.counts
         cost, slow = self.results.usage.cost_usd, self.results.latency.p95
         limits = [

@@ -39,9 +39,7 @@ class Noise(Study):
     tests_left_out: Amount = Field(0, description="Those with fewer than two scores of a kind.")
     plays: Amount = Field(description="Conversations that were played for it.")
     judgments: Amount = Field(description="Conversations that were judged again for it.")
-    left_out: Amount = Field(
-        0, description="Of both, those that broke off, had an invalid user or have no score."
-    )
+    left_out: Amount = Field(0, description="Of both, those that errored, were excluded or have no score.")
     cost_usd: Dollars | None = Field(None, description="What it cost; null if a price is not known.")
     parts: tuple[NoiseShare, ...] = Field(description="Agent, user, judge.")
     between_tests: Estimate = Field(description="Variance of the tests' own scores, in square points.")
