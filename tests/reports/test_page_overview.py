@@ -326,7 +326,7 @@ def test_coverage_tells_what_fires_no_longer_what_never_did_and_what_is_new():
         )
     ]
     assert parts == sorted(parts)
-    told = "fired in the baseline and no longer fires in the same tests: rule gone."
+    told = "this part of the agent's logic fired in the baseline and no longer in the same tests: rule gone."
     assert told in seen.text("_broken")
     unknown = RUNS["bad"].model_copy(update={"coverage": Coverage()})
     assert "Unknown: no reply had a trace." in drawn(unknown).text("_coverage")

@@ -124,9 +124,10 @@ def _lost_logic(results: Results) -> str | None:
         return None
     names = [f"{part.kind.value} {part.name}" for part in lost[:_NAMED]]
     names += [f"{len(lost) - _NAMED} more"] if len(lost) > _NAMED else []
+    parts = "this part" if len(lost) == 1 else "these parts"
     return (
-        "Look here first: this part of the agent's logic fired in the baseline and no longer fires in the "
-        f"same tests: {', '.join(names)}."
+        f"Look here first: {parts} of the agent's logic fired in the baseline and no longer in the same tests: "
+        f"{', '.join(names)}."
     )
 
 
