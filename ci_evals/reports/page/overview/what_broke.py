@@ -126,8 +126,8 @@ def _lost_logic(results: Results) -> str | None:
     names += [f"{len(lost) - _NAMED} more"] if len(lost) > _NAMED else []
     parts = "this part" if len(lost) == 1 else "these parts"
     return (
-        f"Look here first: {parts} of the agent's logic fired in the baseline and no longer in the same tests: "
-        f"{', '.join(names)}."
+        f"Look here first: {parts} of the agent's logic fired in the baseline and no longer in the same "
+        f"tests: {', '.join(names)}."
     )
 
 
