@@ -16,7 +16,7 @@ from ci_evals.domain.errors import AgentError, UsageError
 from ci_evals.domain.suite import Test
 
 SHAPES = Path(__file__).parents[1] / "framework_shapes"
-ROOTS = ("pydantic_ai", "agents", "langgraph", "google.adk", "google.genai")
+ROOTS = ("pydantic_ai", "agents", "langgraph", "langchain_core", "google.adk", "google.genai")
 USER = {"name": "Ida", "plan": {"seats": 3}}
 KINDS = ("pydantic_ai", "agents", "langgraph", "google.adk")
 
@@ -162,6 +162,50 @@ async def test_deps_of_pydantic_ai_are_made_from_the_user():
     assert "mine: its deps are made from userInfo.name: Field required" in missing
 
 
+class Connected:
+    """Deps that no suite can hold."""
+
+    def __init__(self, name):
+        self.name, self.accounts = name, object()
+
+
+def connect(user):
+    return Connected(user["name"])
+
+
+async def connect_soon(user):
+    return Connected(user["name"])
+
+
+@pytest.mark.parametrize("function", ["connect", "connect_soon"])
+@pytest.mark.parametrize("kind", ["pydantic_ai", "agents", "langgraph"])
+async def test_a_function_of_the_users_makes_the_context(kind, function):
+    """For deps and contexts that hold more than data, one for each conversation."""
+    seen = []
+    options = {"deps_type": Connected} if kind == "pydantic_ai" else {}
+    target = made(kind, lambda text, given, number: seen.append(given) or ([], "Hi."), **options)
+    settings = AgentSettings(options={"context": f"{__name__}:{function}"})
+    await replies(target, "Hi", "Thanks", settings=settings)
+    await replies(target, settings=settings)
+    assert [given.name for given in seen] == ["Ida"] * 3
+    assert seen[0] is seen[1] is not seen[2]
+
+
+@pytest.mark.parametrize(
+    ("kind", "function", "said"),
+    [
+        ("agents", "nowhere:connect", "cannot be imported as MODULE:FUNCTION: ModuleNotFoundError"),
+        ("agents", "connect", "cannot be imported as MODULE:FUNCTION"),
+        ("agents", f"{__name__}:USER", "is not a function but of the type dict"),
+        ("google.adk", f"{__name__}:connect", "an agent of Google ADK takes no context"),
+    ],
+)
+def test_a_context_that_cannot_be_made(kind, function, said):
+    """Told before anything runs."""
+    with pytest.raises(UsageError, match=f"mine: adapterOptions.context: '{function}'.* ?{said}"):
+        agent_of(made(kind), "mine", AgentSettings(options={"context": function}))
+
+
 @pytest.mark.parametrize("kind", ["agents", "google.adk"])
 async def test_context_and_state_are_the_users(kind):
     """A copy for each conversation."""
@@ -186,7 +230,7 @@ async def test_model_and_system_prompt_are_passed_on():
     seen = []
     graph = made("langgraph", lambda text, info, number: seen.append(number) or ([], "Hi."))
     await replies(graph, "Hi", "Hi", system_prompt="Be brief.")
-    assert seen == [2, 3]  # the stand-in counts the system message of the first turn too
+    assert seen == [1, 2]
 
 
 @pytest.mark.parametrize("kind", ["langgraph", "google.adk"])

@@ -27,13 +27,12 @@ class Pregel:
         """Yield the state after each step."""
         assert (stream_mode, subgraphs) == (["values"], True)
         thread = self.checkpointer.threads.setdefault(config["configurable"]["thread_id"], [])
-        kinds = {"assistant": "ai"}
-        thread += [message(kinds.get(said["role"], "human"), said["content"]) for said in state["messages"]]
+        thread += state["messages"]
         yield (), "values", {"messages": [*thread]}
         if self.stops_before:
             return
         number = sum(one.type == "human" for one in thread)
-        calls, output = self.plan(state["messages"][-1]["content"], context, number)
+        calls, output = self.plan(state["messages"][-1].content, context, number)
         if output is None:
             yield (), "values", {"messages": [*thread], "__interrupt__": [SimpleNamespace(value="Sure?")]}
             return

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import aclosing
-from copy import deepcopy
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -28,6 +27,7 @@ class AdkAgent(FrameworkAgent):
 
     framework = "Google ADK"
     takes_system_prompt = False
+    takes_context = False
 
     def __init__(self, target: Any, name: str, settings: AgentSettings) -> None:
         super().__init__(target, name, settings)
@@ -36,7 +36,7 @@ class AdkAgent(FrameworkAgent):
     async def _opened(self, test: Test) -> _Session:
         self._runner = self._runner or self._new_runner()
         session = await self._runner.session_service.create_session(
-            app_name=self._runner.app_name, user_id=_USER, state=deepcopy(dict(test.user_info))
+            app_name=self._runner.app_name, user_id=_USER, state=await self._context(test)
         )
         for message in test.history:
             await self._runner.session_service.append_event(session, self._event(message))

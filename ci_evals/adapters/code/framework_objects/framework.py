@@ -2,7 +2,10 @@
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from copy import deepcopy
+from importlib import import_module
+from inspect import isawaitable
 from typing import Any, ClassVar
 
 from pydantic import Field, JsonValue, ValidationError
@@ -24,6 +27,9 @@ class FrameworkOptions(Model):
     escalation_tools: tuple[NonBlank, ...] = Field(
         (), description="Tools whose call means that the agent hands over to a person."
     )
+    context: NonBlank | None = Field(
+        None, description="MODULE:FUNCTION that makes the deps or the context of a run from the `userInfo`."
+    )
 
 
 class FrameworkAgent(ABC):
@@ -34,6 +40,8 @@ class FrameworkAgent(ABC):
     """True if a run of the agent can be given another model by name."""
     takes_system_prompt: ClassVar[bool] = True
     takes_history: ClassVar[bool] = True
+    takes_context: ClassVar[bool] = True
+    """True if a run of the agent can be given an object of the user's own."""
 
     def __init__(self, target: Any, name: str, settings: AgentSettings) -> None:
         """Call nothing of the agent yet; raise `UsageError` if settings do not fit the framework."""
@@ -54,6 +62,32 @@ class FrameworkAgent(ABC):
                 f"{name}: an agent of {self.framework} brings its own model; leave out the suite's 'model', "
                 f"or {_OWN_FUNCTION}"
             )
+        self._makes_context = self._function(self._options.context) if self._options.context else None
+
+    def _function(self, place: str) -> Callable[..., Any]:
+        """Return the function of that name, `MODULE:FUNCTION`."""
+        where = f"{self._name}: adapterOptions.context: {place!r}"
+        if not self.takes_context:
+            raise UsageError(f"{where}: an agent of {self.framework} takes no context")
+        module, _, attribute = place.partition(":")
+        try:
+            function = getattr(import_module(module), attribute)
+        except Exception as error:
+            raise UsageError(
+                f"{where} cannot be imported as MODULE:FUNCTION: {type(error).__name__}"
+            ) from error
+        if not callable(function):
+            raise UsageError(f"{where} is not a function but of the type {type(function).__name__}")
+        found: Callable[..., Any] = function
+        return found
+
+    async def _context(self, test: Test) -> Any:
+        """Return what a conversation's runs share: the test's `userInfo`, or what is made from it."""
+        user = deepcopy(dict(test.user_info))
+        if not self._makes_context:
+            return user
+        context = self._makes_context(user)
+        return await context if isawaitable(context) else context
 
     async def open_session(self, test: Test) -> Any:
         """Begin a conversation; raise `AgentError` if the test asks for what the framework cannot."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import aclosing
-from copy import deepcopy
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
@@ -62,14 +61,16 @@ class LangGraphAgent(FrameworkAgent):
         if not graph.checkpointer:
             saver = import_module("langgraph.checkpoint.memory").InMemorySaver()
             graph = graph.copy({"checkpointer": saver})
-        if getattr(graph, "context_schema", None):
-            given["context"] = deepcopy(dict(test.user_info))
+        if self._makes_context or getattr(graph, "context_schema", None):
+            given["context"] = await self._context(test)
         system = [{"role": "system", "content": test.system_prompt}] if test.system_prompt else []
         return _Session(graph, given, [*system, *test.history])
 
     async def send_message(self, session: _Session, text: str) -> dict[str, JsonValue]:
         """Run the graph until it ends or stops."""
         said, session.opening = [*session.opening, {"role": "user", "content": text}], []
+        # As objects: a state need not have a reducer that makes them of dicts.
+        said = import_module("langchain_core.messages").convert_to_messages(said)
         new = _NewMessages()
         values = session.graph.astream(
             {_CHANNEL: said}, session.config, stream_mode=["values"], subgraphs=True, **session.given

@@ -1,7 +1,6 @@
 """An `Agent` of the OpenAI Agents SDK."""
 
 from collections.abc import Iterator
-from copy import deepcopy
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
@@ -24,7 +23,7 @@ _OF_ITSELF = {"id", "type", "status", "results", "outputs", "output", "call_id"}
 @dataclass
 class _Session:
     agent: Any
-    context: dict[str, JsonValue]
+    context: Any
     items: list[Any]
     id: str = field(default_factory=lambda: f"ci-evals-{uuid4()}")
 
@@ -37,7 +36,7 @@ class OpenAiAgentsAgent(FrameworkAgent):
 
     async def _opened(self, test: Test) -> _Session:
         items = [{"role": "system", "content": test.system_prompt}] if test.system_prompt else []
-        return _Session(self._target, deepcopy(dict(test.user_info)), [*items, *test.history])
+        return _Session(self._target, await self._context(test), [*items, *test.history])
 
     async def send_message(self, session: _Session, text: str) -> dict[str, JsonValue]:
         """Run the agent."""

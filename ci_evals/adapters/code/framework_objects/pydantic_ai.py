@@ -1,7 +1,6 @@
 """An `Agent` of pydantic-ai."""
 
 from collections.abc import Iterator
-from copy import deepcopy
 from dataclasses import dataclass, field
 from importlib import import_module
 from types import NoneType
@@ -40,14 +39,14 @@ class PydanticAiAgent(FrameworkAgent):
         super().__init__(target, name, settings)
         self._deps: TypeAdapter[Any] | None = None
         kind = getattr(target, "deps_type", NoneType)
-        if kind in (NoneType, object, None):
+        if self._makes_context or kind in (NoneType, object, None):
             return
         try:
             self._deps = TypeAdapter(kind)
         except Exception:  # noqa: BLE001  # a schema of foreign types may fail in any way
             raise UsageError(
                 f"{name}: its deps_type {getattr(kind, '__name__', kind)} cannot be made from a test's "
-                f"userInfo; put a function reply(message, session) around the agent ({PAGE})"
+                f"userInfo; name a function of yours that makes them: adapterOptions.context ({PAGE})"
             ) from None
 
     async def _opened(self, test: Test) -> _Session:
@@ -56,9 +55,11 @@ class PydanticAiAgent(FrameworkAgent):
             given["model"] = self._model
         if test.system_prompt:
             given["instructions"] = test.system_prompt
+        if self._makes_context:
+            given["deps"] = await self._context(test)
         if self._deps:
             try:
-                given["deps"] = self._deps.validate_python(deepcopy(dict(test.user_info)))
+                given["deps"] = self._deps.validate_python(await self._context(test))
             except ValidationError as error:
                 fault = error.errors(include_url=False)[0]
                 where = ".".join(("userInfo", *map(str, fault["loc"])))

@@ -1,0 +1,1 @@
+"""The core that LangGraph is built on."""
