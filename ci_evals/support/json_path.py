@@ -175,13 +175,12 @@ def _comparison(comparison: InfixExpression) -> _Shortcut | None:
 
 def _needed(segments: Sequence[JSONPathSegment]) -> tuple[str, str | None] | None:
     """Return the name, and its text if only one will do, that an item of a list needs for a match in it."""
-    shortcuts = [_shortcut(segment) for segment in segments[:2]]
-    names = [shortcut for shortcut in shortcuts if isinstance(shortcut, partial)]
-    if names and shortcuts[0] is names[0] and names[0].func is _equal:
-        name, text = names[0].args
+    first, second, *_ = [*map(_shortcut, segments[:2]), None, None]
+    if isinstance(first, partial) and first.func is _equal:
+        name, text = first.args
         return name, text
-    if names and shortcuts == [_children, names[0]] and names[0].func is _named:
-        return names[0].args[0], None
+    if first is _children and isinstance(second, partial) and second.func is _named:
+        return second.args[0], None
     return None
 
 
