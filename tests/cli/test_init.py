@@ -139,6 +139,17 @@ def test_the_steps_are_told(repository):
     assert "\nNext:\n" in done.stdout
 
 
+def test_an_agent_of_a_framework(repository):
+    """It reports calls with arguments, but hand-overs only once it is told which tools make them."""
+    done = ci_evals("init", "--adapter=python:shop:agent", cwd=repository)
+    assert "Export OPENAI_API_KEY for judge and user" in done.stdout
+    assert f"Without a model:  ci-evals run {SUITE} --provider=offline" in done.stdout
+    suite = (repository / SUITE).read_text()
+    assert "strict: tool_called\n" in suite
+    assert "args: { order: A-1001 }" in suite
+    assert "strict: escalated\n" not in suite
+
+
 def test_the_steps_name_all_keys_and_where_they_are_taken(repository):
     """Paths are those from the root, wherever one stands; a model needs a key of its own."""
     (repository / "desk").mkdir()

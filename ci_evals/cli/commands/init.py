@@ -71,6 +71,9 @@ class Starter:
         return written
 
     def _suite_text(self) -> str:
+        hand_over = self.agent.hand_over
+        if self.kind == "python" and not self.writes_agent:
+            hand_over = "adapterOptions.escalationTools, or escalated of a function"
         return render(
             "cli/starter/suite.yaml.j2",
             kind=self.kind,
@@ -79,8 +82,7 @@ class Starter:
             file=self.suite,
             offline=self.plays_at_once,
             order="HL-30771" if self.kind == "demo" else "A-1001",
-            traced=not self.agent.hand_over,
-            handing_over=self.agent.hand_over,
+            handing_over=hand_over,
         )
 
     def _workflow(self) -> str:
@@ -147,7 +149,12 @@ def _next(starter: Starter) -> str:
         if keyed and own_server:
             second = f"Delete the line apiKey if your agent needs no key. {second}"
     else:
-        first = f"Play it:  {run}{' --provider=offline' if starter.plays_at_once else ''}"
+        offline = f"{run} --provider=offline"
+        first = f"Play it:  {offline}"
+        if not starter.plays_at_once:
+            first = (
+                f"Export OPENAI_API_KEY for judge and user, then:  {run}\n     Without a model:  {offline}"
+            )
         second = check[0].upper() + check[1:]
         second = f"Put your agent into {AGENT}, {check}" if starter.writes_agent else second
     kept = [*(["AGENT_KEY"] if keyed else []), *([] if starter.kind == "demo" else ["OPENAI_API_KEY"])]
