@@ -257,3 +257,13 @@ def test_the_troubles_on_the_page_are_the_real_ones(name, tmp_path):
         assert any(re.search(pattern(row), plain(text)) for text in texts), (row, texts)
     for text in [*before, *during]:
         assert any(re.search(pattern(row), plain(text)) for row in rows), text
+
+
+def test_the_versions_on_the_page_are_those_that_are_tested():
+    """By the environments of `make frameworks`."""
+    page = (ROOT / "docs/adapters.md").read_text()
+    rows = re.findall(r"^\| [^|]+ \| `([\w-]+)` ([\d.]+) \|", page, re.MULTILINE)
+    tested = "".join(file.read_text() for file in (ROOT / "tests/frameworks").glob("test_*.py"))
+    assert len(rows) == 8
+    for name, version in rows:
+        assert re.search(rf'"{name}(\[[\w-]+\])?=={re.escape(version)}"', tested), name
