@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import cache
-from typing import Annotated
+from typing import Annotated, Any, Self
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, PlainSerializer, StringConstraints
 from pydantic.alias_generators import to_camel
@@ -37,6 +37,20 @@ class Record(_Value):
     def slim(self) -> None:
         """Takes half the memory from now on: forgets which fields were given, and calls all of them so."""
         object.__setattr__(self, "__pydantic_fields_set__", _all_fields(type(self)))
+
+    def slim_copy(self, **update: Any) -> Self:
+        """Return a slim copy with some values changed, which are not checked.
+
+        Set one by one, in the order of the fields, values share one table of names (PEP 412), so that a copy
+        takes half the memory of a slim record again.
+        """
+        copy = object.__new__(type(self))
+        copy.slim()
+        object.__setattr__(copy, "__pydantic_extra__", None)
+        object.__setattr__(copy, "__pydantic_private__", None)
+        for name, value in self.__dict__.items():
+            object.__setattr__(copy, name, update.get(name, value))
+        return copy
 
 
 @cache

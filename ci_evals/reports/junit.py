@@ -5,7 +5,7 @@ without a message, loses line breaks in attributes, and fails on characters that
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC
 from functools import lru_cache
 from math import floor
@@ -43,6 +43,8 @@ _MESSAGE_LIMIT = 500
 """Characters: readers show messages in a list, on one line each."""
 _REASON_BYTES = 4_096
 _TRANSCRIPT_BYTES = 16_384
+_CASES = "cases"
+"""The element in whose stead the test cases of a suite are written."""
 
 
 class _RunNotes(NamedTuple):
@@ -55,8 +57,8 @@ class _RunNotes(NamedTuple):
     warnings: reliability.CriterionWarnings
 
 
-def render(results: Results) -> str:
-    """Return the whole file.
+def render(results: Results) -> Iterator[str]:
+    """Yield the whole file, a test case at a time: the elements of 100,000 take ten times their text.
 
     Failed is `failure`; an error or undecided is `error`; not run, or undecided only for lack of a judge, is
     `skipped`. A run that did not pass has an error of its own if no test has any.
@@ -64,12 +66,14 @@ def render(results: Results) -> str:
     root = ET.Element("testsuites", name="ci-evals")
     changes = change.of_suites(results)
     notes = _RunNotes(_regressed(results), _not_tested(results), reliability.CriterionWarnings(results))
+    texts: list[list[str]] = []
     for suite, comparison, name in zip(results.suites, changes, _class_names(results.suites), strict=True):
-        cases = [_case(suite, test, name, notes) for test in suite.tests]
-        whole = TestSuite(
-            name, cases, timestamp=_started(results), properties=_properties(results, suite, comparison)
-        )
-        root.append(_timed(whole.build_xml_doc(encoding="utf-8"), suite))
+        facts = _properties(results, suite, comparison)
+        whole = TestSuite(name, timestamp=_started(results), properties=facts).build_xml_doc("utf-8")
+        texts.append([_text_of_case(whole, suite, test, notes) for test in suite.tests])
+        whole.set("time", _time([suite.tests]))
+        ET.SubElement(whole, _CASES)
+        root.append(whole)
     clean = not any(int(suite.get(bad, 0)) for suite in root for bad in ("failures", "errors"))
     if results.run.status == "unfinished":
         root.append(_run_error("run unfinished", results.run.stopped_because or ""))
@@ -80,7 +84,13 @@ def render(results: Results) -> str:
         root.set(total, str(sum(int(suite.get(total, 0)) for suite in root)))
     root.set("time", _time(suite.tests for suite in results.suites))
     ET.indent(root)
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
+    yield '<?xml version="1.0" encoding="UTF-8"?>\n'
+    *heads, tail = ET.tostring(root, encoding="unicode").split(f"    <{_CASES} />\n")
+    for head, cases in zip(heads, texts, strict=True):
+        yield head
+        for case in cases:
+            yield f"    {case}\n"
+    yield f"{tail}\n"
 
 
 def _run_error(name: str, message: str) -> ET.Element:
@@ -91,12 +101,16 @@ def _run_error(name: str, message: str) -> ET.Element:
     return element
 
 
-def _timed(element: ET.Element, suite: SuiteResult) -> ET.Element:
-    """Set all times in a suite's element: the library leaves out zeros, which some readers take for NaN."""
-    element.set("time", _time([suite.tests]))
-    for test, case in zip(suite.tests, element.findall("testcase"), strict=True):
-        case.set("time", _time([[test]]))
-    return element
+def _text_of_case(whole: ET.Element, suite: SuiteResult, test: TestResult, notes: _RunNotes) -> str:
+    """Return the element of a test, which its suite's counts."""
+    name = whole.get("name", "")
+    of_one = TestSuite(name, [_case(suite, test, name, notes)]).build_xml_doc("utf-8")
+    for count in ("tests", "failures", "errors", "skipped"):
+        whole.set(count, str(int(whole.get(count, 0)) + int(of_one.get(count))))
+    (case,) = of_one
+    case.set("time", _time([[test]]))  # the library leaves out zeros, which some readers take for NaN
+    ET.indent(case, level=2)
+    return ET.tostring(case, encoding="unicode")
 
 
 def _started(results: Results) -> str:

@@ -60,7 +60,7 @@ def of_run(
     return {
         RESULTS: results_json.render(results),
         SUMMARY: _once(documents.summary, results, context),
-        JUNIT: _once(junit.render, results),
+        JUNIT: junit.render(results),
         PAGE: page.render(results, comparison_runs),
     }
 

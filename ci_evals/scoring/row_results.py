@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from statistics import fmean
-from typing import Any
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.prices import PriceTable
@@ -26,6 +25,7 @@ CRITERION = "The test passes"
 _RULE = ScoreRule(offline=False)
 _NO_TURNS = Turns()
 _TRIAL = TrialResult(index=1, status=EndState.COMPLETED, duration_seconds=0)
+_TEST = TestResult(name="", line=1, digest="", guidelines="", turns=(), **numbers_of_test((), 0, _RULE))
 _CAUSES = {
     Undecided.INFRASTRUCTURE: "the infrastructure failed",
     Undecided.ERROR: "it errored",
@@ -38,6 +38,8 @@ _MOST_KINDS = 10_000
 _MOST_REASON = 4_000
 _MOST_MESSAGE = 50_000
 
+_Verdict = tuple[str, bool, float, str, str | None]
+"""Criterion, passed, score, reason and category."""
 OfficialRule = Callable[[Sequence[Row]], OfficialScore | None]
 
 
@@ -233,8 +235,8 @@ class _Builder:
 
     redactor: Redactor
     model: str | None
-    numbers: dict[object, dict[str, Any]] = field(default_factory=dict)
-    """The numbers of tests by what became of their trials: most tests have those of another one."""
+    kinds: dict[object, TestResult] = field(default_factory=dict)
+    """A test for each that trials can come to: most tests have the numbers of another one."""
 
     def clean(self, text: str) -> str:
         """Return a text without secrets."""
@@ -248,61 +250,55 @@ class _Builder:
         cluster = next((row.cluster for row in rows if row.cluster is not None), None)
         run = [row for row in rows if row.undecided is not Undecided.SKIPPED]
         trials = tuple(self._trial(index, row, next(iter(groups), None)) for index, row in enumerate(run, 1))
-        test = TestResult(
+        return self._like(trials).slim_copy(
             name=name,
-            tags=tuple(groups),
+            tags=_shared(tuple(groups)),
             cluster=None if cluster is None else self.clean(cluster),
             line=number,
             digest=digest(definitions or [name]),
-            guidelines="",
-            turns=(),
             trials=trials,
-            **self._numbers(trials),
         )
-        test.slim()
-        return test
 
-    def _numbers(self, trials: tuple[TrialResult, ...]) -> dict[str, Any]:
+    def _like(self, trials: tuple[TrialResult, ...]) -> TestResult:
+        """Return a test with the numbers of these trials."""
         if any(trial.turns for trial in trials):
-            return numbers_of_test(trials, len(trials), _RULE)
-        key = tuple((trial.status, trial.findings) for trial in trials)
-        if key not in self.numbers:
-            if len(self.numbers) >= _MOST_KINDS:
-                self.numbers.clear()
-            self.numbers[key] = numbers_of_test(trials, len(trials), _RULE)
-        return self.numbers[key]
+            return _TEST.slim_copy(**numbers_of_test(trials, len(trials), _RULE))
+        key = tuple((trial.status, id(trial.findings)) for trial in trials)
+        known = self.kinds.get(key)
+        if known is None:
+            if len(self.kinds) >= _MOST_KINDS:
+                self.kinds.clear()
+            # With its trials, so that no other findings get the identity of theirs.
+            known = _TEST.slim_copy(trials=trials, **numbers_of_test(trials, len(trials), _RULE))
+            self.kinds[key] = known
+        return known
 
     def _trial(self, index: int, row: Row, category: str | None) -> TrialResult:
         reason = self.clean(row.reason[:_MOST_REASON])
         error = None
         if row.undecided:
             error = _CAUSES[row.undecided] + (f": {reason}" if reason else "")
-        # A copy has the findings themselves, which others share; a new one has them in a tuple of its own.
-        trial = _TRIAL.model_copy(
-            update={
-                "index": index,
-                "status": EndState.FAILED if row.undecided else EndState.COMPLETED,
-                "error": error,
-                "duration_seconds": float(row.seconds or 0),
-                "turns": self._turns(row.conversation),
-                "findings": () if row.undecided else _shared(tuple(self._findings(row, reason, category))),
-                "usage": self._usage(row),
-            }
+        return _TRIAL.slim_copy(
+            index=index,
+            status=EndState.FAILED if row.undecided else EndState.COMPLETED,
+            error=error,
+            duration_seconds=float(row.seconds or 0),
+            turns=self._turns(row.conversation),
+            findings=() if row.undecided else _findings(tuple(self._verdicts(row, reason, category))),
+            usage=self._usage(row),
         )
-        trial.slim()
-        return trial
 
-    def _findings(self, row: Row, reason: str, category: str | None) -> Iterator[Finding]:
+    def _verdicts(self, row: Row, reason: str, category: str | None) -> Iterator[_Verdict]:
         score = float(bool(row.passed)) if row.score is None else row.score
         if not row.checks or not _explain(row, score):
             reasons = [reason, *(self._check(check) for check in row.checks if check.passed is not True)]
             text = "\n".join(filter(None, reasons))[:_MOST_REASON]
-            yield _finding(CRITERION, bool(row.passed), score, text, category)
+            yield CRITERION, bool(row.passed), score, text, category
             return
         for check in row.checks:
             text = self.clean(check.reason[:_MOST_REASON]) or (reason if not check.passed else "")
             own = float(bool(check.passed)) if check.score is None else check.score
-            yield _finding(self.clean(check.name), bool(check.passed), own, text, category)
+            yield self.clean(check.name), bool(check.passed), own, text, category
 
     def _check(self, check: Check) -> str:
         result = "undecided" if check.passed is None else "failed"
@@ -371,9 +367,15 @@ def _usage(model: str | None, read: int, written: int, cost: float | None) -> tu
 
 
 @lru_cache(_MOST_KINDS)
-def _shared(findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
+def _shared(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Equal names as one object."""
+    return names
+
+
+@lru_cache(_MOST_KINDS)
+def _findings(verdicts: tuple[_Verdict, ...]) -> tuple[Finding, ...]:
     """Equal findings as one object, of which scores are made once."""
-    return findings
+    return tuple(_finding(*verdict) for verdict in verdicts)
 
 
 @lru_cache(_MOST_KINDS)

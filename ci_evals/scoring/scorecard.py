@@ -100,14 +100,16 @@ def total(
 ) -> Scorecard:
     """The scorecard of suites whose own numbers are there; `parts` of the agent's logic are to fire."""
     tests = tuple(test for suite in suites for test in suite.tests)
-    summary = _summary(tests, rule)
+    if len(suites) == 1:  # of many tests it takes seconds to count the same again
+        summary = {name: getattr(suites[0], name) for name in ScoreSummary.model_fields}
+        processes = suites[0].process
+    else:
+        summary, processes = _summary(tests, rule), process.of_tests(tests, rule)
     return Scorecard(
         **summary,
         usage=usage,
         latency=latency_of(trial for test in tests for trial in test.trials if not test.taken_from),
-        process=process.of_run(
-            process.of_tests(tests, rule), summary["score"], usage, summary["counts"].played_trials
-        ),
+        process=process.of_run(processes, summary["score"], usage, summary["counts"].played_trials),
         coverage=coverage_of(suites, parts),
         user_checks=user_checks(tests),
         vote_agreement=vote_agreement(suites),
@@ -264,7 +266,9 @@ def _suite(
 def numbers_of_suite(tests: tuple[TestResult, ...], rule: ScoreRule) -> dict[str, Any]:
     """The numbers of a suite, by the names of their fields, and its tests."""
     deciding = scores.deciding(tests)
-    logic = _names(code for trial, _ in _kinds(deciding) for f in trial.findings for code in f.aui_logic)
+    logic = _names(
+        code for trial, _ in scores.kinds(deciding) for f in trial.findings for code in f.aui_logic
+    )
     difficulties = _names(test.difficulty for test in deciding)
     return {
         **_summary(tests, rule),
@@ -322,19 +326,10 @@ def _group(name: str, tests: Sequence[TestResult], rule: ScoreRule) -> ScoreGrou
     )
 
 
-def _kinds(tests: Iterable[TestResult]) -> list[tuple[TrialResult, int]]:
-    """A trial of each kind, and how many there are: those of one status that share their findings."""
-    kinds: dict[tuple[EndState, int], list[TrialResult]] = {}
-    for test in tests:
-        for trial in test.trials:
-            kinds.setdefault((trial.status, id(trial.findings)), []).append(trial)
-    return [(trials[0], len(trials)) for trials in kinds.values()]
-
-
 def _counts(tests: Sequence[TestResult], rule: ScoreRule) -> Counts:
     deciding = scores.deciding(tests)
-    kinds = _kinds(tests)
-    of_deciding = kinds if len(deciding) == len(tests) else _kinds(deciding)
+    kinds = scores.kinds(tests)
+    of_deciding = kinds if len(deciding) == len(tests) else scores.kinds(deciding)
     statuses: Counter[EndState] = Counter()
     outcomes: Counter[Outcome] = Counter()
     validities: Counter[scores.Validity] = Counter()

@@ -13,6 +13,7 @@ from statistics import fmean
 
 from ci_evals.domain.results.suite import TestOutcome, TestResult
 from ci_evals.domain.results.trial import TrialResult, passed_share
+from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Cause, Finding, Outcome
 
 FindingFilter = Callable[[Finding], bool]
@@ -125,6 +126,15 @@ def outcome_of(trials: Sequence[TrialResult], planned: int, rule: ScoreRule) -> 
 def deciding(tests: Iterable[TestResult]) -> tuple[TestResult, ...]:
     """The tests that scores, checks and comparisons are about: all but those in quarantine."""
     return tuple(test for test in tests if test.quarantine is None)
+
+
+def kinds(tests: Iterable[TestResult]) -> list[tuple[TrialResult, int]]:
+    """Return a trial of each kind, and how many there are: those of one status that share their findings."""
+    found: dict[tuple[EndState, int], list[TrialResult]] = {}
+    for test in tests:
+        for trial in test.trials:
+            found.setdefault((trial.status, id(trial.findings)), []).append(trial)
+    return [(trials[0], len(trials)) for trials in found.values()]
 
 
 def uncounted_trials(test: TestResult) -> int:

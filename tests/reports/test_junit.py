@@ -22,7 +22,7 @@ NO_JUDGE = build.finding("undecided", kind="judged", cause=Cause.NO_JUDGE, reaso
 
 def case_of(*tests) -> junitparser.TestCase:
     """The first test case that junitparser finds."""
-    document = junit.render(build.results(build.suite_result("Refunds", *tests)))
+    document = "".join(junit.render(build.results(build.suite_result("Refunds", *tests))))
     return next(iter(next(iter(junitparser.JUnitXml.fromstring(document.encode())))))
 
 
@@ -117,7 +117,7 @@ def test_what_was_not_run_is_skipped():
 def test_a_bundled_suite_has_no_file():
     """`demo:hr` is no path: readers would look for it in the repository."""
     suite = build.suite_result("HR", build.test_result(), file="demo:hr")
-    case = ET.fromstring(junit.render(build.results(suite))).find(".//testcase")
+    case = ET.fromstring("".join(junit.render(build.results(suite)))).find(".//testcase")
     assert (case.get("file"), case.get("line")) == (None, None)
     assert case.get("classname") == "HR"
 
@@ -130,9 +130,12 @@ def test_totals_add_up():
     )
     rest = build.test_result("d", trials=(), not_run=1)
     root = ET.fromstring(
-        junit.render(
-            build.results(
-                build.suite_result("A", build.test_result("a"), failed), build.suite_result("B", lost, rest)
+        "".join(
+            junit.render(
+                build.results(
+                    build.suite_result("A", build.test_result("a"), failed),
+                    build.suite_result("B", lost, rest),
+                )
             )
         )
     )
@@ -149,7 +152,7 @@ def test_totals_add_up():
 def test_a_run_that_did_not_pass_is_never_all_green(code, reasons, errors):
     """Readers count test cases, and look at no properties."""
     gate = Decision(passed=code is Exit.PASSED, exit_code=code, reasons=reasons)
-    root = ET.fromstring(junit.render(build.results(gate=gate)))
+    root = ET.fromstring("".join(junit.render(build.results(gate=gate))))
     assert root.get("errors") == str(errors)
     found = [case.get("name") for case in root.iter("testcase") if case.find("error") is not None]
     assert found == ["gate"] * errors
@@ -160,7 +163,7 @@ def test_a_run_that_did_not_pass_is_never_all_green(code, reasons, errors):
 def test_two_suites_of_one_name_stay_two():
     """Readers drop test cases of the same class and name."""
     suites = [build.suite_result("Refunds", file=file) for file in ("a.json", "b.json", "b.json")]
-    root = ET.fromstring(junit.render(build.results(*suites)))
+    root = ET.fromstring("".join(junit.render(build.results(*suites))))
     assert [suite.get("name") for suite in root] == [
         "Refunds (a.json)",
         "Refunds (b.json)",
@@ -198,7 +201,7 @@ def test_any_text_comes_back_from_the_file(name, reason):
     """Whatever names and reasons hold, the file parses and gives them back cleaned."""
     trial = build.trial_result(findings=(build.finding("failed", reason=reason),))
     results = build.results(build.suite_result(name, build.test_result(name, trials=(trial,))))
-    case = ET.fromstring(junit.render(results).encode())[0].find("testcase")
+    case = ET.fromstring("".join(junit.render(results)).encode())[0].find("testcase")
     assert case.get("name") == sanitize.xml(sanitize.one_line(name))
     assert case.get("classname", "") == sanitize.xml(sanitize.one_line(name))
     assert sanitize.xml(reason) in case.find("failure").text
@@ -210,7 +213,7 @@ def properties(suite) -> dict[str, str]:
 
 def test_the_baseline_stands_in_the_suites_properties():
     """Score and change of the suite with their intervals, and which commit it is held against."""
-    refunds = ET.fromstring(junit.render(cases.unproven()))[0]
+    refunds = ET.fromstring("".join(junit.render(cases.unproven())))[0]
     told = properties(refunds)
     assert told == {
         "score": "88.8",
@@ -235,35 +238,37 @@ def test_the_baseline_stands_in_the_suites_properties():
         "gate": "failed",
         "gate-failed": "min-score, max-drop",
     }
-    assert "delta" not in properties(ET.fromstring(junit.render(cases.incomparable()))[0])
+    assert "delta" not in properties(ET.fromstring("".join(junit.render(cases.incomparable())))[0])
 
 
 def test_the_runs_own_facts_stand_in_each_suite():
     """With more trials that were played; and how the run stands where the gate does not tell."""
-    confirmed, *_ = ET.fromstring(junit.render(cases.confirmed()))
+    confirmed, *_ = ET.fromstring("".join(junit.render(cases.confirmed())))
     assert properties(confirmed)["run-confirm-trials"] == "2"
     assert properties(confirmed)["gate"] == "passed"
     assert "gate-failed" not in properties(confirmed)
-    both = [properties(suite) for suite in ET.fromstring(junit.render(cases.proven()))]
+    both = [properties(suite) for suite in ET.fromstring("".join(junit.render(cases.proven())))]
     assert {told["run-score"] for told in both} == {"78.3"}
     assert [told["compared-score"] for told in both] == ["66.6", "70.0"]
-    (lost,) = ET.fromstring(junit.render(cases.invalid()))
+    (lost,) = ET.fromstring("".join(junit.render(cases.invalid())))
     assert properties(lost)["gate"] == "no verdict"
 
 
 def test_a_newly_failing_test_says_that_it_passed():
     """In its text, which is what every reader shows; a test that failed before does not."""
-    document = ET.fromstring(junit.render(cases.unproven()))
+    document = ET.fromstring("".join(junit.render(cases.unproven())))
     texts = {case.get("name"): case.findtext("failure") for case in document.iter("testcase")}
     assert texts["Refund too late"].startswith(f"It passed in the baseline (commit {cases.BASE_COMMIT}).\n")
     assert "passed in the baseline" not in texts["Wrong size"]
-    undecided = ET.fromstring(junit.render(cases.proven())).find(".//testcase[@name='Lost parcel']/error")
+    undecided = ET.fromstring("".join(junit.render(cases.proven()))).find(
+        ".//testcase[@name='Lost parcel']/error"
+    )
     assert undecided.text.startswith("It passed in the baseline.\n")
 
 
 def test_a_skipped_run_says_why_at_each_test():
     """Readers show skipped tests with their message; nothing failed, and nothing passed."""
-    root = ET.fromstring(junit.render(comment_cases.skipped()))
+    root = ET.fromstring("".join(junit.render(comment_cases.skipped())))
     said = [case.find("skipped").get("message") for case in root.iter("testcase")]
     assert said == [f"Evals skipped: {comment_cases.skipped().run.stopped_because}"] * 13
     assert (root.get("tests"), root.get("skipped"), root.get("failures"), root.get("errors")) == (
@@ -272,7 +277,7 @@ def test_a_skipped_run_says_why_at_each_test():
         "0",
         "0",
     )
-    assert 'name="gate" value="skipped"' in junit.render(comment_cases.skipped())
+    assert 'name="gate" value="skipped"' in "".join(junit.render(comment_cases.skipped()))
 
 
 def test_many_trials_take_no_longer_than_few_at_a_time():
@@ -285,7 +290,7 @@ def test_many_trials_take_no_longer_than_few_at_a_time():
         )
         results = build.results(build.suite_result("Refunds", test))
         began = time.process_time()
-        junit.render(results)
+        "".join(junit.render(results))
         return time.process_time() - began
 
     few = min(seconds(250) for _ in range(3))

@@ -1,7 +1,7 @@
 """The result of one trial, and its score."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from functools import lru_cache
 
@@ -27,7 +27,14 @@ def passed_share(findings: Iterable[Finding]) -> Fraction | None:
 
     A graded one counts with its grade. The one formula behind every score.
     """
-    return _passed_share(tuple((f.weight, _met(f)) for f in findings))
+    return _passed_share(_weights(findings))
+
+
+_Weights = tuple[tuple[float, Fraction | bool], ...]
+
+
+def _weights(findings: Iterable[Finding]) -> _Weights:
+    return tuple((f.weight, _met(f)) for f in findings)
 
 
 def _met(finding: Finding) -> Fraction | bool:
@@ -46,7 +53,7 @@ def points(exact: Fraction | None) -> Percent | None:
 
 
 @lru_cache(10_000)
-def _passed_share(weights: tuple[tuple[float, Fraction | bool], ...]) -> Fraction | None:
+def _passed_share(weights: _Weights) -> Fraction | None:
     """Cached: in most trials of a test weights and outcomes are alike."""
     total = passed = Fraction()
     for number, met in weights:
@@ -54,6 +61,11 @@ def _passed_share(weights: tuple[tuple[float, Fraction | bool], ...]) -> Fractio
         total += weight
         passed += weight * met
     return 100 * passed / total if total else None
+
+
+@lru_cache(10_000)
+def _points(weights: _Weights) -> Percent | None:
+    return points(_passed_share(weights))
 
 
 class Attempt(Record):
@@ -103,7 +115,7 @@ class TrialResult(Record):
     @property
     def score(self) -> Percent | None:
         """The trial's score, 0 to 100; None if nothing was decided."""
-        return points(self.exact_score())
+        return _points(_weights(self._decided()))
 
     def packed(self) -> "TrialResult":
         """The same in a small part of the memory: for one that is held while others are played."""
@@ -126,7 +138,10 @@ class TrialResult(Record):
 
     def exact_score(self) -> Fraction | None:
         """The score, unrounded."""
-        return passed_share(f for f in self.findings if f.outcome is not Outcome.UNDECIDED)
+        return passed_share(self._decided())
+
+    def _decided(self) -> Iterator[Finding]:
+        return (finding for finding in self.findings if finding.outcome is not Outcome.UNDECIDED)
 
     def turn_of(self, finding: Finding) -> Turn | None:
         """The turn that shows a verdict: the first that it rests on, else the last one."""

@@ -21,6 +21,7 @@ from ci_evals.reports.facts.comparison import change, significance
 from ci_evals.reports.facts.failed_tests import FailedTest
 from ci_evals.reports.facts.judging.parts import capitalized, sentence
 from ci_evals.reports.facts.labels import RunOutcome
+from ci_evals.reports.facts.once_per_run import once_per_run
 from ci_evals.scoring.scores import deciding
 
 _UNSCORED = {
@@ -102,6 +103,7 @@ class News:
     """Fell by 15 points or more, and are in no other list."""
 
 
+@once_per_run
 def news(results: Results) -> News:
     """The tests worth showing."""
     comparison = results.comparison

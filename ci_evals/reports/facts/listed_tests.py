@@ -9,6 +9,7 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestOutcome, TestResult
 from ci_evals.reports import numbers
 from ci_evals.reports.facts.labels import OUTCOMES
+from ci_evals.reports.facts.once_per_run import once_per_run
 
 MOST_TESTS = 1_000
 """Tests of other tools up to which reports list all and each gets a file. All are in the results file."""
@@ -61,6 +62,7 @@ class ListedTests:
         )
 
 
+@once_per_run
 def of_run(results: Results) -> ListedTests:
     """Return the tests of a run to list: of many at most `MOST_TESTS`."""
     if not limited(results):

@@ -45,6 +45,7 @@ class RunComparer:
         self._here = ScoreRule(offline=head.run.offline)
         self._there = ScoreRule(offline=base.run.offline)
         self._changes: dict[object, Change] = {}
+        self._test_changes: dict[tuple[int, int], TestChange] = {}
 
     @cached_property
     def pairs(self) -> tuple[TestPair, ...]:
@@ -211,11 +212,15 @@ class RunComparer:
 
     def _with_proof(self, pair: TestPair) -> TestChange:
         """A test of this run, with its p if it is a suspect."""
-        change = self._test_change(pair, pair.head)
-        if pair.numbers not in self._proofs:
-            return change
-        p = self._proofs[pair.numbers]
-        return change.model_copy(update={"p": p, "confirmed": p is not None and p <= statistics.ALPHA})
+        change = self._test_changes.get(pair.numbers)
+        if change is None:
+            change = self._test_change(pair, pair.head)
+            if pair.numbers in self._proofs:
+                p = self._proofs[pair.numbers]
+                confirmed = p is not None and p <= statistics.ALPHA
+                change = change.model_copy(update={"p": p, "confirmed": confirmed})
+            self._test_changes[pair.numbers] = change
+        return change
 
     @cached_property
     def _score_pairs(self) -> list[tuple[TestPair, statistics.ScorePair]]:

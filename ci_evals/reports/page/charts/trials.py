@@ -10,7 +10,7 @@ from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import WIDTH, Drawn
 from ci_evals.reports.page.charts.frame import Entry, Plot
 from ci_evals.reports.page.charts.scale import Scale, above
-from ci_evals.scoring.scores import ScoreRule, all_passed
+from ci_evals.scoring.scores import ScoreRule, all_passed, kinds
 
 _BINS = 10
 _LEFT, _TOP, _BOTTOM, _HEIGHT = 34.0, 50.0, 186.0, 210.0
@@ -35,13 +35,11 @@ class Spread(NamedTuple):
         """Count all trials of a run."""
         rule = ScoreRule(offline=results.run.offline)
         spread = cls([0] * (_BINS + 1), [0] * (_BINS + 1))
-        for suite in results.suites:
-            for test in suite.tests:
-                for trial in test.trials:
-                    score = trial.score or 0
-                    place = min(_BINS - 1, int(score // (100 / _BINS))) if trial.scored else _BINS
-                    passed = trial.scored and all_passed(trial, rule)
-                    (spread.passed if passed else spread.others)[place] += 1
+        for trial, number in kinds(test for suite in results.suites for test in suite.tests):
+            score = trial.score or 0
+            place = min(_BINS - 1, int(score // (100 / _BINS))) if trial.scored else _BINS
+            passed = trial.scored and all_passed(trial, rule)
+            (spread.passed if passed else spread.others)[place] += number
         return spread
 
     @property
