@@ -9,6 +9,7 @@ import pytest
 
 from ci_evals.cli.app import invoke
 from ci_evals.cli.run_context import RunContext
+from ci_evals.reports import report_files, results_json
 from ci_evals.reports.facts import listed_tests
 from ci_evals.scoring import scores
 
@@ -88,3 +89,15 @@ def test_rows_that_came_to_the_same_are_scored_once(gated, monkeypatch):
     few, many = made
     assert few > 0
     assert many < 3 * few  # of ten times as many
+
+
+def test_the_results_of_many_tests_are_read_back_to_the_same_bytes(gated):
+    """Each test of another tool is one line."""
+    tests = MOST + 10
+    gated([False, *[True] * (tests - 1)], [True] * tests)
+    text = Path("results/_results.json").read_text()
+    results = report_files.load(text, "_results.json")
+    assert sum('"name":"case-' in line for line in text.splitlines()) == tests
+    assert "".join(results_json.render(results)) == text
+    trial = results.suites[0].tests[0].trials[0]
+    assert trial.slim_copy(index=2) == trial.model_copy(update={"index": 2})
