@@ -353,7 +353,7 @@ def test_a_check_run_and_a_comment_on_failure_alone(with_baseline):
     conclusions = [(check["head_sha"], check["conclusion"]) for check in api.check_runs]
     assert conclusions == [(HEAD, "success"), (HEAD, "failure"), (NEXT, "success")]
     title = api.check_runs[1]["output"]["title"]
-    assert re.fullmatch(r"Evals failed: .* broke in this PR · \d+ / 100, −\d+ against main", title)
+    assert re.fullmatch(r"Evals failed: .* broke in this PR · [\d.]+ / 100, −[\d.]+ against main", title)
     assert FLOW in api.check_runs[1]["output"]["summary"]
 
 

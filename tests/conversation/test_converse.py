@@ -161,7 +161,9 @@ async def test_a_session_that_does_not_open():
     conversation = ConversationPlayer(agent, ListUser(), lambda _: None)
     test = Test(name="t", guidelines="g", turns=[PlannedTurn(user="x")], evaluations=[{"criterion": "c"}])
     ended = await conversation.play(test, test.turns)
-    assert conversation.transcript(ended) == Transcript(status="failed", error="refused")
+    assert conversation.transcript(ended) == Transcript(
+        status="failed", error="refused", cause="agent_failed"
+    )
 
 
 async def test_a_bug_is_not_swallowed():

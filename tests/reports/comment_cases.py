@@ -19,6 +19,7 @@ from ci_evals.scoring.gate.checks import GateInput
 from ci_evals.scoring.gate.decision import decide
 from ci_evals.scoring.gate.odds import evaluated_checks, odds_of
 from ci_evals.scoring.gate.policy import Policy, RunEnding
+from ci_evals.scoring.scores import ScoreRule, decided_share
 
 HEAD = "5c6a5de9e5af12275c6a5de9e5af12275c6a5de9"
 FOUND = "the baseline is commit 3aceb90 of main, 2 commits before the base"
@@ -167,7 +168,15 @@ def suites(
             )
             for test in names
         ]
-        out.append(build.suite_result(name, *tests, file=file, interval=cases.interval_of(*tests)))
+        out.append(
+            build.suite_result(
+                name,
+                *tests,
+                file=file,
+                interval=cases.interval_of(*tests),
+                decided_share=decided_share(tests, ScoreRule(offline=False)),
+            )
+        )
     return out
 
 

@@ -41,7 +41,7 @@ def test_a_pass_without_a_judge_names_what_is_undecided():
     trial = build.trial_result(findings=(build.finding(), unjudged))
     test = build.test_result(trials=(trial,), outcome="passed", passed=True)
     text = console.render(build.results(build.suite_result("Refunds", test)))
-    assert "passed (1 verdict undecided)  100.0" in text
+    assert "passed (1 verdict not judged)  100.0" in text
     assert "No judge was configured: 1 verdict is undecided." in text
 
 
@@ -305,7 +305,7 @@ def test_without_a_verdict_each_cause_stands_once_with_what_to_do():
     assert "failed" not in text
     assert "Not compared" not in text
     assert (
-        "\n\nLook first at the judge's model provider, or the network to it (2 verdicts). Fix that and "
+        "\n\nLook first at the judge's model, or the network to it (2 verdicts). Fix that and "
         "rerun. max-errors allows 0 errored or undecided trials; there were 2."
     ) in text
 

@@ -193,25 +193,31 @@ def in_rounds(most: int) -> Results:
     [
         (
             compared("pppf", "pppp", interval=Interval(low=-48.2, high=-3)),
-            "Not sure yet: a rerun may differ by ±24 points (one trial per test)",
+            (
+                "Not sure that the score fell: in a rerun the change may differ by ±24 points "
+                "(one trial per test)"
+            ),
         ),
         (build.results(), "One trial per test: a rerun may differ"),
         (
             comment_cases.bad(),
             "Sure that the score fell: the drop is larger than chance explains (3 trials per test)",
         ),
-        (comment_cases.flaky(), "Not sure yet: the drop may be chance (3 trials per test)"),
+        (comment_cases.flaky(), "Not sure that the score fell: the drop may be chance (3 trials per test)"),
         (
             cases.confirmed(),
-            "Not sure yet: the drop may be chance (5 trials per test, 2 of them to confirm)",
+            "Not sure that the score fell: the drop may be chance (5 trials per test, 2 of them to confirm)",
         ),
         (
             compared("fppp", "pfff"),
-            "Not sure yet: the score did not fall, and single tests can fail by chance (one trial per test)",
+            "Not sure: the score did not fall, and single tests can fail by chance (one trial per test)",
         ),
         (comment_cases.no_baseline(), "3 trials per test"),
-        (in_rounds(7), "Not sure yet: the drop may be chance (3 of at most 7 trials per test)"),
-        (in_rounds(3), "Not sure yet: the drop may be chance (3 trials per test)"),
+        (
+            in_rounds(7),
+            "Not sure that the score fell: the drop may be chance (3 of at most 7 trials per test)",
+        ),
+        (in_rounds(3), "Not sure that the score fell: the drop may be chance (3 trials per test)"),
     ],
 )
 def test_one_sentence_says_how_sure_the_result_is(results, certainty):

@@ -227,7 +227,7 @@ def test_why_there_is_no_verdict_comes_before_what_was_judged():
     assert names[2:4] == ["errors and undecided", "what to do"]
     text = documents.summary(comment_cases.invalid())
     assert (
-        "Look first at the agent, or the network to it (23 trials); the judge's model provider, or the "
+        "Look first at the agent, or the network to it (23 trials); the judge's model, or the "
         "network to it (1 verdict). Fix that and rerun. max-errors allows 1 errored or undecided trial; "
         "there were 24."
     ) in text

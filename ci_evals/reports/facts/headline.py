@@ -264,8 +264,9 @@ def _failed(results: Results) -> str:
     if deciding is None:
         return f"{numbers.count(len(news(results).broke), 'test')} broke {since(results)}"
     words = _below(deciding, results) if deciding is _floor(results) else gate.in_words(deciding)
-    more = len(checks) - 1
-    return words + (f", and {numbers.count(more, 'more check')} failed" if more else "")
+    others = [check for check in checks if check is not deciding]
+    noun = "critical test" if all(check.kind is CheckKind.CRITICAL for check in others) else "more check"
+    return words + (f", and {numbers.count(len(others), noun)} failed" if others else "")
 
 
 def other_checks(results: Results) -> tuple[GateCheck, ...]:
@@ -418,8 +419,8 @@ def _of_broken(results: Results, comparison: Comparison) -> str:
     if significance.proven(comparison):
         return "Sure that the score fell: the drop is larger than chance explains"
     if (comparison.delta or 0) >= 0:
-        return "Not sure yet: the score did not fall, and single tests can fail by chance"
-    return f"Not sure yet: {_of_change(results, comparison)}"
+        return "Not sure: the score did not fall, and single tests can fail by chance"
+    return f"Not sure that the score fell: {_of_change(results, comparison)}"
 
 
 def _of_change(results: Results, comparison: Comparison) -> str:
@@ -430,7 +431,7 @@ def _of_change(results: Results, comparison: Comparison) -> str:
         low, high = comparison.interval.low, comparison.interval.high
         spread = max(comparison.delta - low, high - comparison.delta)
         if spread > 0:
-            return f"a rerun may differ by ±{numbers.at_least(spread)} points"
+            return f"in a rerun the change may differ by ±{numbers.at_least(spread)} points"
     if significance.too_few(comparison):
         return "too few to tell a drop from chance"
     if fell:

@@ -153,11 +153,12 @@ def only_judge_missing(test: TestResult) -> bool:
 def result(test: TestResult) -> str:
     """A test's outcome with what else is to be said of it: `failed (critical test, flaky)`."""
     findings = [finding for trial in test.trials for finding in trial.findings]
-    undecided = sum(finding.outcome is Outcome.UNDECIDED for finding in findings)
+    causes = [finding.cause for finding in findings if finding.outcome is Outcome.UNDECIDED]
     marks = [mark for mark, holds in (("critical test", test.critical), ("flaky", test.flaky)) if holds]
-    if undecided and test.outcome == "passed":
+    if causes and test.outcome == "passed":
         # As under --provider=offline, where a missing judge is no fault of the test.
-        marks.append(f"{numbers.count(undecided, 'verdict')} undecided")
+        became = "not judged" if set(causes) == {Cause.NO_JUDGE} else "undecided"
+        marks.append(f"{numbers.count(len(causes), 'verdict')} {became}")
     marks += set_aside.marks(test)
     words = "not scored" if test.outcome == "passed" and test.score is None else OUTCOMES[test.outcome].words
     return f"{words} ({', '.join(marks)})" if marks else words

@@ -91,7 +91,7 @@ AT_FAULT = {
     FailureCause.SETUP_FAILED: "the suite's setup",
     Cause.NO_TRACE: "the agent's traces",
     Cause.NO_EVIDENCE: "the agent's traces, or the suite that asks for what they do not hold",
-    Cause.JUDGE_ERROR: "the judge's model provider, or the network to it",
+    Cause.JUDGE_ERROR: "the judge's model, or the network to it",
     Cause.VOID_ANSWER: "the judge's model",
     Cause.NO_MODEL: "the settings: no embedding model is set",
     Cause.CANNOT_TELL: "the suite: the judge cannot decide by the criterion's words",

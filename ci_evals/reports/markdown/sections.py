@@ -37,8 +37,8 @@ _UNBROKEN = frozenset(
 )
 """Columns whose cells a browser must not break: an interval on three lines is hard to read."""
 _OPTIONAL = _UNBROKEN - {"min to max", "tests passed"} | {
-    *("p", "tests compared", "baseline", "change", "failed", "undecided", "errored trials"),
-    *("excluded trials", "flaky", "note"),
+    *("p", "tests compared", "baseline", "change", "failed", "undecided", "undecided tests"),
+    *("errored or undecided trials", "excluded trials", "flaky tests", "note"),
 }
 """Columns that are left out where there is nothing in them: tables are to be narrow."""
 

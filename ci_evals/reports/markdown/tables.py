@@ -63,7 +63,8 @@ def of_counts(suites: Sequence[SuiteResult]) -> str | None:
         ]
         for suite, found in zip(suites, counts, strict=True)
     ]
-    return table(["suite", "undecided", "errored trials", "excluded trials", "flaky", *chances], cells)
+    headers = ["undecided tests", "errored or undecided trials", "excluded trials", "flaky tests"]
+    return table(["suite", *headers, *chances], cells)
 
 
 def of_checks(checks: Sequence[GateCheck], *, verdict: bool) -> str:
