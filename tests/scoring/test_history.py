@@ -77,6 +77,7 @@ def test_no_order_matters(given_runs, rng):
     assert history.moderated_p([head[place] for place in places], turned) == pytest.approx(p, abs=1e-9)
 
 
+@settings(max_examples=500)
 @given(runs_of_tests(), st.data())
 def test_a_worse_verdict_has_no_higher_p(given_runs, data):
     """Whichever trial it is in, and by how much."""
