@@ -13,7 +13,7 @@ from bench.spans import SPANS
 AGENT, LLM = 0.2, 0.3
 """Seconds that a call takes where wall time counts."""
 _NO_WAITS = 1e6
-"""By which waits are divided to leave none."""
+"""A divisor of waits that leaves none."""
 WAYS = ("aiohttp", "product")
 """The floor, and what stands on it."""
 
@@ -39,7 +39,7 @@ class Size:
     starts: int = 11
     """Rounds of what is only started."""
     tests: tuple[int, int] = (100, 1100)
-    """Of one trial each."""
+    """Numbers of tests, each of one trial."""
     gated: int = 100_000
     """Rows of another tool that are gated, and as many of their baseline."""
     speed: float = 1.0
@@ -142,7 +142,7 @@ def smallest(field: Field, size: Size) -> Iterator[Row]:
 
 
 def many_tests(field: Field, size: Size) -> Iterator[Row]:
-    """What 1,000 more tests of one trial each take; and the plan of them."""
+    """Memory for 1,000 more tests of one trial each, and wall time of their plan."""
     counts, parallel = size.tests, min(20, size.tests[0])
     peaks: dict[int, list[float]] = {count: [] for count in counts}
     plans: list[float] = []
@@ -234,11 +234,11 @@ def cluster(field: Field, size: Size) -> Iterator[Row]:
         took = field.product(conversations, parallel, "--cluster=ray", python=python)
         walls["product"].append(took.wall)
     ideal = workload.ideal_seconds(conversations, parallel, AGENT / size.speed, LLM / size.speed)
-    told = {way: f"{median(walls[way]) / ideal:.3f} × ideal" for way in WAYS}
+    shown = {way: f"{median(walls[way]) / ideal:.3f} × ideal" for way in WAYS}
     yield Row(
         f"wall time with `--cluster=ray`, {conversations} conversations, {parallel} at a time",
-        told["aiohttp"],
-        told["product"],
+        shown["aiohttp"],
+        shown["product"],
         median(_ratios(walls["product"], walls["aiohttp"])),
         "×",
         1.2,

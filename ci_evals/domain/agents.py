@@ -1,4 +1,4 @@
-"""Where agents are, and the form of `adapterOptions` in suites."""
+"""Default addresses of agents, and the form of `adapterOptions` in suites."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""What is known of each built-in adapter before an agent is made: the one place that lists them."""
+"""The built-in adapters and the facts about each: the one place that lists them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,13 +12,13 @@ class BuiltInAgent:
     """An adapter with a name of its own, and what its agents can do."""
 
     about: str
-    """What it speaks to, for the first line of a starter suite."""
+    """The kind of agent, for the first line of a starter suite."""
     options: type[Model] | None = None
     """The form of `adapterOptions`; None if there are none."""
     address: str = ""
-    """Where its agents usually are; empty if only the user knows."""
+    """The default address; empty if only the user knows it."""
     needs: Mapping[str, str] = field(default_factory=dict)
-    """Fields of a suite that must be set, beside the key, each with what to say if it is not."""
+    """Fields of a suite that must be set, beside the key, each with the message for a suite without it."""
     hand_over: str = ""
     """The option that makes hand-overs to a person known; empty if they are known without one."""
     own_server: bool = True

@@ -75,6 +75,13 @@ def gate(*checks, **fields) -> Results:
             ),
             "Evals failed: the critical test “Late parcel” failed, and 1 more check failed",
         ),
+        (
+            gate(
+                build.check("max-cost", 0.5, 0.61, passed=False),
+                build.check("critical:Late parcel", 100, 0, passed=False),
+            ),
+            "Evals failed: the run cost $0.61, at most $0.50 allowed, and 1 critical test failed",
+        ),
     ],
 )
 def test_the_verdict_says_what_happened(results, verdict):

@@ -1,1 +1,1 @@
-"""What git knows of a folder: its checkout, its changes and its suites."""
+"""A repository as seen from a folder: its checkout, its changes, its suites."""

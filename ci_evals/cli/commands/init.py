@@ -44,7 +44,7 @@ class Starter:
 
     @property
     def agent(self) -> BuiltInAgent:
-        """What is known of the adapter."""
+        """The facts about the adapter."""
         return BUILT_IN.get(self.kind) or BuiltInAgent(_ABOUT_CODE[self.kind], own_server=False)
 
     @property

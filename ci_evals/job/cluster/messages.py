@@ -120,7 +120,7 @@ class Limited:
     service: int
     slowdown: Slowdown
     reduction: Reduction
-    """Of the worker, by now."""
+    """The worker's own, now."""
 
 
 @dataclass(frozen=True)

@@ -112,7 +112,7 @@ class ClusterPlayer:
         """Set when a worker is ready, is lost or has left, and when the run is to end."""
         self._losses, self._losses_in_row, self._replayed = 0, 0, 0
         self._reductions: dict[int, Reduction] = {}
-        """Of a worker when it last met a limit of a service, by the service's number."""
+        """By the service's number: how far the worker that last met its limit had reduced its calls."""
         self._failure: str | None = None
         """The reason why the last worker could not be started."""
         self._waits_told: dict[str, float] = {}

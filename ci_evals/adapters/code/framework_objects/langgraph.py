@@ -68,12 +68,12 @@ class LangGraphAgent(FrameworkAgent):
 
     async def send_message(self, session: _Session, text: str) -> dict[str, JsonValue]:
         """Run the graph until it ends or stops."""
-        said, session.opening = [*session.opening, {"role": "user", "content": text}], []
+        messages, session.opening = [*session.opening, {"role": "user", "content": text}], []
         # As objects: a state need not have a reducer that makes them of dicts.
-        said = import_module("langchain_core.messages").convert_to_messages(said)
+        messages = import_module("langchain_core.messages").convert_to_messages(messages)
         new = _NewMessages()
         values = session.graph.astream(
-            {_CHANNEL: said}, session.config, stream_mode=["values"], subgraphs=True, **session.given
+            {_CHANNEL: messages}, session.config, stream_mode=["values"], subgraphs=True, **session.given
         )
         async with aclosing(values):
             async for namespace, _, state in values:
