@@ -119,7 +119,7 @@ def test_an_adapter_without_a_state():
         choose(loaded(suite), AgentChoice())
     assert error.value.problems[0].message == (
         "check agent_state, but 'openai' agents report no state; "
-        "look it up by a probe of your own (docs/worlds.md)"
+        "look it up with your own probe (docs/worlds.md)"
     )
     own = {"agent_state": {"http": {"url": "http://shop/1"}}}
     assert choose(loaded(suite | {"probes": own}), AgentChoice())

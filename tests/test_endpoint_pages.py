@@ -94,12 +94,13 @@ def test_from_nothing_to_a_green_run(page, tmp_path):
         assert ci_evals(*command, cwd=tmp_path).returncode == 1
 
 
-def test_the_run_can_start_the_agent(tmp_path):
+@pytest.mark.parametrize("page", PAGES.values(), ids=PAGES)
+def test_the_run_can_start_the_agent(page, tmp_path):
     """By the other command of the page."""
     with socket.create_server(("127.0.0.1", 0)) as held:
         port = held.getsockname()[1]
-    write_files(PAGES["http"], tmp_path, port)
-    lines = [shlex.split(line) for block in blocks("sh", PAGES["http"]) for line in block.splitlines()]
+    write_files(page, tmp_path, port)
+    lines = [shlex.split(line) for block in blocks("sh", page) for line in block.splitlines()]
     (command,) = [words for words in lines if any(word.startswith("--start=") for word in words)]
     ran = ci_evals(*command[1:], cwd=tmp_path)
     assert ran.returncode == 0, ran.stderr + ran.stdout
@@ -262,8 +263,8 @@ def test_the_troubles_on_the_page_are_the_real_ones(name, tmp_path):
 def test_the_versions_on_the_page_are_those_that_are_tested():
     """By the environments of `make frameworks`."""
     page = (ROOT / "docs/adapters.md").read_text()
-    rows = re.findall(r"^\| [^|]+ \| `([\w-]+)` ([\d.]+) \|", page, re.MULTILINE)
+    rows = re.findall(r"^\| [^|]+ \| `([\w-]+)` ([\w.]+) \|", page, re.MULTILINE)
     tested = "".join(file.read_text() for file in (ROOT / "tests/frameworks").glob("test_*.py"))
-    assert len(rows) == 8
+    assert len(rows) == 10
     for name, version in rows:
         assert re.search(rf'"{name}(\[[\w-]+\])?=={re.escape(version)}"', tested), name

@@ -83,7 +83,7 @@ def test_unknown_and_none_are_told_apart_as_the_table_says():
             {"reply": "Hi", **body}, 0.1, Redactor()
         )
         assert (reply.tool_calls == ()) == (verdict == "passes"), path
-        assert (reply.tool_calls is None) == (verdict == "is undecided"), path
+        assert (reply.tool_calls is None) == (verdict == "undecided"), path
 
 
 def test_the_example_of_options_is_valid():

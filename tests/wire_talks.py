@@ -4,8 +4,11 @@ import functools
 from typing import Any
 
 import world
+import yaml
+from papers import ROOT, blocks
 
 from ci_evals.adapters.agent_settings import AgentSettings
+from ci_evals.adapters.endpoints.http_agent import HttpAgent
 from ci_evals.adapters.endpoints.responses_agent import ResponsesAgent
 from ci_evals.adapters.frameworks.a2a_agent import A2aAgent
 from ci_evals.adapters.frameworks.adk_agent import AdkAgent
@@ -27,6 +30,12 @@ def _function(name: str) -> dict[str, Any]:
     return {"type": "function", "name": name, "parameters": {"type": "object"}, "strict": False}
 
 
+def _page(name: str, part: str) -> Any:
+    """What a page of the docs shows, in its one block of YAML with this part."""
+    (text,) = (block for block in blocks("yaml", (ROOT / f"docs/{name}.md").read_text()) if part in block)
+    return yaml.safe_load(text)
+
+
 AGENTS: dict[str, dict[str, Any]] = {
     "langgraph": {"agentId": "agent", "adapterOptions": {"escalationTools": ["to_person"]}},
     "ag-ui": {"adapterOptions": {"escalationTools": ["to_person"]}},
@@ -45,6 +54,16 @@ AGENTS: dict[str, dict[str, Any]] = {
             "escalationTools": ["to_person"],
         },
     },
+    "responses-agent": {
+        "adapter": "openai",
+        "agentId": "refund-agent",
+        "adapterOptions": {
+            "api": "responses",
+            "request": {"tools": [_function("refund")]},
+            "escalationTools": ["to_person"],
+        },
+    },
+    "ai-sdk": {"adapter": "http", **_page("http-streams", "uiMessages")},
     "rasa": {"adapterOptions": {"slots": {"plan": "{{userInfo.name}}"}}},
 }
 """How suites name the agents of the real servers."""
@@ -55,6 +74,8 @@ _CLASSES: dict[str, Any] = {
     "adk": AdkAgent,
     "rasa": RasaAgent,
     "responses": ResponsesAgent,
+    "ai-sdk": HttpAgent,
+    "responses-agent": ResponsesAgent,
     **dict.fromkeys(A2A, A2aAgent),
 }
 
@@ -114,10 +135,12 @@ TALKS: dict[str, dict[str, Any]] = {
         "waits": _talk("ag-ui", "Close my account"),
         "failed": _talk("ag-ui", "fail"),
     },
-    "responses": {
-        "history": _talk("responses", "Hello", "Hello again", history=HISTORY),
-        "refund": _talk("responses", "Hello", "Refund order A-1"),
-        "failed": _talk("responses", "fail"),
+    **{
+        name: {
+            "history": _talk(name, "Hello", "Hello again", history=HISTORY),
+            "refund": _talk(name, "Hello", "Refund order A-1"),
+        }
+        for name in ("responses", "responses-agent")
     },
     "adk": {
         "history": _talk("adk", "Hello", "Hello again", history=HISTORY),
@@ -137,6 +160,11 @@ TALKS: dict[str, dict[str, Any]] = {
         }
         for name in A2A
     },
+    "ai-sdk": {
+        "history": _talk("ai-sdk", "Hello", "Hello again", history=HISTORY),
+        "refund": _talk("ai-sdk", "Hello", "Refund order A-1"),
+        "failed": _talk("ai-sdk", "fail"),
+    },
     "rasa": {
         "refund": _talk("rasa", "Hello", "Refund order A-1"),
         "person": _talk("rasa", "person", "Hello"),
@@ -144,3 +172,4 @@ TALKS: dict[str, dict[str, Any]] = {
     },
 }
 """Conversations by the server and a name of their own; each is called with the server's address."""
+TALKS["responses"]["failed"] = _talk("responses", "fail")

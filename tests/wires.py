@@ -136,7 +136,7 @@ def _answers(exchange: Exchange) -> Iterator[Any]:
         if name == "event":
             yield value.partition("|")[0]
         elif name == "data":
-            yield _shape(json.loads(value))
+            yield value if value == "[DONE]" else _shape(json.loads(value))
 
 
 def _shape(value: Any) -> Any:

@@ -58,7 +58,7 @@ class AnswerCache:
         self._folder, self._redactor, self._key, self._clock = folder, redactor, key, clock
         self._failure: str | None = None
         if _is_world_writable(folder):
-            self._failure = f"everybody may write to {str(folder)!r}"
+            self._failure = f"anyone can write to {str(folder)!r}"
         elif key is None:
             self._failure = (
                 "answers cannot be signed: the LLM's key can be guessed, and you have no cache folder"

@@ -70,7 +70,9 @@ def write_new(root: Path, files: Mapping[str, str]) -> None:
     existing = [path for path in paths if os.path.lexists(path)]
     if existing:
         names = ", ".join(repr(str(path)) for path in existing)
-        raise UsageError(f"{names}: there already, and not overwritten. Delete them, or name another folder.")
+        raise UsageError(
+            f"{names}: already there, and not overwritten. Delete what is there, or name another folder."
+        )
     missing = {folder for path in paths for folder in _missing(path.parent)}
     written: list[Path] = []
     try:
@@ -92,7 +94,7 @@ def unfit(path: Path) -> str | None:
     """
     folder = path.parent.resolve()
     if any(folder.is_relative_to(system) for system in _SYSTEM) and not folder.is_relative_to(_MEMORY):
-        return "a file of the system; name a regular file, and show it with cat"
+        return "a system file; name a regular file, and show it with cat"
     if not os.path.lexists(path):
         return None
     if is_folder(path):

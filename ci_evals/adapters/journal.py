@@ -30,7 +30,7 @@ from ci_evals.domain.results.trial import TrialResult
 
 NAME = "journal.jsonl"
 
-_AFRESH = "or start afresh without --resume"
+_AFRESH = "or start over without --resume"
 
 
 @dataclass(frozen=True)
@@ -118,12 +118,12 @@ class Journal:
         if earlier and earlier.damaged:
             self._say(
                 f"warning: line {earlier.damaged} of {self._path} is not as it was written: that line and "
-                "all behind it are dropped, and their trials are rerun"
+                "all later ones are dropped, and their trials are rerun"
             )
         elif earlier and earlier.torn:
             self._say(
-                f"the last line of {self._path} is torn, since the program was killed while it wrote: that "
-                "trial is rerun"
+                f"the last line of {self._path} is incomplete because the program was killed while writing: "
+                "that trial is rerun"
             )
 
     async def keep(
@@ -142,8 +142,8 @@ class Journal:
         except OSError as error:
             if not self._failing:
                 self._say(
-                    f"warning: {self._path} cannot be written ({error.strerror or error}): the run goes on, "
-                    "but what finishes now would be lost if it was killed"
+                    f"warning: {self._path} cannot be written ({error.strerror or error}): "
+                    "the run continues, but what finishes now would be lost if it was killed"
                 )
             self._failing = True
         else:
@@ -168,7 +168,7 @@ class Journal:
         if self.past and (reason := header.context.refusal(self.past.header.context)):
             raise UsageError(
                 f"{self._path}: in CI only the journal of the same run and commit is resumed: {reason}; "
-                "start afresh without --resume"
+                "start over without --resume"
             )
         if self.past and (unlike := self.past.header.unlike(header)):
             raise UsageError(
@@ -216,7 +216,7 @@ class Journal:
 def _check_lock(path: Path, *, free: bool) -> None:
     if not free:
         raise UsageError(
-            f"{path}: another run is writing here; wait for its end, or name another --output-dir"
+            f"{path}: another run is writing here; wait until it ends, or name another --output-dir"
         )
 
 
@@ -252,7 +252,7 @@ def _read_lines(path: Path, file: Iterable[bytes], secret: str | None) -> _Conte
             if not (check_failed and record.result.judged):
                 done[record.trial] = record.result.packed()
         elif record.mark == "outage":
-            done = {trial: result for trial, result in done.items() if not result.infrastructure_failed}
+            done = {trial: result for trial, result in done.items() if not result.needs_rerun}
         elif record.mark == "judge_check_failed":
             check_failed = True
             done = {trial: result for trial, result in done.items() if not result.judged}
@@ -283,7 +283,7 @@ def _header(path: Path, line: bytes, chain: Chain, secret: str | None) -> Journa
         keyed = ", or was written with another LLM key, or outside CI" if secret else ""
         raise UsageError(
             f"{path}: line 1 of the journal is not as it was written: the file was changed{keyed}; start "
-            "afresh without --resume"
+            "over without --resume"
         )
     return header
 

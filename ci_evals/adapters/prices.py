@@ -14,9 +14,7 @@ from ci_evals.domain.prices import PriceTable
 from ci_evals.planning.documents.document import Document
 from ci_evals.planning.documents.reader import read as read_document
 
-_FORM = (
-    "a file of prices has the form  models: {MODEL: {input: 1, output: 5}}, in US dollars per million tokens"
-)
+_FORM = "a price file has the form  models: {MODEL: {input: 1, output: 5}}, in US dollars per million tokens"
 
 
 @cache
@@ -34,7 +32,7 @@ def read(path: Path) -> PriceTable:
     """
     name = path.as_posix()
     if path.suffix.lower() not in ENDINGS:
-        raise UsageError(f"{name}: a file of prices ends in {', '.join(ENDINGS)}")
+        raise UsageError(f"{name}: the name of a price file ends in {', '.join(ENDINGS)}")
     return _parse(read_text(path, name), name)
 
 

@@ -211,7 +211,7 @@ class RayCluster:
                         lost = error
                         await asyncio.sleep(1)
         except TimeoutError:
-            raise lost or WorkerLostError(f"no processor was free within {_START_SECONDS:.0f} s") from None
+            raise lost or WorkerLostError(f"no processor became free within {_START_SECONDS:.0f} s") from None
 
     async def _try_to_start(self, make: Callable[[], Worker]) -> _RayWorker:
         ray = self._module

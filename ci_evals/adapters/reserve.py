@@ -21,10 +21,10 @@ class Reserve:
 
     def __init__(self) -> None:
         """Raise the limit of open files, and reserve some of them and some memory."""
-        self._memory: bytearray | None = None
+        self._memory: bytes | None = None
         self._descriptors: list[int] = []
         with suppress(MemoryError):
-            self._memory = bytearray(_BYTES)
+            self._memory = bytes(_BYTES)  # zeros that are not written: reserved, but used by nobody
         most = min(_DESCRIPTORS, _raised_limit() // 4)
         with suppress(OSError):
             while len(self._descriptors) < most:

@@ -77,7 +77,7 @@ def read_beside(folder: Path, name: str) -> str:
 def _bundled(name: str) -> Path:
     known = bundled_names()
     if name not in known:
-        close = difflib.get_close_matches(name, known, n=1)
+        close = difflib.get_close_matches(name, known, n=1, cutoff=0.8)  # they share a prefix
         hint = f"Did you mean {close[0]!r}?" if close else f"Bundled suites: {', '.join(known)}."
         raise UsageError(f"No bundled suite is called {name!r}. {hint}")
     collection, _, rest = name.partition(":")

@@ -54,10 +54,10 @@ def _with_result(call: ToolCall, messages: list[dict[str, JsonValue]]) -> ToolCa
     if mine is None:
         return call
     messages.remove(mine)
-    return call.model_copy(update={"result": _result(mine.get("content")), "status": _status(mine)})
+    return call.model_copy(update={"result": returned(mine.get("content")), "status": _status(mine)})
 
 
-def _result(content: JsonValue) -> JsonValue:
+def returned(content: JsonValue) -> JsonValue:
     """Return what a tool returned, of which frameworks make a text."""
     text = payload.joined(content, "text") if isinstance(content, str | list) else ""
     if not text:

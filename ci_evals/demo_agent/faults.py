@@ -92,7 +92,7 @@ class FaultProfile:
         known = catalog.known_workflows() if self.broken else ()
         for code in sorted(self.broken.difference(known)):
             close = difflib.get_close_matches(code.upper(), known, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(known)}"
+            hint = f"did you mean {close[0]!r}?" if close else f"available: {', '.join(known)}"
             raise UnknownWorkflowError(f"no playbook has a workflow {code!r}; {hint}")
 
     def draw(self, conversation: str, number: int) -> ReplyFault | None:

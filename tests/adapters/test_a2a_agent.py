@@ -89,6 +89,7 @@ async def test_tasks_that_fail(name):
     assert (broken.agent, broken.error_response) == ("The bank is closed.", True)
     assert broken.error_detail == "the agent's task is FAILED"
     assert broken.tool_calls is None, "it said nothing of tools"
+    assert "(adapterOptions.toolCalls) finds nothing in the answer {" in broken.not_found["toolCalls"]
     assert locked == (
         "the agent's task waits for an authorization (AUTH_REQUIRED), which no message can give: give the "
         "agent its credentials before the run: Sign in first."
@@ -125,7 +126,7 @@ async def test_without_a_place_for_calls_none_are_known(name):
             "a2a-blocking",
             "TASK_STATE_COMPLETED",
             "DONE",
-            "task is in the state 'DONE', which is no state of A2A",
+            "task is in the state 'DONE', which A2A does not have",
         ),
         (
             "a2a-blocking",
@@ -149,6 +150,12 @@ async def test_answers_that_cannot_be_used(name, old, new, why):
     errors = [reply for reply in replies if isinstance(reply, str)]
     assert errors
     assert why in errors[0]
+
+
+async def test_a_task_that_asks_without_a_question():
+    """Nobody could answer it."""
+    (asked, _), _ = await said("a2a-blocking", "asks", in_answers('"text":"Which order[?]"', '"text":" "'))
+    assert asked == "the agent's task waits for input (INPUT_REQUIRED), but its message holds no question"
 
 
 async def test_unknown_updates_are_passed_over():
@@ -178,14 +185,17 @@ def card(**fields):
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
-        (card(), "it offers none; wanted is JSONRPC or HTTP+JSON 1.0, or JSONRPC 0.3"),
-        ([], "it offers none; wanted"),
+        (card(), "it offers none; ci-evals needs JSONRPC or HTTP+JSON 1.0, or JSONRPC 0.3"),
+        ([], "it offers none; ci-evals needs"),
         (
             card(supportedInterfaces=[CARD | {"protocolBinding": "GRPC"}, CARD | {"protocolVersion": "2.0"}]),
-            "it offers GRPC 1.0, JSONRPC 2.0; wanted",
+            "it offers GRPC 1.0, JSONRPC 2.0; ci-evals needs",
         ),
-        (card(url="URL", protocolVersion="0.2.5"), "it offers JSONRPC 0.2; wanted"),
-        (card(url="URL", preferredTransport="GRPC", protocolVersion="0.3.0"), "it offers GRPC 0.3; wanted"),
+        (card(url="URL", protocolVersion="0.2.5"), "it offers JSONRPC 0.2; ci-evals needs"),
+        (
+            card(url="URL", preferredTransport="GRPC", protocolVersion="0.3.0"),
+            "it offers GRPC 0.3; ci-evals needs",
+        ),
         (
             card(supportedInterfaces=[CARD | {"url": "http://10.0.0.1/"}]),
             "the agent card names http://10.0.0.1/, another server than",

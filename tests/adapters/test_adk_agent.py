@@ -87,10 +87,8 @@ async def test_calls_that_must_be_confirmed() -> None:
     assert part["functionResponse"]["response"] == {"confirmed": True}
 
     (waiting,), _, _ = await recorded("waits")
-    assert waiting.startswith(
-        "the agent waits for somebody's decision (Please approve or reject the tool call"
-    )
-    assert waiting.endswith("say what is answered under adapterOptions.confirmation")
+    assert waiting.startswith("the agent waits for a decision (Please approve or reject the tool call")
+    assert waiting.endswith("set the answer in adapterOptions.confirmation")
 
 
 async def test_runs_that_fail() -> None:
@@ -127,12 +125,13 @@ async def said(stub: Any, *events: Any, answer: Any = None, **options: Any) -> A
         ([adk_event(CALL)], "the agent's run stopped after the call of 'refund', before its response"),
         ([adk_event({"text": "Hi"}), {"error": "ValueError: no"}], "with an error: ValueError: no"),
         ([adk_event({"text": " "})], "the agent gave an empty reply"),
+        ([adk_event(CALL, longRunningToolIds=["c1"])], "waits for the long-running tool refund, which"),
         (["data: {]\n\n"], "sent an event that cannot be read (not JSON): {]"),
         (['data: {"content": '], "an event that cannot be read"),
         ([": nothing\n\n"], "sent a stream without an event"),
         (
             [adk_event({"functionCall": {"id": "a", "name": "adk_request_credential"}})],
-            "asks its client for something that ci-evals cannot give (adk_request_credential)",
+            "asks its client for something that ci-evals cannot provide (adk_request_credential)",
         ),
     ],
 )
@@ -192,6 +191,16 @@ async def test_a_call_without_a_name_leaves_the_calls_unknown(stub: Any) -> None
     """It may be the one that matters."""
     reply = await said(stub, adk_event({"functionCall": {"id": "1"}}), adk_event({"text": "Done"}))
     assert (reply.tool_calls, reply.workflows) == (None, None)
+
+
+async def test_tools_of_the_model_are_calls_too(stub: Any) -> None:
+    """By their types."""
+    call = {"toolCall": {"id": "t1", "toolType": "GOOGLE_SEARCH_WEB", "args": {"query": "refunds"}}}
+    found = {"toolResponse": {"id": "t1", "toolType": "GOOGLE_SEARCH_WEB", "response": {"pages": 3}}}
+    reply = await said(stub, adk_event(call, found, {"text": "I looked it up."}))
+    assert calls_of(reply) == [
+        ("google_search_web", {"query": "refunds"}, {"pages": 3}, "ok", reply.tool_calls[0].agent)
+    ]
 
 
 async def test_tools_that_take_long_are_not_waited_for(stub: Any) -> None:

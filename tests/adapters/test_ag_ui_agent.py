@@ -145,7 +145,7 @@ async def test_a_real_agent_that_waits_for_approval() -> None:
         ("close_account", {"reason": "asked for"}, "closed")
     ]
     (waiting,), _ = await recorded("waits")
-    assert 'somebody\'s decision (tool_call: Approve close_account({"reason":"asked for"})?)' in waiting
+    assert 'waits for a decision (tool_call: Approve close_account({"reason":"asked for"})?)' in waiting
 
 
 async def test_a_real_agent_that_fails() -> None:
@@ -259,7 +259,7 @@ async def test_interrupts_are_answered() -> None:
     assert done.calls == [("refund", {"amount": 42}, None)]
 
     message = await fails(asking)
-    assert message.startswith("the agent waits for somebody's decision (tool_call: Refund 42?); say what")
+    assert message.startswith("the agent waits for a decision (tool_call: Refund 42?); set the answer")
 
 
 @pytest.mark.parametrize(
@@ -327,7 +327,7 @@ async def test_a_call_that_cannot_be_read_leaves_the_calls_incomplete(events: li
 @pytest.mark.parametrize(
     ("events", "reason"),
     [
-        (REFUND[:2], "they had not come to their end when the run ended"),
+        (REFUND[:2], "they had not finished when the run ended"),
         (ag_ui_call("refund", '{"order": "A'), "they are not JSON; the answer may have been cut off in them"),
     ],
 )
@@ -340,8 +340,8 @@ async def test_arguments_that_are_cut_off_are_unknown(events: list[Any], reason:
 @pytest.mark.parametrize(
     ("delta", "reason"),
     [
-        ([{"op": "add", "path": "/a/b", "value": 1}], "operation 0: there is nothing at '/a/b'"),
-        ({"refunded": 1}, "is not a list of operations"),
+        ([{"op": "add", "path": "/a/b", "value": 1}], "operation 0: nothing exists at '/a/b'"),
+        ({"refunded": 1}, "the patch is not a list of operations"),
         ([{"op": "copy", "from": "", "path": f"/{n}"} for n in range(40)], "copies more than 100,000 values"),
     ],
 )

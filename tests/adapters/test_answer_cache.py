@@ -170,7 +170,7 @@ def test_a_folder_of_everybodys_is_not_used(tmp_path):
     kept = cache(tmp_path)
     kept.keep(OTHER, MODEL, ANSWER)
     assert (kept.find(KEY, MODEL), kept.find(OTHER, MODEL)) == (None, None)
-    assert "everybody may write" in kept.note()
+    assert "anyone can write" in kept.note()
 
 
 def test_old_answers_are_asked_for_again_and_taken_away(tmp_path):

@@ -344,7 +344,7 @@ async def test_a_redirect_on_the_same_host_is_named_as_one(stub: StubAgent) -> N
     [
         (world.GARBAGE, "cannot be read .not JSON.: an HTML page titled 'Wrong door'"),
         (world.EMPTY, "cannot be read .not JSON.: an empty body"),
-        (Fault(200, "[1]"), "the agent's answer holds no text: a list, not an object"),
+        (Fault(200, "[1]"), "the agent's answer has no text: a list, not an object"),
         (Fault(200, "[" * 90_000), "nested too deep"),
         (Fault(200, b"\x1f\x8b garbage", {"Content-Encoding": "gzip"}), "broke"),
     ],

@@ -63,7 +63,7 @@ def test_an_address_that_is_none_is_the_users_mistake(base_url: str) -> None:
 
 def test_an_address_holds_no_password() -> None:
     """What is secret belongs into options that are masked; the message does not quote it."""
-    with pytest.raises(UsageError, match="no user name or password") as caught:
+    with pytest.raises(UsageError, match="may not contain a user name or password") as caught:
         aui_wire.external_url("https://ida:s3cret@api.aui.io")
     assert "s3cret" not in str(caught.value)
 

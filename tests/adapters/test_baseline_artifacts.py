@@ -99,7 +99,10 @@ def test_the_run_of_the_base_commit_is_the_baseline(api):
     api.add_run(LINE[-2], artifact("what the event calls the base"))
     api.add_run(BASE, artifact("base"))
     assert found(api) == BaselineArtifact(
-        results("base"), f"the baseline is commit {BASE[:7]} of main, the base commit", BASE
+        results("base"),
+        f"the baseline is commit {BASE[:7]} of main, the base commit",
+        BASE,
+        of_base_commit=True,
     )
 
 
@@ -111,6 +114,7 @@ def test_without_the_base_commits_run_the_nearest_one_before_it_serves(api):
     outcome = found(api)
     assert name_of(outcome) == "near"
     assert outcome.note == f"the baseline is commit {LINE[5][:7]} of main, 3 commits before the base"
+    assert not outcome.of_base_commit
 
 
 def test_one_commit_is_one_commit(api):
@@ -574,7 +578,7 @@ def test_an_event_without_a_base_is_told(api):
     """A release, say; a branch can be named for it."""
     nowhere = GitHubEvent(event="release", repository=REPOSITORY)
     assert found(api, nowhere) == NoBaseline(
-        "the event 'release' names no base branch; name one by --baseline-branch"
+        "the event 'release' names no base branch; name one with --baseline-branch"
     )
     assert not api.requests
     api.add_run(BASE, artifact("main"))

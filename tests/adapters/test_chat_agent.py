@@ -181,6 +181,8 @@ async def test_no_evidence_is_not_nothing_happened(
     """Only a message that speaks of tools, or the offer of some, tells that none was called."""
     reply = await said(stub, completion("Hi", **message), **options)
     assert reply.workflows == workflows
+    why = 'return "tool_calls": []' if not any(message.values()) else "cannot be read"
+    assert why in reply.not_found["toolCalls"] if workflows is None else reply.not_found == {}
     assert reply.params == (None if workflows is None else {})
     assert reply.tool_calls == workflows
 
@@ -397,9 +399,9 @@ async def test_tokens_that_nobody_told(stub: Endpoint, usage: Any) -> None:
         (Fault(200, b"data: {}\n\n", content_type="text/event-stream"), "cannot be read"),
         (
             Fault(404, '{"detail": "Not Found"}'),
-            "answered with status 404 to POST /chat/completions: Not Found",
+            r"404 to POST /chat/completions: Not Found \(see baseUrl and model\)",
         ),
-        (Fault(400, '{"error": {"message": "bad", "param": null}}'), "answered with status 400: bad"),
+        (Fault(400, '{"error": {"message": "bad", "param": null}}'), "answered with status 400: bad$"),
         (Fault(302, headers={"Location": "https://login.example/"}), "redirects to https://login.example"),
     ],
 )

@@ -139,7 +139,7 @@ async def test_a_retry_that_may_help_is_waited_for(program, retry):
         (
             'refused("You\'ve hit your session limit · resets 4:50pm", 429)',
             NO_ACCESS,
-            "may not be used any more for now: You've hit your session limit · resets 4:50pm",
+            "cannot be used for now: You've hit your session limit · resets 4:50pm",
         ),
         ("refused('Request rejected (429)', 429)", FAILED, "lower --parallel"),
         ("refused('API Error: Repeated 529 Overloaded errors', 529)", FAILED, "failed: API Error: Repeated"),

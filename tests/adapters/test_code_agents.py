@@ -125,8 +125,8 @@ LOOP["text"] = LOOP
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (None, "the answer of mine is None: it must return a text, or an object with a 'text'"),
-        (7, "the answer of mine is of the type int, which is neither a text nor an object"),
+        (None, "the answer of mine is None: return a string, or an object with 'text'"),
+        (7, "the answer of mine is of the type int, which is neither a string nor an object"),
         (iter("abc"), "of the type str_"),
         (Plain, "is of the type type"),
         ({"answer": "Hi"}, "has no 'text'"),

@@ -137,7 +137,7 @@ WRITES = "import sys\nsys.stdin.readline(); sys.stdin.readline()\n"
     [
         (WRITES + "print('hm')", "wrote a line that is not JSON: hm; standard output is only for"),
         (WRITES + "print('{\"answer\": 1}')", "has no 'text'"),
-        (WRITES + "print('7')", "is neither a text nor an object: 7"),
+        (WRITES + "print('7')", "is neither a string nor an object: 7"),
         (WRITES + "sys.exit('no')", "ended with exit code 1 before it answered; its standard error ends: no"),
         (WRITES + "sys.exit()", "ended with exit code 0 before it answered"),
         ("import os\nos.kill(os.getpid(), 9)", "was ended by signal 9 before it answered"),

@@ -606,7 +606,7 @@ CHECK = "; check the number, and the job's 'permissions:'"
     [
         (
             Answer(404, {"message": "Not Found"}),
-            f"GitHub answered 404 (Not Found): there is no such thing, or {LACKS}{CHECK}",
+            f"GitHub answered 404 (Not Found): not found, or {LACKS}{CHECK}",
         ),
         (
             Answer(410, {"message": "This issue was deleted"}),
@@ -614,7 +614,7 @@ CHECK = "; check the number, and the job's 'permissions:'"
         ),
         (
             Answer(502, {"message": "Server Error"}),
-            "GitHub answered 502 (Server Error): it has a problem of its own, try again later",
+            "GitHub answered 502 (Server Error): the server has a problem; try again later",
         ),
         (Answer(201, {"id": None}), "GitHub answered with something other than a comment"),
         (Answer(201, []), "GitHub answered with something other than a comment"),

@@ -4,6 +4,7 @@ import asyncio
 import time
 import zlib
 from contextlib import suppress
+from typing import Any
 
 import httpx2
 import pytest
@@ -130,6 +131,49 @@ async def test_a_redirect_is_told_by_its_host(location: str, expected: str) -> N
         response = await client.get(url)
         await client.aclose()
     assert connections.redirect_of(response) == expected
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"content": b"{}"},
+        {"content": b"{}", "headers": {"Content-Type": "application/json", "X-Key": "other"}},
+        {"content": b"{}", "headers": [("accept", "*/*"), ("x-many", "1"), ("x-many", "2")]},
+        {"content": b"{}", "headers": {"Host": "another.example"}},
+        {"content": b"{}", "headers": {"content-length": "7"}},
+        {"content": b"{}", "params": {"a": "b c"}, "timeout": None},
+        {"json": {"a": 1}, "headers": {"x-key": "other"}},
+    ],
+)
+@pytest.mark.parametrize("own", [{"X-Key": "own"}, {"host": "a.example"}])
+async def test_a_request_is_that_of_httpx2(given: dict[str, Any], own: dict[str, str]) -> None:
+    """Built in less time, it differs in nothing."""
+    async with connections.new_client(headers=own) as client:
+        client.cookies.set("session", "1")
+        for url in ("http://agent.example/a?b=c%2Fd", httpx2.URL("http://agent.example:81/ü")):
+            ours = client.build_request("POST", url, **given)
+            theirs = httpx2.AsyncClient.build_request(client, "POST", url, **given)
+            assert (ours.method, ours.url) == (theirs.method, theirs.url)
+            assert sorted(ours.headers.raw) == sorted(theirs.headers.raw)
+            assert ours.content == theirs.content
+
+
+async def test_a_read_answer_is_that_of_httpx2() -> None:
+    """Its text and JSON, its headers without those of the transfer, its cookies, and where it leads."""
+    cookie = "Set-Cookie: session=1"
+    told = world.http('{"a": "b"}', "302 Found", "Location: /b", "X-Id: 7", cookie)
+    async with world.raw_server(told, told) as (url, _), connections.new_client() as client:
+        ours = await client.get(url)
+        theirs = await httpx2.AsyncClient.send(client, client.build_request("GET", url))
+    assert (ours.status_code, ours.text, ours.json()) == (302, '{"a": "b"}', {"a": "b"})
+    assert (theirs.status_code, theirs.content, theirs.headers) == (302, ours.content, ours.headers)
+    assert ours.cookies == theirs.cookies == client.cookies
+    assert ours.read() == await ours.aread() == ours.content
+    assert ours.elapsed.total_seconds() > 0
+    assert ours.next_request
+    assert theirs.next_request
+    assert ours.next_request.url == theirs.next_request.url == f"{url}/b"
 
 
 async def test_a_cookie_that_cannot_be_sent_back_is_not_kept() -> None:

@@ -76,7 +76,7 @@ NO_LOGIN = "Error: No authentication information found."
         (
             "fail('quota', 'You have no premium requests left', 402)",
             LLMAccessError,
-            "may not be used any more",
+            "cannot be used for now",
         ),
         (
             "fail('query', 'Last error: 500 refused so', 500)",
@@ -98,7 +98,7 @@ async def test_what_goes_wrong(program, reply, kind, message):
 async def test_a_rate_limit_is_waited_for(program):
     """The program has retried for a minute by then."""
     limited = "fail('rate_limit', 'retried 5 times; Last error: 429 slow down', 429)"
-    with pytest.raises(LLMError, match="calls are limited"):
+    with pytest.raises(LLMError, match="limits the rate of calls"):
         await program(limited).complete(PLAIN)
 
 

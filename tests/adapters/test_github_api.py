@@ -180,7 +180,7 @@ LACKS = "the token lacks the permission 'pull-requests: write'"
          " (Repository was archived so is read-only)"),
         (403, {"message": "Resource protected by organization SAML enforcement."},
          " (Resource protected by organization SAML enforcement)"),
-        (404, {"message": "Not Found"}, f" (Not Found): there is no such thing, or {LACKS}"),
+        (404, {"message": "Not Found"}, f" (Not Found): not found, or {LACKS}"),
         (410, {"message": "Artifact has expired"}, " (Artifact has expired)"),
         (422, {"message": "Validation Failed", "errors": [{"message": "Body is too long"}, "x", {}]},
          " (Validation Failed; Body is too long)"),
@@ -297,7 +297,7 @@ async def test_a_server_that_says_when_it_is_back_is_believed(
 @pytest.mark.parametrize(
     ("trouble", "expected"),
     [
-        (TROUBLE, "GitHub answered 502 (Server Error): it has a problem of its own, try again later"),
+        (TROUBLE, "GitHub answered 502 (Server Error): the server has a problem; try again later"),
         (HANG_UP, "GitHub at {host} cannot be reached (RemoteProtocolError)"),
     ],
 )

@@ -62,9 +62,7 @@ async def test_trouble_of_gitlabs_is_tried_again(gitlab, slept, method):
 async def test_trouble_that_stays_is_said(gitlab, slept, method, status):
     """After three tries."""
     gitlab.faults += [(method, gitlab_api.refused(status, "Sorry"))] * 9
-    with pytest.raises(
-        GitLabError, match=rf"GitLab answered {status} \(Sorry\): it has a problem of its own"
-    ):
+    with pytest.raises(GitLabError, match=rf"GitLab answered {status} \(Sorry\): the server has a problem"):
         await ask(GitLab(gitlab.url, TOKEN, sleep=slept), method)
     assert len(gitlab.requests) == 3
 
@@ -95,7 +93,7 @@ async def test_a_limit_that_stays_is_said(gitlab, slept):
         (gitlab_api.refused(409, "Conflict"), "GitLab answered 409 (Conflict)"),
         (gitlab_api.refused(422, "ref is invalid"), "GitLab answered 422 (ref is invalid)"),
         (gitlab_api.refused(429, "Retry later"), "GitLab answered 429 (Retry later)"),
-        (gitlab_api.refused(500, "Sorry"), "it has a problem of its own, try again later"),
+        (gitlab_api.refused(500, "Sorry"), "the server has a problem; try again later"),
         (gitlab_api.refused(403, "x" * 9_999), "…"),
         (gitlab_api.reply({"no": "list"}), "something other than a list"),
         (Response("<html>Sign in</html>", 200), "something other than JSON"),

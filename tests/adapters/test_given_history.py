@@ -121,11 +121,11 @@ def test_an_adapter_that_cannot_says_so_before_anything_runs(adapter, fields, me
     """With the place, and what to do."""
     done = played(tmp_path, "--provider=offline", adapter=adapter, **fields)
     assert done.returncode == 2
-    assert "tests[0].turns: begin with what the assistant said, but" in done.stderr
+    assert "tests[0].turns: start with an assistant message, but" in done.stderr
     assert message in done.stderr
 
 
-@pytest.mark.parametrize("name", ["langgraph", "ag-ui", "adk", "responses"])
+@pytest.mark.parametrize("name", ["langgraph", "ag-ui", "adk", "responses", "responses-agent", "ai-sdk"])
 async def test_a_server_of_a_framework_goes_on_from_it(name):
     """The real server counts the user's messages, and the reply has no words or calls of before."""
     with wires.served(wires.load(WIRES / f"{name}-history.json")) as stub:
@@ -134,7 +134,8 @@ async def test_a_server_of_a_framework_goes_on_from_it(name):
     assert (hello.tool_calls, again.tool_calls) == ((), ())
     sent = json.dumps([body for _, _, body in stub.asked])
     assert all(
-        sent.count(f'"{each["content"]}"') == (2 if name in ("ag-ui", "responses") else 1) for each in SAID
+        sent.count(f'"{each["content"]}"') == (2 if name in ("ag-ui", "responses", "ai-sdk") else 1)
+        for each in SAID
     )
 
 

@@ -100,6 +100,7 @@ async def test_every_name_has_its_value(stub: Endpoint) -> None:
         "text": "{{message}}",
         "before": "{{history}}",
         "all": "{{messages}}",
+        "parts": "{{uiMessages}}",
         "user": "{{userInfo}}",
         "plan": "{{ userInfo.plan.name }}",
         "days": "{{userInfo.days}}",
@@ -118,6 +119,10 @@ async def test_every_name_has_its_value(stub: Endpoint) -> None:
         {"role": "assistant", "content": "You said: Hello"},
     ]
     assert two["all"] == [*two["before"], {"role": "user", "content": 'A "quote"'}]
+    assert two["parts"] == [
+        {"id": str(n), "role": each["role"], "parts": [{"type": "text", "text": each["content"]}]}
+        for n, each in enumerate(two["all"])
+    ]
     assert one["user"] == TEST.user_info
     assert (one["plan"], one["days"], one["none"]) == ("Pro & Co", 3, None)
     assert one["note"] == "Ida Berg stays 3 days "
@@ -341,6 +346,51 @@ def test_tool_calls(body: Any, calls: Any) -> None:
     assert reply.workflows == (None if calls is None else tuple(name for name, _ in calls))
 
 
+PATHS = {
+    "toolCalls": "$.tools",
+    "params": "$.slots",
+    "rules": "$.rules",
+    "integrations": "$.calls",
+    "escalated": "$.over",
+    "error": "$.error",
+}
+
+
+def test_a_path_that_finds_no_evidence_says_what_was_there() -> None:
+    """In the same words for all answers of one form, without what the agent said."""
+    body = {
+        "reply": "Hi",
+        "tools": [{"title": "refund", "cost": 3}, {"title": "x", "cost": 4}],
+        "slots": None,
+    }
+    reply = read(body, **PATHS)
+    assert reply.not_found.keys() == PATHS.keys()
+    form = '{"reply": "…", "tools": [{"title": "…", "cost": "…"}], "slots": null}'
+    hint = "Correct the path, or have the agent return an empty value for none"
+    assert reply.not_found["toolCalls"] == (
+        f"$.tools (adapterOptions.reply.toolCalls) finds nothing readable in the answer {form}. {hint}"
+    )
+    assert reply.not_found["rules"] == (
+        f"$.rules (adapterOptions.reply.rules) finds nothing in the answer {form}. {hint}"
+    )
+    empty = {"tools": [], "slots": {}, "rules": [], "calls": [], "over": False, "error": None}
+    assert read({"reply": "Hi"} | empty, **PATHS).not_found == {}
+    assert read({"reply": "Hi"}).not_found == {}, "no path, nothing to correct"
+
+
+def test_the_form_of_an_answer_holds_no_secret_and_is_short() -> None:
+    """A key of an object may be anything, and an answer of any size."""
+    reader = Reader(HttpReply.model_validate(REPLY | PATHS))
+    deep: Any = "x"
+    for _ in range(90):
+        deep = {"inner": [deep] * 2}
+    body = {"reply": "Hi", "sk-very-secret-key": 1, "deep": deep, "many": [{str(n): n} for n in range(9999)]}
+    told = reader.reply(body, 1.0, Redactor(["sk-very-secret-key"])).not_found["rules"]
+    assert "very-secret" not in told
+    assert '"***": "…"' in told
+    assert len(told) < 500
+
+
 def test_integrations() -> None:
     """Names, or objects with a status in any of its spellings."""
     called = [
@@ -417,7 +467,9 @@ def test_tokens_and_what_is_kept_for_a_person() -> None:
         (world.EMPTY, "cannot be read .not JSON.: an empty body"),
         (Fault(200, "Hello"), "cannot be read .not JSON.: Hello"),
         (Fault(200, "[" * 90_000), "nested too deep"),
-        (Fault(404, '{"detail": "Not Found"}'), "answered with status 404 to POST /chat: Not Found"),
+        (Fault(404, "Not Found"), r"404 to POST /chat: Not Found \(see baseUrl and adapterOptions\.send\)"),
+        (Fault(422, "no text"), r"status 422: no text \(see baseUrl and adapterOptions\.send\)"),
+        (world.GARBAGE, r"'Wrong door' \(see baseUrl and adapterOptions\.send\)"),
         (Fault(500, "oops"), "answered with status 500: oops"),
         (
             Fault(302, headers={"Location": "https://login.example/"}),
@@ -431,6 +483,18 @@ async def test_an_answer_that_is_none(stub: Endpoint, answer: Any, message: str)
     stub.answer = lambda asked: answer
     with pytest.raises(AgentError, match=message):
         await say(agent_at(stub.url), "Hello")
+
+
+async def test_a_wrong_address_says_what_to_correct(stub: Endpoint) -> None:
+    """Nobody listens there, or it speaks no TLS; an opening has keys of its own."""
+    with pytest.raises(AgentError, match=r"could not be reached: .*; start it, or correct baseUrl"):
+        await say(agent_at("http://127.0.0.1:9"), "Hello")
+    with pytest.raises(AgentError, match="it does not speak TLS; write http:// in baseUrl"):
+        await say(agent_at(stub.url.replace("http:", "https:")), "Hello")
+    stub.answer = lambda asked: Fault(404, "Not Found")
+    opening = {"path": "/chats", "session": "$.id"}
+    with pytest.raises(AgentError, match=r"\(see baseUrl and adapterOptions\.open\)"):
+        await say(agent_at(stub.url, options={"open": opening}), "Hello")
 
 
 async def test_a_path_that_is_not_there_is_told_as_it_was_written(stub: Endpoint) -> None:
@@ -519,7 +583,7 @@ async def test_what_cannot_be_sent_in_a_conversation(stub: Endpoint) -> None:
         (
             {"send": {"body": "{{mesage}}"}},
             ("send", "body"),
-            "{{mesage}}, which is not known here; there are: message,",
+            "{{mesage}}, which is unknown; available: message,",
         ),
         (
             {"send": {"body": {"k": ["{{key}} {{message}}"]}}},
@@ -529,7 +593,7 @@ async def test_what_cannot_be_sent_in_a_conversation(stub: Endpoint) -> None:
         (
             {"send": {"query": {"q": "{{userinfo.x}}"}}},
             ("send", "query"),
-            "{{userinfo.x}}, which is not known",
+            "{{userinfo.x}}, which is unknown",
         ),
         ({"send": {"path": "chat"}}, ("send", "path"), "must begin with '/'"),
         ({"send": {"path": "/chat?x={{message}}"}}, ("send", "path"), "parameters go in 'query'"),
@@ -537,11 +601,11 @@ async def test_what_cannot_be_sent_in_a_conversation(stub: Endpoint) -> None:
         (
             {"open": {"session": "$.id", "body": "{{session}}"}},
             ("open", "body"),
-            "{{session}}, which is not known",
+            "{{session}}, which is unknown",
         ),
         ({"open": {"session": "id"}}, ("open", "session"), "must begin with '$'"),
-        ({"close": {"body": "{{message}}"}}, ("close", "body"), "{{message}}, which is not known"),
-        ({"headers": {"x": "{{message}}"}}, ("headers",), "{{message}}, which is not known"),
+        ({"close": {"body": "{{message}}"}}, ("close", "body"), "{{message}}, which is unknown"),
+        ({"headers": {"x": "{{message}}"}}, ("headers",), "{{message}}, which is unknown"),
         ({"reply": {"text": "$.a["}}, ("reply", "text"), "is not a JSONPath"),
         (
             {"reply": {"text": "$.a", "error": "$[?match(@.a, 'b')]"}},
@@ -567,7 +631,7 @@ def test_faults_of_options_have_their_place(
         ({"api_key": "clé"}, "the agent's key holds characters"),
         ({"headers": {"X-Team": "a\r\nb"}}, "the agent's header 'X-Team' holds characters"),
         ({"base_url": "agents.example"}, "--base-url"),
-        ({"base_url": "https://u:p@agents.example"}, "may hold no user name"),
+        ({"base_url": "https://u:p@agents.example"}, "may not contain a user name"),
         ({"options": {"headers": {"x team": "{{session}}"}}}, "'x team' is not the name"),
     ],
 )

@@ -11,6 +11,8 @@ from typing import Any
 
 import endpoints
 import pytest
+import wire_talks
+import wires
 import world
 from aiohttp import WSMsgType, web
 from papers import ROOT, code, table
@@ -377,8 +379,27 @@ async def test_an_address_without_a_websocket() -> None:
     """It says so, whatever the address answers."""
     async with streaming(scripted) as agent:
         agent.refusal = web.Response(text="Hello")
-        with pytest.raises(AgentError, match="there is no WebSocket, but an answer of status 200"):
+        with pytest.raises(AgentError, match="expected a WebSocket, found an answer with status 200"):
             await say(agent_at(agent.url, "websocket"), "Hi")
+
+
+async def test_a_server_of_the_ai_sdk() -> None:
+    """As `RECORD=1 make frameworks` recorded it, ai 7.0.173; with the options on the page."""
+
+    async def recorded(name: str) -> list[Any]:
+        with wires.served(wires.load(Path(__file__).parent / f"wires/ai-sdk-{name}.json")) as stub:
+            replies, _ = await wire_talks.TALKS["ai-sdk"][name](stub.url)
+        return replies
+
+    hello, refund = await recorded("refund")
+    assert (hello.agent, hello.tool_calls) == ("1: Hello", ())
+    assert [(call.name, call.arguments) for call in refund.tool_calls] == [
+        ("lookup", {"order": "A-1"}),
+        ("refund", {"order": "A-1", "amount": 42}),
+    ]
+    assert (refund.agent, refund.error_response) == ("I refunded 42.", False)
+    (failed,) = await recorded("failed")
+    assert (failed.error_response, failed.error_detail) == (True, "An error occurred.")
 
 
 @pytest.mark.parametrize(
@@ -391,7 +412,7 @@ async def test_an_address_without_a_websocket() -> None:
         ({"stream": "websocket", "until": "$.x", "send": {"body": "{{message}}", "method": "PUT"}}, "method"),
         (
             {"stream": "websocket", "until": "$.x", "send": {"path": "/{{message}}", "body": "{{message}}"}},
-            "they are those of the connection",
+            "they belong to the connection",
         ),
     ],
 )

@@ -58,7 +58,7 @@ def test_a_question_is_a_test_of_one_line():
     assert data["tests"][0]["x-id"] == "c61d22de"
     assert data["x-imported-from"] == {"format": "gaia", "file": "metadata.jsonl"}
     assert "Counted" not in json.dumps(data)
-    assert notes == ["data/metadata.jsonl:1: Annotator Metadata: nothing here is like it"]
+    assert notes == ["data/metadata.jsonl:1: Annotator Metadata: it has no counterpart"]
 
 
 def test_questions_with_a_file_are_named():
@@ -270,12 +270,12 @@ _TRAJECTORY = [
     ("tool-used", "search_?", "names tools by a pattern"),
     ("tool-used", {"name": "f", "min": 0}, "is met by any number of calls"),
     ("tool-used", {"name": "f", "min": "2"}, "its min is not a number"),
-    ("tool-used", {"min": 1}, "has a value that means nothing here"),
+    ("tool-used", {"min": 1}, "has a value that ci-evals does not support"),
     ("tool-used", [], "has no value"),
     ("tool-sequence", [], "has no steps"),
     ("tool-sequence", {"steps": ["f"], "mode": "loose"}, "has no counterpart"),
     ("tool-sequence", [{"name": "f", "type": "span"}], "is about steps that are not tool calls"),
-    ("tool-args-match", {"name": "f"}, "has a value that means nothing here"),
+    ("tool-args-match", {"name": "f"}, "has a value that ci-evals does not support"),
     (
         "tool-args-match",
         {"name": "f", "args": {"a": {"b": {"c": 1}}}},
@@ -311,18 +311,18 @@ UNMAPPED = [
     ),
     ({"type": "cost", "threshold": 0.1}, "'cost' has no counterpart: what the agent costs is not known here"),
     ({"type": "not-is-json"}, "'not-is-json' has no counterpart"),
-    ({"type": "is-json", "value": {"type": "objct"}}, "'is-json' has a schema that is not one here"),
+    ({"type": "is-json", "value": {"type": "objct"}}, "'is-json' has a schema that ci-evals does not accept"),
     ({"type": "is-json", "value": "file://a.json"}, "'is-json' names a file, which is not read"),
     ({"type": "is-json", "value": "{"}, "'is-json' has a schema that cannot be read"),
-    ({"type": "is-json", "value": 7}, "'is-json' has a value that means nothing here"),
+    ({"type": "is-json", "value": 7}, "'is-json' has a value that ci-evals does not support"),
     ({"type": "javascript", "value": "output.length < 9"}, "'javascript' has no counterpart"),
     ({"type": "contains", "value": "file://x.txt"}, "'contains' names a file, which is not read"),
     ({"type": "contains", "value": "{{ env.X }}"}, "'contains' holds a template that cannot be filled"),
     ({"type": "regex", "value": "("}, "'regex' is not a regular expression in Python's syntax"),
-    ({"type": "contains", "value": "a", "transform": "x"}, "'contains': nothing here is like its transform"),
+    ({"type": "contains", "value": "a", "transform": "x"}, "'contains': no counterpart for its transform"),
     (
         {"type": "llm-rubric", "value": "a", "threshold": 0.7},
-        "'llm-rubric': nothing here is like its threshold",
+        "'llm-rubric': no counterpart for its threshold",
     ),
     ({"type": "not-contains-all", "value": ["a"]}, "'not-contains-all' has no counterpart"),
     (
@@ -333,7 +333,7 @@ UNMAPPED = [
         {"type": "contains", "value": "a", "weight": -1},
         "'contains' its weight is not a number from 0 to 1e+06",
     ),
-    ({"type": "equals", "value": {"a": 1}}, "'equals' has a value that means nothing here"),
+    ({"type": "equals", "value": {"a": 1}}, "'equals' has a value that ci-evals does not support"),
     ({"type": "assert-set", "threshold": 0.5, "assert": []}, "'assert-set' has no counterpart"),
     ({}, "None has no counterpart"),
     ("contains:x", "is no object"),
@@ -501,13 +501,13 @@ def test_a_golden_is_a_scenario_to_play():
     assert data["tests"][0]["x-context"] == ["Refunds take 5 days"]
     assert data["tests"][0]["x-metadata"] == {"case": "17"}
     assert notes == [
-        f"goldens.json:1: {name}: kept as {kept}, without any effect"
+        f"goldens.json:1: {name}: kept as {kept}, which has no effect"
         for name, kept in (
             ("context", "x-context"),
             ("comments", "x-comments"),
             ("additional_metadata", "x-metadata"),
         )
-    ] + ["goldens.json:1: nothing here is like user_description"]
+    ] + ["goldens.json:1: no counterpart for user_description"]
 
 
 RECORDED = {
@@ -537,7 +537,7 @@ def test_what_a_recorded_turn_holds_besides_its_words_is_kept_and_told():
         {"user": "Hello", "x-recorded-reply": "Hi!", "x-unmapped": {"tools_called": called}}
     ]
     assert test["x-unmapped"] == {"opening": "Welcome!"}
-    assert notes == ["cases.json:1: nothing here is like opening, turns.tools_called"]
+    assert notes == ["cases.json:1: no counterpart for opening, turns.tools_called"]
 
 
 LOOK_UP = {"name": "look_up", "inputParameters": {"order": "A1", "user": {"id": 7}}, "output": "ok"}
@@ -581,7 +581,7 @@ def test_a_recorded_conversation_is_played_again():
         "They part as friends",
         "The agent stays in its role: A kind clerk",
     ]
-    assert notes == ["cases.json:1: nothing here is like mcp_servers"]
+    assert notes == ["cases.json:1: no counterpart for mcp_servers"]
 
 
 def test_all_of_deepevals_endings_say_the_same():
@@ -632,9 +632,9 @@ REFUSED = [
     ("gaia", '{"Question": "a"\n', "m.jsonl", "m.jsonl:1:17: not JSON"),
     ("gaia", lines({}) + "[]\n", "m.jsonl", "m.jsonl:2:1: must be one JSON object a line"),
     ("gaia", lines({}) + '{"a": 1, "a": 2}', "m.jsonl", "m.jsonl:2:10: a: key given twice"),
-    ("gaia", lines({"Question": ["a"]}), "m.jsonl", "Question: must be a text, found a list"),
+    ("gaia", lines({"Question": ["a"]}), "m.jsonl", "Question: must be a string, found a list"),
     ("gaia", "", "m.jsonl", "m.jsonl:1:1: the file holds no records"),
-    ("gaia", lines({"Final answer": "."}), "m.jsonl", "m.jsonl: what it holds would be no suite"),
+    ("gaia", lines({"Final answer": "."}), "m.jsonl", "m.jsonl: its content is not a valid suite"),
     ("gaia", '{"a":' * 5000, "m.jsonl", "m.jsonl:1"),
     ("promptfoo", "- a\n", "c.yaml", "c.yaml:1:1: must be promptfoo's configuration"),
     ("promptfoo", "tests:\n  - 5\n", "c.yaml", "c.yaml:2:5: tests[0]: must be an object"),
@@ -644,7 +644,7 @@ REFUSED = [
         "c.yaml",
         "threshold: 7 is not between 0 and 1",
     ),
-    ("promptfoo", "tests: []", "c.yaml", "c.yaml: holds nothing that can be a test"),
+    ("promptfoo", "tests: []", "c.yaml", "c.yaml: contains nothing that can become a test"),
     ("promptfoo", "a: &a [x]\nb: !!python/object:x {}\ntests: []", "c.yaml", "is not supported"),
     (
         "promptfoo",
@@ -667,11 +667,11 @@ REFUSED = [
     ("csv", "question,owner\na,b", "t.csv", "unknown column 'question'; did you mean 'user'?"),
     ("csv", "user,answer\na,b", "t.csv", "unknown column 'answer'; did you mean 'expected'?"),
     ("csv", "usr\na", "t.csv", "did you mean 'user'?"),
-    ("csv", "zzzz\na", "t.csv", "there are: id, name, user, turns, guidelines, expected"),
+    ("csv", "zzzz\na", "t.csv", "available: id, name, user, turns, guidelines, expected"),
     ("csv", "user,user\na,b", "t.csv", "t.csv:1:1: the column 'user' appears twice"),
     ("csv", "user\na,b", "t.csv", "t.csv:2:1: the row has 2 cells, the header 1"),
     ("csv", 'user\n"a', "t.csv", "not CSV"),
-    ("csv", "name,tags\na,b", "t.csv", "the row says nothing"),
+    ("csv", "name,tags\na,b", "t.csv", "the row is empty"),
     ("csv", "user,max_turns\na,many", "t.csv", "max_turns: 'many' is not a number of turns"),
     ("csv", "user,expected,match\na,b,nearly", "t.csv", "'nearly' is not one of"),
     ("csv", "user\n" + "a" * 200_000, "t.csv", "not CSV: field larger than field limit"),
@@ -853,7 +853,7 @@ EVERYTHING = {
                 "tags",
             ),
             *("derivedMetrics", "nunjucksFilters", "outputPath", "sharing", "redteam", "tracing"),
-            *("commandLineOptions", "nothing here is like its description", "'system_message'", "'context'"),
+            *("commandLineOptions", "no counterpart for its description", "'system_message'", "'context'"),
             *("provider 'openai:x'", "provider.label", "options.transform", "assertScoringFunction"),
             *("metadata (owner)", "its config", "a later step's description, threshold"),
         ],

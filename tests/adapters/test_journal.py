@@ -135,7 +135,7 @@ async def test_what_was_changed_is_dropped_with_all_behind_it(tmp_path, damage):
     await journal.keep(at(2), result(2), 3)
     journal.close()
     (warning,) = said
-    assert f"line 3 of {path} is not as it was written: that line and all behind it are dropped" in warning
+    assert f"line 3 of {path} is not as it was written: that line and all later ones are dropped" in warning
     assert list(Journal(tmp_path, resume=True).past.done) == [at(1), at(2)]
 
 
@@ -260,9 +260,16 @@ async def test_without_one_the_run_begins(tmp_path):
 async def test_after_an_outage_what_broke_off_is_played_again(tmp_path):
     """What had an outcome stays; failures before a kill count as they would without it."""
     judged = build.finding("undecided", kind="judged", strict=None, cause="judge_error")
-    trials = [result(1), result(2, status="failed"), result(3, findings=(judged,)), result(4)]
+    half_judged = (build.finding("passed", kind="judged", strict=None), judged)
+    trials = [
+        result(1),
+        result(2, status="failed"),
+        result(3, findings=(judged,)),
+        result(4),
+        result(5, findings=half_judged),
+    ]
     await written(tmp_path, *trials)
-    assert len(Journal(tmp_path, resume=True).past.done) == 4
+    assert len(Journal(tmp_path, resume=True).past.done) == 5
     await written(tmp_path, *trials, mark="outage")
     assert list(Journal(tmp_path, resume=True).past.done) == [at(1), at(4)]
 
@@ -357,7 +364,7 @@ def test_a_full_disk_ends_no_run(tmp_path):
     assert ran.returncode == 0, ran.stderr
     told = ran.stdout.splitlines()
     assert len(told) == 2
-    assert "cannot be written (File too large): the run goes on" in told[0]
+    assert "cannot be written (File too large): the run continues" in told[0]
     assert "can be written again: nothing is missing in it" in told[1]
     assert len(Journal(tmp_path, resume=True).past.done) == 4
 
@@ -392,7 +399,7 @@ async def test_a_folder_that_is_removed_is_told(tmp_path):
     await journal.keep(at(2), result(2), 2)
     journal.close()
     (warning,) = said
-    assert "cannot be written (it was removed): the run goes on" in warning
+    assert "cannot be written (it was removed): the run continues" in warning
 
 
 async def test_trials_that_end_together_wait_for_the_disk_together(tmp_path):

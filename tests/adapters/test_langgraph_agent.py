@@ -110,11 +110,11 @@ async def test_a_run_that_fails(name, why):
         (in_states(next=["tools"]), "the agent's run stopped before the node 'tools' without a question"),
         (
             in_states(values={"messages": []}),
-            "added no words to 'messages' of the graph's state, which has messages",
+            "the agent's run added no words to 'messages' of the graph's state",
         ),
         (
             in_states(values={"talk": [], "x": 1}),
-            "added no words to 'messages' of the graph's state, which has talk, x",
+            "the graph's state has no 'messages' (it has: talk, x): name the key by adapterOptions.messages",
         ),
         (in_states(values=[1]), "the agent's thread has no state that can be read"),
         (in_streams("event: updates", "event: error"), "the agent's graph failed: "),
@@ -195,7 +195,10 @@ async def test_what_a_run_is_given():
     ("answer", "why"),
     [
         (world.fault(404), "is it a LangGraph Server, and the base URL right?"),
-        (world.Fault(200, "{}"), "the server is no LangGraph Server: it made a thread without an id: {}"),
+        (
+            world.Fault(200, "{}"),
+            "the server is not a LangGraph Server: it created a thread without an id: {}",
+        ),
         (world.Fault(200, "Hello"), "gave an answer that cannot be read (not JSON): Hello"),
     ],
 )

@@ -94,8 +94,8 @@ def test_errors(error, is_error, detail):
 @pytest.mark.parametrize(
     ("value", "told"),
     [
-        (None, "is neither a text nor an object: null"),
-        ([1, 2], r"is neither a text nor an object: \[1, 2\]"),
+        (None, "is neither a string nor an object: null"),
+        ([1, 2], r"is neither a string nor an object: \[1, 2\]"),
         ({}, "has no 'text'"),
         ({"text": None}, "has a 'text' that cannot be read: it must be a text"),
         (

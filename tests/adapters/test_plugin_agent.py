@@ -101,7 +101,7 @@ def test_a_built_in_name_is_no_name_for_a_plug_in(installed):
     """Neither wins silently."""
     plugins.check_built_in("http")
     installed("acme-evals", "acme", FACTORY, http="acme:create")
-    with pytest.raises(UsageError, match=r"'http' is built in, and the package 'acme-evals' 1\.2 brings"):
+    with pytest.raises(UsageError, match=r"'http' is built in, and the package 'acme-evals' 1\.2 provides"):
         plugins.check_built_in("http")
 
 

@@ -104,8 +104,8 @@ def test_all_faults_are_told_at_once(tmp_path):
     ("name", "said"),
     [
         ("nowhere.yaml", "cannot be read: No such file"),
-        (".", "a file of prices ends in .json, .yaml, .yml"),
-        ("prices.txt", "a file of prices ends in .json, .yaml, .yml"),
+        (".", "the name of a price file ends in .json, .yaml, .yml"),
+        ("prices.txt", "the name of a price file ends in .json, .yaml, .yml"),
     ],
 )
 def test_a_file_that_cannot_be_read(tmp_path, name, said):

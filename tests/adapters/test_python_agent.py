@@ -90,7 +90,7 @@ DEMANDING = f"{a_class('def __init__(self, a, b): pass')}\nreply = Agent"
     ("text", "message"),
     [
         ("def replay(message): return 1", rf"'mine' {HERE}\) has no 'reply'; did you mean 'replay'\?"),
-        ("import no_such", rf"No module named 'no_such' {HERE}:1\); install 'no_such' beside ci-evals"),
+        ("import no_such", rf"No module named 'no_such' {HERE}:1\); install 'no_such' next to ci-evals"),
         ("\n1/0", rf"'mine' cannot be imported: ZeroDivisionError: division by zero {HERE}:2\)"),
         ("def reply(:", rf"cannot be imported: SyntaxError: .*{HERE}:1\)"),
         ("import sys; sys.exit('no')", "cannot be imported: SystemExit: no"),
@@ -104,6 +104,13 @@ DEMANDING = f"{a_class('def __init__(self, a, b): pass')}\nreply = Agent"
 def test_what_cannot_be_used_is_told_before_anything_runs(tmp_path, text, message):
     """With the place in the user's own code."""
     with pytest.raises(UsageError, match=message):
+        load(tmp_path, text)
+
+
+async def test_a_module_that_runs_its_agent_when_it_is_imported(tmp_path):
+    """As quick starts do, by `run_sync` at their end."""
+    text = "import asyncio\nloop = asyncio.get_event_loop()\nloop.run_until_complete(loop.create_future())"
+    with pytest.raises(UsageError, match=r":3\); put what runs the agent below `if __name__ == '__main__':`"):
         load(tmp_path, text)
 
 

@@ -14,6 +14,7 @@ import wires
 import world
 from agent_cases import NOBODY
 
+from ci_evals.adapters.frameworks import rasa_wire
 from ci_evals.contract import AgentContract
 from ci_evals.domain.errors import AgentAccessError, AgentError
 from ci_evals.domain.transcript import ToolCall
@@ -89,8 +90,8 @@ async def test_without_a_tracker_nothing_is_known():
 @pytest.mark.parametrize(
     ("path", "change", "why"),
     [
-        ("/webhooks/", lambda body: {"text": "Hi"}, "no list of messages: {"),
-        ("/webhooks/", lambda body: ["Hi"], "no list of messages: ["),
+        ("/webhooks/", lambda body: {"text": "Hi"}, "not a list of messages: {"),
+        ("/webhooks/", lambda body: ["Hi"], "not a list of messages: ["),
         (
             "/webhooks/",
             lambda body: [{"recipient_id": "other", "text": "Hi"}],
@@ -196,3 +197,11 @@ async def test_one_that_is_not_there():
     with pytest.raises(AgentError) as gone:
         await wire_talks.agent("rasa", NOBODY).open_session(AgentContract.played_test)
     assert not isinstance(gone.value, AgentAccessError)
+
+
+def test_a_session_that_rasa_starts_again_later_is_the_same():
+    """Rasa shows a tracker that it has not stored; what it stores at the first message has other times."""
+    shown = rasa_wire.Tracker(({"event": "session_started", "timestamp": 1.0},), {})
+    user = {"event": "user", "timestamp": 3.0}
+    later = ({"event": "session_started", "timestamp": 2.0}, user)
+    assert rasa_wire._gained(shown, rasa_wire.Tracker(later, {})) == (user,)

@@ -139,7 +139,7 @@ async def test_a_stray_refusal_holds_up_nobody_else() -> None:
     await time.passes(7)
     assert wire.sent[28:] == ["b"]
     await all_ended(wire, calls)
-    assert wire.limiter.note("it") == "it limited the rate 2 times (429): calls waited 8 s in all"
+    assert wire.limiter.note("it") == "it limited the rate 2 times (429): calls waited 8 s in total"
 
 
 async def test_where_all_went_well_for_long_some_refusals_are_strays_too() -> None:
@@ -167,7 +167,7 @@ async def test_each_refusal_beyond_a_tenth_takes_one_of_the_calls_at_a_time() ->
     assert wire.limiter.at_a_time == 3
     await all_ended(wire, calls)
     note = wire.limiter.note("the agent")
-    assert note == "the agent limited the rate 8 times (429): calls waited 2 s in all, at least 3 at a time"
+    assert note == "the agent limited the rate 8 times (429): calls waited 2 s in total, at least 3 at a time"
 
 
 async def test_where_a_time_is_told_half_as_many_go() -> None:
@@ -247,7 +247,7 @@ async def test_everybody_waits_until_the_time_that_was_told() -> None:
     await all_ended(wire, calls)
     assert wire.sent == ["a", "b", "a", "c"]
     note = wire.limiter.note("it")
-    assert note == "it limited the rate once (429): calls waited 15 s in all, at least 1 at a time"
+    assert note == "it limited the rate once (429): calls waited 15 s in total, at least 1 at a time"
 
 
 async def test_a_longer_wait_that_is_told_meanwhile_counts() -> None:

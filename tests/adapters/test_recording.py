@@ -211,8 +211,8 @@ async def test_changed_evaluations_are_decided_anew(folder):
     found = [(finding.outcome, finding.cause) for finding in result.findings]
     assert found == [("failed", None), ("undecided", "judge_error"), ("passed", None)]
     assert result.findings[1].reason == (
-        "the recording has no answer to this: the judge's question to judge-1 was not asked then; "
-        "record again"
+        "the recording has no answer to this: the judge's question to judge-1 was not asked "
+        "in the recorded run; record again"
     )
 
 
@@ -223,7 +223,7 @@ DIFFERENT = {
     ),
     "another simulated user": (
         {"guidelines": "Be rude."},
-        "the simulated user's question to user-1 was not asked then",
+        "the simulated user's question to user-1 was not asked in the recorded run",
     ),
     "one turn more": (
         {"turns": [{"user": "Hi"}, {"user": "Hello"}, {"user": "More"}]},
@@ -269,7 +269,7 @@ async def test_another_model_has_given_no_answer(folder):
     folder.adapter = replace(folder.adapter, judge_model="judge-2")
     (result,) = await folder.replay(plan)
     assert result.findings[0].outcome == "undecided"
-    assert "the judge's question to judge-2 was not asked then" in result.findings[0].reason
+    assert "the judge's question to judge-2 was not asked in the recorded run" in result.findings[0].reason
 
 
 async def test_equal_questions_are_answered_in_their_order(folder):
@@ -389,8 +389,8 @@ async def test_a_full_disk_ends_no_run(folder):
     recorder.close()
     assert [result.status for result in results] == ["stopped", "stopped"]
     assert [line.partition(NAME)[2] for line in folder.said] == [
-        " cannot be written (it is not open): the run goes on, but its recording will have gaps",
-        " lacks 2 of the trials that were played",
+        " cannot be written (it is not open): the run continues, but its recording will have gaps",
+        " lacks 2 of the played trials",
     ]
 
 
@@ -434,7 +434,7 @@ async def test_a_line_that_somebody_has_broken_is_named(folder):
 
 def test_a_folder_without_a_recording_says_so(tmp_path):
     """And how one is made."""
-    with pytest.raises(UsageError, match=r"there is not a recording in .* --record makes one"):
+    with pytest.raises(UsageError, match=r"there is no recording in .* --record makes one"):
         Recording(tmp_path)
 
 

@@ -1,6 +1,7 @@
 """The adapter `openai` with `api: responses`. OpenAI's own types say whether the wire is right.
 
-The files in wires/ were made by `RECORD=1 make frameworks`: the proxy of litellm 1.106.2.
+The files in wires/ were made by `RECORD=1 make frameworks`: the proxy of litellm 1.106.2, and an agent behind
+agent-framework-hosting-responses 1.0.0a261022.
 """
 
 import json
@@ -153,7 +154,7 @@ async def test_calls_of_functions_mcp_servers_and_hosted_tools() -> None:
     """In order, with arguments, and with results where the endpoint used the tool."""
     reply = await said(REASONING, MCP, SEARCH, WEB, CODE, REFUND, REFUNDED, "Refunded.")
     assert [(c.name, c.arguments, c.result, c.status) for c in reply.tool_calls] == [
-        ("lookup", {"order": "A-1"}, '{"paid": 42}', "ok"),
+        ("lookup", {"order": "A-1"}, {"paid": 42}, "ok"),
         ("file_search", {"queries": ["refunds"]}, SEARCH["results"], "ok"),
         ("web_search", {"type": "search", "query": "q"}, None, "error"),
         ("code_interpreter", {"code": "6 * 7"}, [{"type": "logs", "logs": "42"}], "ok"),
@@ -208,7 +209,7 @@ async def test_functions_of_the_client_get_their_results() -> None:
     assert (reply.input_tokens, reply.output_tokens) == (42, 10)
 
     waits = await fails(response(REFUND), request={"tools": [TOOL]})
-    assert "called the tool 'refund' and waits for its result; say what it returns" in waits
+    assert "called the tool 'refund' and waits for its result; set its result" in waits
     assert "tools more than 10 times in a row" in await fails(response(REFUND), **options)
 
 
@@ -220,11 +221,11 @@ async def test_a_hand_over_ends_the_turn() -> None:
     assert kept.handed_over is False
 
 
-async def recorded(name: str) -> tuple[list[Any], list[Any]]:
+async def recorded(name: str, server: str = "responses") -> tuple[list[Any], list[Any]]:
     """The replies, or errors, of a recorded talk, and what was asked."""
-    exchanges = wires.load(Path(__file__).parent / f"wires/responses-{name}.json")
+    exchanges = wires.load(Path(__file__).parent / f"wires/{server}-{name}.json")
     with wires.served(exchanges) as stub:
-        replies, _ = await wire_talks.TALKS["responses"][name](f"{stub.url}")
+        replies, _ = await wire_talks.TALKS[server][name](f"{stub.url}")
     return replies, stub.asked
 
 
@@ -240,6 +241,19 @@ async def test_a_real_server() -> None:
     assert len(asked) == 4
     (failed,), _ = await recorded("failed")
     assert "answered with status 500" in failed
+
+
+async def test_an_agent_that_runs_its_tools_itself() -> None:
+    """Its server keeps the conversation; its calls and their results come in one answer."""
+    (hello, refund), asked = await recorded("refund", "responses-agent")
+    assert (hello.agent, hello.tool_calls) == ("1: Hello", ())
+    assert [(c.name, c.arguments, c.result, c.status) for c in refund.tool_calls] == [
+        ("lookup", {"order": "A-1"}, {"order": "A-1", "paid": 42}, "ok"),
+        ("refund", {"order": "A-1", "amount": 42}, "ok", "ok"),
+    ]
+    assert (refund.agent, refund.input_tokens, refund.output_tokens) == ("I refunded 42.", 30, 15)
+    assert [len(body["input"]) for _, _, body in asked] == [1, 1]
+    assert "previous_response_id" in asked[1][2]
 
 
 async def test_a_key_is_checked_at_no_cost() -> None:

@@ -587,7 +587,7 @@ async def test_a_truncated_answer_is_none(make: Make, models: Models) -> None:
     """Half an answer is not judged by."""
     models.truncates = True
     error = await failure(make(), JUDGING)
-    assert "broke the answer off" in str(error)
+    assert "cut off the answer" in str(error)
     assert isinstance(error, LLMAnswerError)
 
 
@@ -609,7 +609,7 @@ async def test_what_a_model_thought_is_not_said(models: Models, content: str, sa
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("<think>I am to", "broke the answer off while the model was thinking"),
+        ("<think>I am to", "cut off the answer while the model was thinking"),
         ("<think>x</think>\n", "empty answer"),
     ],
 )

@@ -44,11 +44,25 @@ def test_server_sent_events_are_read_as_the_standard_says(end: str) -> None:
     assert events_of(end.join(lines).encode()) == [("text", {"a": "ü"}), ("", "second"), ("", 3)]
 
 
+def test_an_event_without_data_can_be_the_last() -> None:
+    """As LangServe ends its streams; it is no event, and elsewhere it is skipped."""
+    lines = b"event: ping\n\ndata: 1\n\nevent: end\n\ndata: broken\n\n"
+    assert events_of(lines, is_last=lambda event: event.type == "end") == [("", 1)]
+    with pytest.raises(StreamError, match="before the answer was complete, after 1 event"):
+        events_of(b"data: 1\n\nevent: ping\n\n", is_last=lambda event: event.type == "end")
+
+
+JSON = st.recursive(
+    st.text(max_size=5) | st.integers(),
+    lambda inner: st.dictionaries(st.text(max_size=3), inner) | st.lists(inner),
+)
+
+
 @given(st.data())
 def test_it_does_not_matter_where_a_stream_is_cut_into_pieces(data: st.DataObject) -> None:
     """Be it between the two characters of a line end, or inside one of several bytes."""
     end = data.draw(st.sampled_from(["\n", "\r\n", "\r"]))
-    values = data.draw(st.lists(st.text(max_size=5) | st.integers(), min_size=1, max_size=5))
+    values = data.draw(st.lists(JSON, min_size=1, max_size=5))
     stream_format = data.draw(st.sampled_from(["sse", "ndjson"]))
     body = ""
     for value in values:
@@ -57,6 +71,23 @@ def test_it_does_not_matter_where_a_stream_is_cut_into_pieces(data: st.DataObjec
     raw = body.encode()
     cuts = sorted(data.draw(st.lists(st.integers(0, len(raw)), max_size=6)))
     assert [value for _, value in events_of(raw, stream_format, tuple(cuts))] == values
+
+
+@pytest.mark.parametrize("stream_format", ["sse", "ndjson"])
+@pytest.mark.parametrize(
+    "events",
+    [
+        ['{"a": 1}', '{"a": [{"b": 1}', '{"c": 2}]}'],
+        ['{"a": 1}', '{"a": 1}, {"a": 2}'],
+        ['{"a": 1}', '{"a": 1', '{"a": 2}'],
+        ['{"a": 1}, {"a": 2}', '{"a": [{"b": 1}', '{"c": 2}]}'],
+    ],
+)
+def test_events_do_not_make_up_for_each_other(stream_format: str, events: list[str]) -> None:
+    """Two broken events are not read as a whole one."""
+    form = "data: {}\n\n" if stream_format == "sse" else "{}\n"
+    with pytest.raises(StreamError, match="cannot be read"):
+        events_of("".join(map(form.format, events)).encode(), stream_format)
 
 
 def test_json_lines_are_events() -> None:
@@ -94,6 +125,7 @@ def test_the_last_event_ends_a_stream() -> None:
         (b"[" * 9000 + b"\n", "ndjson", "sent an event that cannot be read (nested too deep to be read)"),
         (b"1\n" * (streams.MAX_EVENTS + 1), "ndjson", "sent more than 20,000 events"),
         ((b"[" + b"1," * 999 + b"1]\n") * 101, "ndjson", "sent events of more than 100,000 values"),
+        ((b'"' + b"[" * 40 + b'"\n') * 9000, "ndjson", "sent events of more than 100,000 values"),
     ],
 )  # fmt: skip
 def test_a_stream_that_cannot_be_read_is_no_answer(body: bytes, stream_format: Any, reason: str) -> None:

@@ -369,8 +369,8 @@ async def test_files_that_cannot_be_read(look, tmp_path, monkeypatch):
     assert "may not read ../secret: it is outside of " in await error("../secret")
     assert "may not read link: it is outside of " in await error("link")
     assert "could not read none: No such file or directory" in await error("none")
-    assert "could not read pipe: it is no file" in await error("pipe")
-    assert "could not read .: it is no file" in await error(".")
+    assert "could not read pipe: it is not a file" in await error("pipe")
+    assert "could not read .: it is not a file" in await error(".")
     assert "could not read no.json: not JSON" in await error("no.json", format="json")
     assert "embedded null" in await error("a\0b")
 
@@ -418,7 +418,7 @@ async def test_a_path_is_one_on_the_agents_server(look, httpserver):
 
     assert seen == ProbeResult(value={"status": "paid"})
     assert (await look(http={"url": "/orders/1"})).error == (
-        "the http step names the path /orders/1 of an agent without an address; write a whole one"
+        "the http step names the path /orders/1 of an agent without an address; write the full URL"
     )
 
 

@@ -165,7 +165,7 @@ def test_an_unknown_workflow_is_named_with_the_nearest():
     """Or with all there are, where none is near."""
     with pytest.raises(UnknownWorkflowError, match="'RETURN_REQEST'; did you mean 'RETURN_REQUEST'"):
         DemoServer(broken=["RETURN_REQEST"])
-    with pytest.raises(UnknownWorkflowError, match=r"'X'; there are: .*PAYSLIP_INQUIRY.*RETURN_REQUEST"):
+    with pytest.raises(UnknownWorkflowError, match=r"'X'; available: .*PAYSLIP_INQUIRY.*RETURN_REQUEST"):
         DemoServer(broken=["RETURN_REQUEST", "X"])
 
 
@@ -221,7 +221,7 @@ def test_the_announcement_says_what_is_on(tmp_path):
     try:
         assert served.stdout.readline().startswith("The demo agent listens on http://127.0.0.1:")
         assert served.stdout.readline() == (
-            "Mind: it slips at 25 % of messages (seed 7); RETURN_REQUEST is broken; SICK_LEAVE is broken.\n"
+            "Note: it slips at 25 % of messages (seed 7); RETURN_REQUEST is broken; SICK_LEAVE is broken.\n"
         )
     finally:
         served.send_signal(signal.SIGTERM)

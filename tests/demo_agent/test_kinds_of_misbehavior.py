@@ -177,7 +177,7 @@ def test_a_suite_sees_it_from_the_command_line(tmp_path):
     try:
         url = served.stdout.readline().split()[-1]
         assert served.stdout.readline() == (
-            "Mind: it misbehaves in every conversation (forget_parameter, rude).\n"
+            "Note: it misbehaves in every conversation (forget_parameter, rude).\n"
         )
         ran = ci_evals("run", "demo:retail", "--provider=offline", f"--base-url={url}", cwd=tmp_path)
     finally:

@@ -27,7 +27,7 @@ def environment(packages: Sequence[str], *, node: bool = False, python: str | No
             subprocess.run(["npm", "install", "--silent", *packages], cwd=folder, check=True)
         else:
             if python:
-                subprocess.run([python, "-m", "venv", folder], check=True)
+                subprocess.run([found(python) or python, "-m", "venv", folder], check=True)
             else:
                 venv.create(folder, with_pip=True)
             subprocess.run([folder / "bin/pip", "install", "--quiet", *packages], check=True)
@@ -35,10 +35,17 @@ def environment(packages: Sequence[str], *, node: bool = False, python: str | No
     return folder
 
 
-def has(python: str) -> bool:
-    """Return whether there is a Python of this name."""
-    found = shutil.which(python)
-    return bool(found) and subprocess.run([found, "-c", ""], capture_output=True, check=False).returncode == 0
+def found(python: str) -> Path | None:
+    """Return a Python of this name that runs, which a shim of pyenv on the path may not."""
+    folders = [Path(folder) for folder in os.get_exec_path()]
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    for folder in [*folders, *sorted(pyenv.glob("versions/*/bin"))]:
+        program = folder / python
+        if not shutil.which(program):
+            continue
+        if not subprocess.run([program, "-c", ""], capture_output=True, check=False).returncode:
+            return program
+    return None
 
 
 def free_port() -> int:

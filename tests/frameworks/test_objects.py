@@ -130,6 +130,14 @@ def test_calls_of_agents_inside_tools_are_there_too(tmp_path):
     assert (refunding["inputTokens"], refunding["outputTokens"]) == (20, 8)
 
 
+def test_tools_of_the_model_are_calls_too(tmp_path):
+    """In ADK by their types, with arguments and results."""
+    run("adk_agents", "hosted", tmp_path)
+    (call,) = trial_in(tmp_path)["turns"][0]["toolCalls"]
+    assert (call["name"], call["arguments"]) == ("google_search_web", {"query": "refunds"})
+    assert call["result"] == {"pages": 3}
+
+
 @pytest.mark.parametrize(("name", "code"), [("Ida", 0), ("Bob", 1)])
 def test_the_state_of_adk_decides(name, code, tmp_path):
     """It is the session's, which begins with the user's data."""

@@ -16,7 +16,7 @@ import commands
 import pytest
 import wire_talks
 import wires
-from frameworks.environments import AGENTS, environment, free_port, has, server
+from frameworks.environments import AGENTS, environment, found, free_port, server
 
 from ci_evals.contract import AgentContract
 
@@ -138,8 +138,34 @@ def litellm(folder, **environ):
         yield f"{url}/v1"
 
 
+AGENT_FRAMEWORK = ["agent-framework-hosting-responses==1.0.0a261022", "agent-framework-core==1.23.0"]
+AGENT_FRAMEWORK += ["fastapi==0.141.1", "uvicorn==0.54.0"]
+
+
+@contextmanager
+def agent_framework(folder, **environ):
+    """An agent of Microsoft's Agent Framework, which keeps conversations; yields its address."""
+    program, port = environment(AGENT_FRAMEWORK) / "bin/python", free_port()
+    command = [program, AGENTS / "agent_framework_server.py", port]
+    with server(command, port, "/ok", cwd=folder, **environ) as url:
+        yield url
+
+
+AI_SDK = ["ai@7.0.173", "zod@4.6.7"]
+
+
+@contextmanager
+def ai_sdk(folder, **environ):
+    """An agent of Vercel's AI SDK, as its chats are served; yields its address."""
+    made, port = environment(AI_SDK, node=True), free_port()
+    program = shutil.copy(AGENTS / "ai_sdk_server.mjs", made)  # modules are looked for beside the program
+    with server(["node", program, port], port, "/", cwd=folder, **environ) as url:
+        yield url
+
+
 SERVERS = {"langgraph": langgraph, "ag-ui": ag_ui, "adk": adk, "responses": litellm}
-if has("python3.10"):
+SERVERS |= {"responses-agent": agent_framework, "ai-sdk": ai_sdk}
+if found("python3.10"):
     SERVERS["rasa"] = rasa
 SERVERS |= {name: partial(a2a, name=name) for name in A2A_SERVERS}
 
@@ -152,7 +178,7 @@ def suite(name, url):
         "in order": {"strict": "tool_sequence", "tools": ["lookup", "refund"]},
         "words": {"strict": "contains", "text": "I refunded 42"},
     }
-    if name not in ("responses", *wire_talks.A2A):  # which have no state
+    if name not in ("responses", "responses-agent", "ai-sdk", *wire_talks.A2A):  # which have no state
         checks["state"] = {"strict": "state", "probe": "agent_state", "path": "$.refunded", "equals": 42}
     test = {
         "name": "Refund",
@@ -232,7 +258,7 @@ def lines_said(folder, name, *lines):
         ("a2a", "Refund with key", "waits for an authorization (AUTH_REQUIRED), which no message can give"),
         ("a2a-blocking", "Refund with key", "waits for an authorization (AUTH_REQUIRED), which no message"),
         ("a2a-0.3", "Refund with key", "waits for an authorization (AUTH_REQUIRED), which no message"),
-        ("grpc", "Hello", "the agent card has no interface that can be used: it offers GRPC 1.0; wanted is"),
+        ("grpc", "Hello", "no interface that can be used: it offers GRPC 1.0; ci-evals needs JSONRPC"),
         ("misnamed", "Hello", "(its card promises A2A 0.3)"),
     ],
 )
@@ -303,3 +329,7 @@ class AdkServer(LangGraphServer):
 
 class ResponsesServer(LangGraphServer):
     name = "responses"
+
+
+class AgentFrameworkServer(LangGraphServer):
+    name = "responses-agent"

@@ -65,8 +65,8 @@ class AgentProgram:
         for address in self._addresses if self._command else ():
             if await _failure(address, _LOOK_SECONDS) is None:
                 raise AgentError(
-                    f"{_shown(address)} is in use: something answers there before {self.name}. End it, give "
-                    "the agent another port, or leave out --start to test what runs there"
+                    f"{_shown(address)} is in use: something answers there before {self.name}. Stop it, give "
+                    "the agent another port, or remove --start to test what runs there"
                 )
 
     async def start(self, environ: Mapping[str, str]) -> None:
@@ -152,8 +152,8 @@ class AgentProgram:
     async def _late(self, address: str, seconds: float) -> str:
         why = await _failure(address, _LOOK_SECONDS) or "it answers only now"
         return (
-            f"{self.name} did not answer at {_shown(address)} within {seconds:g} s ({why}): name its address "
-            f"by --wait-for, or raise --start-timeout{self._last_words()}"
+            f"{self.name} did not answer at {_shown(address)} within {seconds:g} s ({why}). Correct "
+            f"baseUrl, name another address with --wait-for, or raise --start-timeout{self._last_words()}"
         )
 
     def _last_words(self) -> str:

@@ -82,7 +82,7 @@ class CodeAgent(ABC):
         if test.history and not self.takes_history:
             raise AgentError(
                 f"{self.name} cannot be given the messages before the test; {self.how_to_take_history}, or "
-                "leave out the 'assistant' lines of its turns"
+                "remove the 'assistant' lines of its turns"
             )
         caller = CodeCaller(apart=self._apart)
         try:

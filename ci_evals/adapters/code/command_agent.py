@@ -144,7 +144,7 @@ class CommandAgent:
             )
         raise UsageError(
             f"{adapter}: there is no program {shown!r}, neither on the PATH nor, if it has a slash, below "
-            f"{str(Path.cwd())!r}; the container has python and sh, and what your repository brings"
+            f"{str(Path.cwd())!r}; the container has only python, sh and your repository"
         )
 
     async def _ended(self, session: ChildProcess) -> str:

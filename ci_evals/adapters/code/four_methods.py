@@ -106,7 +106,7 @@ class MethodLLM:
         finally:
             caller.end()
         if not isinstance(answer, str):
-            raise LLMAnswerError(f"{self._name} returned {type(answer).__name__}, which is not a text")
+            raise LLMAnswerError(f"{self._name} returned {type(answer).__name__}, which is not a string")
         if not answer.strip():
             raise LLMAnswerError(f"{self._name} returned an empty text")
         return Completion(answer)

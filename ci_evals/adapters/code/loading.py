@@ -125,12 +125,14 @@ def _module(name: str, adapter: str, folder: Path, redactor: Redactor) -> Module
             hint = f"a module is named without '.py': 'python:{stem}:…'; " if stem != name else ""
             raise UsageError(
                 f"adapter {adapter!r}: there is no module {error.name!r}, neither in {str(folder)!r} nor "
-                f"installed beside ci-evals; {hint}{_PAGE}"
+                f"installed next to ci-evals; {hint}{_PAGE}"
             ) from None
-        missing = f"; install {error.name!r} beside ci-evals, or bring it along: {_PAGE}"
+        missing = f"; install {error.name!r} next to ci-evals, or bring it along: {_PAGE}"
         raise _unusable(failure, error, redactor, missing) from error
     except (Exception, SystemExit) as error:
-        raise _unusable(failure, error, redactor) from error
+        runs = isinstance(error, RuntimeError) and "event loop" in str(error)
+        hint = "; put what runs the agent below `if __name__ == '__main__':`" if runs else ""
+        raise _unusable(failure, error, redactor, hint) from error
 
 
 def _attribute(module: ModuleType, path: str, adapter: str) -> Any:

@@ -131,7 +131,7 @@ def read(value: JsonValue, seconds: float, *, keep_raw: bool = False) -> Reply:
 def _fault(value: JsonValue, error: ValidationError) -> str:
     """The first error, as a clause."""
     if not isinstance(value, dict):
-        return f"is neither a text nor an object: {json.dumps(value, ensure_ascii=False)}"
+        return f"is neither a string nor an object: {json.dumps(value, ensure_ascii=False)}"
     first = error.errors(include_url=False)[0]
     key = ".".join(str(part) for part in first["loc"])
     match first["type"]:
@@ -205,12 +205,12 @@ def _to_json(answer: Any) -> JsonValue:
         case str():
             return payload.clean(str.__str__(answer))
         case None:
-            raise NoAnswerError("is None: it must return a text, or an object with a 'text'")
+            raise NoAnswerError("is None: return a string, or an object with 'text'")
         case Mapping() | BaseModel():
             pass
         case _ if not is_dataclass(answer) or isinstance(answer, type):
             raise NoAnswerError(
-                f"is of the type {type(answer).__name__}, which is neither a text nor an object"
+                f"is of the type {type(answer).__name__}, which is neither a string nor an object"
             )
     try:
         value = to_jsonable_python(dict(answer) if isinstance(answer, Mapping) else answer, by_alias=True)

@@ -19,7 +19,7 @@ def named(name: str) -> EntryPoint:
     """The entry point of that name; raise `UsageError` if there is none, or several packages bring one."""
     entries = _entries(name)
     if len(entries) != 1:
-        several = f"is brought by more than one package, {packages(*entries)}: uninstall all but one"
+        several = f"is provided by more than one package, {packages(*entries)}: uninstall all but one"
         raise UsageError(f"adapter {name!r} {several if entries else 'is not installed'}")
     return entries[0]
 
@@ -28,7 +28,7 @@ def check_built_in(name: str) -> None:
     """Raise `UsageError` if a package claims the name of a built-in adapter: either may be meant."""
     if name in BUILT_IN and (entries := _entries(name)):
         raise UsageError(
-            f"adapter {name!r} is built in, and {packages(*entries)} brings another one of that name: "
+            f"adapter {name!r} is built in, and {packages(*entries)} provides another adapter of that name: "
             "uninstall it, or ask its authors for another name"
         )
 

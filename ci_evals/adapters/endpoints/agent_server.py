@@ -53,6 +53,8 @@ class AgentRequest:
     """Seconds that the whole turn may take, if `timeout` is only the rest of it."""
     template: str | None = None
     """The path before its `{{names}}` were replaced, so that equal errors of many trials are equal."""
+    keys: str = ""
+    """The keys of the suite that say where the request goes, for messages about a wrong place."""
 
 
 class NoSuchPathError(AgentError):
@@ -122,7 +124,8 @@ class AgentServer:
             return payload.parse(response.content), response.elapsed.total_seconds()
         except ValueError as error:
             excerpt = payload.excerpt(response.content, self.redactor)
-            raise AgentError(f"{self._who} gave an answer that cannot be read ({error}): {excerpt}") from None
+            found = f"an answer that cannot be read ({error}): {excerpt}"
+            raise AgentError(f"{self._who} gave {found} (see {request.keys or 'baseUrl'})") from None
 
     async def stream(
         self,
@@ -247,6 +250,10 @@ class AgentServer:
     def _unreachable(self, error: httpx2.HTTPError) -> AgentError:
         reason = payload.shorten(self.redactor.text(str(error))) or type(error).__name__
         if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError):
+            if "WRONG_VERSION_NUMBER" in reason:
+                reason = "it does not speak TLS; write http:// in baseUrl"
+            elif not isinstance(error, httpx2.ProxyError):
+                reason += "; start it, or correct baseUrl"
             return AgentError(f"{self._who} could not be reached: {reason}")
         return AgentError(f"the connection to {self._who} broke: {reason}")
 
@@ -269,11 +276,14 @@ class AgentServer:
                 "set CI_EVALS_AGENT_KEY (in a workflow the input agent-key), or the variable that the "
                 "suite's apiKey names, to a key of this agent"
             )
+        see = f" (see {request.keys})" if request.keys else ""
         if status in (404, 405):
             path = request.url.path if request.template is None else f"{self._path}{request.template}"
             shown = payload.shorten(self.redactor.text(f"{request.method} {path}"))
-            return NoSuchPathError(f"{self._who} answered with status {status} to {shown}: {detail}")
-        return AgentError(f"{self._who} answered with status {status}: {detail}")
+            return NoSuchPathError(f"{self._who} answered with status {status} to {shown}: {detail}{see}")
+        # Only who describes the request in the suite can correct it there.
+        see = see if status in (400, 415, 422) and request.template is not None else ""
+        return AgentError(f"{self._who} answered with status {status}: {detail}{see}")
 
 
 def checked_headers(headers: Mapping[str, str]) -> dict[str, str]:

@@ -84,9 +84,7 @@ def check_task(body: JsonValue, task_id: str, redactor: Redactor) -> None:
     reply_task = _id_in(_message(body), "task_id", "taskId")
     if reply_task not in (None, task_id):
         other, own = (payload.shorten(redactor.text(name or "")) for name in (reply_task, task_id))
-        raise AgentError(
-            f"the agent gave the answer of another conversation: of task {other!r}, not of {own!r}"
-        )
+        raise AgentError(f"the agent answered in another conversation: task {other!r}, not of {own!r}")
 
 
 def message_id_of(body: JsonValue) -> str | None:
@@ -134,7 +132,7 @@ def read_reply(
         raise AgentError(f"the agent answered with an error: {_summary(body, redactor)}")
     text = _text(message)
     if text is None and not trace and not workflows:
-        raise AgentError(f"the agent's answer holds no text: {_summary(body, redactor)}")
+        raise AgentError(f"the agent's answer has no text: {_summary(body, redactor)}")
     activated = aui_trace.activated(trace) if trace and workflows is None else None
     params = aui_trace.params(trace) if trace else None
     reply = Reply(
@@ -154,7 +152,7 @@ def read_reply(
         output_tokens=token_count(message.get("output_tokens")),
     )
     # Parsed JSON already: to validate each value again would take as long as all the rest.
-    return reply.model_copy(update={"trace": trace, "raw": body if keep_raw else None})
+    return reply.like(trace=trace, raw=body if keep_raw else None)
 
 
 def _message(body: JsonValue) -> dict[str, JsonValue]:

@@ -68,7 +68,13 @@ class ChatAgent:
             body = chat_wire.request(self._model, messages, session.user_info, self._options)
             # Not idempotent: an endpoint with tools of its own may have used them.
             request = AgentRequest(
-                "POST", self._address, timeout - seconds, idempotent=False, body=body, turn_timeout=timeout
+                "POST",
+                self._address,
+                timeout - seconds,
+                idempotent=False,
+                body=body,
+                turn_timeout=timeout,
+                keys="baseUrl and model",
             )
             answer, duration = await self._server.ask(session.client, request)
             seconds += duration

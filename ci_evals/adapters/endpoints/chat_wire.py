@@ -128,7 +128,7 @@ def returned_texts(
             name = redactor.text(call.name)
             raise AgentError(
                 f"the agent called the tool {payload.shorten(name)!r} and waits for its result; "
-                "say what it returns under adapterOptions.toolResults, or name the tool in escalationTools "
+                "set its result in adapterOptions.toolResults, or name the tool in escalationTools "
                 "if its call hands over to a person"
             )
         returned.append((call, as_text(tool_results[call.name])))
@@ -154,6 +154,7 @@ def reply(
         agent=text,
         latency_seconds=seconds,
         **views_of(calls),
+        not_found={"toolCalls": _why_unknown(rounds)} if calls is None else {},
         handed_over=handed_over,
         error_response=withheld,
         error_detail="the endpoint's content filter withheld it" if withheld else None,
@@ -161,6 +162,13 @@ def reply(
         output_tokens=total(answer.output_tokens for answer in rounds),
         raw=(bodies[0] if len(bodies) == 1 else bodies) if keep_raw else None,
     )
+
+
+def _why_unknown(rounds: Iterable[ChatAnswer]) -> str:
+    """Return why the calls of a reply are unknown."""
+    if any(answer.unreadable for answer in rounds):
+        return "one of its tool_calls cannot be read; each needs a function with a name"
+    return 'its message has no tool_calls; let the endpoint return "tool_calls": [] if it called none'
 
 
 def hands_over(rounds: Iterable[ChatAnswer], options: ChatOptions) -> bool:

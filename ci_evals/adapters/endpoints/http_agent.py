@@ -33,7 +33,7 @@ class _HttpSession:
     client: Client
     values: dict[str, JsonValue]
     headers: Mapping[str, str]
-    history: list[JsonValue] = field(default_factory=list)
+    history: list[dict[str, JsonValue]] = field(default_factory=list)
     turn: int = 0
     """The number of the user's last message, from 1."""
     is_open: bool = True
@@ -94,15 +94,20 @@ class HttpAgent:
 
     async def send_message(self, session: _HttpSession, text: str, *, timeout: float) -> Reply:  # noqa: ASYNC109  # as the port has it
         """Send a message."""
-        message: JsonValue = {"role": "user", "content": text}
+        message: dict[str, JsonValue] = {"role": "user", "content": text}
         message_id = uuid4().hex
         session.turn += 1
+        messages = [*session.history, message]
         values: dict[str, JsonValue] = {
             "message": text,
             "messageId": message_id,
             "turn": session.turn,
             "history": [*session.history],
-            "messages": [*session.history, message],
+            "messages": [*messages],
+            "uiMessages": [
+                {"id": str(n), "role": each["role"], "parts": [{"type": "text", "text": each["content"]}]}
+                for n, each in enumerate(messages)
+            ],
         }
         request = self._request(session, self._options.send, timeout, idempotent=False, values=values)
         answer, seconds, first_token = await self._ask(session, request)
@@ -161,7 +166,10 @@ class HttpAgent:
         except UsageError as error:  # because of a long message, for example
             raise AgentError(str(error)) from None
         headers = session.headers or self._session_headers(session)
-        return AgentRequest(template.method, url, timeout, idempotent, body, headers, template=template.path)
+        keys = f"baseUrl and adapterOptions.{'open' if template is self._options.open else 'send'}"
+        return AgentRequest(
+            template.method, url, timeout, idempotent, body, headers, template=template.path, keys=keys
+        )
 
     def _session_headers(self, session: _HttpSession) -> dict[str, str]:
         """Return the headers that depend on the conversation; those with its id once it has one."""

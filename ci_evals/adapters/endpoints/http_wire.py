@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from pydantic import JsonValue
+from pydantic.alias_generators import to_camel
 
 from ci_evals.adapters import chat_messages, tool_calls
 from ci_evals.adapters.endpoints import aui_trace
@@ -25,6 +26,17 @@ _NAMES = ("name", "code", "key")
 _MAX_TOKENS = 10**12
 _NO = frozenset({"", "false", "no", "0", "none", "null"})
 """Texts that mean no, in lower case."""
+
+_EVIDENCE = {
+    "tool_calls": "tool_calls",
+    "workflows": "workflows",
+    "params": "params",
+    "rules": "rules",
+    "integrations": "integrations",
+    "escalated": "handed_over",
+    "error": "error_response",
+}
+"""Paths to what checks rest on, and the fields of a reply that are null where one finds nothing."""
 
 Matches = tuple[JsonValue, ...] | None
 """The values at a path; None if there is no path, or nothing at it."""
@@ -71,7 +83,7 @@ class Reader:
                 )
             text = ""
         params, named_params = self._params(matches["params"])
-        return Reply(
+        reply = Reply(
             agent=text,
             latency_seconds=seconds,
             first_token_seconds=first_token_seconds,
@@ -88,6 +100,13 @@ class Reader:
             trace=self._trace(matches["trace"]),
             raw=body if keep_raw else None,
         )
+        not_found = {}
+        for name, field in _EVIDENCE.items():
+            if name in self._paths and getattr(reply, field) is None:
+                key, path = to_camel(name), self._paths[name].text
+                nothing = "nothing" if matches[name] is None else "nothing readable"
+                not_found[key] = payload.why_not_found(path, f"reply.{key}", body, redactor, nothing)
+        return reply.model_copy(update={"not_found": not_found}) if not_found else reply
 
     def is_last(self, event: Event) -> bool:
         """Return whether an event completes a streamed answer, by the path in `until`."""

@@ -187,8 +187,8 @@ def _plain(item: dict[str, Any], output: dict[str, Any] | None) -> dict[str, Jso
     kind = str(item["type"])
     source = output if output is not None else item
     result = next((source[key] for key in _RESULTS if source.get(key) is not None), None)
-    if isinstance(result, list) and output is not None:
-        result = payload.joined(result, "text") or result
+    if isinstance(result, str) or output is not None:
+        result = tool_calls.returned(result)
     is_clients = kind in _CLIENTS and output is None
     status = payload.name(source.get("status"))
     failed = bool(item.get("error")) or status in _FAILED

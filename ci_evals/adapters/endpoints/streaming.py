@@ -68,7 +68,7 @@ async def converse(client: Client, request: httpx2.Request, reader: StreamReader
         await socket.send(handshake, request.content.decode())
     except HandshakeRefusedError as refusal:
         if refusal.response.is_success:
-            reason = f"there is no WebSocket, but an answer of status {refusal.response.status_code}"
+            reason = f"expected a WebSocket, found an answer with status {refusal.response.status_code}"
             raise httpx2.RemoteProtocolError(reason) from None
         return refusal.response
     await _read(socket.messages(), reader, began)

@@ -75,7 +75,8 @@ def interface_of(card: JsonValue, base_url: str, redactor: Redactor) -> Interfac
         listed = ", ".join(f"{binding} {version}" for _, binding, version, _ in offered) or "none"
         raise AgentError(
             "the agent card has no interface that can be used: it offers "
-            f"{payload.shorten(redactor.text(listed))}; wanted is JSONRPC or HTTP+JSON 1.0, or JSONRPC 0.3"
+            f"{payload.shorten(redactor.text(listed))}; ci-evals needs JSONRPC or HTTP+JSON 1.0, "
+            "or JSONRPC 0.3"
         )
     url, binding, version, tenant = usable[0]
     parts, base = urlsplit(url), urlsplit(base_url)
@@ -304,18 +305,27 @@ def reply(
             f"the agent its credentials before the run{said}"
         )
     if not answer.is_complete:
-        raise AgentError(f"the agent's task is in the state {answer.state[:40]!r}, which is no state of A2A")
+        raise AgentError(f"the agent's task is in the state {answer.state[:40]!r}, which A2A does not have")
     failed = answer.state in _FAILED
+    if not words and answer.state == _ASKS:
+        raise AgentError(
+            "the agent's task waits for input (INPUT_REQUIRED), but its message holds no question"
+        )
     if not words and not failed:
         raise AgentError(
             f"the agent gave an empty reply: its {'task' if answer.message is None else 'message'} "
             "has no text and no data"
         )
-    calls = None if path is None else _calls(answer.new(seen), path)
+    calls, not_found = None, {}
+    if path is not None:
+        added = answer.new(seen)
+        if (calls := _calls(added, path)) is None:
+            not_found = {"toolCalls": payload.why_not_found(path.text, "toolCalls", added, redactor)}
     return Reply(
         agent=words,
         latency_seconds=seconds,
         **views_of(calls),
+        not_found=not_found,
         error_response=failed if answer.message is None else None,
         error_detail=f"the agent's task is {answer.state}" if failed else None,
     )

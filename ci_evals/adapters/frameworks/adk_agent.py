@@ -163,7 +163,13 @@ class AdkAgent:
         problem = turn.runs[-1].problem
         handed_over = self._hands_over(turn) if self._options.escalation_tools else None
         if not text and not problem and not handed_over:
-            raise AgentError("the agent gave an empty reply")
+            waits = [one.name for one in turn.runs[-1].made.values() if one.long_running and not one.answered]
+            names = payload.shorten(self._server.redactor.text(", ".join(waits)))
+            raise AgentError(
+                f"the agent waits for the long-running tool {names}, which its client has to answer"
+                if waits
+                else "the agent gave an empty reply"
+            )
         return Reply(
             agent=text,
             latency_seconds=turn.seconds,

@@ -89,11 +89,12 @@ def confirmations(run: Run, answer: JsonValue, redactor: Redactor) -> Message:
         hint = payload.name(payload.member(payload.member(call.get("args"), "toolConfirmation"), "hint"))
         shown = payload.shorten(redactor.text(hint or name))
         if name != _CONFIRMATION:
-            raise AgentError(f"the agent asks its client for something that ci-evals cannot give ({shown})")
+            raise AgentError(
+                f"the agent asks its client for something that ci-evals cannot provide ({shown})"
+            )
         if answer is None:
             raise AgentError(
-                f"the agent waits for somebody's decision ({shown}); say what is answered under "
-                "adapterOptions.confirmation"
+                f"the agent waits for a decision ({shown}); set the answer in adapterOptions.confirmation"
             )
     parts: list[JsonValue] = [
         {"functionResponse": {"id": call.get("id"), "name": call["name"], "response": answer}}
@@ -202,9 +203,9 @@ class _Reader:
                 words.append(text)
             if event.get("partial") is True:
                 continue
-            if isinstance(call := part.get("functionCall"), dict):
+            if call := _of_tool(part, "functionCall", "toolCall"):
                 self._call(call, event)
-            if isinstance(response := part.get("functionResponse"), dict):
+            if response := _of_tool(part, "functionResponse", "toolResponse"):
                 self._respond(response)
         return "".join(words) if event.get("author") != "user" else ""
 
@@ -245,3 +246,12 @@ class _Reader:
         thoughts = token_count(usage.get("thoughtsTokenCount")) or 0
         if written is not None or thoughts:
             self._run.output_tokens = (self._run.output_tokens or 0) + (written or 0) + thoughts
+
+
+def _of_tool(part: dict[str, Any], of_agent: str, of_model: str) -> dict[str, Any] | None:
+    """Return a call or response of a tool of the agent or of the model, such as `google_search_web`."""
+    if isinstance(own := part.get(of_agent), dict):
+        return own
+    if isinstance(hosted := part.get(of_model), dict):
+        return hosted | {"name": (payload.name(hosted.get("toolType")) or "").lower()}
+    return None

@@ -151,8 +151,7 @@ class AgUiAgent:
             parts = (payload.name(payload.member(told, key)) for key in ("reason", "message"))
             reason = payload.shorten(": ".join(part for part in parts if part)) or "no reason given"
             raise AgentError(
-                f"the agent waits for somebody's decision ({reason}); say what is answered under "
-                "adapterOptions.resume"
+                f"the agent waits for a decision ({reason}); set the answer in adapterOptions.resume"
             )
         return [
             {"interruptId": one.get("id"), "status": "resolved", "payload": self._options.resume}
@@ -168,7 +167,7 @@ class AgUiAgent:
             if call.name in offered and call.name not in self._options.tool_results:
                 name = payload.shorten(self._server.redactor.text(call.name))
                 raise AgentError(
-                    f"the agent called the tool {name!r} and waits for its result; say what it returns under "
+                    f"the agent called the tool {name!r} and waits for its result; set its result in "
                     "adapterOptions.toolResults, or name the tool in escalationTools if its call hands over "
                     "to a person"
                 )

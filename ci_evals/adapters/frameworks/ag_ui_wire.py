@@ -367,7 +367,7 @@ def _is_message(item: Any) -> bool:
 
 
 def _without_arguments(call: ToolCall) -> ToolCall:
-    reason = "they had not come to their end when the run ended"
+    reason = "they had not finished when the run ended"
     return call.model_copy(update={"arguments": None, "not_captured": reason})
 
 

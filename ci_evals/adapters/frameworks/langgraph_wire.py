@@ -89,7 +89,7 @@ def thread_id(body: JsonValue, redactor: Redactor) -> str:
     if name := payload.name(payload.member(body, "thread_id")):
         return name
     raise AgentError(
-        f"the server is no LangGraph Server: it made a thread without an id: {_shown(body, redactor)}"
+        f"the server is not a LangGraph Server: it created a thread without an id: {_shown(body, redactor)}"
     )
 
 
@@ -149,10 +149,12 @@ def reply(
             "it was cut off, or the graph has a breakpoint there"
         )
     if not text and not handed_over:
-        keys = ", ".join(after.values) or "no values"
+        if options.messages in after.values:
+            raise AgentError(f"the agent's run added no words to {options.messages!r} of the graph's state")
+        keys = ", ".join(after.values) or "nothing"
         raise AgentError(
-            f"the agent's run added no words to {options.messages!r} of the graph's state, which has {keys} "
-            "(see adapterOptions.messages)"
+            f"the graph's state has no {options.messages!r} (it has: {keys}): "
+            "name the key by adapterOptions.messages"
         )
     return Reply(
         agent=text,

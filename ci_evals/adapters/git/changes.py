@@ -44,7 +44,7 @@ class Checkout:
         self._root = folder
         root = self._answer("rev-parse", "--show-toplevel")
         if root is None:
-            raise GitError(f"{str(folder)!r} lies in no git checkout. Check the repository out with git")
+            raise GitError(f"{str(folder)!r} is not in a git checkout. Check the repository out with git")
         self._root = Path(root.rstrip("\n"))
 
     def knows(self, commit: str) -> bool:
@@ -59,10 +59,10 @@ class Checkout:
         """
         commit = self._commit(ref)
         if commit is None:
-            raise GitError(f"git knows no commit {ref!r}.{self._remedy()}")
+            raise GitError(f"git does not know the commit {ref!r}.{self._remedy()}")
         fork = self._answer("merge-base", commit, "HEAD")
         if fork is None:
-            raise GitError(f"git knows no commit that {ref!r} and HEAD have in common.{self._remedy()}")
+            raise GitError(f"git finds no common ancestor of {ref!r} and HEAD.{self._remedy()}")
         return self._differing(fork.strip())
 
     def changed_from(self, commit: str) -> frozenset[str]:
@@ -100,7 +100,7 @@ class Checkout:
                 check=False,
             )
         except FileNotFoundError:
-            raise NoGitError("there is no git here. Install it") from None
+            raise NoGitError("git is not installed. Install it") from None
         except (OSError, subprocess.TimeoutExpired) as error:
             raise GitError(f"git cannot be run: {error}") from None
         return done.stdout.decode(errors="surrogateescape") if done.returncode == 0 else None

@@ -276,9 +276,9 @@ class GitHub:
             case httpx2.codes.FORBIDDEN if not reason or _LACKING.search(reason):
                 message += f": the token lacks the permission {needs!r}"
             case httpx2.codes.NOT_FOUND:
-                message += f": there is no such thing, or the token lacks the permission {needs!r}"
+                message += f": not found, or the token lacks the permission {needs!r}"
             case _ if status >= httpx2.codes.INTERNAL_SERVER_ERROR:
-                message += ": it has a problem of its own, try again later"
+                message += ": the server has a problem; try again later"
             case _:
                 pass
         return GitHubError(message, status)

@@ -68,6 +68,8 @@ class BaselineArtifact:
     """Those of further runs of the branch, the nearest first."""
     skipped: int = 0
     """Further runs whose results could not be had."""
+    of_base_commit: bool = False
+    """Whether `commit` is known to be the base itself."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ async def find(
     """
     branch = branch or context.base.branch
     if not branch:
-        return _none(f"the event {context.event!r} names no base branch; name one by --baseline-branch")
+        return _none(f"the event {context.event!r} names no base branch; name one with --baseline-branch")
     try:
         search = _Search(hub, context, whole(f"ci-evals-results-{key}"), whole(branch), earlier)
         return await search.result()
@@ -227,7 +229,8 @@ class _Search:
                 relation = history.relation(sha, self.branch)
                 note = f"the baseline is commit {sha[:_SHA_LENGTH]} of {self.branch}, {relation}"
                 earlier, skipped = await self._earlier(ranked[index:], MAX_HISTORY_BYTES - len(data))
-                return BaselineArtifact(data, _line(note), sha, earlier, skipped)
+                of_base = history.distance(sha) == 0
+                return BaselineArtifact(data, _line(note), sha, earlier, skipped, of_base)
         left = f"that left the artifact {self.name!r}"
         if unfinished:
             return _none(f"the runs of {self.branch} {left} did not finish")

@@ -163,9 +163,9 @@ class GitLab:
             case 403:
                 message += ": the token lacks a right (scope api, role Reporter), or the project is archived"
             case 404:
-                message += ": there is no such thing, or the token may not see it"
+                message += ": not found, or the token may not see it"
             case _ if status >= 500:
-                message += ": it has a problem of its own, try again later"
+                message += ": the server has a problem; try again later"
         return GitLabError(message, status)
 
 

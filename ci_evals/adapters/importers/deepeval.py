@@ -110,11 +110,11 @@ def _test(record: ImportedRecord, imported: ImportedSuite) -> JsonObject:
     of_turns = {f"turns.{key}": None for turn in turns for key in turn.get("x-unmapped", ())}
     for key, kept in _KEPT.items():
         if record.values.get(key):
-            imported.leave(record.location(), key, f"kept as {kept}, without any effect")
+            imported.leave(record.location(), key, f"kept as {kept}, which has no effect")
     if unmapped:
         test["x-unmapped"] = unmapped
     if left := [*unmapped, *of_turns]:
-        imported.notes.append(f"{record.location()}: nothing here is like {', '.join(left)}")
+        imported.notes.append(f"{record.location()}: no counterpart for {', '.join(left)}")
     return test
 
 

@@ -40,7 +40,7 @@ class ImportedSuite:
     fields: JsonObject = field(default_factory=dict)
     """More of the suite."""
 
-    def leave(self, location: str, name: str, reason: str = "nothing here is like it") -> None:
+    def leave(self, location: str, name: str, reason: str = "it has no counterpart") -> None:
         """Note that a field of the file is not imported: once for each name, with its first position."""
         if name not in self._left:
             self._left.add(name)
@@ -65,7 +65,7 @@ class ImportedSuite:
 def suite_text(imported: ImportedSuite, kind: str, source: str, output: str) -> str:
     """The suite as a file called `output` holds it; our own reader has read it."""
     if not imported.tests:
-        raise UsageError(f"{source}: holds nothing that can be a test")
+        raise UsageError(f"{source}: contains nothing that can become a test")
     origin = {"format": kind, "file": PurePath(source).name}
     head: JsonObject = {"name": imported.name.strip() or PurePath(source).stem, "x-imported-from": origin}
     suite = literal(head | imported.fields | {"tests": imported.tests})
@@ -78,7 +78,7 @@ def suite_text(imported: ImportedSuite, kind: str, source: str, output: str) -> 
         load(text, output, Reading())
     except SuiteError as error:
         problems = "\n".join(f"{problem.path}: {problem.message}" for problem in error.problems[:5])
-        raise UsageError(f"{source}: what it holds would be no suite:\n{problems}") from error
+        raise UsageError(f"{source}: its content is not a valid suite:\n{problems}") from error
     return text
 
 
@@ -129,11 +129,11 @@ class ImportedRecord:
                 case str() as value:
                     return value.strip()
                 case bool() as value:
-                    raise self.fault(key, f"must be a text, found {str(value).lower()}")
+                    raise self.fault(key, f"must be a string, found {str(value).lower()}")
                 case int() | float() as value:
                     return str(value)
                 case value:
-                    raise self.fault(key, f"must be a text, found {_kind(value)}")
+                    raise self.fault(key, f"must be a string, found {_kind(value)}")
         return ""
 
     def texts(self, *keys: str) -> list[str]:
@@ -208,7 +208,7 @@ def _lines(text: str, file: str) -> Iterator[ImportedRecord]:
             document = read(line, file)
         except SuiteError as error:
             raise SuiteError([replace(error.problems[0], line=number)]) from error
-        document.values = {path: (number, column) for path, (_, column) in document.values.items()}
+        document.line = number
         if document.problems:
             raise SuiteError([replace(problem, line=number) for problem in document.problems])
         if not isinstance(document.value, dict):

@@ -1,4 +1,4 @@
-"""OpenAI's hosted evals, which end on 2026-11-30: rows (`eval_items_*.jsonl`) or promptfoo's file.
+"""OpenAI's hosted evals, announced to end on 2026-11-30: rows (`eval_items_*.jsonl`) or promptfoo's file.
 
 A row is an item of the data with what one run made of it: `run_id`, `data_source_idx`, `item`, `sample`,
 `grades`, `passes`, as `promptfoo import` of promptfoo 0.123.1 takes them. It has no graders and no prompts:

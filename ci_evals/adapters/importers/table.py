@@ -55,7 +55,7 @@ def read(text: str, file: str) -> ImportedSuite:
         columns = _columns(row)
         for name, column in columns.items():
             if column.startswith(_KEPT) and not name.lower().startswith(_KEPT):
-                imported.leave(f"{file}:1", f"the column {name!r}", f"kept as {column}, without any effect")
+                imported.leave(f"{file}:1", f"the column {name!r}", f"kept as {column}, which has no effect")
         record = ImportedRecord({columns[name]: value for name, value in row.values.items()}, row.document)
         test = _test(record)
         title = record.text("name", "id", "user", "guidelines") or test["turns"][0]["user"]
@@ -82,11 +82,11 @@ def _column(name: str, row: ImportedRecord) -> str:
 def _columns(row: ImportedRecord) -> dict[str, str]:
     columns = {name: _column(name, row) for name in row.values}
     if repeated := [name for name, column in columns.items() if [*columns.values()].count(column) > 1]:
-        raise _at_header(row, f"the columns {', '.join(map(repr, repeated))} are one and the same")
+        raise _at_header(row, f"the columns {', '.join(map(repr, repeated))} are the same")
     if all(column.startswith(_KEPT) for column in columns.values()):
         unknown = ", ".join(map(repr, columns))
         ours = f"{', '.join(COLUMNS)}, {USER_INFO}NAME"
-        raise _at_header(row, f"unknown columns {unknown}; there are: {ours}")
+        raise _at_header(row, f"unknown columns {unknown}; available: {ours}")
     return columns
 
 
@@ -98,7 +98,7 @@ def _test(record: ImportedRecord) -> JsonObject:
     lines = [*_cell(record, "user"), *_cell(record, "turns")]
     guidelines = record.text("guidelines")
     if not lines and not guidelines:
-        raise record.fault("user", "the row says nothing: it wants 'user', 'turns' or 'guidelines'")
+        raise record.fault("user", "the row is empty: it needs 'user', 'turns' or 'guidelines'")
     turns = [{"user": AUTO} if line == AUTO else fixed(line) for line in lines] or [{"user": AUTO}]
     test: JsonObject = {"guidelines": guidelines or SAYS_ITS_LINES, "turns": turns}
     info = {

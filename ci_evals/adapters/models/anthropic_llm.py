@@ -12,9 +12,9 @@ MAX_TOKENS = 4096
 """The API needs a limit. A judge's reasoning takes some hundreds."""
 
 _BROKEN_OFF = {
-    "max_tokens": f"broke the answer off at the limit of {MAX_TOKENS} tokens",
-    "model_context_window_exceeded": "broke the answer off: the conversation is too long for the model",
-    "refusal": "gave no answer, the model refuses",
+    "max_tokens": f"cut off the answer at the limit of {MAX_TOKENS} tokens",
+    "model_context_window_exceeded": "cut off the answer: the conversation is too long for the model",
+    "refusal": "gave no answer: the model refuses",
 }
 
 

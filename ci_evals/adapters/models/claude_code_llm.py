@@ -124,9 +124,9 @@ class ClaudeCodeLLM(ProgramLLM):
         if status == 401 or self.no_access.search(reason):
             return self._refused(reason)
         if _USED_UP.search(reason):
-            return LLMAccessError(f"{self._who} may not be used any more for now: {reason}")
+            return LLMAccessError(f"{self._who} cannot be used for now: {reason}")
         if status == 429:
-            return LLMError(f"{self._who} says that calls are limited (429): {reason}; lower --parallel")
+            return LLMError(f"{self._who} limits the rate of calls (429): {reason}; lower --parallel")
         return LLMError(f"{self._who} failed: {reason}")
 
 

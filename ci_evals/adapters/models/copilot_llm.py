@@ -114,9 +114,9 @@ class CopilotLLM(ProgramLLM):
         if kind == "authentication" or status in (401, 403):
             return self._refused(reason)
         if kind == "quota" or _USED_UP.search(reason):
-            return LLMAccessError(f"{self._who} may not be used any more for now: {reason}")
+            return LLMAccessError(f"{self._who} cannot be used for now: {reason}")
         if status == 429:
-            return LLMError(f"{self._who} says that calls are limited (429): {reason}; lower --parallel")
+            return LLMError(f"{self._who} limits the rate of calls (429): {reason}; lower --parallel")
         return LLMError(f"{self._who} failed: {reason}")
 
 

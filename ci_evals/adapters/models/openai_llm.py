@@ -14,8 +14,8 @@ from ci_evals.domain.errors import Paid, UsageError
 from ci_evals.ports import Prompt
 
 _BROKEN_OFF = {
-    "length": "broke the answer off at its limit of tokens",
-    "content_filter": "held the answer back (content filter)",
+    "length": "cut off the answer at its limit of tokens",
+    "content_filter": "withheld the answer (content filter)",
 }
 _THOUGHT_BEGINS, _THOUGHT_ENDS = "<think>", "</think>"
 
@@ -61,7 +61,7 @@ class OpenAILLM(SdkLLM):
     def _read(self, answer: dict[str, JsonValue]) -> str:
         match answer:
             case {"choices": [{"message": {"refusal": str(refusal)}}, *_]} if refusal.strip():
-                raise ValueError(f"gave no answer, the model refuses: {refusal}")
+                raise ValueError(f"gave no answer: the model refuses: {refusal}")
             case {"choices": [{"finish_reason": str(reason)}, *_]} if reason in _BROKEN_OFF:
                 raise ValueError(_BROKEN_OFF[reason])
             case {"choices": [{"message": {"content": content}}, *_]}:
@@ -127,5 +127,5 @@ def _without_thought(text: str) -> str:
         return text
     _, end, rest = stripped.partition(_THOUGHT_ENDS)
     if not end:
-        raise ValueError("broke the answer off while the model was thinking")
+        raise ValueError("cut off the answer while the model was thinking")
     return rest.lstrip()

@@ -47,7 +47,7 @@ class Program:
     @property
     def advice(self) -> str:
         """What to do if it cannot be used."""
-        return f"install it ({self.setup}) and log in, or take another --provider"
+        return f"install it ({self.setup}) and log in, or use another --provider"
 
 
 class ProgramLLM(ABC):
@@ -175,7 +175,7 @@ def _find(program: Program, environ: Mapping[str, str]) -> str:
         return str(Path(path).absolute())
     raise UsageError(
         f"--provider={program.provider}: there is no program {program.name!r} on the PATH; {program.advice} "
-        "(the container does not hold it: there, use openai or anthropic with a key)"
+        "(the container does not include it; there, use openai or anthropic with a key)"
     )
 
 

@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import methodcaller
 from typing import Any
 
 from pydantic import JsonValue
@@ -40,7 +41,7 @@ REDACTED = "__REDACTED__"
 """What OpenInference puts in place of what it hides."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Called:
     """A tool call, as a tool's span or a model's answer has it."""
 
@@ -158,7 +159,7 @@ def _traceloop(span: Span) -> Called | None:
     return _called(span, name, span.text("gen_ai.tool.call.id"), given, result)
 
 
-_MODEL_OPERATIONS = frozenset({"chat", "text_completion", "generate_content"})
+_MODEL_OPERATIONS = ("chat", "text_completion", "generate_content")
 
 
 def is_model_call(span: Span) -> bool:
@@ -174,6 +175,8 @@ def is_model_call(span: Span) -> bool:
 
 def tokens(span: Span) -> tuple[int | None, int | None]:
     """Return the tokens that a model read and wrote."""
+    if _TOKENS.isdisjoint(span.attributes):
+        return None, None
     return _count(span.attributes, _TOKENS_READ), _count(span.attributes, _TOKENS_WRITTEN)
 
 
@@ -191,11 +194,12 @@ _TOKENS_WRITTEN = (
     "ai.usage.outputTokens",
     "ai.usage.completionTokens",
 )
+_TOKENS = frozenset(_TOKENS_READ + _TOKENS_WRITTEN)
 
 
 def requested_calls(span: Span) -> tuple[Called, ...]:
     """Return the tool calls in a model's answer, in its order."""
-    if not span.events and not any(key.startswith(_OF_ANSWERS) for key in span.attributes):
+    if not span.events and not any(map(_is_of_answers, span.attributes)):
         return ()
     for read in (_genai_messages, _vercel_calls, _openinference_calls, _traceloop_calls, _genai_events):
         if calls := tuple(read(span)):
@@ -203,13 +207,17 @@ def requested_calls(span: Span) -> tuple[Called, ...]:
     return ()
 
 
-_OF_ANSWERS = ("gen_ai.output.", "gen_ai.completion.", "ai.response.", "llm.output_messages.", "events")
+_is_of_answers = methodcaller(
+    "startswith",
+    ("gen_ai.output.", "gen_ai.completion.", "ai.response.", "llm.output_messages.", "events"),
+)
 
 
 def hides_calls(span: Span) -> bool:
     """Return whether a model's answer was too long to be kept, with all calls in it."""
     answers = ("gen_ai.output.messages", "ai.response.toolCalls", "events")
-    return any(span.attributes.get(key) == TOO_LONG for key in answers)
+    values = span.attributes.values()
+    return TOO_LONG in values and any(span.attributes.get(key) == TOO_LONG for key in answers)
 
 
 def shows_answer(span: Span) -> bool:
@@ -228,10 +236,10 @@ _ANSWER = re.compile(
 
 def is_of_agents(span: Span) -> bool:
     """Return whether a span was made by something that knows of tools, models and agents."""
-    return any(key.startswith(_OF_AGENTS) for key in span.attributes)
+    return any(map(_is_of_agents, span.attributes))
 
 
-_OF_AGENTS = ("gen_ai.", "openinference.", "traceloop.", "ai.", "llm.", "mcp.")
+_is_of_agents = methodcaller("startswith", ("gen_ai.", "openinference.", "traceloop.", "ai.", "llm.", "mcp."))
 
 
 def content_switch(span: Span) -> str:
@@ -243,6 +251,8 @@ def content_switch(span: Span) -> str:
 
 def agent_name(span: Span) -> str | None:
     """Return the name of the agent that a span is, or belongs to."""
+    if _OF_AN_AGENT.isdisjoint(span.attributes):
+        return None
     if named := span.text("gen_ai.agent.name", "agent.name"):
         return named
     if span.attributes.get("openinference.span.kind") == "AGENT":
@@ -250,6 +260,11 @@ def agent_name(span: Span) -> str | None:
     if span.attributes.get("traceloop.span.kind") == "agent":
         return span.text("traceloop.entity.name") or span.name.removesuffix(".agent")
     return None
+
+
+_OF_AN_AGENT = frozenset(
+    {"gen_ai.agent.name", "agent.name", "openinference.span.kind", "traceloop.span.kind"}
+)
 
 
 def conversation_id(span: Span) -> str | None:

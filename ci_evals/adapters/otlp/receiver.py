@@ -66,6 +66,8 @@ class TrialTrace:
     """Turns whose spans do not matter: the session's beginning, and replies that have evidence already."""
     names: set[str] = field(default_factory=set)
     """The agent's own ids of the conversation, by which spans without our context are recognized."""
+    belonging: Mapping[str, list[Span]] | None = None
+    """The pending spans by turn, until another comes."""
     characters: int = 0
     dropped: bool = False
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
@@ -75,6 +77,7 @@ class TrialTrace:
         """Begin a turn; return the context that makes the agent's spans its children (W3C Trace Context)."""
         turn = TurnSpan(secrets.token_hex(8), time.time_ns())
         self.turns.append(turn)
+        self.belonging = None
         if ignored:
             self.ignore_turn()
         return TraceContext(
@@ -97,6 +100,7 @@ class TrialTrace:
         elif span.span_id not in self.settled:
             self.pending[span.span_id] = span
             self.characters = characters
+            self.belonging = None
         self.last_arrival = time.monotonic()
         self.arrived.set()
 
@@ -117,11 +121,12 @@ class TrialTrace:
         missing = evidence.LATE_PART if late or evidence.progress(own, turn_id, 0) < Progress.WHOLE else None
         missing = _TOO_MANY if self.dropped else missing
         self.settled |= {span.span_id: turn for turn, spans in by_turn.items() for span in spans}
-        self.pending, self.characters, self.dropped = {}, 0, False
+        self.pending, self.belonging, self.characters, self.dropped = {}, None, 0, False
         return evidence.read(own, missing) if own or late else None
 
     def _by_turn(self) -> Mapping[str, list[Span]]:
-        return evidence.by_turn(self.pending, self.turns, self.settled)
+        self.belonging = self.belonging or evidence.by_turn(self.pending, self.turns, self.settled)
+        return self.belonging
 
 
 class Receiver:
@@ -261,7 +266,7 @@ class Receiver:
 
 def _listening(host: str, port: int) -> socket.socket:
     if port > _MAX_PORT:
-        raise ValueError(f"ports go up to {_MAX_PORT}")
+        raise ValueError(f"the highest port is {_MAX_PORT}")
     found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     family, kind, protocol, _, address = found[0]
     listening = socket.socket(family, kind, protocol)

@@ -8,7 +8,8 @@ import base64
 import binascii
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import islice
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -33,13 +34,17 @@ _MAX_DEPTH = 64
 _MAX_JSON_VALUES = 2_000_000
 _MAX_TIME = 2**63
 _MAX_INTEGER = 2**63
-_HEXADECIMAL = re.compile(r"[0-9a-f]*")
+_IDS = re.compile(r"[0-9a-f]{48}")
+"""The ids of a trace and of a span, joined."""
+_ERROR, _SERVER = 2, 2
+"""`STATUS_CODE_ERROR` and `SPAN_KIND_SERVER`."""
 _OF_INFRASTRUCTURE = frozenset({
     "client.", "cloud.", "code.", "container.", "db.", "deployment.", "faas.", "host.", "http.", "k8s.",
     "messaging.", "net.", "network.", "os.", "otel.", "peer.", "process.", "rpc.", "server.", "telemetry.",
     "thread.", "tls.", "url.", "user_agent.",
 })  # fmt: skip
 """Beginnings of attributes that tell nothing of tools and models: most of a trace, and not even decoded."""
+_LONGEST_OF_INFRASTRUCTURE = max(map(len, _OF_INFRASTRUCTURE))
 _CALLS = re.compile(
     r"gen_ai\.(tool|output|completion|conversation|agent)\b.*|tool(_|\.).*|ai\.(toolCall|response)\..*"
     r"|llm\.output_messages\..*|traceloop\..*|events|message"
@@ -67,6 +72,8 @@ class Event(NamedTuple):
 
     name: str
     attributes: Attributes
+    size: int = 0
+    """The number of characters in its attributes."""
 
 
 class Span(NamedTuple):
@@ -87,15 +94,8 @@ class Span(NamedTuple):
     """True if it is how a server answered a request."""
     scope: str = ""
     """The instrumentation that made it."""
-
-    @property
-    def size(self) -> int:
-        """About the number of characters that it holds."""
-        size = 200
-        for attributes in (self.attributes, *[event.attributes for event in self.events]):
-            for key, value in attributes.items():
-                size += len(key) + len(value if isinstance(value, str) else repr(value))
-        return size
+    size: int = 200
+    """About the number of characters that it holds."""
 
     def text(self, *keys: str) -> str | None:
         """Return the first of these attributes that is a text with something in it."""
@@ -125,11 +125,7 @@ def read(body: bytes, content_type: str) -> list[Span]:
     listed = [*islice(spans, MAX_SPANS + 1)]
     if len(listed) > MAX_SPANS:
         raise OtlpError(f"more than {MAX_SPANS:,} spans in one request")
-    return [span for span in listed if _is_id(span.trace_id, 32) and _is_id(span.span_id, 16)]
-
-
-def _is_id(text: str, length: int) -> bool:
-    return len(text) == length and _HEXADECIMAL.fullmatch(text) is not None
+    return [span for span in listed if len(span.trace_id) == 32 and len(span.span_id) == 16]
 
 
 def _read_protobuf(body: bytes) -> Iterator[Span]:
@@ -142,33 +138,51 @@ def _read_protobuf(body: bytes) -> Iterator[Span]:
         raise OtlpError(f"the body is not an ExportTraceServiceRequest: {error}") from None
     for resource in request.resource_spans:
         for scoped in resource.scope_spans:
+            scope = scoped.scope.name[:MAX_OTHER_TEXT]
             for span in scoped.spans:
+                attributes, size = _proto_attributes(span.attributes)
+                events = (
+                    tuple(
+                        Event(each.name, *_proto_attributes(each.attributes))
+                        for each in islice(found, MAX_ATTRIBUTES)
+                    )
+                    if (found := span.events)
+                    else ()
+                )
+                # By position: an agent sends thousands of spans.
                 yield Span(
-                    trace_id=span.trace_id.hex(),
-                    span_id=span.span_id.hex(),
-                    parent_id=span.parent_span_id.hex(),
-                    name=span.name[:MAX_OTHER_TEXT],
-                    start_ns=min(span.start_time_unix_nano, _MAX_TIME),
-                    end_ns=min(span.end_time_unix_nano, _MAX_TIME),
-                    attributes=_proto_attributes(span.attributes),
-                    events=tuple(
-                        Event(each.name, _proto_attributes(each.attributes))
-                        for each in islice(span.events, MAX_ATTRIBUTES)
-                    ),
-                    failed=span.status.code == span.status.STATUS_CODE_ERROR,
-                    is_server=span.kind == span.SPAN_KIND_SERVER,
-                    scope=scoped.scope.name[:MAX_OTHER_TEXT],
+                    span.trace_id.hex(),
+                    span.span_id.hex(),
+                    span.parent_span_id.hex(),
+                    span.name[:MAX_OTHER_TEXT],
+                    min(span.start_time_unix_nano, _MAX_TIME),
+                    min(span.end_time_unix_nano, _MAX_TIME),
+                    attributes,
+                    events,
+                    span.status.code == _ERROR,
+                    span.kind == _SERVER,
+                    scope,
+                    _size(size, events),
                 )
 
 
-def _proto_attributes(attributes: Iterable[Any]) -> Attributes:
-    return _bounded(
-        {
-            key: each.value.string_value or _proto_value(each.value)
-            for each in islice(attributes, MAX_ATTRIBUTES)
-            if (key := each.key)[: key.find(".") + 1] not in _OF_INFRASTRUCTURE
-        }
-    )
+def _size(own: int, events: Sequence[Event]) -> int:
+    return 200 + own + (sum(event.size for event in events) if events else 0)
+
+
+def _proto_attributes(attributes: Iterable[Any]) -> tuple[Attributes, int]:
+    found: dict[str, JsonValue] = {}
+    size = 0
+    for each in islice(attributes, MAX_ATTRIBUTES):
+        key = each.key
+        if _may_tell(key[:_LONGEST_OF_INFRASTRUCTURE]):
+            if text := (value := each.value).string_value:
+                found[key] = text
+                size += len(key) + len(text)
+            else:
+                found[key] = other = _proto_value(value)
+                size += len(key) + len(repr(other))
+    return _bounded(found) if size > MAX_OTHER_TEXT else (found, size)
 
 
 def _proto_value(value: Any, depth: int = 0) -> JsonValue:  # noqa: PLR0911  # one case a kind of value
@@ -196,28 +210,32 @@ def _read_json(body: bytes) -> Iterator[Span]:
     except ValueError as error:
         raise OtlpError(f"the body cannot be read: {error}") from None
     if not isinstance(request, dict):
-        raise OtlpError("the body is not an ExportTraceServiceRequest: it is no object")
+        raise OtlpError("the body is not an ExportTraceServiceRequest: it is not an object")
     for resource in _objects(request, "resourceSpans"):
         for scoped in _objects(resource, "scopeSpans"):
             scope = scoped.get("scope")
             for span in _objects(scoped, "spans"):
                 status = span.get("status")
                 code = status.get("code") if isinstance(status, dict) else None
+                attributes, size = _json_attributes(span)
+                events = tuple(
+                    Event(_name(each), *_json_attributes(each))
+                    for each in islice(_objects(span, "events"), MAX_ATTRIBUTES)
+                )
+                trace_id, span_id = _id(span, "traceId", 16), _id(span, "spanId", 8)
                 yield Span(
-                    trace_id=_id(span, "traceId", 16),
-                    span_id=_id(span, "spanId", 8),
+                    trace_id=trace_id if _IDS.fullmatch(trace_id + span_id) else "",
+                    span_id=span_id,
                     parent_id=_id(span, "parentSpanId", 8),
                     name=_name(span),
                     start_ns=_time(span, "startTimeUnixNano"),
                     end_ns=_time(span, "endTimeUnixNano"),
-                    attributes=_json_attributes(span),
-                    events=tuple(
-                        Event(_name(each), _json_attributes(each))
-                        for each in islice(_objects(span, "events"), MAX_ATTRIBUTES)
-                    ),
-                    failed=code in (2, "STATUS_CODE_ERROR"),
-                    is_server=span.get("kind") in (2, "SPAN_KIND_SERVER"),
+                    attributes=attributes,
+                    events=events,
+                    failed=code in (_ERROR, "STATUS_CODE_ERROR"),
+                    is_server=span.get("kind") in (_SERVER, "SPAN_KIND_SERVER"),
                     scope=_name(scope) if isinstance(scope, dict) else "",
+                    size=_size(size, events),
                 )
 
 
@@ -255,13 +273,13 @@ def _integer(value: object) -> int | None:
     return number if number is not None and abs(number) <= _MAX_INTEGER else None
 
 
-def _json_attributes(holder: dict[str, Any]) -> Attributes:
+def _json_attributes(holder: dict[str, Any]) -> tuple[Attributes, int]:
     items = islice(_objects(holder, "attributes"), MAX_ATTRIBUTES)
     return _bounded(
         {
             key: _json_value(each.get("value"))
             for each in items
-            if (key := str(each.get("key")))[: key.find(".") + 1] not in _OF_INFRASTRUCTURE
+            if _may_tell((key := str(each.get("key")))[:_LONGEST_OF_INFRASTRUCTURE])
         }
     )
 
@@ -288,13 +306,23 @@ def _json_value(value: object) -> JsonValue:  # noqa: PLR0911  # one case a kind
     return None
 
 
-def _bounded(attributes: dict[str, JsonValue]) -> Attributes:
-    """Return attributes without texts that are too long; what they held is unknown."""
+@lru_cache(1_000)
+def _may_tell(key: str) -> bool:
+    """Return whether an attribute whose key begins so may tell of tools and models."""
+    return key[: key.find(".") + 1] not in _OF_INFRASTRUCTURE
+
+
+def _bounded(attributes: dict[str, JsonValue]) -> tuple[Attributes, int]:
+    """Return attributes without texts that are too long, whose content is then unknown; and their size."""
+    size = 0
     for key, value in attributes.items():
-        if isinstance(value, str) and len(value) > MAX_OTHER_TEXT:
+        length = len(value if isinstance(value, str) else repr(value))
+        if length > MAX_OTHER_TEXT and isinstance(value, str):
             of_tool = key in {"input.value", "output.value"} and (
                 attributes.get("openinference.span.kind") == "TOOL"
             )
-            if len(value) > (MAX_TEXT if of_tool or _CALLS.fullmatch(key) else MAX_OTHER_TEXT):
+            if length > (MAX_TEXT if of_tool or _CALLS.fullmatch(key) else MAX_OTHER_TEXT):
                 attributes[key] = TOO_LONG
-    return attributes
+                length = len(TOO_LONG)
+        size += len(key) + length
+    return attributes, size

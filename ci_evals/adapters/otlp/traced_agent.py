@@ -20,7 +20,7 @@ PATIENCE_SECONDS = 10.0
 QUIET_SECONDS = 1.0
 """Silence after which a turn's spans are all there, if none is known to be missing."""
 _NOTHING_CAME = (
-    "no span came; let the agent export to {endpoint}/v1/traces, continue the trace in the header "
+    "no span arrived; let the agent export to {endpoint}/v1/traces, continue the trace in the header "
     "traceparent, and set OTEL_BSP_SCHEDULE_DELAY=200 (docs/traces.md)"
 )
 
@@ -110,11 +110,11 @@ class TracedAgent:
             if progress == Progress.ANSWERED or now >= until:
                 self._exporter.was_awaited |= progress == Progress.NOTHING
                 return
+            alarm = asyncio.get_running_loop().call_later(until - now, trace.arrived.set)
             try:
-                async with asyncio.timeout(until - now):
-                    await trace.arrived.wait()
-            except TimeoutError:
-                continue
+                await trace.arrived.wait()
+            finally:
+                alarm.cancel()
 
     def _with(self, reply: Reply, evidence: TurnEvidence | None) -> Reply:
         """Return the reply with the evidence; what the agent itself reports stays."""

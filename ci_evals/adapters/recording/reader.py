@@ -37,7 +37,7 @@ class Recording:
         self._positions: dict[TrialKey, tuple[int, int]] = {}
         """Start and length of each trial's line."""
         if not files.is_there(self.path):
-            raise UsageError(f"there is not a recording in {str(path)!r} ({NAME}); --record makes one")
+            raise UsageError(f"there is no recording in {str(path)!r} ({NAME}); --record makes one")
         with (
             files.os_errors(f"{str(self.path)!r} cannot be read"),
             input_files.open_file(self.path) as file,

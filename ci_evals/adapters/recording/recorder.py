@@ -128,7 +128,7 @@ class Recorder:
         """Return the recording of this run that is there already; None if it has not begun."""
         if not self._file.lock():
             raise UsageError(
-                f"--record: another run is recording to {str(self._path)!r}; wait for its end, or name "
+                f"--record: another run is recording to {str(self._path)!r}; wait until it ends, or name "
                 "another folder"
             )
         with self._path.open("rb") as file:
@@ -146,14 +146,14 @@ class Recorder:
         if done:
             raise UsageError(
                 f"--record: {str(self._path)!r} holds no recording of this run, of which {len(done)} trials "
-                "have finished; leave --record out to resume, or leave --resume out to record from the start"
+                "have finished; remove --record to resume, or remove --resume to record from the start"
             )
         return None
 
     def _continue(self, run: JournalHeader, earlier: Recording | None) -> None:
         """Cut off an incomplete line, or begin the file."""
         if earlier and earlier.torn:
-            self._say(f"the last line of {self._path} is torn: it is removed, and its trial is rerun")
+            self._say(f"the last line of {self._path} is incomplete: it is removed, and its trial is rerun")
         self._file.truncate(earlier.size if earlier else 0)
         if not earlier:
             suites = tuple(RecordedSuite.of(planned, self._redactor) for planned in self._plan.arm(0).suites)
@@ -187,8 +187,8 @@ class Recorder:
         except OSError as error:
             if not self._missing:
                 self._say(
-                    f"warning: {self._path} cannot be written ({error.strerror or error}): the run goes on, "
-                    "but its recording will have gaps"
+                    f"warning: {self._path} cannot be written ({error.strerror or error}): "
+                    "the run continues, but its recording will have gaps"
                 )
             self._missing += 1
 
@@ -206,7 +206,7 @@ class Recorder:
         """Close the file."""
         self._file.close()
         if self._missing:
-            self._say(f"warning: {self._path} lacks {self._missing} of the trials that were played")
+            self._say(f"warning: {self._path} lacks {self._missing} of the played trials")
 
 
 class RecordedAgent:

@@ -232,7 +232,7 @@ class ReplayedLLM(_ReplayedModel[TextRecord]):
     async def complete(self, prompt: Prompt) -> Completion:
         """Return the recorded answer to this prompt."""
         digest = prompt_digest(self.model, prompt, self._replay.redactor)
-        answer = await self._next(digest, f"{self._asks} to {self.model} was not asked then")
+        answer = await self._next(digest, f"{self._asks} to {self.model} was not asked in the recorded run")
         return Completion.of(answer.text, answer.paid)
 
 
@@ -245,5 +245,7 @@ class ReplayedEmbedder(_ReplayedModel[VectorsRecord]):
     async def embed(self, texts: Sequence[str]) -> Embeddings:
         """Return the recorded vectors of these texts."""
         digest = texts_digest(self.model, texts, self._replay.redactor)
-        answer = await self._next(digest, f"{self.model} was not asked to compare these answers then")
+        answer = await self._next(
+            digest, f"{self.model} was not asked to compare these answers in the recorded run"
+        )
         return Embeddings(answer.vectors, answer.input_tokens)

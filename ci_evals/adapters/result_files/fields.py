@@ -22,7 +22,7 @@ def name(value: Any, what: str) -> str:
         ValueError: it is neither.
     """
     if isinstance(value, bool) or not isinstance(value, str | int) or (isinstance(value, str) and not value):
-        raise ValueError(f"{what} is no name but {shown(value)}")
+        raise ValueError(f"{what} is not a name but {shown(value)}")
     return str(value)
 
 
@@ -33,7 +33,7 @@ def share(value: Any, what: str) -> float:
         ValueError: it is none, or outside of 0 to 1, or NaN.
     """
     if not isinstance(value, bool | int | float) or not 0 <= value <= 1:
-        raise ValueError(f"{what} is no number from 0 to 1 but {shown(value)}")
+        raise ValueError(f"{what} is not a number from 0 to 1 but {shown(value)}")
     return float(value)
 
 
@@ -60,7 +60,7 @@ def table(value: Any, what: str) -> dict[str, Any]:
         ValueError: it is none.
     """
     if not isinstance(value, dict):
-        raise ValueError(f"{what} is no object but {shown(value)}")  # noqa: TRY004  # noqa: TRY004  # of a file, not of the program
+        raise ValueError(f"{what} is not an object but {shown(value)}")  # noqa: TRY004  # noqa: TRY004  # of a file, not of the program
     return value
 
 
@@ -71,7 +71,7 @@ def tables(value: Any, what: str) -> list[dict[str, Any]]:
         ValueError: it is none.
     """
     if not isinstance(value, list):
-        raise ValueError(f"{what} is no list but {shown(value)}")  # noqa: TRY004  # noqa: TRY004
+        raise ValueError(f"{what} is not a list but {shown(value)}")  # noqa: TRY004  # noqa: TRY004
     return [table(item, f"{what}[{i}]") for i, item in enumerate(value)]
 
 
@@ -82,7 +82,7 @@ def names(value: Any, what: str) -> list[str]:
         ValueError: it is none.
     """
     if not isinstance(value, list):
-        raise ValueError(f"{what} is no list but {shown(value)}")  # noqa: TRY004  # noqa: TRY004
+        raise ValueError(f"{what} is not a list but {shown(value)}")  # noqa: TRY004  # noqa: TRY004
     return [name(item, f"{what}[{i}]") for i, item in enumerate(value)]
 
 

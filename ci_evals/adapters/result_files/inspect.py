@@ -9,7 +9,6 @@ first two.
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from ci_evals.adapters.result_files import fields
@@ -189,7 +188,7 @@ def _with_messages(
             budget -= member.size if member else 0
             whole = member.json() if member and budget >= 0 else None
         messages = whole.get("messages") if isinstance(whole, dict) else None
-        yield replace(row, conversation=fields.conversation(messages))
+        yield row._replace(conversation=fields.conversation(messages))
 
 
 def _fingerprint(evaluation: Mapping[str, Any]) -> dict[str, str]:

@@ -1,7 +1,7 @@
 """JUnit XML, as pytest, vitest, surefire and most runners of tests write it.
 
-There is no standard; this reads what pytest 9, vitest 5 and maven-surefire write. `failure` is a failure,
-`error` undecided, `skipped` not run.
+There is no standard; this reads what pytest 9, vitest 3, jest-junit 17, Gradle 4 and maven-surefire write.
+`failure` is a failure, `error` undecided, `skipped` not run.
 
 Reruns: surefire notes them in `flakyFailure` and `rerunFailure` below the last attempt. pytest-rerunfailures
 writes each attempt as a `testcase`, those that were run again without any child, as if they had passed; the
@@ -10,7 +10,7 @@ writes each attempt as a `testcase`, those that were run again without any child
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 from xml.parsers import expat
 
@@ -20,6 +20,8 @@ from ci_evals.domain.result_rows import OfficialScore, ResultSet, Row, Undecided
 
 _OUTCOMES = {"failure", "error", "skipped"}
 _ATTEMPTS = {"flakyFailure", "flakyError", "rerunFailure", "rerunError"}
+_OF = " › "
+"""Between the class of a test and its name."""
 _MOST_DEPTH = 200
 _MOST_REASON = 4_000
 _OFFICIAL_RULE = "Errors count as failures, and of a test that was run again only the last attempt counts."
@@ -61,7 +63,11 @@ def read(file: SourceFile) -> Sequence[ResultSet] | None:
         of=len(counted),
         rule=_OFFICIAL_RULE,
     )
-    return [ResultSet(suite=parser.name(), rows=rows, official=official)]
+    name = parser.name()
+    prefix = f"{name}{_OF}"
+    if all(row.test.startswith(prefix) for row in rows):  # Gradle and surefire: a file for each class
+        rows = [row._replace(test=row.test.removeprefix(prefix)) for row in rows]
+    return [ResultSet(suite=name, rows=rows, official=official)]
 
 
 READER = Reader("junit", "JUnit XML", read)
@@ -75,7 +81,7 @@ def _attempts(suite: _Suite) -> list[Row]:
     for index, row in enumerate(suite.rows):
         rows += suite.attempts.get(index, ())
         again = reruns and last[row.test] > index and row.passed
-        rows.append(replace(row, passed=False, reason="failed and was run again") if again else row)
+        rows.append(row._replace(passed=False, reason="failed and was run again") if again else row)
     return rows
 
 
@@ -156,14 +162,14 @@ class _Parser:
 
     def _end_of_child(self, case: Row, tag: str, reason: str) -> None:
         if tag in {"flakyFailure", "rerunFailure"}:
-            self._earlier.append(replace(case, passed=False, undecided=None, reason=reason))
+            self._earlier.append(case._replace(passed=False, undecided=None, reason=reason))
         elif tag in {"flakyError", "rerunError"}:
-            self._earlier.append(replace(case, passed=None, undecided=Undecided.ERROR, reason=reason))
+            self._earlier.append(case._replace(passed=None, undecided=Undecided.ERROR, reason=reason))
         elif tag == "failure":
-            self._case = replace(case, passed=False, undecided=None, reason=reason)
+            self._case = case._replace(passed=False, undecided=None, reason=reason)
         elif case.passed is not False:  # a test that fails, and whose teardown then breaks, has failed
             cause = Undecided.ERROR if tag == "error" else Undecided.SKIPPED
-            self._case = replace(case, passed=None, undecided=cause, reason=reason)
+            self._case = case._replace(passed=None, undecided=cause, reason=reason)
 
     def _characters(self, text: str) -> None:
         if self._child and self._length < _MOST_REASON:
@@ -186,9 +192,11 @@ def _reason(message: str, details: str) -> str:
 
 def _case(attributes: dict[str, Any], suite: str) -> Row:
     name, where = attributes.get("name", "").strip(), attributes.get("classname", "").strip()
+    if where == name:  # jest-junit, unless it is configured otherwise
+        where = ""
     group = where or attributes.get("file", "").strip() or suite
     return Row(
-        test=f"{where} › {name}" if where and where != name else name,
+        test=f"{where}{_OF}{name}" if where else name,
         passed=True,
         groups=(group,) if group else (),
         seconds=_seconds(attributes.get("time", "")),

@@ -21,10 +21,10 @@ def read(file: SourceFile) -> Sequence[ResultSet] | None:
     if document["run"]["status"] == "unfinished":
         raise file.broken("is of a run that has not finished.")
     arms = document.get("arms") or []
-    first = arms[0]["name"] if arms else None
+    gated = next((arm["name"] for arm in arms if arm.get("gated")), None)
     offline = document["run"]["config"].get("provider") == Provider.OFFLINE
-    sets = [*_sets(document["suites"], first, offline=offline)]
-    for arm in arms[1:]:
+    sets = [*_sets(document["suites"], gated, offline=offline)]
+    for arm in (arm for arm in arms if not arm.get("gated")):
         sets += _sets(arm["suites"], arm["name"], offline=offline)
     return sets
 

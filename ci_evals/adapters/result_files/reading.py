@@ -47,7 +47,13 @@ READERS: Mapping[str, Reader] = MappingProxyType(
 
 MOST_NAME = 2_000
 """Characters of a name of a test, a suite, a group or an arm."""
-_MOST_SECONDS = 1e9
+_MOST_AMOUNTS = {
+    "cost": MOST_DOLLARS,
+    "number of input tokens": MOST,
+    "number of output tokens": MOST,
+    "duration": 1e9,
+}
+"""The name and the maximum of each of a row's amounts."""
 _BROKEN = (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError)
 
 
@@ -68,9 +74,13 @@ def read_file(file: SourceFile, form: str = AUTO) -> tuple[Reader, Sequence[Resu
             return reader, sets
     if form != AUTO:
         raise file.broken(f"is not {READERS[form].title} (--format={form}).")
+    if not file.data.strip():
+        raise file.broken("is empty. Did the tool end before it wrote its results?")
+    if file.text() is None and file.members() is None:
+        raise file.broken("is neither UTF-8 text nor a zip file. Save it as UTF-8.")
     tried = ", ".join(READERS)
     raise file.broken(
-        f"is of no known format (tried {tried}). It may be cut off. Name its format with --format, or "
+        f"has no known format (tried {tried}). It may be cut off. Name its format with --format, or "
         "describe its rows with --format=rows and --map."
     )
 
@@ -122,13 +132,7 @@ def _wrong_name(row: Row) -> str | None:
 
 
 def _wrong_amount(row: Row) -> str | None:
-    amounts = (
-        ("cost", row.cost_usd, MOST_DOLLARS),
-        ("duration", row.seconds, _MOST_SECONDS),
-        ("number of input tokens", row.input_tokens, MOST),
-        ("number of output tokens", row.output_tokens, MOST),
-    )
-    for name, amount, most in amounts:
+    for (name, most), amount in zip(_MOST_AMOUNTS.items(), row.amounts, strict=True):
         if amount is not None and not 0 <= amount <= most:
             return f"its {name} is {amount!r}"
     return None

@@ -8,6 +8,8 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from operator import methodcaller
 from typing import Any
 
 from ci_evals.adapters.result_files.reader import Reader
@@ -35,6 +37,8 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
 }
 """The fields of a map, and the columns that stand for them without one."""
 _ROWS = "rows"
+_MOST_SHAPES = 100
+"""Sets of keys whose columns are kept: most files have one or two."""
 _PASSED = frozenset({"true", "1", "yes", "y", "pass", "passed", "success", "ok"})
 _FAILED = frozenset({"false", "0", "no", "n", "fail", "failed", "failure"})
 _SKIPPED = frozenset({"skip", "skipped"})
@@ -59,7 +63,7 @@ def read_map(value: object, file: str) -> Mapping[str, JsonPath]:
     paths = {}
     for name, text in value.items():
         if name not in COLUMNS and name != _ROWS:
-            raise UsageError(f"{file}: unknown field {str(name)[:60]!r}. There are: {known}.")
+            raise UsageError(f"{file}: unknown field {str(name)[:60]!r}. Available: {known}.")
         try:
             paths[name] = JsonPath(str(text))
         except ValueError as error:
@@ -74,16 +78,20 @@ def read(file: SourceFile) -> Sequence[ResultSet] | None:
     if found is None:
         return None
     sets: dict[tuple[str, str | None], list[Row]] = {}
-    fields: Mapping[str, Field] | None = {name: _getter(path) for name, path in (paths or {}).items()} or None
+    mapped: Mapping[str, Field] = {name: _getter(path) for name, path in (paths or {}).items()}
+    test_column = ""
     for number, item in enumerate(found, 1):
         if not isinstance(item, dict):
             raise file.broken(f"row {number} is not an object.")
-        if fields is None:
-            fields = _columns(item)
-            if "test" not in fields or not fields.keys() & {"passed", "score"}:
+        columns = {} if mapped else _columns(tuple(item))
+        if number == 1 and not mapped:
+            if "test" not in columns or not columns.keys() & {"passed", "score", "error"}:
                 return None
+            test_column = columns["test"]
+        if columns.get("test", "") != test_column:  # another name might take two tests for one
+            raise file.broken(f"row {number} has no {test_column!r}, by which row 1 names its test.")
         try:
-            suite, arm, row = _row(item, fields)
+            suite, arm, row = _row(item, mapped or _getters(tuple(columns.items())))
         except ValueError as error:
             raise file.broken(f"row {number}: {error}.") from error
         sets.setdefault((suite, arm), []).append(row)
@@ -158,18 +166,25 @@ def _getter(path: JsonPath) -> Field:
     return get
 
 
-def _columns(row: Mapping[str, Any]) -> Mapping[str, Field]:
-    by_name = {name.strip().lower().replace(" ", "_"): name for name in reversed([*row])}
-    fields = {}
+@lru_cache(_MOST_SHAPES)
+def _columns(keys: tuple[str, ...]) -> Mapping[str, str]:
+    """The columns of a row by field. Rows of JSON may differ: many have an error only if there was one."""
+    by_name = {name.strip().lower().replace(" ", "_"): name for name in reversed(keys)}
+    columns = {}
     for field, names in COLUMNS.items():
         column = next((by_name[name] for name in names if name in by_name), None)
         if column is not None:
-            fields[field] = lambda item, column=column: item.get(column)
-    return fields
+            columns[field] = column
+    return columns
+
+
+@lru_cache(_MOST_SHAPES)
+def _getters(columns: tuple[tuple[str, str], ...]) -> Mapping[str, Field]:
+    return {field: methodcaller("get", column) for field, column in columns}
 
 
 def _row(item: Any, fields: Mapping[str, Field]) -> tuple[str, str | None, Row]:
-    values = {name: value for name, get in fields.items() if (value := get(item)) not in (None, "")}
+    values = {name: value for name, get in fields.items() if (value := get(item)) is not None and value != ""}
     score, (passed, undecided) = _number(values, "score"), _outcome(values.get("passed"))
     error = values.get("error")
     if error not in (None, False):
@@ -198,8 +213,10 @@ def _row(item: Any, fields: Mapping[str, Field]) -> tuple[str, str | None, Row]:
 
 
 def _text(value: Any) -> str:
+    if type(value) is str:
+        return value.strip()
     if isinstance(value, dict | list):
-        raise ValueError("a list or an object stands where a text should")  # noqa: TRY004  # of the file
+        raise ValueError("expected a string, found a list or an object")  # noqa: TRY004  # of the file
     return str(value).strip()
 
 
@@ -217,9 +234,9 @@ def _number(values: Mapping[str, Any], name: str) -> float | None:
 
 
 def _outcome(value: Any) -> tuple[bool | None, Undecided | None]:
+    if value is None or isinstance(value, bool):
+        return value, None
     word = str(value).strip().lower()
-    if value is None:
-        return None, None
     if word in _PASSED | _FAILED:
         return word in _PASSED, None
     if word in _SKIPPED | _ERRORS:

@@ -168,7 +168,7 @@ class Member:
                 raise self._file.broken(_NEEDS_ZSTD) from error
             raise self._file.broken(f"its member {name!r} cannot be unpacked: {error}") from error
         if len(data) != size:
-            raise self._file.broken(f"its member {name!r} does not have the size that its entry says.")
+            raise self._file.broken(f"its member {name!r} does not have the size in its entry.")
         return data
 
     def json(self) -> Any:

@@ -7,20 +7,24 @@ elsewhere. Errors become those of httpx2.
 import asyncio
 import errno
 import select
+import time
 from base64 import b64encode
+from collections import deque
 from collections.abc import AsyncIterator
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import cache
+from datetime import timedelta
+from functools import cache, partial
 from io import BytesIO
 from ssl import SSLContext
-from typing import Any
+from typing import Any, cast
 
 import aiohttp
 import httpx2
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.client_reqrep import ConnectionKey
 from aiohttp.connector import Connection
+from aiohttp.http_exceptions import ContentLengthError, TransferEncodingError
 from aiohttp.tracing import Trace
 from yarl import URL
 
@@ -45,6 +49,7 @@ noticed and cannot be taken for the answer to the next request."""
 SURPLUS = "it sent more than one answer to a request"
 """The reason not to use an answer: it may belong to an earlier request."""
 
+_CUT_OFF = (ContentLengthError, TransferEncodingError)
 _NO_END = aiohttp.ClientTimeout(total=None, connect=None, sock_connect=None, sock_read=None)
 
 
@@ -84,8 +89,24 @@ class Transport(httpx2.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request; the body of the answer is read later."""
+        answer, body = await self._begin(request)
+        return _Response(answer, stream=body)
+
+    async def exchange(self, request: httpx2.Request) -> httpx2.Response:
+        """Send a request, and read its whole answer."""
+        began = time.perf_counter()
+        answer, body = await self._begin(request)
+        try:
+            whole = b"".join([part async for part in body])
+        finally:
+            await body.aclose()
+        response = _ReadResponse(answer, whole)
+        response.elapsed, response.request = timedelta(seconds=time.perf_counter() - began), request
+        return response
+
+    async def _begin(self, request: httpx2.Request) -> "tuple[aiohttp.ClientResponse, _Body]":
         session = await self._session()
-        content = await request.aread()
+        content = request.content
         transfer = _Transfer(self._conversation)
         token = _current_transfer.set(transfer)
         try:
@@ -102,11 +123,7 @@ class Transport(httpx2.AsyncBaseTransport):
             raise httpx2.LocalProtocolError(str(error)) from error
         finally:
             _current_transfer.reset(token)
-        kept = [(name, value) for name, value in answer.raw_headers if _is_kept(name.lower(), value)]
-        response = httpx2.Response(answer.status, headers=kept, stream=_Body(answer, self._max_mb, transfer))
-        # Otherwise a server could name an encoding of Python's that is not for text (`hex`, `zlib`).
-        response.encoding = "utf-8"
-        return response
+        return answer, _Body(answer, self._max_mb, transfer)
 
     async def aclose(self) -> None:
         """Close the client's own connections; shared ones stay for others."""
@@ -163,6 +180,28 @@ class Transport(httpx2.AsyncBaseTransport):
         return share.session
 
 
+class _Response(httpx2.Response):
+    """An answer, without headers that are not valid after decompression."""
+
+    def __init__(self, answer: aiohttp.ClientResponse, stream: httpx2.AsyncByteStream) -> None:
+        kept = [(name, value) for name, value in answer.raw_headers if _is_kept(name.lower(), value)]
+        super().__init__(answer.status, headers=kept, stream=stream)
+        # Otherwise a server could name an encoding of Python's that is not for text (`hex`, `zlib`).
+        self.encoding = "utf-8"
+
+
+class _ReadResponse(_Response):
+    """An answer that was read: httpx2 would take nine times as long to hold it."""
+
+    def __init__(self, answer: aiohttp.ClientResponse, whole: bytes) -> None:
+        super().__init__(answer, httpx2.ByteStream(whole))
+        self._whole = whole
+
+    @property
+    def content(self) -> bytes:
+        return self._whole
+
+
 class _Body(httpx2.AsyncByteStream):
     """The decompressed body of an answer, up to the maximum size."""
 
@@ -171,11 +210,14 @@ class _Body(httpx2.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         left = self._max_mb * 1_000_000
-        async for part in self._decompressed():
-            left -= len(part)
-            if left < 0:
-                raise AnswerTooLargeError(self._max_mb)
-            yield part
+        try:
+            async for part in self._decompressed():
+                left -= len(part)
+                if left < 0:
+                    raise AnswerTooLargeError(self._max_mb)
+                yield part
+        except aiohttp.ClientError as error:
+            raise _as_httpx2(error) from error
         if self._transfer.has_surplus(self._answer):
             raise httpx2.RemoteProtocolError(SURPLUS)
 
@@ -184,17 +226,9 @@ class _Body(httpx2.AsyncByteStream):
         self._answer.release()
 
     def _decompressed(self) -> AsyncIterator[bytes]:
-        body, headers = _received(self._answer), self._answer.raw_headers
+        body, headers = self._answer.content.iter_any(), self._answer.raw_headers
         encodings = [(name, value) for name, value in headers if name.lower() == _CONTENT_ENCODING]
         return httpx2.Response(200, headers=encodings, content=body).aiter_bytes() if encodings else body
-
-
-async def _received(answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-    try:
-        while part := await answer.content.readany():
-            yield part
-    except aiohttp.ClientError as error:
-        raise _as_httpx2(error) from error
 
 
 @dataclass(eq=False)
@@ -228,8 +262,23 @@ class _Request(aiohttp.ClientRequest):
         return key._replace(proxy_headers_hash=hash((key.proxy_headers_hash, id(conversation))))
 
 
+class _Handler(ResponseHandler):
+    """Resumes reading only if it was paused: aiohttp calls this for every chunk taken from a body."""
+
+    def resume_reading(self, resume_parser: bool = True) -> None:  # as the base class has it
+        if self._reading_paused:
+            super().resume_reading(resume_parser)
+
+
 class _Connector(aiohttp.TCPConnector):
     """Reuses a connection only if it has been silent since its last answer, and for long enough."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._factory = cast("partial[ResponseHandler]", partial(_Handler, loop=self._loop))
+        self._resting = deque[tuple[float, ConnectionKey, ResponseHandler]]()
+        """Connections that may be used again, each from a time on."""
+        self._next_look: asyncio.TimerHandle | None = None
 
     async def connect(
         self,
@@ -238,6 +287,7 @@ class _Connector(aiohttp.TCPConnector):
         timeout: aiohttp.ClientTimeout,  # noqa: ASYNC109  # as the base class has it
     ) -> Connection:
         transfer = _current_transfer.get()
+        self._keep_rested()
         while True:
             connection = await super().connect(req, traces, timeout)
             transport, protocol = connection.transport, connection.protocol
@@ -259,11 +309,22 @@ class _Connector(aiohttp.TCPConnector):
         """Keep a connection for the next request once it has been silent for a while."""
         if should_close or protocol.should_close or self.closed:
             super()._release(key, protocol, should_close=should_close)
-        else:
-            self._loop.call_later(QUIET_SECONDS, self._keep, key, protocol)
+            return
+        self._resting.append((self._loop.time() + QUIET_SECONDS, key, protocol))
+        # One timer for all: one for each takes some hundredths of the work of a conversation.
+        if self._next_look is None:
+            self._next_look = self._loop.call_later(QUIET_SECONDS, self._look_after)
 
-    def _keep(self, key: ConnectionKey, protocol: ResponseHandler) -> None:
-        super()._release(key, protocol, should_close=not protocol.is_connected())
+    def _keep_rested(self) -> None:
+        while self._resting and self._resting[0][0] <= self._loop.time():
+            _, key, protocol = self._resting.popleft()
+            super()._release(key, protocol, should_close=not protocol.is_connected())
+
+    def _look_after(self) -> None:
+        """Keep what nobody asked for meanwhile."""
+        self._keep_rested()
+        again = self._loop.call_later(QUIET_SECONDS, self._look_after) if self._resting else None
+        self._next_look = again
 
 
 class _ConnectionGuard(asyncio.Protocol):
@@ -369,6 +430,8 @@ def _as_httpx2(error: aiohttp.ClientError) -> httpx2.HTTPError:
         case aiohttp.ClientResponseError():
             line, _, _ = error.message.partition("\n")
             reason = f"the answer is not HTTP ({line.rstrip(':')})"
+        case aiohttp.ClientPayloadError() if isinstance(error.__cause__, _CUT_OFF):
+            reason = "it was closed in the middle of the answer"
         case aiohttp.ClientOSError() if error.__cause__:
             reason = str(error.__cause__)
         case _:

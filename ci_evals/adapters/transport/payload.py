@@ -117,7 +117,7 @@ def _holds_more(text: str, limit: int) -> bool:
     """Return whether JSON has more values, with as little reading as possible."""
     plain = text.replace("\\\\", "").replace('\\"', "")
     values = (True for match in _NEXT_VALUE.finditer(plain) if match[1])
-    return sum(1 for _ in islice(values, limit)) == limit
+    return limit <= 0 or sum(1 for _ in islice(values, limit)) == limit
 
 
 def clean(value: Any, depth: int = 0) -> JsonValue:
@@ -182,6 +182,32 @@ def shorten(text: str) -> str:
     """Return a text on one line of at most `MAX_EXCERPT` characters."""
     line = " ".join(text[: MAX_EXCERPT * 20].split())
     return line if len(line) <= MAX_EXCERPT else line[: MAX_EXCERPT - 1] + "…"
+
+
+def why_not_found(
+    path: str, option: str, body: JsonValue, redactor: Redactor, nothing: str = "nothing"
+) -> str:
+    """Return why a path of the suite finds no evidence; answers of one form have the same words."""
+    form = shorten(json.dumps(redactor.json(_form(body)), ensure_ascii=False))
+    return (
+        f"{path} (adapterOptions.{option}) finds {nothing} in the answer {form}. Correct the path, or have "
+        "the agent return an empty value for none"
+    )
+
+
+def _form(value: JsonValue, depth: int = 5) -> JsonValue:
+    """Return the keys of an answer, and what is null or empty in it, but none of its texts and numbers."""
+    if value is None or value in ([], {}):
+        return value
+    if depth and isinstance(value, dict):
+        return {key: _form(item, depth - 1) for key, item in value.items()}
+    if depth and isinstance(value, list):
+        forms: list[JsonValue] = []
+        for item in islice(value, _FEW):
+            if (form := _form(item, depth - 1)) not in forms:
+                forms.append(form)
+        return forms
+    return "…"
 
 
 def member(value: JsonValue, key: str) -> JsonValue:

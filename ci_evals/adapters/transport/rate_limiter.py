@@ -251,7 +251,7 @@ class RateLimiter:
         statuses = ", ".join(map(str, sorted(self._statuses)))
         if self._part < 1:  # the other processes have waited too, for longer or shorter
             return f"{who} limited the rate {times} ({statuses})"
-        waited = f"calls waited {self._waited_seconds:.0f} s in all"
+        waited = f"calls waited {self._waited_seconds:.0f} s in total"
         fewest = f", at least {self._fewest} at a time" if self._fewest else ""
         return f"{who} limited the rate {times} ({statuses}): {waited}{fewest}"
 

@@ -17,6 +17,8 @@ answers need `is_last`.
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from itertools import takewhile
+from secrets import randbits
 from typing import Literal, NamedTuple, Protocol
 
 from pydantic import JsonValue
@@ -36,6 +38,10 @@ MAX_EVENTS = 20_000
 _DONE = b"[DONE]"
 """The end of a stream as OpenAI writes it. All other events must be JSON."""
 _IS_JSON = re.compile(r"application/json|application/[\w.-]+\+json")
+_SEPARATOR = randbits(60)
+"""Stands between events that are parsed at once. No server can know it, and so write it into an event."""
+_WHOLE_EVENTS = re.compile(rb"(?:data: [^\r\n]++\n\n)++")
+"""Server-sent events of one line of data each. It never goes back over what it matched."""
 _BOM = b"\xef\xbb\xbf"
 _MAX_TYPE_LENGTH = 100
 _MAX_START = 2000
@@ -135,18 +141,37 @@ class StreamReader:
         self._stream = Stream(tuple(self.events), self.events[-1].seconds if self.is_last else seconds)
 
     def _add(self, items: Iterable[tuple[str, bytes]], seconds: float) -> None:
-        for name, data in items:
+        items = [*items]
+        together = self._values_together([data for _, data in items])
+        for number, (name, data) in enumerate(items):
             if self.is_complete:
                 return
             if data.strip() == _DONE:
                 self.is_complete = True
                 return
-            event = Event(self._value(data), name, seconds)
-            self.events.append(event)
+            known = number < len(together)
+            event = Event(together[number] if known else self._value(data) if data else None, name, seconds)
+            if data:
+                self.events.append(event)
             if len(self.events) > MAX_EVENTS:
                 raise StreamError(f"sent more than {MAX_EVENTS:,} events")
             if self.is_last and self.is_last(event):
                 self.is_complete, self._needs_last = True, False
+
+    def _values_together(self, items: list[bytes]) -> list[JsonValue]:
+        """Return the values of the first events, parsed at once; none if one of these cannot be read."""
+        objects = [*takewhile(_is_usual, items)]
+        if len(objects) < 2:
+            return []
+        text, between = b"[%b]" % (b",%d," % _SEPARATOR).join(objects), len(objects) - 1
+        try:
+            values = payload.parse(text, self._values_left)
+        except ValueError:
+            return []
+        if not isinstance(values, list) or values[1::2] != [_SEPARATOR] * between:
+            return []  # two broken events made a whole one
+        self._values_left -= payload.count_values(text) - between
+        return values[::2]
 
     def _value(self, data: bytes) -> JsonValue:
         try:
@@ -165,6 +190,12 @@ def completes(data: bytes, is_last: IsLast) -> bool:
         return is_last(Event(payload.parse(data)))
     except ValueError:
         return False
+
+
+def _is_usual(data: bytes) -> bool:
+    """Return whether an event looks like an object, and none so deep that a list around it would matter."""
+    shallow = len(data) < payload.MAX_DEPTH or data.count(b"{") + data.count(b"[") < payload.MAX_DEPTH
+    return data[:1] == b"{" and data[-1:] == b"}" and shallow
 
 
 class _Splitter(Protocol):
@@ -198,12 +229,20 @@ class _Lines:
             self._unfinished.append(rest)
         return lines
 
+    @property
+    def is_inside(self) -> bool:
+        """True if the next piece continues a line, or the end of one."""
+        return bool(self._unfinished) or self._after_cr
+
     def end(self) -> list[bytes]:
         return [b"".join(self._unfinished)] if self._unfinished else []
 
 
 class _Sse:
-    """Splits server-sent events, as the HTML standard defines them, into their names and data."""
+    """Splits server-sent events, as the HTML standard defines them, into their names and data.
+
+    Also yields those of a name alone, which the standard skips: some servers end their streams so.
+    """
 
     def __init__(self) -> None:
         self._lines = _Lines()
@@ -211,8 +250,19 @@ class _Sse:
         self._is_first = True
 
     def feed(self, piece: bytes) -> Iterable[tuple[str, bytes]]:
+        # Most pieces are whole events of one line each.
+        if self._is_between_events and _WHOLE_EVENTS.fullmatch(piece):
+            self._is_first = False
+            return [("", data) for data in piece[6:-2].split(b"\n\ndata: ")]
+        return self._read(piece)
+
+    @property
+    def _is_between_events(self) -> bool:
+        return not (self._data or self._type or self._lines.is_inside)
+
+    def _read(self, piece: bytes) -> Iterable[tuple[str, bytes]]:
         for line in self._lines.feed(piece):
-            if line.startswith(b"data: ") and not self._is_first:  # nearly all lines, in the shortest way
+            if line.startswith(b"data: ") and not self._is_first:  # most lines
                 self._data.append(line[6:])
             elif line:
                 self._read_field(line)
@@ -240,7 +290,7 @@ class _Sse:
         name, data = self._type, b"\n".join(self._data)
         self._type = ""
         self._data.clear()
-        return (name, data) if data else None
+        return (name, data) if data or name else None
 
 
 class _JsonLines:

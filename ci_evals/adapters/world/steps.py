@@ -88,7 +88,7 @@ class WorldSteps:
         if not self._failed_teardowns:
             return ()
         times = "once" if self._failed_teardowns == 1 else f"{self._failed_teardowns} times"
-        why = f"so that later ones may have found what it left: {self._first_failure}"
+        why = f"so later ones may have seen its data: {self._first_failure}"
         return (f"the teardown of a conversation failed {times}, {why}",)
 
     async def _probe(self, step: Step, names: Names) -> ProbeResult:
@@ -135,7 +135,7 @@ class WorldSteps:
         if url.startswith("/"):
             if not self._base_url:
                 raise _StepError(
-                    f"names the path {call.url} of an agent without an address; write a whole one"
+                    f"names the path {call.url} of an agent without an address; write the full URL"
                 )
             url = self._base_url + url
         host = connections.host_of(url)
@@ -218,7 +218,7 @@ def _read(file: FileRead, name: str) -> JsonValue:
         if not path.is_relative_to(folder):
             raise _StepError(f"may not read {name}: it is outside of {folder}")
         if not stat.S_ISREG(path.stat().st_mode):
-            raise _StepError(f"could not read {name}: it is no file")
+            raise _StepError(f"could not read {name}: it is not a file")
         with path.open("rb") as opened:
             content = opened.read(_MAX_BYTES + 1)
     except OSError as error:

@@ -330,7 +330,7 @@ async def test_a_port_in_use_is_one_clear_error():
     for host in ("192.0.2.1", "no.such.host.invalid", "two..dots", "x" * 80):
         with pytest.raises(UsageError, match="--otlp-host"):
             Receiver(host, 0)
-    with pytest.raises(UsageError, match="ports go up to 65535"):
+    with pytest.raises(UsageError, match="the highest port is 65535"):
         Receiver(port=70_000)
 
 

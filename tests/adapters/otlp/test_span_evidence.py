@@ -368,6 +368,12 @@ def test_spans_of_a_web_framework_alone_say_nothing_of_tools():
         assert read(request, below("turn", attributes)).missing is None
 
 
+def test_an_operation_that_is_a_list_is_none():
+    """An agent may send any value under any name."""
+    found = read(below("chat", {"gen_ai.operation.name": ["chat"]}))
+    assert (found.calls, found.input_tokens, found.missing) == ((), None, None)
+
+
 def test_a_text_that_spans_repeat_is_kept_once_for_people():
     """Every call of a model is sent the same instructions; calls of tools stay as they are."""
     instructions, other = "Be kind. " * 50, "Be brief. " * 50

@@ -171,7 +171,7 @@ async def test_an_agent_that_exports_nothing_is_waited_for_once():
         for _ in range(2):
             reply = await send()
             assert reply.tool_calls is None
-            assert "no span came" in reply.trace_missing
+            assert "no span arrived" in reply.trace_missing
         fourth = await send()
         assert [call.name for call in fourth.tool_calls] == ["refund"]
         assert fourth.tool_calls_partial  # the first turn was read without its call

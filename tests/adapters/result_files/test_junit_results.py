@@ -125,3 +125,39 @@ def test_a_file_that_vitest_wrote() -> None:
     }
     assert results.official
     assert (results.official.value, results.official.of) == (0.5, 4)
+
+
+def test_a_file_that_jest_wrote() -> None:
+    """A class name that repeats the test's is no group; a file that does not load has broken."""
+    results = read((FILES / "jest.xml").read_text())
+    assert results.suite == "jest tests"
+    assert {row.test: (row.groups, row.undecided or row.passed) for row in results.rows} == {
+        "refunds window is 30 days": (("refunds",), True),
+        "refunds amount is told": (("refunds",), False),
+        "refunds order is looked up": (("refunds",), False),
+        "refunds partial refunds": (("refunds",), Undecided.SKIPPED),
+        "refunds refunds in euros": (("refunds",), True),  # a todo: the file does not tell it from a pass
+        "refunds the agent answers": (("refunds",), True),
+        "order 1": (("refunds",), True),
+        "order 2": (("refunds",), True),
+        "Test suite failed to run › t/broken.test.js": (("Test suite failed to run",), False),
+    }
+
+
+def test_a_file_that_gradle_wrote() -> None:
+    """One file for each class, whose name stands once in a test's whole name."""
+    results = read((FILES / "gradle.xml").read_text())
+    assert results.suite == "shop.RefundTest"
+    assert {row.test: row.undecided or row.passed for row in results.rows} == {
+        "orderIsLookedUp": False,
+        "windowIs30Days": True,
+        "partialRefunds": Undecided.SKIPPED,
+        "amountIsTold": False,
+    }
+    assert {row.groups for row in results.rows} == {("shop.RefundTest",)}
+
+
+def test_the_suite_s_name_stays_in_a_test_where_not_all_have_it() -> None:
+    """Else two tests would be taken for two trials of one."""
+    results = read(suite('<testcase classname="p" name="a"/><testcase name="a"/>', 'name="p"'))
+    assert [row.test for row in results.rows] == ["p › a", "a"]

@@ -55,8 +55,22 @@ def test_names_and_amounts_have_bounds() -> None:
 
 
 def test_a_file_of_no_format_is_refused_with_what_was_tried() -> None:
-    with pytest.raises(UsageError, match=r"^x\.bin: is of no known format \(tried .*junit"):
+    with pytest.raises(UsageError, match=r"^x\.bin: has no known format \(tried .*junit"):
         read_file(SourceFile("x.bin", b"\x00\x01"))
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b" \n", "x.csv: is empty. Did the tool end before it wrote its results?"),
+        ("test,passed\ncaf\xe9,true\n".encode("latin-1"), "x.csv: is neither UTF-8 text nor a zip file. "),
+        ("test,passed\na,true\n".encode("utf-16"), "x.csv: is neither UTF-8 text nor a zip file. "),
+    ],
+)
+def test_a_file_that_is_empty_or_in_another_encoding_is_told_from_one_of_no_format(data, message) -> None:
+    with pytest.raises(UsageError) as error:
+        read_file(SourceFile("x.csv", data))
+    assert str(error.value).startswith(message)
 
 
 @pytest.mark.parametrize(
@@ -99,3 +113,31 @@ def test_a_zip_file_is_unpacked_in_memory_within_bounds() -> None:
     with pytest.raises(UsageError, match="damaged zip file"):
         SourceFile("f.eval", stream.getvalue()[:500]).members()
     assert SourceFile("f", b"text").members() is None
+
+
+def rows_of(*lines: str) -> dict[str, object]:
+    reader, (found,) = read_file(SourceFile("x.jsonl", "\n".join(lines).encode()))
+    assert reader.format == "rows"
+    return {row.test: row.undecided or row.passed for row in found.rows}
+
+
+def test_each_row_of_json_lines_has_its_own_keys() -> None:
+    """Many tools write an error, or a model, only where there is one."""
+    assert rows_of(
+        '{"test": "a", "passed": true}',
+        '{"test": "b", "passed": false, "error": "timeout"}',
+        '{"error": "no reply", "test": "c"}',
+    ) == {"a": True, "b": Undecided.ERROR, "c": Undecided.ERROR}
+    assert rows_of('{"test": "a", "error": "no reply"}', '{"test": "b", "score": 1}') == {
+        "a": Undecided.ERROR,
+        "b": True,
+    }
+    lines = b'{"test": "a", "passed": true}\n{"test": "a", "passed": true, "model": "m"}'
+    _, found = read_file(SourceFile("x.jsonl", lines))
+    assert [results.arm for results in found] == [None, "m"]
+
+
+def test_a_row_without_the_key_that_names_the_others_is_refused() -> None:
+    """By another of its keys it might be taken for a trial of another test."""
+    with pytest.raises(UsageError, match=r"^x.jsonl: row 2 has no 'test', by which row 1 names its test"):
+        rows_of('{"id": 1, "test": "a", "passed": true}', '{"id": 2, "passed": false}')

@@ -24,7 +24,8 @@ class Planned(BaseLlm):
 
     async def generate_content_async(self, llm_request, stream=False):
         usage = types.GenerateContentResponseUsageMetadata(prompt_token_count=5, candidates_token_count=2)
-        content = types.Content(role="model", parts=[self.plan(llm_request.contents)])
+        planned = self.plan(llm_request.contents)
+        content = types.Content(role="model", parts=planned if isinstance(planned, list) else [planned])
         yield LlmResponse(content=content, usage_metadata=usage)
 
 
@@ -40,6 +41,15 @@ def respond(contents):
 
 def fail(contents):
     raise ConnectionError("no model at http://key-123456@host")
+
+
+def search(contents):
+    of = {"id": "1", "tool_type": types.ToolType.GOOGLE_SEARCH_WEB}
+    return [
+        types.Part(tool_call=types.ToolCall(**of, args={"query": "refunds"})),
+        types.Part(tool_response=types.ToolResponse(**of, response={"pages": 3})),
+        say("It says so on three pages."),
+    ]
 
 
 def refund(order: str, amount: int, tool_context: ToolContext) -> dict:
@@ -58,5 +68,6 @@ waiting = LlmAgent(
     model=Planned(model="plan", plan=lambda contents: call("delete", order="A-1")),
     tools=[FunctionTool(delete, require_confirmation=True)],
 )
+hosted = LlmAgent(name="hosted", model=Planned(model="plan", plan=search))
 failing = LlmAgent(name="failing", model=Planned(model="plan", plan=fail))
 silent = LlmAgent(name="silent", model=Planned(model="plan", plan=lambda contents: say("")))

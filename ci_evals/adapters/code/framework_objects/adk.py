@@ -111,16 +111,18 @@ def _asked(events: list[Any]) -> Iterator[str]:
 
 def _calls(events: list[Any]) -> Iterator[dict[str, Any]]:
     parts = [(event, part) for event in events for part in _parts(event)]
-    results = {
-        part.function_response.id: part.function_response for _, part in parts if part.function_response
-    }
+    returns = (part.function_response or getattr(part, "tool_response", None) for _, part in parts)
+    results = {returned.id: returned for returned in returns if returned}
     for event, part in parts:
-        call = part.function_call
-        if call and not str(call.name).startswith(_REQUEST):
+        call = part.function_call or getattr(part, "tool_call", None)  # of the agent, or of its model
+        name = call and (
+            call.name if part.function_call else str(getattr(call.tool_type, "value", "")).lower()
+        )
+        if call and not str(name).startswith(_REQUEST):
             returned = results.get(call.id)
             yield {
                 "id": call.id,
-                "name": call.name,
+                "name": name,
                 "arguments": call.args or {},
                 "result": None if returned is None else returned.response,
                 "status": _status(returned),

@@ -24,9 +24,7 @@ _OWN_FUNCTION = f"put a function reply(message, session) around the agent ({PAGE
 class FrameworkOptions(Model):
     """The `adapterOptions` of an agent of a framework."""
 
-    escalation_tools: tuple[NonBlank, ...] = Field(
-        (), description="Tools whose call means that the agent hands over to a person."
-    )
+    escalation_tools: tuple[NonBlank, ...] = Field((), description="Tools that hand over to a person.")
     context: NonBlank | None = Field(
         None, description="MODULE:FUNCTION that makes the deps or the context of a run from the `userInfo`."
     )

@@ -102,9 +102,9 @@ class Host:
     async def _load(self, worker: "_Worker", load: Message) -> None:
         name, seconds = f"adapter {load['name']!r}", self._loading_seconds
         try:
-            await worker.ask(load, name, "while it was loaded", seconds)
+            await worker.ask(load, name, "while it loaded", seconds)
         except CodeTimeoutError:
-            raise AgentError(f"{name} was not loaded within {seconds:g} s") from None
+            raise AgentError(f"{name} did not load within {seconds:g} s") from None
 
     async def end(self) -> None:
         """End the process and all that it has started; never raises."""
@@ -201,7 +201,7 @@ class _Worker:
                 value: JsonValue = await answer
                 return value
         except TimeoutError:
-            self._lose(f"the agent's process was ended, since it did not answer within {seconds:g} s")
+            self._lose(f"the agent's process was stopped because it did not answer within {seconds:g} s")
             raise CodeTimeoutError(f"{name} did not answer within {seconds:g} s") from None
         except _LostError as error:
             reason, words = error.args
@@ -213,7 +213,7 @@ class _Worker:
             self._waiting.pop(number, None)
 
     async def end(self) -> None:
-        self.lost = self.lost or "the agent's process was ended"
+        self.lost = self.lost or "the agent's process was stopped"
         await self.process.end()
         self._reading.cancel()
 
@@ -223,11 +223,11 @@ class _Worker:
             try:
                 message = wire.decode(line)
             except ValueError:
-                self._lose("the agent's process was ended, since it wrote into the pipe of its answers,")
+                self._lose("the agent's process was stopped because it wrote into the pipe of its answers,")
                 return
             if message.get("event") == "blocked":
                 self._lose(
-                    "the agent's process was ended, since an async function blocked the event loop of all "
+                    "the agent's process was stopped because an async function blocked the event loop of all "
                     "(time.sleep, requests),"
                 )
                 return
@@ -253,7 +253,7 @@ class _Worker:
         self.lost = reason
         self.process.kill()
         words = self.process.last_words(self._redactor)
-        words = f"; its last words: {words}" if words else ""
+        words = f"; its last output: {words}" if words else ""
         for waiting in self._waiting.values():
             if not waiting.done():
                 waiting.set_exception(_LostError(reason, words))

@@ -178,6 +178,6 @@ def _schema(value: Any) -> JsonObject:
             return {}
         case dict():
             if fault := json_schema.fault(value):
-                raise UnmappedError(f"has a schema that is not one here ({fault})")
+                raise UnmappedError(f"has a schema that ci-evals does not accept ({fault})")
             return value
-    raise UnmappedError("has a value that means nothing here")
+    raise UnmappedError("has a value that ci-evals does not support")

@@ -84,7 +84,7 @@ def _merged(document: Document, notes: list[str]) -> Iterator[_Merged]:
         yield _together(base, (path, test))
     for position, scenario in _listed(document, ("scenarios",), config.get("scenarios"), notes):
         if left := sorted(str(key) for key in set(scenario) - {"config", "tests"}):
-            notes.append(str(document.problem(position, f"nothing here is like its {', '.join(left)}")))
+            notes.append(str(document.problem(position, f"no counterpart for its {', '.join(left)}")))
         shared = list(_listed(document, (*position, "config"), scenario.get("config"), notes))
         for part, (path, test) in itertools.product(
             shared or [(position, {})],

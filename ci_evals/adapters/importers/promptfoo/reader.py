@@ -69,7 +69,7 @@ def read(text: str, file: str) -> ImportedSuite:
     imported = ImportedSuite(str(config.get("description") or f"Imported from {PurePath(file).name}"))
     if left := sorted(str(key) for key in set(config) - _OF_SUITE):
         imported.fields["x-unmapped"] = left
-        imported.notes.append(f"{file}: nothing here is like {', '.join(left)}")
+        imported.notes.append(f"{file}: no counterpart for {', '.join(left)}")
     reader = _ConfigReader(document, config, imported)
     groups = _conversations(list(cases(document, imported.notes)), together=remembers(config.get("prompts")))
     for group in groups:
@@ -116,7 +116,7 @@ class _ConfigReader:
         options = self.config.get("evaluateOptions")
         for key in options if isinstance(options, dict) else ():
             if key != "repeat":
-                self._left_of_suite(f"evaluateOptions.{key}", "nothing here is like it")
+                self._left_of_suite(f"evaluateOptions.{key}", "it has no counterpart")
 
     def _left_of_suite(self, key: str, reason: str) -> None:
         problem = self.document.problem((key.partition(".")[0],), f"{key} is left out: {reason}")
@@ -257,7 +257,7 @@ class _ConfigReader:
             if any(item.get("strict") in _OF_TRACE for item in result.evaluations):
                 self._note(path, f"{kind} needs a trace: it is undecided for an agent that returns only text")
             if result.left:
-                self._note(path, f"{kind}: nothing here is like its {', '.join(result.left)}")
+                self._note(path, f"{kind}: no counterpart for its {', '.join(result.left)}")
             yield from result.evaluations
 
     def _other_fields(self, case: PromptfooCase) -> None:
@@ -288,7 +288,7 @@ class _ConfigReader:
 
     def _unknown(self, path: Path, given: JsonObject, known: set[str], prefix: str = "") -> None:
         if left := sorted(f"{prefix}{key}" for key in set(given) - known):
-            self._note(path, f"nothing here is like its {', '.join(left)}")
+            self._note(path, f"no counterpart for its {', '.join(left)}")
 
     def _note(self, path: Path, message: str) -> None:
         problem = self.document.problem(path, message)

@@ -66,11 +66,11 @@ _MODES: Mapping[str, JsonObject] = {"in_order": {}, "exact": {"mode": "strict"}}
 
 def _args_match(value: Any, *, negated: bool) -> list[JsonObject]:
     if not isinstance(value, dict):
-        raise UnmappedError("has a value that means nothing here")
+        raise UnmappedError("has a value that ci-evals does not support")
     name, mode = _name(value), value.get("mode") or "partial"
     args = value["args"] if "args" in value else value.get("arguments")
     if not isinstance(args, dict) or mode not in ("partial", "exact"):
-        raise UnmappedError("has a value that means nothing here")
+        raise UnmappedError("has a value that ci-evals does not support")
     ignored = _ignored(value, args, exact=mode == "exact")
     wanted = {key: _matcher(item, exact=mode == "exact") for key, item in args.items() if key not in ignored}
     if "{{" in json.dumps(wanted):
@@ -92,7 +92,7 @@ def _ignored(value: JsonObject, args: JsonObject, *, exact: bool) -> list[str]:
     ignore, defaults = value.get("ignore") or [], value.get("defaults") or {}
     names = [ignore] if isinstance(ignore, str) else ignore
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise UnmappedError("has a value that means nothing here")
+        raise UnmappedError("has a value that ci-evals does not support")
     as_default = not isinstance(defaults, dict) or bool(defaults.keys() & args.keys())
     if ((names or defaults) and exact) or as_default or any("*" in name or "?" in name for name in names):
         raise UnmappedError("leaves arguments out in a way that has no counterpart")

@@ -18,7 +18,7 @@ def text_of(value: Any) -> str:
             return value
         case int() | float() if not isinstance(value, bool):
             return str(value)
-    raise UnmappedError("has a value that means nothing here")
+    raise UnmappedError("has a value that ci-evals does not support")
 
 
 def texts_of(value: Any) -> list[str]:
