@@ -29,7 +29,7 @@ from ci_evals.grading.replies import Turns, verdict_on_replies
 
 NO_MODEL = Verdict.undecided(
     Cause.NO_MODEL,
-    "meanings cannot be compared: name an embedding model by --embedding-model, such as local:NAME "
+    "meanings cannot be compared: name an embedding model with --embedding-model, such as local:NAME "
     "(pip install 'ci-evals[local]'), or run with --provider=openai",
 )
 

@@ -16,15 +16,23 @@ class EvidenceKind:
     """Object of the verb "reports" in messages."""
     of: Callable[[Turn], object]
     """Returns None if it is unknown."""
+    keys: tuple[str, ...]
+    """The keys in `not_found` of what should find it."""
 
 
-HAND_OVER = EvidenceKind("whether the agent hands over", lambda turn: turn.hand_over)
-WORKFLOWS = EvidenceKind("workflows", lambda turn: None if turn.tool_calls_partial else turn.workflows)
-PARAMS = EvidenceKind("parameters", lambda turn: None if turn.tool_calls_partial else turn.params)
-RULES = EvidenceKind("rules", lambda turn: turn.rules)
-INTEGRATIONS = EvidenceKind("integrations", lambda turn: turn.integrations)
-CALLS = EvidenceKind("all tool calls", lambda turn: calls_of(turn).complete or None)
-ERROR = EvidenceKind("whether it is an error", lambda turn: turn.error_response)
+HAND_OVER = EvidenceKind(
+    "whether the agent hands over", lambda turn: turn.hand_over, ("escalated", "workflows", "toolCalls")
+)
+WORKFLOWS = EvidenceKind(
+    "workflows", lambda turn: None if turn.tool_calls_partial else turn.workflows, ("workflows", "toolCalls")
+)
+PARAMS = EvidenceKind(
+    "parameters", lambda turn: None if turn.tool_calls_partial else turn.params, ("params", "toolCalls")
+)
+RULES = EvidenceKind("rules", lambda turn: turn.rules, ("rules",))
+INTEGRATIONS = EvidenceKind("integrations", lambda turn: turn.integrations, ("integrations",))
+CALLS = EvidenceKind("all tool calls", lambda turn: calls_of(turn).complete or None, ("toolCalls",))
+ERROR = EvidenceKind("whether it is an error", lambda turn: turn.error_response, ("error",))
 
 
 def not_seen(reason: str, kind: EvidenceKind, transcript: Transcript, *evidence: int) -> Verdict:
@@ -66,6 +74,10 @@ def find_gap(kind: EvidenceKind, transcript: Transcript, *, after: int = 0) -> G
     reason = " and ".join(reasons)
     if missing := next((turn.trace_missing for turn in turns if turn.trace_missing), None):
         return Gap(silent, f"{reason}: {missing}", Cause.NO_TRACE, everywhere)
+    if why := next(
+        (turn.not_found[key] for turn in turns for key in kind.keys if key in turn.not_found), None
+    ):
+        reason = f"{reason}: {why}"
     return Gap(silent, reason, Cause.NO_EVIDENCE, everywhere) if reasons else None
 
 

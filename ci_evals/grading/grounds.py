@@ -10,10 +10,10 @@ from ci_evals.grading import quotes
 from ci_evals.grading.voting import VoidAnswerError
 from ci_evals.support.json_text import strict_object
 
-NO_WORDS = "the judge gave a reason without words"
+NO_WORDS = "the judge gave an empty reason"
 NOTHING = (
-    "the judge passed it on no grounds: it quoted nothing, and named no turns in which it looked for "
-    "what is absent"
+    "the judge passed it without evidence: it quoted nothing, and named no turns that it searched for what "
+    "is absent"
 )
 CONTRADICTION = 'the judge contradicted itself: its verdict is {verdict!r}, and "met" is {met}'
 

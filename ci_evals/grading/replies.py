@@ -25,7 +25,7 @@ def select_replies(choice: TurnChoice, transcript: Transcript) -> Turns | Verdic
     named = [turn for turn in turns if turn.index == choice]
     if named:
         return named
-    reason = f"there is not a reply {choice}: the agent replied {times(len(turns))}"
+    reason = f"there is no reply {choice}: the agent replied {times(len(turns))}"
     return Verdict.undecided(Cause.NO_EVIDENCE, reason)
 
 

@@ -51,7 +51,7 @@ class SemanticMatcher:
         if len(compared) < len(cosines):
             model = self._embedder.model
             return Verdict.undecided(
-                Cause.JUDGE_ERROR, f"the embedding model {model} gave vectors that cannot be compared"
+                Cause.JUDGE_ERROR, f"the embedding model {model} returned vectors that cannot be compared"
             )
         near, turn, expected = max(compared, key=lambda pair: pair[0])
         passed = near >= evaluation.least

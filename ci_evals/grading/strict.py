@@ -326,7 +326,7 @@ def _first_valid(schema: Mapping[str, JsonValue], named: Turns) -> Verdict:
             )
             return Verdict.undecided(Cause.NO_EVIDENCE, reason)
         if reason is None:
-            return Verdict.passed(f"reply {turn.index} is JSON as the schema wants it", turn.index)
+            return Verdict.passed(f"reply {turn.index} is JSON that matches the schema", turn.index)
         reasons.append(f"reply {turn.index} is not valid: {reason}")
     return Verdict.failed("; ".join(reasons), *(turn.index for turn in named))
 

@@ -24,7 +24,7 @@ def complaint(adapter: str, plugins: Collection[str]) -> str | None:
         return None
     known = [*BUILT_IN, *sorted(plugins)]
     close = difflib.get_close_matches(adapter.lower(), [*known, PYTHON, COMMAND], n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"there are: {', '.join(known)}"
+    hint = f"did you mean {close[0]!r}?" if close else f"available: {', '.join(known)}"
     return (
         f"is not an adapter; {hint} (also python:module:attribute, command: PROGRAM, and plug-ins "
         "once installed)"

@@ -7,13 +7,14 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic.alias_generators import to_snake
 
-from ci_evals.domain.agents import lacks_secret
+from ci_evals.domain.agents import CONVERSATION, lacks_secret
 from ci_evals.domain.built_in_agents import BUILT_IN
 from ci_evals.domain.checks.tool_checks import StateCheck
-from ci_evals.domain.errors import Problem, SuiteError, UsageError
+from ci_evals.domain.errors import SuiteError, UsageError
 from ci_evals.domain.suite import Suite
 from ci_evals.domain.world import AGENT_STATE
 from ci_evals.planning.adapter_options import OptionsFile, complaint
+from ci_evals.planning.documents.document import Document, Path
 from ci_evals.planning.parse import LoadedSuite
 from ci_evals.support import placeholders
 
@@ -58,15 +59,15 @@ def choose(
         SuiteError: something that the adapter needs is missing, or its options do not fit it.
         UsageError: there is no such adapter, or the demo agent is requested at another address.
     """
-    suite = chosen_agent(loaded.suite, loaded.file, choice, without_key=without_key, unasked=unasked)
+    suite = chosen_agent(loaded.suite, loaded.document, choice, without_key=without_key, unasked=unasked)
     secrets = choice.options.secrets if choice.options else frozenset()
     return replace(loaded, suite=suite, secrets=loaded.secrets | secrets)
 
 
 def chosen_agent(
-    suite: Suite, file: str, choice: AgentChoice, *, without_key: bool = False, unasked: bool = False
+    suite: Suite, document: Document, choice: AgentChoice, *, without_key: bool = False, unasked: bool = False
 ) -> Suite:
-    """The suite of a file with the agent that it is played with; as `choose`."""
+    """The suite of a document with the agent that it is played with; as `choose`."""
     if choice.adapter and (fault := complaint(choice.adapter, choice.plugins)):
         raise UsageError(f"--adapter: {choice.adapter!r} {fault}")
     elsewhere = bool(choice.agent_id or choice.base_url)
@@ -84,7 +85,9 @@ def chosen_agent(
     changes |= {"start": choice.start} if choice.start else {}
     changes |= {"wait_for": choice.wait_for} if choice.wait_for else {}
     chosen = _changed(suite, changes)
-    problems = [Problem(file, 1, 1, path, message) for path, message in _missing(chosen)]
+    problems = [document.problem(path, message) for path, message in _missing(chosen)]
+    if not choice.base_url and adapter in BUILT_IN and not _is_address(chosen.base_url or "http://"):
+        problems.append(document.problem(("baseUrl",), "must begin with http:// or https://"))
     if problems and not unasked and not (without_key and not has_key(chosen)):
         raise SuiteError(problems)
     return chosen
@@ -97,12 +100,18 @@ def _changed(suite: Suite, changes: dict[str, Any]) -> Suite:
         UsageError: an option is invalid for any suite.
     """
     try:
-        return Suite.model_validate(suite.model_dump(exclude_unset=True) | changes)
+        same = suite.model_dump(exclude_unset=True, exclude={"tests"}) | {"tests": suite.tests}
+        return Suite.model_validate(same | changes)
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
         option = "--" + to_snake(str(fault["loc"][0])).replace("_", "-")
         why = fault["ctx"]["error"] if fault["type"] == "value_error" else "must not be empty"
         raise UsageError(f"{option}: {fault['input']!r} {why}") from None
+
+
+def _is_address(url: str) -> bool:
+    """Return whether an address begins like one; the value may be secret, so that no message shows it."""
+    return url.strip().lower().startswith(("http://", "https://"))
 
 
 def has_key(suite: Suite) -> bool:
@@ -121,7 +130,14 @@ def has_filled_headers(suite: Suite) -> bool:
     return not any(isinstance(value, str) and lacks_secret(name, value) for name, value in pairs)
 
 
-def _missing(suite: Suite) -> list[tuple[str, str]]:
+def awaited_address(suite: Suite) -> str | None:
+    """Return what answers once the suite's agent is up; None if nothing says so."""
+    agent = BUILT_IN.get(suite.adapter)
+    default = agent.address if agent and agent.address.startswith("http://127.0.0.1:") else None
+    return suite.wait_for or suite.base_url or default
+
+
+def _missing(suite: Suite) -> list[tuple[Path, str]]:
     """Return the keys without which the suite's agent cannot be reached, each with a message."""
     missing = [
         *_missing_fields(suite),
@@ -130,64 +146,67 @@ def _missing(suite: Suite) -> list[tuple[str, str]]:
         *_missing_history(suite),
     ]
     if suite.adapter == "demo" and (suite.start or suite.wait_for):
-        hint = "name your own by --base-url or --adapter"
-        missing.append(("start", f"the embedded demo agent needs no start and no wait; {hint}"))
-    elif suite.start and not (suite.wait_for or suite.base_url):
-        hint = "say where the agent answers, by baseUrl (--base-url) or waitFor (--wait-for)"
-        missing.append(("waitFor", f"is missing, and so is baseUrl; {hint}"))
+        hint = "name your own with --base-url or --adapter"
+        missing.append((("start",), f"the embedded demo agent needs no start and no wait; {hint}"))
+    elif suite.start and not awaited_address(suite):
+        hint = "set the agent's address with baseUrl (--base-url) or waitFor (--wait-for)"
+        missing.append((("waitFor",), f"is missing, and so is baseUrl; {hint}"))
     if not has_key(suite):
         instead = "set CI_EVALS_AGENT_KEY (in a workflow the input agent-key)"
         if suite.api_key is None:
-            missing.append(("apiKey", f"is missing; {instead}, or name a variable there: ${{AGENT_KEY}}"))
+            missing.append((("apiKey",), f"is missing; {instead}, or name a variable there: ${{AGENT_KEY}}"))
         else:
             hint = "" if suite.adapter == "aui" else "; if the agent needs no key, delete the line"
-            missing.append(("apiKey", f"is empty; set the variable that it names, or {instead}{hint}"))
+            missing.append((("apiKey",), f"is empty; set the variable that it names, or {instead}{hint}"))
     return missing
 
 
-def _missing_fields(suite: Suite) -> Iterator[tuple[str, str]]:
+def _missing_fields(suite: Suite) -> Iterator[tuple[Path, str]]:
     """Yield what the adapter needs beside a key. An agent's id names its model as well."""
     agent = BUILT_IN.get(suite.adapter)
     for key, message in agent.needs.items() if agent else ():
         if getattr(suite, to_snake(key)) is None and not (key == "model" and suite.agent_id):
-            yield key, message
+            yield (key,), message
 
 
-def _missing_state(suite: Suite) -> Iterator[tuple[str, str]]:
+def _missing_state(suite: Suite) -> Iterator[tuple[Path, str]]:
     """Yield a problem if tests check the agent's own state, and it has none."""
     tests = (test for test in suite.tests if AGENT_STATE not in {*suite.probes, *test.probes})
     checks = (one for test in tests for one in test.evaluations if isinstance(one, StateCheck))
     agent = BUILT_IN.get(suite.adapter)
     if agent and not agent.reports_state and any(check.probe == AGENT_STATE for check in checks):
-        hint = "look it up by a probe of your own (docs/worlds.md)"
-        yield "tests", f"check {AGENT_STATE}, but {suite.adapter!r} agents report no state; {hint}"
+        hint = "look it up with your own probe (docs/worlds.md)"
+        yield ("tests",), f"check {AGENT_STATE}, but {suite.adapter!r} agents report no state; {hint}"
 
 
-def _missing_history(suite: Suite) -> Iterator[tuple[str, str]]:
+def _missing_history(suite: Suite) -> Iterator[tuple[Path, str]]:
     """Yield a problem for each test that begins with messages which the agent cannot be given."""
     agent = BUILT_IN.get(suite.adapter)
     if agent and not agent.takes_history:
-        why = f"{suite.adapter!r} agents cannot be given a history; leave out its 'assistant' lines"
-    elif suite.adapter == "http" and {"messages", "history"}.isdisjoint(_names(suite)):
+        why = f"{suite.adapter!r} agents cannot be given a history; remove its 'assistant' lines"
+    elif suite.adapter == "http" and {*CONVERSATION, "history"}.isdisjoint(_names(suite)):
         why = "adapterOptions.send has no {{messages}} and no {{history}}, which would tell the agent"
     else:
         return
     for number, test in enumerate(suite.tests):
         if test.history:
-            yield f"tests[{number}].turns", f"begin with what the assistant said, but {why}"
+            yield ("tests", number, "turns"), f"start with an assistant message, but {why}"
 
 
-def _named_but_missing(suite: Suite) -> Iterator[tuple[str, str]]:
+def _named_but_missing(suite: Suite) -> Iterator[tuple[Path, str]]:
     """Yield names in the options, as `{{name}}`, that have no value."""
     names = _names(suite)
     if "agentId" in names and suite.agent_id is None:
-        yield "agentId", "is missing, and adapterOptions hold {{agentId}}; or name the agent by --agent-id"
+        yield (
+            ("agentId",),
+            "is missing, and adapterOptions hold {{agentId}}; or name the agent with --agent-id",
+        )
     if "model" in names and suite.model is None:
-        yield "model", "is missing, and adapterOptions hold {{model}}"
+        yield ("model",), "is missing, and adapterOptions hold {{model}}"
     for name in sorted(names):
         _, dot, path = name.partition(".")
         if dot and all(placeholders.member(dict(test.user_info), path) is None for test in suite.tests):
-            yield "adapterOptions", f"hold {{{{{name}}}}}, which no test has in its userInfo"
+            yield ("adapterOptions",), f"hold {{{{{name}}}}}, which no test has in its userInfo"
 
 
 def _names(suite: Suite) -> frozenset[str]:

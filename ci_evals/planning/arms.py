@@ -7,6 +7,7 @@ from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import BASE, HEAD, Plan, PlannedSuite
 from ci_evals.planning.adapter_options import OptionsFile
 from ci_evals.planning.agent_choice import AgentChoice, chosen_agent
+from ci_evals.planning.documents.document import Document
 from ci_evals.planning.documents.interpolate import Reading, interpolate
 from ci_evals.planning.documents.reader import read
 from ci_evals.support.redaction import Redactor
@@ -109,13 +110,14 @@ class ArmReader:
             raise UsageError("\n".join(redactor.text(str(problem)) for problem in problems))
         if not isinstance(filled.value, dict) or len(filled.value) < 2:
             raise UsageError(
-                f"{file}: it takes two agents or more, each as  NAME: {{OPTION: VALUE}}. The first is tested."
+                f"{file}: name at least two agents, each as  NAME: {{OPTION: VALUE}}. The others are "
+                "compared with the first."
             )
         arms = (self._named(file, name, options) for name, options in filled.value.items())
         named: dict[str, Arm] = {}
         for arm in arms:
             if arm.name in named:
-                raise UsageError(f"{file}: {arm.name!r}: two agents have this name. Write another one.")
+                raise UsageError(f"{file}: {arm.name!r}: two agents have this name. Rename one.")
             named[arm.name] = replace(arm, values=frozenset(filled.secrets))
         return tuple(named.values())
 
@@ -128,7 +130,9 @@ class ArmReader:
             )
         given = {} if options is None else options
         if not isinstance(given, dict) or not all(isinstance(value, str) for value in given.values()):
-            raise UsageError(f"{file}: {name!r}: write its options as  OPTION: VALUE, with texts as values.")
+            raise UsageError(
+                f"{file}: {name!r}: write its options as  OPTION: VALUE, with strings as values."
+            )
         if unknown := [option for option in given if option not in ARM_KEYS]:
             known = ", ".join(ARM_KEYS)
             raise UsageError(f"{file}: {name!r}: {unknown[0][:60]!r} is unknown. Options: {known}.")
@@ -160,15 +164,15 @@ def with_arms(plan: Plan, arms: Sequence[Arm], *, unasked: bool = False) -> Plan
     return replace(plan, suites=plan.suites + others, arms=(*plan.arms, *(arm.name for arm in arms)))
 
 
-def with_first_arm(plan: Plan, arm: Arm, *, unasked: bool = False) -> Plan:
-    """The plan with this agent as the one that is tested; raise `UsageError` as `with_arms` does."""
-    suites = tuple(_with_agent(planned, arm, unasked=unasked) for planned in plan.suites)
-    return replace(plan, suites=suites, arms=(arm.name,))
+def with_arms_alone(plan: Plan, arms: Sequence[Arm], *, unasked: bool = False) -> Plan:
+    """The plan with these agents in place of the suites' own; the first is tested. May raise `UsageError`."""
+    played = with_arms(plan, arms, unasked=unasked)
+    return replace(played, suites=played.suites[len(plan.suites) :], arms=played.arms[len(plan.arms) :])
 
 
 def _with_agent(planned: PlannedSuite, arm: Arm, *, unasked: bool) -> PlannedSuite:
     try:
-        suite = chosen_agent(planned.suite, planned.file, arm.choice, unasked=unasked)
+        suite = chosen_agent(planned.suite, Document(planned.file), arm.choice, unasked=unasked)
     except UsageError as error:
         option = "--against" if arm.name == BASE else f"--arms: {arm.name}"
         raise UsageError(f"{option}: {error}") from None

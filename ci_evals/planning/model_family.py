@@ -22,7 +22,7 @@ _FAMILIES: Mapping[str, str] = {
 """Patterns for the names of a family's models on any server: `gpt-6-luna`, `openai/gpt-6-luna`, …"""
 
 _MAX_PAIRS = 3
-_SAME_FAMILY = "judge and agent are of one family of models"
+_SAME_FAMILY = "judge and agent are from the same model family"
 
 
 def family(model: str) -> str | None:
@@ -52,7 +52,7 @@ def warnings(pairs: Iterable[tuple[str, str]]) -> tuple[str, ...]:
     shown += [f"and {len(related) - _MAX_PAIRS} more"] if len(related) > _MAX_PAIRS else []
     warning = (
         f"{_SAME_FAMILY}: {', '.join(shown)}; models tend to rate their own "
-        "family's answers higher: name a judge of another one by --judge-model, with its --provider"
+        "family's answers higher: choose a judge of another family with --judge-model and --provider"
     )
     return (warning,)
 

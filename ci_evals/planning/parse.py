@@ -141,7 +141,7 @@ def _read_schemas(document: Document, value: Any, reading: Reading) -> Iterator[
 
 def _schema(name: str, reading: Reading) -> dict[str, Any]:
     if reading.read_beside is None:
-        raise UsageError("is a path, but this suite is in no file; give the schema itself")
+        raise UsageError("is a path, but this suite was not read from a file; write the schema inline")
     text = reading.read_beside(name)
     try:
         schema = read(text, name).value
@@ -149,7 +149,7 @@ def _schema(name: str, reading: Reading) -> dict[str, Any]:
         (problem, *_) = error.problems
         raise UsageError(f"cannot be read: {problem.message} (line {problem.line})") from None
     if not isinstance(schema, dict):
-        raise UsageError("is not a JSON Schema: it holds no object")
+        raise UsageError("is not a JSON Schema: it is not an object")
     if reason := json_schema.fault(schema):
         raise UsageError(f"is not a JSON Schema: {reason}")
     return schema
@@ -165,7 +165,7 @@ _NOT_IF_DISTRUSTED = {
     "adapter": "a suite may not name a program to run {where}; use --adapter",
     "start": "a suite may not name a program to run {where}; use --start",
     "waitFor": "a suite may not name an endpoint {where}; use --wait-for",
-    "adapterOptions": "a suite may not say what an agent is sent {where}; use --adapter-options",
+    "adapterOptions": "a suite may not set what an agent is sent {where}; use --adapter-options",
 }
 
 
@@ -195,13 +195,13 @@ def _cross_problems(document: Document, value: Any) -> Iterator[Problem]:
             continue
         name = test.get("name")
         if isinstance(name, str) and indices.setdefault(name, i) != i:
-            message = f"the name {name!r} is that of tests[{indices[name]}] already"
+            message = f"the name {name!r} is already used by tests[{indices[name]}]"
             yield document.problem(("tests", i, "name"), message)
         evaluations = test.get("evaluations")
         if isinstance(evaluations, list) and evaluations:
             weights = [item.get("weight", 1) if isinstance(item, dict) else 1 for item in evaluations]
             if all(type(weight) in {int, float} and weight == 0 for weight in weights):
-                message = "all weights are 0: nothing could be scored"
+                message = "all weights are 0, so nothing can be scored"
                 yield document.problem(("tests", i, "evaluations"), message)
 
 

@@ -61,8 +61,8 @@ _UNHAPPY_KINDS = frozenset(
     }
 )
 _ADD_A_STRICT_CHECK = (
-    "only a judge decides, who can be wrong, and without a judge nobody; add what "
-    "the trace or the text can show (tool_used, param_equals, regex, …)"
+    "decided only by a judge, which can be wrong; without a judge it stays undecided; "
+    "add a check on the trace or the text (tool_used, param_equals, regex, …)"
 )
 _SHORTEST_ANSWER = 3
 """Characters from which an answer differs from ordinary words."""
@@ -111,17 +111,17 @@ def _of_test(suite: Suite, test: Test) -> Iterator[Weakness]:
         if first != j:
             yield path, f"asks the same as evaluations[{first}] of this test"
         if evaluation.weight == 0:
-            yield (*path, "weight"), "is 0: the criterion is shown but counts for nothing"
+            yield (*path, "weight"), "is 0: the criterion is shown but does not count"
         if isinstance(evaluation, Graded):
             yield from (((*path, *inner), message) for inner, message in _of_rubric(evaluation))
         elif isinstance(evaluation, Judged):
             for message in filter(None, (_two_things(evaluation), _could_be_strict(evaluation))):
                 yield (*path, "criterion"), message
         if isinstance(evaluation, ToolNotUsed) and evaluation.before_turn == 1:
-            yield (*path, "beforeTurn"), "is 1, before which there is no turn: no conversation can fail"
+            yield (*path, "beforeTurn"), "is 1, and no turn comes before it: no conversation can fail"
         several_turns = len(suite.turns_of(test)) > 1
         if isinstance(evaluation, NotContains | NotRegex) and evaluation.turn == "last" and several_turns:
-            message = f"{evaluation.strict} looks only at the last reply, and passes whatever was said before"
+            message = f"{evaluation.strict} checks only the last reply, not the ones before"
             yield path, f'{message}; write "turn": "any"'
 
 
@@ -131,7 +131,7 @@ def _of_rubric(graded: Graded) -> Iterator[Weakness]:
         if isinstance(dimension, Dimension):
             written.append((("dimensions", i, "rubric"), dimension.rubric))
             if dimension.weight == 0:
-                yield ("dimensions", i, "weight"), "is 0: the dimension is shown but counts for nothing"
+                yield ("dimensions", i, "weight"), "is 0: the dimension is shown but does not count"
     for path, levels in written:
         for k, level in enumerate(levels or ()):
             if level.description is None:
@@ -146,7 +146,7 @@ def _of_rubric(graded: Graded) -> Iterator[Weakness]:
             yield ("dimensions", i), f"has no description: what {name!r} means is the judge's guess"
     own = [levels for _, levels in written[1:] if levels]
     if graded.rubric and graded.dimensions and len(own) == len(graded.dimensions):
-        yield ("rubric",), "is used by no dimension: each has levels of its own"
+        yield ("rubric",), "is used by no dimension: each has its own levels"
     yield from _never_or_always(whole)
 
 
@@ -274,14 +274,14 @@ def _two_things(evaluation: Judged) -> str | None:
     if match := _TWO_THINGS.search(evaluation.criterion):
         second = short(" ".join(evaluation.criterion[match.start() :].split()))
         return (
-            f"asks two things at once ({second!r}): a half fulfilled one can be judged either way; split it"
+            f"asks two things at once ({second!r}): if only one is met, it can be judged either way; split it"
         )
     return None
 
 
 def _could_be_strict(evaluation: Judged) -> str | None:
     if _CODE.search(evaluation.criterion) or _ABOUT_THE_TRACE.search(evaluation.criterion):
-        return "asks the judge for what the trace shows: a strict check decides it for nothing and for sure"
+        return "asks the judge what the trace shows: a strict check decides it exactly, at no cost"
     return None
 
 

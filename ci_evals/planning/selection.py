@@ -40,7 +40,7 @@ class Selection:
 def _split(option: str, text: str | None) -> tuple[str, ...]:
     parts = tuple(part.strip() for part in (text or "").replace("\n", ",").split(",") if part.strip())
     if text and not parts:
-        raise UsageError(f"{option}: {text!r} names nothing. Name texts or tags, separated by commas.")
+        raise UsageError(f"{option}: {text!r} contains no name. Write names or tags, separated by commas.")
     return parts
 
 
@@ -96,12 +96,10 @@ def _digests(suite: Suite, redactor: Redactor) -> list[str]:
     Tags, position, floor and optimal workflows change no verdict and are left out, and so is the agent, which
     is what runs are compared for. Secrets are redacted first, so that a digest does not depend on them.
     """
-    definitions = suite.model_dump(
-        mode="json", by_alias=True, include={"tests": {"__all__": _DEFINING_FIELDS}}
-    )
     auto_turn = PlannedTurn(user=AUTO).model_dump(mode="json", by_alias=True)
     digests = []
-    for test, defined in zip(suite.tests, definitions["tests"], strict=True):
+    for test in suite.tests:
+        defined = test.model_dump(mode="json", by_alias=True, include=_DEFINING_FIELDS)
         turns = defined.pop("turns")
         turns += [auto_turn] * (len(suite.turns_of(test)) - len(test.planned_turns))
         world = suite.world_of(test)

@@ -58,7 +58,7 @@ def read(text: str) -> ShardNumber:
     if number is None or not number.index <= number.of <= MAX_SHARDS:
         shown = text if len(text) <= 20 else f"{text[:20]}…"
         raise UsageError(
-            f"--shard: {shown!r} is not a part; write I/N, as 2/5, with I from 1 to N and N up to "
+            f"--shard: {shown!r} is not a shard; write I/N, such as 2/5, with I from 1 to N and N up to "
             f"{MAX_SHARDS}"
         )
     return number

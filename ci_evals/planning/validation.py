@@ -93,19 +93,19 @@ def _message(detail: ErrorDetails, path: Path, model: type[BaseModel]) -> str:
     if path[-1:] == ("turn",) and path[-3:-2] == ("evaluations",):
         return f"must be a reply's number (from 1), 'last' or 'any', found {_shown(value)}"
     if detail["type"] in _WANTED:
-        return f"must be {_WANTED[detail['type']]}, found {_shown(value)}"
+        key = _TEXT_OF.get(str(path[-2])) if len(path) > 1 and isinstance(value, str) else None
+        hint = f"; write {{ {key}: … }}" if key else ""
+        return f"must be {_WANTED[detail['type']]}, found {_shown(value)}{hint}"
     match detail["type"]:
         case "extra_forbidden":
             message = _unknown_key(str(path[-1]), model)
         case "missing":
-            message = (
-                f"is missing, which {_name_of(model)} needs" if model in KINDS.values() else "is missing"
-            )
+            message = f"is missing; {_name_of(model)} needs it" if model in KINDS.values() else "is missing"
         case "literal_error" if path[-2:-1] == ("dimensions",):
             built_in = re.findall(r"'([^']*)'", str(context.get("expected")))
             message = (
                 f"{short(str(value))!r} is not a built-in dimension{nearest(value, built_in)}; "
-                "one of your own is an object with 'name' and 'rubric'"
+                "your own dimension is an object with 'name' and 'rubric'"
             )
         case "union_tag_invalid":
             kind = value["strict"]
@@ -122,6 +122,9 @@ def _message(detail: ErrorDetails, path: Path, model: type[BaseModel]) -> str:
             message = _MESSAGES.get(kind, detail["msg"])
     return message
 
+
+_TEXT_OF = {"turns": "user", "evaluations": "criterion"}
+"""Lists of objects, and the key under which people have their text in mind."""
 
 _DAY = "a day such as 2026-12-31"
 
@@ -178,9 +181,10 @@ def _keys_of(model: type[BaseModel]) -> list[str]:
 def _unknown_key(key: str, model: type[BaseModel]) -> str:
     owners = [_name_of(kind) for kind in KINDS.values() if key in _keys_of(kind)]
     if model in KINDS.values() and owners:
-        return f"{_name_of(model)} takes no such key; it belongs to {', '.join(owners[:3])}"
-    # A graded criterion without its rubric looks like a plain one.
-    return f"unknown key{nearest(key, _keys_of(Graded if model is Judged else model))}"
+        return f"{_name_of(model)} has no such key; it belongs to {', '.join(owners[:3])}"
+    # A criterion without its rubric or its misspelled `strict` looks like a plain one.
+    known = [*_keys_of(Graded), "strict"] if model is Judged else _keys_of(model)
+    return f"unknown key{nearest(key, known)}"
 
 
 def nearest(value: Any, known: Sequence[str]) -> str:
@@ -191,4 +195,4 @@ def nearest(value: Any, known: Sequence[str]) -> str:
     )
     if close:
         return f"; did you mean {folded[close[0]]!r}?"
-    return f"; known are {', '.join(known)}" if len(known) <= 20 else ""
+    return f"; known: {', '.join(known)}" if len(known) <= 20 else ""

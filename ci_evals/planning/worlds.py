@@ -94,7 +94,7 @@ def _texts(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
 def _complaint(name: str, step: _Step, path: Path) -> str | None:
     """Return a clause about a name that may not stand there; None if it may."""
     if name not in NAMES and not name.startswith("userInfo."):
-        return f"which is not known here; there are: {', '.join(NAMES)}"
+        return f"which is unknown; available: {', '.join(NAMES)}"
     if path[-2:] == ("sql", "statement"):
         return "which could change the statement: write :name there, and its value in 'parameters'"
     if name == SESSION_ID and step.section == "setup":

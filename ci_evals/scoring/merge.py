@@ -100,7 +100,7 @@ def merge(runs: Sequence[ShardRun], *, expected: int | None = None) -> Merged:
 
 def _arms(runs: Sequence[ShardRun], head: Scorecard) -> tuple[tuple[Arm, ...], tuple[str, ...]]:
     """The agents that all shards played, with their merged numbers, and what is missing of others."""
-    names = dict.fromkeys(arm.name for run in runs for arm in run.results.arms[1:])
+    names = dict.fromkeys(arm.name for run in runs for arm in run.results.arms if not arm.gated)
     arms: list[Arm] = []
     missing: list[str] = []
     for name in names:
@@ -111,10 +111,13 @@ def _arms(runs: Sequence[ShardRun], head: Scorecard) -> tuple[tuple[Arm, ...], t
         else:
             of_arm = [ShardRun(run.file, side) for run, side in sides if side]
             arms.append(Arm.of(name, merge(of_arm).card))
-    first = runs[0].results.arms[0].name if arms else ""
-    own_usage = summed([run.results.arms[0].usage for run in runs if run.results.arms])
-    tested = Arm.of(first, head.model_copy(update={"usage": own_usage}), first=True) if arms else None
-    return ((tested, *arms) if tested else ()), tuple(missing)
+    gated = [arm for run in runs for arm in run.results.arms if arm.gated]
+    if not arms or not gated:
+        return (), tuple(missing)
+    own = head.model_copy(update={"usage": summed([arm.usage for arm in gated])})
+    arms.append(Arm.of(gated[0].name, own, gated=True))
+    order = [arm.name for arm in next(run.results.arms for run in runs if run.results.arms)]
+    return tuple(sorted(arms, key=lambda arm: order.index(arm.name))), tuple(missing)
 
 
 def _judge_checks(runs: Iterable[ShardRun]) -> tuple[JudgeCheck, ...]:
@@ -166,8 +169,8 @@ def _unlike_suites(parts: Sequence[_SuitePart]) -> Iterator[str]:
         unlike = [word for name, word in _ALIKE.items() if getattr(whole, name) != getattr(part.suite, name)]
         if unlike:
             yield (
-                f"the suite {suite} has not the same {', '.join(unlike)} in {parts[0].run.file} and "
-                f"{part.run.file}: shards that share a suite must play it alike."
+                f"the suite {suite} does not have the same {', '.join(unlike)} in {parts[0].run.file} and "
+                f"{part.run.file}: shards that share a suite must play it the same way."
             )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from statistics import fmean
+from typing import NamedTuple
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.prices import PriceTable
@@ -17,7 +18,7 @@ from ci_evals.domain.verdict import Finding, Grade, Outcome
 from ci_evals.scoring.scorecard import Scorecard, numbers_of_suite, numbers_of_test, total
 from ci_evals.scoring.scores import ScoreRule
 from ci_evals.scoring.usage import usage_of
-from ci_evals.support.digest import digest
+from ci_evals.support.digest import of_tests, of_texts
 from ci_evals.support.redaction import Redactor
 
 CRITERION = "The test passes"
@@ -25,6 +26,7 @@ CRITERION = "The test passes"
 _RULE = ScoreRule(offline=False)
 _NO_TURNS = Turns()
 _TRIAL = TrialResult(index=1, status=EndState.COMPLETED, duration_seconds=0)
+_USAGE = RoleUsage(role="agent", calls=1).slim_copy()
 _TEST = TestResult(name="", line=1, digest="", guidelines="", turns=(), **numbers_of_test((), 0, _RULE))
 _CAUSES = {
     Undecided.INFRASTRUCTURE: "the infrastructure failed",
@@ -35,6 +37,8 @@ _SHOWN = 5
 """Names that a message shows."""
 _MOST_KINDS = 10_000
 """Values that are kept to be shared."""
+_MOST_AMOUNTS = 1_000
+"""Costs and times of one kind of test that are kept to be shared."""
 _MOST_REASON = 4_000
 _MOST_MESSAGE = 50_000
 
@@ -175,7 +179,7 @@ def _suite(name: str, parts: Sequence[_Part], folder: str, redactor: Redactor) -
     if len(most) > MOST_TRIALS:
         raise UsageError(
             f"{parts[0].source.file}: test {test[:100]!r} of {name!r} has {len(most):,} trials, and at most "
-            f"{MOST_TRIALS:,} are read. Does each test have a name of its own?"
+            f"{MOST_TRIALS:,} are read. Does each test have its own name?"
         )
     build = _Builder(redactor, clean(arm) if arm else None)
     tests = tuple(build.test(number, own) for number, own in enumerate(by_test.values(), 1))
@@ -183,7 +187,7 @@ def _suite(name: str, parts: Sequence[_Part], folder: str, redactor: Redactor) -
     return SuiteResult(
         name=name,
         file=clean(parts[0].source.file),
-        digest=digest([test.digest for test in tests]),
+        digest=of_tests(test.digest for test in tests),
         agent_id=clean(arm) if arm else None,
         adapter=OTHER_TOOL + parts[0].source.format,
         fingerprint={clean(key): clean(value) for key, value in fingerprint.items()},
@@ -229,14 +233,22 @@ def _official(parts: Sequence[_Part], rows: Sequence[Row]) -> OfficialScore | No
     return stated[0].model_copy(update={"value": value, "of": of})
 
 
+class _Kind(NamedTuple):
+    """What tests of different names may come to."""
+
+    test: TestResult
+    """A test without a name; its trials cost nothing and take no time."""
+    trials: dict[object, tuple[TrialResult, ...]]
+    """Its trials by what they cost and how long they took."""
+
+
 @dataclass(frozen=True)
 class _Builder:
     """Makes tests of rows, without secrets."""
 
     redactor: Redactor
     model: str | None
-    kinds: dict[object, TestResult] = field(default_factory=dict)
-    """A test for each that trials can come to: most tests have the numbers of another one."""
+    kinds: dict[object, _Kind] = field(default_factory=dict)
 
     def clean(self, text: str) -> str:
         """Return a text without secrets."""
@@ -245,32 +257,45 @@ class _Builder:
     def test(self, number: int, rows: Sequence[Row]) -> TestResult:
         """Return a test with a trial for each row that was run."""
         name = self.clean(rows[0].test)
-        groups = dict.fromkeys(self.clean(group) for row in rows for group in row.groups)
         definitions = sorted({row.definition for row in rows if row.definition})
         cluster = next((row.cluster for row in rows if row.cluster is not None), None)
-        run = [row for row in rows if row.undecided is not Undecided.SKIPPED]
-        trials = tuple(self._trial(index, row, next(iter(groups), None)) for index, row in enumerate(run, 1))
-        return self._like(trials).slim_copy(
+        kind = self._kind(rows)
+        return kind.test.like(
             name=name,
-            tags=_shared(tuple(groups)),
             cluster=None if cluster is None else self.clean(cluster),
             line=number,
-            digest=digest(definitions or [name]),
-            trials=trials,
+            digest=of_texts(definitions or [name]),
+            trials=self._trials(kind, rows),
         )
 
-    def _like(self, trials: tuple[TrialResult, ...]) -> TestResult:
-        """Return a test with the numbers of these trials."""
-        if any(trial.turns for trial in trials):
-            return _TEST.slim_copy(**numbers_of_test(trials, len(trials), _RULE))
-        key = tuple((trial.status, id(trial.findings)) for trial in trials)
+    def _kind(self, rows: Sequence[Row]) -> _Kind:
+        if any(row.conversation for row in rows):
+            return self._new_kind(rows)
+        key = tuple([row.result for row in rows])
         known = self.kinds.get(key)
         if known is None:
             if len(self.kinds) >= _MOST_KINDS:
                 self.kinds.clear()
-            # With its trials, so that no other findings get the identity of theirs.
-            known = _TEST.slim_copy(trials=trials, **numbers_of_test(trials, len(trials), _RULE))
-            self.kinds[key] = known
+            known = self.kinds[key] = self._new_kind(rows)
+        return known
+
+    def _new_kind(self, rows: Sequence[Row]) -> _Kind:
+        groups = dict.fromkeys(self.clean(group) for row in rows for group in row.groups)
+        run = _run(rows)
+        trials = tuple(self._trial(index, row, next(iter(groups), None)) for index, row in enumerate(run, 1))
+        numbers = numbers_of_test(trials, len(trials), _RULE)
+        return _Kind(_TEST.slim_copy(tags=_shared(tuple(groups)), trials=trials, **numbers), {})
+
+    def _trials(self, kind: _Kind, rows: Sequence[Row]) -> tuple[TrialResult, ...]:
+        key = tuple([row.amounts for row in rows])
+        known = kind.trials.get(key)
+        if known is None:
+            if len(kind.trials) >= _MOST_AMOUNTS:
+                kind.trials.clear()
+            known = kind.trials[key] = tuple(
+                trial.like(duration_seconds=float(row.seconds or 0), usage=self._usage(row))
+                for trial, row in zip(kind.test.trials, _run(rows), strict=True)
+            )
         return known
 
     def _trial(self, index: int, row: Row, category: str | None) -> TrialResult:
@@ -282,10 +307,8 @@ class _Builder:
             index=index,
             status=EndState.FAILED if row.undecided else EndState.COMPLETED,
             error=error,
-            duration_seconds=float(row.seconds or 0),
             turns=self._turns(row.conversation),
             findings=() if row.undecided else _findings(tuple(self._verdicts(row, reason, category))),
-            usage=self._usage(row),
         )
 
     def _verdicts(self, row: Row, reason: str, category: str | None) -> Iterator[_Verdict]:
@@ -359,11 +382,12 @@ def _explain(row: Row, score: float) -> bool:
 
 @lru_cache(_MOST_KINDS)
 def _usage(model: str | None, read: int, written: int, cost: float | None) -> tuple[RoleUsage, ...]:
-    usage = RoleUsage(
-        role="agent", model=model, calls=1, input_tokens=read, output_tokens=written, cost_usd=cost
-    )
-    usage.slim()
-    return (usage,)
+    return (_USAGE.like(model=model, input_tokens=read, output_tokens=written, cost_usd=cost),)
+
+
+def _run(rows: Iterable[Row]) -> list[Row]:
+    """Return the rows that were run."""
+    return [row for row in rows if row.undecided is not Undecided.SKIPPED]
 
 
 @lru_cache(_MOST_KINDS)

@@ -32,7 +32,7 @@ from ci_evals.domain.verdict import Outcome
 from ci_evals.scoring import process, scores
 from ci_evals.scoring.agreement.votes import vote_agreement
 from ci_evals.scoring.coverage import LogicPart, coverage_of, wanted_parts
-from ci_evals.scoring.scores import ScoreRule
+from ci_evals.scoring.scores import Alike, ScoreRule
 from ci_evals.scoring.simulated_users import user_checks
 from ci_evals.scoring.statistics import mean_interval, pass_at_k, pass_hat_k
 from ci_evals.scoring.usage import latency_of, usage_of
@@ -83,7 +83,7 @@ def score(
         own = [
             _TestTrials.of(taken[planned.file, test.name])
             if test.name in planned.taken
-            else _TestTrials(trials.get((s, t), ()), plan.loops_of(test))
+            else _TestTrials(trials.get((s, t), ()), plan.played_of(planned, test))
             for t, test in enumerate(planned.tests)
         ]
         tests = tuple(_test(planned, t, own[t], rule) for t in range(len(own)))
@@ -104,7 +104,7 @@ def total(
         summary = {name: getattr(suites[0], name) for name in ScoreSummary.model_fields}
         processes = suites[0].process
     else:
-        summary, processes = _summary(tests, rule), process.of_tests(tests, rule)
+        summary, processes = _summary(scores.alike(tests), rule), process.of_tests(tests, rule)
     return Scorecard(
         **summary,
         usage=usage,
@@ -145,7 +145,7 @@ class _TestTrials(NamedTuple):
 def _test(planned: PlannedSuite, index: int, own: _TestTrials, rule: ScoreRule) -> TestResult:
     test = planned.tests[index]
     trials, loops = _compared(own.played, test.optimal_tools), own.planned
-    return TestResult(
+    result = TestResult(
         name=test.name,
         tags=test.tags,
         difficulty=test.difficulty,
@@ -168,6 +168,10 @@ def _test(planned: PlannedSuite, index: int, own: _TestTrials, rule: ScoreRule) 
         not_run=loops - len(trials),
         **numbers_of_test(trials, loops, rule),
     )
+    for record in (result, result.statistics, result.process, result.process.times):
+        if record:
+            record.slim()
+    return result
 
 
 def _compared(trials: Sequence[TrialResult], optimal: Sequence[str] | None) -> tuple[TrialResult, ...]:
@@ -206,40 +210,40 @@ def _statistics(of_each: Sequence[Fraction], passed: Sequence[bool]) -> Statisti
     )
 
 
-def _passing(tests: Iterable[TestResult]) -> dict[str, dict[int, float]]:
+def _passing(tests: Alike) -> dict[str, dict[int, float]]:
     """pass@k and pass^k over tests: the mean, for each k that every test has so many scored trials for."""
-    statistics = [test.statistics for test in tests if test.statistics]
-    most = min((len(own.pass_hat_k) for own in statistics), default=0)
-    return {
-        "pass_at_k": {k: fmean(own.pass_at_k[k] for own in statistics) for k in range(1, most + 1)},
-        "pass_hat_k": {k: fmean(own.pass_hat_k[k] for own in statistics) for k in range(1, most + 1)},
-    }
+    statistics = [(test.statistics, number) for test, number in tests if test.statistics]
+    most = min((len(own.pass_hat_k) for own, _ in statistics), default=0)
+
+    def means(of: Callable[[Statistics], dict[int, float]]) -> dict[int, float]:
+        by_k = [[(of(own)[k], number) for own, number in statistics] for k in range(1, most + 1)]
+        return {k: fmean(scores.repeated(counted)) for k, counted in enumerate(by_k, 1)}
+
+    return {"pass_at_k": means(lambda own: own.pass_at_k), "pass_hat_k": means(lambda own: own.pass_hat_k)}
 
 
-def _score_of(tests: Sequence[TestResult], rule: ScoreRule) -> dict[str, Any]:
+def _score_of(tests: Alike, rule: ScoreRule) -> dict[str, Any]:
     """The mean score of tests, and its interval."""
-    means = [
-        (test, mean) for test in tests if (mean := scores.mean(scores.of_trials(test, rule))) is not None
-    ]
-    exact = [mean for _, mean in means]
-    clusters = None
-    if any(test.cluster for test in tests):
-        clusters = [test.cluster or (test.name,) for test, _ in means]
-    return {
-        "score": points(scores.mean(exact)),
-        "interval": mean_interval(list(map(float, exact)), clusters),
-    }
+    means, clusters = scores.means_of(tests, rule), None
+    if any(test.cluster for test, _ in tests):
+        scored = (test for test, _ in tests if scores.of_trials(test, rule))
+        clusters = [test.cluster or (test.name,) for test in scored]
+    return {"score": points(means.mean), "interval": mean_interval(means.floats, clusters)}
 
 
-def _summary(tests: Sequence[TestResult], rule: ScoreRule) -> dict[str, Any]:
+def _summary(tests: Alike, rule: ScoreRule) -> dict[str, Any]:
     """The numbers of a suite or a run."""
-    deciding = scores.deciding(tests)
+    deciding = _deciding(tests)
     return {
         **_score_of(deciding, rule),
         "decided_share": scores.decided_share(deciding, rule),
         **_passing(deciding),
         "counts": _counts(tests, rule),
     }
+
+
+def _deciding(tests: Alike) -> Alike:
+    return [(test, number) for test, number in tests if scores.deciding([test])]
 
 
 def _suite(
@@ -265,46 +269,43 @@ def _suite(
 
 def numbers_of_suite(tests: tuple[TestResult, ...], rule: ScoreRule) -> dict[str, Any]:
     """The numbers of a suite, by the names of their fields, and its tests."""
-    deciding = scores.deciding(tests)
+    every = scores.alike(tests)
+    deciding = _deciding(every)
     logic = _names(
-        code for trial, _ in scores.kinds(deciding) for f in trial.findings for code in f.aui_logic
+        code for test, _ in deciding for t in test.trials for f in t.findings for code in f.aui_logic
     )
-    difficulties = _names(test.difficulty for test in deciding)
+    difficulties = _names(test.difficulty for test, _ in deciding)
     return {
-        **_summary(tests, rule),
+        **_summary(every, rule),
         "categories": tuple(
             _group(n, own, replace(rule, finding_filter=scores.of_category(n)))
-            for n, own in _by_category(deciding).items()
+            for n, own in _by(_categories, deciding).items()
         ),
         "aui_logic": tuple(
             _group(n, deciding, replace(rule, finding_filter=scores.of_logic(n))) for n in logic
         ),
-        "tags": tuple(_group(n, own, rule) for n, own in _by_tag(deciding).items()),
+        "tags": tuple(_group(n, own, rule) for n, own in _by(lambda test: test.tags, deciding).items()),
         "difficulties": tuple(
-            _group(n, [t for t in deciding if t.difficulty == n], rule) for n in difficulties
+            _group(n, [own for own in deciding if own[0].difficulty == n], rule) for n in difficulties
         ),
         "process": process.of_tests(tests, rule),
         "tests": tests,
     }
 
 
-def _by_category(tests: Iterable[TestResult]) -> dict[str, list[TestResult]]:
-    """The tests with a finding of each category, in the order of the categories' first appearance."""
-    found: dict[str, list[TestResult]] = {}
-    for test in tests:
-        own = _names(finding.category for trial in test.trials for finding in trial.findings)
-        for name in own:
-            found.setdefault(name, []).append(test)
+def _by(
+    names: Callable[[TestResult], Iterable[str]], tests: Alike
+) -> dict[str, list[tuple[TestResult, int]]]:
+    """The tests with each name, in the order of the names' first appearance."""
+    found: dict[str, list[tuple[TestResult, int]]] = {}
+    for test, number in tests:
+        for name in dict.fromkeys(names(test)):
+            found.setdefault(name, []).append((test, number))
     return found
 
 
-def _by_tag(tests: Iterable[TestResult]) -> dict[str, list[TestResult]]:
-    """The tests with each tag, in the order of the tags' first appearance."""
-    found: dict[str, list[TestResult]] = {}
-    for test in tests:
-        for tag in dict.fromkeys(test.tags):
-            found.setdefault(tag, []).append(test)
-    return found
+def _categories(test: TestResult) -> list[str]:
+    return _names(finding.category for trial in test.trials for finding in trial.findings)
 
 
 def _names(names: Iterable[str | None]) -> list[str]:
@@ -312,48 +313,52 @@ def _names(names: Iterable[str | None]) -> list[str]:
     return list(dict.fromkeys(name for name in names if name is not None))
 
 
-def _group(name: str, tests: Sequence[TestResult], rule: ScoreRule) -> ScoreGroup:
-    of_each = ([f for trial in test.trials for f in trial.findings] for test in tests)
-    chosen = [[*filter(rule.finding_filter, findings)] for findings in of_each]
-    outcomes = Counter(finding.outcome for findings in chosen for finding in findings)
+def _group(name: str, tests: Alike, rule: ScoreRule) -> ScoreGroup:
+    having = 0
+    outcomes: Counter[Outcome] = Counter()
+    for test, number in tests:
+        of_test = (finding for trial in test.trials for finding in trial.findings)
+        chosen = [*filter(rule.finding_filter, of_test)]
+        having += number * bool(chosen)
+        for finding in chosen:
+            outcomes[finding.outcome] += number
     return ScoreGroup(
         name=name,
         **_score_of(tests, rule),
-        tests=sum(map(bool, chosen)),
+        tests=having,
         passed=outcomes[Outcome.PASSED],
         failed=outcomes[Outcome.FAILED],
         undecided=outcomes[Outcome.UNDECIDED],
     )
 
 
-def _counts(tests: Sequence[TestResult], rule: ScoreRule) -> Counts:
-    deciding = scores.deciding(tests)
-    kinds = scores.kinds(tests)
-    of_deciding = kinds if len(deciding) == len(tests) else scores.kinds(deciding)
+def _counts(tests: Alike, rule: ScoreRule) -> Counts:
     statuses: Counter[EndState] = Counter()
     outcomes: Counter[Outcome] = Counter()
     validities: Counter[scores.Validity] = Counter()
     scored = 0
-    for trial, number in kinds:
-        statuses[trial.status] += number
-        scored += number * (scores.of_trial(trial, rule) is not None)
-        for finding in trial.findings:
-            outcomes[finding.outcome] += number
-    for trial, number in of_deciding:
-        validities[scores.validity(trial, rule)] += number
+    for test, number in tests:
+        for trial in test.trials:
+            statuses[trial.status] += number
+            scored += number * (scores.of_trial(trial, rule) is not None)
+            for finding in trial.findings:
+                outcomes[finding.outcome] += number
+            if test.quarantine is None:
+                validities[scores.validity(trial, rule)] += number
+    deciding = _deciding(tests)
     return Counts(
-        tests=len(tests),
-        quarantined=len(tests) - len(deciding),
-        taken=sum(test.taken_from is not None for test in tests),
-        passed=sum(test.passed for test in deciding),
-        failed=sum(test.outcome is TestOutcome.FAILED for test in deciding),
+        tests=sum(number for _, number in tests),
+        quarantined=sum(number for test, number in tests if test.quarantine),
+        taken=sum(number for test, number in tests if test.taken_from),
+        passed=sum(number for test, number in deciding if test.passed),
+        failed=sum(number for test, number in deciding if test.outcome is TestOutcome.FAILED),
         errors=validities[scores.Validity.ERRORED],
-        undecided=sum(test.outcome is TestOutcome.UNDECIDED for test in deciding),
-        flaky=sum(test.flaky for test in deciding),
+        undecided=sum(number for test, number in deciding if test.outcome is TestOutcome.UNDECIDED),
+        flaky=sum(number for test, number in deciding if test.flaky),
         trials=statuses.total(),
-        taken_trials=sum(len(test.trials) for test in tests if test.taken_from),
+        taken_trials=sum(number * len(test.trials) for test, number in tests if test.taken_from),
         scored_trials=scored,
-        not_run=sum(test.not_run for test in tests),
+        not_run=sum(number * test.not_run for test, number in tests),
         invalid_users=validities[scores.Validity.EXCLUDED],
         by_status={state: statuses[state] for state in EndState},
         by_outcome={outcome: outcomes[outcome] for outcome in Outcome},

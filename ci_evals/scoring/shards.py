@@ -72,7 +72,7 @@ def _unlike_runs(runs: Sequence[ShardRun]) -> Iterator[str]:
         ("prompts of the judge", [_short(info.digests.judge_prompt) for info in infos], comparable),
         ("prompts of the simulated user", [_short(info.digests.user_prompt) for info in infos], audited),
         ("rules of scoring", [_short(info.digests.scoring) for info in infos], comparable),
-        ("origins", [_origin(info) for info in infos], "Merge only runs that were made in one way."),
+        ("origins", [_origin(info) for info in infos], "Merge only runs that were made in the same way."),
     ):
         if differences := differing(runs, values):
             yield f"the shards are of different {what}: {differences}. {remedy}"
@@ -113,13 +113,13 @@ def _unlike_shards(runs: Sequence[ShardRun], expected: int | None) -> Iterator[s
             yield f"the shards are {what}: {differences}. {remedy}"
             return
     if expected is not None and len(runs) <= expected != shards[0].of:
-        yield f"--shards={expected}, but these are shards of {shards[0].of}: leave --shards out."
+        yield f"--shards={expected}, but these are shards of {shards[0].of}: omit --shards."
     for index in sorted({shard.index for shard in shards}):
         files = [run.file for run, shard in zip(runs, shards, strict=True) if shard.index == index]
         if len(files) > 1:
             yield (
                 f"shard {index} of {shards[0].of} came from {' and '.join(files)}: name each shard "
-                "once; of one that was run again, its last results."
+                "once; of a rerun shard, its last results."
             )
     yield from _torn(runs)
 
@@ -133,14 +133,14 @@ def _torn(runs: Sequence[ShardRun]) -> Iterator[str]:
         tests = sum(len(suite.tests) for suite in run.results.suites)
         own = set(shard.tests)
         if shard.index > shard.of or len(own) != len(shard.tests) or len(own) != tests:
-            yield f"{run.file}: its tests are not those that it names as its shard's; run that shard again."
+            yield f"{run.file}: its tests are not those that it names as its shard's; rerun that shard."
         elif twice := own & seen.keys():
             other = seen[min(twice)]
             if other.results.run.shard != shard:
-                yield f"{other.file} and {run.file} hold the same tests of the plan; run both shards again."
+                yield f"{other.file} and {run.file} contain the same tests of the plan; rerun both shards."
         seen |= dict.fromkeys(own, run)
     if len(runs) == shards_of(runs)[0].of and len(seen) != max(seen, default=0):
-        yield "the shards together do not hold all tests of the plan; run them again."
+        yield "the shards together do not contain all tests of the plan; rerun them."
 
 
 def _lost(runs: Sequence[ShardRun]) -> str | None:

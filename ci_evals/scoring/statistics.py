@@ -310,10 +310,17 @@ def p_of_tests(pairs: Sequence[ScorePair], seed: str) -> list[float]:
 
 def _chances(pairs: Sequence[ScorePair], seed: str) -> Iterator[tuple[float, float]]:
     """Yield the p of a drop of each test, and the smallest it could have."""
+    known: dict[ScorePair, tuple[float, float]] = {}
     for index, pair in enumerate(pairs):
-        changes = _changes_of(pair, seed, index)
-        arrangements = sum(ways for _, ways in changes)
-        yield _ways_below(changes, 0.0) / arrangements, _ways_below(changes, changes[0][0]) / arrangements
+        chances = known.get(pair)
+        if chances is None:
+            changes = _changes_of(pair, seed, index)
+            arrangements = sum(ways for _, ways in changes)
+            least = _ways_below(changes, changes[0][0]) / arrangements
+            chances = _ways_below(changes, 0.0) / arrangements, least
+            if _arranged(pair) is not None:  # else they are drawn by the position
+                known[pair] = chances
+        yield chances
 
 
 def spread_of(pairs: Sequence[ScorePair], criteria: float) -> MeanSpread | None:

@@ -28,6 +28,11 @@ def usage_of(trials: Iterable[TrialResult], prices: PriceTable) -> Usage:
     return models.model_copy(update={"by_role": (*models.by_role, *_agents_own(trials))})
 
 
+def agent_models(usage: Usage) -> tuple[str, ...]:
+    """The models of the agent, as far as its answers or traces report them."""
+    return tuple(sorted({own.model for own in usage.by_role if own.role == "agent" and own.model}))
+
+
 def usage_of_roles(usages: Iterable[RoleUsage], prices: PriceTable) -> Usage:
     """Calls, tokens and cost of models, by role and model."""
     by_role = tuple(
@@ -111,24 +116,25 @@ def _known_cost(usages: Iterable[RoleUsage]) -> float | None:
 
 
 def _priced(usage: RoleUsage, known_cost: float | None, prices: PriceTable) -> RoleUsage:
+    return usage.model_copy(update={"cost_usd": _cost(usage, known_cost, prices)})
+
+
+def _cost(usage: RoleUsage, known_cost: float | None, prices: PriceTable) -> float | None:
     if known_cost is None and _all_cached(usage):
         known_cost = 0.0
-    if known_cost is not None:
-        return usage.model_copy(update={"cost_usd": known_cost})
-    price = prices.price_of(usage.model) if usage.model else None
+    price = prices.price_of(usage.model) if usage.model and known_cost is None else None
     if price is None:
-        return usage
+        return known_cost
     counted = usage.input_tokens or usage.output_tokens
     free = not (price.input or price.output)
     known = free or (counted and not usage.uncounted)
     cached, kept = usage.cached_input_tokens, usage.cache_write_tokens
-    cost = _added([price.cost(usage.input_tokens, usage.output_tokens, cached, kept)]) if known else None
-    return usage.model_copy(update={"cost_usd": cost})
+    return _added([price.cost(usage.input_tokens, usage.output_tokens, cached, kept)]) if known else None
 
 
 def cost_of(usage: RoleUsage, prices: PriceTable) -> float | None:
     """The cost of so much of one model, in US dollars; None if that of an answer is not known."""
-    cost = _priced(usage, usage.cost_usd, prices).cost_usd
+    cost = _cost(usage, usage.cost_usd, prices)
     return 0.0 if cost is None and not _was_answered(usage) else cost
 
 

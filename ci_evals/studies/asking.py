@@ -115,7 +115,7 @@ class Asking:
         self._failures_in_row = self._failures_in_row + 1 if missing else 0
         if self._failures_in_row >= max(_MAX_FAILURES_IN_ROW, self.parallel):
             self.stop.request(
-                f"{self._failures_in_row} times in a row the judge could not be asked, the last time since "
+                f"{self._failures_in_row} times in a row the judge could not be asked, the last time because "
                 f"{missing}",
                 outage=True,
             )

@@ -122,9 +122,7 @@ class Judging:
         if stop.bug:
             raise stop.bug
         if stop.interrupted:
-            console.say(
-                "Interrupted" + (": the numbers are of what was decided until then" if decided else "")
-            )
+            console.say("Interrupted" + (": the numbers cover the verdicts until then" if decided else ""))
             sys.exit(Exit.INTERRUPTED)
         if stop.reason or not decided:
             console.say(f"Stopped: {stop.reason}" if stop.reason else "The judge decided nothing")
@@ -176,7 +174,7 @@ def _provider(settings: JudgeSettings, results: Results) -> str:
     provider = str(settings.provider or (saved if saved in DEFAULT_MODELS else Provider.OPENAI))
     if provider == Provider.OFFLINE:
         others = ", ".join(DEFAULT_MODELS)
-        raise UsageError(f"--provider=offline: nobody would judge; name the provider of a judge: {others}")
+        raise UsageError(f"--provider=offline: there is no judge; set another provider: {others}")
     return provider
 
 

@@ -58,4 +58,4 @@ def keep(results: Results, file: Path, context: RunContext) -> None:
     place = file.parent.resolve() / file.name  # beside a link, not beside what it leads to
     files.write(place, results_json.render(results))  # first: all else can be drawn anew from it
     files.write_all(place.parent, report_files.redraw(results, place))
-    context.show(sanitize.log_line(f"Kept in {file} and its reports"))
+    context.show(sanitize.log_line(f"Saved in {file} and its reports"))

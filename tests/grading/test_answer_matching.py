@@ -273,7 +273,7 @@ def test_which_reply():
     missing = decide(check("Paris", turn=9), *said)
     assert (missing.cause, missing.reason) == (
         Cause.NO_EVIDENCE,
-        "there is not a reply 9: the agent replied 4 times",
+        "there is no reply 9: the agent replied 4 times",
     )
     assert decide(check("Paris")).cause is Cause.NO_EVIDENCE
 

@@ -105,7 +105,7 @@ async def test_a_reason_without_words(reason, verdict):
     """It says nothing, so neither does its verdict."""
     found, llm = await decide(answer(verdict, reason))
     assert (found.outcome, found.cause, len(llm.prompts)) == (Outcome.UNDECIDED, Cause.VOID_ANSWER, 2)
-    assert found.reason == "the judge gave a reason without words (asked twice)"
+    assert found.reason == "the judge gave an empty reason (asked twice)"
 
 
 @pytest.mark.parametrize("reason", ["Oui.", "对", "はい", "نعم", "हाँ", "כן", "네", "Ναι", "да"])

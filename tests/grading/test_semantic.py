@@ -126,7 +126,7 @@ async def test_what_the_page_says_of_each_case():
         )[0],
         "the provider refuses the key": (await decide(evaluation, "x", vectors=LLMAccessError("no")))[0],
     }
-    rows = table("semantic: what happens", (ROOT / "docs" / "answers.md").read_text())
+    rows = table("semantic: case", (ROOT / "docs" / "answers.md").read_text())
     assert [what for what, _ in rows] == list(played)
     for what, said in rows:
         verdict = played[what]

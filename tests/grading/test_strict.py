@@ -67,6 +67,43 @@ def test_a_missing_trace_decides_nothing(kind):
     assert "no reply reports" in verdict.reason
 
 
+NOT_FOUND = {
+    key: f"$.{key} finds nothing"
+    for key in ("toolCalls", "workflows", "params", "rules", "integrations", "escalated", "error")
+}
+PATH_OF = {
+    "tool_used": "workflows",
+    "tool_not_used": "workflows",
+    "param_equals": "params",
+    "param_exists": "params",
+    "param_not_exists": "params",
+    "rule_triggered": "rules",
+    "rule_not_triggered": "rules",
+    "integration_called": "integrations",
+    "escalated": "escalated",
+    "not_escalated": "escalated",
+    "escalated_due_to_error": "error",
+    "not_escalated_due_to_error": "error",
+    "tool_called": "toolCalls",
+    "tool_sequence": "toolCalls",
+    "max_tool_calls": "toolCalls",
+}
+
+
+@pytest.mark.parametrize("kind", ON_TRACE)
+def test_a_path_that_found_nothing_is_named(kind):
+    """The one that the check needs, in one reply as in all."""
+    silent = NO_TRACE | {"not_found": NOT_FOUND}
+    for replies in ((silent, silent), ({}, silent)):
+        verdict = decide(kind, *replies, **ARGUMENTS.get(kind, {}))
+        assert outcome(verdict) == "undecided/no_evidence"
+        assert f": $.{PATH_OF[kind]} finds nothing" in verdict.reason
+    others = {key: value for key, value in NOT_FOUND.items() if key not in {PATH_OF[kind], "toolCalls"}}
+    if PATH_OF[kind] != "escalated":  # to which workflows are evidence too
+        verdict = decide(kind, NO_TRACE | {"not_found": others}, **ARGUMENTS.get(kind, {}))
+        assert "finds nothing" not in verdict.reason
+
+
 @pytest.mark.parametrize("kind", STRICT)
 def test_no_reply_decides_nothing(kind):
     """A trial without a turn is evidence of nothing."""
@@ -334,8 +371,8 @@ def test_texts_by_turn(turn, found):
         ("any", 0, "the agent gave no reply"),
         ("last", 0, "the agent gave no reply"),
         (2, 0, "the agent gave no reply"),
-        (2, 1, "there is not a reply 2: the agent replied once"),
-        (9, 2, "there is not a reply 9: the agent replied 2 times"),
+        (2, 1, "there is no reply 2: the agent replied once"),
+        (9, 2, "there is no reply 9: the agent replied 2 times"),
     ],
 )
 def test_a_reply_that_is_not_there_is_told_in_a_sentence(turn, replies, said):

@@ -43,7 +43,7 @@ def test_adapters_of_every_sort(adapter):
         ("Http", "'Http' is not an adapter; did you mean 'http'?"),
         (
             "zzz",
-            "'zzz' is not an adapter; there are: aui, demo, openai, http, langgraph, ag-ui, a2a, adk, rasa",
+            "'zzz' is not an adapter; available: aui, demo, openai, http, langgraph, ag-ui, a2a, adk, rasa",
         ),
         ("python:refunds", "'python:refunds' is not of the form python:module:attribute"),
         ("python:my module:reply", "is not of the form python:module:attribute"),
@@ -105,7 +105,7 @@ def test_in_events_of_strangers_a_suite_names_no_program_and_no_request():
     (told,) = problems({"adapter": "acme"}, distrusted=where, plugins=frozenset({"acme"}))
     assert told == f"adapter: a suite may not name a program to run {where}; use --adapter"
     (told,) = problems({"adapter": "http", "adapterOptions": HTTP}, distrusted=where)
-    assert told == f"adapterOptions: a suite may not say what an agent is sent {where}; use --adapter-options"
+    assert told == f"adapterOptions: a suite may not set what an agent is sent {where}; use --adapter-options"
     assert loaded({"adapter": "openai", "model": "m"}, distrusted=where).suite.adapter == "openai"
 
 
@@ -217,5 +217,5 @@ def test_what_the_user_names_himself_is_not_read_from_the_suite():
     chosen = choose(loaded(suite, replaced=choice.replaces), choice).suite
     assert (chosen.agent_id, chosen.base_url) == ("a", "http://h")
     (told,) = problems(suite, replaced=frozenset({"agentId", "baseUrl"}))
-    assert told == "apiKey: ${KEY}: the environment variable KEY is not set"
+    assert told == "apiKey: ${KEY}: the environment variable KEY is not set; set it"
     assert loaded(suite, replaced=choice.replaces, distrusted="in the event x").suite.base_url is None

@@ -19,7 +19,7 @@ def chosen(suite=None, **choice) -> Suite:
 @pytest.mark.parametrize(("missing", "option"), [("agentId", "--agent-id"), ("apiKey", "CI_EVALS_AGENT_KEY")])
 def test_an_aui_agent_needs_id_and_key(missing, option):
     """From the suite or from its user; the message names the option."""
-    with pytest.raises(SuiteError, match=rf"s\.json:1:1: {missing}: is missing.*{option}"):
+    with pytest.raises(SuiteError, match=rf"s\.json:1:\d+: {missing}: is missing.*{option}"):
         chosen({missing: None})
     named = chosen({missing: None}, agent_id="b", agent_key="other-key")
     assert (named.agent_id, named.api_key.get_secret_value()) == ("b", "other-key")
@@ -27,8 +27,28 @@ def test_an_aui_agent_needs_id_and_key(missing, option):
 
 def test_an_empty_key_is_told_from_a_missing_one():
     """The variable that it names is there, but holds nothing."""
-    with pytest.raises(SuiteError, match=r"s\.json:1:1: apiKey: is empty.*CI_EVALS_AGENT_KEY"):
+    with pytest.raises(SuiteError, match=r"apiKey: is empty.*CI_EVALS_AGENT_KEY"):
         chosen({"apiKey": ""})
+
+
+def test_a_fault_is_located_in_the_suite():
+    """At the value that is wrong, so that a click opens its line."""
+    text = f"# mine\nname: S\nagentId: a\napiKey: ${{AGENT_KEY:-}}\ntests: [{json.dumps(TEST)}]\n"
+    with pytest.raises(SuiteError, match=r"^s\.yaml:4:9: apiKey: is empty"):
+        choose(load(text, "s.yaml", Reading()), AgentChoice())
+    test = TEST | {"turns": [{"assistant": "Which one?"}, {"user": "x"}]}
+    text = json.dumps({"name": "S", "adapter": "rasa", "tests": [TEST, test]}, indent=1)
+    line = text.splitlines().index('   "turns": [', 13) + 1
+    with pytest.raises(SuiteError, match=rf"^s\.json:{line}:\d+: tests\[1\]\.turns: start with"):
+        choose(load(text.replace('"t"', '"u"', 1), "s.json", Reading()), AgentChoice())
+
+
+def test_an_address_without_its_scheme_is_found_in_the_suite():
+    """Its value is not shown: a variable may have brought it."""
+    with pytest.raises(SuiteError, match=r"^s\.json:1:\d+: baseUrl: must begin with http:// or https://$"):
+        chosen({"baseUrl": "127.0.0.1:8000"})
+    assert chosen({"baseUrl": "127.0.0.1:8000"}, base_url="http://127.0.0.1:8000").base_url
+    assert chosen({"baseUrl": "bus://desk", "adapter": "python:desk:agent"}).base_url
 
 
 def test_the_demo_agent_needs_neither():

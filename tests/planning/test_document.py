@@ -6,7 +6,9 @@ from ci_evals.planning.documents.reader import read
 
 
 def places(text: str, file: str) -> dict[str, tuple[int, int]]:
-    return {show(path): place for path, place in read(text, file).values.items()}
+    document = read(text, file)
+    document.locate(document)
+    return {show(path): place for path, place in document.values.items()}
 
 
 def test_places_of_json_values():
@@ -110,11 +112,15 @@ def test_broken_json_is_refused_with_its_place(text, said):
     [
         ("a: [1", "s.yaml:1:"),
         ("a: 1\n\tb: 2", "s.yaml:2:1: not YAML"),
+        ("a:\n  - b: 1\n   c: 2", "s.yaml:3:4: not YAML: while parsing a block collection"),
+        ("a:\n  - b: 1\n   c: 2", "; indent this line like the one that it belongs to"),
+        ('a: 1\nb: "x\nc: 2\nd: 3\n', "s.yaml:2:4: not YAML: while scanning a quoted scalar"),
+        ('a: 1\nb: "x\nc: 2\n', "; the quote that opens here is never closed"),
         ("a: *nobody", "undefined alias"),
         ("? [1]\n: 2", "a key must be a string"),
         ("a: {{session}}", "a key must be a string; put '{{…}}' in quotes"),
-        ("a: he says: no", "mapping values are not allowed here; put a text that holds ': ' in quotes"),
-        ("a: `b`", "put a text that begins with such a sign in quotes"),
+        ("a: he says: no", "mapping values are not allowed here; quote text that contains ': '"),
+        ("a: `b`", "quote text that starts with such a character"),
         ("", "the file is empty"),
         ("a: 1\n---\nb: 2", "expected a single document"),
         ("&a [*a]", "too deeply"),

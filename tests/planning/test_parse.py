@@ -82,7 +82,7 @@ def test_every_problem_is_told_at_once_with_its_place():
             "evals/s.json:6:37: tests[0].evaluations[0].strict: 'tool_use' is not a strict type; "
             "did you mean 'tool_used'?"
         ),
-        "evals/s.json:7:8: tests[0].evaluations[1].toolName: is missing, which tool_used needs",
+        "evals/s.json:7:8: tests[0].evaluations[1].toolName: is missing; tool_used needs it",
         "evals/s.json:8:50: tests[0].evaluations[2].toolname: unknown key; did you mean 'toolName'?",
     ]
 
@@ -94,7 +94,7 @@ def test_every_problem_is_told_at_once_with_its_place():
         ({"weight": "2"}, 'weight: must be a number, found "2"'),
         ({"weight": True}, "weight: must be a number, found true"),
         ({"criterion": " "}, "criterion: must not be empty"),
-        ({"toolName": "X"}, "toolName: a criterion without 'strict' takes no such key"),
+        ({"toolName": "X"}, "toolName: a criterion without 'strict' has no such key"),
         ({"strict": 5}, "strict: must be the name of a strict type"),
         ({"strict": "tool_used", "toolName": 5}, "toolName: must be a string, found 5"),
         ({"strict": "tool_not_used", "toolName": "X", "beforeTurn": 0}, "beforeTurn: 0 is not greater"),
@@ -102,7 +102,7 @@ def test_every_problem_is_told_at_once_with_its_place():
             {"strict": "tool_not_used", "toolName": "X", "beforeTurn": 1.5},
             "beforeTurn: must be a whole number",
         ),
-        ({"strict": "param_equals", "paramName": "p"}, "paramValue: is missing, which param_equals needs"),
+        ({"strict": "param_equals", "paramName": "p"}, "paramValue: is missing; param_equals needs it"),
         ({"strict": "regex", "pattern": "("}, "pattern: '(' is not a regular expression"),
         (
             {"strict": "contains", "text": "x", "turn": "lst"},
@@ -110,10 +110,10 @@ def test_every_problem_is_told_at_once_with_its_place():
         ),
         ({"strict": "contains", "text": "x", "turn": 0}, "turn: must be a reply's number"),
         ({"strict": "max_latency", "seconds": 0}, "seconds: 0 is not greater than 0"),
-        ({"strict": "answer_matches"}, "expected: is missing, which answer_matches needs"),
+        ({"strict": "answer_matches"}, "expected: is missing; answer_matches needs it"),
         (
             {"strict": "answer_matches", "expected": 5},
-            "expected: must be a text or a list of texts; put a number",
+            "expected: must be a string or a list of strings; put a number",
         ),
         ({"strict": "answer_matches", "expected": []}, "expected: needs at least one item"),
         ({"strict": "answer_matches", "expected": ["a", " "]}, "expected[1]: must not be empty"),
@@ -165,9 +165,18 @@ def test_a_faulty_evaluation(evaluation, said):
         ({"critical": "yes"}, ['tests[0].critical: must be true or false, found "yes"']),
         (
             {"evaluations": [{"criterion": "c", "weight": 0}]},
-            ["tests[0].evaluations: all weights are 0: nothing could be scored"],
+            ["tests[0].evaluations: all weights are 0, so nothing can be scored"],
+        ),
+        ({"turns": ["Hi"]}, ['tests[0].turns[0]: must be an object, found "Hi"; write { user: … }']),
+        (
+            {"evaluations": ["Is kind"]},
+            ['tests[0].evaluations[0]: must be an object, found "Is kind"; write { criterion: … }'],
         ),
         ({"tgas": []}, ["tests[0].tgas: unknown key; did you mean 'tags'?"]),
+        (
+            {"evaluations": [{"criterion": "c", "stric": "escalated"}]},
+            ["tests[0].evaluations[0].stric: unknown key; did you mean 'strict'?"],
+        ),
     ],
 )
 def test_a_faulty_test(change, said):
@@ -178,7 +187,7 @@ def test_a_faulty_test(change, said):
 def test_two_tests_of_one_name():
     """Histories are matched by name."""
     assert problems(a_suite(a_test(), a_test())) == [
-        "tests[1].name: the name 'one' is that of tests[0] already"
+        "tests[1].name: the name 'one' is already used by tests[0]"
     ]
 
 
@@ -246,7 +255,10 @@ def test_a_short_secret_is_warned_about():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("${NOPE}", "${NOPE}: the environment variable NOPE is not set"),
+        (
+            "${NOPE}",
+            "${NOPE}: the environment variable NOPE is not set; set it, or write a default: ${NOPE:-…}",
+        ),
         ("${A-B}", "${A-B}: is not a variable's name; write $${ for a literal ${"),
     ],
 )
@@ -347,7 +359,9 @@ def test_a_schema_of_a_suite_in_no_file():
     """There is nothing that its path could be beside."""
     check = {"criterion": "c", "strict": "json_schema", "schema": "a.json"}
     (told,) = problems(a_suite(a_test(evaluations=[check])))
-    assert told.startswith("tests[0].evaluations[0].schema: 'a.json' is a path, but this suite is in no file")
+    assert told.startswith(
+        "tests[0].evaluations[0].schema: 'a.json' is a path, but this suite was not read from a file"
+    )
 
 
 def test_a_quarantine_that_has_ended_is_a_problem_with_its_place():

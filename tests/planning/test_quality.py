@@ -151,7 +151,7 @@ def test_a_criterion_that_asks_one_thing(criterion):
 def test_a_judge_asked_for_what_the_trace_shows(criterion):
     """A strict check costs nothing and does not err."""
     (told,) = warnings(a_test(evaluations=[STRICT, REFUSED, {"criterion": criterion}]))
-    assert "asks the judge for what the trace shows" in told
+    assert "asks the judge what the trace shows" in told
 
 
 @pytest.mark.parametrize(

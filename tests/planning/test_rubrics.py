@@ -91,7 +91,7 @@ def test_a_graded_criterion_is_asked_again_as_it_was():
         ({"rubric": {"score": 1}}, 'rubric: must be a list, found {"score": 1}'),
         (
             {"rubric": [*LEVELS, {"score": 0.2, "name": " Good"}]},
-            "rubric[3].name: the name ' Good' is that of item [0] already",
+            "rubric[3].name: the name ' Good' is already used by item [0]",
         ),
         (
             {"rubric": [*LEVELS, {"score": 0.2, "name": "Cannot tell"}]},
@@ -111,7 +111,7 @@ def test_a_graded_criterion_is_asked_again_as_it_was():
             {"dimensions": ["corectness"]},
             "dimensions[0]: 'corectness' is not a built-in dimension; did you mean 'correctness'?",
         ),
-        ({"dimensions": ["tact"]}, "one of your own is an object with 'name' and 'rubric'"),
+        ({"dimensions": ["tact"]}, "your own dimension is an object with 'name' and 'rubric'"),
         ({"dimensions": [3]}, "dimensions[0]: must be an object, found 3"),
         ({"dimensions": []}, "dimensions: needs at least one item"),
         (
@@ -120,7 +120,7 @@ def test_a_graded_criterion_is_asked_again_as_it_was():
         ),
         (
             {"dimensions": ["clarity", {"name": "Clarity"}]},
-            "dimensions[1].name: the name 'Clarity' is that of item [0] already",
+            "dimensions[1].name: the name 'Clarity' is already used by item [0]",
         ),
         ({"dimensions": [{"name": "clarity", "weight": 0}]}, "dimensions: all weights are 0"),
         (
@@ -136,13 +136,13 @@ def test_a_graded_criterion_is_asked_again_as_it_was():
         ({"rubrics": LEVELS}, "rubrics: unknown key; did you mean 'rubric'?"),
         (
             {"passAt": 0.7},
-            "passAt: a criterion without 'strict' takes no such key; it belongs to a criterion with",
+            "passAt: a criterion without 'strict' has no such key; it belongs to a criterion with",
         ),
         (
             {"rubric": LEVELS, "strict": "tool_used", "toolName": "T"},
-            "rubric: tool_used takes no such key; it belongs to a criterion with a rubric",
+            "rubric: tool_used has no such key; it belongs to a criterion with a rubric",
         ),
-        ({"rubric": LEVELS, "toolName": "T"}, "toolName: a criterion with a rubric takes no such key"),
+        ({"rubric": LEVELS, "toolName": "T"}, "toolName: a criterion with a rubric has no such key"),
     ],
 )
 def test_rubrics_that_are_refused(fields, said):

@@ -47,7 +47,7 @@ def test_selecting_by_name_and_tag(names, tags, chosen):
 @pytest.mark.parametrize(("names", "tags"), [(",", None), (None, " , "), (" ", None)])
 def test_a_selection_that_names_nothing(names, tags):
     """Is a slip, and must not select everything."""
-    with pytest.raises(UsageError, match="names nothing"):
+    with pytest.raises(UsageError, match="contains no name"):
         Selection.of(names, tags)
 
 

@@ -4,14 +4,15 @@ The agents are those of `populations`. A session moves all tests of a run, as an
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import exp, log
 from random import Random
 from statistics import fmean
 
-from populations import KINDS, LogitAgent
+from populations import KINDS, LogitAgent, LogitCase
 
 from ci_evals.scoring.comparison import history
-from ci_evals.scoring.comparison.rounds import BOTH_SIDES_LOOKS, LOOKS, looks_at
+from ci_evals.scoring.comparison.rounds import BOTH_SIDES_LOOKS, LOOKS, WORST_QUARTER, looks_at
 from ci_evals.scoring.statistics import ALPHA, ScorePair, chance_of_drop
 
 Scores = list[tuple[float, ...]]
@@ -25,6 +26,13 @@ MOVES: dict[str, Callable[[int], float]] = {
     "falls by 1 a run": lambda later: later + 1,
 }
 """How main moved: by how many points a recorded run was above today's base, given how many runs are later."""
+
+
+BROKEN: dict[str, Callable[[int], tuple[int, float]]] = {
+    "a fifth of the tests": lambda tests: (round(tests / 5), 0.35),
+    "one test": lambda _: (1, 0.10),
+}
+"""How many tests break, and what each keeps of the chance of its criteria."""
 
 
 @dataclass(frozen=True)
@@ -70,15 +78,26 @@ class Agents:
 
 
 def agents(
-    kind: str, tests: int, rng: Random, *, points: float = 0.0, session: float = 0.0, main: str = STILL
+    kind: str,
+    tests: int,
+    rng: Random,
+    *,
+    points: float = 0.0,
+    broken: str = "",
+    session: float = 0.0,
+    main: str = STILL,
 ) -> Agents:
-    """A pair of agents; the head has lost so many points, spread over all tests."""
+    """A pair of agents; the head has lost so many points, spread over all tests, or some tests are broken."""
     base = KINDS[kind](tests, rng)
     low, high, wanted = 0.0, 12.0, _score(base, 0) - points
     for _ in range(20 if points else 0):
         middle = (low + high) / 2
         low, high = (middle, high) if _score(base, -middle) > wanted else (low, middle)
-    head = [case.moved(-low) for case in base] if points else base
+    head = [case.moved(-low) for case in base] if points else [*base]
+    if broken:
+        number, keeps = BROKEN[broken](tests)
+        for index in rng.sample(range(tests), number):
+            head[index] = _broken(head[index], keeps)
     return Agents(base, head, rng, session, main)
 
 
@@ -88,7 +107,7 @@ def rounds(pair: Agents) -> Outcome:
     head = pair.play(pair.head, LOOKS[-1], pair.session())
     for look in looks_at(LOOKS):
         p = _p(_first(head, look.trials), base)
-        if look.settles(p):
+        if look.decision(p) != "continue":
             return Outcome(p <= look.fails_at, look.trials)
     raise AssertionError("the last look decides")
 
@@ -125,6 +144,19 @@ def screened(pair: Agents, runs: int = 10) -> Outcome:
     return _beside(head, pair.play(pair.base, LOOKS[-1], session))
 
 
+def worst_quarter(pair: Agents, runs: int = 10) -> Outcome:
+    """The same screen, and then new trials of both agents, of the tests that look worst."""
+    earlier, session = pair.recorded(runs, 3), pair.session()
+    head = pair.play(pair.head, 3 + WORST_QUARTER.trials, session)
+    first = _first(head, 3)
+    if min(_p(first, earlier[-1]), _pooled(first, earlier)) > SCREEN:
+        return Outcome(failed=False, conversations=3)
+    base = pair.play(pair.base, WORST_QUARTER.trials, session)
+    places = history.worst_tests(first, earlier)
+    p = _p([head[index][3:] for index in places], [base[index] for index in places])
+    return Outcome(p <= WORST_QUARTER.fails_at, 3 + 2 * WORST_QUARTER.trials * len(places) / len(head))
+
+
 def both_sides_in_rounds(pair: Agents) -> Outcome:
     """Both agents from the first trial on, in the same session."""
     session = pair.session()
@@ -138,11 +170,23 @@ def share_failed(outcomes: Iterable[Outcome]) -> float:
 
 
 def repeated(
-    decide: Callable[[Agents], Outcome], times: int, tests: int, *, seed: int = 1, **given
+    decide: Callable[[Agents], Outcome],
+    times: int,
+    tests: int,
+    *,
+    kind: str = "heavy",
+    seed: int = 1,
+    **given,
 ) -> list[Outcome]:
     """The outcomes of so many pull requests, each of other agents."""
     rng = Random(f"{seed} {decide.__name__} {tests} {sorted(given.items())}")
-    return [decide(agents("heavy", tests, rng, **given)) for _ in range(times)]
+    return [decide(agents(kind, tests, rng, **given)) for _ in range(times)]
+
+
+def _broken(case: LogitCase, keeps: float) -> LogitCase:
+    """The test whose criteria keep so much of their chance to pass."""
+    chances = [keeps / (1 + exp(-logit)) for logit in case.logits]
+    return replace(case, logits=tuple(log(chance / (1 - chance)) for chance in chances))
 
 
 def _score(agent: LogitAgent, by: float) -> float:
@@ -163,7 +207,7 @@ def _p(head: Scores, base: Scores) -> float:
 def _beside(head: Scores, base: Scores) -> Outcome:
     for look in looks_at(BOTH_SIDES_LOOKS, both_sides=True):
         p = _p(_first(head, look.trials), _first(base, look.trials))
-        if look.settles(p):
+        if look.decision(p) != "continue":
             return Outcome(p <= look.fails_at, 2 * look.trials)
     raise AssertionError("the last look decides")
 

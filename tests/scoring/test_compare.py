@@ -204,7 +204,7 @@ def test_nothing_paired_is_said():
     """A run of other tests altogether."""
     told = compared({"a": points(0)}, {"b": points(100)})
     assert (told.comparable, told.delta) == (False, None)
-    assert told.reasons == ("no test is defined alike in the baseline",)
+    assert told.reasons == ("no test has the same definition in the baseline",)
     assert (names(told.new), names(told.removed)) == (["a"], ["b"])
 
 
@@ -529,7 +529,7 @@ def test_a_required_baseline_that_cannot_be_compared_leaves_no_verdict():
     part = decided(passed, {"a": points(100)}, max_drops=drops, **policy)
     assert (part.exit_code, check(part, "max-drop test:b").passed) == (3, None)
     assert part.reasons == (
-        "max-drop test:b was not checked: nothing of it can be compared with the baseline",
+        "max-drop test:b was not checked: none of its tests can be compared with the baseline",
     )
 
 

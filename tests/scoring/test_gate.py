@@ -155,7 +155,7 @@ def test_a_threshold_on_what_was_not_selected_is_not_checked_and_says_so():
     threshold = SelectorLimit(Selector(SelectorKind.TEST, "left out"), 100)
     decision = gate(plan, trial("passed"), thresholds=(threshold,))
     assert decision.checks[1].passed is None
-    assert decision.checks[1].note == "nothing of it was selected for this run"
+    assert decision.checks[1].note == "none of its tests was selected for this run"
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_a_threshold_on_an_unknown_name_is_refused():
     suites = [planned(A).suites[0].suite]
     with pytest.raises(UsageError, match="there is no test 'aa'; did you mean 'a'"):
         check_names("--thresholds", [SelectorLimit(Selector(SelectorKind.TEST, "aa"), 5)], suites)
-    with pytest.raises(UsageError, match="there is no tag 'x'; known are: none"):
+    with pytest.raises(UsageError, match="there is no tag 'x'; available: none"):
         check_names("--thresholds", [SelectorLimit(Selector(SelectorKind.TAG, "x"), 5)], suites)
 
 

@@ -484,7 +484,7 @@ def test_a_test_twice_in_a_shard_is_refused(apart):
 def test_shards_that_share_a_suite_must_play_it_alike(fields, word):
     """One suite has one agent and one judge."""
     one, other = suite_of("a", a_test("1")), suite_of("a", a_test("2"), **fields)
-    with pytest.raises(UsageError, match=f"has not the same {word} in shard0 and shard1"):
+    with pytest.raises(UsageError, match=f"does not have the same {word} in shard0 and shard1"):
         merged(run(one, id="1"), run(other, id="2"))
 
 

@@ -37,7 +37,7 @@ def test_a_quarantined_test_fails_no_check_of_its_own():
     decision = gate(planned(GOOD, sick), trial("passed"), trial("failed"), thresholds=floors)
     assert decision.exit_code == 0
     seen = {check.name: (check.passed, check.note) for check in decision.checks}
-    nothing = (None, "all of it is in quarantine")
+    nothing = (None, "all of its tests are in quarantine")
     assert (seen["test:sick"], seen["tag:slow"], seen["suite:S"]) == (nothing, nothing, (True, None))
     assert "critical:sick" not in seen
 

@@ -23,6 +23,7 @@ from rounds_simulation import (
     rounds,
     screened,
     share_failed,
+    worst_quarter,
 )
 
 from ci_evals.scoring.comparison.rounds import BOTH_SIDES_LOOKS, LOOKS, looks_at
@@ -57,16 +58,19 @@ def test_both_sides_have_looks_of_their_own():
     ]
 
 
-@given(st.lists(st.integers(1, 50), min_size=1, max_size=6, unique=True).map(sorted))
-def test_other_looks_have_limits_between_those(trials):
-    """The nearer the end, the easier to decide."""
-    looks = looks_at(trials)
-    assert looks[-1].fails_at == looks[-1].passes_above == 0.045
-    assert [look.fails_at for look in looks] == sorted(look.fails_at for look in looks)
-    assert [look.passes_above for look in looks] == sorted(
-        (look.passes_above for look in looks), reverse=True
-    )
-    assert all(0.0025 <= look.fails_at <= look.passes_above <= 0.5 for look in looks)
+@given(st.sets(st.sampled_from(LOOKS), min_size=1).map(sorted))
+def test_fewer_looks_keep_their_limits_and_end_with_the_last_ones(trials):
+    """So that no more unchanged agents fail than with all looks."""
+    limits = {look.trials: look for look in looks_at(LOOKS)}
+    *earlier, last = looks_at(trials)
+    assert earlier == [limits[look.trials] for look in earlier]
+    assert (last.is_last, last.fails_at, last.passes_above) == (True, 0.045, 0.045)
+
+
+@given(st.lists(st.integers(1, 10**9), max_size=6, unique=True).map(sorted))
+def test_looks_of_foreign_files_have_limits_too(trials):
+    """No earlier version wrote such numbers; a file of somebody else's may hold them."""
+    assert [look.trials for look in looks_at(trials)] == trials
 
 
 @given(
@@ -77,9 +81,8 @@ def test_other_looks_have_limits_between_those(trials):
 def test_a_lower_p_passes_no_look_that_a_higher_fails(look, one, other):
     """What fails fails for every lower p."""
     low, high = sorted((one, other))
-    if look.settles(high) and high <= look.fails_at:
-        assert look.settles(low)
-        assert low <= look.fails_at
+    worst_first = ("fail", "continue", "pass")
+    assert worst_first.index(look.decision(low)) <= worst_first.index(look.decision(high))
 
 
 def test_a_score_by_hand():
@@ -102,10 +105,10 @@ def test_trials_that_agree_settle_a_score(scores):
 
 def test_single_trials_settle_nothing():
     """They show no noise."""
-    first = looks_at((1, 2))[0]
+    first = looks_at(LOOKS)[0]
     assert not first.settles_score(50, [[100.0], [0.0]])
     assert not first.settles_drop(50, [ScorePair((100.0,), (0.0,))])
-    assert looks_at((1, 2))[1].settles_score(0, [[100.0], [0.0]])
+    assert looks_at((2,))[0].settles_score(0, [[100.0], [0.0]])
 
 
 # -- simulated pull requests
@@ -193,6 +196,71 @@ def test_the_table_of_methods(cells):
         check_row(worse, found, at_drop)
         if expected and expected.found:
             check_worse(expected, worse)
+
+
+WORST = table("agents", DOCS)
+DROPS = ({}, {"points": 5}, {"points": 10}, {"broken": "a fifth of the tests"}, {"broken": "one test"})
+FOUND_WORST = {
+    ("heavy", "8", "0"): (1.7, 16.7, 48.5, 88.3, 72.1, 5.29, 9.32),
+    ("heavy", "20", "0"): (1.7, 27.5, 72.2, 97.9, 54.6, 4.52, 7.44),
+    ("heavy", "20", "3"): (1.9, 25.2, 66.3, 92.9, 49.2, 4.88, 7.24),
+    ("heavy", "40", "0"): (1.5, 45.3, 92.7, 100.0, 32.9, 4.51, 7.50),
+    ("heavy", "40", "3"): (2.8, 41.0, 89.3, 97.9, 29.1, 4.94, 7.40),
+    ("perfect", "20", "3"): (2.2, 75.5, 95.1, 94.9, 73.8, 5.19, 7.28),
+}
+"""By other code: failed with each of `DROPS`, and the conversations with none and with a fifth."""
+
+
+def worst_quarter_failed(row, times, drop) -> tuple[float, float]:
+    kind, tests, session = row
+    own = {"session": float(session)} if float(session) else {}
+    own |= {"kind": kind} if kind != "heavy" else {}
+    outcomes = repeated(worst_quarter, times, int(tests), **own, **drop)
+    return share_failed(outcomes), conversations(outcomes)
+
+
+def check_worst(row, times, drop) -> tuple[float, float]:
+    """Within three standard errors of both simulations and a little: the agents are drawn in other ways."""
+    wanted, (failed, played) = FOUND_WORST[row], worst_quarter_failed(row, times, drop)
+    share = wanted[DROPS.index(drop)] / 100
+    error = 100 * sqrt(max(share * (1 - share), 0.02) * (1 / times + 1 / 1_500))
+    assert failed == pytest.approx(100 * share, abs=3 * error + 2)
+    for number, at in ((0, 5), (3, 6)):
+        if DROPS.index(drop) == number:
+            assert played == pytest.approx(wanted[at], abs=0.35 + 10 / sqrt(times))
+    return failed, played
+
+
+@pytest.mark.simulate
+@pytest.mark.parametrize("cells", WORST, ids="-".join)
+def test_the_table_of_the_worst_quarter(cells):
+    """Figure by figure, and as expected."""
+    row, shown, (unchanged, broken) = tuple(cells[:3]), cells[3:8], cells[8:]
+    for drop, percent in zip(DROPS, shown, strict=True):
+        failed, played = check_worst(row, MANY, drop)
+        assert failed == pytest.approx(float(percent.removesuffix(" %")), abs=0.25)
+        if drop in (DROPS[0], DROPS[3]):
+            assert played == pytest.approx(float(broken if drop else unchanged), abs=0.1)
+
+
+@pytest.mark.simulate
+@pytest.mark.parametrize(("drop", "found"), [(DROPS[3], 85.9), (DROPS[4], 26.6)], ids=str)
+def test_rounds_find_broken_tests_less_often(drop, found):
+    """After the same screen."""
+    assert share_failed(repeated(screened, MANY, 20, session=3.0, **drop)) == pytest.approx(found, abs=0.25)
+    assert f"{found} %" in DOCS
+
+
+def test_the_worst_quarter_has_every_row_and_holds_its_level():
+    """Of the published simulation."""
+    assert {tuple(cells[:3]) for cells in WORST} == FOUND_WORST.keys()
+    assert all(float(cells[3].removesuffix(" %")) <= 6.5 for cells in WORST)
+
+
+@pytest.mark.parametrize("drop", DROPS, ids=str)
+def test_few_pull_requests_with_the_worst_quarter(drop):
+    """Tried a few times, at every change."""
+    check_worst(("heavy", "8", "0"), FEW // 2, drop)
 
 
 def test_the_table_has_every_row_that_is_expected():

@@ -1,12 +1,16 @@
 """Rows of other tools become suites, tests and trials, and no number that was not told."""
 
+from random import Random
+
 import pytest
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.prices import NO_PRICES
 from ci_evals.domain.result_rows import Check, Message, OfficialScore, ResultSet, Row, Undecided
+from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.scoring.row_results import FileResults, of_arm, scorecard
-from ci_evals.scoring.scorecard import Scorecard
+from ci_evals.scoring.scorecard import Scorecard, recounted
+from ci_evals.scoring.scores import ScoreRule
 from ci_evals.support.redaction import Redactor
 
 
@@ -116,3 +120,23 @@ def test_a_test_that_is_skipped_in_one_file_counts_in_the_other():
     skipped = Row(test="t0", undecided=Undecided.SKIPPED)
     result = card(ResultSet(suite="s", rows=[skipped]), ResultSet(suite="s", rows=rows(1, 1)))
     assert result.score == 100
+
+
+def test_tests_that_share_what_they_came_to_count_as_those_that_do_not():
+    """Numbers are computed once for tests alike; read from a file, no two tests share anything."""
+    rng = Random(1)
+    results: list[dict[str, object]] = [
+        {"passed": True, "seconds": 1.5, "cost_usd": 0.1},
+        {"passed": True, "seconds": 2.5, "groups": ("a", "b")},
+        {"passed": False, "reason": "why", "groups": ("b",)},
+        {"passed": True, "score": 0.7, "groups": ("b",)},
+        {"passed": False, "checks": (Check("one", passed=True), Check("two", passed=False))},
+        {"undecided": Undecided.ERROR, "reason": "broke"},
+        {"undecided": Undecided.SKIPPED},
+    ]
+    mixed = [Row(test=f"t{rng.randrange(60)}", **rng.choice(results)) for _ in range(150)]
+    (suite,) = card(ResultSet(suite="s", rows=mixed)).suites
+    shared = {id(trial.findings) for test in suite.tests for trial in test.trials}
+    assert len(shared) < 15
+    alone = SuiteResult.model_validate_json(suite.model_dump_json(by_alias=True))
+    assert recounted(alone, ScoreRule(offline=False)) == suite == alone

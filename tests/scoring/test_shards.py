@@ -84,11 +84,11 @@ ALONE = build.results(build.suite_result("Refunds", build.test_result("test 3"))
             f"the shards are split in different ways: {'s' * 12} (shard0); {'q' * 12} (shard1). They were",
         ),
         ([shard(1), shard(2), shard(1)], "shard 1 of 3 came from shard0 and shard2: name each shard once"),
-        ([shard(1), shard(2, tests=(1,))], "shard0 and shard1 hold the same tests of the plan"),
+        ([shard(1), shard(2, tests=(1,))], "shard0 and shard1 contain the same tests of the plan"),
         ([shard(1), shard(2, tests=(2, 3))], "shard1: its tests are not those that it names"),
         ([shard(1), shard(2, names=["x", "y"], tests=(2, 2))], "shard1: its tests are not those"),
         ([shard(1), shard(4)], "shard1: its tests are not those"),
-        ([shard(1, 2), shard(2, 2, tests=(3,))], "the shards together do not hold all tests of the plan"),
+        ([shard(1, 2), shard(2, 2, tests=(3,))], "the shards together do not contain all tests of the plan"),
     ],
     ids=["a whole run", "other N", "other plan", "other split", "twice", "overlap", *["torn"] * 4],
 )
@@ -103,7 +103,7 @@ def test_what_is_not_one_run_is_refused(shards, told):
 def test_shards_may_be_counted_all_the_same():
     """A number that the shards contradict is refused."""
     assert merged(shard(1), shard(2), shard(3), expected=3).ending.incomplete == ()
-    with pytest.raises(UsageError, match="--shards=4, but these are shards of 3: leave --shards out"):
+    with pytest.raises(UsageError, match="--shards=4, but these are shards of 3: omit --shards"):
         merged(shard(1), shard(2), shard(3), expected=4)
     with pytest.raises(UsageError, match="--shards=2, but there are 3 results: shard0, shard1, shard2"):
         merged(shard(1), shard(2), shard(3), expected=2)

@@ -713,7 +713,7 @@ def test_the_docs_example_step_by_step():
         "error of the change": f"{math.sqrt(spread.variance):.2f}",
         "interval of the change": f"{interval.low:.2f} to {interval.high:.2f}",
         "p": f"{chance.p:.2f}",
-        "smallest drop seen": f"{spread.detectable:.2f}",
+        "smallest detectable drop": f"{spread.detectable:.2f}",
         "trials needed": str(spread.trials_needed(-fmean(deltas), len(pairs))),
     }
     said = {name: words for name, words, _ in table("number", DOCS)}
@@ -721,7 +721,7 @@ def test_the_docs_example_step_by_step():
     assert f"{t_quantile(7):.3f}" in said["effective tests"]
     assert f"{t_quantile(spread.freedom):.3f}" in said["interval of the change"]
     assert f"{spread.freedom} degrees" in said["interval of the change"]
-    assert f"{spread.detectable / math.sqrt(spread.variance):.3f}" in said["smallest drop seen"]
+    assert f"{spread.detectable / math.sqrt(spread.variance):.3f}" in said["smallest detectable drop"]
 
 
 def test_tests_of_two_values_are_counted_together_however_many_there_are():

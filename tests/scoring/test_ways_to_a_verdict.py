@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from ci_evals.domain.choices import BothSides, Regression
 from ci_evals.domain.plan import BASE, HEAD, Plan
 from ci_evals.domain.results.arms import Arm
-from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.run import Results, Rounds
 from ci_evals.job.conclude import BaselineResults, conclude
 from ci_evals.job.job import Job
 from ci_evals.job.stages import first_stage, next_stage
@@ -50,10 +50,11 @@ def decided(plan: Plan, head, base, earlier, *, both_sides=BothSides.AUTO) -> Re
         if len(now.arms) > 1 and not now.first_arm_only:
             beside = [build.run_of(name, [test[: now.loops] for test in base]) for name in now.arms[1:]]
             arms = (
-                Arm.of(HEAD, own, first=True),
+                Arm.of(HEAD, own, gated=True),
                 *(Arm.of(name, run) for name, run in zip(now.arms[1:], beside, strict=True)),
             )
-        own = own.model_copy(update={"arms": arms})
+        rounds = Rounds(looks=now.looks, played=now.loops) if now.looks else None
+        own = own.model_copy(update={"arms": arms, "run": own.run.model_copy(update={"rounds": rounds})})
         card = Scorecard(**{name: getattr(own, name) for name in Scorecard.model_fields})
         sides = BASE in now.arms and not now.first_arm_only
         look = next(
@@ -125,7 +126,7 @@ def test_a_worse_arm_is_never_called_better(head, other, data):
         Plan((), loops=3, arms=("today", "other", "more")),
     )
     before, after = (decided(two, head, run, ()).arms[1] for run in (other, worse))
-    assert after.change.delta <= before.change.delta
+    assert after.delta <= before.delta
     assert decided(three, head, other, ()).arms[1].p_adjusted >= before.p_adjusted
 
 
@@ -133,8 +134,8 @@ def test_a_worse_arm_is_never_called_better(head, other, data):
     ("way", "spared"),
     [
         ("recorded", "history"),
-        ("rounds", "history"),
-        ("both sides", "recorded"),
+        ("rounds", "rounds"),
+        ("both sides", "history"),
         ("both sides in rounds", "rounds"),
     ],
 )

@@ -97,11 +97,11 @@ def test_conversations_that_were_judged_again(folder, capsys):
     assert found.judge.models == ("another",)
     assert found.unknown > 0
     told = capsys.readouterr().out
-    assert f"{found.unknown} labels are of nothing in this run" in told
+    assert f"{found.unknown} labels match nothing in this run" in told
     assert "make a sheet from this run" in told
     assert found.parts[0].sensitivity.high < 0.9
     with pytest.raises(
-        UsageError, match="is of another judge: the model changed; take it away, or name another"
+        UsageError, match="is of another judge: the model changed; remove it, or name another"
     ):
         held_against(folder, output=folder / "other.json")
 
@@ -115,7 +115,7 @@ def test_what_cannot_be_done_is_said_before_anything_is_written(folder):
     with pytest.raises(UsageError, match=r"none\.json: cannot be read: No such file"):
         read(folder / "none.json")
     (folder / "mine.json").write_text("{}")
-    with pytest.raises(UsageError, match="something else is there"):
+    with pytest.raises(UsageError, match="another file is there"):
         held_against(folder, output=folder / "mine.json")
     with pytest.raises(UsageError, match="there is no column"):
         check_judge([folder / "_results.json"], folder, Path("calibration.json"), 0, RunContext())
@@ -130,7 +130,7 @@ def test_a_sheet_with_labels_is_never_written_over(folder):
         write_sheet(folder, folder / "labels", 100, 0, RunContext())
     assert (folder / "labels/sheet.csv").read_text() == (folder / "ada.csv").read_text()
     (folder / "labels/sheet.csv").write_text("my notes")
-    with pytest.raises(UsageError, match="something else is there, and is not overwritten"):
+    with pytest.raises(UsageError, match="another file is there, and is not overwritten"):
         write_sheet(folder, folder / "labels", 100, 0, RunContext())
 
 
@@ -232,7 +232,7 @@ def test_a_run_says_what_is_known_of_its_judge(tmp_path):
         (tmp_path / "ada.csv").write_text(filled({row["item"]: "pass"}))
         told = do("calibrate", "ada.csv")
         assert told.returncode == 0, told.stderr
-        assert "May this judge gate? Nobody knows yet: too few labels to say: 1 of 30" in told.stdout
+        assert "May this judge gate? Not known yet: too few labels to say: 1 of 30" in told.stdout
         again = do("run", suite, "--quiet", "--calibration=calibration.json", "--output-dir=again")
         assert again.returncode == 0, again.stderr
         assert results_at(tmp_path / "again")["studies"]["calibration"]["parts"][0]["passRate"] == 1

@@ -87,7 +87,7 @@ def test_it_is_started_again(run):
 
 
 def test_its_death_in_the_middle_is_one_message(run):
-    """With its last words and their log. Nothing is kept, though most conversations had been played."""
+    """With its last words and their log. Nothing is saved, though most conversations had been played."""
     before = files_in(run)
     told = noise(run, plays=20, REPLIES="45")
     assert told.returncode == Exit.INVALID, told.stdout
@@ -95,7 +95,7 @@ def test_its_death_in_the_middle_is_one_message(run):
     assert line.startswith("Stopped: the agent started by 'python server.py ")
     assert "ended with exit code 7 in the middle of the run" in line
     assert "(its output, in noise-agent.log, ends: serving no memory left for ***)" in line
-    assert "Nothing is kept. " in line
+    assert "Nothing is saved. " in line
     after = files_in(run)
     assert "no memory left for ***" in str(after.pop("results/noise-agent.log"))
     assert after == before

@@ -144,7 +144,7 @@ def test_without_a_key(tmp_path):
     assert agent["variance"]["low"] > 0
     assert (found["judge"], found["judgments"], found["best"]) == (None, 0, "loops")
     assert found["gainsPer"] == "call"
-    assert "Nobody judged" in told.stdout
+    assert "There was no judge" in told.stdout
     assert "with the same user messages, 0 to judge again" in told.stderr
 
 
@@ -166,19 +166,19 @@ def test_an_interruption(run):
         process.send_signal(signal.SIGTERM)
         _, err = process.communicate(timeout=30)
     assert process.returncode == 130, err
-    assert "Interrupted: nothing is kept. " in err
+    assert "Interrupted: nothing is saved. " in err
     assert "conversations played, 0 judged again" in err
     assert files_in(run) == before
 
 
 def test_an_agent_that_cannot_be_reached(run):
-    """Of what broke off nothing is told, and nothing is kept."""
+    """Of what broke off nothing is told, and nothing is saved."""
     before = files_in(run)
     with served(Chance()) as env:
         told = ci_evals("noise", "results", "--quiet", cwd=run, env=env | {"AGENT_KEY": "another-key-1234"})
     assert told.returncode == 3, told.stderr
     assert "Stopped: " in told.stderr
-    assert "Nothing is kept" in told.stderr
+    assert "Nothing is saved" in told.stderr
     assert files_in(run) == before
 
 
@@ -229,10 +229,10 @@ def asked(run, monkeypatch):
         ({"llm_key": None}, "no key for the LLM"),
         ({"base_url": None}, "the run was played with --base-url=http.*name the agent here too"),
         ({"suites": ["elsewhere.json"]}, "No file 'elsewhere.json'"),
-        ({"suites": ["demo:hr"]}, "the test 'Test 0' of 'Stub' is not there any more"),
+        ({"suites": ["demo:hr"]}, "the test 'Test 0' of 'Stub' no longer exists"),
         ({"max_cost": 0.0001}, "estimated cost: .0.0..., and a part of it says nothing"),
         ({"max_cost": 9.0, "user_model": "user-9"}, "no price for user-9"),
-        ({"judge_votes": 2}, "name an odd one"),
+        ({"judge_votes": 2}, "use an odd one"),
         ({"agent_headers": "nonsense"}, "--agent-headers: a line is not of the form"),
     ],
 )
@@ -266,7 +266,7 @@ def test_what_it_would_cost_is_told_from_what_was_paid(run, asked):
 def test_a_changed_test(run, asked):
     """Is named: its trials then and now would be of two tests."""
     write_suite(run, *TESTS[:3], TESTS[3] | {"guidelines": "You shout."}, *TESTS[4:])
-    with pytest.raises(UsageError, match="the test 'Test 3' of 'Stub' is not as it was when") as refused:
+    with pytest.raises(UsageError, match="the test 'Test 3' of 'Stub' has changed since the run") as refused:
         measure_noise(asked, RunContext())
     assert "Test 4" not in str(refused.value)
     (run / "suite.json").unlink()

@@ -122,7 +122,7 @@ def test_an_interruption(runs):
         process.send_signal(signal.SIGTERM)
         out, err = process.communicate(timeout=30)
     assert process.returncode == 130, err
-    assert "the numbers are of what was decided until then" in err
+    assert "the numbers cover the verdicts until then" in err
     assert "of 3 pairs of conversations: 3 wins" in out
     assert kept(runs, "preference")["pairs"] == 3
 
@@ -193,7 +193,7 @@ def test_a_refused_key_and_an_unreadable_judge(runs):
         (lambda: attack_judge(Path("a"), 10, JudgeSettings(), RunContext()), "no key for the LLM"),
         (
             lambda: attack_judge(Path("a"), 10, JudgeSettings(provider=Provider.OFFLINE), RunContext()),
-            "nobody would judge",
+            "there is no judge",
         ),
         (
             lambda: attack_judge(Path("a"), 10, JudgeSettings(llm_key="k", judge_votes=2), RunContext()),

@@ -1,6 +1,6 @@
 """Plain data, with the position of each part in its file."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,18 +38,23 @@ class Document:
 
     file: str
     value: Any = None
+    line: int | None = None
+    """The only line, of a document that is one of many in its file."""
     values: dict[Path, Position] = field(default_factory=dict)
     keys: dict[Path, Position] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
+    locate: Callable[["Document"], object] = lambda _: None
+    """Finds the positions that a problem wants and nothing else does."""
 
     def problem(self, path: Path, message: str, *, at_key: bool = False) -> Problem:
         """Return a problem at `path`, or at the nearest parent that the file has."""
+        self.locate(self)
         positions: Mapping[Path, Position] = self.keys if at_key else self.values
         near = path
         while near and near not in positions:
             near, positions = near[:-1], self.values
         line, column = positions.get(near, (1, 1))
-        return Problem(self.file, line, column, show(path), message)
+        return Problem(self.file, self.line or line, column, show(path), message)
 
     def note_key(self, path: Path, position: Position) -> None:
         """Remember the position of a key; a second one of the same path is a problem."""

@@ -103,7 +103,10 @@ class _Interpolation:
         if default is not None and not value:
             return default
         if value is None and not self.reading.masked:
-            return self._problem(self._unresolved(parts), path, f"the environment variable {name} is not set")
+            default = f", or write a default: ${{{parts['plain'] or ''}{name}:-…}}"
+            hint = f"set it{'' if path[-1:] == ('apiKey',) else default}"
+            message = f"the environment variable {name} is not set; {hint}"
+            return self._problem(self._unresolved(parts), path, message)
         secret = parts["plain"] is None
         if secret and value:
             self._keep_secret(name, value, path)

@@ -84,8 +84,10 @@ Loader.add_implicit_resolver("tag:yaml.org,2002:null", re.compile(r"^$"), [""])
 
 
 _HINTS = {
-    "mapping values are not allowed": "put a text that holds ': ' in quotes",
-    "cannot start any token": "indent by spaces, and put a text that begins with such a sign in quotes",
+    "mapping values are not allowed": "quote text that contains ': '",
+    "cannot start any token": "indent with spaces, and quote text that starts with such a character",
+    "expected <block end>": "indent this line like the one that it belongs to",
+    "quoted scalar": "the quote that opens here is never closed",
 }
 
 
@@ -98,7 +100,8 @@ def read(text: str, document: Document) -> None:
     try:
         node = yaml.compose(text, Loader)
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
+        unclosed = "quoted scalar" in (error.context or "")
+        mark = error.context_mark if unclosed else error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
         message = ", ".join(part for part in (error.context, error.problem) if part)
         hint = next((f"; {hint}" for fault, hint in _HINTS.items() if fault in message), "")
@@ -124,7 +127,7 @@ class _YamlWalker:
         self.document.values[path] = position
         self.nodes += 1
         if len(path) > MAX_DEPTH or self.nodes > MAX_NODES:
-            raise refuse(self.document, *position, "nested too deeply, or grown too large by aliases")
+            raise refuse(self.document, *position, "nested too deeply, or too large because of aliases")
         if not isinstance(node, yaml.ScalarNode) and node.tag not in _COLLECTION_TAGS:
             fault = f"the YAML tag {short(node.tag)} is not supported"
             self.document.problems.append(self.document.problem(path, fault))

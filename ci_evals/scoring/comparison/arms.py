@@ -1,6 +1,7 @@
 """The agents of one run, each against the first."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from ci_evals.domain.plan import BASE
 from ci_evals.domain.results.arms import Arm
@@ -19,24 +20,21 @@ def compared_arms(results: Results) -> Iterator[Arm]:
         yield from results.arms
         return
     first, *others = results.arms
-    changes = [_change(results, arm.name) for arm in others]
-    p_of_each = adjusted(
-        [_two_sided(results, arm.name, change) for arm, change in zip(others, changes, strict=True)]
-    )
+    reference = results.of_arm(first.name) or results
+    runs = [results.of_arm(arm.name) or results for arm in others]
+    changes = [RunComparer(run, reference, "both-sides").overall_change() for run in runs]
+    p_of_each = [_two_sided(run, reference, change) for run, change in zip(runs, changes, strict=True)]
     yield first
-    for arm, change, p in zip(others, changes, p_of_each, strict=True):
-        yield arm.model_copy(update={"change": change, "p_adjusted": p if change.tests else None})
+    for arm, change, p, p_adjusted in zip(others, changes, p_of_each, adjusted(p_of_each), strict=True):
+        update: dict[str, Any] = {"delta": change.delta, "delta_interval": change.interval}
+        if change.tests:
+            update |= {"p": p, "p_adjusted": p_adjusted}
+        yield arm.model_copy(update=update)
 
 
-def _change(results: Results, name: str) -> Change:
-    arm = results.of_arm(name)
-    return RunComparer(arm, results, "both-sides").overall_change() if arm else Change()
-
-
-def _two_sided(results: Results, name: str, change: Change) -> float:
+def _two_sided(run: Results, reference: Results, change: Change) -> float:
     """The chance of a change as large in either direction; 1 if there is nothing to compare."""
-    arm = results.of_arm(name)
-    if change.p is None or arm is None:
+    if change.p is None:
         return 1.0
-    risen = RunComparer(results, arm, "both-sides").overall_change()
+    risen = RunComparer(reference, run, "both-sides").overall_change()
     return min(1.0, 2 * min(change.p, 1.0 if risen.p is None else risen.p))

@@ -24,7 +24,7 @@ from ci_evals.scoring import scores, statistics
 from ci_evals.scoring.comparison import divergence
 from ci_evals.scoring.comparison.pairing import SuitePair, TestPair, differences, pair
 from ci_evals.scoring.scores import ScoreRule
-from ci_evals.scoring.usage import cost_of_trial
+from ci_evals.scoring.usage import agent_models, cost_of_trial
 
 SUSPECT = 15
 """Points that a test must fall by to be called suspect."""
@@ -37,8 +37,11 @@ _ScoredPair = tuple[TestPair, tuple[Fraction, ...], tuple[Fraction, ...]]
 class RunComparer:
     """Two runs, test by test: `head`, which is looked at, and `base`, the baseline."""
 
-    def __init__(self, head: Results, base: Results, method: Method = "recorded") -> None:
+    def __init__(
+        self, head: Results, base: Results, method: Method = "recorded", *, of_base_commit: bool = False
+    ) -> None:
         self.head, self.base, self.method = head, base, method
+        self._of_base_commit = of_base_commit
         self.reasons = tuple(differences(head, base))
         """The reasons why nothing of the two runs can be compared."""
         self.suites = pair(head, base)
@@ -71,8 +74,8 @@ class RunComparer:
         head = _mean([_mean(head) for _, head, _ in scored])
         base = _mean([_mean(base) for _, _, base in scored])
         pairs = [_floats(head, base) for _, head, base in scored]
-        trials = chain.from_iterable((*pair.head.trials, *pair.base.trials) for pair, _, _ in scored)
-        spread = statistics.spread_of(pairs, scores.criteria_of(trials, rule))
+        tests = chain.from_iterable((pair.head, pair.base) for pair, _, _ in scored)
+        spread = statistics.spread_of(pairs, scores.criteria_of(tests, rule))
         chance = statistics.chance_of_drop(pairs, self.seed) if tested else None
         delta = float(head - base)
         open_drop = chance is not None and delta < 0 and chance.p > statistics.ALPHA
@@ -122,6 +125,7 @@ class RunComparer:
     def newly_failing(self, assumed: int | None = None) -> tuple[TestPair, ...]:
         """Tests that passed in the baseline and do not pass now. `assumed`: as for a `ScoreRule`."""
 
+        @scores.once_made
         def fails(test: TestResult) -> bool:
             complete = _complete_trials(test)
             broken_off = len(complete) < len(test.trials) or test.not_run > 0
@@ -136,7 +140,7 @@ class RunComparer:
         if not {suite.name for suite in self.head.suites} & {suite.name for suite in self.base.suites}:
             return "the baseline has no suite of this name"
         if not any(suite.pairs for suite in self.suites):
-            return "no test is defined alike in the baseline"
+            return "no test has the same definition in the baseline"
         return "no test was scored on both sides"
 
     def _reasons_of_suites(self) -> Iterator[str]:
@@ -162,10 +166,12 @@ class RunComparer:
                 score=self.base.score,
                 commit=self.base.run.git.commit,
                 branch=self.base.run.git.branch,
+                of_base_commit=self._of_base_commit,
                 at=self.base.run.started_at,
                 run_id=self.base.run.id,
                 tests=sum(len(suite.tests) for suite in self.base.suites),
                 trials=_played(self.base),
+                agent_models=agent_models(self.base.usage),
             ),
             regressed=_worst_first(map(self._with_proof, self.newly_failing())),
             fixed=tuple(
@@ -241,7 +247,9 @@ class RunComparer:
 
     def _scored(self, pairs: Iterable[TestPair], rule: ScoreRule) -> list[_ScoredPair]:
         there = replace(self._there, finding_filter=rule.finding_filter)
-        scored = ((p, scores.of_trials(p.head, rule), scores.of_trials(p.base, there)) for p in pairs)
+        here_of = scores.once_made(lambda test: scores.of_trials(test, rule))
+        there_of = scores.once_made(lambda test: scores.of_trials(test, there))
+        scored = ((pair, here_of(pair.head), there_of(pair.base)) for pair in pairs)
         return [(pair, head, base) for pair, head, base in scored if head and base]
 
 

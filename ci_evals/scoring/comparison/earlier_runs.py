@@ -79,9 +79,6 @@ class EarlierRuns:
             return None
         together = runs[-self.together :]
         change = self.change(self._rule)
-        named = history.broken_tests(head, together, self._seed)
-        shared = [self._pairs[numbers] for numbers in self._head(self._rule)]
-        names = [TestName(suite=pair.suite, name=pair.head.name) for pair in shared]
         return HistoryComparison(
             runs=len(runs),
             smaller=self._smaller,
@@ -92,9 +89,29 @@ class EarlierRuns:
             p_of_trials=self._p_of_trials(self._runs(self._strict)[0], self._together(self._strict)),
             spread=history.spread_between(together),
             smallest_drop=history.RunSpread.of(head, together).smallest_drop,
-            broken_tests=tuple(names[index] for index in named.broken),
-            probably_broken_tests=tuple(names[index] for index in named.probably),
         )
+
+    def named(self) -> tuple[tuple[TestName, ...], tuple[TestName, ...]]:
+        """The tests that broke, and those that probably did; both by the runs that belong together."""
+        head, together = self._runs(self._rule)[0], self._together(self._rule)
+        if not together:
+            return (), ()
+        found = history.broken_tests(head, together, self._seed)
+        shared = [self._pairs[numbers] for numbers in self._head(self._rule)]
+        names = [TestName(suite=pair.suite, name=pair.head.name) for pair in shared]
+        return tuple(names[index] for index in found.broken), tuple(names[index] for index in found.probably)
+
+    def worst_tests(self) -> tuple[tuple[int, int], ...]:
+        """The numbers of the tests that look worst, for the noise of their own earlier trials.
+
+        A trial that has no score is looked at as a failed one.
+        """
+        rule = replace(self._strict, assumed=0)
+        head, together = self._head(rule), self._together(rule)
+        if not together:
+            return ()
+        numbers = [*head]
+        return tuple(numbers[index] for index in history.worst_tests([*head.values()], together))
 
     def _together(self, rule: ScoreRule) -> list[list[Sequence[float]]]:
         """The scores of the runs that belong together."""

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
+from typing import NamedTuple
 
 from ci_evals.domain.choices import CheckMode
 from ci_evals.domain.results.comparison import TestName
@@ -16,8 +17,7 @@ _SHOWN = 40
 """Characters of a fingerprint that a reason shows."""
 
 
-@dataclass(frozen=True)
-class TestPair:
+class TestPair(NamedTuple):
     """A test that is defined alike on both sides."""
 
     suite: str
@@ -95,12 +95,16 @@ def differences(head: Results, base: Results) -> Iterator[str]:
         yield "the rules by which scores are computed changed"
 
 
-def _by_name(items: Iterable[TestResult]) -> dict[tuple[str, int], TestResult]:
-    """Tests by name; those of one name, as where a secret was taken out of it, by their order."""
+def _by_name(items: Sequence[TestResult]) -> dict[str | tuple[str, int], TestResult]:
+    """Tests by name; those of one name, as where a secret was taken out of it, by their order too."""
+    named: dict[str | tuple[str, int], TestResult] = {item.name: item for item in items}
+    if len(named) == len(items):
+        return named
+    named.clear()
     seen: Counter[str] = Counter()
-    named = {}
     for item in items:
-        named[item.name, seen[item.name]] = item
+        number = seen[item.name]
+        named[(item.name, number) if number else item.name] = item
         seen[item.name] += 1
     return named
 

@@ -8,19 +8,19 @@ early look is binding, which is what allows the limit of the last one. docs/roun
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
-from ci_evals.scoring.statistics import ScorePair, pooled_variance, shrunk_variance, t_quantile
+from ci_evals.domain.results.gate import LookDecision
+from ci_evals.scoring.statistics import ALPHA, ScorePair, pooled_variance, shrunk_variance, t_quantile
 
 LOOKS = (2, 3, 5, 7)
 """The trials of each test after which `--rounds=auto` looks."""
 BOTH_SIDES_LOOKS = LOOKS[1:]
 """The trials of each test and side after which a run looks that plays the base agent too."""
 _LAST = LOOKS[-1]
-_FAILS_AT: Mapping[float, float] = {2: 0.0025, 3: 0.007, 5: 0.018, 7: 0.045}
-_PASSES_ABOVE: Mapping[float, float] = {2: 0.50, 3: 0.28, 5: 0.18, 7: 0.045}
-_PASSES_ABOVE_BOTH_SIDES: Mapping[float, float] = {**_PASSES_ABOVE, 3: 0.50}
-_MARGINS: Mapping[float, float] = {2: 2.5, 3: 2.2, 5: 2.0}
+_FAILS_AT: Mapping[int, float] = {2: 0.0025, 3: 0.007, 5: 0.018, 7: 0.045}
+_PASSES_ABOVE: Mapping[int, float] = {2: 0.50, 3: 0.28, 5: 0.18, 7: 0.045}
+_PASSES_ABOVE_BOTH_SIDES: Mapping[int, float] = {**_PASSES_ABOVE, 3: 0.50}
+_MARGINS: Mapping[int, float] = {2: 2.5, 3: 2.2, 5: 2.0, 7: 2.0}
 """How many standard errors a score is off its threshold where a look decides."""
 _Z = 1.96
 
@@ -39,9 +39,11 @@ class Look:
     """Standard errors between a score and its threshold that decide."""
     is_last: bool
 
-    def settles(self, p: float) -> bool:
-        """Return whether a drop of this p is decided, either way."""
-        return self.is_last or p <= self.fails_at or p > self.passes_above
+    def decision(self, p: float) -> LookDecision:
+        """Decide by the p of a drop."""
+        if p <= self.fails_at:
+            return "fail"
+        return "pass" if self.is_last or p > self.passes_above else "continue"
 
     def settles_score(self, distance: float, tests: Sequence[Sequence[float]]) -> bool:
         """Return whether the mean of these tests' trials is on its side of a threshold for good.
@@ -68,35 +70,32 @@ class Look:
         return abs(distance) > self.margin * t_quantile(freedom) / _Z * error
 
 
+WORST_QUARTER = Look(trials=9, fails_at=ALPHA, passes_above=ALPHA, margin=0, is_last=True)
+"""The one look at the tests that looked worst. No trial that chose them counts, so it is exact."""
+
+
 def looks_at(trials: Sequence[int], *, both_sides: bool = False) -> tuple[Look, ...]:
     """The looks after these numbers of trials of each test, in ascending order.
 
-    Those of `LOOKS` have the limits that were searched for. Other lists have them in between: by the share
-    of the most trials that a look has, on a straight line. With `both_sides`, the limits are those of a run
-    that compares with the base agent in the same rounds.
+    Each has the limits that were searched for after so many trials, and the last one those of the last look:
+    with fewer looks, fewer unchanged agents fail. With `both_sides`, the limits are those of a run that
+    compares with the base agent in the same rounds. Numbers that are not in `LOOKS` (a foreign file may have
+    any) have the limits of the next smaller one.
     """
     passes_above = _PASSES_ABOVE_BOTH_SIDES if both_sides else _PASSES_ABOVE
     last = trials[-1] if trials else 0
-    shares = [number * _LAST / last for number in trials]
+    known = [_LAST if number == last else _known(number) for number in trials]
     return tuple(
         Look(
             number,
-            fails_at=_between(_FAILS_AT, share),
-            passes_above=_between(passes_above, share),
-            margin=_between(_MARGINS, share),
+            fails_at=_FAILS_AT[like],
+            passes_above=passes_above[like],
+            margin=_MARGINS[like],
             is_last=number == last,
         )
-        for number, share in zip(trials, shares, strict=True)
+        for number, like in zip(trials, known, strict=True)
     )
 
 
-def _between(values: Mapping[float, float], trials: float) -> float:
-    if trials in values:
-        return values[trials]
-    points = sorted(values.items())
-    if trials <= points[0][0]:
-        return points[0][1]
-    for (low, below), (high, above) in pairwise(points):
-        if trials <= high:
-            return below + (above - below) * (trials - low) / (high - low)
-    return points[-1][1]
+def _known(trials: int) -> int:
+    return max((look for look in LOOKS if look <= trials), default=LOOKS[0])

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 from ci_evals.domain.base import Interval
 from ci_evals.domain.choices import Regression
@@ -22,7 +22,7 @@ from ci_evals.scoring.scores import FindingFilter, ScoreRule
 from ci_evals.scoring.statistics import ALPHA, ScorePair, mean_interval
 
 _NO_JUDGE = "all of its criteria need a judge, and there is none (--provider=offline)"
-_NOT_COMPARABLE = "nothing of it can be compared with the baseline"
+_NOT_COMPARABLE = "none of its tests can be compared with the baseline"
 IF_UNDECIDED_FAILED = "if undecided counts as failed"
 """The words for a score that decides and is not the one that is shown."""
 _TIE = 1e-9
@@ -75,8 +75,7 @@ def why_not_compared(given: GateInput) -> str | None:
     return "; ".join(dict.fromkeys(reasons)) or comparer.nothing_in_common
 
 
-@dataclass(frozen=True)
-class _Subject:
+class _Subject(NamedTuple):
     """The part of the run that a check is about."""
 
     results: Results
@@ -142,7 +141,7 @@ class _Checks:
         self.shown = ScoreRule(self.offline)
         self.run = _Subject(given.results)
         self.tests = [
-            (replace(self.run, suite_number=number, test_number=index), suite, test)
+            (_Subject(given.results, number, index), suite, test)
             for number, suite in enumerate(given.results.suites, start=1)
             for index, test in enumerate(suite.tests, start=1)
             if test.quarantine is None and (test.trials or not given.only_played)
@@ -171,13 +170,13 @@ class _Checks:
     def _subjects(self, selector: Selector) -> Iterator[_Subject]:
         """Yield the subjects of a selector: each suite, and each test, of that name by itself."""
         selected = [subject for subject, suite, test in self.tests if selector.takes(suite.name, test)]
-        whole = replace(self.run, selector=selector)
+        whole = self.run._replace(selector=selector)
         match selector.kind:
             case SelectorKind.TEST if selected:
-                yield from (replace(subject, selector=selector) for subject in selected)
+                yield from (subject._replace(selector=selector) for subject in selected)
             case SelectorKind.SUITE if selected:
                 numbers = dict.fromkeys(subject.suite_number for subject in selected)
-                yield from (replace(whole, suite_number=number) for number in numbers)
+                yield from (whole._replace(suite_number=number) for number in numbers)
             case _:
                 yield whole
 
@@ -198,17 +197,18 @@ class _Checks:
             return subject.check(kind, required, note=_NO_JUDGE)
         shown = ScoreRule(self.offline, finding_filter=subject.finding_filter)
         strict = replace(shown, undecided_fails=True, assumed=self.assumed)
-        of_each = scores.of_tests(tests, strict)
-        decisive = scores.mean(of_each)
+        alike = scores.alike(tests)
+        of_each = scores.means_of(alike, strict)
+        decisive = of_each.mean
         look = self.given.look
         distance = float(decisive) - required if decisive is not None else 0.0
         return subject.check(
             kind,
             required,
-            seen=points(scores.total(tests, shown)),
+            seen=points(scores.means_of(alike, shown).mean),
             seen_if_undecided_failed=points(decisive),
             # Of one test nothing is known but its trials: they say nothing of other tests.
-            interval=mean_interval([float(score) for score in of_each]) if len(tests) > 1 else None,
+            interval=mean_interval(of_each.floats) if len(tests) > 1 else None,
             passed=decisive is not None and decisive >= Fraction(repr(float(required))),
             settled=not look
             or decisive is None
@@ -221,8 +221,8 @@ class _Checks:
         """The reason why a selector takes no test that decides."""
         every = ((suite, test) for suite in self.results.suites for test in suite.tests)
         if any(selector.takes(suite.name, test) for suite, test in every):
-            return "all of it is in quarantine"
-        return "nothing of it was selected for this run"
+            return "all of its tests are in quarantine"
+        return "none of its tests was selected for this run"
 
     def _trial_scores(self, tests: Sequence[TestResult], rule: ScoreRule) -> list[list[float]]:
         """The scores of each test's trials, of those that have any."""
@@ -236,7 +236,7 @@ class _Checks:
         self, tests: Sequence[TestResult], finding_filter: FindingFilter = scores.all_findings
     ) -> bool:
         """Return whether all that these tests want is judged, and no judge was wanted."""
-        chosen = [f for test in tests for trial in test.trials for f in trial.findings if finding_filter(f)]
+        chosen = [f for trial, _ in scores.kinds(tests) for f in trial.findings if finding_filter(f)]
         return bool(chosen) and all(self.shown.not_judged(finding) for finding in chosen)
 
     def _of_suites(self) -> Iterator[GateCheck]:
@@ -244,7 +244,7 @@ class _Checks:
         for number, suite in enumerate(self.results.suites, start=1):
             tests = [(subject, test) for subject, _, test in self.tests if subject.suite_number == number]
             if suite.min_score is not None and tests:
-                subject = replace(self.run, suite_number=number)
+                subject = self.run._replace(suite_number=number)
                 yield self._floor(CheckKind.MIN_SCORE, suite.min_score, subject)
             for subject, test in tests:
                 if test.min_score is not None:
@@ -325,11 +325,11 @@ class _Checks:
         elif (change.smallest_p or 0) > alpha and (look is None or look.is_last):
             passed, note = None, "the score fell, but there are too few trials to tell a drop from chance"
         else:
-            note = "the score fell; chance may explain it"
+            note = "the drop may be chance"
         if change.delta < -_TIE <= (self.comparer.overall_change().delta or 0):
             note = f"{IF_UNDECIDED_FAILED}: {note}"
         note = _joined(note, _on(change.tests, tests))
-        settled = not look or look.settles(change.p)
+        settled = not look or look.decision(change.p) != "continue"
         return self.run.check(kind, required, seen=change.p, passed=passed, note=note, settled=settled)
 
     def _limits(self) -> Iterator[GateCheck]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from ci_evals.domain.errors import Exit
-from ci_evals.domain.results.gate import CheckKind, CheckNature, Decision, GateCheck
+from ci_evals.domain.results.gate import CheckKind, CheckNature, Decision, GateCheck, GateLook, LookDecision
 from ci_evals.scoring.gate.checks import GateInput, changes_of, checks_of, why_not_compared
 from ci_evals.scoring.gate.invalid_run import (
     InvalidRunReason,
@@ -86,6 +86,20 @@ def open_checks(decision: Decision) -> tuple[GateCheck, ...]:
     if failed or len(decision.reasons) > unchecked:
         return ()
     return tuple(check for check in decision.checks if not check.settled)
+
+
+def gate_looks(checks: Iterable[GateCheck], trials: int) -> Iterator[GateLook]:
+    """Yield what a look after so many trials came to, by the checks of a score or of its drop."""
+    for check in checks:
+        by_score = check.kind.nature is CheckNature.FLOOR or check.kind is CheckKind.MAX_DROP
+        if by_score and check.passed is not None:
+            decided: LookDecision = "pass" if check.passed else "fail"
+            yield GateLook(
+                trials=trials,
+                check=check.name,
+                seen=check.seen,
+                decision=decided if check.settled else "continue",
+            )
 
 
 def compares(check: GateCheck) -> bool:

@@ -12,10 +12,11 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from itertools import product
 from statistics import fmean
 
+from ci_evals.domain.results.comparison import TestName
 from ci_evals.domain.results.gate import CheckId, CheckKind, CheckOdds, GateCheck, Odds
 from ci_evals.domain.results.run import Results, RunInfo
 from ci_evals.domain.results.suite import TestResult
@@ -28,6 +29,8 @@ WORTH_TELLING = 0.05
 """Odds above which a run speaks of them; a floor is proposed that keeps them below."""
 MOST_TESTS = 5_000
 _DRAWS = 2_000
+_KEPT = 200
+"""Tests whose draws are kept for other checks: those of a test take 16 kB."""
 _TIE = 1e-9
 _RATES = [1 / (1 + 10 ** (step / 4)) for step in range(-16, 17)]
 """Possible pass rates: one in 10,000, all but one, and each order of magnitude between as likely."""
@@ -50,7 +53,7 @@ def odds_of(results: Results, checks: Iterable[GateCheck]) -> Odds | None:
     if len(results.tests) > MOST_TESTS:
         return None
     noise = _TrialNoise(results)
-    whole = noise.scores(range(len(noise.tests)))
+    whole = noise.scores(tuple(range(len(noise.tests))), None)
     if whole is None:
         return None
     failing = [(check, fails) for check in checks if (fails := _failing(check, noise)) is not None]
@@ -67,7 +70,7 @@ def odds_of(results: Results, checks: Iterable[GateCheck]) -> Odds | None:
     )
 
 
-def _planned(run: RunInfo, test: TestResult) -> int:
+def _planned(run: RunInfo, suite: str, test: TestResult) -> int:
     """The trials of a test in a run like the recorded one.
 
     Rounds decide at the level of a run that plays all of them; a run with further trials to confirm decides
@@ -75,7 +78,9 @@ def _planned(run: RunInfo, test: TestResult) -> int:
     """
     if run.rounds:
         return run.rounds.looks[-1]
-    further = run.confirmation.trials if run.confirmation else 0
+    further, quarter = run.confirmation.trials if run.confirmation else 0, run.worst_quarter
+    if quarter and TestName(suite=suite, name=test.name) in quarter.tests:
+        further = quarter.trials
     return max(1, len(test.trials) + test.not_run - further)
 
 
@@ -112,15 +117,16 @@ class _TrialNoise:
         ]
         self.tests = [(suite.name, test) for suite, test, _ in deciding]
         self.numbers = [place for _, _, place in deciding]
-        self.planned = [_planned(run, test) for _, test in self.tests]
+        self.planned = [_planned(run, suite, test) for suite, test in self.tests]
         self._seed = run.id
         self._shown = ScoreRule(offline=run.offline)
-        self._moves = cache(self._drawn_moves)
+        self.scores = cache(self._scores)
+        self._moves = lru_cache(_KEPT)(self._drawn_moves)
 
-    def about(self, check: CheckId) -> list[int]:
+    def about(self, check: CheckId) -> tuple[int, ...]:
         """The places of the tests that a check is about."""
         selector = Selector.read(check.selector or "")
-        return [
+        return tuple(
             position
             for position, ((suite, test), (number, index)) in enumerate(
                 zip(self.tests, self.numbers, strict=True)
@@ -128,9 +134,9 @@ class _TrialNoise:
             if (check.suite_number or number, check.test_number or index) == (number, index)
             and check.test in {None, test.name}
             and (selector is None or selector.takes(suite, test))
-        ]
+        )
 
-    def scores(self, places: Sequence[int], part: Selector | None = None) -> _Scores | None:
+    def _scores(self, places: tuple[int, ...], part: Selector | None) -> _Scores | None:
         """The scores of this part of some tests; None where there are none."""
         findings = part.finding_filter if part else scores.all_findings
         rule = replace(self._shown, undecided_fails=True, finding_filter=findings)
@@ -138,7 +144,7 @@ class _TrialNoise:
         scored = [(index, tuple(map(float, own))) for index, own in zip(places, trials, strict=True) if own]
         if not scored:
             return None
-        criteria = scores.criteria_of((t for index, _ in scored for t in self.tests[index][1].trials), rule)
+        criteria = scores.criteria_of((self.tests[index][1] for index, _ in scored), rule)
         noise = noise_of([own for _, own in scored], criteria)
         moves, squares = [0.0] * _DRAWS, 0.0
         for (index, own), variance in zip(scored, noise, strict=True):

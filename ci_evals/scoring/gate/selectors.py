@@ -116,16 +116,17 @@ def check_names(option: str, limits: Iterable[SelectorLimit], suites: Sequence[S
     Raises:
         UsageError: with the nearest name that exists.
     """
+    selectors = [limit.selector for limit in limits]
     known: dict[SelectorKind, set[str]] = {kind: set() for kind in SelectorKind}
-    for suite in suites:
+    for suite in suites if selectors else ():
         for test in suite.tests:
             for kind, names in _names(suite.name, test).items():
                 known[kind] |= names
-    for selector in (limit.selector for limit in limits):
+    for selector in selectors:
         there = sorted(known[selector.kind])
         if selector.name not in there:
             close = difflib.get_close_matches(selector.name, there, n=1)
-            hint = f"did you mean {close[0]!r}?" if close else f"known are: {', '.join(there) or 'none'}"
+            hint = f"did you mean {close[0]!r}?" if close else f"available: {', '.join(there) or 'none'}"
             raise UsageError(f"{option}: there is no {selector.kind} {selector.name!r}; {hint}")
 
 

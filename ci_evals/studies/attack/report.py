@@ -46,7 +46,7 @@ def _table(found: Attacks) -> PlainTable:
     kinds = [*found.kinds, found.whole, found.control]
     names = [*map(_name, found.kinds), "all attacks", "none, judged again"]
     return PlainTable(
-        "What instructions in an agent's replies do to the judge",
+        "Prompt injection in the agent's replies",
         ("attack", "tried", "became a pass", "undecided", "share", "p"),
         tuple(
             (

@@ -104,6 +104,13 @@ def pass_rates(results: Results) -> Mapping[PartKey, float]:
 def items(results: Results) -> list[Item]:
     """All items of a run, in its order. Of identical trials the first verdict counts."""
     by_id: dict[str, Item] = {}
+    for item in all_items(results):
+        by_id.setdefault(item.id, item)
+    return list(by_id.values())
+
+
+def all_items(results: Results) -> Iterator[Item]:
+    """The items of a run, also of identical trials."""
     digested: TrialResult | None = None
     conversation = ""
     for verdict in judged(results):
@@ -113,8 +120,7 @@ def items(results: Results) -> list[Item]:
         rubric = [list(part) for part in _rubric(verdict.rubric)]
         # A letter first: a spreadsheet makes a number of digits, and a small one of 12e45678.
         id_ = f"i{_digest([verdict.criterion, rubric, conversation])}"
-        by_id.setdefault(id_, Item(**vars(verdict), id=id_, conversation=conversation))
-    return list(by_id.values())
+        yield Item(**vars(verdict), id=id_, conversation=conversation)
 
 
 def sample(items: Sequence[Item], most: int, seed: int) -> list[Item]:
@@ -127,13 +133,13 @@ def sample(items: Sequence[Item], most: int, seed: int) -> list[Item]:
     of_fails = min(len(fails), max(most // 2, most - len(passes)))
     of_passes = min(len(passes), most - of_fails)
     rng = random.Random(f"{seed} sample")  # noqa: S311  # a sample, not a secret
-    drawn = [*_spread(passes, of_passes, rng), *_spread(fails, of_fails, rng)]
+    drawn = [*spread(passes, of_passes, rng), *spread(fails, of_fails, rng)]
     drawn.sort(key=lambda item: item.id)
     rng.shuffle(drawn)
     return drawn
 
 
-def _spread(items: Sequence[Item], most: int, rng: random.Random) -> list[Item]:
+def spread(items: Sequence[Item], most: int, rng: random.Random) -> list[Item]:
     """Systematic sampling (Madow, 1949): at equal steps through what is put in order, from a random start."""
     if not most:
         return []

@@ -57,7 +57,7 @@ def _remark(found: Calibration) -> str:
     gates = {
         True: "The judge may gate:",
         False: "The judge should not gate:",
-        None: "It is open whether the judge may gate:",
+        None: "Not known yet whether the judge may gate:",
     }
     said += f" {gates[whole.may_gate]} {sentence(whole.why)}"
     measured = [
@@ -80,7 +80,7 @@ def _remark(found: Calibration) -> str:
     dropped = (
         (found.cannot_tell, "label that cannot tell", "labels that cannot tell"),
         (found.ties, "verdict on which people are even", "verdicts on which people are even"),
-        (found.unknown, "label of nothing in the run", "labels of nothing in the run"),
+        (found.unknown, "label that matches nothing in the run", "labels that match nothing in the run"),
     )
     if left := [numbers.count(*one) for one in dropped if one[0]]:
         said += f" Left out: {', '.join(left)}."

@@ -16,8 +16,8 @@ class Counted(Record):
     passes_failed: Amount = Field(description="Passes of the judge that people fail.")
     fails_passed: Amount = Field(description="Fails of the judge that people pass.")
     fails_failed: Amount = Field(description="Fails of the judge that people fail too.")
-    passes: Amount = Field(description="Of what the labels were drawn from: passes of the judge.")
-    fails: Amount = Field(description="Of what the labels were drawn from: fails of the judge.")
+    passes: Amount = Field(description="The judge's passes that the labels were sampled from.")
+    fails: Amount = Field(description="The judge's fails that the labels were sampled from.")
     design: float = Field(
         1,
         ge=1,
@@ -32,22 +32,22 @@ class Rater(Record):
     name: str = Field(description="`all`, the criterion, or the category.")
     kind: Literal["all", "criterion", "category"] = "all"
     items: Amount = Field(description="Verdicts that both people and judge gave.")
-    counted: Counted | None = Field(None, description="What the numbers below are made of.")
+    counted: Counted | None = Field(None, description="The data behind the numbers below.")
     accuracy: Estimate | None
-    sensitivity: Estimate | None = Field(description="Of what people pass, the share that the judge passes.")
-    specificity: Estimate | None = Field(description="Of what people fail, the share that the judge fails.")
+    sensitivity: Estimate | None = Field(description="The share of people's passes that the judge passes.")
+    specificity: Estimate | None = Field(description="The share of people's fails that the judge fails.")
     kappa: Estimate | None = Field(description="Cohen's, judge against the people's majority.")
     alpha: Estimate | None = Field(description="Krippendorff's among all raters, the judge being one.")
     people: Estimate | None = Field(None, description="Krippendorff's alpha of the people alone.")
     people_kappa: Estimate | None = Field(
         None, description="Cohen's kappa of one person and the other, if exactly two labeled."
     )
-    pass_rate: Share | None = Field(None, description="Of all verdicts of the run, as the judge has it.")
+    pass_rate: Share | None = Field(None, description="Of all verdicts of the run, by the judge.")
     corrected: Estimate | None = Field(
         None, description="The pass rate corrected for the judge's errors (Rogan and Gladen, 1978)."
     )
     may_gate: bool | None = Field(None, description="Null if there are too few labels to say.")
-    missing: Amount = Field(0, description="Labels that it takes, at least, until it can be said.")
+    missing: Amount = Field(0, description="The minimum number of labels for it.")
     why: str = Field(description="Why it may gate, or not, in words without a full stop.")
 
 
@@ -58,12 +58,12 @@ class Calibration(Study):
 
     judge: JudgeUsed
     at: Instant
-    run: CleanText = Field(description="The id of the run whose verdicts they are.")
+    run: CleanText = Field(description="The id of the run with these verdicts.")
     people: int = Field(description="How many people labeled.")
     labels: Amount = Field(description="That decide: passes and fails, of all people together.")
     cannot_tell: Amount = Field(0, description="Labels that cannot tell.")
-    ties: Amount = Field(0, description="Verdicts left out, since as many people pass as fail them.")
-    unknown: Amount = Field(0, description="Labels left out, since they are of nothing in the run.")
+    ties: Amount = Field(0, description="Verdicts excluded, since as many people pass as fail them.")
+    unknown: Amount = Field(0, description="Labels ignored, since they match nothing in the run.")
     parts: tuple[Rater, ...] = Field(description="All together first, then criteria, then categories.")
 
 

@@ -19,6 +19,8 @@ from ci_evals.reports import numbers, sanitize
 from ci_evals.reports.content_policy import policy_of
 from ci_evals.studies.calibration import sheet_reading
 from ci_evals.studies.calibration.items import Item, Part, items, sample
+from ci_evals.studies.calibration.settings import LabelSettings
+from ci_evals.studies.calibration.spot_check_runs import SpotCheckRuns
 from ci_evals.support.templates import render
 
 SHEET, PAGE, GUIDELINES = "sheet.csv", "sheet.html", "guidelines.md"
@@ -61,13 +63,36 @@ def write_sheet(results: Path, output: Path, most: int, seed: int, context: RunC
     )
 
 
+def write_spot_check(settings: LabelSettings, base: Path, context: RunContext) -> None:
+    """Write a sheet of verdicts on a run and on its baseline. Nothing on it tells whose they are.
+
+    Raises:
+        UsageError: as for `write_sheet`, or the runs cannot be compared.
+    """
+    file, output = results_file(settings.results), settings.output
+    for name in (SHEET, PAGE):
+        check_output("--output", output / name, {"RESULTS": file, "--spot-check": results_file(base)})
+    each = settings.items // 2
+    runs = SpotCheckRuns.read(settings.results, base, each, settings.seed, context.hide())
+    _check_unlabeled(output / SHEET)
+    output_files.write_all(output, files_of(runs.sheet))
+    also = "" if settings.items == LabelSettings.items else f" --items={settings.items}"
+    also += f" --seed={settings.seed}" if settings.seed else ""
+    verdicts = " + ".join(str(len(side)) for side in runs.drawn)
+    told = (
+        f"{verdicts} verdicts to label in {output}: open {PAGE}, or fill in {SHEET}. Then: "
+        f"ci-evals calibrate LABELS --results={settings.results} --spot-check={base}{also}"
+    )
+    context.show(sanitize.log_line(told, 1_000))
+
+
 def _check_unlabeled(file: Path) -> None:
     """Make sure that no labels are overwritten, nor anything else."""
     elsewhere = "is not overwritten; name another folder with --output"
     try:
         labels = sheet_reading.count_labels(file)
     except UsageError as error:
-        raise UsageError(f"{file}: something else is there, and {elsewhere}: {error}") from error
+        raise UsageError(f"{file}: another file is there, and {elsewhere}: {error}") from error
     if labels:
         raise UsageError(f"{file}: it holds {numbers.count(labels, 'label')}, and {elsewhere}")
 

@@ -48,7 +48,7 @@ def read(paths: Sequence[Path]) -> list[Label]:
             if before.passed is not label.passed:
                 problems.append(
                     f"{label.place}: {label.labeller!r} says another thing of {label.item!r} than at "
-                    f"{before.place}; take one of the two away, or name who said it in the column labeller"
+                    f"{before.place}; remove one of the two, or name the labeler in the column labeller"
                 )
     if not found and not problems:
         named = ", ".join(map(str, paths))

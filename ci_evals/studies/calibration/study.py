@@ -68,9 +68,9 @@ def _check_replaced(path: Path, calibration: Calibration) -> None:
     try:
         before = read_file(path)
     except UsageError as error:
-        raise UsageError(f"--output={path}: something else is there: {error}") from error
+        raise UsageError(f"--output={path}: another file is there: {error}") from error
     if why := unlike(before.judge, calibration.judge):
-        raise UsageError(f"--output={path}: what is there is of {why}; take it away, or name another file")
+        raise UsageError(f"--output={path}: the file there is of {why}; remove it, or name another file")
 
 
 def calibrate(results: Results, labels: Sequence[Label], at: datetime, seed: int = 0) -> Calibration:

@@ -9,17 +9,17 @@ from ci_evals.studies.calibration.result import Calibration, Rater
 
 _HEADS = ("", "labels", "sensitivity", "specificity", "kappa", "pass rate", "corrected")
 _WORDS = {
-    "accuracy": "of the verdicts, those that people give too",
-    "sensitivity": "of what people pass, what the judge passes",
-    "specificity": "of what people fail, what the judge fails",
+    "accuracy": "share of verdicts that people agree with",
+    "sensitivity": "of people's passes, the judge's passes",
+    "specificity": "of people's fails, the judge's fails",
     "kappa": "Cohen's, agreement beyond chance",
-    "alpha": "Krippendorff's, of people and judge together",
-    "people": "Krippendorff's, of the people alone",
+    "alpha": "Krippendorff's, among people and judge",
+    "people": "Krippendorff's, among people",
     "people_kappa": "Cohen's, of one person against the other",
-    "pass_rate": "of all verdicts of the run, as the judge has it",
-    "corrected": "the same without the judge's errors",
+    "pass_rate": "of all verdicts of the run, by the judge",
+    "corrected": "corrected for the judge's errors",
 }
-_ANSWERS = {True: "Yes", False: "No", None: "Nobody knows yet"}
+_ANSWERS = {True: "Yes", False: "No", None: "Not known yet"}
 _WIDEST = 40
 _MOST = 20
 """Rows of criteria; all stand in the file."""
@@ -89,7 +89,7 @@ def _left_out(found: Calibration) -> Iterable[str]:
     words = (
         (found.cannot_tell, "label", "cannot tell", "cannot tell"),
         (found.ties, "verdict", "has as many labels for as against", "have as many labels for as against"),
-        (found.unknown, "label", "is of nothing in this run", "are of nothing in this run"),
+        (found.unknown, "label", "matches nothing in this run", "match nothing in this run"),
     )
     told = [f"{numbers.count(n, noun)} {one if n == 1 else many}" for n, noun, one, many in words if n]
     if told:

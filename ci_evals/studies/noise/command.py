@@ -67,19 +67,19 @@ def _finish(study: NoiseStudy, measurement: NoiseMeasurement, stop: Stop, contex
         + (f", {numbers.money(cost)}" if cost is not None else "")
     )
     if stop.interrupted or stop.bug:
-        console.say(f"{'Interrupted' if stop.interrupted else 'Ended'}: nothing is kept. {spent}")
+        console.say(f"{'Interrupted' if stop.interrupted else 'Ended'}: nothing is saved. {spent}")
         if stop.bug:
             raise stop.bug
         return Exit.INTERRUPTED
     if stop.outage:  # the conversations that had finished may be the easy ones
-        console.say(f"Stopped: {stop.reason}. Nothing is kept. {spent}")
+        console.say(f"Stopped: {stop.reason}. Nothing is saved. {spent}")
         return Exit.INVALID
     if stop.reason:
         console.say(f"Stopped: {stop.reason}")
     if measurement.noise is None:
         console.say(
             "Fewer than two tests have two scores of each kind, too few to estimate noise: nothing "
-            f"is kept. {spent}"
+            f"is saved. {spent}"
         )
         return Exit.INVALID
     noise = study.redactor.model(measurement.noise)

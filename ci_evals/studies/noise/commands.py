@@ -1,12 +1,16 @@
 """The command `noise`."""
 
+from typing import TYPE_CHECKING
+
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.options import takes
-from ci_evals.studies.noise.settings import NoiseSettings
+
+if TYPE_CHECKING:
+    from ci_evals.studies.noise.settings import NoiseSettings
 
 
-@takes(NoiseSettings)
-def noise(settings: NoiseSettings, context: RunContext) -> None:
+@takes("ci_evals.studies.noise.settings", "NoiseSettings")
+def noise(settings: "NoiseSettings", context: RunContext) -> None:
     """Measure the noise of scores: from agent, user or judge?
 
     Judges a sample of the run again, plays it again with the same user messages, and plays it from the start.

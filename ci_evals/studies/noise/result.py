@@ -37,10 +37,10 @@ class Noise(Study):
     at: Instant
     tests: Amount = Field(description="Those that it was estimated from.")
     tests_left_out: Amount = Field(0, description="Those with fewer than two scores of a kind.")
-    plays: Amount = Field(description="Conversations that were played for it.")
+    plays: Amount = Field(description="Conversations that the study played.")
     judgments: Amount = Field(description="Conversations that were judged again for it.")
     left_out: Amount = Field(0, description="Of both, those that errored, were excluded or have no score.")
-    cost_usd: Dollars | None = Field(None, description="What it cost; null if a price is not known.")
+    cost_usd: Dollars | None = Field(None, description="Its cost; null if a price is unknown.")
     parts: tuple[NoiseShare, ...] = Field(description="Agent, user, judge.")
     between_tests: Estimate = Field(description="Variance of the tests' own scores, in square points.")
     standard_error: float | None = Field(

@@ -107,12 +107,10 @@ def match_tests(
             planned, number = min(same, key=lambda match: match[0].file != suite.file)
             playable.append(PlayableTest(sampled, planned, number))
         else:
-            why = "is not as it was when the run was played" if named else "is not there any more"
+            why = "has changed since the run" if named else "no longer exists"
             problems.append(f"{suite.file}: the test {test_result.name!r} of {suite.name!r} {why}")
     if problems:
-        raise UsageError(
-            "\n".join([*problems, "play the run again, or name its suites as they were then by --suite"])
-        )
+        raise UsageError("\n".join([*problems, "rerun the suites, or name the old ones with --suite"]))
     return tuple(playable)
 
 

@@ -225,6 +225,6 @@ def _costs(trials: Sequence[TrialResult], prices: PriceTable) -> TrialCosts:
 def _absent(samples: Sequence[TestScores]) -> Iterator[str]:
     """The sources that are known to be absent without being measured."""
     if all(one.judged is None for one in samples):
-        yield "Nobody judged, so the judge has no part in it."
+        yield "There was no judge, so it adds no noise."
     if all(one.fixed is None for one in samples):
-        yield "No model wrote the user's words, so the simulated user has none."
+        yield "The user is scripted, so it adds no noise."

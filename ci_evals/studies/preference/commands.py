@@ -1,29 +1,16 @@
-"""The command `prefer` and its options."""
+"""The command `prefer`."""
 
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.options import takes
-from ci_evals.studies.settings import JudgeSettings
+
+if TYPE_CHECKING:
+    from ci_evals.studies.preference.settings import PreferSettings
 
 
-@dataclass(frozen=True, kw_only=True)
-class PreferSettings(JudgeSettings):
-    """The options of `prefer`."""
-
-    head: Annotated[Path, typer.Argument(metavar="A", help="The run.")]
-    base: Annotated[Path, typer.Argument(metavar="B", help="The run to compare it with.")]
-    pairs: Annotated[
-        int, typer.Option(min=1, max=10_000, help="Maximum number of pairs of conversations to compare.")
-    ] = 100
-
-
-@takes(PreferSettings)
-def prefer(settings: PreferSettings, context: RunContext) -> None:
+@takes("ci_evals.studies.preference.settings", "PreferSettings")
+def prefer(settings: "PreferSettings", context: RunContext) -> None:
     """Let a judge compare the conversations of two runs.
 
     Test by test: each pair is shown twice, in both orders; an answer that follows the order is a tie. Shows

@@ -77,7 +77,7 @@ def _left_out(paired_runs: PairedRuns) -> Iterator[str]:
     for names, why in (
         (paired_runs.only_in_head, "in A only"),
         (paired_runs.only_in_base, "in B only"),
-        (paired_runs.changed, "defined otherwise in the two runs"),
+        (paired_runs.changed, "defined differently in the two runs"),
     ):
         if names:
             some = ", ".join(name.name for name in names[:3]) + (", …" if len(names) > 3 else "")

@@ -15,11 +15,11 @@ class Probed(Record):
     suite: str
     test: str
     criterion: str
-    tried: Amount = Field(description="Conversations of other tests by which it was decided.")
+    tried: Amount = Field(description="Conversations of other tests that decided it.")
     passed: Amount
-    undecided: Amount = Field(0, description="Conversations by which it could not be decided.")
+    undecided: Amount = Field(0, description="Conversations that could not decide it.")
     share: Estimate | None = Field(description="Null if nothing was decided.")
-    vacuous: bool = Field(description="Whether it passes wherever it was tried.")
+    vacuous: bool = Field(description="Whether it passed in every conversation.")
 
 
 class Probe(Study):

@@ -27,10 +27,10 @@ _MIN_DECIDED = 3
 """Conversations by which it must have been decided before a criterion is said to measure nothing."""
 _SEED = 0
 _WHAT_TO_DO = (
-    "A criterion that passes whatever was said measures nothing. Usually it names what must not happen, so "
-    "it also passes if nothing happens at all. Word it so that the situation must arise, add a strict check, "
-    "or let the user press for it (an adversarial user). A criterion on any conversation, such as its tone, "
-    "may stay, but it does not distinguish tests."
+    "A criterion that passes in every conversation measures nothing. Usually it names what must not happen, "
+    "so it also passes if nothing happens at all. Word it so that the situation must arise, add a strict "
+    "check, or let the user press for it (an adversarial user). A criterion on any conversation, such as its "
+    "tone, may stay, but it does not distinguish tests."
 )
 
 
@@ -129,7 +129,7 @@ def questions_for(
     if not questions:
         raise UsageError(
             f"--probe: {run.file} holds no judged criterion of these suites: they are found by the names "
-            "of suite and test, and by their words; play them first"
+            "of suite and test, and by their words; run them first"
         )
     if not any(question.others for question in questions):
         raise UsageError(
