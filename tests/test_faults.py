@@ -301,7 +301,7 @@ async def around(folder: Path, trouble: Callable[[Around], None], *, revives: bo
         assert sum(asked.fault is Fault.REFUSED for asked in agent.asked) <= 4
         agent.draw = models.draw = faults.none
         await agent.rise()
-        kept = sum(not trial.infrastructure_failed for trial in broken_off.suites[0].tests[0].trials)
+        kept = sum(not trial.needs_rerun for trial in broken_off.suites[0].tests[0].trials)
         before = len(agent.at(Place.OPENING))
         whole = await run.played(resume=True)
         assert run.account(whole) == 40
@@ -333,7 +333,7 @@ async def key_is_refused(folder: Path) -> int:
 
 async def quota_is_used_up(folder: Path) -> int:
     def trouble(run: Around) -> None:
-        run.models.draw = faults.always(Place.JUDGE, Fault.QUOTA, since=41)
+        run.models.draw = faults.always(Place.JUDGE, Fault.QUOTA, since=42)
 
     return await around(folder, trouble)
 
@@ -344,7 +344,7 @@ async def disk_is_full(folder: Path) -> int:
     (worker,) = children_of(process.pid)
     resource.prlimit(worker, resource.RLIMIT_FSIZE, (40_000, 40_000))
     out, err = process.communicate(timeout=60)
-    assert err.count("journal.jsonl cannot be written (File too large): the run goes on") == 1
+    assert err.count("journal.jsonl cannot be written (File too large): the run continues") == 1
     assert "There is no room for the reports" in err
     assert "The exit code is 3 whatever the verdict." in err
     assert "12 of 12 tests pass." in out
@@ -364,7 +364,7 @@ async def folder_is_removed(folder: Path) -> int:
             break
     shutil.rmtree(folder / "results")
     _, err = process.communicate(timeout=60)
-    assert "journal.jsonl cannot be written (it was removed): the run goes on" in err
+    assert "journal.jsonl cannot be written (it was removed): the run continues" in err
     assert {"_results.json", "summary.md", "junit.xml"} <= set(files_in(folder / "results"))
     return process.returncode
 

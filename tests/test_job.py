@@ -197,7 +197,7 @@ async def test_a_run_whose_time_is_up_ends_in_order():
     results = await evaluate(job(some(3), limits=Limits(max_duration=0.05)), Participants(Slow()))
     assert played(results) == ["completed", "interrupted", None]
     assert (results.gate.exit_code, results.run.status) == (3, "stopped")
-    assert results.run.stopped_because == "the time that it may take is up (--max-duration=0.05)"
+    assert results.run.stopped_because == "the time limit is reached (--max-duration=0.05)"
     error = results.suites[0].tests[1].trials[0].error
     assert error == "the run was ended meanwhile"
 
@@ -245,6 +245,19 @@ async def test_fail_fast_goes_on_once_what_broke_off_can_be_played(tmp_path):
     for agent, ended in ((by_name({"t1": AgentError("gone")}), 3), (says(), 0)):
         journal = Journal(tmp_path, resume=True)
         results = await evaluate(job(some(3), journal=journal, **fields), Participants(agent))
+        journal.close()
+        assert results.gate.exit_code == ended
+    assert played(results) == ["completed"] * 3
+
+
+async def test_fail_fast_resumes_at_a_trial_that_was_judged_in_part(tmp_path):
+    """Of its two criteria one had a verdict when the judge was lost."""
+    plan = some(3, evaluations=JUDGED)
+    lost = fakes.ScriptedLLM([Completion(PASS), *[LLMError("down")] * 20])
+    for judge, ended in ((lost, 3), (fakes.ScriptedLLM([PASS]), 0)):
+        journal = Journal(tmp_path, resume=True)
+        one = job(plan, journal=journal, limits=Limits(fail_fast=True))
+        results = await evaluate(one, Participants(says(), judge_llm=judge))
         journal.close()
         assert results.gate.exit_code == ended
     assert played(results) == ["completed"] * 3

@@ -96,7 +96,7 @@ def test_the_bundled_suites_can_be_found():
 
 async def test_slips_of_a_caller_are_told(tmp_path):
     """A provider that is none, and numbers out of range."""
-    with pytest.raises(UsageError, match="there is no provider 'opnai'; there are: openai, anthropic"):
+    with pytest.raises(UsageError, match="unknown provider 'opnai'; available: openai, anthropic"):
         ci_evals.create_aui_adapter("key", provider="opnai")
     adapter = ci_evals.create_aui_adapter(provider="offline")
     for slip in ({"loops": 0}, {"parallel": 0}, {"retries": -1}):

@@ -17,7 +17,7 @@ from pydantic import JsonValue
 
 from ci_evals.domain.base import Record
 from ci_evals.domain.checks.rubric import Rubric
-from ci_evals.domain.transcript import EndState
+from ci_evals.domain.transcript import EndState, Turns
 from ci_evals.domain.verdict import Outcome
 from ci_evals.support.redaction import MASK, Redactor
 from ci_evals.support.text import bare, visible
@@ -333,6 +333,10 @@ def test_what_is_searched_as_a_whole_is_searched_as_well_as_each_text_by_itself(
     clean = text_by_text(redactor, value)
     assert redactor.json(value) == clean
     assert redactor.model(Pair(one=[value], other=([value], 7))) == Pair(one=[clean], other=([clean], 7))
+    turns = Turns([build.turn(trace=[value]), build.turn(2, raw=[value])])
+    assert redactor.model(Talk(turns=turns)).turns == Turns(
+        [build.turn(trace=[clean]), build.turn(2, raw=[clean])]
+    )
 
 
 def test_what_holds_more_texts_than_are_searched_as_one_is_searched_all_the_same():
@@ -341,6 +345,12 @@ def test_what_holds_more_texts_than_are_searched_as_one_is_searched_all_the_same
     many = [["no key here"] * 15_000, ["sk-12345678"], ["no key here"] * 15_000]
     assert redactor.json(many) == [many[0], [MASK], many[2]]
     assert redactor.model(Pair(one=many, other=(many,))).other == ([many[0], [MASK], many[2]],)
+
+
+class Talk(Record):
+    """Turns, which are searched as the JSON that they are kept as."""
+
+    turns: Turns
 
 
 class Pair(Record):

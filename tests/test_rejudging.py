@@ -265,7 +265,7 @@ async def test_a_run_that_was_broken_off_stays_so():
 
 async def test_the_warning_of_a_judge_that_is_gone():
     """Whoever heeded it by another judge is not warned again."""
-    akin = "judge and agent are of one family of models: gpt-6 judges gpt-5 (GPT); models tend to …"
+    akin = "judge and agent are from the same model family: gpt-6 judges gpt-5 (GPT); models tend to …"
     judged = await played(suite({}), says("pass"))
     info = judged.run.model_copy(update={"warnings": (akin, "something else")})
     judged = judged.model_copy(update={"run": info})
@@ -412,7 +412,10 @@ async def test_secrets_in_what_a_judge_says():
     ("spoil", "told"),
     [
         (lambda trial: trial["turns"][0].update(index=7), "are not numbered from 1"),
-        (lambda trial: trial["findings"][0].update(criterion=" "), "is not as a run leaves it: criterion"),
+        (
+            lambda trial: trial["findings"][0].update(criterion=" "),
+            "is not valid in saved results: criterion",
+        ),
         (lambda trial: trial.update(findings=[]), "it has no judged verdict to judge again"),
     ],
 )

@@ -118,11 +118,11 @@ class ConversationPlayer:
         # Traces and raw bodies are large, and were validated when the reply was created.
         large = {"trace": reply.trace, "raw": reply.raw}
         turn = Turn(
-            **dict(reply) | dict.fromkeys(large),
+            **vars(reply) | dict.fromkeys(large),
             index=len(self.turns) + 1,
             user=text,
             user_source=UserSource.AUTO if planned.auto else UserSource.FIXED,
-        ).model_copy(update=large)
+        ).like(**large)
         self.turns.append(turn)
         self.unanswered = None
         self._listen(turn.index)
@@ -148,17 +148,14 @@ def bounded(reply: Reply) -> Reply:
         raise AgentError("the agent's reply has no visible character")
     if len(reply.agent) > MAX_CHARACTERS:
         raise AgentError(f"the agent's reply is longer than {MAX_CHARACTERS:,} characters")
-    calls = [
-        call.model_dump(mode="json") for call in (*(reply.integrations or ()), *(reply.tool_calls or ()))
-    ]
     names = [reply.workflows, reply.params, reply.named_params, reply.rules, reply.error_detail]
-    actions = [calls, names]
+    actions = [reply.integrations, reply.tool_calls, names]
     if _json_length(actions) > MAX_CHARACTERS:
         raise AgentError(
             f"what the agent says it did for one reply is longer than {MAX_CHARACTERS:,} characters"
         )
     long = [name for name in ("trace", "raw") if _json_length(getattr(reply, name)) > MAX_CHARACTERS]
-    return reply.model_copy(update=dict.fromkeys(long, TOO_LONG)) if long else reply
+    return reply.like(**dict.fromkeys(long, TOO_LONG)) if long else reply
 
 
 TOO_LONG = f"(not kept: longer than {MAX_CHARACTERS:,} characters)"

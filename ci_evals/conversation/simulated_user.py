@@ -46,7 +46,7 @@ class ModelUser:
         """Ask the model, once more if its message is empty or too long."""
         names = {"user": "you", "assistant": "agent"}
         conversation = [{names[message["role"]]: message["content"]} for message in test.history]
-        conversation += [{"you": turn.user, "agent": turn.agent} for turn in turns]
+        conversation += shown(turns)
         prompt = Prompt(
             system=self._system_prompt(test),
             text=render(TEMPLATE, conversation=self._redactor.json(conversation)),
@@ -59,6 +59,11 @@ class ModelUser:
             role = self._redactor.json({"guidelines": test.guidelines, "user_info": test.user_info})
             self._role = (test, render(SYSTEM_TEMPLATE, **role))
         return self._role[1]
+
+
+def shown(turns: Sequence[Turn]) -> list[dict[str, str]]:
+    """Return turns in the words of the prompt."""
+    return [{"you": turn.user, "agent": turn.agent} for turn in turns]
 
 
 def _read(completion: Completion) -> str:

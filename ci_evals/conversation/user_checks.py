@@ -221,7 +221,7 @@ def _criteria(dialogue: _Dialogue, index: int, text: str) -> _Match | None:
     for start in range(len(words) - _WORDS_IN_A_ROW + 1):
         run = tuple(words[start : start + _WORDS_IN_A_ROW])
         if run in dialogue.secret_runs and _is_news(run, dialogue.known(index)):
-            return _Match(" ".join(run), "the words are those of a criterion")
+            return _Match(" ".join(run), "the words come from a criterion")
     return None
 
 

@@ -144,10 +144,9 @@ def with_calls(reply: Reply) -> Reply:
     if reply.tool_calls_partial:
         return reply
     if reply.tool_calls is not None:
-        return reply.model_copy(update={**views_of(reply.tool_calls, reply.workflows, reply.params)})
+        return reply.like(**views_of(reply.tool_calls, reply.workflows, reply.params))
     calls = calls_of(reply)
-    derived = {"tool_calls": calls.seen, "tool_calls_derived": True}
-    return reply.model_copy(update=derived) if calls.complete else reply
+    return reply.like(tool_calls=calls.seen, tool_calls_derived=True) if calls.complete else reply
 
 
 def own_calls(reply: Reply) -> tuple[ToolCall, ...] | None:
@@ -175,7 +174,7 @@ def is_traced(reply: Reply) -> bool:
 
 
 def _named(kind: LogicKind, names: tuple[str, ...] | None) -> tuple[AgentAction, ...] | None:
-    return None if names is None else tuple(AgentAction(kind, name) for name in names)
+    return None if names is None else tuple([AgentAction(kind, name) for name in names])
 
 
 def _workflows(reply: Reply) -> tuple[AgentAction, ...] | None:

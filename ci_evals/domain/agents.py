@@ -58,9 +58,7 @@ class ChatOptions(Model):
         default_factory=dict,
         description="What tools return that the endpoint leaves to its caller to run, by the tool's name.",
     )
-    escalation_tools: tuple[NonBlank, ...] = Field(
-        (), description="Tools whose call means that the agent hands over to a person."
-    )
+    escalation_tools: tuple[NonBlank, ...] = Field((), description="Tools that hand over to a person.")
     user_info: Literal["system", "metadata", "none"] = Field(
         "system",
         description="How `userInfo` is sent: in the system message or `instructions`, as `metadata`, or not.",
@@ -79,13 +77,15 @@ _NOT_IN_REQUEST = {
     "messages": "ci-evals writes the conversation",
     "input": "ci-evals writes the conversation",
     "previous_response_id": "ci-evals writes the conversation",
-    "conversation": "each test begins one of its own",
+    "conversation": "each test begins a new one",
     "background": "an answer is waited for",
     "model": "name it by the suite's 'model'",
     "stream": "answers are read whole",
 }
 
-TEXTS = ("message", "messages", "history")
+CONVERSATION = ("messages", "uiMessages")
+"""Placeholders for all messages up to this one, in the form of chat completions and of the AI SDK."""
+TEXTS = ("message", *CONVERSATION, "history")
 """Placeholders for words of the conversation: this message, all up to it, all before it."""
 OF_A_REQUEST = ("uuid",)
 """Placeholders that have a new value in each request."""
@@ -102,8 +102,8 @@ def _check_names(value: T, allowed: Collection[str]) -> T:
     """
     for name in placeholders.names(value):
         if name not in allowed and not (name.startswith("userInfo.") and "userInfo" in allowed):
-            hint = "the key goes in headers only" if name == "key" else f"there are: {', '.join(allowed)}"
-            raise ValueError(f"holds {{{{{name}}}}}, which is not known here; {hint}")
+            hint = "the key goes in headers only" if name == "key" else f"available: {', '.join(allowed)}"
+            raise ValueError(f"holds {{{{{name}}}}}, which is unknown; {hint}")
     return value
 
 
@@ -148,8 +148,10 @@ class HttpSending(HttpRequest):
     @model_validator(mode="after")
     def _says_something(self) -> Self:
         used = {*placeholders.names([self.path, self.query, self.body])}
-        if used.isdisjoint({"message", "messages"}):
-            raise ValueError("says nothing: path, query and body hold neither {{message}} nor {{messages}}")
+        if used.isdisjoint({"message", *CONVERSATION}):
+            raise ValueError(
+                "says nothing: path, query and body hold neither {{message}} nor {{messages}}; put one there"
+            )
         return self
 
 
@@ -240,8 +242,8 @@ class HttpOptions(Model):
         in_address = {*placeholders.names([self.send.path, self.send.query])} & {*TEXTS, *OF_A_TURN}
         if in_address:
             raise ValueError(
-                f"send.path and send.query hold {{{{{min(in_address)}}}}}: with stream: websocket they are "
-                "those of the connection, and messages go in send.body"
+                f"send.path and send.query hold {{{{{min(in_address)}}}}}: with stream: websocket they "
+                "belong to the connection, and messages go in send.body"
             )
         return self
 
@@ -251,7 +253,7 @@ class LangGraphOptions(Model):
 
     input: dict[str, JsonValue] = Field(
         default_factory=dict,
-        description="More of the graph's input, beside the message; `{{userInfo.plan}}`.",
+        description="More of the graph's input, in addition to the message; `{{userInfo.plan}}`.",
     )
     context: dict[str, JsonValue] = Field(
         default_factory=dict, description="The run's `context`, such as the user's id; `{{userInfo.id}}`."
@@ -266,9 +268,7 @@ class LangGraphOptions(Model):
         description="More headers. `{{key}}` stands for the agent's key; if no header names it, the "
         "key is sent as `x-api-key`.",
     )
-    escalation_tools: tuple[NonBlank, ...] = Field(
-        (), description="Tools whose call means that the agent hands over to a person."
-    )
+    escalation_tools: tuple[NonBlank, ...] = Field((), description="Tools that hand over to a person.")
 
     @field_validator("input", "context", "config")
     @classmethod
@@ -300,7 +300,7 @@ class A2aOptions(Model):
     tool_calls: JsonPathText | None = Field(
         None,
         description="JSONPath of the tool calls in an answer, `{message}` or `{task}`: the protocol has no "
-        "place of its own for them. Often they are in `metadata`.",
+        "field for them. Often they are in `metadata`.",
     )
     metadata: dict[str, JsonValue] = Field(
         default_factory=dict, description="The `metadata` of every message; `{{userInfo.plan}}`."
@@ -310,9 +310,7 @@ class A2aOptions(Model):
         description="More headers. `{{key}}` stands for the agent's key; if no header names it, the "
         "key is sent as `Authorization: Bearer`.",
     )
-    escalation_tools: tuple[NonBlank, ...] = Field(
-        (), description="Tools whose call means that the agent hands over to a person."
-    )
+    escalation_tools: tuple[NonBlank, ...] = Field((), description="Tools that hand over to a person.")
 
     @field_validator("card")
     @classmethod
@@ -346,7 +344,8 @@ class RasaOptions(Model):
         "key is sent as the parameter `token`.",
     )
     escalation_tools: tuple[NonBlank, ...] = Field(
-        (), description="Actions that hand over to a person, besides those that pause the conversation."
+        (),
+        description="Actions that hand over to a person, in addition to those that pause the conversation.",
     )
 
     @field_validator("slots", "metadata")
@@ -400,9 +399,7 @@ class AgUiOptions(Model):
     resume: JsonValue = Field(
         None, description="The payload that answers every interrupt, such as `{approved: true}`."
     )
-    escalation_tools: tuple[NonBlank, ...] = Field(
-        (), description="Tools whose call means that the agent hands over to a person."
-    )
+    escalation_tools: tuple[NonBlank, ...] = Field((), description="Tools that hand over to a person.")
 
 
 class AdkOptions(Model):
@@ -414,10 +411,10 @@ class AdkOptions(Model):
         "key is sent as `Authorization: Bearer`.",
     )
     state: dict[str, JsonValue] = Field(
-        default_factory=dict, description="More of the session's first state, beside `userInfo`."
+        default_factory=dict, description="More of the session's first state, in addition to `userInfo`."
     )
     user_id: NonBlank | None = Field(
-        None, description="The user of all sessions; by default each conversation has one of its own."
+        None, description="The user of all sessions; by default each conversation has a new one."
     )
     stream: Literal["events", "tokens", "none"] = Field(
         "events",
@@ -426,6 +423,4 @@ class AdkOptions(Model):
     confirmation: JsonValue = Field(
         None, description="What answers every request to confirm a tool call, such as `{confirmed: true}`."
     )
-    escalation_tools: tuple[NonBlank, ...] = Field(
-        (), description="Tools whose call means that the agent hands over to a person."
-    )
+    escalation_tools: tuple[NonBlank, ...] = Field((), description="Tools that hand over to a person.")

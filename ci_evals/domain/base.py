@@ -22,11 +22,23 @@ class _Value(BaseModel):
         defer_build=True,  # at the first use: a run begins before it needs most of them
     )
 
+    def _compact(self, given: set[str]) -> None:
+        """Take half the memory: values that are set one by one share a table of names (PEP 412)."""
+        values = self.__dict__
+        object.__setattr__(self, "__pydantic_fields_set__", given)
+        object.__delattr__(self, "__dict__")
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
 
 class Model(_Value):
     """A frozen value that a person writes: camelCase in JSON, unknown keys refused."""
 
     model_config = ConfigDict(extra="forbid")
+
+    def model_post_init(self, _context: Any) -> None:
+        """Keep it small: a suite may hold thousands."""
+        self._compact(_shared(frozenset(self.model_fields_set)))
 
 
 class Record(_Value):
@@ -35,22 +47,37 @@ class Record(_Value):
     model_config = ConfigDict(extra="ignore")
 
     def slim(self) -> None:
-        """Takes half the memory from now on: forgets which fields were given, and calls all of them so."""
-        object.__setattr__(self, "__pydantic_fields_set__", _all_fields(type(self)))
+        """Takes a third of the memory from now on: forgets which fields were given, and calls all so."""
+        self._compact(_all_fields(type(self)))
 
     def slim_copy(self, **update: Any) -> Self:
-        """Return a slim copy with some values changed, which are not checked.
-
-        Set one by one, in the order of the fields, values share one table of names (PEP 412), so that a copy
-        takes half the memory of a slim record again.
-        """
-        copy = object.__new__(type(self))
-        copy.slim()
-        object.__setattr__(copy, "__pydantic_extra__", None)
-        object.__setattr__(copy, "__pydantic_private__", None)
+        """Return a slim copy with some values changed, which are not checked."""
+        copy = self._blank()
         for name, value in self.__dict__.items():
             object.__setattr__(copy, name, update.get(name, value))
         return copy
+
+    def like(self, **update: Any) -> Self:
+        """Return a slim copy of a slim record, as `slim_copy` does, in less than half the time."""
+        copy = self._blank()
+        values = self.__dict__.copy()  # which shares the names too
+        values.update(update)
+        object.__setattr__(copy, "__dict__", values)
+        return copy
+
+    def _blank(self) -> Self:
+        """Return a slim record without values."""
+        copy = object.__new__(type(self))
+        object.__setattr__(copy, "__pydantic_fields_set__", _all_fields(type(self)))
+        object.__setattr__(copy, "__pydantic_extra__", None)
+        object.__setattr__(copy, "__pydantic_private__", None)
+        return copy
+
+
+@cache
+def _shared(names: frozenset[str]) -> set[str]:
+    """The names of given fields that all values share which were given these."""
+    return set(names)
 
 
 @cache

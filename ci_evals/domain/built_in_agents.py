@@ -41,7 +41,7 @@ BUILT_IN: Mapping[str, BuiltInAgent] = {
     "aui": BuiltInAgent(
         "An AUI agent, over HTTP.",
         address=agents.AUI_ADDRESS,
-        needs={"agentId": "is missing; or name the agent by --agent-id"},
+        needs={"agentId": "is missing; or name the agent with --agent-id"},
         own_server=False,
         keyed=True,
         takes_history=False,

@@ -54,8 +54,8 @@ class UsageError(CiEvalsError):
 
 _EXHAUSTED = {
     errno.EMFILE: "no more files or connections can be opened; raise ulimit -n or lower --parallel",
-    errno.ENOMEM: "the memory is used up; give the run more, or lower --parallel",
-    errno.ENOSPC: "the disk is full; make room",
+    errno.ENOMEM: "out of memory; give the run more, or lower --parallel",
+    errno.ENOSPC: "the disk is full; free some space",
     errno.EIO: "a disk failed to read or write (I/O error); look at its health",
     errno.EAGAIN: "no more processes can be started; raise ulimit -u or lower --parallel",
 }

@@ -1,6 +1,6 @@
 """The ordered work of a run, and the models that it is done with."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from ci_evals.domain.suite import PlannedTurn, Suite, Test
@@ -26,6 +26,10 @@ class PlannedSuite:
     """More headers for this agent alone; None for those of the run."""
     taken: frozenset[str] = frozenset()
     """The names of tests of which nothing is played: their trials are those of an earlier run."""
+    again: frozenset[str] | None = None
+    """The names of tests of which more trials than those of the loops are played; None for all."""
+    only_again: bool = False
+    """True if these further trials are all that is played."""
 
     @property
     def has_worlds(self) -> bool:
@@ -60,6 +64,8 @@ class Plan:
     """Trials of each test beyond those of its loops, played because a first look was close."""
     arms: tuple[str, ...] = (HEAD,)
     """The names of the agents that are played side by side, first the one that is tested."""
+    reference: str | None = None
+    """The arm that the others are compared with (`--arms`), unless it is the one that is tested."""
     looks: tuple[int, ...] = ()
     """Trials of each test after which the run is looked at (`--rounds`); `loops` is then one of them."""
     first_arm_only: bool = False
@@ -72,7 +78,7 @@ class Plan:
             Trial(suite=s, test=t, index=index)
             for s, planned in enumerate(self.suites)
             for t, test in enumerate(planned.tests)
-            for index in range(1, self.played_of(planned, test) + 1)
+            for index in self.indexes_of(planned, test)
             if not (self.first_arm_only and self.arm_of(s))
         )
 
@@ -97,7 +103,38 @@ class Plan:
 
     def played_of(self, suite: PlannedSuite, test: Test) -> int:
         """The number of trials of this test that the run plays itself."""
-        return 0 if test.name in suite.taken else self.loops_of(test)
+        return len(self.indexes_of(suite, test))
+
+    def indexes_of(self, suite: PlannedSuite, test: Test) -> range:
+        """The numbers of the trials of this test that the run plays itself."""
+        last = 0 if test.name in suite.taken else self.loops_of(test)
+        if suite.again is None:
+            return range(1, last + 1)
+        begun = last - self.more
+        return range(begun + 1 if suite.only_again else 1, 1 + (last if test.name in suite.again else begun))
+
+    def playing_again(self, places: Collection[tuple[int, int]], more: int) -> "Plan":
+        """The plan with more trials of these tests alone, which the other arms play too: them, and no others.
+
+        `places` are suites and tests of the first arm.
+        """
+        size = len(self.suites) // len(self.arms)
+        suites = tuple(
+            replace(
+                planned,
+                again=frozenset(planned.tests[test].name for suite, test in places if suite == index % size),
+                only_again=index >= size,
+            )
+            for index, planned in enumerate(self.suites)
+        )
+        return replace(self, suites=suites, more=more, first_arm_only=False)
+
+    @property
+    def again(self) -> tuple[tuple[PlannedSuite, Test], ...]:
+        """The tests of the first arm of which more is played than of the others."""
+        first = self.suites[: len(self.suites) // len(self.arms)]
+        chosen = ((suite, suite.again or ()) for suite in first)
+        return tuple((suite, test) for suite, names in chosen for test in suite.tests if test.name in names)
 
     def test_of(self, trial: Trial) -> Test:
         """The test that a trial plays."""

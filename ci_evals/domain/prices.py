@@ -54,8 +54,10 @@ class PriceTable(Model):
         """
         if model.startswith(LOCAL):
             return Price(input=0, output=0)
+        if known := self.models.get(model):
+            return known
         bare = _VENDOR.sub("", model)
-        names = (model, _SNAPSHOT.sub("", model), bare, _SNAPSHOT.sub("", bare))
+        names = (_SNAPSHOT.sub("", model), bare, _SNAPSHOT.sub("", bare))
         return next((self.models[name] for name in names if name in self.models), None)
 
 

@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from operator import attrgetter
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pydantic import Field
 
@@ -46,8 +47,7 @@ class Check:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class Row(NamedTuple):
     """One trial of a test, as a tool reports it.
 
     Exactly one of `passed` and `undecided` is set. The order of the rows of a test is that of its trials.
@@ -57,6 +57,11 @@ class Row:
     """The id or name of the test, the same in every file and every run."""
     trial: str | int | None = None
     """The tool's own number of the trial. Two rows of a test with one number in one file are refused."""
+    cluster: str | None = None
+    """Tests of one cluster depend on each other (a template): intervals count clusters."""
+    definition: str | None = None
+    """A digest of what is asked (a hash of the document, the case): tests compare only if it is equal."""
+    conversation: tuple[Message, ...] = ()
     passed: bool | None = None
     score: float | None = None
     """0 to 1; None for 1 if passed, else 0."""
@@ -65,21 +70,30 @@ class Row:
     """Why it failed or is undecided: the tool's message. Escapes and length are taken care of later."""
     groups: tuple[str, ...] = ()
     """What the test belongs to: subtask, site, level, file, class. They become categories."""
-    cluster: str | None = None
-    """Tests of one cluster depend on each other (a template): intervals count clusters."""
     checks: tuple[Check, ...] = ()
     """The scores behind `score`, if there are several; for reports."""
-    conversation: tuple[Message, ...] = ()
-    definition: str | None = None
-    """A digest of what is asked (a hash of the document, the case): tests compare only if it is equal."""
     cost_usd: float | None = None
     input_tokens: int | None = None
     output_tokens: int | None = None
     seconds: float | None = None
 
+    @property
+    def result(self) -> tuple[object, ...]:
+        """The outcome, which most rows share with another one."""
+        return _RESULT(self)
+
+    @property
+    def amounts(self) -> tuple[float | None, ...]:
+        """Cost, input tokens, output tokens and seconds."""
+        return _AMOUNTS(self)
+
+
+_RESULT = attrgetter("passed", "score", "undecided", "reason", "groups", "checks")
+_AMOUNTS = attrgetter("cost_usd", "input_tokens", "output_tokens", "seconds")
+
 
 class OfficialScore(Record):
-    """A tool's own score by its own rules, beside ours."""
+    """A tool's own score by its own rules, next to ours."""
 
     name: CleanText = Field(description="As the tool calls it: `accuracy`, `resolved`, `pass^1`.")
     value: Share | None = Field(description="Null if the tool computes none from these results.")

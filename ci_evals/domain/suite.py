@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import date
+from functools import cache
 from typing import Annotated, Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
@@ -196,7 +197,9 @@ class Test(Model):
 
     name: NonBlank = Field(description="Unique in the suite.")
     user_info: dict[str, JsonValue] = Field(
-        default_factory=dict, description="The user's data, sent to the agent whole as `agent_variables`."
+        default_factory=dict,
+        description="The user's data, for the simulated user and the agent. An AUI agent gets it as "
+        "`agent_variables`, an `http` agent only where `send` holds `{{userInfo}}`.",
     )
     guidelines: str = Field(description="How the simulated user acts: personality, goals, tone.")
     system_prompt: str | None = Field(
@@ -231,7 +234,8 @@ class Test(Model):
         default=(), description="Steps before each conversation, after the suite's."
     )
     probes: dict[NonBlank, Step] = Field(
-        default_factory=dict, description="Probes besides the suite's, or instead of one of the same name."
+        default_factory=dict,
+        description="Probes in addition to the suite's, or instead of one of the same name.",
     )
     teardown: tuple[Step, ...] = Field(
         default=(), description="Steps after each conversation, after the suite's."
@@ -261,7 +265,11 @@ class Test(Model):
                     f"hold {what} (number {number}) before what the assistant said: all up to there is the "
                     "agent's history, which is not played; write the user's message, and no expectation"
                 )
-        return turns
+        # Most turns are alike, and need not be kept each by itself.
+        return tuple(
+            _auto_turn() if turn == _auto_turn() and turn.model_fields_set == {"user"} else turn
+            for turn in turns
+        )
 
     @property
     def planned_turns(self) -> tuple[PlannedTurn, ...]:
@@ -272,6 +280,11 @@ class Test(Model):
     def history(self) -> list[dict[str, Any]]:
         """The messages before the test, `{"role": "user" or "assistant", "content": text}`, oldest first."""
         return history(self.turns)
+
+
+@cache
+def _auto_turn() -> PlannedTurn:
+    return PlannedTurn(user=AUTO)
 
 
 class Suite(Model):
@@ -357,7 +370,7 @@ class Suite(Model):
         """The test's turns to play, filled up with `auto` to its own or the suite's `maxTurns`."""
         planned = test.planned_turns
         missing = (test.max_turns or self.max_turns) - len(planned)
-        return planned + (PlannedTurn(user=AUTO),) * max(0, missing)
+        return planned + (_auto_turn(),) * max(0, missing)
 
 
 def suite_schema() -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """The turns of one trial."""
 
 import json
+import re
 import zlib
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -108,6 +109,11 @@ class Reply(Record):
     trace_missing: str | None = Field(
         default=None, description="Why no trace came although one was waited for, and what to do about it."
     )
+    not_found: dict[str, str] = Field(
+        default_factory=dict,
+        description="Why evidence is unknown, by the key of what should have found it, such as `toolCalls`, "
+        "and what to do about it.",
+    )
     params: dict[str, JsonValue] | None = Field(default=None, description="Parameters extracted, by code.")
     named_params: tuple[str, ...] = Field(
         default=(), description="Extracted parameters whose value was not reported."
@@ -161,11 +167,14 @@ class Turns(Sequence[Turn], redaction.Redactable):
     `latencies`, `first_tokens` and `tokens`. What is read from JSON is packed at once.
     """
 
-    __slots__ = ("_items", "_packed", "first_tokens", "latencies", "tokens")
+    __slots__ = ("_items", "_json", "_packed", "first_tokens", "latencies", "tokens")
 
     def __init__(self, items: Iterable[Turn] = ()) -> None:
         self._items: tuple[Turn, ...] = tuple(items)
-        self._packed: bytes | None = None
+        self._packed: tuple[bytes, bytes] | None = None
+        """Their JSON without traces, and their traces, if there are any, as zlib packs them."""
+        self._json: bytes | None = None
+        """What `json` gave before."""
         self.latencies: Sequence[float] = array("d", [item.latency_seconds for item in self._items])
         """The latency of each, in seconds."""
         times = [item.first_token_seconds for item in self._items]
@@ -183,7 +192,11 @@ class Turns(Sequence[Turn], redaction.Redactable):
         if self._packed is not None or not self._items:
             return self
         small = Turns()
-        small._packed = self.zipped
+        head, *parts = (part.partition(_RAW) for part in self.json.split(_TRACE))
+        rest = b"".join([head[0], *(_NO_TRACE + raw + tail for _, raw, tail in parts)])
+        traced = any(turn.trace is not None for turn in self._items)
+        traces = _END.join([trace for trace, _, _ in parts]) if traced else b""
+        small._packed = zlib.compress(rest, level=1), traces and zlib.compress(traces, level=1)
         small.latencies, small.tokens = self.latencies, self.tokens
         small.first_tokens = self.first_tokens
         return small
@@ -194,36 +207,57 @@ class Turns(Sequence[Turn], redaction.Redactable):
         return turns if self._packed is None else turns.packed()
 
     @property
-    def zipped(self) -> bytes:
-        """Their JSON as zlib packs it."""
-        return self._packed if self._packed is not None else zlib.compress(self.json, level=1)
+    def _traces(self) -> list[bytes]:
+        """The JSON of each trace in packed turns."""
+        traces = self._packed[1] if self._packed else b""
+        return zlib.decompress(traces).split(_END) if traces else [b"null,"] * len(self)
+
+    @property
+    def _rest(self) -> bytes:
+        """The JSON of packed turns without their traces."""
+        return zlib.decompress(self._packed[0]) if self._packed else b""
 
     @property
     def json(self) -> bytes:
         """All of them as a JSON list, indented by two as results files have it."""
         if self._packed is not None:
-            return zlib.decompress(self._packed)
-        try:
-            return _all().dump_json(self._items, by_alias=True, indent=2)
-        except (PydanticSerializationError, UnicodeEncodeError):
-            # Half of a surrogate pair, which JSON can carry in: UTF-8 cannot write it, an escape can.
-            return json.dumps(_all().dump_python(self._items, by_alias=True), indent=2).encode()
+            head, *parts = self._rest.split(_NO_TRACE)
+            pairs = zip(self._traces, parts, strict=True)
+            return b"".join([head, *(_TRACE + trace + part for trace, part in pairs)])
+        if self._json is None:
+            try:
+                self._json = _all().dump_json(self._items, by_alias=True, indent=2)
+            except (PydanticSerializationError, UnicodeEncodeError):
+                # Half of a surrogate pair, which JSON can carry in: UTF-8 cannot write it, an escape can.
+                self._json = json.dumps(_all().dump_python(self._items, by_alias=True), indent=2).encode()
+        return self._json
+
+    @property
+    def json_at_hand(self) -> bytes | None:
+        """Their JSON, if they are not packed: they will be, and are searched for secrets before."""
+        return self.json if self._packed is None else None
+
+    def said(self) -> Iterator[tuple[str, int, str]]:
+        """Yield of each what the agent said, its index and what the user said, in a part of the time."""
+        if self._packed is None:
+            return ((item.agent, item.index, item.user) for item in self._items)
+        values = map(json.loads, _SAID.findall(self._rest))
+        return zip(values, values, values, strict=True)
 
     def without_traces(self) -> tuple[Turn, ...]:
         """The same for who does not look at traces: these make up most of what there is to unpack."""
         if self._packed is None:
             return tuple(item.model_copy(update={"trace": None}) for item in self._items)
-        return _read_without_traces(self.json.split(_TRACE))
+        return _read(self._rest)
 
     def with_trace_texts(self) -> tuple[tuple[Turn, str | None], ...]:
         """The same, each turn with its trace as JSON, indented by two."""
         if self._packed is None:
             traces = [None if item.trace is None else written(item.trace, indent=2) for item in self._items]
             return tuple(zip(self.without_traces(), traces, strict=True))
-        parts = self.json.split(_TRACE)
-        texts = [part[: part.find(_RAW) - 1].replace(b"\n    ", b"\n").decode() for part in parts[1:]]
+        texts = [trace[:-1].replace(b"\n    ", b"\n").decode() for trace in self._traces]
         traces = [None if text == "null" else text for text in texts]
-        return tuple(zip(_read_without_traces(parts), traces, strict=True))
+        return tuple(zip(self.without_traces(), traces, strict=True))
 
     def _whole(self) -> tuple[Turn, ...]:
         return self._items if self._packed is None else _read(self.json)
@@ -272,12 +306,11 @@ class Turns(Sequence[Turn], redaction.Redactable):
 
 _TRACE, _RAW = b'\n    "trace": ', b'\n    "raw": '
 """The beginnings of a trace and of the text after it in JSON: no other lines with as few blanks begin so."""
-
-
-def _read_without_traces(parts: Sequence[bytes]) -> tuple[Turn, ...]:
-    """The turns of JSON that was split where traces begin."""
-    first, *others = parts
-    return _read(first + b"".join(_TRACE + b"null," + other[other.find(_RAW) :] for other in others))
+_NO_TRACE = _TRACE + b"null,"
+_END = b"\0"
+"""Between traces, whose JSON has none."""
+_SAID = re.compile(rb'\n    "(?:agent|index|user)": (".*"|\d+)')
+"""What `Turns.said` yields, in the order of JSON."""
 
 
 def _read(text: bytes) -> tuple[Turn, ...]:
@@ -354,7 +387,7 @@ class Transcript(Record):
         description="The turn whose message got no reply: what the agent did there is unknown.",
     )
     closing_remark: str | None = Field(
-        default=None, description="What the simulated user wrote beside the stop marker; never sent."
+        default=None, description="What the simulated user wrote with the stop marker; never sent."
     )
     probes: dict[str, ProbeResult] = Field(
         default_factory=dict, description="The state of the world after the conversation, by probe."

@@ -57,7 +57,7 @@ class DimensionGrade(Record):
     """A judge's grade of one dimension of a rubric."""
 
     name: str
-    level: str = Field(description="The level's name, as the rubric has it.")
+    level: str = Field(description="The level's name in the rubric.")
     score: Share = Field(description="What that level is worth.")
     weight: float = Field(1, ge=0, le=1_000_000)
     reason: str

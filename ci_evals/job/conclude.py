@@ -22,6 +22,7 @@ from ci_evals.scoring.gate.invalid_run import worst
 from ci_evals.scoring.gate.odds import evaluated_checks, odds_of
 from ci_evals.scoring.gate.policy import Policy, RunEnding
 from ci_evals.scoring.scorecard import Scorecard
+from ci_evals.scoring.worst_quarter import only_again
 from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
 
@@ -40,6 +41,8 @@ class BaselineResults:
     """The reason why there is none, as a clause."""
     history: tuple[Results, ...] = ()
     """The newest runs of the base branch, oldest first, `results` among them."""
+    of_base_commit: bool = False
+    """Whether `results` are known to be of the base commit of the pull request."""
 
     def redacted(self, redactor: Redactor) -> "BaselineResults":
         """The same without secrets."""
@@ -116,9 +119,14 @@ def _compared(comparer: RunComparer, earlier: EarlierRuns | None, *, decides: bo
     """The comparison as it stands in the results. Where earlier runs decide, p is theirs."""
     comparison = comparer.comparison()
     history = earlier.comparison() if earlier else None
-    if not history:
+    if not (earlier and history):
         return comparison
-    update: dict[str, Any] = {"history": history}
+    broken, probably = earlier.named()
+    update: dict[str, Any] = {
+        "history": history.model_copy(update={"decides": decides}),
+        "broken": broken,
+        "probably_broken": probably,
+    }
     if decides:
         # What one earlier run alone could show would contradict it.
         update |= dict.fromkeys(("test", "smallest_p", "fewest_broken", "trials_needed"))
@@ -169,10 +177,20 @@ def conclude(
     base = base_side or baseline.results
     earlier = EarlierRuns(results, baseline.history) if len(baseline.history) > 1 and not skipped else None
     decides = earlier if earlier and earlier.decide and not (base_side or screening) else None
-    method: Method = "rounds" if look else "recorded"
-    if base_side or decides:
-        method = "both-sides" if base_side else "history"
-    comparer = RunComparer(results, base, method) if base and not skipped else None
+    screens = earlier is not None and screening and earlier.together > 0
+    method: Method = "recorded"
+    if base_side:
+        method = "both-sides"
+    elif look and info.rounds and len(info.rounds.looks) > 1:
+        method = "rounds"
+    elif decides or screens:
+        method = "history"
+    of_base = baseline.of_base_commit and not base_side
+    comparer = None
+    if base and not skipped:
+        again = base_side and info.worst_quarter
+        head = only_again(results, base, again) if again else results
+        comparer = RunComparer(head, base, method, of_base_commit=of_base)
     gate = results.gate
     if not skipped:
         gate_input = GateInput(results, policy, comparer, baseline.missing, earlier=decides, look=look)

@@ -118,7 +118,7 @@ class LimitsWatcher:
         match event:
             case TrialStarted(trial):
                 self._under_way[trial] = 0.0
-            case ModelAnswered(trial, usage):
+            case ModelAnswered(trial, usage) if self._budget.most is not None:
                 cost = self._cost(usage)
                 self._spent += cost
                 if trial:
@@ -134,7 +134,7 @@ class LimitsWatcher:
     def out_of_time(self) -> None:
         """End the run: its time is up."""
         seconds = self._limits.max_duration
-        self._stop.request(f"the time that it may take is up (--max-duration={seconds:g})", cut_off=True)
+        self._stop.request(f"the time limit is reached (--max-duration={seconds:g})", cut_off=True)
 
     def _cost(self, usage: RoleUsage) -> float:
         """The cost as far as it is known; without it a budget cannot be kept, and the run ends."""
@@ -166,7 +166,5 @@ class LimitsWatcher:
             self._stop.request(f"a trial failed {failed.criterion!r} (--fail-fast)", failed_fast=True)
         elif validity(result, self._undecided_rule) is Validity.ERRORED:
             reason = result.error or "a verdict is missing"
-            # What broke off is rerun when the run is gone on with: else it would end there again.
-            self._stop.request(
-                f"a trial is invalid: {reason} (--fail-fast)", outage=result.infrastructure_failed
-            )
+            # The trial is rerun on resume: otherwise the resumed run would end there again.
+            self._stop.request(f"a trial is invalid: {reason} (--fail-fast)", outage=result.needs_rerun)

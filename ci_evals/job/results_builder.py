@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import chain
 from typing import Any
 from uuid import uuid4
 
@@ -14,8 +15,18 @@ from ci_evals.domain.journal import JournalHeader
 from ci_evals.domain.plan import BASE, Plan, Trial
 from ci_evals.domain.prices import NO_PRICES, PriceTable
 from ci_evals.domain.results.arms import Arm
-from ci_evals.domain.results.comparison import ComparisonLook
-from ci_evals.domain.results.run import Confirmation, Digests, Results, Resumed, Rounds, RunInfo, Tool
+from ci_evals.domain.results.comparison import ComparisonLook, TestName
+from ci_evals.domain.results.gate import GateLook
+from ci_evals.domain.results.run import (
+    Confirmation,
+    Digests,
+    Results,
+    Resumed,
+    Rounds,
+    RunInfo,
+    Tool,
+    WorstQuarter,
+)
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.grading import graded_criteria, judge
@@ -24,7 +35,8 @@ from ci_evals.job.job import Job
 from ci_evals.job.judge_check import JudgeChecks
 from ci_evals.job.setup import RunSetup
 from ci_evals.reports.names import folders_for
-from ci_evals.scoring.comparison.rounds import looks_at
+from ci_evals.scoring.comparison.rounds import WORST_QUARTER, Look, looks_at
+from ci_evals.scoring.gate.decision import gate_looks
 from ci_evals.scoring.gate.policy import Policy
 from ci_evals.scoring.gate.selectors import SelectorLimit
 from ci_evals.scoring.scorecard import Scorecard, SuiteFacts, score
@@ -67,7 +79,9 @@ class ResultsBuilder:
         folders = folders_for(names, self._started)
         self._facts = tuple(map(SuiteFacts, folders * len(job.plan.arms), setup.models))
         self._digests = _digests(job, setup)
-        self._looks: dict[int, ComparisonLook] = {}
+        self._looks: dict[bool, dict[int, ComparisonLook]] = {True: {}, False: {}}
+        """The looks at p, by whether the base agent was played: without it they compare with other runs."""
+        self._gate_looks: dict[int, tuple[GateLook, ...]] = {}
 
     @property
     def header(self) -> JournalHeader:
@@ -104,24 +118,30 @@ class ResultsBuilder:
         self, plan: Plan, played: Sequence[TrialResult | None], confirmation: Confirmation | None = None
     ) -> Results:
         """Score, compare and decide, without secrets. `played` is in the order of the plan's trials."""
-        both_sides = BASE in plan.arms and not plan.first_arm_only
+        both_sides = (BASE in plan.arms or plan.reference is not None) and not plan.first_arm_only
         looks = looks_at(plan.looks, both_sides=both_sides)
         look = next((look for look in looks if look.trials == plan.loops), None)
+        if plan.again:
+            look = WORST_QUARTER
         results = replace(self._conclusion, look=look, screening=plan.first_arm_only).results(
             lambda: self._scorecard(plan, played, self._job.prices()),
             lambda: self._info(plan, confirmation),
         )
-        if not look or not results.comparison:
-            return results
-        self._looks[look.trials] = ComparisonLook(
-            trials=look.trials,
-            delta=results.comparison.delta,
-            p=results.comparison.p,
-            fails_at=look.fails_at,
-            passes_above=look.passes_above,
-        )
-        update = {"looks": tuple(self._looks.values())}
-        return results.model_copy(update={"comparison": results.comparison.model_copy(update=update)})
+        return self._looked_at(results, look, both_sides=both_sides) if look else results
+
+    def _looked_at(self, results: Results, look: Look, *, both_sides: bool) -> Results:
+        """Results with what this look and those before it came to."""
+        gate, comparison, looks = results.gate, results.comparison, self._looks[both_sides]
+        if look is not WORST_QUARTER:
+            self._gate_looks[look.trials] = tuple(gate_looks(gate.checks, look.trials))
+        of_scores = tuple(chain.from_iterable(self._gate_looks.values()))
+        update: dict[str, Any] = {"gate": gate.model_copy(update={"looks": of_scores})}
+        if comparison and comparison.p is not None:
+            decision = look.decision(comparison.p)
+            looks[look.trials] = ComparisonLook(trials=look.trials, p=comparison.p, decision=decision)
+        if comparison:
+            update["comparison"] = comparison.model_copy(update={"looks": tuple(looks.values())})
+        return results.model_copy(update=update)
 
     def unfinished(self) -> Results:
         """Return the results of this run while it is under way: nothing is played yet, nothing passed."""
@@ -147,7 +167,8 @@ class ResultsBuilder:
         update: dict[str, Any] = {"usage": summed(usages)} if len(usages) > 1 else {}
         if len(cards) > 1:
             named = zip(plan.arms, cards, strict=True)
-            update["arms"] = tuple(Arm.of(name, card, first=card is cards[0]) for name, card in named)
+            arms = [Arm.of(name, card, gated=card is cards[0]) for name, card in named]
+            update["arms"] = tuple(sorted(arms, key=lambda arm: arm.name != plan.reference))
         return cards[0].model_copy(update=update)
 
     def _scorecard_of_arm(
@@ -197,6 +218,11 @@ class ResultsBuilder:
             commit=context.checkout or context.commit,
         )
 
+    def _worst_quarter(self, plan: Plan) -> WorstQuarter | None:
+        text = self._job.redactor.text
+        names = [TestName(suite=text(own.suite.name), name=text(test.name)) for own, test in plan.again]
+        return WorstQuarter(trials=plan.more, tests=tuple(names)) if names else None
+
     def _info(self, plan: Plan, confirmation: Confirmation | None) -> RunInfo:
         job, skipped = self._job, self._skipped_because
         return RunInfo(
@@ -211,6 +237,7 @@ class ResultsBuilder:
             environment=environment(job.ci),
             digests=self._digests,
             confirmation=confirmation,
+            worst_quarter=self._worst_quarter(plan),
             rounds=Rounds(looks=plan.looks, played=plan.loops) if plan.looks else None,
             shard=job.shard,
             origin=job.origin,

@@ -53,7 +53,7 @@ def take(job: Job, clients: Connections | Participants, earlier: EarlierRun) -> 
     known = sum(len(suite.pairs) for suite in pairs)
     different = [*map(_named, differences(head, there))]
     if there.run.origin:
-        different.append(f"the conversations there are those of a {there.run.origin.how}")
+        different.append(f"the conversations there belong to a {there.run.origin.how}")
     if different:
         return Taking(job, known, tuple(different))
     suites: list[PlannedSuite] = []

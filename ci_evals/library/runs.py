@@ -107,7 +107,7 @@ def create_adapter(
     if not start_timeout >= 1:
         raise UsageError(f"start_timeout: {start_timeout!r} is too short; give at least 1 second")
     if provider not in set(Provider):
-        raise UsageError(f"there is no provider {provider!r}; there are: {', '.join(Provider)}")
+        raise UsageError(f"unknown provider {provider!r}; available: {', '.join(Provider)}")
     options = None
     if adapter_options is not None:
         options = read_options(json.dumps(adapter_options), "(adapter_options)", os.environ)
@@ -280,8 +280,8 @@ def finished(results: Results, source: object) -> Results:
     """Return the results, unless they are of a run that did not finish: they say nothing of an agent."""
     if results.run.status == "unfinished":
         raise UsageError(
-            f"{source}: the run that began to write these results has not finished; wait for its "
-            "end, or resume it (--resume) if it was killed"
+            f"{source}: the run that began to write these results has not finished; wait until it "
+            "ends, or resume it (--resume) if it was killed"
         )
     return results
 

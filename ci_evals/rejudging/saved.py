@@ -130,9 +130,7 @@ def transcript_of(saved: TrialResult) -> Transcript:
 def turns_of(test: TestResult, saved: TrialResult, source: str) -> tuple[PlannedTurn, ...]:
     """The planned turns of a saved trial, with those that the simulated user added."""
     if [turn.index for turn in saved.turns] != [*range(1, len(saved.turns) + 1)]:
-        raise UsageError(
-            f"{source}: the turns of a trial of {test.name!r} are not numbered from 1, as a run leaves them"
-        )
+        raise UsageError(f"{source}: the turns of a trial of {test.name!r} are not numbered from 1")
     planned = planned_turns(test.turns)
     return planned + (PlannedTurn(user=AUTO),) * max(0, len(saved.turns) - len(planned))
 
@@ -162,6 +160,6 @@ def saved_conversation(job: RejudgeJob, trial: Trial) -> SavedConversation:
         first = error.errors(include_url=False)[0]
         path = ".".join(map(str, first["loc"]))
         raise UsageError(
-            f"{job.source}: the test {test.name!r} is not as a run leaves it: {path}: {first['msg']}"
+            f"{job.source}: the test {test.name!r} is not valid in saved results: {path}: {first['msg']}"
         ) from error
     return SavedConversation(trial, result, tests, turns)

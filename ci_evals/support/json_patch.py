@@ -49,7 +49,7 @@ class Patcher:
             PatchError: it is no patch, or does not apply. The document may be changed in part.
         """
         if not isinstance(patch, list):
-            raise PatchError("is not a list of operations")
+            raise PatchError("the patch is not a list of operations")
         for number, operation in enumerate(patch):
             try:
                 self._do(operation)
@@ -79,7 +79,7 @@ class Patcher:
             case "move" | "copy":
                 self._transfer(op, _tokens(fields.get("from")), path)
             case _:
-                raise PatchError("is not an operation of JSON Patch")
+                raise PatchError(f"{str(op)[:20]!r} is not an operation of JSON Patch")
 
     def _transfer(self, op: str, source: list[str], path: list[str]) -> None:
         if op == "move" and path[: len(source)] == source and path != source:
@@ -112,7 +112,7 @@ class Patcher:
         if isinstance(holder, list):
             return holder, _index(key, len(holder) - 1, path)
         if key not in holder:
-            raise PatchError(f"there is nothing at {_shown(path)}")
+            raise PatchError(f"nothing exists at {_shown(path)}")
         return holder, key
 
     def _place(self, path: list[str]) -> tuple[Any, str]:
@@ -125,9 +125,9 @@ class Patcher:
             elif isinstance(holder, dict) and token in holder:
                 holder = holder[token]
             else:
-                raise PatchError(f"there is nothing at {_shown(path)}")
+                raise PatchError(f"nothing exists at {_shown(path)}")
         if not isinstance(holder, dict | list):
-            raise PatchError(f"there is nothing at {_shown(path)}")
+            raise PatchError(f"nothing exists at {_shown(path)}")
         return holder, last
 
 
@@ -140,7 +140,7 @@ def _tokens(pointer: JsonValue) -> list[str]:
 
 def _index(token: str, most: int, path: list[str]) -> int:
     if not _INDEX.fullmatch(token) or int(token) > most:
-        raise PatchError(f"there is nothing at {_shown(path)}")
+        raise PatchError(f"nothing exists at {_shown(path)}")
     return int(token)
 
 

@@ -56,7 +56,7 @@ def _outer_references(schema: Mapping[str, JsonValue], own: Collection[str]) -> 
     """Yield a message on each reference to another file or address."""
     for reference in _values_of(schema, "$ref"):
         if not reference.startswith("#") and reference.partition("#")[0] not in own:
-            yield f"the reference {reference!r} leads elsewhere; put what it means under '$defs'"
+            yield f"the reference {reference!r} leads to another document; put its content under '$defs'"
 
 
 def _values_of(schema: object, key: str) -> Iterator[str]:

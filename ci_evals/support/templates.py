@@ -13,7 +13,7 @@ from ci_evals.support.json_text import written
 from ci_evals.support.text import visible
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
+    from jinja2 import Environment, Template
 
 _HIDDEN = regex.compile(r"[<>\p{Cf}\p{Co}\p{Zl}\p{Zp}\x7f-\x9f\ufe00-\ufe0f]")
 _SELECTORS = re.compile("[\ufe00-\ufe0f]")
@@ -31,7 +31,7 @@ def render(name: str, **values: object) -> str:
     A name that a template uses and `values` lacks is an error. What is put into a `.html.j2` is escaped, and
     rid of what no place can show; for Markdown the callers sanitize.
     """
-    return _environment(html=name.endswith(".html.j2")).get_template(name).render(**values)
+    return _template(name).render(**values)
 
 
 def digest(*names: str) -> str:
@@ -65,6 +65,11 @@ def _escape(match: regex.Match[str]) -> str:
 def _shown(value: object) -> object:
     """Clean a value for HTML, except our own markup."""
     return visible(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
+
+
+@cache
+def _template(name: str) -> "Template":
+    return _environment(html=name.endswith(".html.j2")).get_template(name)
 
 
 @cache

@@ -15,6 +15,7 @@ from ci_evals.adapters.transport.connections import host_of
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, Waiting
 from ci_evals.domain.built_in_agents import BUILT_IN
 from ci_evals.domain.suite import Suite
+from ci_evals.planning.agent_choice import awaited_address
 from ci_evals.ports import Agent
 from ci_evals.support.redaction import Redactor
 from ci_evals.wiring.connections import Connections
@@ -112,7 +113,7 @@ class RunAgents:
         return _class_of(api)(settings, redactor=redactor, limiter=limiter)
 
     def _plan_start(self, suite: Suite) -> None:
-        address = suite.wait_for or suite.base_url
+        address = awaited_address(suite)
         if address is None or not (suite.start or suite.wait_for):
             return
         from ci_evals.adapters.code.agent_program import AgentProgram  # noqa: PLC0415  # as above

@@ -112,8 +112,8 @@ def checked(connections: Connections) -> Connections:
     panel = panel_of(connections.judge_panel, connections.judge_model)
     if connections.audit_model and not connections.audit_user:
         raise UsageError(
-            f"--audit-model={connections.audit_model}: nobody is audited without --audit-user; give both or "
-            "neither"
+            f"--audit-model={connections.audit_model}: it has no effect without --audit-user; give both "
+            "or neither"
         )
     return replace(connections, judge_panel=panel, judge_votes=votes_of(connections.judge_votes, panel))
 
@@ -133,7 +133,7 @@ def panel_of(names: Iterable[str], judge: str | None = None) -> tuple[str, ...]:
         raise UsageError(f"--judge-model={judge}: --judge-panel names the judges too. Omit one of them")
     option = f"--judge-panel={','.join(models)}"
     if not all(models):
-        raise UsageError(f"{option}: a name is empty; give the names of models, separated by commas")
+        raise UsageError(f"{option}: a name is empty; write the names of models, separated by commas")
     if repeated := [name for index, name in enumerate(models) if name in models[:index]]:
         raise UsageError(
             f"{option}: {repeated[0]!r} appears twice; --judge-votes asks a model more than once"
@@ -148,10 +148,10 @@ def votes_of(votes: int, panel: tuple[str, ...]) -> int:
     """
     if votes % 2 == 0:
         raise UsageError(
-            f"--judge-votes={votes}: an even number of votes may come to no majority; name an odd one"
+            f"--judge-votes={votes}: an even number of votes may have no majority; use an odd one"
         )
     if votes < 1:
-        raise UsageError(f"--judge-votes={votes}: nobody would judge; name an odd number, 1 or more")
+        raise UsageError(f"--judge-votes={votes}: nobody would judge; use an odd number, 1 or more")
     if 1 < votes < len(panel):
         raise UsageError(
             f"--judge-votes={votes}: the panel has {len(panel)} models, and not all of them would have a "

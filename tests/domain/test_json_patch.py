@@ -48,21 +48,21 @@ FAILS = {
         [["test", "/baz", "bar"]],
         "operation 0: the test at '/baz' failed",
     ),
-    "A.12 no such parent": ({"foo": "bar"}, [["add", "/baz/bat", "qux"]], "there is nothing at '/baz/bat'"),
+    "A.12 no such parent": ({"foo": "bar"}, [["add", "/baz/bat", "qux"]], "nothing exists at '/baz/bat'"),
     "A.15 a text is no number": ({"/": 9}, [["test", "/~1", "9"]], "the test at '//' failed"),
     "true is not 1": ({"a": [1]}, [["test", "/a", [True]]], "the test at '/a' failed"),
     "nothing to replace": (
         {"a": 1},
         [["add", "/b", 1], ["replace", "/c", 1]],
-        "operation 1: there is nothing at '/c'",
+        "operation 1: nothing exists at '/c'",
     ),
-    "nothing to remove": ({"a": [1]}, [["remove", "/a/1"]], "there is nothing at '/a/1'"),
-    "no index": ({"a": [1]}, [["add", "/a/01", 1]], "there is nothing at '/a/01'"),
-    "a negative index": ({"a": [1]}, [["replace", "/a/-1", 1]], "there is nothing at '/a/-1'"),
-    "below a text": ({"a": "b"}, [["add", "/a/0", 1]], "there is nothing at '/a/0'"),
+    "nothing to remove": ({"a": [1]}, [["remove", "/a/1"]], "nothing exists at '/a/1'"),
+    "no index": ({"a": [1]}, [["add", "/a/01", 1]], "nothing exists at '/a/01'"),
+    "a negative index": ({"a": [1]}, [["replace", "/a/-1", 1]], "nothing exists at '/a/-1'"),
+    "below a text": ({"a": "b"}, [["add", "/a/0", 1]], "nothing exists at '/a/0'"),
     "into itself": ({"a": {"b": 1}}, [["move", "/a/b/c", "/a"]], "moves '/a' into itself"),
     "no pointer": ({}, [["add", "a", 1]], "has no JSON Pointer as its path"),
-    "no operation of the standard": ({}, [["addap", "/a", 1]], "is not an operation of JSON Patch"),
+    "no operation of the standard": ({}, [["addap", "/a", 1]], "'addap' is not an operation of JSON Patch"),
 }
 
 

@@ -5,9 +5,10 @@ from fakes import reply
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ci_evals.conversation.converse import bounded
+from ci_evals.conversation.converse import MAX_CHARACTERS, bounded
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.suite import PlannedTurn
+from ci_evals.domain.transcript import ToolCall, ToolStatus
 from ci_evals.support.text import is_blank
 
 BLANK = [
@@ -46,3 +47,12 @@ def test_such_a_line_is_no_message_of_a_suite(text):
     if text.strip():
         with pytest.raises(AgentError, match="no visible character"):
             bounded(reply(text))
+
+
+def test_evidence_is_measured_whatever_it_holds():
+    """Half of a surrogate pair, as JSON can carry it into a call's arguments, ends no run."""
+    calls = (ToolCall(name="refund", arguments={"note": "\ud83d"}, status=ToolStatus.OK),)
+    assert bounded(reply("Done.").model_copy(update={"tool_calls": calls})).tool_calls == calls
+    long = (ToolCall(name="refund", arguments={"note": "\ud83d" * MAX_CHARACTERS}),)
+    with pytest.raises(AgentError, match="longer than"):
+        bounded(reply("Done.").model_copy(update={"tool_calls": long}))

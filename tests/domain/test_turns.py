@@ -73,6 +73,8 @@ def test_traces_can_be_left_out(said: tuple[Turn, ...]):
     bare = tuple(turn.model_copy(update={"trace": None}) for turn in said)
     assert Turns(said).without_traces() == bare
     assert Turns(said).packed().without_traces() == bare
+    words = [(turn.agent, turn.index, turn.user) for turn in said]
+    assert [*Turns(said).said()] == [*Turns(said).packed().said()] == words
 
 
 def test_they_are_told_apart_by_what_was_said():

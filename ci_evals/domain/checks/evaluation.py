@@ -70,8 +70,8 @@ class Graded(Judged):
     rubric: tuple[Level, ...] | None = Field(
         None,
         min_length=1,
-        description="The levels, in any order: those of the criterion, or of every dimension that has none "
-        "of its own.",
+        description="The levels, in any order: those of the criterion, or of every dimension without "
+        "its own.",
     )
     dimensions: Dimensions | None = Field(
         None,

@@ -26,7 +26,7 @@ def _as_list(value: Any) -> Any:
         return (value,)
     if isinstance(value, list | tuple):
         return tuple(value)
-    raise PydanticCustomError("no_text", "must be a text or a list of texts; put a number in quotes")
+    raise PydanticCustomError("no_text", "must be a string or a list of strings; put a number in quotes")
 
 
 _Texts = Annotated[tuple[NonBlank, ...], Field(min_length=1)]
@@ -48,7 +48,7 @@ class ExpectedAnswer(Model):
         "item by item, texts without case, white space and punctuation. `bidirectional`: one contains the "
         "other, without case and punctuation. `exact`, `contains`: without case and white space. `fuzzy`: "
         "alike by `threshold`. `numeric`: the last number in the text, within `tolerance` or `relTolerance`. "
-        "`semantic`: alike in meaning by `threshold`, as an embedding model has it.",
+        "`semantic`: alike in meaning by `threshold`, by an embedding model.",
     )
     expected: Annotated[_Texts, BeforeValidator(_as_list, json_schema_input_type=NonBlank | _Texts)] = Field(
         description="The right answer, or a list of answers of which each is right."
@@ -110,7 +110,7 @@ class Conditions(Model):
         None, description="Equality: numbers by value (`42` is `42.0`), objects and lists deep."
     )
     contains: JsonValue = Field(
-        None, description="A part of a text, an item of a list, or keys with their values of an object."
+        None, description="A part of a string, an item of a list, or keys with their values of an object."
     )
     regex: Pattern | None = Field(None, description="A regular expression found in the text.")
     min: float | None = Field(None, description="The smallest number.")

@@ -61,7 +61,7 @@ def _twice(names: Iterable[str]) -> Iterator[InitErrorDetails]:
     for index, name in enumerate(names):
         before = first.setdefault(key_of(name), index)
         if before != index:
-            yield _problem(f"the name {name!r} is that of item [{before}] already", index, "name")
+            yield _problem(f"the name {name!r} is already used by item [{before}]", index, "name")
 
 
 def distinct_levels(levels: tuple[Level, ...] | None) -> tuple[Level, ...] | None:

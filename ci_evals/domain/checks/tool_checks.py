@@ -24,7 +24,7 @@ class CallCount(Model):
         if self.max is None and not self.min:
             raise PydanticCustomError("no_count", "needs a 'min' of at least 1, a 'max', or both")
         if self.max is not None and self.min > self.max:
-            raise PydanticCustomError("no_count", "is met by no number of calls: 'min' is above 'max'")
+            raise PydanticCustomError("no_count", "no number of calls can meet it: 'min' is above 'max'")
         return self
 
     def __str__(self) -> str:
@@ -112,7 +112,7 @@ class JsonSchema(Criterion):
 
     strict: Literal["json_schema"]
     schema_: dict[str, JsonValue] | NonBlank = Field(
-        alias="schema", description="The schema, or the path of its file beside the suite."
+        alias="schema", description="The schema, or the path of its file next to the suite."
     )
     turn: TurnChoice = Field("last", description="Which reply of the agent: its number, `last`, or `any`.")
 
@@ -137,7 +137,7 @@ class StateCheck(Conditions, Criterion):
 def _is_function(name: str) -> str:
     module, colon, attribute = name.partition(":")
     if not (colon and all(part.isidentifier() for part in (*module.split("."), *attribute.split(".")))):
-        raise PydanticCustomError("no_function", "wants 'module:attribute', such as 'checks:refunded'")
+        raise PydanticCustomError("no_function", "must be 'module:attribute', such as 'checks:refunded'")
     return name
 
 

@@ -2,8 +2,7 @@
 
 from pydantic import Field
 
-from ci_evals.domain.base import CleanText
-from ci_evals.domain.results.comparison import Change
+from ci_evals.domain.base import CleanText, Interval, Points
 from ci_evals.domain.results.suite import ScoreSummary, SuiteResult, TestResult
 from ci_evals.domain.results.usage import Latency, Usage
 
@@ -11,28 +10,31 @@ from ci_evals.domain.results.usage import Latency, Usage
 class Arm(ScoreSummary):
     """One agent of a run that played several, with its scores."""
 
-    name: CleanText = Field(
-        description="As `--arms` names it; `head` and `base` with `--against`. The first one is tested."
+    name: CleanText = Field(description="As `--arms` names it; `head` and `base` with `--against`.")
+    gated: bool = Field(
+        default=False, description="Whether the gate is about this one: its suites are the run's own."
     )
+    delta: Points | None = Field(
+        None,
+        description="The change from the first arm; null for that one, and with `--against`. So are the next "
+        "three.",
+    )
+    delta_interval: Interval | None = Field(None, description="95 % interval of delta.")
+    p: float | None = Field(
+        None, description="How often chance alone shows a change as large, in either direction."
+    )
+    p_adjusted: float | None = Field(None, description="p, adjusted for the number of arms (Holm).")
     usage: Usage
     latency: Latency = Latency()
-    change: Change | None = Field(
-        None, description="Against the first arm; null for that one, and with `--against`."
-    )
-    p_adjusted: float | None = Field(
-        None,
-        description="The chance of a change as large in either direction, adjusted for the number of arms "
-        "(Holm).",
-    )
     suites: tuple[SuiteResult, ...] = Field(
-        (), description="Empty for the first arm: its suites are the run's own."
+        (), description="Empty for the one that the gate is about: its suites are the run's own."
     )
 
     @classmethod
-    def of(cls, name: str, numbers: ScoreSummary, *, first: bool = False) -> "Arm":
+    def of(cls, name: str, numbers: ScoreSummary, *, gated: bool = False) -> "Arm":
         """The arm with the numbers of a run that played it alone."""
-        fields = cls.model_fields.keys() - {"name", "change", "p_adjusted"} - ({"suites"} if first else set())
-        return cls(name=name, **{field: getattr(numbers, field) for field in fields})
+        fields = [*ScoreSummary.model_fields, "usage", "latency", *([] if gated else ["suites"])]
+        return cls(name=name, gated=gated, **{field: getattr(numbers, field) for field in fields})
 
     @property
     def tests(self) -> tuple[TestResult, ...]:

@@ -5,7 +5,8 @@ from typing import Literal, TypeAlias
 from pydantic import Field, JsonValue
 
 from ci_evals.domain.actions import LogicKind
-from ci_evals.domain.base import Instant, Interval, Percent, Points, Positive, Record
+from ci_evals.domain.base import CleanText, Instant, Interval, Percent, Points, Positive, Record
+from ci_evals.domain.results.gate import LookDecision
 
 Method: TypeAlias = Literal["recorded", "history", "both-sides", "rounds"]
 
@@ -16,10 +17,18 @@ class Baseline(Record):
     score: Percent | None
     commit: str | None = None
     branch: str | None = Field(None, description="The branch it ran on, if known.")
+    of_base_commit: bool = Field(
+        default=False,
+        description="Whether it tested the very commit that the pull request is based on. If not, or if that "
+        "is not known, a change may have come with an earlier commit of the base branch.",
+    )
     at: Instant = Field(description="When it began.")
     run_id: str
     tests: int = Field(0, description="Tests of it, compared or not.")
     trials: int = Field(description="Trials that it played.")
+    agent_models: tuple[CleanText, ...] = Field(
+        (), description="Models of its agent, as far as they were reported."
+    )
 
 
 class Change(Record):
@@ -33,7 +42,7 @@ class Change(Record):
     p: float | None = Field(
         None,
         description="How often chance alone shows such a drop or a larger one; one-sided. Where several "
-        "earlier runs decide (`method`), it is theirs.",
+        "earlier runs decide (`history.decides`), it is theirs.",
     )
     test: Literal["enumerated", "drawn"] | None = Field(
         None,
@@ -168,13 +177,13 @@ class Efficiency(Record):
 
 
 class ComparisonLook(Record):
-    """The change at one look at a run in rounds."""
+    """The p of a drop at one look at a run in rounds, or at the tests that looked worst."""
 
-    trials: Positive = Field(description="Of each test, until then.")
-    delta: Points | None
-    p: float | None
-    fails_at: float = Field(description="The highest p that would have failed the run there.")
-    passes_above: float = Field(description="A higher p would have passed it.")
+    trials: Positive = Field(
+        description="Of each test, until then; with `run.worstQuarter`, those of its tests that are compared."
+    )
+    p: float
+    decision: LookDecision
 
 
 class HistoryComparison(Record):
@@ -200,11 +209,10 @@ class HistoryComparison(Record):
     smallest_drop: float = Field(
         description="The drop that would stand out with a chance of 80 %, in points."
     )
-    broken_tests: tuple[TestName, ...] = Field(
-        (), description="Tests that broke. A false one is among them in at most 5 % of runs."
-    )
-    probably_broken_tests: tuple[TestName, ...] = Field(
-        (), description="Tests that probably broke: of all that are named, one in ten is false."
+    decides: bool = Field(
+        default=False,
+        description="Whether the p of `comparison` is theirs: three or more belong together, and `--against` "
+        "names no base agent.",
     )
 
 
@@ -215,15 +223,23 @@ class Comparison(Change):
     reasons: tuple[str, ...] = Field((), description="Why not, or why not all of it.")
     method: Method = Field(
         "recorded",
-        description="Where the baseline's scores come from, and how they decide: the newest recorded run "
-        "(`recorded`; `rounds` with looks at it), the newest recorded runs together (`history`), or the base "
-        "agent, played in this run (`both-sides`).",
+        description="With the base agent, played in this run (`both-sides`); in rounds, with recorded runs "
+        "(`rounds`); at once, with the newest recorded runs (`history`) or the newest alone (`recorded`).",
     )
-    looks: tuple[ComparisonLook, ...] = Field((), description="The looks of a run in rounds (`--rounds`).")
+    looks: tuple[ComparisonLook, ...] = Field(
+        (), description="The looks at p of a run in rounds (`--rounds`)."
+    )
     history: HistoryComparison | None = Field(
         None, description="With the newest runs of the base branch; null if fewer than two were found."
     )
     baseline: Baseline
+    broken: tuple[TestName, ...] = Field(
+        (),
+        description="Tests that broke, by earlier runs. A false one is among them in at most 5 % of runs.",
+    )
+    probably_broken: tuple[TestName, ...] = Field(
+        (), description="Tests that probably broke: of all that are named, one in ten is false."
+    )
     regressed: tuple[TestChange, ...] = Field(
         (), description="Newly failing: passed in the baseline, and do not pass now. Worst first."
     )

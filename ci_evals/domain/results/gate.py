@@ -1,11 +1,14 @@
 """The gate's checks, its decision, and the odds of it."""
 
 from enum import Enum, StrEnum, auto
-from typing import assert_never
+from typing import Literal, TypeAlias, assert_never
 
 from pydantic import Field
 
 from ci_evals.domain.base import Interval, Percent, Positive, Record
+
+LookDecision: TypeAlias = Literal["fail", "pass", "continue"]
+"""The decision at a look at a run in rounds."""
 
 
 class CheckNature(Enum):
@@ -107,12 +110,25 @@ class GateCheck(CheckId):
     )
 
 
+class GateLook(Record):
+    """A score, or a drop of it, at one look at a run in rounds."""
+
+    trials: Positive = Field(description="Of each test, until then.")
+    check: str = Field(description="The check's `name`.")
+    seen: float | None = Field(description="As `seen` of the check.")
+    decision: LookDecision
+
+
 class Decision(Record):
     """The outcome of the gate."""
 
     passed: bool
     exit_code: int
     checks: tuple[GateCheck, ...] = ()
+    looks: tuple[GateLook, ...] = Field(
+        (),
+        description="With `--rounds`: floors and `max-drop` at each look. Those at p are `comparison.looks`.",
+    )
     reasons: tuple[str, ...] = Field(
         (), description="The reasons for no verdict; empty if there is a verdict."
     )

@@ -22,7 +22,9 @@ class JudgeUsed(Record):
     provider: str | None
     models: tuple[str, ...] = Field(description="Those that vote, each once, sorted.")
     votes: int = 1
-    prompt: CleanText = Field(description="SHA-256 of all that a judge may be shown besides conversations.")
+    prompt: CleanText = Field(
+        description="SHA-256 of everything that a judge may be shown, except conversations."
+    )
 
 
 class JudgeCheck(Record):

@@ -10,7 +10,7 @@ from ci_evals.domain.base import Amount, Percent, Record, Seconds, Share
 
 
 class TrialProcess(Record):
-    """The steps of one conversation, told from its traces.
+    """The steps of one conversation, from its traces.
 
     A step is a workflow that begins, or a call of a tool or an integration. A workflow that ran for the reply
     before goes on, which is no new step; so it is where replies between the two ran none. Named twice for one
@@ -100,7 +100,7 @@ class Times(Record):
 class ProcessSummary(Record):
     """The process of several trials together: of a test, a suite or a run.
 
-    What is told from traces is null if no trial told it. Steps, backtracks, overhead and missed are of the
+    Values from traces are null if no trial reports them. Steps, backtracks, overhead and missed are of the
     trials that did not break off: what others did not do, they may not have come to.
     """
 
@@ -121,7 +121,7 @@ class ProcessSummary(Record):
     failure_rate: Share | None = Field(None, description="Failed calls, of all calls.")
     backtracks_per_trial: float | None = None
     overhead: float | None = Field(None, description="Mean over the trials of tests with `optimalTools`.")
-    missed: Amount | None = Field(None, description="Steps of `optimalTools` that were missed, in all.")
+    missed: Amount | None = Field(None, description="Steps of `optimalTools` that were missed in total.")
     first_reply_seconds: Seconds | None = Field(
         None, description="Median time from a conversation's first message to the agent's first reply."
     )

@@ -10,7 +10,7 @@ from ci_evals.domain.base import JSON_SCHEMA, Amount, CleanText, Instant, Positi
 from ci_evals.domain.choices import Provider
 from ci_evals.domain.plan import BASE
 from ci_evals.domain.results.arms import Arm
-from ci_evals.domain.results.comparison import Comparison
+from ci_evals.domain.results.comparison import Comparison, TestName
 from ci_evals.domain.results.gate import Decision, Odds
 from ci_evals.domain.results.judge import JudgeCheck, VoteAgreement
 from ci_evals.domain.results.process import Coverage, ProcessSummary
@@ -69,6 +69,15 @@ class Confirmation(Record):
 
     trials: int = Field(description="Of each test, beyond those of the first look.")
     because: tuple[str, ...] = Field(description="What was close.")
+
+
+class WorstQuarter(Record):
+    """The tests that looked worst, which alone were played on both sides (`--both-sides=worst-quarter`)."""
+
+    trials: Positive = Field(
+        description="Of each of these tests and each agent, beyond the loops. They alone are compared."
+    )
+    tests: tuple[TestName, ...]
 
 
 class Rounds(Record):
@@ -132,6 +141,9 @@ class RunInfo(Record):
     environment: dict[str, str | None] = Field(default_factory=dict)
     digests: Digests
     confirmation: Confirmation | None = None
+    worst_quarter: WorstQuarter | None = Field(
+        None, description="Null unless only the tests that looked worst were played on both sides."
+    )
     rounds: Rounds | None = Field(None, description="Null if every test was played as often as was planned.")
     shard: Shard | None = Field(None, description="Null if the whole plan was played.")
     origin: Origin | None = Field(None, description="Null if the conversations were played in this run.")
@@ -183,7 +195,9 @@ class Results(ScoreSummary, _RunFields):
     user_checks: UserChecks | None = Field(None, description="Null if no model played the user.")
     studies: Studies = Field((), description="What studies of this run found out, by the key of each.")
     arms: tuple[Arm, ...] = Field(
-        (), description="The agents that were played side by side, if there were several."
+        (),
+        description="The agents that were played side by side, if there were several: two or more. With "
+        "`--arms` the first is the reference.",
     )
     suites: tuple[SuiteResult, ...]
 
@@ -194,12 +208,13 @@ class Results(ScoreSummary, _RunFields):
 
     @property
     def base_side(self) -> "Results | None":
-        """The results of the base agent, if `--against` had it played in this run."""
-        return self.of_arm(BASE)
+        """The results of the agent that this one is compared with, if it was played in this run."""
+        names = [arm.name for arm in self.arms]
+        return self.of_arm(BASE if BASE in names else names[0]) if names else None
 
     def of_arm(self, name: str) -> "Results | None":
-        """The run as if it had played this other agent alone; None if it did not play it."""
-        arm = next((arm for arm in self.arms[1:] if arm.name == name), None)
+        """The run as if it had played this other agent alone; None if it did not, or the gate is about it."""
+        arm = next((arm for arm in self.arms if arm.name == name and not arm.gated), None)
         if arm is None:
             return None
         own = {field: getattr(arm, field) for field in _OF_ARM}

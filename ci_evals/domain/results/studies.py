@@ -12,7 +12,7 @@ _MAX_DEPTH = 50
 
 
 class Study(Record):
-    """The findings of a study on a run. Each study has types of its own."""
+    """The findings of a study on a run. Each study has its own types."""
 
     KEY: ClassVar[str]
 

@@ -68,8 +68,8 @@ class TestResult(Record):
     tags: tuple[str, ...] = ()
     cluster: str | None = Field(
         None,
-        description="Of another tool's results: tests of one cluster depend on each other, as those of one "
-        "template do, and intervals count clusters.",
+        description="Of another tool's results: tests of one cluster depend on each other, such as those of "
+        "one template, and intervals count clusters.",
     )
     difficulty: str | None = None
     critical: bool = False

@@ -188,3 +188,8 @@ class TrialResult(Record):
         return self.status is EndState.FAILED or (
             bool(judged) and all(finding.cause in UNUSABLE for finding in judged)
         )
+
+    @property
+    def needs_rerun(self) -> bool:
+        """True if it broke off, or lacks a usable verdict: after an outage, `--resume` reruns it."""
+        return self.status is EndState.FAILED or any(finding.cause in UNUSABLE for finding in self.findings)
