@@ -1,8 +1,10 @@
 """The command line as its users start it: a process of its own, in a folder of its own."""
 
 import atexit
+import html
 import json
 import os
+import re
 import select
 import signal
 import socket
@@ -174,6 +176,13 @@ def write_uncritical(folder: Path, bundled: str, name: str = "suite.json") -> st
         test.pop("critical", None)
     (folder / name).write_text(json.dumps(suite))
     return name
+
+
+def shows(folder: Path, pattern: str) -> bool:
+    """Return whether a sentence like this stands in the fold of the comment and on the page of a run."""
+    comment, page = ((folder / "results" / name).read_text() for name in ("summary.md", "report.html"))
+    fold = comment.partition("<details>")[2]
+    return all(re.search(pattern, html.unescape(text)) for text in (fold, page))
 
 
 def results_in(folder: Path) -> dict[str, Any]:

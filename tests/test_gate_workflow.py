@@ -1,16 +1,16 @@
-"""examples/gate-pytest.yml on main and on a worse pull request: real files, GitHub as a server."""
+"""The examples that gate other tools, on main and on a worse pull request: real files, GitHub as a server."""
 
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import yaml
 from papers import ROOT
 from replay import BASE, HEAD, MERGE, Actions, push, repository
 
-STEPS = yaml.safe_load((ROOT / "examples/gate-pytest.yml").read_text())["jobs"]["gate"]["steps"]
-(GATE,) = [step["with"] for step in STEPS if step.get("id") == "evals"]
-(KEPT,) = [step["with"] for step in STEPS if step.get("with", {}).get("path") == "results/_results.json"]
+FILES = ROOT / "tests/adapters/result_files/files"
 TESTS = """
 import pytest
 
@@ -23,21 +23,44 @@ def test_orders(order):
 """
 
 
-class Gated(Actions):
-    """A job whose tests know how long a refund takes."""
+def written_by_pytest(workspace: Path, file: Path, days: int) -> None:
+    (workspace / "test_shop.py").write_text(TESTS.format(days=days))
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null"]
+    subprocess.run(
+        [*command, f"--rootdir={workspace}", f"--junitxml={file}"],
+        cwd=workspace,
+        capture_output=True,
+        check=False,
+    )
 
-    days = 30
+
+class Gated(Actions):
+    """A job that runs a tool's evals, then gates the file that it wrote."""
+
+    def of_tool(self, tool: str) -> dict[str, str]:
+        """What the example gives the action, and nothing else."""
+        steps = yaml.safe_load((ROOT / f"examples/gate-{tool}.yml").read_text())["jobs"]["gate"]["steps"]
+        (given,) = [step["with"] for step in steps if step.get("id") == "evals"]
+        (kept,) = [
+            step["with"] for step in steps if step.get("with", {}).get("path") == "results/_results.json"
+        ]
+        self.file, self.kept = given["gate"], kept["name"]
+        return {"suites": "", "provider": "openai", "parallel": "1"} | given
 
     def start(self, step, environment, *arguments):
-        (step.workspace / "test_shop.py").write_text(TESTS.format(days=self.days))
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null"]
-        subprocess.run(
-            [*command, f"--rootdir={step.workspace}", f"--junitxml={GATE['gate']}"],
-            cwd=step.workspace,
-            capture_output=True,
-            check=False,
-        )
+        self.written(step.workspace)
         return super().start(step, environment, *arguments)
+
+    def keeps(self, name: str) -> None:
+        def written(workspace: Path) -> None:
+            target = workspace / self.file.replace("*", Path(name).stem)
+            target.parent.mkdir(exist_ok=True)
+            shutil.copy(FILES / name, target)
+
+        self.written = written
+
+    def days(self, number: int) -> None:
+        self.written = lambda workspace: written_by_pytest(workspace, workspace / self.file, number)
 
 
 @pytest.fixture
@@ -46,22 +69,51 @@ def jobs(tmp_path):
         yield jobs
 
 
-def inputs():
-    """What the example gives the action, and nothing else."""
-    return {"suites": "", "provider": "openai", "parallel": "1"} | GATE
+def of_main_and_pull_request(jobs, inputs, before, after):
+    """Main leaves the artifact that a pull request finds by the comment's key."""
+    before()
+    run = jobs.api.add_run(BASE)
+    main = jobs.step("push", push(), sha=BASE, run=run, inputs=inputs)
+    assert main.done.returncode in {0, 1}, main.done.stderr  # it is kept if the gate failed too
+    jobs.upload(main, run, jobs.kept)
+    after()
+    head = jobs.of_pull_request(7, HEAD, MERGE, inputs=inputs)
+    assert (head.done.returncode, head.outputs["result"]) == (1, "failed"), head.done.stderr
+    (comment,) = jobs.api.comments[7]
+    assert "Evals failed: 1 test broke in this PR" in comment["body"]
+    assert f"The baseline is commit `{BASE[:7]}` of main, the base commit" in comment["body"]
+    return head, comment["body"]
 
 
 def test_what_broke_since_main_is_named_in_the_comment(jobs):
-    """Main leaves the artifact that a pull request finds by the comment's key."""
-    run = jobs.api.add_run(BASE)
-    main = jobs.step("push", push(), sha=BASE, run=run, inputs=inputs())
-    assert main.done.returncode == 0, main.done.stderr
-    jobs.upload(main, run, KEPT["name"])
-    jobs.days = 14
-    head = jobs.of_pull_request(7, HEAD, MERGE, inputs=inputs())
-    assert (head.done.returncode, head.outputs["result"], head.outputs["delta"]) == (1, "failed", "-12.5")
-    (comment,) = jobs.api.comments[7]
-    assert "Evals failed: 1 test broke in this PR" in comment["body"]
-    assert "**❌ test\\_shop › test\\_refund\\_window** (100 → 0)" in comment["body"]
-    assert "assert 30 == 14" in comment["body"]
-    assert f"The baseline is commit `{BASE[:7]}` of main, the base commit" in comment["body"]
+    inputs = jobs.of_tool("pytest")
+    head, comment = of_main_and_pull_request(jobs, inputs, lambda: jobs.days(30), lambda: jobs.days(14))
+    assert head.outputs["delta"] == "-12.5"
+    assert "**❌ test\\_shop › test\\_refund\\_window** (100 → 0)" in comment
+    assert "assert 30 == 14" in comment
+
+
+@pytest.mark.parametrize(
+    ("tool", "base", "worse", "more", "broken"),
+    [
+        ("inspect", "inspect/stable.eval", "inspect/broke.eval", {}, "window"),
+        (
+            "promptfoo",
+            "promptfoo/shop.json",
+            "promptfoo/worse.json",
+            {"arm": "base · plain", "min-score": "0"},
+            "shipping",
+        ),
+        (
+            "deepeval",
+            "deepeval/shop.json",
+            "deepeval/worse.json",
+            {"max-errors": "50", "min-score": "0"},
+            "returns",
+        ),
+    ],
+)
+def test_what_broke_in_another_tool_is_named_in_the_comment(jobs, tool, base, worse, more, broken):
+    inputs = jobs.of_tool(tool) | more
+    _, comment = of_main_and_pull_request(jobs, inputs, lambda: jobs.keeps(base), lambda: jobs.keeps(worse))
+    assert f"**❌ {broken}** (100 → " in comment

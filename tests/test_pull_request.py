@@ -171,6 +171,28 @@ def test_a_fork_is_skipped_and_the_second_stage_posts(with_baseline):
     assert FORKED[:7] in comment["body"]
 
 
+@pytest.mark.parametrize(("commit", "since"), [(BASE, "in this PR"), (NEXT, "since main")])
+def test_a_baseline_file_blames_the_pull_request_only_if_it_is_of_its_base(tmp_path, commit, since):
+    """As the event tells of the base; a commit between might have broken the test."""
+    with repository(tmp_path) as actions:
+        with agent() as inputs:
+            base = actions.step("push", push(), sha=commit, run=actions.api.add_run(commit), inputs=inputs)
+        with agent(broken=["RETURN_REQUEST"]) as inputs:
+            payload, run = pull_request(7, HEAD), actions.api.add_run(HEAD, event="pull_request")
+            given = {"suites": SUITE, "provider": "offline", "baseline": "main", "min-score": "99"}
+            step = actions.step(
+                "pull_request",
+                payload,
+                sha=MERGE,
+                run=run,
+                ref="refs/pull/7/merge",
+                inputs=inputs | given,
+                bring={"main": base.results_file},
+            )
+        assert step.done.returncode == 1, step.done.stderr
+        assert f"broke {since}\n" in actions.api.comments[7][0]["body"]
+
+
 def test_a_fork_that_needs_no_secret_is_tested(with_baseline):
     """Its token may only read: the run tries nothing, and the second stage posts the scores."""
     actions, api = with_baseline, with_baseline.api

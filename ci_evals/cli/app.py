@@ -4,7 +4,7 @@ import gc
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -12,21 +12,24 @@ from ci_evals._version import __version__
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.help import WIDTH, Application
 from ci_evals.cli.settings.options import takes
-from ci_evals.cli.settings.result_commands import (
-    CommentSettings,
-    CompareSettings,
-    GateFilesSettings,
-    ImportSettings,
-    InitSettings,
-    MergeSettings,
-    OddsSettings,
-    RejudgeSettings,
-    ReportSettings,
-)
-from ci_evals.cli.settings.suite_commands import PlanSettings, RunSettings, ValidateSettings
 from ci_evals.study_registry import register_commands
 
+if TYPE_CHECKING:  # a command's options are imported with it
+    from ci_evals.cli.settings.result_commands import (
+        CommentSettings,
+        CompareSettings,
+        GateFilesSettings,
+        ImportSettings,
+        InitSettings,
+        MergeSettings,
+        OddsSettings,
+        RejudgeSettings,
+        ReportSettings,
+    )
+    from ci_evals.cli.settings.suite_commands import PlanSettings, RunSettings, ValidateSettings
+
 PROGRAM = "ci-evals"
+_SUITES, _RESULTS = (f"ci_evals.cli.settings.{kind}_commands" for kind in ("suite", "result"))
 
 app = Application(
     name=PROGRAM,
@@ -56,8 +59,8 @@ def common(
 
 
 @app.command()
-@takes(RunSettings)
-def run(settings: RunSettings, context: RunContext) -> None:
+@takes(_SUITES, "RunSettings")
+def run(settings: "RunSettings", context: RunContext) -> None:
     """Play suites against the agent, judge them and write reports.
 
     \b
@@ -82,8 +85,8 @@ def run(settings: RunSettings, context: RunContext) -> None:
 
 
 @app.command()
-@takes(ValidateSettings)
-def validate(settings: ValidateSettings, context: RunContext) -> None:
+@takes(_SUITES, "ValidateSettings")
+def validate(settings: "ValidateSettings", context: RunContext) -> None:
     """Check suites: every problem with file, line and column.
 
     Exits with 2 if there is a problem. With --strict it also warns about weak suites: no strict check, a
@@ -96,8 +99,8 @@ def validate(settings: ValidateSettings, context: RunContext) -> None:
 
 
 @app.command()
-@takes(InitSettings)
-def init(settings: InitSettings, context: RunContext) -> None:
+@takes(_RESULTS, "InitSettings")
+def init(settings: "InitSettings", context: RunContext) -> None:
     """Write a starter suite and a workflow for pull requests.
 
     The default branch, the folder of suites and their adapter are taken from the repository. Existing files
@@ -114,8 +117,8 @@ def init(settings: InitSettings, context: RunContext) -> None:
 
 
 @app.command("import")
-@takes(ImportSettings)
-def import_(settings: ImportSettings, context: RunContext) -> None:
+@takes(_RESULTS, "ImportSettings")
+def import_(settings: "ImportSettings", context: RunContext) -> None:
     """Convert another tool's file to a suite.
 
     What cannot be converted is listed, and kept in the suite under x-unmapped.
@@ -136,12 +139,13 @@ def import_(settings: ImportSettings, context: RunContext) -> None:
 
 
 @app.command()
-@takes(PlanSettings)
-def plan(settings: PlanSettings, context: RunContext) -> None:
+@takes(_SUITES, "PlanSettings")
+def plan(settings: "PlanSettings", context: RunContext) -> None:
     """Show what would run, and estimate tokens, cost and duration.
 
     Calls nothing and needs no key. Prices come from the bundled table, or from your own file alone.
     """
+    gc.disable()  # as a run does; there is no garbage
     from ci_evals.cli.commands.plan import plan as work
 
     work(settings, context)
@@ -170,9 +174,9 @@ def schema(
 
 
 @app.command()
-@takes(ReportSettings)
-def report(settings: ReportSettings, context: RunContext) -> None:
-    """Write the reports of a saved run again, beside its results.
+@takes(_RESULTS, "ReportSettings")
+def report(settings: "ReportSettings", context: RunContext) -> None:
+    """Write the reports of a saved run again, next to its results.
 
     Plays and judges nothing. Further runs are shown in report.html for comparison: cost, score and trend.
 
@@ -187,8 +191,8 @@ def report(settings: ReportSettings, context: RunContext) -> None:
 
 
 @app.command()
-@takes(CompareSettings)
-def compare(settings: CompareSettings, context: RunContext) -> None:
+@takes(_RESULTS, "CompareSettings")
+def compare(settings: "CompareSettings", context: RunContext) -> None:
     """Compare two runs test by test: is a change more than noise?
 
     Exits with 1 if the score dropped more than --max-drop or --regression allows, and with 3 if one of
@@ -204,8 +208,8 @@ def compare(settings: CompareSettings, context: RunContext) -> None:
 
 
 @app.command()
-@takes(CommentSettings)
-def comment(settings: CommentSettings, context: RunContext) -> None:
+@takes(_RESULTS, "CommentSettings")
+def comment(settings: "CommentSettings", context: RunContext) -> None:
     """Post a run's results as a comment on its pull request.
 
     Updates the comment if there is one. For the second workflow of a fork's pull request and the last job of
@@ -222,8 +226,8 @@ def comment(settings: CommentSettings, context: RunContext) -> None:
 
 
 @app.command()
-@takes(OddsSettings)
-def odds(settings: OddsSettings, context: RunContext) -> None:
+@takes(_RESULTS, "OddsSettings")
+def odds(settings: "OddsSettings", context: RunContext) -> None:
     """Estimate how often an unchanged agent would fail the gate.
 
     Computed from the noise of a saved run. Uses the run's own gate, changed by these options, and proposes
@@ -235,11 +239,11 @@ def odds(settings: OddsSettings, context: RunContext) -> None:
 
 
 @app.command()
-@takes(MergeSettings)
-def merge(settings: MergeSettings, context: RunContext) -> None:
+@takes(_RESULTS, "MergeSettings")
+def merge(settings: "MergeSettings", context: RunContext) -> None:
     """Merge the results of several jobs into one run.
 
-    All numbers are computed again from the trials, and the gate is that of these options: play the shards
+    All numbers are computed again from the trials, and these options set the gate: run the shards
     with --no-gate. Exit codes as of run; also 3 if a shard is missing (see --shards), stopped or interrupted.
 
     \b
@@ -252,8 +256,8 @@ def merge(settings: MergeSettings, context: RunContext) -> None:
 
 
 @app.command()
-@takes(GateFilesSettings)
-def gate(settings: GateFilesSettings, context: RunContext) -> None:
+@takes(_RESULTS, "GateFilesSettings")
+def gate(settings: "GateFilesSettings", context: RunContext) -> None:
     """Gate the results of another tool.
 
     Reads result files, and does with them what is done with a run: score and interval, thresholds,
@@ -284,12 +288,12 @@ def gate(settings: GateFilesSettings, context: RunContext) -> None:
 
 
 @app.command()
-@takes(RejudgeSettings)
-def rejudge(settings: RejudgeSettings, context: RunContext) -> None:
+@takes(_RESULTS, "RejudgeSettings")
+def rejudge(settings: "RejudgeSettings", context: RunContext) -> None:
     """Judge the conversations of a saved run again.
 
     Calls a judge, but no agent. Strict verdicts stay as they are. Shows which verdicts changed and how far
-    the two judges agree. The gate is that of these options; exit codes as of run.
+    the two judges agree. These options set the gate; exit codes as of run.
 
     \b
     ci-evals rejudge results/ --output-dir=again
@@ -352,7 +356,7 @@ class DemoAgentSettings:
 
 
 @app.command()
-@takes(DemoAgentSettings)
+@takes(__name__, "DemoAgentSettings")
 def demo_agent(settings: DemoAgentSettings, _: RunContext) -> None:
     """Serve the demo agent, which speaks the AUI task API.
 

@@ -75,7 +75,7 @@ def odds(
 ) -> str:
     """Return the odds that another run fails each of these checks and the gate, and what they mean.
 
-    `extent` says how much such a run plays; None if it is not one in rounds.
+    `extent` says how much such a run plays; None if that is not a range.
     """
     shares: dict[object, deque[float]] = defaultdict(deque)
     for one in odds.checks:
@@ -94,8 +94,7 @@ def odds(
     lines = [
         sanitize.log_line(highlights.odds_sentence(odds)),
         f"The highest min-score that fewer than 5 % of such runs would miss: {floor}.",
-        f"Simulated from the noise of the saved run, with up to {trials} of each test"
-        f"{': all that its rounds may play' if extent else ''}."
+        f"Simulated from the noise of the saved run, with up to {trials} of each test."
         if odds.loops > 1
         else "Each test has one trial, so its own noise is unknown. It is estimated from how tests differ: "
         "too high rather than too low. Run several trials per test to measure it (--loops).",
@@ -151,6 +150,8 @@ class _Console:
         yield from self.reasons()
         if why := headline.not_compared(results):
             yield why
+        yield from (f"! {warning}" for warning in reliability.warnings(results))
+        yield from highlights.notes(results)
         if highlights.run_outcome(results) is RunOutcome.FAILED:
             failing = headline.other_checks(results)
             yield from (sentence(capitalized(gate.in_words(check))) for check in failing[:_NAMED])
@@ -188,7 +189,7 @@ class _Console:
         interval = f" (95 % interval {numbers.interval(suite.interval)})" if suite.interval else ""
         most = max(suite.pass_hat_k, default=1)
         one, every = (numbers.percent(suite.pass_hat_k.get(k)) for k in (1, most))
-        return interval + (f", a trial passes: {one}, all of {most}: {every}" if most > 1 else "")
+        return interval + (f", trials passed: {one}, all {most} trials passed: {every}" if most > 1 else "")
 
     def _test_row(self, test: TestResult) -> list[str]:
         result, score, _, time = rows.of_test(test)
@@ -197,7 +198,7 @@ class _Console:
 
     def tests(self) -> Iterator[str]:
         """The tests that failed and why, grouped by their change since the baseline."""
-        news, in_base = self._news, headline.in_base(self._results.comparison)
+        news, in_base = self._news, headline.in_base(self._results)
         for title, tests in (
             (f"Broke {headline.since(self._results)}", news.broke),
             # Without a verdict, the causes name these tests.
@@ -214,7 +215,7 @@ class _Console:
         changed = [
             (
                 f"Failed {in_base} too",
-                [self._test_name(test) for test in news.failed_before if not self._verbose],
+                [self._failed_before(test) for test in news.failed_before if not self._verbose],
             ),
             (f"Fixed {headline.since(self._results)}", [self._changed(test) for test in news.fixed]),
             ("Score dropped", [self._changed(test) for test in news.dropped]),
@@ -263,6 +264,9 @@ class _Console:
         if warning:
             yield f"      {self._painted('!', _YELLOW)} {sanitize.log_line(warning)}"
 
+    def _failed_before(self, test: FailedTest) -> str:
+        return self._changed(test.change) if test.change else self._test_name(test)
+
     def _changed(self, test: TestChange) -> str:
         confirmed = ", confirmed" if test.confirmed else ""
         return f"{self._test_name(test)} ({change.scores(test)}{confirmed})"
@@ -281,17 +285,20 @@ class _Console:
         return "\n".join(["Errors and undecided", *lines]) if lines else ""
 
     def what_to_do(self) -> str:
-        """The next step where there is no verdict."""
-        return sanitize.log_line(headline.what_to_do(self._results)) if self._unfinished else ""
+        """The next step where there is no verdict, or a failed one."""
+        return sanitize.log_line(headline.what_to_do(self._results))
 
     def remarks(self) -> str:
-        """Trials, time and cost; warnings and notes."""
+        """Trials, time and cost."""
         return "\n".join(sanitize.log_line(line, _TEXT) for line in self._remarks())
 
     def _remarks(self) -> Iterator[str]:
         results, counts = self._results, self._results.counts
+        beside = sum(arm.counts.played_trials for arm in results.arms if not arm.gated)
+        agents = "other agents" if arms.others(results) else "the base agent"
         effort = [
-            numbers.count(counts.played_trials, "trial"),
+            numbers.count(counts.played_trials + beside, "trial")
+            + (f" ({beside:,} of {agents})" if beside else ""),
             numbers.duration(results.run.duration_seconds),
         ]
         effort += [numbers.money(results.usage.cost_usd)] if highlights.paid(results) else []
@@ -306,8 +313,6 @@ class _Console:
             yield sentence(capitalized(cached))
         if self._verbose and (odds := headline.odds(results)):
             yield odds
-        for warning in (*reliability.warnings(results), *highlights.notes(results)):
-            yield f"! {warning}"
 
     def reliability(self) -> str:
         """The facts about judge and simulated user."""
@@ -324,8 +329,8 @@ class _Console:
                 _name(became.name),
                 numbers.score(became.head),
                 numbers.score(became.base),
-                numbers.signed(became.delta),
-                numbers.change_interval(became.interval),
+                numbers.changed(became.base, became.head),
+                numbers.change_interval(became.interval, became.base, became.head),
                 numbers.chance(became.p) if change.shows_p(became) else "",
             ]
             for became in change.of_suites(self._results)
@@ -348,7 +353,9 @@ class _Console:
 
     def _baseline(self, found: Comparison) -> str:
         if found.method == "both-sides":
-            return "Compared with the base agent, played in this run"
+            return sanitize.log_line(
+                f"Compared with {arms.base_agent(self._results)}, played in this run", _TEXT
+            )
         baseline = found.baseline
         commit = (baseline.commit or "")[: change.COMMIT]
         which = f"commit {commit}" if commit else f"run {baseline.run_id}"

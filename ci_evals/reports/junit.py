@@ -11,6 +11,7 @@ from functools import lru_cache
 from math import floor
 from typing import Any, NamedTuple
 from xml.etree import ElementTree as ET
+from xml.sax.saxutils import escape
 
 from junit_xml import TestCase, TestSuite
 from tabulate import tabulate
@@ -34,10 +35,11 @@ from ci_evals.reports.facts import (
     set_aside,
     trial_errors,
 )
-from ci_evals.reports.facts.comparison import change
+from ci_evals.reports.facts.comparison import arms, change
 from ci_evals.reports.facts.failed_tests import FailedCriterion
 from ci_evals.reports.facts.judging import judge, verdicts
 from ci_evals.reports.facts.labels import RunOutcome
+from ci_evals.scoring.scores import made_of
 
 _MESSAGE_LIMIT = 500
 """Characters: readers show messages in a list, on one line each."""
@@ -45,6 +47,12 @@ _REASON_BYTES = 4_096
 _TRANSCRIPT_BYTES = 16_384
 _CASES = "cases"
 """The element in whose stead the test cases of a suite are written."""
+_CASE = '    <testcase name="'
+_COUNTS = {"failure": "failures", "error": "errors", "skipped": "skipped"}
+"""The number of a suite in which a test case with such an element is counted."""
+_AT_ONCE = 500
+"""Test cases that are elements at a time."""
+_MOST_OUTPUTS = 5_000
 
 
 class _RunNotes(NamedTuple):
@@ -55,22 +63,31 @@ class _RunNotes(NamedTuple):
     not_tested: str | None
     """The reason if no test was played."""
     warnings: reliability.CriterionWarnings
+    outputs: dict[tuple[object, ...], str]
+    """The trials of tests as text, by what it shows: in a large run most show what others do."""
+
+    def of(self, suite: SuiteResult, test: TestResult) -> tuple[object, ...]:
+        """Return the notes about one test."""
+        warnings = self.warnings.of_test(suite.name, test.name)
+        return (self.regressed.get((suite.name, test.name)), *warnings.items())
 
 
 def render(results: Results) -> Iterator[str]:
-    """Yield the whole file, a test case at a time: the elements of 100,000 take ten times their text.
+    """Yield the whole file, some test cases at a time: the elements of 100,000 take ten times their text.
 
     Failed is `failure`; an error or undecided is `error`; not run, or undecided only for lack of a judge, is
     `skipped`. A run that did not pass has an error of its own if no test has any.
     """
     root = ET.Element("testsuites", name="ci-evals")
     changes = change.of_suites(results)
-    notes = _RunNotes(_regressed(results), _not_tested(results), reliability.CriterionWarnings(results))
-    texts: list[list[str]] = []
+    warnings = reliability.CriterionWarnings(results)
+    notes = _RunNotes(_regressed(results), _not_tested(results), warnings, {})
+    cases: list[list[str]] = []
     for suite, comparison, name in zip(results.suites, changes, _class_names(results.suites), strict=True):
         facts = _properties(results, suite, comparison)
         whole = TestSuite(name, timestamp=_started(results), properties=facts).build_xml_doc("utf-8")
-        texts.append([_text_of_case(whole, suite, test, notes) for test in suite.tests])
+        parts = (suite.tests[start : start + _AT_ONCE] for start in range(0, len(suite.tests), _AT_ONCE))
+        cases.append([text for tests in parts for text in _cases(whole, suite, tests, notes)])
         whole.set("time", _time([suite.tests]))
         ET.SubElement(whole, _CASES)
         root.append(whole)
@@ -86,10 +103,10 @@ def render(results: Results) -> Iterator[str]:
     ET.indent(root)
     yield '<?xml version="1.0" encoding="UTF-8"?>\n'
     *heads, tail = ET.tostring(root, encoding="unicode").split(f"    <{_CASES} />\n")
-    for head, cases in zip(heads, texts, strict=True):
+    for head, suite, texts in zip(heads, results.suites, cases, strict=True):
         yield head
-        for case in cases:
-            yield f"    {case}\n"
+        for test, text in zip(suite.tests, texts, strict=True):
+            yield f"{_CASE}{_escaped(test.name)}{text}"
     yield f"{tail}\n"
 
 
@@ -101,16 +118,30 @@ def _run_error(name: str, message: str) -> ET.Element:
     return element
 
 
-def _text_of_case(whole: ET.Element, suite: SuiteResult, test: TestResult, notes: _RunNotes) -> str:
-    """Return the element of a test, which its suite's counts."""
+def _cases(
+    whole: ET.Element, suite: SuiteResult, tests: Sequence[TestResult], notes: _RunNotes
+) -> Iterator[str]:
+    """Yield the text of each test's element after its name; the suite's element counts them.
+
+    Those that differ in their name only are made once.
+    """
     name = whole.get("name", "")
-    of_one = TestSuite(name, [_case(suite, test, name, notes)]).build_xml_doc("utf-8")
-    for count in ("tests", "failures", "errors", "skipped"):
-        whole.set(count, str(int(whole.get(count, 0)) + int(of_one.get(count))))
-    (case,) = of_one
-    case.set("time", _time([[test]]))  # the library leaves out zeros, which some readers take for NaN
-    ET.indent(case, level=2)
-    return ET.tostring(case, encoding="unicode")
+    kinds = [(made_of(test), notes.of(suite, test)) for test in tests]
+    ones, numbers_of = dict(zip(kinds, tests, strict=True)), Counter(kinds)
+    some = TestSuite(name, [_case(suite, one, name, notes) for one in ones.values()]).build_xml_doc("utf-8")
+    for case, (kind, one) in zip(some, ones.items(), strict=True):
+        case.set("time", _time([[one]]))  # the library leaves out zeros, which some readers take for NaN
+        for count in ("tests", *(_COUNTS[part.tag] for part in case if part.tag in _COUNTS)):
+            whole.set(count, str(int(whole.get(count, 0)) + numbers_of[kind]))
+    ET.indent(some, level=1)
+    _, *texts = ET.tostring(some, encoding="unicode").removesuffix("  </testsuite>").split(_CASE)
+    named = zip(ones.items(), texts, strict=True)
+    rest = {kind: text.removeprefix(_escaped(one.name)) for (kind, one), text in named}
+    return map(rest.__getitem__, kinds)
+
+
+def _escaped(name: str) -> str:
+    return escape(_line(name), {'"': "&quot;"})
 
 
 def _started(results: Results) -> str:
@@ -163,9 +194,9 @@ def _change(results: Results, comparison: SuiteComparison) -> dict[str, str | No
     return {
         "compared-score": numbers.score(comparison.head),
         "baseline-score": numbers.score(comparison.base),
-        "delta": numbers.signed(delta),
-        "delta-low": numbers.signed(interval.low) if interval else None,
-        "delta-high": numbers.signed(interval.high) if interval else None,
+        "delta": numbers.signed_for_programs(delta),
+        "delta-low": numbers.signed_for_programs(interval.low) if interval else None,
+        "delta-high": numbers.signed_for_programs(interval.high) if interval else None,
         "p": numbers.decimal(comparison.p) if change.shows_p(comparison) else None,
         "baseline-commit": commit,
     }
@@ -173,11 +204,10 @@ def _change(results: Results, comparison: SuiteComparison) -> dict[str, str | No
 
 def _of_arm(arm: Arm) -> str:
     """Return the score of another agent of the run, and its change from the first one."""
-    change = arm.change
-    if change is None or change.delta is None:
+    if arm.delta is None:
         return f"{numbers.score(arm.score)}, not compared"
     chance = f", {numbers.p_value(arm.p_adjusted)}" if arm.p_adjusted is not None else ""
-    return f"{numbers.score(arm.score)}, change {numbers.signed(change.delta)}{chance}"
+    return f"{numbers.score(arm.score)}, change {numbers.signed(arm.delta)}{chance}"
 
 
 def _of_run(results: Results) -> dict[str, str | None]:
@@ -188,13 +218,13 @@ def _of_run(results: Results) -> dict[str, str | None]:
     confirmation = results.run.confirmation
     return {
         "run-score": numbers.score(results.score),
-        "run-delta": numbers.signed(compared.delta) if compared else None,
+        "run-delta": numbers.signed_for_programs(compared.delta) if compared else None,
         "run-p": numbers.decimal(compared.p) if compared and change.shows_p(compared) else None,
         "run-detectable-drop": numbers.least(drop) if drop is not None else None,
         "run-odds": numbers.decimal(odds.share) if odds else None,
         "run-cost-usd": numbers.plain(round(cost, 6)) if cost is not None else None,
         "run-confirm-trials": str(confirmation.trials) if confirmation else None,
-        **{f"arm: {_line(arm.name)}": _of_arm(arm) for arm in results.arms[1:] if arm.change},
+        **{f"arm: {_line(arm.name)}": _of_arm(arm) for arm in arms.others(results)},
         "run-origin": highlights.origin(results.run),
         "run-judge-check": ", ".join(
             f"{check.model} {check.right} of {check.asked}{'' if check.passed else ', not passed'}"
@@ -242,7 +272,7 @@ def _case(suite: SuiteResult, test: TestResult, class_name: str, notes: _RunNote
         classname=class_name,
         file=_line(file) if file else None,
         line=str(test.line) if file else None,
-        stdout=sanitize.xml(_trials(test, warnings)),
+        stdout=_output(test, warnings, notes),
     )
     if notes.not_tested:
         case.add_skipped_info(notes.not_tested)
@@ -340,6 +370,21 @@ def _verdict(finding: Finding, warnings: Mapping[str, str]) -> str:
     return "\n".join([head, *(f"    {sanitize.one_line(line)}" for line in details)])
 
 
+def _output(test: TestResult, warnings: Mapping[str, str], notes: _RunNotes) -> str:
+    if any(trial.turns for trial in test.trials):
+        return sanitize.xml(_trials(test, warnings))
+    shown = [
+        (trial.index, id(trial.status), id(trial.findings), numbers.duration(trial.duration_seconds))
+        for trial in test.trials
+    ]
+    key = test.outcome, test.score, test.pass_rate, *shown, *warnings.items()
+    if key not in notes.outputs:
+        if len(notes.outputs) >= _MOST_OUTPUTS:
+            notes.outputs.clear()
+        notes.outputs[key] = sanitize.xml(_trials(test, warnings))
+    return notes.outputs[key]
+
+
 def _trials(test: TestResult, warnings: Mapping[str, str]) -> str:
     """Return a table of all trials, their verdicts unless a failure lists them, and the conversations."""
     rows = tuple(
@@ -379,8 +424,8 @@ def _conversations(trials: Iterable[TrialResult]) -> str:
 
 def _conversation(trial: TrialResult) -> str:
     lines = [f"Conversation of trial {trial.index}"]
-    for turn in trial.turns.without_traces():
-        lines += [f"{turn.index} user: {turn.user}", f"{turn.index} agent: {turn.agent}"]
+    for agent, number, user in trial.turns.said():
+        lines += [f"{number} user: {user}", f"{number} agent: {agent}"]
     return "\n".join(lines)
 
 

@@ -1,18 +1,21 @@
 """The format of every number in a report.
 
 Scores, shares and changes are cut and limits raised, so that no shown number looks better than the gate found
-it, and no drop smaller than it is. A p around 0.05 is shown on its side of it: 0.0504 → `0.051`.
+it, and no drop smaller than it is. Beside both of its scores a change is the difference of what is shown of
+them. A p around 0.05 is shown on its side of it: 0.0504 → `0.051`.
 Limits and changes are taken to the billionth: a drop of 5 may stand in binary as a little more.
 """
 
 from collections.abc import Callable, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+from functools import cache
 
 from ci_evals.domain.base import Interval
 from ci_evals.domain.results.judge import Estimate
 from ci_evals.domain.results.usage import RoleUsage
 
 NONE = "n/a"
+_MINUS = "−"
 _EVERY_FLOAT = Context(prec=400)
 """Digits enough for any: a results file that somebody else wrote may hold 1e300."""
 
@@ -34,16 +37,21 @@ def points(number: float | None, floor: float | None = None) -> str:
 
 
 def difference(base: float, head: float) -> float:
-    """The change between two scores, as `signed` shows it."""
-    return float(signed(head - base))
+    """The change between two scores that stand beside it: what is shown of them, subtracted."""
+    return _near(float(score(head)) - float(score(base)))
+
+
+def changed(base: float | None, head: float | None) -> str:
+    """The `difference` of two scores in points, one decimal: `−1.9`."""
+    return NONE if base is None or head is None else signed(difference(base, head))
 
 
 def points_changed(base: float | None, head: float | None) -> str:
-    """A change between two scores, as `points` shows scores: 93.75 to 78.25 → `−15.5`, none → `±0`."""
+    """The same where there is little room: `−2`; no change is `±0`."""
     if base is None or head is None:
         return NONE
     change = difference(base, head)
-    return f"{'+' if change > 0 else '−' if change < 0 else '±'}{plain(abs(change))}"
+    return f"{'+' if change > 0 else _MINUS if change < 0 else '±'}{plain(abs(change))}"
 
 
 def at_least(number: float) -> str:
@@ -138,16 +146,27 @@ def least(number: float | None, limit: float | None = None) -> str:
 
 
 def signed(points: float | None) -> str:
-    """A change of a score in points, one decimal, never rounded up: -3.62 → `-3.7`."""
+    """A change of a score in points, one decimal, never rounded up: -3.62 → `−3.7`."""
+    return signed_for_programs(points).replace("-", _MINUS)
+
+
+def signed_for_programs(points: float | None) -> str:
+    """The same with the minus that programs read: -3.62 → `-3.7`."""
     if points is None:
         return NONE
     text = _rounded(_near(points), _TENTH, ROUND_FLOOR)
     return f"+{text}" if _near(points) > 0 else text
 
 
-def change_interval(bounds: Interval | None) -> str:
-    """The 95 % interval of a change: `-7.9 to +0.5`."""
-    return NONE if bounds is None else f"{signed(bounds.low)} to {signed(bounds.high)}"
+def change_interval(bounds: Interval | None, base: float | None = None, head: float | None = None) -> str:
+    """The 95 % interval of a change: `−7.9 to +0.5`. Beside both scores it contains what `changed` shows."""
+    if bounds is None:
+        return NONE
+    low, high = bounds.low, bounds.high
+    if base is not None and head is not None:
+        shown = difference(base, head)
+        low, high = min(low, shown), max(high, shown)
+    return f"{signed(low)} to {signed(high)}"
 
 
 def spread(points: float | None) -> str:
@@ -292,6 +311,7 @@ def listed(names: Sequence[str], most: int, noun: str | None = None) -> str:
     return "; ".join([*names[:most], *([f"and {more}"] if others > 0 else [])])
 
 
+@cache
 def _step(limit: float | None, fewest: int) -> Decimal:
     """The last place to show: that of the limit where it has more decimals than `fewest`."""
     decimals = 0 if limit is None else len(plain(limit).partition(".")[2])

@@ -205,6 +205,6 @@ def _check_folders(source: str, suites: Iterable[SuiteResult]) -> None:
         if not safe or parts[0].casefold() in own or suite.folder.casefold() in taken:
             raise UsageError(
                 f"{source}: the suite {suite.name!r} names the folder {suite.folder!r}; "
-                "it must be a relative path of its own, without '..'"
+                "it must be a unique relative path without '..'"
             )
         taken.add(suite.folder.casefold())

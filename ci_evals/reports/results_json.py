@@ -1,9 +1,10 @@
 """`_results.json`, written a trial at a time: of a large run the whole text would fill the memory."""
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
-from pydantic_core import PydanticSerializationError
+from pydantic_core import PydanticSerializationError, to_json
 
 from ci_evals.domain.base import Record
 from ci_evals.domain.results.arms import Arm
@@ -16,11 +17,14 @@ from ci_evals.support.text import whole
 
 _STEP = 2
 _NO_TURNS = Turns()
+_MOST_KNOWN = 1_000
+"""Texts of tests that are kept for others like them."""
+_NAMES: dict[str, object] = {"name": "", "line": 0, "digest": ""}
 
 
 def render(results: Results) -> Iterator[str]:
     """The text, in parts. What `layout.load` reads from it is rendered to the same bytes."""
-    test = _line_of_test if listed_tests.limited(results) else _test
+    test = partial(_line_of_test, known={}) if listed_tests.limited(results) else _test
     suites = (_suite(suite, 2, test) for suite in results.suites)
     yield from _filled(results, depth=0, arms=map(_arm, results.arms), suites=suites)
     yield "\n"
@@ -36,12 +40,35 @@ def _suite(
     return _filled(suite, depth, tests=(render_test(test, depth + 2) for test in suite.tests))
 
 
-def _line_of_test(test: TestResult, depth: int) -> Iterator[str]:
-    """The text of one of many tests, in half the size and time."""
+class _Like(NamedTuple):
+    """The text of tests that differ in nothing but their own name, line and digest."""
+
+    values: dict[str, object]
+    before: str
+    """What stands between the name and the line."""
+    after: str
+    """What follows the digest."""
+
+
+def _line_of_test(test: TestResult, depth: int, known: dict[int, _Like]) -> Iterator[str]:
+    """The text of one of many tests, in half the size and time. `known` are others, by their trials."""
     if any(trial.turns for trial in test.trials):
         yield from _test(test, depth)
-    else:
+        return
+    like, values = known.get(id(test.trials)), {**test.__dict__, **_NAMES}
+    try:
+        name = f'{{"name":{to_json(test.name).decode()}'
+    except PydanticSerializationError:
         yield _json(test, indent=None)
+        return
+    place = f',"line":{test.line},"digest":{to_json(test.digest).decode()}'
+    if like is None or like.values != values:
+        text = _json(test, indent=None)
+        before, _, after = text.removeprefix(name).partition(place)
+        if len(known) >= _MOST_KNOWN:
+            known.clear()
+        known[id(test.trials)] = like = _Like(values, before, after)
+    yield f"{name}{like.before}{place}{like.after}"
 
 
 def _test(test: TestResult, depth: int) -> Iterator[str]:

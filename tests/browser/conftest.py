@@ -80,7 +80,7 @@ def browser(chromium: str) -> Browser:
 
 @pytest.fixture
 def profile(chromium: str) -> BrowserContext:
-    """A profile of the browser that many tests share, so nothing is kept in it."""
+    """A profile of the browser that many tests share, so nothing is saved in it."""
     return _LENT.profile(chromium)
 
 

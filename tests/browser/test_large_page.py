@@ -67,7 +67,7 @@ def test_it_opens_in_less_than_two_seconds(profile, large):
         page = profile.new_page()
         page.add_init_script(COUNT)
         page.goto(large.as_uri())
-        page.wait_for_function("window.usable")
+        page.wait_for_function("() => window.usable")
         seconds.append(page.evaluate("usable"))
         page.locator("#filters").get_by_label("Result").select_option("failed")
         assert page.evaluate("TESTS.reduce((sum, one) => sum + one.trials, 0)") >= TRIALS

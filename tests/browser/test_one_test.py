@@ -221,7 +221,7 @@ def test_no_trace_is_not_nothing_done(show):
     page = show(build.test_result(trials=(build.trial_result(turns=talk),)))
     told = [re.sub(r"\s+", " ", text) for text in page.locator(".actions").all_inner_texts()]
     assert told == [
-        "did no trace came with this reply",
+        "did this reply has no trace",
         'parameters code = "a" size = "undefined"',
         (
             'workflows (from the trace) REFUND parameters code = "b" was "a" size = null'

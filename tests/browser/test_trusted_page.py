@@ -49,7 +49,7 @@ def test_words_votes_grades_and_violations_stand_where_they_belong(trusted):
         "claude-haiku-4-5",
     ]
     verdict.locator(".words a").first.click()
-    page.wait_for_function("opened.at === 2")
+    page.wait_for_function("() => opened.at === 2")
     page.evaluate("(at) => { location.hash = at; }", LEFT_OUT)
     page.get_by_role("heading", name="Trial 3: excluded").wait_for()
     violation = page.locator(".turn").nth(1).locator(".violation").inner_text()

@@ -1,6 +1,7 @@
-"""`--arms`: several agents in one run, each compared with the first."""
+"""`--arms`: several agents in one run, each compared with the first; the gate is about the second."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -19,50 +20,100 @@ def play(folder: Path, arms: dict | str, *options: str, name: str = "arms.yaml")
     return ci_evals("run", SUITE, *OPTIONS, f"--arms={name}", *options, cwd=folder, env=KEYS)
 
 
+BROKEN = ["RETURN_REQUEST", "ORDER_STATUS"]
+
+
 def test_every_agent_is_played_and_compared_with_the_first(tmp_path):
-    """One that is alike, and one that is broken; the table stands in every report."""
-    broken = ["RETURN_REQUEST", "ORDER_STATUS"]
-    with DemoServer() as now, DemoServer() as same, DemoServer(broken=broken) as worse:
+    """One that is alike, which is gated, and one that is broken; the table stands in every report."""
+    with DemoServer() as now, DemoServer() as same, DemoServer(broken=BROKEN) as worse:
         arms = {
             "today": {"base-url": now.base_url},
             "alike": {"base-url": same.base_url, "agent-key": "${OTHER_KEY}"},
             "broken": {"base-url": worse.base_url},
         }
-        ran = play(tmp_path, arms)
+        ran = play(tmp_path, arms, "--regression=significant")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     results = results_in(tmp_path)
     today, alike, other = results["arms"]
     assert [arm["name"] for arm in results["arms"]] == ["today", "alike", "broken"]
-    assert (today["score"], today["change"]) == (results["score"], None)
-    assert alike["change"]["delta"] == 0
-    assert alike["pAdjusted"] == 1
-    assert other["change"]["delta"] < 0
-    assert other["pAdjusted"] <= 0.05
-    assert results["comparison"] is None
+    assert [arm["gated"] for arm in results["arms"]] == [False, True, False]
+    assert (today["delta"], today["p"], today["pAdjusted"]) == (None, None, None)
+    assert (alike["score"], alike["suites"]) == (results["score"], [])
+    assert (alike["delta"], alike["p"], alike["pAdjusted"]) == (0, 1, 1)
+    assert other["deltaInterval"]["low"] < other["delta"] < other["deltaInterval"]["high"] < 0
+    assert other["p"] < other["pAdjusted"] <= 0.05
+    assert results["comparison"]["method"] == "both-sides"
+    assert results["comparison"]["delta"] == 0
     assert "another-key-91d2c7" not in json.dumps(results)
     for report in (ran.stdout, (tmp_path / "results/summary.md").read_text()):
         assert all(name in report for name in ("today", "alike", "broken"))
         assert "Agents" in report
+    assert "(72 of other agents)" in ran.stdout
     assert 'name="arm: broken"' in (tmp_path / "results/junit.xml").read_text()
     assert 'id="_agents-title">Agents<' in (tmp_path / "results/report.html").read_text()
 
 
+def test_the_gate_is_about_the_agent_that_is_named(tmp_path):
+    """Its drop from the first fails; the first itself has none, and is compared with the baseline alone."""
+    with DemoServer() as now, DemoServer(broken=BROKEN) as worse:
+        arms = {
+            "today": {"base-url": now.base_url},
+            "broken": {"base-url": worse.base_url},
+            "again": {"base-url": now.base_url},
+        }
+        second = play(tmp_path, arms, "--regression=significant", "--loops=1", "--rounds=auto")
+        assert second.returncode == 1, second.stdout + second.stderr
+        assert re.search("Evals failed: [0-9]+ tests broke compared with “today”", second.stdout)
+        assert "base agent" not in second.stdout + (tmp_path / "results/summary.md").read_text()
+        results = results_in(tmp_path)
+        assert results["run"]["rounds"]["looks"] == [3, 5, 7]
+        assert results["comparison"]["looks"][-1]["decision"] == "fail"
+        assert results["score"] == results["arms"][1]["score"] < results["arms"][0]["score"]
+        third = play(tmp_path, arms, "--regression=significant", "--gate-arm=again")
+        assert third.returncode == 0, third.stdout + third.stderr
+        assert [arm["name"] for arm in results_in(tmp_path)["arms"]] == ["today", "again", "broken"]
+        first = play(tmp_path, arms, "--regression=significant", "--gate-arm=today")
+    assert first.returncode == 0, first.stdout + first.stderr
+    assert results_in(tmp_path)["comparison"] is None
+    wrong = play(tmp_path, arms, "--gate-arm=nobody")
+    assert (wrong.returncode, "Agents: today, broken, again." in wrong.stderr) == (2, True)
+    alone = ci_evals("run", SUITE, *OPTIONS, "--gate-arm=today", cwd=tmp_path, env=KEYS)
+    assert (alone.returncode, "--arms, which is not given" in alone.stderr) == (2, True)
+
+
 def test_an_agent_that_cannot_be_played_is_no_part_of_the_gate(tmp_path):
-    """The first one is tested; of the other nothing is claimed."""
+    """Of a third one nothing is claimed; without the first there is no verdict."""
     with DemoServer() as now:
-        arms = {"today": {"base-url": now.base_url}, "gone": {"base-url": "http://127.0.0.1:9"}}
-        ran = play(tmp_path, arms, "--max-failures-in-row=0", "--test=Never makes up", "--loops=1")
-    assert ran.returncode == 0, ran.stdout + ran.stderr
-    gone = results_in(tmp_path)["arms"][1]
-    assert (gone["score"], gone["change"]["delta"], gone["pAdjusted"]) == (None, None, None)
+        here, gone = {"base-url": now.base_url}, {"base-url": "http://127.0.0.1:9"}
+        options = ("--max-failures-in-row=0", "--test=Never makes up", "--loops=1")
+        ran = play(tmp_path, {"today": here, "next": here, "gone": gone}, *options)
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+        last = results_in(tmp_path)["arms"][2]
+        assert (last["score"], last["delta"], last["pAdjusted"]) == (None, None, None)
+        ran = play(tmp_path, {"gone": gone, "next": here}, *options)
+    assert ran.returncode == 3, ran.stdout + ran.stderr
+
+
+def test_shards_of_several_agents_are_merged(tmp_path):
+    """In their order, with the gate about the same one."""
+    with DemoServer() as now, DemoServer(broken=BROKEN) as worse:
+        arms = {"today": {"base-url": now.base_url}, "broken": {"base-url": worse.base_url}}
+        for part in (1, 2):
+            play(tmp_path, arms, f"--shard={part}/2", "--no-gate", f"--output-dir=part{part}")
+    options = ("--regression=significant", "--min-score=0")
+    merged = ci_evals("merge", "part1", "part2", *options, cwd=tmp_path)
+    assert merged.returncode == 1, merged.stdout + merged.stderr
+    results = results_in(tmp_path)
+    assert [(arm["name"], arm["gated"]) for arm in results["arms"]] == [("today", False), ("broken", True)]
+    assert results["comparison"]["method"] == "both-sides"
 
 
 @pytest.mark.parametrize(
     ("arms", "says"),
     [
-        ("- a\n- b\n", "it takes two agents or more"),
-        ("{}", "it takes two agents or more"),
-        ("one: {base-url: 'http://a'}", "it takes two agents or more"),
+        ("- a\n- b\n", "name at least two agents"),
+        ("{}", "name at least two agents"),
+        ("one: {base-url: 'http://a'}", "name at least two agents"),
         ("base: {}\nother: {}", "'base' cannot be an agent's name"),
         ("one: {}\n'a  b': {}\n'a b ': {}", "'a b': two agents have this name"),
         ("one: {}\nother: {colour: red}", "'other': 'colour' is unknown"),

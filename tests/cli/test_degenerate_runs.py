@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from commands import ci_evals, results_in
+from commands import ci_evals, results_in, shows
 
 AGENTS = {
     "good": 'return "yes"',
@@ -17,7 +17,7 @@ AGENTS = {
 }
 GOOD, BAD, HALF, GONE = (f"adapter=python:{name}:reply" for name in AGENTS)
 AUTO, ALWAYS = "--both-sides=auto", "--both-sides=always"
-TOO_FEW = "too few to tell a drop from chance."
+TOO_FEW = "too few trials to tell a drop from chance."
 NOT_CHECKED = (
     "regression was not checked: the score fell, but there are too few trials to tell a drop from chance."
 )
@@ -69,7 +69,7 @@ def compare(folder: Path, tests: int, *options: str, head: str = GOOD):
 @pytest.mark.parametrize(
     ("tests", "trials", "head", "code", "says"),
     [
-        (1, 1, GOOD, 0, ("Evals passed: 100 / 100, same as the baseline", f"One trial per test: {TOO_FEW}")),
+        (1, 1, GOOD, 0, ("Evals passed: 100 / 100, same as the baseline", f"One trial per test; {TOO_FEW}")),
         (1, 1, BAD, 0, ("! Evals passed: 0 / 100, but 1 test broke since the baseline", NOT_CHECKED)),
         (
             1,
@@ -116,10 +116,15 @@ def test_all_scores_alike_are_no_drop(folder, agent, path):
     score = 100 if agent == GOOD else 0
     name = "base agent" if path == "both sides" else "baseline"
     assert f"Evals passed: {score} / 100, same as the {name}" in said
-    assert UNSEEN in said
+    assert (UNSEEN if score else f"the {name} scores too low for a drop to show.") in said
     assert results["comparison"]["method"] == path.replace(" ", "-")
+    decided = (
+        f"Decided after {'2' if path == 'rounds' else '3'} of at most 7 trials of each test, which saved up"
+    )
+    assert shows(folder, f"{decided} to .+: no sign of a drop\\.") == (path in {"rounds", "both sides"})
     played = {"rounds": "2 of at most 7", "both sides": "3 of at most 7"}.get(path, "3")
-    assert f"{played} trials per test: drops below" in said
+    assert f"{played} trials per test; {'drops below' if score else f'the {name} scores'}" in said
+    assert ("36 trials (18 of the base agent), " in said) == (path == "both sides")
 
 
 @pytest.mark.parametrize("path", ["recorded", "rounds", "history", "both sides"])
@@ -138,7 +143,7 @@ def test_from_100_to_0(folder, path):
         ((), BAD, 0, None, "regression was not checked: there is no baseline."),
         (("--baseline=required",), GOOD, 3, None, "no baseline"),
         ((f"--against={GOOD}",), GOOD, 0, "both-sides", "same as the base agent"),
-        ((f"--against={GOOD}",), BAD, 1, "both-sides", "6 tests broke since the base agent"),
+        ((f"--against={GOOD}",), BAD, 1, "both-sides", "6 tests broke compared with the base agent"),
         (("--baseline=one/0", "--history=0"), BAD, 1, "recorded", "6 tests broke since the baseline"),
         (("--baseline=one/0", "--history=one"), GOOD, 0, "recorded", "same as the baseline"),
         (("--baseline=one/0", "--history=one"), BAD, 1, "recorded", "6 tests broke since the baseline"),
@@ -176,7 +181,7 @@ def test_a_base_agent_that_is_down(folder, side, base, lost):
     against = ("--max-failures-in-row=0", side, f"--against={base}")
     exit_code, said = compare(folder, 6, "--loops=3", *against)
     assert exit_code == 3, said
-    assert f"{lost} of 18 trials of the base agent (--against) errored or could not be judged" in said
+    assert f"{lost} of 18 trials of the base agent errored or could not be judged" in said
 
 
 def test_a_base_agent_that_is_down_once_it_is_needed(folder):
@@ -193,7 +198,7 @@ def test_a_single_arm(folder, arms):
     (folder / "arms.yaml").write_text(json.dumps(arms))
     exit_code, said = run(folder, 1, "--arms=arms.yaml")
     assert exit_code == 2
-    assert "arms.yaml: it takes two agents or more" in said
+    assert "arms.yaml: name at least two agents" in said
 
 
 def test_two_arms_of_one_trial(folder):
@@ -202,9 +207,10 @@ def test_two_arms_of_one_trial(folder):
     (folder / "arms.yaml").write_text(json.dumps(arms))
     exit_code, said = run(folder, 1, "--arms=arms.yaml")
     assert exit_code == 0, said
-    other = results_in(folder)["arms"][1]
-    assert (other["change"]["delta"], other["pAdjusted"]) == (-100, 1)
-    assert "-100.0 above 0.99" in said
+    today, other = results_in(folder)["arms"]
+    assert (today["score"], other["score"]) == (100, 0)  # one that says nothing is the suite's own
+    assert (other["delta"], other["pAdjusted"]) == (-100, 1)
+    assert "−100.0 above 0.99" in said
 
 
 def test_a_single_round(folder):

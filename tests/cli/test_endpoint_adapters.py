@@ -140,7 +140,7 @@ def test_no_secret_in_any_file_or_stream(tmp_path, adapter):
         (
             "http",
             {"baseUrl": "nowhere", "apiKey": "key-12345678", "adapterOptions": HTTP},
-            "'nowhere' is not an http(s):// address",
+            "baseUrl: must begin with http:// or https://",
         ),
         (
             "http",

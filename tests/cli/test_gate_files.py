@@ -114,7 +114,7 @@ def test_errors_are_undecided_and_count_against_the_limit(gate):
 @pytest.mark.parametrize(
     ("name", "text", "code", "message"),
     [
-        ("empty.csv", "", 2, "of no known format"),
+        ("empty.csv", "", 2, "is empty"),
         ("head.csv", HEADER, 2, "no rows, so there is nothing to gate"),
         ("errors.csv", HEADER + "a,error,,,,,,\n", 3, "No verdict"),
         ("skipped.csv", HEADER + "a,skipped,,,,,,\n", 3, "No verdict"),
@@ -124,7 +124,7 @@ def test_errors_are_undecided_and_count_against_the_limit(gate):
         ("word.csv", HEADER + "a,maybe,,,,,,\n", 2, "passed is 'maybe'"),
         ("twice.csv", "test,trial,passed\na,1,true\na,1,true\n", 2, "has trial '1' twice"),
         ("cut.jsonl", '{"test": "a", "passed": true}\n{"te', 2, "line 2 is not JSON"),
-        ("deep.json", "[" * 9999, 2, "of no known format"),
+        ("deep.json", "[" * 9999, 2, "has no known format"),
         ("same.csv", "test,passed\n" + "a,true\n" * 2001, 2, "has 2,001 trials, and at most 2,000 are read"),
         ("models.csv", "test,passed,model\na,true,x\na,true,y\n", 2, "'x', 'y'. They are not mixed"),
         ("none.junit.xml", "<testsuites/>", 2, "there are no rows"),

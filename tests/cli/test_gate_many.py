@@ -4,21 +4,23 @@ import json
 import os
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from ci_evals.cli.app import invoke
 from ci_evals.cli.run_context import RunContext
-from ci_evals.reports import report_files, results_json
+from ci_evals.reports import console, junit, report_files, results_json
 from ci_evals.reports.facts import listed_tests
 from ci_evals.scoring import scores
 
 MOST = 30
 
 
-def written(name: str, passed: list[bool]) -> str:
+def written(name: str, passed: list[Any]) -> str:
     rows = [
-        {"test": f"case-{i:04}", "passed": ok, "reason": "" if ok else "why"} for i, ok in enumerate(passed)
+        ok if isinstance(ok, dict) else {"test": f"case-{i:04}", "passed": ok, "reason": "" if ok else "why"}
+        for i, ok in enumerate(passed)
     ]
     Path(name).write_text("\n".join(map(json.dumps, rows)))
     return name
@@ -30,7 +32,7 @@ def gated(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(listed_tests, "MOST_TESTS", MOST)
 
-    def run(head: list[bool], base: list[bool]) -> str:
+    def run(head: list[Any], base: list[Any]) -> str:
         files = written("head.jsonl", head), f"--baseline={written('base.jsonl', base)}"
         with pytest.raises(SystemExit):
             invoke(["gate", *files], RunContext({"PATH": os.environ["PATH"]}))
@@ -101,3 +103,17 @@ def test_the_results_of_many_tests_are_read_back_to_the_same_bytes(gated):
     assert "".join(results_json.render(results)) == text
     trial = results.suites[0].tests[0].trials[0]
     assert trial.slim_copy(index=2) == trial.model_copy(update={"index": 2})
+
+
+def test_tests_that_share_their_trials_are_reported_like_those_that_have_their_own(gated):
+    """Read back, each test has its own; before, one stands for all that came to the same."""
+    names = ["it's <b>", 'a "&quot;" b', "c > d"]
+    outcomes = [{"passed": True}, {"passed": False, "reason": "why"}, {"passed": "skip"}, {"error": "gone"}]
+    rows = [{"test": f"{names[i % 3]} {i}", **outcomes[i % 4]} for i in range(4 * MOST)]
+    base = [{**row, "passed": number % 8 < 4} for number, row in enumerate(rows)]
+    printed = gated(rows, base)
+    results = report_files.load(Path("results/_results.json").read_text(), "_results.json")
+    shared = Path("results/junit.xml").read_text()
+    assert "".join(junit.render(results)) == shared
+    assert shared.count("It passed in the baseline") == MOST // 2
+    assert console.render(results, color=False) in printed

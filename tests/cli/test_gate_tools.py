@@ -35,6 +35,7 @@ def files(pattern: str) -> list[str]:
     ("base", "worse", "options", "broken"),
     [
         ("inspect/numbers.eval", "inspect/worse.eval", [], []),  # `two` failed once before
+        ("inspect/stable.eval", "inspect/broke.eval", [], ["window"]),
         ("promptfoo/shop.json", "promptfoo/worse.json", ["--arm=base · plain"], ["shipping"]),
         ("deepeval/shop.json", "deepeval/worse.json", [], ["returns"]),
         ("lm-eval/base/*", "lm-eval/worse/*", [], None),
@@ -47,6 +48,7 @@ def files(pattern: str) -> list[str]:
         ("webarena/base/*.txt", "webarena/worse/*.txt", [], ["1", "27", "28"]),
         ("webarena-verified/base/**/*.json", "webarena-verified/worse/**/*.json", [], ["1", "4"]),
         ("eee/base/*", "eee/worse/*", [], []),
+        ("eee/stable/*", "eee/broke/*", [], ["window"]),
     ],
 )
 def test_a_worse_run_of_a_tool_fails_the_gate(base, worse, options, broken, tmp_path, monkeypatch):

@@ -79,9 +79,12 @@ REFUSALS = [
     (gitlab_api.refused(403, "403 Forbidden - The project is archived"), "or the project is archived"),
     (gitlab_api.refused(403, "The discussion is locked"), "GitLab answered 403 (The discussion is locked)"),
     (gitlab_api.refused(404, "404 Merge Request Not Found"), "or the token may not see it"),
-    (gitlab_api.refused(500, "Internal error"), "it has a problem of its own, try again later"),
-    (Response("<html>Bad gateway</html>", 502, content_type="text/html"), "GitLab answered 502: it has"),
-    (gitlab_api.refused(404, "404 Project Not Found"), "no such thing"),
+    (gitlab_api.refused(500, "Internal error"), "the server has a problem; try again later"),
+    (
+        Response("<html>Bad gateway</html>", 502, content_type="text/html"),
+        "GitLab answered 502: the server has",
+    ),
+    (gitlab_api.refused(404, "404 Project Not Found"), "not found, or"),
     (gitlab_api.refused(409, "Conflict"), "GitLab answered 409 (Conflict)"),
     (gitlab_api.refused(422, "Note is too long"), "GitLab answered 422 (Note is too long)"),
     (Response("<html>Wrong door</html>", 200, content_type="text/html"), "something other than JSON"),
@@ -204,7 +207,7 @@ def test_a_baseline_that_gitlab_cannot_give_is_no_baseline(gitlab, tmp_path):
     gitlab.faults += [("pipelines", gitlab_api.refused(503, "Busy", retry_after="0"))] * 20
     ran = run(gitlab, tmp_path)
     assert ran.returncode == 0
-    assert "GitLab answered 503 (Busy): it has a problem of its own" in " ".join(
+    assert "GitLab answered 503 (Busy): the server has a problem" in " ".join(
         (ran.stdout + ran.stderr).split()
     )
     assert 1 < len(gitlab.requests) < 10

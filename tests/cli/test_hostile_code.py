@@ -179,7 +179,7 @@ def test_one_that_ends_at_its_import_runs_nothing(tmp_path):
     """Exit 2, before anything is played, as where it cannot be imported."""
     ran = played(tmp_path, "return message\nprint('no room'); os._exit(0)")
     assert ran.returncode == 2, ran.stdout + ran.stderr
-    assert "the agent's process ended (exit status 0) while it was loaded; its last words: no room" in (
+    assert "the agent's process ended (exit status 0) while it loaded; its last output: no room" in (
         ran.stdout + ran.stderr
     )
 
@@ -395,7 +395,7 @@ def test_one_that_is_never_loaded_runs_nothing(tmp_path, monkeypatch):
         finally:
             await host.end()
 
-    with pytest.raises(UsageError, match=r"adapter 'python:hanging:reply' was not loaded within 0.5 s"):
+    with pytest.raises(UsageError, match=r"adapter 'python:hanging:reply' did not load within 0.5 s"):
         asyncio.run(started())
 
 

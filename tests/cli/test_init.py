@@ -112,9 +112,12 @@ def test_the_workflow_hands_over_what_the_agent_needs(repository, adapter, wante
     """And no secret more."""
     done = ci_evals("init", f"--adapter={adapter}", cwd=repository)
     given = the_action((repository / WORKFLOW).read_text())
+    assert given["regression"] == "significant"  # else a test could break and the build stay green
     given = {key: re.sub(r"^\$\{\{ (.+) \}\}$", r"\1", value) for key, value in given.items()}
     assert {
-        key: given[key] for key in given if key not in {"suites", "parallel", "rounds", "min-score"}
+        key: given[key]
+        for key in given
+        if key not in {"suites", "parallel", "rounds", "regression", "min-score"}
     } == wanted
     for name in ("AGENT_KEY", "OPENAI_API_KEY", "AGENT_URL"):
         assert (name in done.stdout) == any(name in value for value in wanted.values())
@@ -139,6 +142,27 @@ def test_the_steps_are_told(repository):
     assert "\nNext:\n" in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("adapter", "fields"),
+    [
+        ("aui", "agentId"),
+        ("openai", "model and baseUrl"),
+        ("http", "baseUrl and adapterOptions"),
+        ("langgraph", "agentId and baseUrl"),
+        ("ag-ui", "baseUrl"),
+        ("a2a", "baseUrl"),
+        ("adk", "agentId and baseUrl"),
+        ("rasa", "baseUrl"),
+    ],
+)
+def test_the_first_step_names_what_has_to_be_set(repository, adapter, fields):
+    """All fields that the adapter cannot do without."""
+    done = ci_evals("init", f"--adapter={adapter}", cwd=repository)
+    assert re.search(rf"1\. In {SUITE}, set {fields}( \(if .*\))?, make the tests yours", done.stdout)
+    written = yaml.safe_load((repository / SUITE).read_text())
+    assert {*fields.split(" and ")} <= {*written}
+
+
 def test_an_agent_of_a_framework(repository):
     """It reports calls with arguments, but hand-overs only once it is told which tools make them."""
     done = ci_evals("init", "--adapter=python:shop:agent", cwd=repository)
@@ -156,7 +180,22 @@ def test_the_steps_name_all_keys_and_where_they_are_taken(repository):
     done = ci_evals("init", "--adapter=http", cwd=repository / "desk")
     assert f"\nNext, in {repository}:\n" in done.stdout
     assert "Without a model:  ci-evals run" in done.stdout
-    assert "Export AGENT_KEY, and OPENAI_API_KEY for judge and user" in done.stdout
+    assert "if it needs a key, also apiKey, and export AGENT_KEY" in done.stdout
+    assert "Export OPENAI_API_KEY for judge and user" in done.stdout
+
+
+@pytest.mark.parametrize("adapter", [name for name, agent in BUILT_IN.items() if agent.own_server])
+def test_a_server_of_ones_own_is_asked_without_a_key(repository, adapter):
+    """Most have none on one's own machine: a line to delete would be the first thing to fail."""
+    ci_evals("init", f"--adapter={adapter}", cwd=repository)
+    done = ci_evals("plan", SUITE, "--provider=offline", cwd=repository)
+    assert (done.returncode, done.stderr) == (0, "")
+    text = (repository / SUITE).read_text()
+    line = text[: text.index("apiKey: ${AGENT_KEY:-}")].count("\n") + 1
+    (repository / SUITE).write_text(text.replace("# apiKey:", "apiKey:"))
+    done = ci_evals("run", SUITE, "--provider=offline", cwd=repository)
+    assert done.returncode == 2
+    assert f"{SUITE}:{line}:9: apiKey: is empty" in done.stderr
 
 
 @pytest.mark.parametrize("there", [SUITE, WORKFLOW, "agent_under_test.py"])
@@ -166,7 +205,7 @@ def test_what_is_there_is_not_written_over(repository, there):
     (repository / there).write_text("mine")
     done = ci_evals("init", "--adapter=python", cwd=repository)
     assert done.returncode == 2
-    assert f"{there}': there already, and not overwritten" in done.stderr
+    assert f"{there}': already there, and not overwritten" in done.stderr
     assert files_in(repository) == {there: b"mine"}
 
 

@@ -26,7 +26,7 @@ def readers() -> set[tuple[str, str]]:
     """Each command with each of its fields that names something to read."""
     commands = typer.main.get_command(app).commands
     found = set()
-    studies = [import_module(f"ci_evals.studies.{study}.commands") for study in STUDIES]
+    studies = [import_module(f"ci_evals.studies.{study}.settings") for study in STUDIES]
     for module in (suite_commands, result_commands, *studies):
         for name, form in vars(module).items():
             command = name.removesuffix("Settings").lower()
@@ -71,6 +71,8 @@ LINES = {
     ("rejudge", "prices"): ["rejudge", "results.json", "--prices=BAD", "--llm-key=key-of-a-test"],
     ("label", "results"): ["label", "BAD"],
     ("calibrate", "labels"): ["calibrate", "BAD", "--results=results.json"],
+    ("label", "spot_check"): ["label", "results.json", "--spot-check=BAD"],
+    ("calibrate", "spot_check"): ["calibrate", "labels.csv", "--results=results.json", "--spot-check=BAD"],
     ("calibrate", "results"): ["calibrate", "labels.csv", "--results=BAD"],
     ("prefer", "head"): ["prefer", "BAD", "results.json", "--llm-key=key-of-a-test"],
     ("prefer", "base"): ["prefer", "results.json", "BAD", "--llm-key=key-of-a-test"],

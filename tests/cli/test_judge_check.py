@@ -141,7 +141,7 @@ def test_a_check_in_the_baseline(play, tmp_path):
     results = results_in(tmp_path)
     assert (done.returncode, asked, results["judgeCheck"]["takenFrom"]) == (0, 0, "baseline")
     assert results["judgeCheck"]["at"] == saved["judgeCheck"]["at"]
-    assert "as the baseline has it" in done.stdout
+    assert "in the baseline" in done.stdout
     assert play(content, "--baseline=base.json", "--judge-check=always")[1] == ASKED
     assert play(content, "--baseline=base.json", "--judge-model=large")[1] == ASKED
 
@@ -164,7 +164,7 @@ def test_a_check_in_the_judges_cache(play, tmp_path):
     assert play(good, "--judge-cache=cache")[1] == ASKED
     done, asked = play(content, "--judge-cache=cache", "--verbose")
     assert (asked, results_in(tmp_path)["judgeCheck"]["takenFrom"]) == (0, "cache")
-    assert "as the judge's cache has it" in done.stdout
+    assert "in the judge's cache" in done.stdout
     assert play(content, "--judge-cache=cache", "--judge-check=always")[1] == ASKED
 
 

@@ -151,7 +151,7 @@ def test_plan_with_prices_that_cannot_be_read(tmp_path):
     ran = ci_evals("plan", "demo:hr", "--prices=prices.yaml", cwd=tmp_path)
     assert (ran.returncode, ran.stdout) == (2, "")
     assert "prices.yaml:2:6: models.m.output: is missing" in ran.stderr
-    assert "a file of prices has the form" in ran.stderr
+    assert "a price file has the form" in ran.stderr
 
 
 def test_the_schema_of_suites_accepts_every_bundled_suite(tmp_path):

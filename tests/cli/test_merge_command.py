@@ -213,7 +213,7 @@ def test_all_that_cannot_be_read_is_told_at_once(shards):
     assert told.returncode == 2
     missing, empty, broken = told.stderr.splitlines()
     assert "nowhere: no such file or folder" in missing
-    assert "no shard has left any" in missing
+    assert "no shard has uploaded one" in missing
     assert "empty: contains no _results.json" in empty
     assert "shards/2-retail/_results.json: not a results file" in broken
     assert not (shards / "results").exists()

@@ -44,7 +44,7 @@ def test_a_panel_votes_until_each_model_has_had_a_say(panel, votes):
         ({"judge_panel": " , "}, "--judge-panel=,: a name is empty"),
         ({"judge_panel": "a, b,a"}, "--judge-panel=a,b,a: 'a' appears twice"),
         ({"judge_panel": "a,b", "judge_model": "c"}, "--judge-model=c: --judge-panel names the judges"),
-        ({"audit_model": "m"}, "--audit-model=m: nobody is audited without --audit-user"),
+        ({"audit_model": "m"}, "--audit-model=m: it has no effect without --audit-user"),
     ],
 )
 def test_what_makes_no_sense_is_refused(options, told):

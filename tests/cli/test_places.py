@@ -41,7 +41,7 @@ def refused(run, folder, *options, says):
 @pytest.mark.parametrize("device", ["/dev/null", "/dev/stdout", "/dev/fd/2", "/proc/self/status"])
 def test_a_file_of_the_system_is_replaced_by_no_report(tmp_path, played, device):
     """As root a rename would put the report in its place."""
-    refused(played, tmp_path, f"--junit={device}", says="is a file of the system; name a regular file")
+    refused(played, tmp_path, f"--junit={device}", says="is a system file; name a regular file")
     assert not Path("/dev/null").is_file()
 
 

@@ -107,3 +107,10 @@ def test_no_line_of_a_run_is_wider_than_the_terminal(tmp_path, columns, encoding
     if encoding == "ascii":
         assert plain.isascii()
         assert "\\u" not in plain
+
+
+def test_the_number_of_a_trial_stays_where_its_name_gives_way():
+    """So that trials of one test can be told apart in a narrow terminal."""
+    plan = plans.planned({"name": "A test with quite a long name"}, loops=3)
+    name = progress.name_of(plan, Trial(0, 0, 2), Console(StringIO(), Redactor()), 30)
+    assert name == "S › A test with quite a lo… #2"

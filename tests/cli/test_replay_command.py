@@ -185,7 +185,7 @@ def test_a_replay_and_a_recording_at_once_are_refused():
         recording.open_recording(RunSettings(suites=[], record=folder, replay=folder))
     with pytest.raises(UsageError, match="Omit --resume"):
         recording.open_recording(RunSettings(suites=[], resume=folder, replay=folder))
-    with pytest.raises(UsageError, match="--replay: there is not a recording in 'recording'"):
+    with pytest.raises(UsageError, match="--replay: there is no recording in 'recording'"):
         recording.open_recording(RunSettings(suites=[], replay=folder))
 
 
@@ -264,7 +264,7 @@ async def test_a_killed_run_is_taken_up_with_its_recording(tmp_path):
     results = await play(left, resume=True)
     assert results.run.resumed.trials == 1
     assert Recording(left / "recording").count == 4
-    assert "is torn: it is removed" in log.getvalue()
+    assert "is incomplete: it is removed" in log.getvalue()
     assert "3 of the finished trials are not in the recording" in log.getvalue()
     shutil.rmtree(left / "recording")
     with pytest.raises(UsageError, match="holds no recording of this run, of which 4 trials have finished"):
@@ -281,8 +281,8 @@ def test_the_agent_that_answered_is_the_one_that_is_named(tmp_path):
     (suite,) = played.plan.suites
     assert (suite.suite.adapter, suite.suite.agent_id) == ("http", "agent-0")
     torn, other = played.warnings
-    assert "is torn" in torn
-    assert "names the agent 'agent-1', but the recorded answers are those of 'agent-0'" in other
+    assert "is incomplete" in torn
+    assert "names the agent 'agent-1', but the recording is of 'agent-0'" in other
     write_recording(tmp_path, then.model_copy(update={"name": "Other"}))
     with pytest.raises(UsageError, match=r"none of these suites is in .* It contains: 'Other'"):
         recording.with_recorded_agents(now, Recording(tmp_path), Redactor())

@@ -116,7 +116,7 @@ def test_of_a_folder_of_runs_the_newest_is_shown(past, capsys):
     redraw(past)
     assert (
         capsys.readouterr().out
-        == "6 reports written to past/b, the newest of 3 runs; 2 other runs beside it\n"
+        == "6 reports written to past/b, the newest of 3 runs; 2 other runs next to it\n"
     )
     assert [written(past / name) for name in "ac"] == [set(), {f"{SUITE}/{RESULTS}"}]
     assert "This is b." in page_in(past / "b")
@@ -126,7 +126,7 @@ def test_the_first_is_shown_and_others_stand_beside_it(past, capsys):
     """In any form, and each run once: by its file, its folder, a copy of it, within a folder of many."""
     save(Path("copy"), run_of("c", day=1))
     redraw(past / "a", past / "c", past / "c" / RESULTS, "copy", past)
-    assert capsys.readouterr().out.endswith(" written to past/a; 2 other runs beside it\n")
+    assert capsys.readouterr().out.endswith(" written to past/a; 2 other runs next to it\n")
     assert written(past / "b") == set()
 
 
@@ -160,7 +160,7 @@ def test_a_baseline_may_be_named(past, capsys):
     save(Path("head"), run_of("head", day=3, before="a"))
     redraw("head", baseline="past/a")
     assert "This is a." in page_in(Path("head"))
-    assert "beside" not in capsys.readouterr().out
+    assert "next to" not in capsys.readouterr().out
     redraw(past / "b", baseline="past/c")
     assert "This is c." in page_in(past / "b")
 

@@ -138,6 +138,30 @@ def test_as_many_files_may_be_open_as_the_system_allows(tmp_path):
     assert soft == min(hard, 1 << 16)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_memory_is_kept_back_without_being_used():
+    """It counts against a limit of addresses, as Python hears of one, and takes none of the machine's."""
+    script = """
+import re
+from ci_evals.adapters.reserve import Reserve
+
+def told():
+    with open("/proc/self/status") as status:
+        return map(int, re.findall(r"Vm(?:Size|RSS):\\s+(\\d+)", status.read()))
+
+size, used = told()
+reserve = Reserve()
+more, now = told()
+print(more - size, now - used)
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", script], env=CLEAN, check=True, capture_output=True, text=True
+    )
+    reserved, used = map(int, ran.stdout.split())
+    assert reserved > 20_000
+    assert used < 4_000
+
+
 def test_what_was_kept_back_can_be_used(tmp_path):
     """Where nothing more can be opened, it can again."""
     soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]

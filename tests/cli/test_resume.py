@@ -50,7 +50,7 @@ def test_a_journal_in_which_a_failure_was_made_a_pass_turns_nothing_green(tmp_pa
     before = len(agent.requests)
     ran = run(agent, tmp_path, "--resume=results")
     assert ran.returncode == 1
-    assert "is not as it was written: that line and all behind it are dropped" in ran.stderr
+    assert "is not as it was written: that line and all later ones are dropped" in ran.stderr
     assert len(agent.requests) > before
 
 

@@ -3,9 +3,10 @@
 from pathlib import Path
 
 import pytest
-from commands import ci_evals, results_in, start, write_uncritical
+from commands import ci_evals, results_in, shows, start, write_uncritical
 
 from ci_evals.demo_agent.server import DemoServer
+from ci_evals.scoring.comparison.rounds import LOOKS, looks_at
 
 ROUNDS = ("--provider=offline", "--parallel=8", "--rounds=auto")
 SUITE = "shop.json"
@@ -48,9 +49,15 @@ def test_an_unchanged_agent_passes_early(tmp_path, baseline):
     assert trials_of(tmp_path) == {rounds["played"]} == {looks[-1]["trials"]}
     assert results["comparison"]["method"] == "rounds"
     (check,) = [check for check in results["gate"]["checks"] if check["kind"] == "regression"]
-    assert check["required"] == looks[-1]["failsAt"]
+    limits = {look.trials: look for look in looks_at(LOOKS)}
+    assert check["required"] == limits[rounds["played"]].fails_at
     assert check["settled"]
-    assert all(look["failsAt"] < look["p"] <= look["passesAbove"] for look in looks[:-1])
+    assert [*looks[0]] == ["trials", "p", "decision"]
+    assert [look["decision"] for look in looks] == [
+        limits[look["trials"]].decision(look["p"]) for look in looks
+    ]
+    assert {look["decision"] for look in looks[:-1]} <= {"continue"}
+    assert looks[-1]["decision"] == "pass"
 
 
 def test_a_broken_agent_fails(tmp_path, baseline):
@@ -59,7 +66,10 @@ def test_a_broken_agent_fails(tmp_path, baseline):
         ran = play(tmp_path, agent, baseline, "--regression=significant", "--min-score=0")
     assert ran.returncode == 1, ran.stdout + ran.stderr
     last = results_in(tmp_path)["comparison"]["looks"][-1]
-    assert last["p"] <= last["failsAt"]
+    assert last["decision"] == "fail"
+    assert shows(
+        tmp_path, r"Decided after [235] of at most 7 trials of each test, which saved .+: a proven drop\."
+    )
 
 
 def test_a_score_far_above_its_floor_is_clear_at_once(tmp_path):
@@ -67,7 +77,12 @@ def test_a_score_far_above_its_floor_is_clear_at_once(tmp_path):
     with DemoServer() as agent:
         assert play(tmp_path, agent, "--min-score=50").returncode == 0
     assert trials_of(tmp_path) == {2}
-    assert results_in(tmp_path)["run"]["rounds"] == {"looks": [2, 3, 5, 7], "played": 2}
+    results = results_in(tmp_path)
+    assert results["run"]["rounds"] == {"looks": [2, 3, 5, 7], "played": 2}
+    score = results["score"]
+    assert results["gate"]["looks"] == [
+        {"trials": 2, "check": "min-score", "seen": score, "decision": "pass"}
+    ]
 
 
 def test_a_score_near_its_floor_is_played_longer(tmp_path):
@@ -78,6 +93,9 @@ def test_a_score_near_its_floor_is_played_longer(tmp_path):
     with DemoServer(noise=0.1, seed=1) as agent:
         play(tmp_path, agent, "--no-gate", f"--min-score={score:.1f}")
     assert min(trials_of(tmp_path)) > 2
+    *before, last = results_in(tmp_path)["gate"]["looks"]
+    assert {look["decision"] for look in before} == {"continue"}
+    assert last["decision"] in {"pass", "fail"}
 
 
 def test_a_run_that_was_killed_is_resumed(tmp_path, baseline):
@@ -104,12 +122,12 @@ def test_a_run_that_was_killed_is_resumed(tmp_path, baseline):
         (["--rounds=auto", "--loops=3"], "Omit --loops"),
         (["--rounds=auto", "--confirm=3"], "Omit --confirm"),
         (["--rounds=2,3", "--shard=1/2"], "does not work with --shard"),
-        (["--rounds=3,2"], "no list of ascending numbers"),
-        (["--rounds=2,2"], "no list of ascending numbers"),
-        (["--rounds=0,2"], "no list of ascending numbers"),
-        (["--rounds=two"], "no list of ascending numbers"),
-        (["--rounds=2,99999"], "no list of ascending numbers"),
-        (["--rounds=2,,3"], "no list of ascending numbers"),
+        (["--rounds=3,2"], "in ascending order"),
+        (["--rounds=2,2"], "in ascending order"),
+        (["--rounds=0,2"], "in ascending order"),
+        (["--rounds=two"], "in ascending order"),
+        (["--rounds=2,4"], "in ascending order"),
+        (["--rounds=2,,3"], "in ascending order"),
     ],
 )
 def test_what_contradicts_rounds_is_refused(tmp_path, options, says):

@@ -191,7 +191,7 @@ def test_a_wrong_llm_key(tmp_path, agent, provider):
         (["suite.json", "--junit=."], "--junit: '.' is a folder"),
         (["suite.json", ""], "The name of a suite is empty"),
         (["suite.json", "/dev/null"], "'/dev/null' is not a regular file"),
-        (["suite.json", "--test=,"], "--test: ',' names nothing"),
+        (["suite.json", "--test=,"], "--test: ',' contains no name"),
         (["suite.json", "--loops=100000000"], "--loops"),
         (["suite.json", "--base-url=nonsense"], "nonsense"),
         (["suite.json", "--min-score=101"], "--min-score"),
@@ -279,6 +279,16 @@ def test_hostile_text_stays_text_in_the_log(tmp_path):
         assert not line.lstrip().startswith("::")
         assert "##[" not in line
     assert "\x1b" not in ran.stdout + ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("retries", "ended"), [(0, "errored"), (1, "errored after 2 tries"), (2, "errored after 3 tries")]
+)
+def test_tries_are_counted_as_they_were_made(tmp_path, retries, ended):
+    """The first one included."""
+    with world.agent(lambda heard: world.Fault(500)) as agent:
+        ran = ci_evals("run", write_suite(tmp_path), f"--retries={retries}", cwd=tmp_path, env=env_of(agent))
+    assert f"1 trial {ended}: " in ran.stdout
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -447,7 +457,10 @@ def test_a_report_that_cannot_be_written(tmp_path, agent):
     reply = agent.answer
 
     def put_a_folder_there(heard):
-        """In the place of the report, once the run has begun."""
+        """In the place of the report, which is written soon after the run has begun."""
+        deadline = time.monotonic() + 30
+        while not report.exists() and time.monotonic() < deadline:
+            time.sleep(0.02)
         if not report.is_dir():
             report.unlink()
             report.mkdir()
@@ -622,3 +635,6 @@ def test_a_fork_without_a_judge_plays_suites_with_critical_judged_tests(tmp_path
     ran = ci_evals("run", suite, "--provider=offline", cwd=tmp_path)
     assert ran.returncode == 1, ran.stdout + ran.stderr
     assert "✗ Both (critical test, so this alone fails the run)" in ran.stdout
+    ran = ci_evals("run", suite, "--provider=offline", "--test=Judged", cwd=tmp_path)
+    assert ran.returncode == 3, ran.stdout + ran.stderr
+    assert "Add strict checks, which need no judge, or choose a --provider for the judge." in ran.stdout

@@ -347,10 +347,10 @@ def test_a_change_that_git_cannot_tell_is_refused(tmp_path, agent):
     write_suite(tmp_path, GREETS)
     ran = run(agent, tmp_path, "--changed-since=main")
     assert (ran.returncode, ran.played) == (2, 0)
-    assert "lies in no git checkout" in ran.stderr
+    assert "is not in a git checkout" in ran.stderr
     ran = run(agent, tmp_path, "--changed-since=main", PATH=str(tmp_path))
     assert ran.returncode == 2
-    assert "there is no git here. Install it." in ran.stderr
+    assert "git is not installed. Install it." in ran.stderr
     source = tmp_path / "source"
     source.mkdir()
     committed(source)
@@ -359,7 +359,7 @@ def test_a_change_that_git_cannot_tell_is_refused(tmp_path, agent):
     for ref in ("nowhere", "--output=pwned", " "):
         ran = run(agent, source, f"--changed-since={ref}")
         assert (ran.returncode, ran.played) == (2, 0), ref
-        assert f"git knows no commit {ref!r}. Fetch it first" in ran.stderr
+        assert f"git does not know the commit {ref!r}. Fetch it first" in ran.stderr
     git(tmp_path, "clone", "--quiet", "--depth=1", source.as_uri(), "shallow")
     ran = run(agent, tmp_path / "shallow", "--changed-since=HEAD~1")
     assert ran.returncode == 2

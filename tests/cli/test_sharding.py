@@ -24,8 +24,8 @@ def test_a_part_is_asked_for():
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"shard": ""}, "--shard: '' is not a part"),
-        ({"shard": "3/2"}, "--shard: '3/2' is not a part"),
+        ({"shard": ""}, "--shard: '' is not a shard"),
+        ({"shard": "3/2"}, "--shard: '3/2' is not a shard"),
         ({"shard": "1/3"}, "--shard=1/3: the plan has 2 tests; ask for at most 2 parts"),
         (
             {"shard": "1/2", "confirm": 2},

@@ -190,8 +190,7 @@ def test_an_agent_that_never_answers_is_no_verdict(folder, port):
     assert ran.returncode == Exit.INVALID
     why = reason(folder)
     assert f"did not answer at http://127.0.0.1:{port} within 1 s" in why
-    assert "--wait-for" in why
-    assert "--start-timeout" in why
+    assert "Correct baseUrl, name another address with --wait-for, or raise --start-timeout" in why
     assert "ends: loading)" in why
 
 
@@ -400,6 +399,10 @@ def test_a_start_needs_something_to_wait_for(folder):
     ran = run(folder, name)
     assert ran.returncode == Exit.USAGE
     assert "waitFor: is missing, and so is baseUrl" in ran.stderr
+    for adapter in ("adk", "rasa"):  # their servers have an address of their own
+        name = write_suite(folder, adapter=adapter, agentId="app", start="python absent.py")
+        ran = run(folder, name)
+        assert ran.returncode == Exit.INVALID, ran.stderr
     name = write_suite(folder, start="python server.py 1", waitFor=8080)
     assert ci_evals("validate", name, cwd=folder, env={"AGENT_KEY": KEY}).returncode == Exit.PASSED
     name = write_suite(folder, start="python server.py 1", waitFor=0)

@@ -247,11 +247,11 @@ def validated(folder, *checks):
 SCHEMA_FILES = {
     "missing.json": (None, "cannot be read: No such file or directory"),
     "half.json": ("{", "cannot be read: not JSON: "),
-    "list.json": ("[]", "is not a JSON Schema: it holds no object"),
+    "list.json": ("[]", "is not a JSON Schema: it is not an object"),
     "objct.json": ('{"type": "objct"}', "is not a JSON Schema: $.type: 'objct' is not valid"),
     "refers.json": (
         '{"$ref": "other.json"}',
-        "is not a JSON Schema: the reference 'other.json' leads elsewhere",
+        "is not a JSON Schema: the reference 'other.json' leads to another document",
     ),
     "large.json": ("{}" + " " * 1_000_000, "cannot be read: it is larger than 1 MB"),
     "latin.json": (b'"\xe9"', "cannot be read: it is not UTF-8"),

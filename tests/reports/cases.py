@@ -294,11 +294,11 @@ def against(head: Results, base: Results, **told) -> Results:
     return head.model_copy(update={"comparison": found.model_copy(update=told | {"suites": suites})})
 
 
-def decided(head: Results, base: Results, policy: Policy) -> Results:
+def decided(head: Results, base: Results, policy: Policy, *, of_base_commit: bool = True) -> Results:
     """The run with its comparison, gate, odds and process as they are computed."""
     head = build.completed(head)
     base = build.completed(base)
-    comparer = RunComparer(head, base)
+    comparer = RunComparer(head, base, of_base_commit=of_base_commit)
     gate = to_record(decide(GateInput(head, policy, comparer), RunEnding()))
     noise = odds_of(head, evaluated_checks(gate.checks))
     reached = coverage.compared(head.coverage, comparer.pairs)
@@ -381,20 +381,8 @@ def incomparable() -> Results:
         build.suite_result("Refunds", GOOD_TEST),
         digests=digests.model_copy(update={"judge_prompt": "x", "models": "y"}),
     )
-    run = build.results(
-        build.suite_result("Refunds", GOOD_TEST),
-        gate=build.decision(
-            build.check(name="min-score", required=80, seen=100, passed=True),
-            build.check(
-                name="max-drop",
-                required=5,
-                seen=None,
-                passed=True,
-                note="not applied: the models of judge or simulated user changed; the judge's prompt changed",
-            ),
-        ),
-    )
-    return against(run, base)
+    policy = Policy(max_drop=5)
+    return decided(build.results(build.suite_result("Refunds", GOOD_TEST)), base, policy)
 
 
 def confirmed() -> Results:

@@ -19,10 +19,11 @@ from ci_evals.scoring.gate.checks import GateInput
 from ci_evals.scoring.gate.decision import decide
 from ci_evals.scoring.gate.odds import evaluated_checks, odds_of
 from ci_evals.scoring.gate.policy import Policy, RunEnding
-from ci_evals.scoring.scores import ScoreRule, decided_share
+from ci_evals.scoring.scores import ScoreRule, alike, decided_share
 
 HEAD = "5c6a5de9e5af12275c6a5de9e5af12275c6a5de9"
-FOUND = "the baseline is commit 3aceb90 of main, 2 commits before the base"
+FOUND = "the baseline is commit 3aceb90 of main, the base commit"
+OLDER = "the baseline is commit 3aceb90 of main, 2 commits before the base"
 CONTEXT = SummaryContext(
     run_url="https://github.com/acme/shop-agent/actions/runs/7041",
     source_url=f"https://github.com/acme/shop-agent/blob/{HEAD}",
@@ -174,7 +175,7 @@ def suites(
                 *tests,
                 file=file,
                 interval=cases.interval_of(*tests),
-                decided_share=decided_share(tests, ScoreRule(offline=False)),
+                decided_share=decided_share(alike(tests), ScoreRule(offline=False)),
             )
         )
     return out
@@ -238,16 +239,17 @@ def bad() -> Results:
 
 
 def flaky() -> Results:
-    """Nothing is proven: trials disagree here as they did before, on other tests."""
+    """Nothing is proven: trials disagree here as they did before, on other tests. The base has no results."""
     head = run(
         suites(
             {"Refund in time": "pph", "Partial refund": "hpp"},
             {"Late parcel": "pfp"},
             {"Asks in Spanish": "hhp"},
-        )
+        ),
+        OLDER,
     )
     base = suites({"Refund for a gift": "phh"}, {"Late parcel": "hpp"}, {"Asks in Spanish": "php"})
-    return cases.decided(head, earlier(base), replace(POLICY, min_score=95))
+    return cases.decided(head, earlier(base), replace(POLICY, min_score=95), of_base_commit=False)
 
 
 def invalid() -> Results:
@@ -364,7 +366,7 @@ def passed_example() -> Results:
 
 
 EXAMPLE = Policy(min_score=85)
-REFUSAL = """evals/refunds.yaml:14:9: tests[2].evaluations[0].toolName: is missing, which tool_used needs
+REFUSAL = """evals/refunds.yaml:14:9: tests[2].evaluations[0].toolName: is missing; tool_used needs it
 evals/delivery.yaml:3:1: tests[0].turns: is empty; name at least one turn"""
 """What is said of suites that cannot be read."""
 

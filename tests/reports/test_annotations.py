@@ -53,7 +53,7 @@ def test_the_verdict_is_the_heading_and_the_numbers():
     verdict = annotations(cases.unproven())[0]
     assert verdict.message == (
         "Evals failed: 1 test broke since the baseline. The score fell by 5.6, at most 5 allowed. "
-        "88.8 / 100, the baseline has 94.4 (−5.6). Required: 90. 3 of 6 tests pass."
+        "88.8 / 100 (90 required), the baseline has 94.4 (−5.6). 3 of 6 tests pass."
     )
 
 
@@ -99,7 +99,7 @@ def test_what_came_to_nothing_is_a_warning_with_its_cause():
         (Severity.WARNING, "Undecided: Open"),
     ]
     assert told[0].message == "1 trial errored: the agent did not answer"
-    assert told[1].message == "1 verdict undecided: it answered nothing"
+    assert told[1].message == "1 criterion undecided: it answered nothing"
 
 
 def test_a_cause_that_tests_share_is_told_once():

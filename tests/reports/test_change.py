@@ -69,7 +69,7 @@ def compared(*, names=TWELVE, trials="ppp", bounds=BOUNDS, confirmed=0, **fields
 
 
 CAUGHT = "this run would detect a drop of 5.1 points or more 80 % of the time."
-SCORE = "Score 86.4 (79.0 to 91.0), baseline 90.1, change -3.7 (-7.9 to +0.5)"
+SCORE = "Score 86.4 (79.0 to 91.0), baseline 90.1, change −3.7 (−7.9 to +0.5)"
 RISE = {"head": 92.0, "delta": 1.9, "p": 0.9, "interval": Interval(low=-1.2, high=5), "trials_needed": None}
 NOTHING = {
     "tests": 0,
@@ -95,7 +95,7 @@ SINGLE = {"trials": "p", "estimated_from": "tests", "detectable": 11.9, "p": 0.1
         (
             {"p": 0.0012, "interval": Interval(low=-5.2, high=-2.1)},
             (
-                "Score 86.4 (79.0 to 91.0), baseline 90.1, change -3.7 (-5.2 to -2.1), p = 0.001: "
+                "Score 86.4 (79.0 to 91.0), baseline 90.1, change −3.7 (−5.2 to −2.1), p = 0.001: "
                 "a drop larger than chance explains."
             ),
         ),
@@ -122,13 +122,13 @@ SINGLE = {"trials": "p", "estimated_from": "tests", "detectable": 11.9, "p": 0.1
         (
             {"confirmed": 1, "p": 0.02, "interval": None},
             (
-                "Score 86.4 (79.0 to 91.0), baseline 90.1, change -3.7, "
+                "Score 86.4 (79.0 to 91.0), baseline 90.1, change −3.7, "
                 "p = 0.02 after 1 more trial of each test: a drop larger than chance explains."
             ),
         ),
         (
             RISE,
-            f"Score 92.0 (79.0 to 91.0), baseline 90.1, change +1.9 (-1.2 to +5.0): no drop; {CAUGHT}",
+            f"Score 92.0 (79.0 to 91.0), baseline 90.1, change +1.9 (−1.2 to +5.0): no drop; {CAUGHT}",
         ),
         (
             RISE | {"interval": Interval(low=0.4, high=3.4)},
@@ -139,12 +139,12 @@ SINGLE = {"trials": "p", "estimated_from": "tests", "detectable": 11.9, "p": 0.1
         ),
         (
             {"head": 90.1, "delta": 0, "p": 0.6, "interval": Interval(low=-3, high=3)},
-            f"Score 90.1 (79.0 to 91.0), baseline 90.1, change 0.0 (-3.0 to +3.0): no change; {CAUGHT}",
+            f"Score 90.1 (79.0 to 91.0), baseline 90.1, change 0.0 (−3.0 to +3.0): no change; {CAUGHT}",
         ),
         (
             {"head": 100, "base": 100, "delta": 0, "p": 1, "interval": Interval(low=-2, high=2)},
             (
-                "Score 100.0 (79.0 to 91.0), baseline 100.0, change 0.0 (-2.0 to +2.0): "
+                "Score 100.0 (79.0 to 91.0), baseline 100.0, change 0.0 (−2.0 to +2.0): "
                 f"no change, nothing failed in this run; {CAUGHT}"
             ),
         ),
@@ -167,14 +167,14 @@ SINGLE = {"trials": "p", "estimated_from": "tests", "detectable": 11.9, "p": 0.1
             {"names": TWELVE[:1], "tests": 1, "trials": "p", "p": 0.5, "smallest_p": 0.5, "interval": None}
             | {"detectable": None, "trials_needed": None, "bounds": None},
             (
-                "Score 86.4, baseline 90.1, change -3.7: "
+                "Score 86.4, baseline 90.1, change −3.7: "
                 "too few trials to tell it from chance (at least 3 trials on each side are required)."
             ),
         ),
         (
             RISE | {"names": TWELVE[:4], "tests": 4, "trials": "p", "smallest_p": 0.0625},
             (
-                "Score 92.0 (79.0 to 91.0), baseline 90.1, change +1.9 (-1.2 to +5.0): no drop; "
+                "Score 92.0 (79.0 to 91.0), baseline 90.1, change +1.9 (−1.2 to +5.0): no drop; "
                 "with so few trials any drop can be chance "
                 "(at least 2 trials per test on each side are required)."
             ),
@@ -216,7 +216,7 @@ SINGLE = {"trials": "p", "estimated_from": "tests", "detectable": 11.9, "p": 0.1
         (
             {"interval": Interval(low=-7.9, high=-0.1)},
             (
-                "Score 86.4 (79.0 to 91.0), baseline 90.1, change -3.7 (-7.9 to -0.1), p = 0.06: "
+                "Score 86.4 (79.0 to 91.0), baseline 90.1, change −3.7 (−7.9 to −0.1), p = 0.06: "
                 f"a drop that may be chance; p decides, not the interval; {CAUGHT}"
             ),
         ),
@@ -224,28 +224,28 @@ SINGLE = {"trials": "p", "estimated_from": "tests", "detectable": 11.9, "p": 0.1
             {"tests": 10},
             (
                 "Score 86.4 (79.0 to 91.0); compared on 10 of 12 tests: 86.4, baseline 90.1, "
-                f"change -3.7 (-7.9 to +0.5), p = 0.06: a drop that may be chance; {CAUGHT}"
+                f"change −3.7 (−7.9 to +0.5), p = 0.06: a drop that may be chance; {CAUGHT}"
             ),
         ),
         (
             {"tests": 10, "baseline": {"tests": 14}},
             (
                 "Score 86.4 (79.0 to 91.0); compared on 10 of 12 tests (the baseline has 14): 86.4, "
-                f"baseline 90.1, change -3.7 (-7.9 to +0.5), p = 0.06: a drop that may be chance; {CAUGHT}"
+                f"baseline 90.1, change −3.7 (−7.9 to +0.5), p = 0.06: a drop that may be chance; {CAUGHT}"
             ),
         ),
         (
             {"baseline": {"tests": 14}, "interval": None, "detectable": None},
             (
                 "Score 86.4 (79.0 to 91.0); compared on 12 of 14 tests of the baseline: 86.4, "
-                "baseline 90.1, change -3.7, p = 0.06: a drop that may be chance."
+                "baseline 90.1, change −3.7, p = 0.06: a drop that may be chance."
             ),
         ),
         (
             {"score": 86.6, "interval": None, "detectable": None},
             (
                 "Score 86.6 (79.0 to 91.0); compared on 12 tests: 86.4, "
-                "baseline 90.1, change -3.7, p = 0.06: a drop that may be chance."
+                "baseline 90.1, change −3.7, p = 0.06: a drop that may be chance."
             ),
         ),
         (
@@ -442,8 +442,8 @@ def test_a_suites_own_results_hold_its_own_comparison():
 
 def test_an_early_look_proves_less():
     """Every look is a chance to err, so that p is held to the limit of the look."""
-    look = ComparisonLook(trials=3, delta=-3.65, p=0.04, fails_at=0.007, passes_above=0.28)
+    look = ComparisonLook(trials=3, p=0.04, decision="continue")
     early = change.brief(compared(p=0.04, looks=(look,)))
-    assert early.endswith("p = 0.04: a drop that may be chance (p up to 0.007 fails this early).")
-    last = look.model_copy(update={"trials": 7, "fails_at": 0.045})
+    assert early.endswith("p = 0.04: a drop that may be chance (after so few trials p must be lower).")
+    last = look.model_copy(update={"trials": 7, "decision": "fail"})
     assert "larger than chance explains" in change.brief(compared(p=0.04, looks=(look, last)))

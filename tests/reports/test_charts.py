@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from ci_evals.domain.base import Interval
 from ci_evals.domain.results.comparison import ComparisonLook
+from ci_evals.domain.results.gate import LookDecision
 from ci_evals.domain.results.judge import Estimate
 from ci_evals.domain.results.process import ProcessSummary, Times
-from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.run import Results, Rounds
 from ci_evals.domain.results.suite import ScoreGroup
 from ci_evals.domain.results.usage import RoleUsage, Tokens, Usage
 from ci_evals.reports.facts.figure import Figure
@@ -159,8 +160,8 @@ def test_tests_that_changed_stand_the_deepest_fall_first():
     after["a2"], before["a2"] = (score_trial(10),), (score_trial(100),)
     figure = drawn(run(after), run(before, "base"))["changes"]
     assert [row[1:] for row in figure.rows] == [
-        ("a2", "100.0", "10.0", "-90.0"),
-        ("a", "100.0", "90.0", "-10.0"),
+        ("a2", "100.0", "10.0", "−90.0"),
+        ("a", "100.0", "90.0", "−10.0"),
         ("b", "50.0", "60.0", "+10.0"),
     ]
     assert figure.says == "2 tests dropped, 1 rose, 2 unchanged."
@@ -262,12 +263,14 @@ def test_a_trend_wants_three_runs():
     assert "trend" not in drawn(head, others=two[:1])
 
 
-def looked(*ps: float | None, fails_at: float = 0.01, passes_above: float = 0.3) -> dict[str, Figure]:
-    """The charts of a run in rounds with these p."""
-    base, head = run({"a": (score_trial(80),)}, "base"), run({"a": (score_trial(70),)})
+def looked(*ps: float, decision: LookDecision = "continue", at=(2, 3, 5, 7)) -> dict[str, Figure]:
+    """The charts of a run in rounds with these p, decided at the last of them."""
+    base = run({"a": (score_trial(80),)}, "base")
+    rounds = Rounds(looks=at, played=2)
+    head = run({"a": (score_trial(70),)}, run=build.run_info(id="head", rounds=rounds))
     found = [
-        ComparisonLook(trials=trials, delta=-10, p=p, fails_at=fails_at, passes_above=passes_above)
-        for trials, p in zip((2, 3, 5, 7), ps, strict=False)
+        ComparisonLook(trials=trials, p=p, decision=decision if number == len(ps) else "continue")
+        for number, (trials, p) in enumerate(zip((2, 3, 5, 7), ps, strict=False), start=1)
     ]
     told = RunComparer(head, base).comparison().model_copy(update={"looks": tuple(found)})
     made = figures.of_run(
@@ -280,21 +283,22 @@ def looked(*ps: float | None, fails_at: float = 0.01, passes_above: float = 0.3)
 
 def test_looks_say_when_the_change_was_clear():
     """A mark for each look; a drop is another one."""
-    figure = looked(0.2, 0.004)["looks"]
+    figure = looked(0.2, 0.004, decision="fail")["looks"]
     assert figure.says == "After 3 trials of each test p = 0.004: a proven drop."
     assert (marks(figure, "c-head"), marks(figure, "c-bad")) == (2, 2)
-    assert figure.rows[1] == ("3", "0.004", "0.01", "0.3")
-    assert looked(0.2, 0.5)["looks"].says == "After 3 trials of each test p = 0.5: no sign of a drop."
-    assert looked(None, 0.1)["looks"].says == "After 3 trials of each test p = 0.1: between the limits."
+    assert figure.rows[1] == ("3", "0.004", "0.007", "0.28", "a proven drop")
+    passed = looked(0.2, 0.5, decision="pass")["looks"]
+    assert passed.says == "After 3 trials of each test p = 0.5: no sign of a drop."
+    assert looked(0.1)["looks"].says == "After 2 trials of each test p = 0.1: not clear yet."
     assert "looks" not in looked()
-    assert "looks" not in looked(None)
 
 
 @pytest.mark.parametrize("p", [0.0, 5e-324, 1.0, 7e300, -3.0])
-@pytest.mark.parametrize("limit", [0.0, 1e-300, 1.0, 1e300, -1.0])
-def test_no_looks_of_foreign_files_break_their_chart(p, limit):
-    """Whatever stands for a chance there."""
-    assert looked(p, fails_at=limit, passes_above=-limit)["looks"].svg
+@pytest.mark.parametrize("at", [(2,), (10**6, 2), (2, 2, 1)])
+def test_no_looks_of_foreign_files_break_their_chart(p, at):
+    """Whatever stands for a chance there, or for the trials of a look."""
+    assert looked(p, at=at)["looks"].svg
+    assert "looks" not in looked(p, at=(4,))
 
 
 def test_runs_that_cannot_be_trusted_and_runs_that_played_nothing():

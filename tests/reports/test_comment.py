@@ -239,7 +239,7 @@ def test_of_many_suites_the_worst_are_open():
 def test_checks_that_failed_are_seen_without_unfolding():
     """In words, unless heading, numbers or tests say them; the fold has all."""
     text = comment.render(comment_cases.bad(), comment_cases.CONTEXT)
-    assert "- The score fell by 25.5, at most 5 allowed." in comment_cases.unfolded(text)
+    assert "- Also: the score fell by 25.5, at most 5 allowed." in comment_cases.unfolded(text)
     assert "| ❌ regression | p above 0.05 | p below 0.001 |" in text
     assert "| ✅ max-cost |" in text
     assert "max-cost" not in comment_cases.unfolded(text)
@@ -292,7 +292,7 @@ def test_numbers_of_a_fork_or_of_another_commit_are_called_so_in_the_heading():
     def heading(**known) -> str:
         return comment.render(comment_cases.good(), comment.SummaryContext(**known)).partition("\n")[0]
 
-    assert heading() == "## ✅ Evals passed: 99 / 100, 3.9 points above main"
+    assert heading() == "## ✅ Evals passed: 99 / 100, 4 points above main"
     assert heading(foreign=True).startswith("## ⚠️ Evals passed (reported by the fork, unverified): 99")
     assert heading(commit="b" * 40).startswith("## ⚠️ Evals passed (results of another commit): 99")
 

@@ -17,7 +17,9 @@ MAIN = Git(commit=cases.BASE_COMMIT, ref="refs/heads/main")
 PULL = Git(commit="0" * 40, head_commit=comment_cases.HEAD, pull_request=214)
 
 
-def compared(head: str, base: str, *, git: Git = PULL, min_score: float = 0, **told) -> Results:
+def compared(
+    head: str, base: str, *, git: Git = PULL, min_score: float = 0, of_base_commit: bool = True, **told
+) -> Results:
     """A suite of tests with a trial each, a letter for each test, and its comparison with main."""
 
     def suite(letters: str):
@@ -27,7 +29,8 @@ def compared(head: str, base: str, *, git: Git = PULL, min_score: float = 0, **t
 
     run = build.results(suite(head), run=build.run_info(git=git))
     policy = Policy(min_score=min_score, max_errors=9)
-    found = cases.decided(run, cases.base_run(suite(base), git=MAIN), policy)
+    base_run = cases.base_run(suite(base), git=MAIN)
+    found = cases.decided(run, base_run, policy, of_base_commit=of_base_commit)
     return found.model_copy(update={"comparison": found.comparison.model_copy(update=told)})
 
 
@@ -45,6 +48,10 @@ def gate(*checks, **fields) -> Results:
         (compared("pppf", "pppp", min_score=85), "Evals failed: 1 test broke in this PR"),
         (compared("ffpp", "pppp", git=Git(), min_score=85), "Evals failed: 2 tests broke since main"),
         (compared("pppf", "pppp"), "Evals passed: 75 / 100, but 1 test broke in this PR"),
+        (
+            compared("pppf", "pppp", min_score=85, of_base_commit=False),
+            "Evals failed: 1 test broke since main",
+        ),
         (compared("pppf", "pppf"), "Evals passed: 75 / 100, same as main"),
         (compared("pppp", "pppf"), "Evals passed: 100 / 100, 25 points above main"),
         (compared("ppff", "pphh"), "Evals passed: 50 / 100, 25 points below main"),
@@ -131,7 +138,7 @@ def test_the_line_of_numbers_is_rounded_as_all_others_are():
     """93.75 is 93.7, as in every table, and a drop is never shown smaller than it is."""
     run = compared("p" * 15 + "f", "p" * 16, min_score=95)
     assert headline.in_numbers(run).text == (
-        "93.7 / 100, main has 100 (−6.3). Required: 95. 15 of 16 tests pass."
+        "93.7 / 100 (95 required), main has 100 (−6.3). 15 of 16 tests pass."
     )
     passed = compared("pppf", "pppf")
     assert headline.in_numbers(passed).text == "3 of 4 tests pass."
@@ -148,8 +155,8 @@ def test_a_score_just_below_its_minimum_never_reads_as_the_minimum():
 def test_a_score_over_part_of_the_tests_is_not_compared_with_one_over_all():
     """The line has the score of that part too."""
     assert headline.in_numbers(cases.proven()).text == (
-        "78.3 / 100 (75 if undecided counts as failed), compared on 4 of 6 tests: 67.5, the baseline has "
-        "92.5 (−25). Required: 80. 3 of 6 tests pass, 1 undecided."
+        "78.3 / 100 (80 required; 75 if undecided counts as failed), compared on 4 of 6 tests: 67.5, "
+        "the baseline has 92.5 (−25). 3 of 6 tests pass, 1 undecided."
     )
 
 
@@ -201,14 +208,17 @@ def in_rounds(most: int) -> Results:
         (
             compared("pppf", "pppp", interval=Interval(low=-48.2, high=-3)),
             (
-                "Not sure that the score fell: in a rerun the change may differ by ±24 points "
+                "Not sure that the score fell: in a rerun the change may differ by up to 24 points "
                 "(one trial per test)"
             ),
         ),
         (build.results(), "One trial per test: a rerun may differ"),
         (
             comment_cases.bad(),
-            "Sure that the score fell: the drop is larger than chance explains (3 trials per test)",
+            (
+                "Sure that the score fell: the drop is larger than chance explains (3 trials per test). "
+                "2 of these tests passed in some trials, and may pass in a rerun"
+            ),
         ),
         (comment_cases.flaky(), "Not sure that the score fell: the drop may be chance (3 trials per test)"),
         (
@@ -267,3 +277,33 @@ def test_a_test_that_only_ended_in_an_error_did_not_break():
     without = build.results(suite, gate=build.decision(exit_code=3, reasons=("1 of 2 trials broke off",)))
     assert [one.name for one in headline.news(failed).failed] == ["Late parcel", "Damaged jug"]
     assert [one.name for one in headline.news(without).failed] == ["Damaged jug"]
+
+
+def test_a_run_that_is_only_over_a_limit_says_where_to_look():
+    costly = gate(build.check("max-cost", 0.5, 0.61, passed=False))
+    assert headline.what_to_do(costly).startswith("See in the report what takes the cost")
+
+
+def test_a_passed_run_in_which_a_test_broke_has_a_next_step():
+    assert headline.what_to_do(compared("pppf", "pppp")).startswith("Read what failed.")
+    assert headline.what_to_do(compared("pppp", "pppp")) == ""
+
+
+@pytest.mark.parametrize(
+    ("trials", "advice"),
+    [("fff", "Fix the failures"), ("ffp", "Read what failed. To"), ("ff", "Read what failed")],
+)
+def test_a_rerun_is_advised_only_where_it_may_show_something_new(trials, advice):
+    """A test that failed in each of three trials needs none."""
+    failed = build.suite_result("Refunds", cases.played("Late parcel", trials))
+    results = cases.decided(build.results(failed), cases.base_run(failed), Policy()).model_copy(
+        update={"comparison": None}
+    )
+    assert headline.what_to_do(results).startswith(advice)
+
+
+def test_no_run_is_advised_for_the_results_of_another_tool():
+    """It plays its tests itself."""
+    suite = build.suite_result("Refunds", cases.played("Late parcel", "f"), adapter="results: rows")
+    assert suite.of_other_tool
+    assert headline.what_to_do(build.results(suite, gate=build.decision(exit_code=1))) == ""

@@ -6,8 +6,8 @@ from test_headline import compared
 
 from ci_evals.domain.results.arms import Arm
 from ci_evals.domain.results.comparison import ComparisonLook, HistoryComparison, TestName
-from ci_evals.domain.results.run import Results, Rounds
-from ci_evals.domain.results.usage import Usage
+from ci_evals.domain.results.run import Results, Rounds, WorstQuarter
+from ci_evals.domain.results.usage import RoleUsage, Usage
 from ci_evals.reports.facts.comparison import looks
 
 HISTORY = HistoryComparison(
@@ -20,10 +20,23 @@ HISTORY = HistoryComparison(
     spread=3.0,
     smallest_drop=5.6,
 )
-PLAYED = "The base agent was played beside this one, trial by trial in turns"
+PLAYED = "The base agent was played in the same run, alternating trial by trial"
 SPREAD = "Runs of main differ among themselves by 3.0 points; a drop below 5.6 would not stand out"
 
+CONFIGURED = {"against": True, "bothSides": "auto"}
+SIX_WORST = (
+    "The 6 tests that looked worst were played 9 times more with each agent (A; B; C; D; E; and 1 more)"
+)
+ONE_WORST = "The test that looked worst was played 9 times more with each agent (A)"
 BASE_TOO = ", those of the base agent included"
+
+
+def both_sides(told: dict, **fields) -> Results:
+    """A run whose score differs from the base agent's by so many points."""
+    results = compared("hh", "hh", method="both-sides", **told, **fields)
+    delta = told["delta"]
+    scores = {} if delta is None else {"base": 90.0, "head": 90.0 + delta}
+    return results.model_copy(update={"comparison": results.comparison.model_copy(update=scores)})
 
 
 def sentences(results: Results) -> list[str]:
@@ -32,7 +45,7 @@ def sentences(results: Results) -> list[str]:
 
 def in_rounds(played: int, p: float, *, at=(2, 3, 5, 7), **told) -> Results:
     """A run that was decided after so many trials, and passed."""
-    look = ComparisonLook(trials=played, delta=-1.0, p=p, fails_at=0.01, passes_above=0.3)
+    look = ComparisonLook(trials=played, p=p, decision="pass" if p > 0.3 else "continue")
     results = compared("hhhh", "hhhh", looks=(look,), method="rounds", **told)
     rounds = Rounds(looks=at, played=played)
     gate = build.decision(passed=True)
@@ -46,9 +59,20 @@ def test_a_run_that_is_looked_at_once_has_nothing_to_say():
 
 
 def test_rounds():
-    """Why the run ended with this one. The title of the fold has the numbers."""
-    early = ["More trials could hardly change the verdict, so no further round was played."]
-    assert sentences(in_rounds(2, 0.6)) == sentences(in_rounds(3, 0.02)) == early
+    """When the run was decided, and by what. Four tests were to have seven trials each."""
+    (early,) = sentences(in_rounds(2, 0.6))
+    saved = "which saved up to 20 conversations"
+    assert early == f"Decided after 2 of at most 7 trials of each test, {saved}: no sign of a drop."
+    (early,) = sentences(in_rounds(3, 0.02))
+    assert early.endswith("16 conversations: more could hardly change the verdict.")
+    failed = in_rounds(3, 0.02)
+    look = failed.comparison.looks[0].model_copy(update={"decision": "fail"})
+    comparison = failed.comparison.model_copy(update={"looks": (look,)})
+    update = {"gate": build.decision(passed=False), "comparison": comparison}
+    assert sentences(failed.model_copy(update=update))[0].endswith(": a proven drop.")
+    spared = in_rounds(3, 0.6)
+    run = spared.run.model_copy(update={"config": CONFIGURED})
+    assert "saved up to 44 conversations" in sentences(spared.model_copy(update={"run": run}))[0]
     assert sentences(in_rounds(7, 0.6)) == ["Earlier rounds were not clear, so all were played."]
     assert sentences(in_rounds(2, 0.6, at=(2,))) == []
 
@@ -76,7 +100,7 @@ def test_a_run_without_a_verdict_was_not_decided(update):
             f"{PLAYED}: in this run, this agent scores 6.1 lower (p = 0.01).",
         ),
         (
-            {"delta": -8.27, "p": 0.01},  # as the change beside it: -8.3
+            {"delta": -8.27, "p": 0.01},  # as 90.0 and 81.7, cut: 81.73
             f"{PLAYED}: in this run, this agent scores 8.3 lower (p = 0.01).",
         ),
         (
@@ -95,7 +119,35 @@ def test_a_run_without_a_verdict_was_not_decided(update):
 )
 def test_both_sides(told, sentence):
     """What was played, and what came of it."""
-    assert sentences(compared("hh", "hh", method="both-sides", **told)) == [sentence]
+    assert sentences(both_sides(told)) == [sentence]
+
+
+@pytest.mark.parametrize(
+    ("names", "told", "sentence"),
+    [
+        (
+            "ABCDEF",
+            {"delta": -6.1, "p": 0.01},
+            f"{SIX_WORST}: there, this agent scores 6.1 lower (p = 0.01).",
+        ),
+        (
+            "A",
+            {"delta": 0.0},
+            f"{ONE_WORST}: there both score the same.",
+        ),
+        (
+            "A",
+            {"delta": None},
+            f"{ONE_WORST}; no test was scored on both sides.",
+        ),
+    ],
+)
+def test_the_tests_that_looked_worst(names, told, sentence):
+    """Which they were, and what came of the new trials."""
+    again = WorstQuarter(trials=9, tests=tuple(TestName(suite="S", name=name) for name in names))
+    results = both_sides(told)
+    info = results.run.model_copy(update={"worst_quarter": again})
+    assert sentences(results.model_copy(update={"run": info})) == [sentence]
 
 
 @pytest.mark.parametrize(
@@ -113,9 +165,9 @@ def test_smaller_runs_are_left_out(smaller, sentence):
 
 def test_both_sides_after_a_screen():
     """Why the base was played, then what runs differ by."""
-    first, second = sentences(compared("hh", "hh", method="both-sides", delta=-6.1, p=0.01, history=HISTORY))
+    first, second = sentences(both_sides({"delta": -6.1, "p": 0.01}, history=HISTORY))
     assert first == (
-        "The score looked lower than in the last 6 runs, so the base agent was played beside this one: in "
+        "The score looked lower than in the last 6 runs, so the base agent was played in the same run: in "
         "this run, this agent scores 6.1 lower (p = 0.01)."
     )
     assert second == SPREAD.replace("main", "the base branch") + "."
@@ -135,7 +187,9 @@ def test_the_base_agent_that_was_played_in_any_case():
 def test_earlier_runs():
     """What they differ by, and whether they decide."""
     assert sentences(compared("hh", "hh", history=HISTORY)) == [f"{SPREAD}."]
-    assert sentences(compared("hh", "hh", history=HISTORY, method="history")) == [
+    assert sentences(
+        compared("hh", "hh", history=HISTORY.model_copy(update={"decides": True}), method="history")
+    ) == [
         f"{SPREAD}.",
         "p compares this run with the last 6 runs of main together.",
     ]
@@ -153,13 +207,39 @@ def test_main_that_moved():
     assert sentences(both)[1].startswith("The base branch changed: its last 2 runs")
 
 
+@pytest.mark.parametrize(
+    ("before", "now", "judge", "advised"),
+    [
+        ("old", "new", "a-judge", True),
+        ("old", "old", "a-judge", False),
+        ("old", "new", None, False),
+        (None, "new", "a-judge", False),
+        ("old", None, "a-judge", False),
+    ],
+)
+def test_a_spot_check_is_advised_where_the_agents_model_changed(before, now, judge, advised):
+    """If both are known, and a judge decides anything."""
+    results = compared("hh", "hh")
+    used = Usage(by_role=(RoleUsage(role="agent", model=now), RoleUsage(role="judge", model="a-judge")))
+    suites = tuple(suite.model_copy(update={"judge_model": judge}) for suite in results.suites)
+    own = results.comparison
+    baseline = own.baseline.model_copy(update={"agent_models": (before,) if before else ()})
+    comparison = own.model_copy(update={"baseline": baseline})
+    told = sentences(results.model_copy(update={"usage": used, "suites": suites, "comparison": comparison}))
+    advice = (
+        "The agent's model changed from old to new: check on 50 + 50 verdicts whether the judge treats the "
+        "new answers alike (ci-evals label --spot-check)."
+    )
+    assert told == [advice] * advised
+
+
 def test_names_of_broken_tests():
     """With what a name is worth."""
     names = {
-        "broken_tests": (TestName(suite="S", name="A"), TestName(suite="S", name="B")),
-        "probably_broken_tests": (TestName(suite="S", name="C"),),
+        "broken": (TestName(suite="S", name="A"), TestName(suite="S", name="B")),
+        "probably_broken": (TestName(suite="S", name="C"),),
     }
-    assert sentences(compared("hh", "hh", history=HISTORY.model_copy(update=names)))[1:] == [
+    assert sentences(compared("hh", "hh", history=HISTORY, **names))[1:] == [
         "Broken: A; B (with all 20 tests looked at, a false name in at most 5 % of runs).",
         "Probably broken: C (of all such names one in ten is false).",
     ]
@@ -171,6 +251,13 @@ def test_names_of_broken_tests():
         (None, {}, False, "2 to 7 trials of each test."),
         (0.30, {}, False, "2 to 7 trials of each test, for about $0.20 to $0.70."),
         (0.60, {}, True, f"2 to 14 trials of each test{BASE_TOO}, for about $0.20 to $1.40."),
+        (0.30, CONFIGURED, False, f"2 to 14 trials of each test{BASE_TOO}, for about $0.20 to $1.40."),
+        (
+            0.30,
+            CONFIGURED | {"bothSides": "never"},
+            False,
+            "2 to 7 trials of each test, for about $0.20 to $0.70.",
+        ),
         (
             0.60,
             {"bothSides": "always"},
@@ -180,13 +267,37 @@ def test_names_of_broken_tests():
     ],
 )
 def test_the_extent_of_a_run_in_rounds(cost, config, beside, says):
-    """From its first look to its last; earlier runs may spare the base agent."""
+    """From its first look to its last; earlier runs may spare the base agent, and spared it in this run."""
     results = in_rounds(3, 0.4)
-    arms = [Arm.of(name, results, first=name == "head") for name in ("head", "base")] if beside else []
+    arms = [Arm.of(name, results, gated=name == "head") for name in ("head", "base")] if beside else []
     run = results.run.model_copy(update={"config": config})
     update = {"run": run, "arms": tuple(arms), "usage": Usage(cost_usd=cost)}
-    assert looks.extent(results.model_copy(update=update)) == f"Such a run plays {says}"
-    assert looks.extent(compared("hh", "hh")) is None
+    assert looks.extent(results.model_copy(update=update), 7) == f"Such a run has {says}"
+
+
+@pytest.mark.parametrize(
+    ("config", "beside", "says"),
+    [
+        ({}, False, None),
+        ({"against": False, "bothSides": "auto", "confirm": 0}, False, None),
+        ({"confirm": 4}, False, "3 to 7 trials of each test, for about $0.30 to $0.70."),
+        (CONFIGURED, False, f"3 to 6 trials of each test{BASE_TOO}, for about $0.30 to $0.60."),
+        (CONFIGURED, True, f"3 to 6 trials of each test{BASE_TOO}, for about $0.15 to $0.30."),
+        (CONFIGURED | {"bothSides": "always"}, True, f"6 trials of each test{BASE_TOO}, for about $0.30."),
+        (
+            CONFIGURED | {"confirm": 4},
+            False,
+            f"3 to 14 trials of each test{BASE_TOO}, for about $0.30 to $1.40.",
+        ),
+    ],
+)
+def test_the_extent_of_a_run_without_rounds(config, beside, says):
+    """Three trials for $0.30, of one agent or of both together."""
+    results = compared("hhh", "hhh")
+    arms = [Arm.of(name, results, gated=name == "head") for name in ("head", "base")] if beside else []
+    run = results.run.model_copy(update={"config": config})
+    results = results.model_copy(update={"run": run, "arms": tuple(arms), "usage": Usage(cost_usd=0.3)})
+    assert looks.extent(results, 3) == (says and f"Such a run has {says}")
 
 
 def test_what_was_taken_from_an_earlier_run_has_no_cost_to_tell_from():
@@ -194,4 +305,4 @@ def test_what_was_taken_from_an_earlier_run_has_no_cost_to_tell_from():
     results = in_rounds(3, 0.4)
     counts = results.counts.model_copy(update={"taken_trials": 1})
     update = {"counts": counts, "usage": Usage(cost_usd=0.3)}
-    assert looks.extent(results.model_copy(update=update)) == "Such a run plays 2 to 7 trials of each test."
+    assert looks.extent(results.model_copy(update=update), 7) == "Such a run has 2 to 7 trials of each test."

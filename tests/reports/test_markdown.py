@@ -28,7 +28,7 @@ def report_of(*turns, **fields) -> str:
 def test_no_trace_is_not_the_same_as_nothing_done():
     """A trace that never came is no evidence that the agent did nothing."""
     nothing = dict.fromkeys(("workflows", "params", "rules", "integrations"))
-    assert "no trace came with this reply" in report_of(build.turn(**nothing))
+    assert "this reply has no trace" in report_of(build.turn(**nothing))
     assert "nothing: no workflow, parameter, rule or integration" in report_of(build.turn())
 
 
@@ -102,7 +102,7 @@ def test_what_fails_in_most_trials_stands_first():
         build.trial_result(2, findings=(fine, often)),
     )
     text = documents.summary(build.results(build.suite_result("Refunds", build.test_result(trials=trials))))
-    assert text.index("*Often* (2 of 2 trials)") < text.index("*Rare*")
+    assert text.index("*Often* (failed in 2 of 2 trials)") < text.index("*Rare*")
 
 
 def test_the_summary_is_the_sum_of_its_sections():
@@ -130,6 +130,7 @@ def test_every_section_of_the_summary_has_a_name():
     assert names_of(cases.bad()) == [
         "the verdict",
         "the warnings",
+        "what to do",
         "the suites' scores",
         "the failed tests",
         "how sure this is",
@@ -140,6 +141,7 @@ def test_every_section_of_the_summary_has_a_name():
         "the details",
         "all tests of Refunds",
         "all tests of Exchanges",
+        "the meaning of a score",
         "the checks",
         "more on the suites",
         "the groups of Refunds",
@@ -180,7 +182,7 @@ def test_offline_every_judged_criterion_is_named_undecided():
     """Also those of failed trials: without a judge they would be undecided in any case."""
     results, suite = failed_before_any_reply("offline")
     for text in (documents.summary(results), documents.suite_summary(results, suite, ["x"])):
-        assert "No judge was configured: 1 verdict is left out of the score." in text
+        assert "No judge was configured: 1 criterion is left out of the score." in text
 
 
 def test_the_suites_summary_links_to_its_tests():
@@ -195,6 +197,7 @@ def test_the_summary_is_in_the_order_of_reading():
     """The verdict, the scores, what fails now, before all that is to be looked up."""
     assert names_of(cases.proven()) == [
         "the verdict",
+        "what to do",
         "the suites' scores",
         "the tests that broke",
         "the tests that were not judged",
@@ -209,6 +212,7 @@ def test_the_summary_is_in_the_order_of_reading():
         "the details",
         "all tests of Refunds",
         "all tests of Exchanges",
+        "the meaning of a score",
         "the checks",
         "errors and undecided",
         "cost and latency",
@@ -227,8 +231,8 @@ def test_why_there_is_no_verdict_comes_before_what_was_judged():
     assert names[2:4] == ["errors and undecided", "what to do"]
     text = documents.summary(comment_cases.invalid())
     assert (
-        "Look first at the agent, or the network to it (23 trials); the judge's model, or the "
-        "network to it (1 verdict). Fix that and rerun. max-errors allows 1 errored or undecided trial; "
+        "Look first at the agent or its network (23 trials); the judge's model or its "
+        "network (1 criterion). Fix that and rerun. max-errors allows 1 errored or undecided trial; "
         "there were 24."
     ) in text
 
@@ -257,13 +261,25 @@ def test_a_critical_test_fails_no_run_without_a_verdict():
 def test_a_failing_test_is_told_once():
     """One that broke with its reasons and its turn, and not again among the failed ones."""
     text = documents.summary(cases.proven())
-    assert (
-        text.count("**❌ Refunds › Refund in time** (100 → 0): critical, so this alone fails the run\n") == 1
-    )
+    heading = "**❌ Refunds › Refund in time** (100 → 0, 0 of 5 trials passed): critical, so this alone"
+    assert text.count(f"{heading} fails the run\n") == 1
     assert "### Failed" not in text
     (newly,) = [one.text for one in summary.sections(cases.proven()) if one.name == "the tests that broke"]
-    assert "- *The refund workflow starts* (5 of 5 trials): REFUND" in newly
+    assert "- *The refund workflow starts* (failed in 5 of 5 trials): REFUND" in newly
     assert "> **User** (turn 1 of trial 1): I want my money back for order 1042." in newly
+
+
+def test_tests_that_failed_before_and_fell_far_are_counted_if_they_are_many():
+    """Five are named with their scores."""
+    names = [f"Test {number}" for number in range(7)]
+    head, base = (
+        build.suite_result("Refunds", *(cases.played(name, drawing) for name in names))
+        for drawing in ("fff", "ppf")
+    )
+    failed = build.results(head, gate=build.decision(passed=False, exit_code=1))
+    text = documents.summary(cases.against(failed, cases.base_run(base)))
+    assert "points or more lower**: Test 0 (66.6 → 0); Test 1 (66.6 → 0)" in text
+    assert "; and 2 more tests." in text
 
 
 def test_tests_of_one_name_in_suites_of_one_name_are_each_told():

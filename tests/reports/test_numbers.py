@@ -70,15 +70,16 @@ from ci_evals.reports import numbers
         (numbers.least(2.251, 2.25), "2.26"),
         (numbers.least(2.24, 2.25), "2.24"),
         (numbers.least(2.24, 2), "2.3"),
-        (numbers.signed(-3.62), "-3.7"),
-        (numbers.signed(-3.7), "-3.7"),
-        (numbers.signed(-0.01), "-0.1"),
+        (numbers.signed(-3.62), "−3.7"),
+        (numbers.signed_for_programs(-3.62), "-3.7"),
+        (numbers.signed(-3.7), "−3.7"),
+        (numbers.signed(-0.01), "−0.1"),
         (numbers.signed(0.58), "+0.5"),
         (numbers.signed(0.04), "+0.0"),
         (numbers.signed(0), "0.0"),
         (numbers.signed(-1e-14), "0.0"),
         (numbers.signed(None), "n/a"),
-        (numbers.change_interval(Interval(low=-7.85, high=0.5)), "-7.9 to +0.5"),
+        (numbers.change_interval(Interval(low=-7.85, high=0.5)), "−7.9 to +0.5"),
         (numbers.change_interval(None), "n/a"),
         (numbers.spread(57.735), "57.7"),
         (numbers.spread(None), "n/a"),
@@ -198,7 +199,7 @@ def test_what_was_seen_is_shown_on_its_side_of_what_is_asked(seen, limit):
 @given(st.floats(-100, 100))
 def test_a_drop_never_looks_smaller_than_it_is(change):
     """Nor a rise larger; the sign stays."""
-    shown = float(numbers.signed(change))
+    shown = float(numbers.signed_for_programs(change))
     assert change - 0.1 - 1e-8 < shown <= change + 1e-8
     assert (shown < 0) == (round(change, 9) < 0)
 
@@ -215,3 +216,15 @@ def test_a_cost_beyond_its_budget_is_shown_beyond_it(dollars, limit):
     budget = limit / 10_000
     shown = float(numbers.budget(dollars).removeprefix("$"))
     assert (shown > budget) == (round(dollars, 9) > budget)
+
+
+def test_a_change_beside_both_scores_is_their_difference_as_shown():
+    """A reader subtracts: 96.0 and 94.1, whatever was cut of them."""
+    assert (numbers.points(96.07), numbers.points(94.11)) == ("96", "94.1")
+    assert numbers.points_changed(96.07, 94.11) == "−1.9"
+    assert numbers.points_changed(80.04, 80.0) == "±0"
+    assert numbers.points_changed(93.75, 78.25) == "−15.5"
+    assert numbers.changed(96.07, 94.11) == "−1.9"
+    assert numbers.changed(80.04, 80.0) == "0.0"
+    assert numbers.changed(91.67, 100.0) == "+8.4"
+    assert numbers.change_interval(Interval(low=4.0, high=8.33), 91.67, 100.0) == "+4.0 to +8.4"

@@ -101,7 +101,7 @@ def test_the_verdict_stands_first_whatever_it_is(outcome):
 
 def test_of_a_skipped_run_the_reason_is_told_and_no_number():
     found = drawn(comment_cases.skipped())
-    assert "No trial was played, so nothing can be said of any test." in found.text("_broken")
+    assert "No trial ran, so no test has a result." in found.text("_broken")
     assert found.text("h1").startswith("Evals skipped: ")
     assert "/ 100" not in found.text("overview")
 
@@ -256,7 +256,7 @@ def test_a_row_tells_what_it_is_filtered_and_sorted_by():
         "failed",
         Became.BROKE,
         "100.0",
-        "-100.0",
+        "−100.0",
     )
     assert worse.changed
     assert worse.worst == "The refund workflow starts"
@@ -278,7 +278,7 @@ def test_what_did_not_change_is_not_among_the_changed():
     rows = test_table.of(run, embedded_data.tests_of(run, base)).rows
     assert [(row.baseline.text, row.delta.text, row.changed) for row in rows] == [
         ("83.3", "0.0", False),
-        ("100.0", "-16.7", True),
+        ("100.0", "−16.7", True),
     ]
 
 
@@ -312,21 +312,23 @@ def test_coverage_tells_what_fires_no_longer_what_never_did_and_what_is_new():
     results = RUNS["bad"].model_copy(update={"coverage": found})
     seen = drawn(results)
     said = seen.text("_coverage")
-    assert "3 rules fired (2 of 4 that criteria need)." in said
+    assert "3 rules used (2 of 4 that criteria need)." in said
     parts = [
         said.index(title)
         for title in (
-            "Fired in the baseline, no longer in the same tests",
+            "Used in the baseline, no longer in the same tests",
             "gone rule 4 2 2 → 0 yes",
-            "Needed by a criterion, never fired",
+            "Needed by a criterion, never used",
             "never rule",
-            "Fires now, not in the same tests of the baseline",
+            "Used now, not in the same tests of the baseline",
             "new rule",
-            "Everything that fired",
+            "Everything that was used",
         )
     ]
     assert parts == sorted(parts)
-    told = "this part of the agent's logic fired in the baseline and no longer in the same tests: rule gone."
+    told = (
+        "this part of the agent's logic was used in the baseline and no longer in the same tests: rule gone."
+    )
     assert told in seen.text("_broken")
     unknown = RUNS["bad"].model_copy(update={"coverage": Coverage()})
     assert "Unknown: no reply had a trace." in drawn(unknown).text("_coverage")

@@ -1,4 +1,4 @@
-"""What Markdown tells of the process: in short, folded, and open only where logic fires no longer."""
+"""What Markdown tells of the process: in short, folded, and open only where logic is no longer used."""
 
 import builders as build
 
@@ -71,18 +71,18 @@ def test_the_measures_of_a_run():
         "backtracks: returns to a workflow that had been left for another one; overhead: workflows started "
         "beyond the test's `optimalTools`.\n"
         "\n"
-        "Steps and logic are from the traces of 19 of 20 trials.\n"
+        "Steps and logic come from traces, which 19 of 20 trials have.\n"
         "\n"
         "Of what tests name as `optimalTools`, 2 workflows did not run, or not in that order.\n"
         "\n"
         "Of the time of all trials, 1 m 40 s: agent 50 %, simulated user 30 %, judge 15 %, the rest 5 %.\n"
         "\n"
-        "1 of 3 named parts of the agent's logic fired; never: rule `never`, rule `gone`.\n"
+        "The tests used 1 of 3 named parts of the agent's logic; never: rule `never`, rule `gone`.\n"
         "\n"
-        "No longer fires in the same tests: rule `gone` (in 4 trials of the baseline), "
+        "No longer used in the same tests: rule `gone` (in 4 trials of the baseline), "
         "rule `gone too` (in 2 trials of the baseline), rule `gone once` (in 1 trial of the baseline).\n"
         "\n"
-        "Fires now, but not in the same tests of the baseline: rule `new` (in 7 trials).\n"
+        "Used now, but not in the same tests of the baseline: rule `new` (in 7 trials).\n"
         "\n"
         "</details>\n"
     )
@@ -106,9 +106,9 @@ def test_logic_that_fires_no_longer_is_told_openly():
     section = process.lost(run())
     assert section.rank > Rank.REST
     assert section.text == (
-        "**2 parts of the agent's logic fire no longer** in the compared tests: rule `gone` (in 4 trials of "
-        "the baseline), rule `gone too` (in 2 trials of the baseline). 1 of 3 named parts of the agent's "
-        "logic fired; also never: rule `never`.\n"
+        "**2 parts of the agent's logic are no longer used** in the compared tests: rule `gone` (in 4 trials "
+        "of the baseline), rule `gone too` (in 2 trials of the baseline). The tests used 1 of 3 named parts "
+        "of the agent's logic; also never: rule `never`.\n"
     )
     assert section in run_summary.sections(run())
 

@@ -156,7 +156,7 @@ NUMBERS = {
     "users that broke character": "42 % (12 % to 79 %) of the simulated users broke character",
     "kappa of two people": "0.83 (0.69 to 0.93)",
     "labels that were counted": "38 of 42",
-    "labels left out": "5 labels that cannot tell, 1 verdict on which people are even, 2 labels of",
+    "labels left out": "5 labels that cannot tell, 1 verdict on which people are even, 2 labels that",
     "what noise left out": "without 2 conversations that came to no score and 1 test with too few",
     "cost of noise": "$0.31",
     "standard error": "a standard error of 2.3 points",
@@ -207,7 +207,7 @@ def test_warnings_say_what_to_do_and_are_short():
     disagree = next(one for one in told if "disagree" in one)
     assert "disagree on 20 criteria of 20" in disagree
     assert "…” in TTT" in disagree
-    assert "; and 18 more. In all only 87 % (78 % to 94 %) agree: another judge" in disagree
+    assert "; and 18 more. Overall only 87 % (78 % to 94 %) agree: another judge" in disagree
     assert max(map(len, told)) < 560
 
 

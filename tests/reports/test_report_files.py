@@ -211,7 +211,7 @@ def test_a_results_file_cannot_name_a_folder_outside(folder):
     """A file from somebody else's artifact decides nothing about places on this machine."""
     data = json.loads(whole_text.dump(cases.good()))
     data["suites"][0]["folder"] = folder
-    with pytest.raises(UsageError, match="must be a relative path of its own"):
+    with pytest.raises(UsageError, match="must be a unique relative path"):
         report_files.load(json.dumps(data), "x")
 
 

@@ -78,7 +78,7 @@ def odds(settings: OddsSettings, context: RunContext) -> None:
         raise UsageError(
             f"{settings.results}: nothing was scored, so its noise is unknown. Name a run with scores."
         )
-    context.show(console.odds(estimate, checks, looks.extent(results), width=context.width))
+    context.show(console.odds(estimate, checks, looks.extent(results, estimate.loops), width=context.width))
 
 
 def _policy(settings: OddsSettings, config: dict[str, Any]) -> Policy:

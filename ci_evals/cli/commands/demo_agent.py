@@ -40,7 +40,7 @@ class DemoBehavior:
         parts += [f"{code} is broken" for code in _names(self.broken)]
         if kinds := _names(self.misbehaves):
             parts.append(f"it misbehaves in every conversation ({', '.join(kinds)})")
-        return f"Mind: {'; '.join(parts)}." if parts else ""
+        return f"Note: {'; '.join(parts)}." if parts else ""
 
 
 def serve(host: str, port: int, behavior: DemoBehavior) -> None:

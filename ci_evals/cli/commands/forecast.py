@@ -1,19 +1,21 @@
 """The estimate of tokens, cost and time in `plan`, from the sizes of the real prompts."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
-from operator import sub
+from functools import cache
 
 from ci_evals.conversation.audit import Auditor
-from ci_evals.conversation.simulated_user import ModelUser
-from ci_evals.domain.checks.evaluation import Judged
+from ci_evals.conversation.simulated_user import ModelUser, shown
+from ci_evals.domain.checks.evaluation import Graded, Judged
 from ci_evals.domain.choices import CheckMode
+from ci_evals.domain.errors import LLMError
 from ci_evals.domain.plan import Plan, SuiteModels
 from ci_evals.domain.prices import PriceTable, unpriced
 from ci_evals.domain.suite import AUTO, PlannedTurn, Suite, Test
 from ci_evals.domain.transcript import EndState, Transcript, Turn, UserSource
-from ci_evals.grading import control
+from ci_evals.grading import control, transcript_view
 from ci_evals.grading.grade import judged
 from ci_evals.grading.judge import Judge
 from ci_evals.planning.forecast import (
@@ -27,10 +29,11 @@ from ci_evals.planning.forecast import (
     votes_of,
     with_votes,
 )
-from ci_evals.planning.workload import of_suite
+from ci_evals.planning.workload import of_test
 from ci_evals.ports import Completion, Prompt
 from ci_evals.reports import numbers, sanitize
 from ci_evals.support.redaction import Redactor
+from ci_evals.support.templates import as_data
 from ci_evals.wiring.connections import Connections
 from ci_evals.wiring.providers import runs_here
 
@@ -57,7 +60,7 @@ async def lines(
                 else await measure_prompts(planned.suite, test, audited=connections.audit_user)
             )
             trial = with_votes(of_trial(planned.suite, test, sizes), connections.judge_votes)
-            loops = plan.loops_of(test)
+            loops = plan.played_of(planned, test)
             fewest = 0 if spared else shortest.loops_of(test)
             trials += [trial] * loops
             few += [trial] * fewest
@@ -92,7 +95,11 @@ def checked_judges(plan: Plan, connections: Connections, check: CheckMode) -> se
     """Return the judges that may be asked the control questions."""
     if check is CheckMode.OFF:
         return set()
-    judging = [planned.suite for planned in plan.suites if of_suite(plan, planned).judge_calls]
+    judging = [
+        planned.suite
+        for planned in plan.suites
+        if any(of_test(plan, planned, test).judge_calls for test in planned.tests)
+    ]
     return {judge for suite in judging for judge in connections.models(suite).judges}
 
 
@@ -138,20 +145,8 @@ async def measure_prompts(suite: Suite, test: Test, *, audited: bool = False) ->
     return replace(sizes, auditor=2 * one - two, auditor_turn=two - one)
 
 
-_ANSWER = json.dumps(
-    {
-        "reasoning": "measured",
-        "met": False,
-        "evidence": [],
-        "rests_on": "quotes",
-        "looked_at": [],
-        "verdict": "fail",
-    }
-)
-
-
 class _Ruler:
-    """A model that measures its prompts, and answers so that a plain criterion takes one call."""
+    """A model that measures its prompts, and answers none."""
 
     model = "ruler"
 
@@ -162,7 +157,7 @@ class _Ruler:
         schema = json.dumps(prompt.schema) if prompt.schema else ""
         self.characters = len(prompt.system) + len(prompt.text) + len(schema)
         self.total += self.characters
-        return Completion(_ANSWER)
+        raise LLMError
 
 
 async def _measure_check() -> int:
@@ -181,32 +176,42 @@ async def _measure_audit(test: Test, turns: int) -> int:
 
 async def _measure_trial(suite: Suite, test: Test) -> PromptSizes:
     ruler = _Ruler()
-    user, judge = ModelUser(ruler, Redactor()), Judge([ruler], Redactor())
-
-    async def of_user(turns: int) -> int:
-        await user.next_message(test, _wordless(turns))
-        return ruler.characters
-
-    async def of_judge(planned_turns: Sequence[PlannedTurn]) -> list[int]:
-        transcript = Transcript(turns=_wordless(len(planned_turns)), status=EndState.COMPLETED)
-        context, sizes = judge.context(test, planned_turns, transcript), list[int]()
-        for criterion in criteria:
-            await judged(context, criterion)
+    planned_turns, sizes, judge_turn = suite.turns_of(test), list[int](), 0
+    transcript = Transcript(turns=_wordless(len(planned_turns)), status=EndState.COMPLETED)
+    context = Judge([ruler], Redactor()).context(test, planned_turns, transcript)
+    for evaluation in test.evaluations:
+        if isinstance(evaluation, Judged):
+            await judged(context, evaluation)
             sizes.append(ruler.characters)
-        return sizes
-
-    planned_turns, plain = suite.turns_of(test), (PlannedTurn(user=AUTO),)
-    criteria = [evaluation for evaluation in test.evaluations if isinstance(evaluation, Judged)]
-    one, two = await of_user(1), await of_user(2)
-    turn = max(map(sub, await of_judge(plain * 2), await of_judge(plain)), default=0)
+            actions = isinstance(evaluation, Graded) and evaluation.whole_rubric.steps
+            judge_turn = max(judge_turn, _judged_turn(actions=actions))
+    with suppress(LLMError):
+        await ModelUser(ruler, Redactor()).next_message(test, _wordless(1))
     return PromptSizes(
-        user=2 * one - two,
-        user_turn=two - one,
-        judge=tuple(size - len(planned_turns) * turn for size in await of_judge(planned_turns)),
-        judge_turn=turn,
+        user=ruler.characters - _users_turn(),
+        user_turn=_users_turn(),
+        judge=tuple(size - len(planned_turns) * judge_turn for size in sizes),
+        judge_turn=judge_turn,
     )
 
 
+@cache
+def _users_turn() -> int:
+    """Return what a wordless turn adds to a prompt of the simulated user, whatever the test."""
+    one, two = (as_data(shown(_wordless(turns))) for turns in (1, 2))
+    return len(two) - len(one)
+
+
+@cache
+def _judged_turn(*, actions: bool) -> int:
+    """Return what a wordless turn adds to a judge's prompt, whatever the test and the criterion."""
+    planned = (PlannedTurn(user=AUTO),) * 2
+    transcripts = (Transcript(turns=_wordless(turns), status=EndState.COMPLETED) for turns in (1, 2))
+    one, two = (as_data(transcript_view.conversation(planned, each, actions=actions)) for each in transcripts)
+    return len(two) - len(one)
+
+
+@cache
 def _wordless(count: int) -> tuple[Turn, ...]:
     return tuple(
         Turn(

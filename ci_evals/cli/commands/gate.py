@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from ci_evals.adapters import input_files
 from ci_evals.adapters.result_files.reading import read_file
@@ -78,12 +78,15 @@ def _gate(settings: GateFilesSettings, github: GitHubJob) -> int:
     card = job.card(own)
     ending = RunEnding(incomplete=unknown_names(policy, card.suites))
     paths.check(inputs, [suite.folder for suite in card.suites])
+    sources = _Sources.of(own)
+    lines = [f"{file.file}: {file.format}, {numbers.count(file.rows, 'row')}" for file in own]
+    # The rows go when they are trials, but for those of another arm: thousands fill the memory.
+    own, files = [], files if settings.baseline_arm is not None else []
     baseline = job.baseline(files)
-    info = job.info(own, card, baseline)
+    files = []
+    info = job.info(sources, card, baseline)
     console = context.console
-    for file in own:
-        console.say(f"{file.file}: {file.format}, {numbers.count(file.rows, 'row')}")
-    for line in (*(f"warning: {warning}" for warning in info.warnings), info.baseline_note):
+    for line in (*lines, *(f"warning: {warning}" for warning in info.warnings), info.baseline_note):
         if line:
             console.say(line)
     results = conclude(card, info, policy, ending, baseline)
@@ -147,6 +150,17 @@ def _bytes(path: Path) -> bytes:
         raise UsageError(f"{path}: cannot be read: {error.strerror or error}.{hint}") from error
 
 
+class _Sources(NamedTuple):
+    """The facts about result files that a run records besides their rows."""
+
+    digests: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    @classmethod
+    def of(cls, files: Sequence[FileResults]) -> "_Sources":
+        return cls(tuple(file.digest for file in files), tuple(dict.fromkeys(_warnings(files))))
+
+
 def _warnings(files: Sequence[FileResults]) -> Iterator[str]:
     for file in files:
         for results in file.sets:
@@ -170,12 +184,12 @@ class _GateJob:
         """Return the numbers of the results of one arm."""
         return scorecard(files, partial(folders_for, started_at=self.now), self.prices(), self.redactor)
 
-    def info(self, files: Sequence[FileResults], card: Scorecard, baseline: BaselineResults) -> RunInfo:
+    def info(self, sources: _Sources, card: Scorecard, baseline: BaselineResults) -> RunInfo:
         """Describe the run that the results make."""
         tests = [test for suite in card.suites for test in suite.tests]
         info = RunInfo(
             # Of the files, since p is drawn by it: the same files give the same p.
-            id=digest([[file.digest for file in files], [suite.agent_id for suite in card.suites]])[:32],
+            id=digest([sources.digests, [suite.agent_id for suite in card.suites]])[:32],
             started_at=self.now,
             finished_at=self.now,
             duration_seconds=0,
@@ -192,7 +206,7 @@ class _GateJob:
                 loops=of_loops(len(test.trials) for test in tests),
             ),
             baseline_note=baseline.note,
-            warnings=tuple(dict.fromkeys(_warnings(files))),
+            warnings=sources.warnings,
         )
         return self.redactor.model(info)
 
@@ -219,5 +233,5 @@ class _GateJob:
 
     def _as_baseline(self, files: Sequence[FileResults], note: str) -> BaselineResults:
         card = self.card(files)
-        info = self.info(files, card, NO_BASELINE)
+        info = self.info(_Sources.of(files), card, NO_BASELINE)
         return BaselineResults(conclude(card, info, Policy(), RunEnding()), self.redactor.text(note))

@@ -45,7 +45,7 @@ def _report(imported: ImportedSuite, source: str, output: Path | None, console: 
     for note in imported.notes[:MOST_NOTES]:
         console.say(f"  {note}")
     if (more := len(imported.notes) - MOST_NOTES) > 0:
-        console.say(f"  and {more} more; what was not converted is in each test under x-unmapped")
+        console.say(f"  and {more} more; the parts without a counterpart are in each test under x-unmapped")
     if output:
         console.say(f"Check it:  ci-evals validate --strict {output}")
 

@@ -142,12 +142,13 @@ def _next(starter: Starter) -> str:
     run = f"ci-evals run {starter.suite}"
     check = f"make the tests yours, and check them:  ci-evals validate --strict {starter.suite}"
     if own_server or keyed:
-        keys = f"{'AGENT_KEY, and ' if keyed else ''}OPENAI_API_KEY for judge and user"
-        agent = "agentId" if starter.kind == "aui" else "baseUrl and what else leads to your agent"
+        keys = f"{'AGENT_KEY, and ' if not own_server else ''}OPENAI_API_KEY for judge and user"
+        fields = dict.fromkeys([*starter.agent.needs, *(["baseUrl"] if own_server else [])])
+        agent = " and ".join(fields)
+        if keyed and own_server:
+            agent += " (if it needs a key, also apiKey, and export AGENT_KEY)"
         first = f"In {starter.suite}, set {agent}, {check}"
         second = f"Export {keys}, then:  {run}\n     Without a model:  {run} --provider=offline"
-        if keyed and own_server:
-            second = f"Delete the line apiKey if your agent needs no key. {second}"
     else:
         offline = f"{run} --provider=offline"
         first = f"Play it:  {offline}"
@@ -158,14 +159,17 @@ def _next(starter: Starter) -> str:
         second = check[0].upper() + check[1:]
         second = f"Put your agent into {AGENT}, {check}" if starter.writes_agent else second
     kept = [*(["AGENT_KEY"] if keyed else []), *([] if starter.kind == "demo" else ["OPENAI_API_KEY"])]
-    third = f"In {WORKFLOW}, name the repository of the action. Then open a pull request with all of it."
-    if own_server:
-        third = f"Add the variable AGENT_URL to the repository. {third}"
     if keyed and own_server:
         kept[0] += " (if there is a key)"
-    if kept:
-        third = f"Add the secret{'s' * (len(kept) > 1)} {' and '.join(kept)} to the repository. {third}"
-    steps = enumerate((first, second, third), start=1)
+    third = [
+        f"Add the secret{'s' * (len(kept) > 1)} {' and '.join(kept)} to the repository." if kept else "",
+        "Add the variable AGENT_URL to the repository, or let the workflow start the agent."
+        if own_server
+        else "",
+        f"In {WORKFLOW}, name the repository of the action. Add results/ to .gitignore.",
+        "Then open a pull request with all of it.",
+    ]
+    steps = enumerate((first, second, "\n     ".join(filter(None, third))), start=1)
     root = starter.repository.root
     where = "" if root.resolve() == Path.cwd() else f", in {root}"
     return f"\nNext{where}:\n" + "\n".join(f"  {number}. {step}" for number, step in steps)

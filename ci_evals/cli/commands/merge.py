@@ -20,7 +20,7 @@ from ci_evals.scoring.merge import merge
 from ci_evals.scoring.shards import ShardRun
 from ci_evals.study_registry import after_merging
 
-_NO_SHARDS = ". If it should hold the shards' artifacts, no shard has left any"
+_NO_SHARDS = ". If it should hold the shards' artifacts, no shard has uploaded one"
 
 
 def merge_runs(settings: MergeSettings, context: RunContext) -> None:

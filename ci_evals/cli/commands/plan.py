@@ -13,7 +13,7 @@ from ci_evals.cli.settings.models import models_asked
 from ci_evals.cli.settings.suite_commands import PlanSettings
 from ci_evals.domain.plan import Plan, PlannedSuite
 from ci_evals.grading import control
-from ci_evals.job.stages import first_plan
+from ci_evals.job.stages import first_plan, largest_plan
 from ci_evals.planning.selection import Selection
 from ci_evals.planning.selection import plan as make_plan
 from ci_evals.planning.workload import Workload, of_plan, of_test
@@ -34,8 +34,9 @@ def plan(settings: PlanSettings, context: RunContext) -> None:
     planned = make_plan(loaded, Selection.of(settings.test, settings.tag), loops)
     alone = replace(planned, looks=looks)
     arms = arms_of(settings, context, masked=True)
-    planned = with_agents(alone, arms, unasked=True)
+    planned = with_agents(alone, arms, settings.gate_arm, unasked=True)
     fewest = first_plan(planned, settings.both_sides, compares=True)
+    planned = largest_plan(planned, settings.both_sides)
     for suite in alone.suites:
         context.show(sanitize.log_line(f"{suite.suite.name} ({suite.file})"))
         context.show(_table(alone, suite, connections, context) + "\n")
@@ -61,7 +62,7 @@ def plan(settings: PlanSettings, context: RunContext) -> None:
 
 def _tests(planned: Plan) -> str:
     agents = len(planned.arms)
-    tests = numbers.count(of_plan(planned.arm(0)).tests, "test")
+    tests = numbers.count(sum(len(suite.tests) for suite in planned.arm(0).suites), "test")
     return f"{tests} for each of {agents} agents" if agents > 1 else tests
 
 
@@ -83,7 +84,8 @@ def _table(plan: Plan, planned: PlannedSuite, connections: Connections, context:
     for test in planned.tests:
         work = of_test(plan, planned, test)
         counts = (work.trials, work.turns, work.strict, work.judge_calls)
-        shown = context.redactor.model(test)  # before anything is cut
-        name, tags = sanitize.log_line(shown.name, 200), sanitize.log_line(", ".join(shown.tags), 200)
-        rows.append([name, *map(str, counts), *map(str, _calls(work, connections)), tags])
+        # Redacted before anything is cut.
+        name, *tags = map(context.redactor.text, (test.name, *test.tags))
+        name, listed = sanitize.log_line(name, 200), sanitize.log_line(", ".join(tags), 200)
+        rows.append([name, *map(str, counts), *map(str, _calls(work, connections)), listed])
     return table(headers, rows, context.width, names=(0, len(headers) - 1), right=range(1, len(headers) - 1))

@@ -1,4 +1,4 @@
-"""`report`: writes the reports of a saved run again, with other runs beside it."""
+"""`report`: writes the reports of a saved run again, with other runs next to it."""
 
 import webbrowser
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ _NAMED = 3
 
 
 def report(settings: ReportSettings, context: RunContext) -> None:
-    """Write the reports of a results file again, beside it.
+    """Write the reports of a results file again, next to it.
 
     Raises:
         UsageError: an option or a file cannot be read, or they do not go together; nothing is written then.
@@ -172,7 +172,7 @@ def _summary(written: Sequence[str], runs: _Runs) -> str:
         what = numbers.count(len(written), "report")
     newest = f", the newest of {runs.of_folder} runs" if runs.of_folder > 1 else ""
     other = len(runs.others) if PAGE in written else 0
-    more = f"; {numbers.count(other, 'other run')} beside it" if other else ""
+    more = f"; {numbers.count(other, 'other run')} next to it" if other else ""
     return f"{what} written to {runs.shown.file.parent}{newest}{more}"
 
 

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,18 +34,20 @@ from ci_evals.cli.settings.suite_commands import RunSettings
 from ci_evals.domain.built_in_agents import BUILT_IN
 from ci_evals.domain.errors import CiEvalsError, SuiteError, UsageError
 from ci_evals.domain.journal import JournalMark
-from ci_evals.domain.plan import Plan
+from ci_evals.domain.plan import HEAD, Plan
+from ci_evals.domain.progress import Event, Listener, TurnPlayed
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.suite import is_bundled
 from ci_evals.job import NO_BASELINE, BaselineResults, Job, Limits, evaluate, not_played
 from ci_evals.planning.arms import Arm
 from ci_evals.planning.parse import LoadedSuite
-from ci_evals.planning.selection import Selection, plan
+from ci_evals.planning.selection import Selection, plan, with_tests
 from ci_evals.reports.names import RESULTS, folders_for
 from ci_evals.runner import Options
 from ci_evals.scoring.gate.selectors import check_names
 from ci_evals.study_registry import Addition, read_calibration
 from ci_evals.support.redaction import Redactor
+from ci_evals.threads import begin
 from ci_evals.wiring.connections import Connections, keys_of
 from ci_evals.wiring.providers import no_key
 
@@ -92,7 +95,7 @@ def _run(settings: RunSettings, trust: FileTrust) -> NoReturn:
         raise UsageError(no_key(settings.provider, context.environ))
     redactor, console = _hide_secrets(settings, context, connections, loaded, arms), context.console
     planned, notes = recording.with_recorded_agents(planned, recorded_run, redactor)
-    planned = with_agents(planned, arms, unasked=recorded_run is not None)
+    planned = with_agents(planned, arms, settings.gate_arm, unasked=recorded_run is not None)
     notes += (
         *uncached,
         *warn_of_short_keys(connections, () if recorded_run else loaded),
@@ -112,8 +115,9 @@ def _run(settings: RunSettings, trust: FileTrust) -> NoReturn:
     baseline = NO_BASELINE if skipped else _baseline(settings, github, interruption)
     _refuse_self_comparison(baseline, journal, settings)
     begun = journal.past.header.started_at if journal.past else datetime.now(UTC)
-    names = [redactor.text(item.suite.name) for item in planned.arm(0).suites]
-    paths.check(inputs, folders_for(names, begun))
+    paths.check(
+        inputs, folders_for([redactor.text(item.suite.name) for item in planned.arm(0).suites], begun)
+    )
     _check_recording(settings.record, inputs)
     if baseline.note:
         console.say(baseline.note)
@@ -135,7 +139,11 @@ def _run(settings: RunSettings, trust: FileTrust) -> NoReturn:
         both_sides=settings.both_sides,
         judge_check=settings.judge_check,
         prices=prices,
-        config=recorded_options(settings) | {"judgeCache": "on" if connections.judge_cache else "off"},
+        config=recorded_options(settings)
+        | {
+            "judgeCache": "on" if connections.judge_cache else "off",
+            "against": settings.against is not None,  # it may hold a key
+        },
         git=github.git,
         context=identity,
         write_unfinished=paths.begin,
@@ -148,6 +156,7 @@ def _run(settings: RunSettings, trust: FileTrust) -> NoReturn:
     prepared = _PreparedRun(
         settings, github, job, journal, connections, paths, context, interruption, calibration
     )
+    del loaded  # the suites' texts, which nobody asks for any more
     why = why_skipped(github, missing) if skipped else chosen.nothing_left
     sys.exit(_skip(prepared, why) if why else _play(prepared))
 
@@ -192,7 +201,8 @@ def _play(prepared: _PreparedRun) -> int:
         ) as listen,
         recording.recording_job(replace(prepared.job, cluster=cluster), settings, console) as job,
     ):
-        results = prepared.interruption.play(evaluate(job, prepared.connections, listen=listen, stop=stop))
+        hear = _importing_reports(prepared, listen)
+        results = prepared.interruption.play(evaluate(job, prepared.connections, listen=hear, stop=stop))
     reserve.release()
     if prepared.calibration:
         results = prepared.calibration(results, prepared.job.redactor)
@@ -209,6 +219,27 @@ def _play(prepared: _PreparedRun) -> int:
     if stop.bug:
         raise stop.bug
     return code
+
+
+def _importing_reports(prepared: _PreparedRun, listen: Listener) -> Listener:
+    """Have reports imported and their templates read while replies are waited for, not at the end."""
+
+    def load() -> None:
+        with suppress(Exception):  # met again, and told, when reports are written
+            plan = prepared.job.plan
+            small = replace(plan, suites=(with_tests(plan.suites[0], [0]),), arms=(HEAD,))
+            job = replace(prepared.job, plan=small, baseline=NO_BASELINE)
+            _import_reports(replace(prepared, job=job))
+
+    once = iter([load])
+
+    def hear(event: Event) -> None:
+        listen(event)
+        if isinstance(event, TurnPlayed) and (work := next(once, None)):
+            with suppress(RuntimeError):  # no memory for a thread
+                begin(work)
+
+    return hear
 
 
 def _import_reports(prepared: _PreparedRun) -> None:

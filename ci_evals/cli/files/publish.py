@@ -22,8 +22,8 @@ from ci_evals.reports.names import JUNIT, PAGE, SUMMARY
 from ci_evals.reports.page.comparison_runs import ComparisonRuns
 
 _NOWHERE = (
-    "There is no room for the reports in the working folder or the temporary folder either. What follows is "
-    "all that is left of the run besides its journal. Free some space, then resume with --resume."
+    "There is no room for the reports in the working folder or the temporary folder either. Apart from "
+    "the journal, this is all that is left of the run. Free some space, then resume with --resume."
 )
 _NO_PAGE = f"{PAGE} is missing; all other reports are there. {PLEASE_REPORT}"
 

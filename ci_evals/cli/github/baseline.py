@@ -38,7 +38,9 @@ def baseline_of(settings: BaselineSettings, github: GitHubJob, wait: Wait | None
         case "auto" | "required":
             return _recorded(settings, github, wait or github.context.wait)
     try:
-        return BaselineResults(load_results(option))
+        results = load_results(option)
+        base = github.event.base.sha
+        return BaselineResults(results, of_base_commit=base is not None and results.run.git.commit == base)
     except UsageError as error:
         raise UsageError(f"--baseline: {error}") from error
 
@@ -54,7 +56,9 @@ def _recorded(settings: BaselineSettings, github: GitHubJob, wait: Wait) -> Base
             return _none(artifact or NoBaseline("the search was interrupted"))
         results = _read(artifact)
         history = _history(artifact, results, github)
-        return BaselineResults(results, artifact.note, history=history)
+        return BaselineResults(
+            results, artifact.note, history=history, of_base_commit=artifact.of_base_commit
+        )
     except TimeoutError:
         why = f"{'GitHub' if job is None else 'GitLab'} did not answer in time"
     except (PlatformError, UsageError) as error:

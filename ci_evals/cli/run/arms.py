@@ -1,18 +1,19 @@
-"""The agents that options have played beside the one that is tested."""
+"""The agents that are played in the same run as the one that is tested."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ci_evals.adapters.code import plugins
 from ci_evals.adapters.suites import ENDINGS, read_text
 from ci_evals.cli.files.suite_loading import headers_of, options_file
 from ci_evals.cli.run_context import RunContext
-from ci_evals.cli.settings.suite_commands import PlanSettings
-from ci_evals.domain.choices import BothSides
+from ci_evals.cli.settings.suite_commands import PlanSettings, RunSettings
+from ci_evals.domain.choices import BothSides, Regression
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import BASE, Plan
 from ci_evals.planning.adapter_options import OptionsFile
-from ci_evals.planning.arms import Arm, ArmReader, with_arms, with_first_arm
+from ci_evals.planning.arms import Arm, ArmReader, with_arms, with_arms_alone
 
 
 def arms_of(settings: PlanSettings, context: RunContext, *, masked: bool) -> tuple[Arm, ...]:
@@ -27,22 +28,56 @@ def arms_of(settings: PlanSettings, context: RunContext, *, masked: bool) -> tup
 
     reader = ArmReader(context.environ, read_options, headers_of, plugins.names(), masked=masked)
     if settings.arms and settings.against:
-        raise UsageError("--arms, --against: both name agents to play beside this one. Omit one of them.")
+        raise UsageError("--arms, --against: both name further agents. Omit one of them.")
     if settings.arms:
         file = settings.arms.as_posix()
         if settings.arms.suffix.lower() not in ENDINGS:
             raise UsageError(f"--arms: {file}: the file ends in none of {', '.join(ENDINGS)}.")
-        return reader.file(read_text(settings.arms, file), file)
-    if settings.against is None and settings.both_sides is BothSides.ALWAYS:
-        raise UsageError("--both-sides=always: there is no base agent to play. Name one with --against.")
+        arms = reader.file(read_text(settings.arms, file), file)
+        names = [arm.name for arm in arms]
+        if settings.gate_arm not in {None, *names}:
+            raise UsageError(
+                f"--gate-arm: {settings.gate_arm!r} is no agent of {file}. Agents: {', '.join(names)}."
+            )
+        return arms
+    if settings.gate_arm is not None:
+        raise UsageError("--gate-arm: it names an agent of --arms, which is not given.")
+    if settings.against is None and settings.both_sides in {BothSides.ALWAYS, BothSides.WORST_QUARTER}:
+        raise UsageError(
+            f"--both-sides={settings.both_sides}: there is no base agent to play. Name one with --against."
+        )
+    if settings.both_sides is BothSides.WORST_QUARTER:
+        _check_worst_quarter(settings)
     if settings.against is None or settings.both_sides is BothSides.NEVER:
         return ()
     return (reader.against(settings.against),)
 
 
-def with_agents(plan: Plan, arms: Sequence[Arm], *, unasked: bool) -> Plan:
-    """The plan with these agents; the first one of several is tested in place of the suites' own."""
-    first = arms[0] if arms and arms[0].name != BASE else None
-    if first:
-        plan = with_first_arm(plan, first, unasked=unasked)
-    return with_arms(plan, arms[1:] if first else arms, unasked=unasked)
+def _check_worst_quarter(settings: PlanSettings) -> None:
+    """Refuse what a part of the tests cannot decide, or what would look at them more than once."""
+    looks = {"--rounds": settings.rounds.strip().lower() not in {"", "off"}}
+    if isinstance(settings, RunSettings):
+        looks |= {
+            "--confirm": settings.confirm > 0,
+            "--shard": settings.shard is not None,
+            "--max-drop": bool(settings.max_drop),
+        }
+        if settings.regression is not Regression.SIGNIFICANT:
+            raise UsageError(
+                "--both-sides=worst-quarter decides whether the score fell. Add --regression=significant."
+            )
+    if wrong := [option for option, given in looks.items() if given]:
+        raise UsageError(
+            f"--both-sides=worst-quarter does not work with {', '.join(wrong)}: it plays all tests, then the "
+            "worst ones again, once. Use --loops, or --both-sides=auto."
+        )
+
+
+def with_agents(plan: Plan, arms: Sequence[Arm], gate_arm: str | None, *, unasked: bool) -> Plan:
+    """The plan with these agents. Of `--arms` one is tested, in place of the suites' own: else the second."""
+    if not arms or arms[0].name == BASE:
+        return with_arms(plan, arms, unasked=unasked)
+    gated = next((arm for arm in arms if arm.name == gate_arm), arms[1])
+    others = [arm for arm in arms if arm is not gated]
+    plan = with_arms_alone(plan, [gated, *others], unasked=unasked)
+    return replace(plan, reference=None if gated is arms[0] else arms[0].name)

@@ -88,7 +88,7 @@ def with_recorded_agents(planned: Plan, recording: "Recording | None", redactor:
     if recording is None:
         return Planned(planned)
     torn = (
-        f"the last line of {recording.path} is torn because the run was killed: that trial is not "
+        f"the last line of {recording.path} is incomplete because the run was killed: that trial is not "
         "in the recording"
     )
     suites: list[PlannedSuite] = []
@@ -105,8 +105,7 @@ def with_recorded_agents(planned: Plan, recording: "Recording | None", redactor:
         now = redactor.text(item.suite.agent_id or "")
         if then.agent_id and now and MASK not in now and now != then.agent_id:
             warnings.append(
-                f"{item.file}: names the agent {now!r}, but the recorded answers are those of "
-                f"{then.agent_id!r}"
+                f"{item.file}: names the agent {now!r}, but the recording is of {then.agent_id!r}"
             )
     if not known:
         names = ", ".join(repr(suite.name) for suite in recording.header.suites)

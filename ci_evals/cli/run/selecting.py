@@ -40,7 +40,7 @@ def check_options(settings: RunSettings) -> None:
     if not named:
         return
     if len(named) > 1:
-        raise UsageError("--only-failed, --changed-since: each says what to play. Omit one of them.")
+        raise UsageError("--only-failed, --changed-since: both select tests. Omit one of them.")
     others = {"--against": settings.against, "--arms": settings.arms, "--replay": settings.replay}
     for other in (other for other, value in others.items() if value):
         raise UsageError(
@@ -86,7 +86,7 @@ def _only_failed(job: Job, path: Path, connections: Connections, context: RunCon
         )
     if taking.different:
         raise UsageError(
-            f"--only-failed: the results of {path} cannot stand beside those of this run: "
+            f"--only-failed: the results of {path} cannot be combined with this run: "
             f"{'; '.join(taking.different)}. Play all tests."
         )
     if not taking.job.plan.trials:

@@ -71,7 +71,16 @@ _GROUPS = {
         "max_p95_latency",
         "no_gate",
     ),
-    "Baseline": ("baseline", "baseline_branch", "baseline_arm", "history", "against", "both_sides", "arms"),
+    "Baseline": (
+        "baseline",
+        "baseline_branch",
+        "baseline_arm",
+        "history",
+        "against",
+        "both_sides",
+        "arms",
+        "gate_arm",
+    ),
     "Output": ("output_dir", "junit", "format", "open", "debug", "quiet", "verbose"),
     "GitHub": (
         "comment",
@@ -113,7 +122,16 @@ class OptionReference(NamedTuple):
 
 
 class HelpCommand(TyperCommand):
-    """A command whose options are listed in groups."""
+    """A command whose options are made once they are asked for, and listed in groups."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the options, and what they are for from now on."""
+        if complete := getattr(self.callback, "complete", None):
+            alone = typer.Typer(add_completion=False)
+            alone.command()(complete())
+            whole = typer.main.get_command(alone)
+            self.params, self.callback = whole.params, whole.callback
+        return super().get_params(ctx)
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments and each group of options, their texts in one column."""

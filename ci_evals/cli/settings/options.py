@@ -9,8 +9,9 @@ import inspect
 from collections.abc import Callable
 from enum import Enum
 from functools import wraps
+from importlib import import_module
 from types import NoneType
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import typer
 from typer.models import OptionInfo, ParameterInfo
@@ -22,41 +23,54 @@ ENV_PREFIX = "CI_EVALS_"
 INPUT_DEFAULT = "input default"
 """Metadata of a field whose input has another default in action.yml than the option."""
 
-S = TypeVar("S")
 
+def takes(module: str, name: str) -> Callable[[Callable[[Any, RunContext], None]], Callable[..., None]]:
+    """Make a function of a settings value into a Typer command with an option for each of its fields.
 
-def takes(settings: type[S]) -> Callable[[Callable[[S, RunContext], None]], Callable[..., None]]:
-    """Make a function of a settings value into a Typer command with an option for each of its fields."""
+    The settings are imported and their options made for the command that is called: `--help` lists them all.
+    """
 
-    def decorate(command: Callable[[S, RunContext], None]) -> Callable[..., None]:
-        hints = get_type_hints(settings, include_extras=True)
+    def decorate(command: Callable[[Any, RunContext], None]) -> Callable[..., None]:
+        def complete() -> Callable[..., None]:
+            return _with_options(command, getattr(import_module(module), name))
 
         @wraps(command)
-        def wrapper(ctx: typer.Context, **values: Any) -> None:
-            context = ctx.find_object(RunContext) or RunContext()
-            command(settings(**(values | {**context.options})), context)
+        def listed(ctx: typer.Context) -> None:
+            del ctx
 
-        parameters = [
-            inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
-        ]
-        for item in dataclasses.fields(settings):  # type: ignore[arg-type]  # S is always a dataclass
-            for info in hints[item.name].__metadata__:
-                if isinstance(info, OptionInfo):
-                    info.envvar = ENV_PREFIX + item.name.strip("_").upper()
-                if isinstance(info, ParameterInfo):
-                    info.metavar = info.metavar or _metavar(item.name, hints[item.name])
-            default = inspect.Parameter.empty if item.default is dataclasses.MISSING else item.default
-            parameters.append(
-                inspect.Parameter(
-                    item.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hints[item.name]
-                )
-            )
-        wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # what Typer reads
-        wrapper.__annotations__ = {p.name: p.annotation for p in parameters}
-        del wrapper.__wrapped__  # else Typer would look behind it
-        return wrapper
+        listed.__annotations__ = {"ctx": typer.Context}
+        listed.complete = complete  # type: ignore[attr-defined]  # for `HelpCommand`
+        del listed.__wrapped__
+        return listed
 
     return decorate
+
+
+def _with_options(command: Callable[[Any, RunContext], None], settings: type[Any]) -> Callable[..., None]:
+    hints = get_type_hints(settings, include_extras=True)
+
+    @wraps(command)
+    def wrapper(ctx: typer.Context, **values: Any) -> None:
+        context = ctx.find_object(RunContext) or RunContext()
+        command(settings(**(values | {**context.options})), context)
+
+    parameters = [inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)]
+    for item in dataclasses.fields(settings):
+        for info in hints[item.name].__metadata__:
+            if isinstance(info, OptionInfo):
+                info.envvar = ENV_PREFIX + item.name.strip("_").upper()
+            if isinstance(info, ParameterInfo):
+                info.metavar = info.metavar or _metavar(item.name, hints[item.name])
+        default = inspect.Parameter.empty if item.default is dataclasses.MISSING else item.default
+        parameters.append(
+            inspect.Parameter(
+                item.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hints[item.name]
+            )
+        )
+    wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # what Typer reads
+    wrapper.__annotations__ = {p.name: p.annotation for p in parameters}
+    del wrapper.__wrapped__  # else Typer would look behind it
+    return wrapper
 
 
 def _metavar(name: str, hint: Any) -> str:

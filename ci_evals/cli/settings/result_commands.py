@@ -47,8 +47,8 @@ class InitSettings:
         str | None,
         typer.Option(
             metavar="ADAPTER",
-            help="Way to call your agent: aui, openai, http, langgraph, ag-ui, a2a, adk, python, …\n\n"
-            "Default: that of the suites already there, else aui. `demo` is for a first look around.",
+            help="How to call your agent: aui, openai, http, langgraph, ag-ui, a2a, adk, python, …\n\n"
+            "Default: the adapter of existing suites, otherwise aui. `demo` is for a first look.",
         ),
     ] = None
 
@@ -61,8 +61,8 @@ class ReportSettings:
         list[Path],
         typer.Argument(
             metavar="RESULTS",
-            help="The run to show: its _results.json or folder; of a folder of runs the newest. Then runs to "
-            "compare it with.",
+            help="The run to show: its _results.json or folder, or a folder of runs for the newest. "
+            "Then runs to compare it with.",
         ),
     ]
     baseline: Annotated[
@@ -70,8 +70,8 @@ class ReportSettings:
         typer.Option(
             metavar="auto|none|PATH",
             help="Run that this one was compared with.\n\n"
-            "The page shows its conversations; nothing is compared again, and another run is refused. "
-            "Default: `auto`, the one among the others.",
+            "The page shows its conversations; nothing is compared again, and other runs are refused. "
+            "Default: `auto`, the one among the given runs.",
         ),
     ] = None
     format: Annotated[
@@ -125,16 +125,16 @@ class MergeSettings(BaselineSettings, GateSettings):
         list[Path],
         typer.Argument(
             metavar="RESULTS",
-            help="Results files, folders that hold one, or folders of such folders, as "
-            "actions/download-artifact leaves them.",
+            help="Results files, their folders, or folders of such folders, as from "
+            "actions/download-artifact.",
         ),
     ]
     shards: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help="Number of results there must be; with fewer there is no verdict.\n\n"
-            "Runs with `--shard` know it themselves.",
+            help="Required number of results; with fewer there is no verdict.\n\n"
+            "Not needed for runs with `--shard`.",
         ),
     ] = None
     output_dir: OutputDir = Path("results")
@@ -196,7 +196,7 @@ class RejudgeSettings(BaselineSettings, GateSettings):
         Path,
         typer.Argument(
             metavar="RESULTS",
-            help="The run: its _results.json, or the folder of that file; also that of one of its suites.",
+            help="The run, or one of its suites: its _results.json, or the folder of that file.",
         ),
     ]
     provider: Annotated[
@@ -209,7 +209,7 @@ class RejudgeSettings(BaselineSettings, GateSettings):
         typer.Option(
             metavar="MODEL",
             help="Judge model.\n\n"
-            "Default: the one that judged the run if its provider is the same, else the provider's default.",
+            "Default: the run's judge if the provider is the same, otherwise the provider's default.",
         ),
     ] = None
     judge_votes: Annotated[
@@ -231,7 +231,7 @@ class RejudgeSettings(BaselineSettings, GateSettings):
         typer.Option(
             metavar="auto|off|DIR",
             help="Folder that keeps the judge's answers.\n\n"
-            "They are separate from those of runs. Off by default: the judge is asked again.",
+            "Separate from the cache of runs. Off by default: the judge is asked again.",
         ),
     ] = "off"
     output_dir: OutputDir = Path("results")
@@ -250,8 +250,9 @@ class CommentSettings(PullRequestSettings):
     platform: Annotated[
         Platform,
         typer.Option(
-            help="Where to post.\n\n`auto`: GitLab in its jobs, else GitHub. On GitLab the note goes to the "
-            "pipeline's merge request, with the token in CI_EVALS_GITLAB_TOKEN, else GITLAB_TOKEN."
+            help="Where to post.\n\n"
+            "`auto`: GitLab in GitLab jobs, otherwise GitHub. On GitLab the note goes to the pipeline's "
+            "merge request, with the token in CI_EVALS_GITLAB_TOKEN or GITLAB_TOKEN."
         ),
     ] = Platform.AUTO
     dry_run: Annotated[

@@ -33,10 +33,10 @@ LlmTimeout = Annotated[
 JudgeCheckMode = Annotated[
     CheckMode,
     typer.Option(
-        help="Ask the judge control questions.\n\n"
-        "Their answers are known. If it answers too few correctly there is no verdict (exit code 3), or with "
-        "`warn` a warning. `auto` skips the questions if the baseline or the judge's cache holds a passed "
-        "check of the same judge of the last 30 days.",
+        help="Ask the judge control questions with known answers.\n\n"
+        "If too few answers are right, there is no verdict (exit code 3), or with `warn` a warning. "
+        "`auto` skips the questions if the baseline or the judge's cache has a passed check of the same "
+        "judge from the last 30 days.",
     ),
 ]
 LlmKey = Annotated[
@@ -44,20 +44,20 @@ LlmKey = Annotated[
     typer.Option(
         metavar="KEY",
         help="API key of the model provider.\n\n"
-        "Default: LLM_API_KEY, else the provider's own variable. Give the action a secret, and prefer the "
-        "variables elsewhere: a command line can be read by others.",
+        "Default: LLM_API_KEY, then the provider's own variable. In the action pass a secret; elsewhere "
+        "prefer the variables, since others can read a command line.",
     ),
 ]
 JudgePanel = Annotated[
     str | None,
     typer.Option(
         metavar="MODEL,...",
-        help="Models that vote in turn, instead of one judge.\n\nSeparated by commas, all of one provider.",
+        help="Models that vote in turn, instead of one judge.\n\nComma-separated, all from one provider.",
     ),
 ]
 Prices = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="YAML or JSON file of model prices.\n\nIt replaces the bundled table."),
+    typer.Option(metavar="FILE", help="YAML or JSON file of model prices.\n\nReplaces the bundled table."),
 ]
 OutputDir = Annotated[Path, typer.Option(metavar="DIR", help="Folder for all reports.")]
 JunitFile = Annotated[
@@ -72,12 +72,13 @@ AgentKey = Annotated[
     typer.Option(
         metavar="KEY",
         help="API key of the agent, instead of the suite's `apiKey`.\n\n"
-        "Give the action a secret. Elsewhere set CI_EVALS_AGENT_KEY: a command line can be read by others.",
+        "In the action pass a secret; elsewhere set CI_EVALS_AGENT_KEY, since others can read a command "
+        "line.",
     ),
 ]
 BaseUrl = Annotated[
     str | None,
-    typer.Option(metavar="URL", help="Address of the agent's API.\n\nIt replaces the adapter's own."),
+    typer.Option(metavar="URL", help="Address of the agent's API.\n\nReplaces the adapter's default."),
 ]
 Adapter = Annotated[
     str | None,
@@ -85,7 +86,7 @@ Adapter = Annotated[
         metavar="ADAPTER",
         help="How to call the agent: aui, demo, openai, http, langgraph, …\n\n"
         "Overrides the suite's `adapter`; the default is aui. `python:MODULE:ATTRIBUTE` calls a Python "
-        "function, `command: PROGRAM` starts a program. A plug-in is named as it is installed.",
+        "function, `command: PROGRAM` starts a program. Use a plug-in by its name.",
     ),
 ]
 AdapterOptions = Annotated[
@@ -96,9 +97,9 @@ TrustSuites = Annotated[
     SuiteTrust,
     typer.Option(
         help="Whether suites may name endpoints and read variables.\n\n"
-        "With `auto` they may, except in a GitHub job whose checkout may be somebody else's code: there only "
-        "if it is known to be the repository's own, and never in pull_request_target, workflow_run and "
-        "issue_comment.",
+        "With `auto` they may, except in a GitHub job with secrets: there the checkout must be known "
+        "to be the repository's own code, and pull_request_target, workflow_run and issue_comment are never "
+        "trusted.",
     ),
 ]
 
@@ -134,7 +135,7 @@ class ChangeSettings:
         typer.Option(
             help="Regressions that fail the run.\n\n"
             "`any`: a test that passed in the baseline fails now. `significant`: the score drops by more "
-            "than chance explains (p at most 0.05).",
+            "than noise explains (p at most 0.05).",
         ),
     ] = Regression.OFF
 
@@ -160,8 +161,8 @@ class GateSettings(ChangeSettings):
         typer.Option(
             min=0,
             help="Maximum number of errored or undecided trials.\n\n"
-            "A trial errored if the agent, a model or the setup failed, or it was interrupted; it is "
-            "undecided if a verdict is. With more of them the run has no verdict (exit code 3).",
+            "A trial errored if the agent, a model or the setup failed, or if it was interrupted. It is "
+            "undecided if one of its verdicts is. Above the maximum the run has no verdict (exit code 3).",
         ),
     ] = 0
     max_invalid_users: Annotated[
@@ -169,8 +170,8 @@ class GateSettings(ChangeSettings):
         typer.Option(
             min=0,
             help="Maximum number of invalid users.\n\n"
-            "A simulated user is invalid if it breaks character, and again when the trial is retried. The "
-            "trial then does not count.",
+            "A simulated user is invalid if it breaks character and does so again when the trial is "
+            "retried. The trial then does not count.",
         ),
     ] = 0
     max_cost: Annotated[
@@ -195,16 +196,16 @@ class GitHubSettings:
         typer.Option(
             metavar="KEY",
             help="Distinguishes comments and baselines within one repository.\n\n"
-            "Give each job of a matrix its own: letters, digits, dots, underscores and dashes. The baseline "
-            "is the artifact `ci-evals-results-KEY`.",
+            "Give each job of a matrix its own key: letters, digits, dots, underscores and dashes. The "
+            "baseline is the artifact `ci-evals-results-KEY`.",
         ),
     ] = "default"
     github_token: Annotated[
         str | None,
         typer.Option(
             metavar="TOKEN",
-            help="Token for GitHub's API.\n\nDefault: GITHUB_TOKEN. "
-            "The action uses the job's own token, with the permissions of the job.",
+            help="Token for GitHub's API.\n\n"
+            "Default: GITHUB_TOKEN. The action uses the job's token and permissions.",
         ),
     ] = field(default=None, repr=False, metadata={INPUT_DEFAULT: "${{ github.token }}"})
 
@@ -218,10 +219,10 @@ class BaselineSettings(GitHubSettings):
         typer.Option(
             metavar="auto|none|required|PATH",
             help="Run to compare with.\n\n"
-            "`auto`: the artifact `ci-evals-results-KEY` that the base commit, or the nearest earlier commit "
-            "of its branch, left on GitHub (needs `actions: read`). `required`: the same, and a run that "
-            "cannot be compared has no verdict (exit code 3). PATH: an earlier run's _results.json, or its "
-            "folder. Default: `auto` in pull requests and merge queues, `none` elsewhere and with `--shard`.",
+            "`auto`: the artifact `ci-evals-results-KEY` of the base commit or the nearest earlier commit "
+            "of its branch on GitHub (needs `actions: read`). `required`: the same, but a run without a "
+            "comparison has no verdict (exit code 3). PATH: an earlier run's _results.json or its folder. "
+            "Default: `auto` in pull requests and merge queues, `none` elsewhere and with `--shard`.",
         ),
     ] = None
     baseline_branch: Annotated[
@@ -253,34 +254,45 @@ class HistorySettings:
 
 @dataclass(frozen=True)
 class SidesSettings:
-    """Agents that are played beside the one that is tested."""
+    """Agents that are played in the same run as the one that is tested."""
 
     against: Annotated[
         str | None,
         typer.Option(
             metavar="OPTION=VALUE",
-            help="Base agent to play beside this one, one option per line.\n\n"
-            "Both play every test in this run, trial by trial in turns, so changes at a provider since the "
-            "last run affect both. Options: adapter, adapter-options, agent-id, agent-key, "
-            "base-url, agent-headers, start, wait-for. A base agent that cannot be played leaves no verdict "
-            "(exit code 3).",
+            help="Base agent to run side by side, one option per line.\n\n"
+            "Both run every test, alternating trial by trial, so changes at a provider affect both. "
+            "Options: adapter, adapter-options, agent-id, agent-key, base-url, agent-headers, start, "
+            "wait-for. If the base agent fails to run, there is no verdict (exit code 3).",
         ),
     ] = field(default=None, repr=False)
     arms: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="File of agents to play side by side.\n\n"
-            "YAML or JSON: each agent by its name, with the options of `--against` and `model`. The first is "
-            "tested, every other one is compared with it.",
+            help="File of agents to run side by side.\n\n"
+            "YAML or JSON: each agent's name with the options of `--against` and `model`. All are compared "
+            "with the first.",
+        ),
+    ] = None
+    gate_arm: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Agent of `--arms` that the gate applies to.\n\n"
+            "Floors apply to its score, comparison checks to its change from the first agent, or from the "
+            "baseline if it is the first. Default: the second.",
         ),
     ] = None
     both_sides: Annotated[
         BothSides,
         typer.Option(
-            help="When to play the base agent of `--against`.\n\n"
-            "`auto`: only if the score looks lower than in earlier runs of the base branch, or there are "
-            "none. `always`: in every run. `never`: earlier runs decide alone.",
+            metavar="WHEN",
+            help="When to run the base agent.\n\n"
+            "`auto`: if the score looks lower than in earlier runs of the base branch, or there are none. "
+            "`worst-quarter`: the same, but only the tests that look worst, 9 more trials with each agent, "
+            "which decide; with `--regression=significant`. `always`: in every run. `never`: only earlier "
+            "runs decide.",
         ),
     ] = BothSides.AUTO
 
@@ -296,10 +308,10 @@ class PullRequestSettings(GitHubSettings):
     comment_on: Annotated[
         CommentOn,
         typer.Option(
-            help="Results that a new comment is worth.\n\n"
+            help="Results that create a new comment.\n\n"
             "`change`: the run did not pass, a test or the score changed since the baseline, or nothing was "
-            "compared. `failure`: it failed or has no verdict. A comment that is there is always updated: it "
-            "never shows an older verdict.",
+            "compared. `failure`: the run failed or has no verdict. An existing comment is always updated, "
+            "so it never shows an old verdict.",
         ),
     ] = CommentOn.ALWAYS
     check: Annotated[
@@ -307,9 +319,9 @@ class PullRequestSettings(GitHubSettings):
         typer.Option(
             "--check",
             help="Create a check run with score and change.\n\n"
-            "On the pull request's head: `success`, `failure`, or `neutral` if there is no verdict or a drop "
-            "is suspected and not proven. Where checks are required GitHub lets `neutral` pass: require the "
-            "job instead. Not with `--shard`. Needs `checks: write`.",
+            "On the pull request's head: `success`, `failure`, or `neutral` if there is no verdict or a "
+            "drop is suspected but not proven. GitHub accepts `neutral` for a required check, so require "
+            "the job instead. Not with `--shard`. Needs `checks: write`.",
         ),
     ] = False
 
@@ -322,8 +334,8 @@ class CommentingSettings(PullRequestSettings):
         CommentMode,
         typer.Option(
             help="When to comment on the pull request.\n\n"
-            "`auto`: in events of a pull request, but not with `--shard`. `always`: also on the pull "
-            "requests that a pushed commit is the head of. Needs `pull-requests: write`.",
+            "`auto`: in pull request events, but not with `--shard`. `always`: also on pull requests whose "
+            "head is the pushed commit. Needs `pull-requests: write`.",
         ),
     ] = CommentMode.AUTO
 
@@ -336,10 +348,10 @@ class AgentApiSettings:
         str | None,
         typer.Option(
             metavar="COMMAND",
-            help="Start the agent by this command, instead of the suite's `start`.\n\n"
-            "A shell runs it in the current folder, for the action in its container. It ends with the run, "
-            "and its output goes to agent.log in the output folder. If it ends earlier there is no verdict "
-            "(exit code 3).",
+            help="Command that starts the agent, instead of the suite's `start`.\n\n"
+            "A shell runs it in the current folder (in the action, inside the container) and stops it after "
+            "the run. Its output goes to agent.log in the output folder. If it exits early, there is no "
+            "verdict (exit code 3).",
         ),
     ] = None
     wait_for: Annotated[
@@ -347,8 +359,8 @@ class AgentApiSettings:
         typer.Option(
             metavar="URL|PORT",
             help="Wait until this answers before the run, instead of `waitFor`.\n\n"
-            "A URL answers with any status, a port of this machine by accepting a connection. Default: the "
-            "agent's base URL if `--start` is given, else nothing.",
+            "A URL may answer with any status; a local port must accept a connection. Default: the agent's "
+            "base URL with `--start`, otherwise nothing.",
         ),
     ] = None
     start_timeout: Annotated[
@@ -356,7 +368,7 @@ class AgentApiSettings:
         typer.Option(
             min=1,
             metavar="SECONDS",
-            help="Maximum wait for the agent to answer.\n\nAfter that there is no verdict (exit code 3).",
+            help="Maximum wait for the agent to start.\n\nAfter that there is no verdict (exit code 3).",
         ),
     ] = 60
     otlp: Annotated[
@@ -364,19 +376,20 @@ class AgentApiSettings:
         typer.Option(
             "--otlp",
             help="Read tool calls from the agent's OpenTelemetry spans.\n\n"
-            "A receiver of OTLP over HTTP runs as long as the run. The same as `trace: otlp` in all suites.",
+            "Receives OTLP over HTTP during the run. The same as `trace: otlp` in all suites.",
         ),
     ] = False
     otlp_port: Annotated[
         int,
-        typer.Option(min=0, max=65535, metavar="PORT", help="Port to receive spans on; 0: any free one."),
+        typer.Option(min=0, max=65535, metavar="PORT", help="Port to receive spans on; 0: any free port."),
     ] = 4318
     otlp_host: Annotated[
         str,
         typer.Option(
             metavar="ADDRESS",
             help="Address to receive spans on.\n\n"
-            "The default is this machine alone. 0.0.0.0 lets other containers and hosts send spans too.",
+            "The default accepts only local connections. 0.0.0.0 lets other containers and hosts send spans "
+            "too.",
         ),
     ] = "127.0.0.1"
     agent_key_header: Annotated[
@@ -387,14 +400,15 @@ class AgentApiSettings:
         typer.Option(
             metavar="NAME: VALUE",
             help="More headers for the agent, one per line.\n\n"
-            "Their values are secrets. All adapters of servers.",
+            "Their values are secrets. For all adapters that call servers.",
         ),
     ] = field(default=None, repr=False)
     agent_id_in: Annotated[
         AgentIdLocation,
         typer.Option(
             help="Field that names the agent.\n\n"
-            "Adapter aui. In the body that creates a task `top` is `agent_id`, `nested` is `agent.agent_id`.",
+            "Adapter aui. In the body that creates a task, `top` is `agent_id`, `nested` is "
+            "`agent.agent_id`.",
         ),
     ] = AgentIdLocation.TOP
     task_origin_type: Annotated[

@@ -36,7 +36,7 @@ class ValidateSettings(SuiteSettings):
 
     strict: Annotated[
         bool,
-        typer.Option("--strict", help="Also warn about what makes a suite weak; the exit code stays 0."),
+        typer.Option("--strict", help="Also warn about weak spots of a suite; the exit code stays 0."),
     ] = False
 
 
@@ -50,30 +50,28 @@ class PlanSettings(SidesSettings, SuiteSettings):
         typer.Option(
             metavar="off|auto|N,N,...",
             help="Stop as soon as the verdict is clear.\n\n"
-            "The run is looked at after these numbers of trials of each test, and ends if more could hardly "
-            "change the verdict. `auto` is 2,3,5,7; with `--against` it is always 3,5,7. Not with `--loops` "
-            "and `--confirm`.",
+            "Evaluates the run after these numbers of trials per test, some of 2,3,5,7, and stops if more "
+            "could hardly change the verdict. `auto` is all of them. With `--against` or `--arms` it is "
+            "always 3,5,7. Not with `--loops` and `--confirm`.",
         ),
     ] = "off"
     test: Annotated[
         str | None,
         typer.Option(
             metavar="NAME,...",
-            help="Only tests whose name contains one of these.\n\nSeparated by commas.",
+            help="Only tests whose name contains one of these.\n\nComma-separated.",
         ),
     ] = None
     tag: Annotated[
         str | None,
-        typer.Option(
-            metavar="TAG,...", help="Only tests that have one of these tags.\n\nSeparated by commas."
-        ),
+        typer.Option(metavar="TAG,...", help="Only tests that have one of these tags.\n\nComma-separated."),
     ] = None
     provider: Annotated[
         Provider,
         typer.Option(
             metavar="NAME",
             help="Model provider: openai, anthropic, claude-code, copilot, offline.\n\n"
-            "Judge and simulated user are its models. With `offline` nothing is judged and no key is needed.",
+            "For judge and simulated user. With `offline` nothing is judged and no key is needed.",
         ),
     ] = Provider.OPENAI
     judge_model: Annotated[
@@ -90,7 +88,8 @@ class PlanSettings(SidesSettings, SuiteSettings):
         str | None,
         typer.Option(
             metavar="MODEL",
-            help="Embedding model, for checks that compare meanings.\n\nThe provider's, or `local:NAME`.",
+            help="Embedding model, for checks that compare meanings.\n\n"
+            "One of the provider's models, or `local:NAME`.",
         ),
     ] = None
     judge_votes: Annotated[
@@ -99,8 +98,8 @@ class PlanSettings(SidesSettings, SuiteSettings):
             min=1,
             max=99,
             help="Judge votes on each criterion, an odd number.\n\n"
-            "Voting ends as soon as a criterion is decided. With `--judge-panel` there are at least as many "
-            "votes as models.",
+            "Voting ends once a criterion is decided. With `--judge-panel` there are at least as many votes "
+            "as models.",
         ),
     ] = 1
     judge_panel: JudgePanel = None
@@ -109,8 +108,8 @@ class PlanSettings(SidesSettings, SuiteSettings):
         bool,
         typer.Option(
             "--audit-user",
-            help="Let a model check that the simulated user is in role.\n\n"
-            "It must keep to its guidelines and data. Checks that need no model are always made.",
+            help="Let a model check that the simulated user is in character.\n\n"
+            "It must follow its guidelines and data. Checks without a model always run.",
         ),
     ] = False
     audit_model: Annotated[
@@ -138,13 +137,13 @@ class RunSettings(
         ),
     ] = 120
     retries: Annotated[
-        int, typer.Option(min=0, help="Retries of a failed trial.\n\nEach starts a fresh session.")
+        int, typer.Option(min=0, help="Retries of a failed trial.\n\nEach starts a new session.")
     ] = 1
     on_missing_secrets: Annotated[
         MissingSecrets,
         typer.Option(
             help="What to do if a fork has no secrets.\n\n"
-            "GitHub gives pull requests of forks and of Dependabot no secrets. `skip` plays nothing, says "
+            "GitHub gives no secrets to pull requests of forks and of Dependabot. `skip` runs nothing, says "
             "so, and exits 0. Elsewhere a missing key is always an error.",
         ),
     ] = MissingSecrets.SKIP
@@ -154,7 +153,7 @@ class RunSettings(
             min=0,
             max=1000,
             help="Extra trials of each test for a close result.\n\n"
-            "A result near a threshold is decided by more trials: all of them decide together. 0: never.",
+            "If a result is near a threshold, more trials run, and all of them decide. 0: never.",
         ),
     ] = 0
     resume: Annotated[
@@ -162,7 +161,7 @@ class RunSettings(
         typer.Option(
             metavar="DIR",
             help="Resume the interrupted run in this output folder.\n\n"
-            "Finished trials come from its journal, the rest is played. Give the same suites and options as "
+            "Finished trials come from its journal; the rest runs. Use the same suites and options as "
             "before.",
         ),
     ] = None
@@ -170,38 +169,38 @@ class RunSettings(
         Path | None,
         typer.Option(
             metavar="RESULTS",
-            help="Play only tests that did not pass in this earlier run.\n\n"
-            "Its _results.json, or the folder of that file. Tests that passed are taken from it. Every "
-            "report says so, and the comparison with the baseline is without them. In CI the run must be of "
-            "the same commit.",
+            help="Run only tests that did not pass in this earlier run.\n\n"
+            "Its _results.json or the folder of that file. Passed tests are taken from it. Every report "
+            "says so, and the comparison with the baseline excludes them. In CI both runs must have the "
+            "same commit.",
         ),
     ] = None
     changed_since: Annotated[
         str | None,
         typer.Option(
             metavar="REF",
-            help="Play only tests that a change since REF touches.\n\n"
-            "By their `when.paths`; a test without is always played. The others are taken from the baseline; "
-            "every report says so, and the comparison is without them. REF is a branch or commit that git "
+            help="Run only tests that a change since REF affects.\n\n"
+            "By their `when.paths`; tests without it always run. The others are taken from the baseline; "
+            "every report says so, and the comparison excludes them. REF is a branch or commit that git "
             "knows (fetch-depth: 0), such as origin/main. In the action's container, which has no git, "
-            "GitHub says what changed.",
+            "GitHub lists the changes.",
         ),
     ] = None
     shard: Annotated[
         str | None,
         typer.Option(
             metavar="I/N",
-            help="Play one part of the tests: 2/5 is the second of five.\n\n"
-            "`ci-evals merge` makes one run of all parts. The split is the same whenever suites and "
-            "`--baseline` are the same; a baseline makes the parts equally long.",
+            help="Run one part of the tests: 2/5 is the second of five.\n\n"
+            "`ci-evals merge` combines all parts into one run. The split depends only on suites and "
+            "`--baseline`; a baseline makes the parts equally long.",
         ),
     ] = None
     cluster: Annotated[
         str | None,
         typer.Option(
             metavar="ray|ray://HOST:PORT",
-            help="Play the trials on a Ray cluster.\n\n"
-            "`ray` uses all processors of this machine. It takes the extra `ray`: `pip install "
+            help="Run the trials on a Ray cluster.\n\n"
+            "`ray` uses all processors of this machine. Needs the extra `ray`: `pip install "
             "'ci-evals[ray]'`. `--parallel` is the number of conversations on all machines together.",
         ),
     ] = None
@@ -214,7 +213,7 @@ class RunSettings(
             min=0,
             metavar="SECONDS",
             help="Maximum duration of the run.\n\n"
-            "What has finished by then is reported, the rest is not run. Set it below the job's own timeout.",
+            "Finished trials are reported; the rest is not run. Set it below the job's timeout.",
         ),
     ] = None
     max_failures_in_row: Annotated[
@@ -222,8 +221,8 @@ class RunSettings(
         typer.Option(
             min=0,
             help="Stop after this many broken trials in a row.\n\n"
-            "0: never. A trial is broken if the agent failed or nothing could be judged. It takes at least "
-            "as many as play concurrently.",
+            "0: never. A trial is broken if the agent failed or nothing could be judged. The effective "
+            "minimum is the number of concurrent trials.",
         ),
     ] = 10
     record: Annotated[
@@ -237,7 +236,7 @@ class RunSettings(
         typer.Option(
             metavar="DIR",
             help="Replay a recording instead of calling agent and models.\n\n"
-            "It needs no network and no key, and every report says that it is a replay.",
+            "Needs no network and no key. Every report says that it is a replay.",
         ),
     ] = None
     judge_cache: Annotated[
@@ -245,8 +244,8 @@ class RunSettings(
         typer.Option(
             metavar="auto|off|DIR",
             help="Folder that keeps the judge's answers.\n\n"
-            "No question is paid for twice. `auto` is the user's cache folder, and off in CI: name a folder "
-            "there, and keep it with actions/cache.",
+            "Each question is paid for only once. `auto` is the user's cache folder, and off in CI: set a "
+            "folder there, and keep it with actions/cache.",
         ),
     ] = "auto"
     calibration: Annotated[
@@ -262,8 +261,8 @@ class RunSettings(
         typer.Option(
             metavar="URL",
             help="OpenTelemetry backend to export the results to.\n\n"
-            "Each test becomes a span with an event for each verdict, sent over OTLP/HTTP when the run has "
-            "ended, with the headers in OTEL_EXPORTER_OTLP_HEADERS. If that fails, it is a warning.",
+            "After the run, each test becomes a span with an event per verdict, sent over OTLP/HTTP with "
+            "the headers in OTEL_EXPORTER_OTLP_HEADERS. A failure is only a warning.",
         ),
     ] = None
     output_dir: OutputDir = Path("results")
@@ -273,7 +272,7 @@ class RunSettings(
         typer.Option(
             "--agent-in-process",
             help="Run a Python agent inside this process, for a debugger.\n\n"
-            "By default it has a process of its own, and cannot end the run.",
+            "By default it has a separate process and cannot end the run.",
         ),
     ] = False
     debug: Annotated[bool, typer.Option("--debug", help="Keep the agent's raw replies in reports.")] = False

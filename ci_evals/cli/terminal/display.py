@@ -57,7 +57,7 @@ def live(plan: Plan, console: Console, prices: progress.Prices) -> Iterator[List
 
     def update(trial: Trial | None, awaited: str, turns: int | None = None) -> None:
         if trial in under_way:
-            bar.update(under_way[trial], completed=turns, state=f"waiting for the {awaited}")
+            bar.update(under_way[trial], completed=turns, state=awaited)
 
     def listen(event: Event) -> None:
         tally.hear(event)
@@ -69,9 +69,9 @@ def live(plan: Plan, console: Console, prices: progress.Prices) -> Iterator[List
                 update(trial, _sender(turns[0].user), 0)
             case TurnPlayed(trial, number):
                 turns = tally.plan.turns_of(trial)
-                update(trial, _sender(turns[number].user) if number < len(turns) else "judge", number)
+                update(trial, _sender(turns[number].user) if number < len(turns) else _GRADING, number)
             case ModelAnswered(trial, usage):
-                update(trial, "agent" if usage.role == "user" else "judge")
+                update(trial, _AGENT if usage.role == "user" else _GRADING)
             case TrialFinished(trial):
                 bar.remove_task(under_way.pop(trial))
                 bar.console.print(Text(progress.line(tally.plan, event, console)))
@@ -89,9 +89,12 @@ def live(plan: Plan, console: Console, prices: progress.Prices) -> Iterator[List
         yield listen
 
 
+_AGENT, _GRADING = "waiting for the agent", "grading"
+
+
 def _sender(message: str) -> str:
     """Return who is waited for before a turn is played: the writer of its message, or the agent."""
-    return "simulated user" if message == AUTO else "agent"
+    return "waiting for the simulated user" if message == AUTO else _AGENT
 
 
 @contextmanager

@@ -98,24 +98,28 @@ def lines(plan: Plan, console: Console, prices: Prices) -> Listener:
     return listen
 
 
-def name_of(plan: Plan, trial: Trial, console: Console) -> str:
-    """Return the name of a trial: its suite and test, and its number if there are several."""
+def name_of(plan: Plan, trial: Trial, console: Console, width: int | None = None) -> str:
+    """Return the name of a trial: its suite and test, and its number if there are several.
+
+    Suite and test give way if it has more columns than `width`; the number stays.
+    """
     suite, test = plan.suites[trial.suite].suite.name, plan.test_of(trial)
     loop = f" #{trial.index}" if plan.loops_of(test) > 1 else ""
     arm = plan.arm_of(trial.suite)
     agent = f"{plan.arms[arm]}: " if arm else ""
     # Secrets go first: what the sanitizer has changed, the redactor would not know.
-    return sanitize.log_line(console.redactor.text(f"{agent}{suite} › {test.name}{loop}"), 100)
+    name = sanitize.log_line(console.redactor.text(f"{agent}{suite} › {test.name}"), 100)
+    return (shortened(name, max(_LEAST_NAME, width - len(loop))) if width is not None else name) + loop
 
 
 def line(plan: Plan, event: TrialFinished, console: Console) -> str:
     """Return the line for a finished trial."""
-    result, name = event.result, name_of(plan, event.trial, console)
+    result = event.result
     score = numbers.score(result.score) if result.scored else "not scored"
     turns = numbers.count(len(result.turns), "turn")
     rest = f"  {score} ({_summary(result)})  {turns}, {numbers.duration(result.duration_seconds)}"
-    if width := width_of(console.stream):
-        name = shortened(name, max(_LEAST_NAME, width - len(rest)))
+    width = width_of(console.stream)
+    name = name_of(plan, event.trial, console, width - len(rest) if width else None)
     return name + rest + (f"  {sanitize.log_line(result.error, 200)}" if result.error else "")
 
 
@@ -127,11 +131,17 @@ def notice_of(event: Event, total: int) -> str | None:
             return f"resuming the run of {began}: {trials} of {numbers.count(total, 'trial')} had finished"
         case StillWaiting(neighbor, seconds, reason):
             return f"waiting for {sanitize.log_line(neighbor, 100)} for {seconds:.0f} s: {reason}"
+        case Extended(plan, because) if plan.again:
+            worst, more = numbers.count(len(plan.again), "test"), numbers.count(plan.more, "more trial")
+            return f"the {worst} that look worst will run {more} with each agent: {'; '.join(because)}"
         case Extended(plan, because) if plan.more:
             more = numbers.count(plan.more, "more trial")
             return f"the result is close, so {more} of each test will run: {'; '.join(because)}"
         case Extended(plan, because) if because:
-            agents = "the base agent is played too" if len(plan.arms) > 1 and not plan.looks else "go on"
+            both_sides = len(plan.arms) > 1 and not plan.first_arm_only
+            agents = "continuing with the base agent" if both_sides else "continuing"
+            if both_sides and not plan.looks:
+                agents = "the base agent is played too"
             each = f"up to {numbers.count(plan.loops, 'trial')} of each test"
             return f"{agents}, {each}: {'; '.join(because)}"
     return None

@@ -1,14 +1,14 @@
 """The words for what an agent did in a turn. Names and values are the agent's, not yet sanitized."""
 
 import json
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ci_evals.domain.actions import AgentAction, LogicKind, is_traced, shown_actions
 from ci_evals.domain.transcript import Reply, ToolCall, ToolStatus, Turn, is_empty
 from ci_evals.reports import numbers
 from ci_evals.support.json_text import canonical
 
-NO_TRACE = "no trace came with this reply"
+NO_TRACE = "this reply has no trace"
 NOTHING = "nothing: no workflow, parameter, rule or integration"
 HANDED_OVER = "handed over to a person"
 NO_DETAIL = "no detail"
@@ -16,8 +16,7 @@ NO_DETAIL = "no detail"
 _ON_ONE_LINE = json.JSONEncoder(ensure_ascii=False)
 
 
-@dataclass(frozen=True)
-class ActionList:
+class ActionList(NamedTuple):
     """The actions of one kind in a turn."""
 
     label: str
@@ -28,12 +27,13 @@ def lists(reply: Reply) -> tuple[ActionList, ...]:
     """The actions for a reply, by kind; kinds of which there is none are left out."""
     shown = []
     for kind, actions in shown_actions(reply).items():
-        called = tuple(action for action in actions or () if action.tool)
-        others = tuple(action for action in actions or () if not action.tool)
-        derived = kind is LogicKind.WORKFLOW and reply.workflows_derived
-        shown.append(ActionList("workflows (from the trace)" if derived else f"{kind.value}s", others))
-        shown.append(ActionList("tool calls", called))
-    return tuple(one for one in shown if one.actions)
+        called = tuple([action for action in actions or () if action.tool])
+        if others := tuple([action for action in actions or () if not action.tool]):
+            derived = kind is LogicKind.WORKFLOW and reply.workflows_derived
+            shown.append(ActionList("workflows (from the trace)" if derived else f"{kind}s", others))
+        if called:
+            shown.append(ActionList("tool calls", called))
+    return tuple(shown)
 
 
 def error(reply: Reply) -> str | None:

@@ -101,6 +101,14 @@ class FailedTest:
         return change.scores(self.change) if self.change else ""
 
     @property
+    def trials_passed(self) -> str:
+        """`2 of 3 trials passed`; empty of a single one, or if none failed."""
+        test = self.test
+        if test is None or len(test.trials) == 1 or self.outcome is not TestOutcome.FAILED:
+            return ""
+        return f"{highlights.passes(test)} trials passed"
+
+    @property
     def remarks(self) -> tuple[str, ...]:
         """Remarks on the test; a confirmed drop comes first."""
         test, became = self.test, self.change
@@ -108,10 +116,10 @@ class FailedTest:
             CONFIRMED + (f" ({numbers.p_value(became.p)})" if became.p is not None else "")
             if became and became.confirmed
             else None,
+            self.trials_passed,
             f"critical test{', so this alone fails the run' if self.fails_run else ''}"
             if test and test.critical
             else None,
-            f"{highlights.passes(test)} trials passed" if test and test.flaky else None,
             OUTCOMES[self.outcome].words if self.outcome is not TestOutcome.FAILED else None,
         ]
         return tuple(remark for remark in found if remark)

@@ -114,10 +114,7 @@ def in_words(check: GateCheck) -> str:  # noqa: PLR0911  # one case for each kin
 
 def _value(check: GateCheck) -> str:
     """The value that decides a check, without its interval."""
-    if not wanting(check):
-        return seen(check.model_copy(update={"interval": None}))
-    write = numbers.least if _is_limit(check) else numbers.score
-    return f"{write(check.seen_if_undecided_failed, check.required)} if undecided counts as failed"
+    return seen(check.model_copy(update={"interval": None}))
 
 
 def _of_undecided(check: GateCheck) -> str:
@@ -167,7 +164,7 @@ def required(check: GateCheck) -> str:
 
 
 def seen(check: GateCheck) -> str:
-    """The value that a check saw; for a floor with its interval, and with both scores if they differ."""
+    """The value that a check saw, for a floor with its interval. If undecided ones matter, that decides."""
     if check.seen is None:
         return numbers.NONE if check.required is not None else ""
     if is_chance(check):
@@ -178,13 +175,13 @@ def seen(check: GateCheck) -> str:
         case CheckKind.MAX_P95_LATENCY:
             return numbers.latency(check.seen, check.required)
     write = numbers.least if _is_limit(check) else numbers.score
-    decisive = check.seen_if_undecided_failed
-    interval = [numbers.interval(check.interval)] if check.interval and not _is_limit(check) else []
+    interval = f" ({numbers.interval(check.interval)})" if check.interval and not _is_limit(check) else ""
     if wanting(check):
-        remarks = [", ".join([write(decisive, check.required), *interval]) + " if undecided counts as failed"]
-    else:
-        remarks = interval or ["rose"] * (_is_drop(check) and check.seen < 0)
-    return " ".join([write(check.seen, check.required), *(f"({remark})" for remark in remarks)])
+        return f"{write(check.seen_if_undecided_failed, check.required)}{interval} {IF_UNDECIDED_FAILED}"
+    rose = _is_drop(check) and check.seen < 0
+    return (
+        f"rose by {numbers.score(-check.seen)}" if rose else f"{write(check.seen, check.required)}{interval}"
+    )
 
 
 def is_chance(check: GateCheck) -> bool:

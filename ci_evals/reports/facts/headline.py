@@ -7,7 +7,7 @@ the sentence on how sure the result is, and `odds` a sentence for those who ask 
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import chain
 
@@ -17,10 +17,10 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestOutcome
 from ci_evals.reports import numbers
 from ci_evals.reports.facts import failed_tests, gate, highlights, set_aside, trial_errors
-from ci_evals.reports.facts.comparison import change, significance
+from ci_evals.reports.facts.comparison import arms, change, significance
 from ci_evals.reports.facts.failed_tests import FailedTest
 from ci_evals.reports.facts.judging.parts import capitalized, sentence
-from ci_evals.reports.facts.labels import RunOutcome
+from ci_evals.reports.facts.labels import UNFINISHED, RunOutcome
 from ci_evals.reports.facts.once_per_run import once_per_run
 from ci_evals.scoring.scores import deciding
 
@@ -29,6 +29,9 @@ _UNSCORED = {
     TestOutcome.ERROR: "errored",
     TestOutcome.NOT_RUN: "not run",
 }
+RERUN = "ci-evals run SUITE --test=NAME --loops=10"
+"""The command that shows how often a test fails."""
+_BUILD_FAILS = "Without a verdict the build fails: undecided never counts as passed."
 _ODDS_TESTS, _ODDS_TRIALS = 10, 3
 """The size of a run from which on the odds of its gate mean something."""
 
@@ -97,7 +100,7 @@ class News:
     failed: tuple[FailedTest, ...] = ()
     """Fail and have no counterpart in the baseline: all that fail if there is no baseline."""
     failed_before: tuple[FailedTest, ...] = ()
-    """Failed in the baseline and fail now."""
+    """Failed in the baseline and fail now. Those that fell by 15 points or more have their change."""
     fixed: tuple[TestChange, ...] = ()
     dropped: tuple[TestChange, ...] = ()
     """Fell by 15 points or more, and are in no other list."""
@@ -114,12 +117,25 @@ def news(results: Results) -> News:
     if comparison is None:
         return News(failed=others)
     uncompared = {(test.suite, test.name) for test in (*comparison.new, *comparison.changed)}
+    if results.run.worst_quarter and (base := results.base_side):  # which did not play the other tests
+        failed_there = {
+            (suite.name, test.name)
+            for suite in base.suites
+            for test in suite.tests
+            if test.outcome is TestOutcome.FAILED
+        }
+        uncompared |= {(test.suite, test.name) for test in others} - failed_there
     nothing_compared = comparison.delta is None
     fresh = tuple(test for test in others if nothing_compared or (test.suite, test.name) in uncompared)
+    fell = {(test.suite, test.name): test for test in change.suspects(comparison)}
     before = (
         ()
         if nothing_compared
-        else tuple(test for test in others if (test.suite, test.name) not in uncompared)
+        else tuple(
+            replace(test, change=fell.get((test.suite, test.name)))
+            for test in others
+            if (test.suite, test.name) not in uncompared
+        )
     )
     named = {(test.suite, test.name) for test in before}
     return News(
@@ -128,7 +144,7 @@ def news(results: Results) -> News:
         failed=fresh,
         failed_before=before,
         fixed=comparison.fixed,
-        dropped=tuple(test for test in change.suspects(comparison) if (test.suite, test.name) not in named),
+        dropped=tuple(test for key, test in fell.items() if key not in named),
     )
 
 
@@ -145,10 +161,11 @@ def changed(results: Results) -> bool:
     return bool(became(results) or any(lists)) or numbers.difference(comparison.base, comparison.head) != 0
 
 
-def base_name(comparison: Comparison | None) -> str:
-    """The name of the baseline in a sentence: its branch, `the baseline`, or `the base agent`."""
+def base_name(results: Results) -> str:
+    """The name of the baseline in a sentence: its branch, `the baseline`, or the other agent."""
+    comparison = results.comparison
     if comparison and comparison.method == "both-sides":
-        return "the base agent"
+        return arms.base_agent(results)
     branch = comparison.baseline.branch if comparison else None
     return branch or "the baseline"
 
@@ -164,13 +181,18 @@ def not_compared(results: Results) -> str | None:
     why = change.why_not(comparison).rstrip(".")
     if comparison.delta is not None or any(why in warning for warning in gate.warnings(results)):
         return None
-    return f"Not compared with {base_name(comparison)}: {why}."
+    return f"Not compared with {base_name(results)}: {why}."
 
 
 def what_to_do(results: Results) -> str:
-    """The next step where there is no verdict, and how many trials may lack a result."""
-    if highlights.run_outcome(results) is RunOutcome.INTERRUPTED:
-        return "Rerun to get a verdict. Undecided verdicts never count as passed."
+    """The next step without a verdict, after a failed one, or where tests broke; empty if none is known."""
+    outcome = highlights.run_outcome(results)
+    if outcome is RunOutcome.FAILED or (outcome is RunOutcome.PASSED and news(results).broke):
+        return _after_failure(results)
+    if outcome not in UNFINISHED:
+        return ""
+    if outcome is RunOutcome.INTERRUPTED:
+        return f"Rerun to get a verdict. {_BUILD_FAILS}"
     limit = next((check for check in gate.failing(results) if check.kind is CheckKind.MAX_ERRORS), None)
     allowed = ""
     if limit and limit.seen is not None:
@@ -179,22 +201,59 @@ def what_to_do(results: Results) -> str:
         allowed = f" max-errors allows {most}; there {was} {int(limit.seen):,}."
     at_fault = trial_errors.at_fault(results.suites)
     look = f"Look first at {at_fault}. Fix that and rerun." if at_fault else "Fix the cause and rerun."
-    return f"{look}{allowed} Undecided verdicts never count as passed."
+    if not at_fault and highlights.without_judge(results, results.suites):
+        look = "Add strict checks, which need no judge, or choose a --provider for the judge."
+    return f"{look}{allowed} {_BUILD_FAILS}"
 
 
-def in_base(comparison: Comparison | None) -> str:
+def _after_failure(results: Results) -> str:
+    """What to do about failed tests. Another tool's are not played here."""
+    found, comparison = news(results), results.comparison
+    if any(suite.of_other_tool for suite in results.suites):
+        return ""
+    kinds = {check.kind for check in gate.failing(results)}
+    if kinds and kinds <= {CheckKind.MAX_COST, CheckKind.MAX_P95_LATENCY}:
+        return "See in the report what takes the cost or the time. If it is meant, raise the limit."
+    if failed := (*found.broke, *found.failed):
+        proven = comparison is not None and significance.proven(comparison)
+        if proven or all(map(_always_failed, failed)):
+            return "Fix the failures. If the new behavior is intended, change the tests."
+        return (
+            f"Read what failed. To see whether a test fails again, repeat it: {RERUN}. If it does, fix "
+            "it; if all ten trials pass, rerun this check."
+        )
+    floor = _floor(results)
+    if found.failed_before and floor in gate.failing(results):
+        return "Fix the tests that fail, or set a floor that this agent meets: ci-evals odds names one."
+    return ""
+
+
+def _always_failed(failed: FailedTest) -> bool:
+    """True if so many trials failed, and none passed, that a rerun would show nothing new."""
+    test = failed.test
+    return test is not None and test.pass_rate == 0 and len(test.trials) >= _ODDS_TRIALS
+
+
+def in_base(results: Results) -> str:
     """The baseline as a place: `on main`, `in the baseline`, `with the base agent`."""
+    comparison = results.comparison
     if comparison and comparison.method == "both-sides":
-        return "with the base agent"
+        return f"with {arms.base_agent(results)}"
     branch = comparison.baseline.branch if comparison else None
     return f"on {branch}" if branch else "in the baseline"
 
 
 def since(results: Results) -> str:
-    """The words that say what tests broke in: `in this PR`, `since main`."""
-    if results.run.git.pull_request is not None:
+    """The words that say what tests broke in: `in this PR`, or `since main` if an earlier commit may have.
+
+    Of two agents that were played in one run, `compared with` the other, unless that is the base agent.
+    """
+    comparison = results.comparison
+    both_sides = comparison is not None and comparison.method == "both-sides"
+    of_base = comparison is not None and (both_sides or comparison.baseline.of_base_commit)
+    if results.run.git.pull_request is not None and of_base and not arms.others(results):
         return "in this PR"
-    return f"since {base_name(results.comparison)}"
+    return f"{'compared with' if both_sides else 'since'} {base_name(results)}"
 
 
 def verdict(results: Results, trust: Trust = Trust.OWN) -> str:
@@ -247,7 +306,7 @@ def _relative(results: Results) -> str:
         return ""
     if comparison is None:
         return "no baseline" if results.run.baseline_note or gate.not_made(results) else ""
-    base = base_name(comparison)
+    base = base_name(results)
     if comparison.base is None or comparison.head is None:
         return f"not comparable with {base}"
     points = numbers.difference(comparison.base, comparison.head)
@@ -265,8 +324,12 @@ def _failed(results: Results) -> str:
         return f"{numbers.count(len(news(results).broke), 'test')} broke {since(results)}"
     words = _below(deciding, results) if deciding is _floor(results) else gate.in_words(deciding)
     others = [check for check in checks if check is not deciding]
-    noun = "critical test" if all(check.kind is CheckKind.CRITICAL for check in others) else "more check"
-    return words + (f", and {numbers.count(len(others), noun)} failed" if others else "")
+    critical = sum(check.kind is CheckKind.CRITICAL for check in others)
+    counts = (
+        numbers.count(critical, "critical test") if critical else "",
+        numbers.count(len(others) - critical, "more check") if len(others) > critical else "",
+    )
+    return words + (f", and {' and '.join(filter(None, counts))} failed" if others else "")
 
 
 def other_checks(results: Results) -> tuple[GateCheck, ...]:
@@ -339,19 +402,19 @@ class Numbers:
             base = f"compared on {self.compared}: {self.compared_score}, {base}"
         elif self.change_in_heading:
             base = ""
-        undecided = f" ({self.if_undecided_failed} if undecided counts as failed)"
-        parts = [
-            f"{self.lead}{undecided if self.if_undecided_failed else ''}" if self.lead else "",
-            base,
+        beside = [
+            f"{self.required} required" if self.required else "",
+            f"{self.if_undecided_failed} if undecided counts as failed" if self.if_undecided_failed else "",
         ]
+        remarks = "; ".join(remark for remark in beside if remark)
+        parts = [f"{self.lead}{f' ({remarks})' if remarks else ''}" if self.lead else "", base]
         first = ", ".join(part for part in parts if part)
-        required = f"Required: {self.required}." if self.required and self.lead else ""
-        sentences = [f"{first[:1].upper()}{first[1:]}." if first else "", required, f"{self.tests}."]
+        sentences = [f"{first[:1].upper()}{first[1:]}." if first else "", f"{self.tests}."]
         return " ".join(part for part in sentences if part)[len(self.lead) :]
 
     @property
     def text(self) -> str:
-        """The whole line, such as `78 / 100, main has 94 (−16). Required: 85. 6 of 8 tests pass`.
+        """The whole line, such as `78 / 100 (85 required), main has 94 (−16). 6 of 8 tests pass.`.
 
         It leaves out what the heading has.
         """
@@ -377,7 +440,7 @@ def in_numbers(results: Results) -> Numbers:
         if_undecided_failed=numbers.points(wanting.seen_if_undecided_failed, wanting.required)
         if wanting
         else "",
-        base_name=base_name(comparison),
+        base_name=base_name(results),
         base=numbers.points(compared.base) if compared else "",
         change=numbers.points_changed(compared.base, compared.head) if compared else "",
         compared=change.compared_part(results, compared) if compared else "",
@@ -397,11 +460,14 @@ def certainty(results: Results) -> str:
     if results.gate.reasons:
         return trials
     if comparison and comparison.delta is not None and news(results).broke:
-        return f"{_of_broken(results, comparison)} ({trials[0].lower()}{trials[1:]})"
+        sure = f"{_of_broken(results, comparison)} ({trials[0].lower()}{trials[1:]})"
+        flaky = sum(one.test is not None and one.test.flaky for one in news(results).broke)
+        some = f"{flaky:,} of these tests passed in some trials, and may pass in a rerun"
+        return f"{sure}. {some}" if flaky and significance.proven(comparison) else sure
     if comparison is None or comparison.delta is None:
         more = "" if _least_trials(results) > 1 else ": a rerun may differ"
         return f"{trials}{more}"
-    return f"{trials}: {_of_change(results, comparison)}"
+    return f"{trials}; {_of_change(results, comparison)}"
 
 
 def _trials(results: Results) -> str:
@@ -420,7 +486,11 @@ def _of_broken(results: Results, comparison: Comparison) -> str:
         return "Sure that the score fell: the drop is larger than chance explains"
     if (comparison.delta or 0) >= 0:
         return "Not sure: the score did not fall, and single tests can fail by chance"
-    return f"Not sure that the score fell: {_of_change(results, comparison)}"
+    sentence = f"Not sure that the score fell: {_of_change(results, comparison)}"
+    most = (comparison.fewest_broken or 1) - 1
+    if most < len(news(results).broke):
+        return sentence
+    return f"{sentence}; up to {numbers.count(most, 'test')} can break by chance"
 
 
 def _of_change(results: Results, comparison: Comparison) -> str:
@@ -431,15 +501,17 @@ def _of_change(results: Results, comparison: Comparison) -> str:
         low, high = comparison.interval.low, comparison.interval.high
         spread = max(comparison.delta - low, high - comparison.delta)
         if spread > 0:
-            return f"in a rerun the change may differ by ±{numbers.at_least(spread)} points"
+            return f"in a rerun the change may differ by up to {numbers.at_least(spread)} points"
     if significance.too_few(comparison):
-        return "too few to tell a drop from chance"
+        return "too few trials to tell a drop from chance"
     if fell:
         return "the drop may be chance"
     drop = comparison.detectable
     if drop is None or drop >= 100:
         return "the scores vary too much to notice a drop"
-    return f"drops below {numbers.at_least(drop)} points can go unseen"
+    too_low = f"{base_name(results)} scores too low for a drop to show"
+    unseen = f"drops below {numbers.at_least(drop)} points can go unseen"
+    return too_low if drop > (comparison.base or 0) else unseen
 
 
 def odds(results: Results) -> str | None:
@@ -449,6 +521,7 @@ def odds(results: Results) -> str | None:
     return highlights.odds_sentence(results.odds) if results.odds and large and not proven else None
 
 
+@once_per_run
 def _numbers_of_trials(results: Results) -> Sequence[int]:
     return [len(test.trials) for test in chain.from_iterable(suite.tests for suite in results.suites)]
 

@@ -20,7 +20,6 @@ from ci_evals.scoring.gate.odds import WORTH_TELLING
 
 _MOSTLY = 2 / 3
 """The part of all failures from which on one check is named for them."""
-"""Checks that the verdict names."""
 
 
 def run_outcome(results: Results) -> RunOutcome:
@@ -104,7 +103,7 @@ def odds_sentence(odds: Odds) -> str:
     """The odds that the same agent fails the gate in another run, and the floor that it would pass."""
     failing = sorted((check for check in odds.checks if check.share), key=lambda check: -check.share)
     if not failing or odds.share < 0.01:
-        return "Another run of this same agent would fail this gate in fewer than 1 % of runs."
+        return "The same agent, run again, would fail this gate in fewer than 1 % of runs."
     first, *others = failing
     if not others:
         which = first.name
@@ -115,11 +114,10 @@ def odds_sentence(odds: Odds) -> str:
         which = f"{first.name}, {others[0].name}{more}"
     about = "" if odds.share > 0.99 else "about "
     share = f"{about}{numbers.odds(odds.share)}"
-    sentence = f"Another run of this same agent would fail this gate in {share} of runs ({which})"
+    sentence = f"The same agent, run again, would fail this gate in {share} of runs ({which})"
     if not _is_run_floor(first) or first.share <= WORTH_TELLING or not odds.floor:
         return f"{sentence}."
-    what = first.name if others else "that"
-    return f"{sentence}; a floor of {numbers.plain(odds.floor)} would keep {what} below 5 %."
+    return f"{sentence}. It would miss a min-score of {numbers.plain(odds.floor)} in fewer than 5 % of runs."
 
 
 def _is_run_floor(check: CheckOdds) -> bool:
@@ -132,16 +130,19 @@ def without_judge(results: Results, suites: Iterable[SuiteResult]) -> int:
     Where a judge was wanted (not under --provider=offline), those of trials that failed are left out.
     """
     offline = results.run.offline
-    trials = (trial for suite in suites for test in suite.tests for trial in test.trials)
-    findings = (f for trial in trials if offline or trial.complete for f in trial.findings)
-    return sum(finding.cause is Cause.NO_JUDGE for finding in findings)
+    return sum(
+        number
+        for trial, number in scores.kinds(test for suite in suites for test in suite.tests)
+        for finding in trial.findings
+        if finding.cause is Cause.NO_JUDGE and (offline or trial.complete)
+    )
 
 
 def no_judge(results: Results, missing: int) -> str:
     """Return what became of the verdicts for which no judge was configured."""
-    verdicts = numbers.count(missing, "verdict is", "verdicts are")
+    criteria = numbers.count(missing, "criterion is", "criteria are")
     became = "left out of the score" if results.run.offline else "undecided"
-    return f"No judge was configured: {verdicts} {became}."
+    return f"No judge was configured: {criteria} {became}."
 
 
 def only_judge_missing(test: TestResult) -> bool:
@@ -158,7 +159,7 @@ def result(test: TestResult) -> str:
     if causes and test.outcome == "passed":
         # As under --provider=offline, where a missing judge is no fault of the test.
         became = "not judged" if set(causes) == {Cause.NO_JUDGE} else "undecided"
-        marks.append(f"{numbers.count(len(causes), 'verdict')} {became}")
+        marks.append(f"{numbers.count(len(causes), 'criterion', 'criteria')} {became}")
     marks += set_aside.marks(test)
     words = "not scored" if test.outcome == "passed" and test.score is None else OUTCOMES[test.outcome].words
     return f"{words} ({', '.join(marks)})" if marks else words
@@ -191,6 +192,13 @@ def _passed(test: TestResult) -> int:
 def passes(test: TestResult) -> str:
     """The number of scored trials that passed every evaluation: `2 of 3`."""
     return f"{_passed(test)} of {sum(trial.scored for trial in test.trials)}"
+
+
+def flaky(suites: Iterable[SuiteResult]) -> tuple[str, list[tuple[TestResult, str]]]:
+    """A title for the tests whose trials disagree, and each of them with how often it passed."""
+    tests = [test for suite in suites for test in suite.tests if test.flaky]
+    title = f"{numbers.count(len(tests), 'flaky test')}: not all trials agree"
+    return title, [(test, f"{passes(test)} trials passed") for test in tests]
 
 
 def pass_hat_k(test: TestResult) -> dict[int, float]:

@@ -59,8 +59,8 @@ def _base_not_played(errored: int, not_run: int, planned: int) -> str:
     what = "errored or could not be judged" if errored else "did not run"
     lost = errored or not_run
     if not lost:
-        return "nothing of the base agent (--against) could be scored"
-    return f"{lost} of {numbers.count(planned, 'trial')} of the base agent (--against) {what}"
+        return "nothing of the base agent could be scored"
+    return f"{lost} of {numbers.count(planned, 'trial')} of the base agent {what}"
 
 
 def why_not_passed(check: JudgeCheck) -> str:

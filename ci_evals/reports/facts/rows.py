@@ -30,8 +30,10 @@ CHECK_COLUMNS = ("required", "seen", "note")
 
 def of_suite(suite: SuiteResult, became: SuiteComparison | None) -> list[str]:
     """Score, change and passed tests of a suite; empty where a number is missing."""
-    score = [numbers.score(suite.score), numbers.interval(suite.interval) if suite.interval else ""]
     passed, tests = set_aside.passed_of(suite.counts), suite.counts.deciding
+    if change.too_little_decided(suite):
+        return [numbers.NONE, *[""] * (len(SUITE_COLUMNS) - 2), passed]
+    score = [numbers.score(suite.score), numbers.interval(suite.interval) if suite.interval else ""]
     if became is None or became.delta is None:
         return [*score, "", "", "", "", "", passed]
     part = became.tests != tests or numbers.score(became.head) != numbers.score(suite.score)
@@ -39,8 +41,8 @@ def of_suite(suite: SuiteResult, became: SuiteComparison | None) -> list[str]:
         *score,
         f"{numbers.score(became.head)} ({became.tests} of {tests})" if part else "",
         numbers.score(became.base),
-        numbers.signed(became.delta),
-        numbers.change_interval(became.interval) if became.interval else "",
+        numbers.changed(became.base, became.head),
+        numbers.change_interval(became.interval, became.base, became.head) if became.interval else "",
         numbers.chance(became.p) if change.shows_p(became) else "",
         passed,
     ]
@@ -106,7 +108,7 @@ def of_test(test: TestResult) -> list[str]:
     """The result of a test and of its trials."""
     return [
         highlights.result(test),
-        numbers.score(test.score),
+        numbers.NONE if test.outcome is TestOutcome.ERROR else numbers.score(test.score),
         highlights.trials(test),
         numbers.duration(sum(trial.duration_seconds for trial in test.trials)),
     ]

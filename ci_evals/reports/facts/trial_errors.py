@@ -1,5 +1,6 @@
 """The errors of trials, each cause once; not yet sanitized."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -10,23 +11,28 @@ from ci_evals.domain.transcript import EndState, FailureCause
 from ci_evals.domain.verdict import Cause, Outcome
 from ci_evals.reports import numbers
 from ci_evals.reports.facts.labels import AT_FAULT, CAUSES, ERRORS, spaced
+from ci_evals.scoring.scores import once_made
 
 _Tests = list[tuple[SuiteResult, TestResult]]
+_Error = tuple[EndState, FailureCause | None, str]
+_Undecided = tuple[Cause | None, str]
 
 
 @dataclass(frozen=True)
 class TrialErrors:
-    """Errors of trials, or undecided verdicts, with one cause."""
+    """Errors of trials, or undecided criteria, with one cause."""
 
     what: str
-    """`24 trials failed`, `2 verdicts undecided`."""
+    """`24 trials failed`, `2 criteria undecided`."""
     reason: str
     outcome: TestOutcome
     """The outcome of an affected test, if nothing worse happens to it."""
     affected: tuple[tuple[SuiteResult, TestResult], ...]
     """In the order of the run."""
-    number: str = ""
-    """`24 trials`, `2 verdicts`."""
+    number: int = 0
+    """Of its `noun`."""
+    noun: str = "trial"
+    """`trial` or `criterion`."""
     at_fault: str = ""
     """Where to look first; empty if that is not known."""
 
@@ -37,36 +43,69 @@ class TrialErrors:
 
 
 def by_cause(suites: Sequence[SuiteResult]) -> tuple[TrialErrors, ...]:
-    """Errors and undecided verdicts, each cause once; a missing judge is a note of its own."""
-    errors: dict[tuple[EndState, FailureCause | None, str], _Tests] = {}
-    undecided: dict[tuple[Cause | None, str], _Tests] = {}
+    """Errors and undecided criteria, each cause once; a missing judge is a note of its own."""
+    errors: dict[_Error, _Tests] = {}
+    tries: dict[_Error, list[int]] = {}
+    undecided: dict[_Undecided, _Tests] = {}
+    find = once_made(_of_test)
     for suite in suites:
         for test in suite.tests:
-            for trial in test.trials:
-                if trial.status is EndState.INVALID_USER or not trial.counts:
-                    error = trial.status, trial.cause, _shared_reason(trial)
-                    errors.setdefault(error, []).append((suite, test))
-                # No verdict could be reached on a trial that was cut off: one line says so for all of them.
-                for finding in trial.findings if trial.complete else ():
-                    if finding.outcome is Outcome.UNDECIDED and finding.cause is not Cause.NO_JUDGE:
-                        undecided.setdefault((finding.cause, finding.reason), []).append((suite, test))
+            own_errors, own_undecided = find(test)
+            for error, number in own_errors:
+                errors.setdefault(error, []).append((suite, test))
+                tries.setdefault(error, []).append(number)
+            for verdict in own_undecided:
+                undecided.setdefault(verdict, []).append((suite, test))
     return (
         *(
             replace(
-                _grouped(tests, "trial", ERRORS[status], reason, TestOutcome.ERROR),
+                _grouped(tests, "trial", _after(ERRORS[status], own_tries), reason, TestOutcome.ERROR),
                 at_fault=AT_FAULT.get(cause or status, ""),
             )
-            for (status, cause, reason), tests in errors.items()
+            for ((status, cause, reason), tests), own_tries in zip(
+                errors.items(), tries.values(), strict=True
+            )
         ),
         *(
             replace(
-                _grouped(tests, "verdict", "undecided", _why_undecided(cause, reason), TestOutcome.UNDECIDED),
+                _grouped(
+                    tests, "criterion", "undecided", _why_undecided(cause, reason), TestOutcome.UNDECIDED
+                ),
                 at_fault=AT_FAULT.get(cause, "") if cause else "",
             )
             for (cause, reason), tests in undecided.items()
         ),
         *_not_run([(suite, test) for suite in suites for test in suite.tests if test.not_run]),
     )
+
+
+def _of_test(test: TestResult) -> tuple[list[tuple[_Error, int]], list[_Undecided]]:
+    """Each error with the number of its tries, and each undecided verdict."""
+    errors = [
+        # An invalid user was retried as often as it could be: what is said of it implies that.
+        (
+            (trial.status, trial.cause, _shared_reason(trial)),
+            1 if trial.status is EndState.INVALID_USER else max(1, len(trial.attempts)),
+        )
+        for trial in test.trials
+        if trial.status is EndState.INVALID_USER or not trial.counts
+    ]
+    undecided: list[_Undecided] = [
+        (finding.cause, finding.reason)
+        for trial in test.trials
+        # No verdict could be reached on a trial that was cut off: one line says so for all of them.
+        for finding in (trial.findings if trial.complete else ())
+        if finding.outcome is Outcome.UNDECIDED and finding.cause is not Cause.NO_JUDGE
+    ]
+    return errors, undecided
+
+
+def _after(what: str, tries: Sequence[int]) -> str:
+    """What became of trials, and after how many tries if they were retried: `errored after 2 tries each`."""
+    least, most = min(tries), max(tries)
+    if most == 1:
+        return what
+    return f"{what} after {numbers.extent(least, most, str)} tries{' each' if len(tries) > 1 else ''}"
 
 
 def _why_undecided(cause: Cause | None, reason: str) -> str:
@@ -84,17 +123,24 @@ def _not_run(tests: _Tests) -> Iterator[TrialErrors]:
 
 def _grouped(tests: _Tests, noun: str, what: str, reason: str, outcome: TestOutcome) -> TrialErrors:
     affected = tuple({id(test): (suite, test) for suite, test in tests}.values())
-    number = numbers.count(len(tests), noun)
-    return TrialErrors(f"{number} {what}", reason, outcome, affected, number)
+    what = f"{_count(len(tests), noun)} {what}"
+    return TrialErrors(what, reason, outcome, affected, len(tests), noun)
+
+
+def _count(number: int, noun: str) -> str:
+    return numbers.count(number, noun, "criteria" if noun == "criterion" else None)
 
 
 def at_fault(suites: Sequence[SuiteResult]) -> str:
-    """Where to look first for the causes, each with its trials or verdicts; empty if that is not known."""
-    found: dict[str, list[str]] = {}
+    """The likely culprits, each with the number of its trials or criteria; empty if none is known."""
+    found: dict[str, Counter[str]] = {}
     for errors in by_cause(suites):
         if errors.at_fault:
-            found.setdefault(errors.at_fault, []).append(errors.number)
-    return "; ".join(f"{what} ({' and '.join(many)})" for what, many in found.items())
+            found.setdefault(errors.at_fault, Counter())[errors.noun] += errors.number
+    return "; ".join(
+        f"{what} ({' and '.join(_count(number, noun) for noun, number in many.items())})"
+        for what, many in found.items()
+    )
 
 
 def reason(trial: TrialResult) -> str | None:

@@ -5,7 +5,7 @@ from pathlib import PurePosixPath
 from urllib.parse import quote
 
 from ci_evals.reports import numbers, sanitize
-from ci_evals.reports.facts import highlights, labels
+from ci_evals.reports.facts import labels
 from ci_evals.reports.facts.comparison import divergence
 from ci_evals.reports.facts.failed_tests import FailedTest
 from ci_evals.reports.facts.judging.verdicts import NO_REASON
@@ -112,7 +112,7 @@ def _heading(failed: FailedTest, *, many: bool, context: SummaryContext) -> str:
     name = name_of(failed.suite, failed.name, many=many, url=_url(failed, context))
     facts = [
         scores(failed.change.base, failed.change.head) if failed.change else "",
-        f"{highlights.passes(test)} trials passed" if test and test.flaky else "",
+        failed.trials_passed,
         label.words if label.words != "failed" else "",
     ]
     # In brackets: a colon behind a name that ends in one more would make a picture of it.

@@ -1,4 +1,4 @@
-"""Measures of the agent's process in Markdown: steps, time, cost, and the logic that fired."""
+"""Measures of the agent's process in Markdown: steps, time, cost, and the logic that was used."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -17,7 +17,7 @@ _MOST_BEGUN = 12
 
 
 def lost(results: Results) -> Section | None:
-    """The logic that fired in the baseline and no longer does in the same tests; None if there is none.
+    """The logic used in the baseline and no longer in the same tests; None if there is none.
 
     What may well be missing by chance is told with the measures alone.
     """
@@ -27,10 +27,10 @@ def lost(results: Results) -> Section | None:
         return None
     many = numbers.count(len(lost), "part")
     text = (
-        f"**{many} of the agent's logic {'fires' if len(lost) == 1 else 'fire'} no longer** in the compared "
+        f"**{many} of the agent's logic {'is' if len(lost) == 1 else 'are'} no longer used** in the compared "
         f"tests: {_named(lost, _with_base_trials)}. {_reached(covered, shown=lost)}"
     )
-    return Section("the logic that fires no longer", text.rstrip(), Rank.DETAILS)
+    return Section("the logic that is no longer used", text.rstrip(), Rank.DETAILS)
 
 
 def measures(results: Results) -> Section | None:
@@ -114,7 +114,7 @@ def _in_short(summary: ProcessSummary) -> str:
 def _lines(results: Results, whole: ProcessSummary) -> Iterator[str]:
     if whole.traced_trials < results.counts.trials:
         trials = numbers.count(results.counts.trials, "trial")
-        yield f"Steps and logic are from the traces of {whole.traced_trials:,} of {trials}."
+        yield f"Steps and logic come from traces, which {whole.traced_trials:,} of {trials} have."
     if whole.missed:
         missed = numbers.count(whole.missed, "workflow")
         yield f"Of what tests name as `optimalTools`, {missed} did not run, or not in that order."
@@ -126,9 +126,9 @@ def _logic(covered: Coverage) -> Iterator[str]:
     if sentence := _reached(covered):
         yield sentence
     if lost := coverage.lost(covered):
-        yield f"No longer fires in the same tests: {_named(lost, _with_base_trials)}."
+        yield f"No longer used in the same tests: {_named(lost, _with_base_trials)}."
     if new := coverage.gained(covered):
-        yield f"Fires now, but not in the same tests of the baseline: {_named(new, _with_trials)}."
+        yield f"Used now, but not in the same tests of the baseline: {_named(new, _with_trials)}."
 
 
 def _time(times: Times | None, *, few: bool = False) -> Iterator[str]:
@@ -169,12 +169,12 @@ def _steps(process: TrialProcess) -> Iterator[str]:
 
 
 def _reached(covered: Coverage, shown: Sequence[Reach] = ()) -> str:
-    """The number of named parts that fired, and those that did not, except for those already `shown`."""
+    """The number of named parts that were used, and those that were not, except for those already `shown`."""
     named, never = coverage.named(covered), coverage.never(covered)
     if not named:
         return ""
-    fired = len(named) - len(never)
-    text = f"{fired:,} of {numbers.count(len(named), 'named part')} of the agent's logic fired"
+    used = len(named) - len(never)
+    text = f"The tests used {used:,} of {numbers.count(len(named), 'named part')} of the agent's logic"
     others = [reach for reach in never if reach not in shown]
     return f"{text}; {'also ' if shown else ''}never: {_named(others, _alone)}." if others else f"{text}."
 

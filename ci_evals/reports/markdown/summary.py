@@ -50,6 +50,7 @@ def sections(results: Results, context: SummaryContext = NO_CONTEXT) -> tuple[Se
     return present(
         _head(results, context, news),
         *alerts(results),
+        None if unfinished else _what_to_do(results),
         None if passed else _suites(results),
         *(causes(results.suites, "Why there is no verdict") if unfinished else ()),
         _what_to_do(results) if unfinished else None,
@@ -93,7 +94,7 @@ def what_failed(
 ) -> tuple[Section, ...]:
     """The tests that broke, that could not be judged any more, and that fail without a counterpart."""
     since, many = headline.since(results), len(results.suites) > 1
-    passed = f"Passed {headline.in_base(results.comparison)}, not judged now"
+    passed = f"Passed {headline.in_base(results)}, not judged now"
     compared = results.comparison is not None and results.comparison.delta is not None
     titles = (
         ("the tests that broke", f"Broke {since}", news.broke),
@@ -119,7 +120,7 @@ def _most(results: Results) -> int | None:
 
 
 def causes(suites: Iterable[SuiteResult], title: str) -> tuple[Section, ...]:
-    """Errors and undecided verdicts by their cause."""
+    """Errors and undecided criteria by their cause."""
     found = trial_errors.by_cause(tuple(suites))
     rows = tuple(map(_cause, found[:_CAUSES]))
     unlisted = len(found) - len(rows)
@@ -166,14 +167,9 @@ def exact_suites(results: Results) -> Section:
 
 def flaky(suites: Iterable[SuiteResult]) -> Section | None:
     """The tests whose trials disagree, in a line."""
-    tests = [
-        f"{sanitize.inline(test.name, 80)} ({highlights.passes(test)})"
-        for suite in suites
-        for test in suite.tests
-        if test.flaky
-    ]
-    title = f"**{numbers.count(len(tests), 'flaky test')}** (trials that passed)"
-    text = f"{title}: {numbers.listed(tests, 2 * OPEN)}."
+    title, found = highlights.flaky(suites)
+    tests = [f"{sanitize.inline(test.name, 80)} ({passed})" for test, passed in found]
+    text = f"**{title}**. {numbers.listed(tests, 2 * OPEN)}."
     return Section("the flaky tests", text, Rank.TELLING) if tests else None
 
 
@@ -182,11 +178,7 @@ def checks(results: Results) -> Section | None:
     found = gate.in_order(results)
     if not found:
         return None
-    of = (
-        " of what could be judged (there is no verdict; ⚠️ and – are not decided)"
-        if _unfinished(results)
-        else ""
-    )
+    of = " so far (⚠️ not decided, – met so far)" if _unfinished(results) else ""
     whole = Section("the checks", f"**Checks**{of}", Rank.DETAILS, noun="check")
     return tabled(whole, tables.of_checks(found, verdict=not _unfinished(results)))
 
@@ -220,7 +212,7 @@ def _head(results: Results, context: SummaryContext, news: News) -> Section:
             reasons = tuple(sentence(capitalized(one)) for one in (why if cut else why[1:]))
         case _:
             others = headline.other_checks(results)
-            reasons = tuple(sentence(capitalized(gate.in_words(check))) for check in others)
+            reasons = tuple(sentence(f"Also: {gate.in_words(check)}") for check in others)
     line = " ".join(filter(None, [_line(results, news), _links(context)]))
     sure = sanitize.inline(headline.certainty(results)) if news.broke else ""
     text = section("head", heading=heading(results, trust), line=line, sure=sure, reasons=reasons)
@@ -238,8 +230,8 @@ def _line(results: Results, news: News) -> str:
         case RunOutcome.PASSED | RunOutcome.UNCHECKED:
             return _passing_line(results, news)
         case RunOutcome.NO_VERDICT | RunOutcome.INTERRUPTED:
-            of = "" if change.too_little_decided(results) else "Score of what was judged: "
-            score = f" {of}{shown.score}." if shown.score else ""
+            part = "" if change.too_little_decided(results) else "The part that was judged scores "
+            score = f" {part}{shown.score}." if shown.score else ""
             return sanitize.inline(f"{shown.tests}.{score}")
     if not shown.lead:
         return sanitize.inline(shown.text)
@@ -249,7 +241,7 @@ def _line(results: Results, news: News) -> str:
 
 def _passing_line(results: Results, news: News) -> str:
     """The tests of a run that passed, with those that fail all the same, and those that were fixed."""
-    base = sanitize.inline(headline.in_base(results.comparison), 80)
+    base = sanitize.inline(headline.in_base(results), 80)
     before, failed, fixed = (
         [test.name for test in tests] for tests in (news.failed_before, news.failed, news.fixed)
     )
@@ -282,8 +274,9 @@ def _suites(results: Results) -> Section | None:
     return tabled(Section("the suites' scores", "", tail=tail, noun="suite"), text)
 
 
-def _what_to_do(results: Results) -> Section:
-    return Section("what to do", sanitize.inline(headline.what_to_do(results)), Rank.TELLING)
+def _what_to_do(results: Results) -> Section | None:
+    text = sanitize.inline(headline.what_to_do(results)).replace(headline.RERUN, f"`{headline.RERUN}`")
+    return Section("what to do", f"**What to do**: {text}", Rank.TELLING) if text else None
 
 
 def _sure_title(results: Results, news: News) -> str:
@@ -315,6 +308,7 @@ def _details(results: Results, news: News, context: SummaryContext, *, passed: b
     )
     return present(
         *(_all_tests(suite, listed, many=many) for suite in results.suites),
+        _what_a_score_is(results),
         Section("the number of tests not listed", listed.note, Rank.DETAILS) if listed.note else None,
         checks(results),
         *(causes(results.suites, "Errors and undecided") if not _unfinished(results) else ()),
@@ -378,6 +372,17 @@ def _all_tests(suite: SuiteResult, listed: ListedTests, *, many: bool) -> Sectio
     inner = Section(f"all tests of {sanitize.inline(suite.name, 80)}", title, Rank.LISTS)
     tests = listed.of(suite.tests)
     return tabled(replace(inner, unlisted=len(suite.tests) - len(tests)), tables.of_tests(tests))
+
+
+def _what_a_score_is(results: Results) -> Section | None:
+    """The meaning of scores and passed tests; None for another tool's results, which have their own."""
+    if any(suite.of_other_tool for suite in results.suites):
+        return None
+    text = (
+        "<sub>A test's score is the share of its criteria that passed, by weight, over all trials. The test "
+        "passes only if every criterion passes in every trial.</sub>"
+    )
+    return Section("the meaning of a score", text, Rank.DETAILS)
 
 
 def _groups(suite: SuiteResult) -> Section | None:

@@ -34,7 +34,7 @@ def of_suites_in_brief(found: Sequence[tuple[SuiteResult, SuiteComparison | None
         cells.append([sign, sanitize.cell(suite.name, _NAME), row.score, *changes, row.tests])
     changes = [sanitize.cell(base, 40), "Change"] if compared else []
     texts = [True, True, *[False] * (2 + len(changes))]
-    return table(["", "Suite", "Score", *changes, "Tests"], cells, texts)
+    return table(["", "Suite", "Score", *changes, "Tests passed"], cells, texts)
 
 
 def of_counts(suites: Sequence[SuiteResult]) -> str | None:
@@ -43,7 +43,7 @@ def of_counts(suites: Sequence[SuiteResult]) -> str | None:
     None where all passed in their only trial.
     """
     most = min((max(suite.pass_hat_k, default=1) for suite in suites), default=1)
-    chances = ["one trial passes", f"all of {most} pass"] if most > 1 else []
+    chances = ["trials passed", f"all {most} trials passed"] if most > 1 else []
     counts = [
         (
             suite.counts.undecided,
@@ -106,7 +106,7 @@ def of_tests_in_full(suite: SuiteResult, stems: Sequence[str]) -> str:
         columns = [*rows.TEST_COLUMNS]
         cells = [_test_cells(test) for test in suite.tests]
     else:
-        columns = [result, score, "sd", "min to max", f"all of {most} pass", *others]
+        columns = [result, score, "sd", "min to max", f"all {most} trials passed", *others]
         cells = [_with_spread(test, most) for test in suite.tests]
     return table(["test", *columns], [[name, *row] for name, row in zip(names, cells, strict=True)])
 

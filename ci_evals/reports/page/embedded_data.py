@@ -227,8 +227,11 @@ def _named(items: Sequence[_Named]) -> Iterator[tuple[str, _Named]]:
 
     Two have one name where a secret was taken out of both.
     """
-    taken: set[str] = set()
     own = {item.name for item in items}
+    if len(own) == len(items):
+        yield from ((item.name, item) for item in items)
+        return
+    taken: set[str] = set()
     for item in items:
         numbered = (f"{item.name} ({number})" for number in count(2) if f"{item.name} ({number})" not in own)
         name = next(name for name in chain([item.name], numbered) if name not in taken)

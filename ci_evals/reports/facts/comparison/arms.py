@@ -12,9 +12,9 @@ from ci_evals.scoring.statistics import ALPHA
 
 def tables(results: Results) -> Iterator[PlainTable]:
     """The table of the agents, if there were several; of `--against` the comparison says all."""
-    if len(results.arms) < 2 or results.arms[1].name == BASE:
+    if not (compared := others(results)):
         return
-    first, *others = results.arms
+    first = results.arms[0]
     yield PlainTable(
         title="Agents",
         headers=(
@@ -27,26 +27,34 @@ def tables(results: Results) -> Iterator[PlainTable]:
             "cost",
             "median reply",
         ),
-        rows=tuple(_row(arm) for arm in results.arms),
-        bad=(False, *(is_worse(arm) for arm in others)),
+        rows=(_row(first, ""), *(_row(arm, "not compared") for arm in compared)),
+        bad=(False, *map(is_worse, compared)),
     )
+
+
+def others(results: Results) -> tuple[Arm, ...]:
+    """The agents that were compared with the first one."""
+    found = results.arms[1:]
+    return () if found and found[0].name == BASE else found
+
+
+def base_agent(results: Results) -> str:
+    """The agent that a run compares with, if it played that one too, in a sentence."""
+    return f"“{results.arms[0].name}”" if others(results) else "the base agent"
 
 
 def is_worse(arm: Arm) -> bool:
     """Return whether an agent scores lower than the first one, by more than chance explains."""
-    fell = arm.change is not None and (arm.change.delta or 0) < 0
-    return fell and arm.p_adjusted is not None and arm.p_adjusted <= ALPHA
+    return (arm.delta or 0) < 0 and arm.p_adjusted is not None and arm.p_adjusted <= ALPHA
 
 
-def _row(arm: Arm) -> tuple[str, ...]:
-    change = arm.change
-    known = change is not None and change.delta is not None
+def _row(arm: Arm, no_change: str) -> tuple[str, ...]:
     return (
         arm.name,
         numbers.score(arm.score),
         numbers.interval(arm.interval) if arm.interval else "",
-        numbers.signed(change.delta) if change and known else "" if change is None else "not compared",
-        numbers.change_interval(change.interval) if change and change.interval else "",
+        no_change if arm.delta is None else numbers.signed(arm.delta),
+        numbers.change_interval(arm.delta_interval) if arm.delta_interval else "",
         numbers.chance(arm.p_adjusted) if arm.p_adjusted is not None else "",
         numbers.money(arm.usage.cost_usd) if arm.usage.cost_usd else "",
         numbers.duration(arm.latency.median) if arm.latency.median is not None else "",

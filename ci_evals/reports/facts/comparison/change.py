@@ -11,7 +11,7 @@ from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.domain.verdict import Outcome
 from ci_evals.reports import numbers
 from ci_evals.reports.facts.comparison import significance
-from ci_evals.scoring.scores import ScoreRule, Validity, validity
+from ci_evals.scoring.scores import ScoreRule, Validity, kinds, validity
 
 COMMIT = 7
 """Characters of a commit's id that people know it by."""
@@ -50,7 +50,7 @@ def brief(results: Results) -> str:
         return f"{score}."
     if comparison.delta is None:
         return f"{score}; not compared with the baseline: {why_not(comparison)}."
-    interval = f" ({numbers.change_interval(comparison.interval)})" if comparison.interval else ""
+    interval = f" ({_interval(comparison)})" if comparison.interval else ""
     confirmation = results.run.confirmation
     after = f" after {numbers.count(confirmation.trials, 'more trial')} of each test" if confirmation else ""
     chance = f", {numbers.p_value(comparison.p)}" if shows_p(comparison) else ""
@@ -58,9 +58,13 @@ def brief(results: Results) -> str:
     compared = f"; compared on {part}: {numbers.score(comparison.head)}" if part else ""
     return (
         f"{score}{compared}, baseline {numbers.score(comparison.base)}, "
-        f"change {numbers.signed(comparison.delta)}{interval}{chance}{after}: "
+        f"change {numbers.changed(comparison.base, comparison.head)}{interval}{chance}{after}: "
         f"{significance_of(results, comparison)}."
     )
+
+
+def _interval(change: Change) -> str:
+    return numbers.change_interval(change.interval, change.base, change.head)
 
 
 def too_little_decided(scored: Results | SuiteResult) -> str | None:
@@ -110,10 +114,12 @@ def small_print(comparison: Comparison, results: Results) -> str:
     decided = not results.gate.reasons
     of_p = "p is the probability that chance alone shows a drop at least this large."
     sentences = [
-        "The numbers in brackets are 95 % intervals, limited to what is possible.",
+        "The numbers in brackets are 95 % intervals, cut at the ends of the scale.",
         of_p if shows_p(comparison) else None,
         # Where earlier runs decide, their own sentence has it.
-        detectable_drop(comparison) if decided and comparison.method != "history" else None,
+        detectable_drop(comparison)
+        if decided and not (comparison.history and comparison.history.decides)
+        else None,
         trials_to_prove(comparison, results) if decided else None,
     ]
     return " ".join(sentence for sentence in sentences if sentence)
@@ -143,21 +149,28 @@ def pace(comparison: Comparison) -> str | None:
         ("cost per trial", numbers.money, head.cost_usd_per_trial, base.cost_usd_per_trial),
         ("tokens per trial", _tokens, head.tokens_per_trial, base.tokens_per_trial),
         ("median reply", numbers.latency, head.median_latency_seconds, base.median_latency_seconds),
-        ("95 % of replies within", numbers.latency, head.p95_latency_seconds, base.p95_latency_seconds),
+        ("95 % of replies within", _at_most, head.p95_latency_seconds, base.p95_latency_seconds),
     )
     parts = [f"{what} {show(here)} (baseline {show(there)})" for what, show, here, there in found if here]
     line = ", ".join(parts)
     return f"{line[0].upper()}{line[1:]}." if parts else None
 
 
+def _at_most(seconds: float | None) -> str:
+    return numbers.latency(seconds).removeprefix("below ")
+
+
 def cost(results: Results) -> tuple[str, ...]:
-    """The cost of the run and of the baseline: `cost $0.0031 (main $0.0031)`; nothing if it is not known."""
+    """The cost of the run and of the baseline: `cost $0.0031 (main $0.0031)`; nothing if it is not known.
+
+    That of a base agent which was played in the run is part of the run's.
+    """
     if results.usage.cost_usd is None or not results.usage.calls:
         return ()
     comparison = results.comparison
     each = comparison.base_efficiency.cost_usd_per_trial if comparison else None
     there = ""
-    if comparison and each:
+    if comparison and comparison.method != "both-sides" and each:
         base = comparison.baseline
         there = f" ({base.branch or 'baseline'} {numbers.money(each * base.trials)})"
     return (f"cost {numbers.money(results.usage.cost_usd)}{there}",)
@@ -256,7 +269,7 @@ def _flawless(results: Results) -> bool:
     """Return whether every planned trial was completed, and nothing failed or is missing."""
     rule = ScoreRule(offline=results.run.offline)
     tests = [test for suite in results.suites for test in suite.tests]
-    trials = [trial for test in tests for trial in test.trials]
+    trials = [trial for trial, _ in kinds(tests)]
     return not (
         any(test.not_run for test in tests)
         or any(validity(trial, rule) is Validity.ERRORED for trial in trials)

@@ -4,9 +4,15 @@ from collections.abc import Iterator
 
 from ci_evals.domain.choices import BothSides
 from ci_evals.domain.results.comparison import Comparison, HistoryComparison
-from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.gate import CheckKind
+from ci_evals.domain.results.run import Results, Rounds
 from ci_evals.reports import numbers
+from ci_evals.reports.facts.comparison import arms
+from ci_evals.reports.facts.judging.parts import capitalized
+from ci_evals.scoring.comparison.history import quarter_of
+from ci_evals.scoring.comparison.rounds import WORST_QUARTER
 from ci_evals.scoring.gate.decision import CLOSE
+from ci_evals.scoring.usage import agent_models
 
 _NAMED = 5
 
@@ -18,60 +24,130 @@ def sentences(results: Results) -> Iterator[str]:
     if comparison is None:
         return
     if comparison.method == "both-sides":
-        yield _both_sides(comparison, screened=results.run.config.get("bothSides") != BothSides.ALWAYS)
+        yield (
+            _worst_quarter(results, comparison)
+            if results.run.worst_quarter
+            else _both_sides(results, comparison)
+        )
     if history := comparison.history:
         yield from _earlier_runs(history, comparison)
-        yield from _names(history)
+        yield from _names(comparison, history)
+    yield from _spot_check(results, comparison)
 
 
-def extent(results: Results) -> str | None:
-    """How much a run with the rounds of this one plays and costs; None for a run that is not in rounds."""
-    rounds = results.run.rounds
-    if rounds is None:
+def extent(results: Results, loops: int) -> str | None:
+    """How much a run like this one plays and costs, if that depends on what it sees; else None.
+
+    It does in rounds, with `--confirm`, and with a base agent (`--against`), which earlier runs may spare.
+    `loops` is how often it plays each test at most, without the trials that confirm.
+    """
+    run, config = results.run, results.run.config
+    confirm, both_sides = config.get("confirm"), config.get("bothSides")
+    more = confirm if isinstance(confirm, int) and not run.rounds else 0
+    agents = _agents(results)
+    if not run.rounds and not more and agents == 1:
         return None
-    first, last, sides = rounds.looks[0], rounds.looks[-1], 1
-    if results.base_side:
-        sides, spared = 2, results.run.config.get("bothSides") != BothSides.ALWAYS
-        first *= 1 if spared else sides
-    base = ", those of the base agent included" if sides > 1 else ""
-    text = f"Such a run plays {numbers.extent(first, sides * last, str)} trials of each test{base}"
+    if agents == 2 and both_sides == BothSides.WORST_QUARTER:
+        return _extent_of_quarter(results, loops)
+    least, spared = run.rounds.looks[0] if run.rounds else loops, both_sides != BothSides.ALWAYS
+    first = least * (1 if spared and config.get("arms") is None else agents)
+    last = (loops + more) * agents
+    base = f", those of {'the base agent' if agents == 2 else 'all agents'} included" if agents > 1 else ""
+    trials = f"{numbers.extent(first, last, str)} {'trial' if last == 1 else 'trials'}"
+    text = f"Such a run has {trials} of each test{base}"
     if not results.usage.cost_usd or results.counts.taken_trials:
         return f"{text}."
-    of_trial = results.usage.cost_usd / (sides * rounds.played)
-    cost = numbers.extent(of_trial * first, of_trial * sides * last, numbers.money)
+    played = run.rounds.played if run.rounds else loops + (run.confirmation.trials if run.confirmation else 0)
+    of_trial = results.usage.cost_usd / (played * (len(results.arms) or 1))
+    cost = numbers.extent(of_trial * first, of_trial * last, numbers.money)
     return f"{text}, for about {cost}."
 
 
+def _agents(results: Results) -> int:
+    """The number of agents that such a run plays, with a base agent even if it was spared in this one."""
+    config = results.run.config
+    given = config.get("against") is True and config.get("bothSides") != BothSides.NEVER
+    return max(len(results.arms), 2 if given else 1)
+
+
+def _extent_of_quarter(results: Results, loops: int) -> str:
+    """The same where only the tests that look worst are played on both sides, if any are."""
+    counts, base = results.counts, results.base_side
+    tests = counts.tests - counts.quarantined
+    first = loops * tests
+    last = first + max(2 * WORST_QUARTER.trials * quarter_of(tests), first)
+    text = f"Such a run has {numbers.extent(first, last, str)} trials, those of the base agent included"
+    if not results.usage.cost_usd or counts.taken_trials:
+        return f"{text}."
+    of_trial = results.usage.cost_usd / (counts.trials + (base.counts.trials if base else 0))
+    return f"{text}, for about {numbers.extent(of_trial * first, of_trial * last, numbers.money)}."
+
+
 def _rounds(results: Results) -> Iterator[str]:
-    """Why the run ended with this round; `headline.certainty` has the numbers."""
+    """When the run was decided, what that saved, and what p came to."""
     rounds = results.run.rounds
     if rounds is None or results.gate.reasons or results.run.status != "completed":
         return
     if rounds.played < rounds.looks[-1]:
-        yield "More trials could hardly change the verdict, so no further round was played."
+        yield _decided_early(results, rounds)
     elif len(rounds.looks) > 1:
         yield "Earlier rounds were not clear, so all were played."
 
 
-def _both_sides(comparison: Comparison, *, screened: bool) -> str:
-    history = comparison.history
+def _decided_early(results: Results, rounds: Rounds) -> str:
+    tests = sum(bool(test.trials) for test in results.tests)
+    most, played = rounds.looks[-1] * _agents(results), rounds.played * (len(results.arms) or 1)
+    saved = f", which saved up to {numbers.count(tests * (most - played), 'conversation')}"
+    looks = results.comparison.looks if results.comparison else ()
+    reason = "more could hardly change the verdict"
+    if looks and looks[-1].decision == ("pass" if results.gate.passed else "fail"):
+        reason = "no sign of a drop" if results.gate.passed else "a proven drop"
+    return (
+        f"Decided after {rounds.played} of at most {rounds.looks[-1]} trials of each test"
+        f"{'' if results.counts.taken_trials else saved}: {reason}."
+    )
+
+
+def _worst_quarter(results: Results, comparison: Comparison) -> str:
+    """The tests that were played again, and what came of it."""
+    again = results.run.worst_quarter
+    names = [test.name for test in again.tests] if again else []
+    one, times = len(names) == 1, numbers.count(WORST_QUARTER.trials, "time")
+    begun = (
+        f"The {'test' if one else f'{len(names)} tests'} that looked worst {'was' if one else 'were'} played "
+        f"{times} more with each agent ({numbers.listed(names, _NAMED)})"
+    )
+    return _outcome(begun, results, comparison, "there")
+
+
+def _both_sides(results: Results, comparison: Comparison) -> str:
+    history, screened = comparison.history, results.run.config.get("bothSides") != BothSides.ALWAYS
     if history and screened and history.p_of_trials <= CLOSE:
         runs = numbers.count(history.together, "run")
         begun = (
-            f"The score looked lower than in the last {runs}, so the base agent was played beside this one"
+            f"The score looked lower than in the last {runs}, so the base agent was played in the same run"
         )
     else:
-        begun = "The base agent was played beside this one, trial by trial in turns"
+        agent = capitalized(arms.base_agent(results))
+        begun = f"{agent} was played in the same run, alternating trial by trial"
+    return _outcome(begun, results, comparison, "in this run")
+
+
+def _outcome(begun: str, results: Results, comparison: Comparison, where: str) -> str:
     if comparison.delta is None:
         return f"{begun}; no test was scored on both sides."
     chance = (
         f" ({numbers.p_value(comparison.p)})" if comparison.p is not None and comparison.delta < 0 else ""
     )
     if comparison.delta == 0:
-        return f"{begun}: in this run both score the same."
-    points = numbers.signed(comparison.delta).lstrip("+-")  # as where the change stands beside it
+        return f"{begun}: {where} both score the same."
+    points = numbers.changed(comparison.base, comparison.head).lstrip("+−")
     lower = "lower" if comparison.delta < 0 else "higher"
-    return f"{begun}: in this run, this agent scores {points} {lower}{chance}."
+    failed = any(
+        check.kind is CheckKind.REGRESSION and check.passed is False for check in results.gate.checks
+    )
+    fails = ", which fails" if chance and failed else ""
+    return f"{begun}: {where}, this agent scores {points} {lower}{chance}{fails}."
 
 
 def _earlier_runs(history: HistoryComparison, comparison: Comparison) -> Iterator[str]:
@@ -91,13 +167,26 @@ def _earlier_runs(history: HistoryComparison, comparison: Comparison) -> Iterato
         f"Runs of {name} differ among themselves by {numbers.score(history.spread)} points; a drop below "
         f"{numbers.score(history.smallest_drop)} would not stand out."
     )
-    if comparison.method == "history":
+    if history.decides:
         yield f"p compares this run with the last {history.together} runs of {name} together."
 
 
-def _names(history: HistoryComparison) -> Iterator[str]:
-    broken = [test.name for test in history.broken_tests]
-    probably = [test.name for test in history.probably_broken_tests]
+def _spot_check(results: Results, comparison: Comparison) -> Iterator[str]:
+    """Advice where the agent has another model, whose style the judge may like more or less."""
+    before = comparison.baseline.agent_models
+    now = agent_models(next((arm.usage for arm in results.arms if arm.gated), results.usage))
+    judged = any(suite.judge_model for suite in results.suites)
+    if judged and before and now and before != now:
+        was, is_now = (numbers.listed(models, _NAMED) for models in (before, now))
+        yield (
+            f"The agent's model changed from {was} to {is_now}: check on 50 + 50 verdicts whether the judge "
+            "treats the new answers alike (ci-evals label --spot-check)."
+        )
+
+
+def _names(comparison: Comparison, history: HistoryComparison) -> Iterator[str]:
+    broken = [test.name for test in comparison.broken]
+    probably = [test.name for test in comparison.probably_broken]
     if broken:
         tests = numbers.count(history.tests, "test")
         yield (

@@ -23,7 +23,7 @@ def of(change: Change, *, flawless: bool) -> str:
         at_odds = change.interval is not None and is_proven != (change.interval.high < 0)
         text = f"a drop{of_it} {'larger than chance explains' if is_proven else 'that may be chance'}"
         if not is_proven and change.p is not None and change.p <= ALPHA:
-            return f"{text} (p up to {numbers.chance(_alpha(change))} fails this early)"
+            return f"{text} (after so few trials p must be lower)"
         return f"{text}; p decides, not the interval" if at_odds else text
     if delta > 0:
         return "no drop"
@@ -60,16 +60,15 @@ def rose(change: Change) -> bool:
 def proven(change: Change) -> bool:
     """Return whether the score fell more than chance explains."""
     return (
-        (change.delta or 0) < 0
-        and not too_few(change)
-        and change.p is not None
-        and change.p <= _alpha(change)
+        (change.delta or 0) < 0 and not too_few(change) and change.p is not None and _is_low(change, change.p)
     )
 
 
-def _alpha(change: Change) -> float:
-    """The highest p that proves a drop: in rounds that of the last look, since each is a chance to err."""
-    return change.looks[-1].fails_at if isinstance(change, Comparison) and change.looks else ALPHA
+def _is_low(change: Change, p: float) -> bool:
+    """Return whether p proves a drop. In rounds the last look says so, since each is a chance to err."""
+    if isinstance(change, Comparison) and change.looks:
+        return change.looks[-1].decision == "fail"
+    return p <= ALPHA
 
 
 def _caught(change: Change) -> tuple[str, ...]:

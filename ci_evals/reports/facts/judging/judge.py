@@ -9,7 +9,7 @@ from ci_evals.reports import numbers
 
 TOPIC = "Judge"
 """The topic of remarks on the verdicts themselves."""
-_TAKEN = {None: "", "baseline": ", as the baseline has it", "cache": ", as the judge's cache has it"}
+_TAKEN = {None: "", "baseline": ", in the baseline", "cache": ", in the judge's cache"}
 
 
 def remarks(results: Results) -> Iterator[str]:

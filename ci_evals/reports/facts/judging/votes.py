@@ -37,7 +37,7 @@ def warnings(results: Results) -> Iterator[str]:
     advice = f"Read the votes' reasons, and word {it} so that both would agree"
     if agreement.whole.low:
         advice = (
-            f"In all only {numbers.estimated_share(agreement.whole.share)} agree: another judge or a panel "
+            f"Overall only {numbers.estimated_share(agreement.whole.share)} agree: another judge or a panel "
             "may help more than other words"
         )
     yield (

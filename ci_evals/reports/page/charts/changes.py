@@ -66,7 +66,7 @@ def figure(results: Results, tests: Sequence[TestView]) -> Figure | None:
                 test.name,
                 numbers.score(test.base),
                 numbers.score(test.head),
-                numbers.signed(test.delta),
+                numbers.changed(test.base, test.head),
             )
             for test in (changed[: listed_tests.MOST_TESTS] if limited else changed)
         ],
@@ -107,7 +107,7 @@ def _row(test: Changed) -> TrackRow:
 
     return TrackRow(
         test.name,
-        numbers.signed(test.delta),
+        numbers.changed(test.base, test.head),
         marks,
         ("c-bad-text" if fell else "c-good-text",),
         f"{numbers.score(test.base)} → {numbers.score(test.head)} ({test.suite})",

@@ -26,7 +26,7 @@ THIS = "this run"
 _TRUSTED = frozenset({RunOutcome.PASSED, RunOutcome.UNCHECKED, RunOutcome.FAILED})
 _READING = (
     "Each mark is a run: higher scores better, further left is cheaper. Runs on the line form the Pareto "
-    "frontier: no other run costs no more and scores no less. The cost is that of judge, simulated user and "
+    "frontier: no other run costs no more and scores no less. The cost includes judge, simulated user and "
     "embedding model, not of the agent."
 )
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple
 
 from ci_evals.domain.base import Interval
 from ci_evals.domain.results.gate import CheckNature, GateCheck
@@ -82,31 +83,30 @@ def _floor(
 
 def by_group(results: Results, baseline: Results | None) -> Figure | None:
     """Categories over all suites, and tags and difficulties if there are few; None without any."""
-    kinds: dict[SelectorKind, dict[str, list[TestResult]]] = {
+    comparison = results.comparison
+    compared = baseline if comparison and comparison.comparable else None
+    pairs = RunComparer(results, compared).pairs if compared else ()
+    kinds: dict[SelectorKind, dict[str, list[_Counted]]] = {
         SelectorKind.CATEGORY: {},
         SelectorKind.TAG: {},
         SelectorKind.DIFFICULTY: {},
     }
-    for test in (test for suite in results.suites for test in suite.tests):
+    for counted in _alike(results, {id(pair.head): pair.base for pair in pairs}):
+        test = counted.test
         findings = (finding for trial in test.trials for finding in trial.findings)
         categories = dict.fromkeys(finding.category for finding in findings if finding.category)
         names = (categories, test.tags, [test.difficulty] if test.difficulty else [])
         for of_kind, found in zip(kinds.values(), names, strict=True):
             for name in found:
-                of_kind.setdefault(name, []).append(test)
+                of_kind.setdefault(name, []).append(counted)
     shown = [
         kind
         for kind, tests in kinds.items()
         if tests and (kind is SelectorKind.CATEGORY or len(tests) <= _FEW)
     ]
-    comparison = results.comparison
-    compared = baseline if comparison and comparison.comparable else None
-    base_tests = (
-        {id(pair.head): pair.base for pair in RunComparer(results, compared).pairs} if compared else {}
-    )
     rules = [ScoreRule(offline=run.run.offline) for run in (results, baseline or results)]
     parts = [
-        _of_group(Selector(kind, name), tests, base_tests, rules, results)
+        _of_group(Selector(kind, name), tests, rules, results)
         for kind in shown
         for name, tests in kinds[kind].items()
     ]
@@ -114,25 +114,35 @@ def by_group(results: Results, baseline: Results | None) -> Figure | None:
     return _figure("chart-groups", f"Scores by {', '.join(shown)}", "group", scored) if scored else None
 
 
+class _Counted(NamedTuple):
+    """A test, its baseline if it may be compared, and how many came to the same on both sides."""
+
+    test: TestResult
+    base: TestResult | None
+    number: int
+
+
+def _alike(results: Results, base_tests: dict[int, TestResult]) -> list[_Counted]:
+    found: dict[object, list[tuple[TestResult, TestResult | None]]] = {}
+    kind_of = scores.once_made(scores.kind_of)
+    for test in (test for suite in results.suites for test in suite.tests):
+        base = base_tests.get(id(test))
+        found.setdefault((kind_of(test), base and kind_of(base)), []).append((test, base))
+    return [_Counted(*same[0], len(same)) for same in found.values()]
+
+
 def _of_group(
-    selector: Selector,
-    tests: Sequence[TestResult],
-    base_tests: dict[int, TestResult],
-    rules: Sequence[ScoreRule],
-    results: Results,
+    selector: Selector, tests: Sequence[_Counted], rules: Sequence[ScoreRule], results: Results
 ) -> Scored:
     here, there = (replace(rule, finding_filter=selector.finding_filter) for rule in rules)
-    of_each = scores.of_tests(tests, here)
-    exact = scores.mean(of_each)
-    compared = [
-        base_tests[id(test)] for test in tests if id(test) in base_tests and scores.of_trials(test, here)
-    ]
-    base = scores.total(compared, there)
+    means = scores.means_of([(test, number) for test, _, number in tests], here)
+    compared = [(base, number) for test, base, number in tests if base and scores.of_trials(test, here)]
+    exact, base = means.mean, scores.means_of(compared, there).mean
     kind = "" if selector.kind is SelectorKind.CATEGORY else f" ({selector.kind})"
     return Scored(
         f"{selector.name}{kind}",
         None if exact is None else float(exact),
-        mean_interval([float(score) for score in of_each]),
+        mean_interval(means.floats),
         None if base is None else float(base),
         _floor(results, selector=str(selector)),
     )

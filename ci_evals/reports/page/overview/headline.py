@@ -66,8 +66,8 @@ def _reasons(results: Results, outcome: RunOutcome) -> Iterator[str]:
     # The verdict names the first reason of a run without one.
     reasons = results.gate.reasons[outcome is RunOutcome.NO_VERDICT :]
     yield from (sentence(capitalized(reason)) for reason in reasons)
-    if outcome is RunOutcome.NO_VERDICT:
-        yield headline.what_to_do(results)
+    if todo := headline.what_to_do(results):
+        yield todo
     yield from gate.warnings(results)
 
 

@@ -229,13 +229,13 @@ class CoverageTables(NamedTuple):
 
     says: str
     open: Sequence[Table] = ()
-    """The parts that deserve a look: no longer fired, wanted and never fired, newly fired."""
+    """The parts that deserve a look: no longer used, wanted and never used, newly used."""
     all: Sequence[Table] = ()
     """Every part of it, a table for each kind."""
 
 
 def of_coverage(results: Results) -> CoverageTables:
-    """The tables of the agent's logic that fired."""
+    """The tables of the agent's logic that was used."""
     whole = results.coverage
     if not whole.traced_trials:
         return CoverageTables(f"Unknown: {NO_TRACE}.")
@@ -247,18 +247,16 @@ def of_coverage(results: Results) -> CoverageTables:
         wanted = [part for part in parts if part.wanted]
         fired = numbers.count(sum(bool(part.trials) for part in parts), kind.value)
         reached = sum(bool(part.trials) for part in wanted)
-        says.append(
-            f"{fired} fired" + (f" ({reached} of {len(wanted)} that criteria need)" if wanted else "")
-        )
+        says.append(f"{fired} used" + (f" ({reached} of {len(wanted)} that criteria need)" if wanted else ""))
         every.append(_reached(f"{kind.value.capitalize()}s", parts))
     lost = coverage.lost(whole)
     groups = (
-        ("Fired in the baseline, no longer in the same tests", lost),
-        ("Needed by a criterion, never fired", [part for part in coverage.never(whole) if part not in lost]),
-        ("Fires now, not in the same tests of the baseline", coverage.gained(whole)),
+        ("Used in the baseline, no longer in the same tests", lost),
+        ("Needed by a criterion, never used", [part for part in coverage.never(whole) if part not in lost]),
+        ("Used now, not in the same tests of the baseline", coverage.gained(whole)),
     )
     return CoverageTables(
-        ", ".join(says) + "." if says else "Nothing fired.",
+        ", ".join(says) + "." if says else "Nothing was used.",
         [_reached(title, parts) for title, parts in groups if parts],
         every,
     )

@@ -67,7 +67,7 @@ class TestRow:
         """The change of the score."""
         score = self.view.test.score
         delta = None if self.base is None or score is None else score - self.base
-        return NumberCell("" if delta is None else numbers.signed(delta), delta)
+        return NumberCell("" if delta is None else numbers.changed(self.base, score), delta)
 
     @property
     def changed(self) -> bool:

@@ -1,7 +1,7 @@
 """The section on what broke, where, and since when; what else failed, was fixed, or could not be decided."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 
 from ci_evals.domain.results.comparison import TestChange
@@ -25,7 +25,7 @@ _WHOLE = 5
 """Failed tests that are shown whole; the others have a line each."""
 _CRITERION = 200
 _REASON = 240
-_NOT_PLAYED = "No trial was played, so nothing can be said of any test."
+_NOT_PLAYED = "No trial ran, so no test has a result."
 _NAMED = 12
 """Parts of the agent's logic that a sentence names."""
 
@@ -100,7 +100,7 @@ class WhatBroke:
     nothing: str | None = None
     """The sentence that stands there if nothing failed."""
     lost_logic: str | None = None
-    """The agent's logic that fired in the baseline and does not now: often the cause of it all."""
+    """The agent's logic that was used in the baseline and does not now: often the cause of it all."""
 
 
 def of(results: Results, links: TestLinks, comparison_runs: ComparisonRuns) -> WhatBroke:
@@ -124,11 +124,9 @@ def _lost_logic(results: Results) -> str | None:
         return None
     names = [f"{part.kind.value} {part.name}" for part in lost[:_NAMED]]
     names += [f"{len(lost) - _NAMED} more"] if len(lost) > _NAMED else []
-    parts = "this part" if len(lost) == 1 else "these parts"
-    return (
-        f"Look here first: {parts} of the agent's logic fired in the baseline and no longer in the same "
-        f"tests: {', '.join(names)}."
-    )
+    one = len(lost) == 1
+    parts = f"{'this part' if one else 'these parts'} of the agent's logic {'was' if one else 'were'} used"
+    return f"Look here first: {parts} in the baseline and no longer in the same tests: {', '.join(names)}."
 
 
 class _BrokenSection:
@@ -140,22 +138,18 @@ class _BrokenSection:
         self._earlier = earlier
         self._most = listed_tests.MOST_TESTS if listed_tests.limited(results) else None
         """Tests of a group up to which each has a line; None for all."""
-        comparison = results.comparison
-        suspects = change.suspects(comparison) if comparison else ()
-        self._fell = {(test.suite, test.name): test for test in suspects}
 
     def groups(self) -> Iterable[TestGroup]:
         """All groups, the news first."""
         news, results, most = headline.news(self._results), self._results, self._most
-        flaky_tests = [test for suite in results.suites for test in suite.tests if test.flaky]
+        title, flaky_tests = highlights.flaky(results.suites)
         flaky = [
-            TestLine(self._links.link(test), test.outcome.value, f"{highlights.passes(test)} trials passed")
-            for test in flaky_tests[:most]
+            TestLine(self._links.link(test), test.outcome.value, passed)
+            for test, passed in flaky_tests[:most]
         ]
         fixed = [self._changed(one, change.scores(one), in_baseline=True) for one in news.fixed[:most]]
         dropped = [self._changed(test, _drop(test)) for test in news.dropped[:most]]
-        before = [replace(one, change=self._fell.get((one.suite, one.name))) for one in news.failed_before]
-        too = f"{_tests(before)} failed in the baseline too"
+        before, too = news.failed_before, f"{_tests(news.failed_before)} failed in the baseline too"
         # Behind tests that broke, those are shown whole that fail the gate alone, or fell far.
         grave = [bool(not news.broke or one.change or (one.test and one.test.critical)) for one in before]
         unjudged = f"{_tests(news.unjudged)} passed in the baseline and could not be judged now"
@@ -167,7 +161,7 @@ class _BrokenSection:
             self._group("_failed-before", too, before, grave),
             self._folded("_dropped", few, dropped, news.dropped),
             self._folded("_fixed", f"{_tests(news.fixed)} fixed", fixed, news.fixed),
-            self._folded("_flaky", f"{_tests(flaky_tests)} flaky: not all trials agree", flaky, flaky_tests),
+            self._folded("_flaky", title, flaky, flaky_tests),
         )
 
     def _group(
@@ -223,7 +217,7 @@ class _BrokenSection:
 
 def _drop(test: TestChange) -> str:
     confirmed = f", confirmed ({numbers.p_value(test.p)})" if test.confirmed else ""
-    return f"{change.scores(test)} ({numbers.signed(test.delta)}){confirmed}"
+    return f"{change.scores(test)} ({numbers.changed(test.base, test.head)}){confirmed}"
 
 
 def _tests(tests: Sequence[object]) -> str:
