@@ -3,9 +3,11 @@
 import argparse
 import os
 import platform
+import subprocess
 import sys
 import tempfile
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
 from tabulate import tabulate
@@ -24,18 +26,25 @@ def main() -> None:
     options = parser.parse_args()
     if unknown := set(options.measures) - set(MEASURES):
         parser.error(f"no such measure: {', '.join(sorted(unknown))}; there are {', '.join(MEASURES)}")
-    size = replace(Size(), repeats=options.repeats, long_repeats=-(-options.repeats // 2))
+    size = replace(Size(), repeats=options.repeats, long_repeats=max(1, options.repeats // 2))
     size = SMOKE if options.smoke else size
     rows: list[Row] = []
+    failed: list[str] = []
     with server() as served, tempfile.TemporaryDirectory() as folder:
         field = Field(served, Path(folder), options.provider)
         for name in options.measures or MEASURES:
-            print(f"measuring {name} …", file=sys.stderr, flush=True)
-            rows += MEASURES[name](field, size)
+            print(f"{datetime.now():%H:%M:%S} measuring {name} …", file=sys.stderr, flush=True)  # noqa: DTZ005
+            try:
+                rows += MEASURES[name](field, size)
+            except (RuntimeError, OSError, subprocess.SubprocessError) as error:
+                print(error, file=sys.stderr, flush=True)
+                failed.append(name)
     print(_table(rows))
     rounds = f"medians of {size.repeats} rounds, of {size.long_repeats} where faults or memory are measured"
     machine = f"Python {platform.python_version()}, {os.cpu_count()} processors, {platform.system()}"
     print(f"\n{options.provider}; {rounds}; {machine}")
+    if failed:
+        sys.exit(f"not measured, since it failed: {', '.join(failed)}")
 
 
 def _table(rows: list[Row]) -> str:
@@ -44,7 +53,7 @@ def _table(rows: list[Row]) -> str:
             row.measure,
             row.floor,
             row.ours,
-            f"{_number(row.figure)} {row.unit}".strip(),
+            "not measured" if row.figure is None else f"{_number(row.figure)} {row.unit}".strip(),
             "" if row.goal is None else f"{row.goal:g} {row.unit}".strip(),
             {True: "yes", False: "**no**", None: ""}[row.met],
         )

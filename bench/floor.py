@@ -1,4 +1,4 @@
-"""The same calls bare: what the conversations cost without a product, by aiohttp or by httpx2.
+"""The same calls bare: what the conversations cost without a product, by aiohttp or by httpx2 and the SDKs.
 
 The requests are those that the product itself made for one conversation, as the server kept them; or as many
 of two bytes, which are answered by two bytes.
@@ -9,6 +9,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -47,29 +48,53 @@ async def _aiohttp(stack: AsyncExitStack, parallel: int) -> list[Post]:
     session = await stack.enter_async_context(aiohttp.ClientSession(connector=connector))
 
     async def post(url: str, body: Any) -> Any:
-        async with session.post(url, json=body, headers=_KEY) as response:
+        async with session.post(url, json=body, headers=_AUTHORIZED) as response:
             return json.loads(await response.read())
 
     return [post] * parallel
 
 
-async def _httpx2(stack: AsyncExitStack, parallel: int) -> list[Post]:
+async def _libraries(stack: AsyncExitStack, parallel: int) -> list[Post]:
     import httpx2  # noqa: PLC0415  # only the one that is measured
 
     # A client for each worker: one shared pool would be searched for every request.
-    def post_of(client: httpx2.AsyncClient) -> Post:
-        async def post(url: str, body: Any) -> Any:
-            return json.loads((await client.post(url, json=body, headers=_KEY)).content)
-
-        return post
-
     context = httpx2.create_ssl_context()
     clients = [httpx2.AsyncClient(verify=context, trust_env=False, timeout=60) for _ in range(parallel)]
-    return [post_of(await stack.enter_async_context(client)) for client in clients]
+    return [_post_by(await stack.enter_async_context(client)) for client in clients]
 
 
-_KEY = {"authorization": "Bearer bench-llm-key"}
-_CLIENTS = {"aiohttp": _aiohttp, "smallest": _smallest, "httpx2": _httpx2}
+async def _connected(stack: AsyncExitStack, parallel: int) -> list[Post]:
+    from ci_evals.adapters.transport.connections import new_client  # noqa: PLC0415  # of the product this alone
+
+    clients = [new_client(timeout=60) for _ in range(parallel)]
+    return [_post_by(await stack.enter_async_context(client)) for client in clients]
+
+
+def _post_by(client: Any) -> Post:
+    """Calls the models by the low-level `post` of the vendor's SDK, and the agent by the client itself."""
+    import httpx2  # noqa: PLC0415  # only where it is measured
+
+    sdks: dict[str, Any] = {}
+
+    async def post(url: str, body: Any) -> Any:
+        for path, (module, name) in _SDKS.items():
+            if url.endswith(path):
+                if path not in sdks:
+                    base, options = url.removesuffix(path), {"max_retries": 0, "http_client": client}
+                    sdks[path] = getattr(import_module(module), name)(api_key=_KEY, base_url=base, **options)
+                answer = await sdks[path].post(path, cast_to=httpx2.Response, body=body)
+                return json.loads(answer.content)
+        headers = {**_AUTHORIZED, "content-type": "application/json"}
+        request = client.build_request("POST", url, content=json.dumps(body).encode(), headers=headers)
+        return json.loads((await client.send(request)).content)
+
+    return post
+
+
+_KEY = "bench-llm-key"
+_AUTHORIZED = {"authorization": f"Bearer {_KEY}"}
+_SDKS = {"/chat/completions": ("openai", "AsyncOpenAI"), "/v1/messages": ("anthropic", "AsyncAnthropic")}
+_CLIENTS = {"aiohttp": _aiohttp, "smallest": _smallest, "libraries": _libraries, "connected": _connected}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from statistics import median
 
-from bench import workload
+from bench import spans, workload
 from bench.processes import Field, Took, free_port, ray_python, run
-from bench.spans import SPANS
+from bench.server import TURNS
 
 AGENT, LLM = 0.2, 0.3
 """Seconds that a call takes where wall time counts."""
@@ -23,7 +23,7 @@ class Size:
     """How much is played: small enough for a smoke test, or large enough to tell."""
 
     repeats: int = 5
-    long_repeats: int = 3
+    long_repeats: int = 2
     """Of what takes minutes."""
     small: int = 50
     large: int = 250
@@ -74,14 +74,15 @@ class Row:
     measure: str
     floor: str
     ours: str
-    figure: float
+    figure: float | None
+    """None where it cannot be measured here."""
     unit: str
     goal: float | None
 
     @property
     def met(self) -> bool | None:
-        """Whether the figure is within the goal, where there is one."""
-        return None if self.goal is None else self.figure <= self.goal
+        """Whether the figure is within the goal; none if one of them is missing."""
+        return None if self.goal is None or self.figure is None else self.figure <= self.goal
 
 
 Measure = Callable[[Field, Size], Iterator[Row]]
@@ -122,23 +123,32 @@ def processor(field: Field, size: Size) -> Iterator[Row]:
 
 
 def smallest(field: Field, size: Size) -> Iterator[Row]:
-    """Processor time of one conversation more without any wait, over bare calls of two bytes."""
-    parallel, ways = min(20, size.large), ("smallest", "product")
-    margins: dict[str, list[float]] = {way: [] for way in ways}
+    """Processor time of one conversation more without any wait, over bare calls of two bytes.
+
+    And that of the libraries that ci-evals calls by, alone.
+    """
+    parallel = min(20, size.large)
+    ways = {
+        "product": f"the same without waits, {parallel} at a time; the floor with the smallest bodies",
+        "connected": "of that, the SDK and httpx2 alone, on the transport of ci-evals",
+        "libraries": "the same calls by the SDK and httpx2 alone, on their own transport",
+    }
+    margins: dict[str, list[float]] = {way: [] for way in ("smallest", *ways)}
     for _ in range(size.repeats):
-        for way in ways:
+        for way, kept in margins.items():
             few, many = (
                 _play(field, way, count, parallel, _NO_WAITS).processor for count in (size.small, size.large)
             )
-            margins[way].append(1000 * (many - few) / (size.large - size.small))
-    yield Row(
-        f"the same without waits, {parallel} at a time; the floor with the smallest bodies",
-        f"{median(margins['smallest']):.1f} ms",
-        f"{median(margins['product']):.1f} ms",
-        median(_ratios(margins["product"], margins["smallest"])),
-        "×",
-        3.5,
-    )
+            kept.append(1000 * (many - few) / (size.large - size.small))
+    for way, title in ways.items():
+        yield Row(
+            title,
+            f"{median(margins['smallest']):.1f} ms",
+            f"{median(margins[way]):.1f} ms",
+            median(_ratios(margins[way], margins["smallest"])),
+            "×",
+            3.5 if way == "product" else None,
+        )
 
 
 def many_tests(field: Field, size: Size) -> Iterator[Row]:
@@ -172,10 +182,12 @@ def traces(field: Field, size: Size) -> Iterator[Row]:
     margins: dict[bool, list[float]] = {False: [], True: []}
 
     def play(conversations: int, *, traced: bool) -> float:
-        spans = {"otlp": port} if traced else {}
+        exporter = {"otlp": port, "export": spans.DELAY / shorter} if traced else {}
         options = ("--otlp", f"--otlp-port={port}") if traced else ()
-        field.server.forget(agent=AGENT / shorter, llm=LLM / shorter, **spans)
-        return field.product(conversations, parallel, *options, text_only=True).processor
+        field.server.forget(agent=AGENT / shorter, llm=LLM / shorter, **exporter)
+        took = field.product(conversations, parallel, *options, text_only=True)
+        spans.check(field.results, TURNS * conversations * traced)
+        return took.processor
 
     for _ in range(size.repeats):
         for traced, kept in margins.items():
@@ -183,7 +195,7 @@ def traces(field: Field, size: Size) -> Iterator[Row]:
             few, many = (play(conversations, traced=traced) for conversations in (size.small, size.large))
             kept.append(1000 * (many - few) / (size.large - size.small))
     yield Row(
-        f"processor time of a conversation with {SPANS} spans a turn (`--otlp`)",
+        f"processor time of a conversation with {spans.SPANS} spans a turn (`--otlp`)",
         f"{median(margins[False]):.1f} ms without",
         f"{median(margins[True]):.1f} ms",
         median(_ratios(margins[True], margins[False])),
@@ -253,6 +265,7 @@ def memory(field: Field, size: Size) -> Iterator[Row]:
     shares: list[float] = []
     journal: list[float] = []
     pages: list[float] = []
+    opened: list[float] = []
     for _ in range(size.long_repeats):
         for way in WAYS:
             for conversations in (size.few, size.many):
@@ -265,6 +278,8 @@ def memory(field: Field, size: Size) -> Iterator[Row]:
                     pages.append((field.results / "report.html").stat().st_size / 1e6)
                     again = run([sys.executable, "-m", "bench.journal", str(field.results)])
                     journal.append(100 * float(again.output) / took.processor)
+                    look = run([sys.executable, "-m", "bench.opened", str(field.results / "report.html")])
+                    opened += map(float, look.output.split())
     told = {key: median(values) for key, values in peaks.items()}
 
     def growth(way: str) -> float:
@@ -290,6 +305,8 @@ def memory(field: Field, size: Size) -> Iterator[Row]:
     yield Row(f"from the last call to the end, {size.many} trials", "", "", median(reports), "s", 4)
     yield Row("the same, of the run's processor time", "", "", median(shares), "%", 10)
     yield Row(f"the page of {size.many} trials", "", "", pages[-1], "MB", 20)
+    seconds = median(opened) if opened else None
+    yield Row(f"the page of {size.many} trials, opened in Chromium", "", "", seconds, "s", 2)
     yield Row(
         f"the journal of {size.many} trials, of the run's processor time", "", "", median(journal), "%", None
     )
@@ -369,8 +386,8 @@ def image(field: Field, size: Size) -> Iterator[Row]:  # noqa: ARG001  # as ever
     try:
         told = subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603
     except (OSError, subprocess.CalledProcessError):
-        return
-    yield Row("container image", "", "", int(told) / 1e6, "MB", 180)
+        told = ""
+    yield Row("container image", "", "", int(told) / 1e6 if told else None, "MB", 180)
 
 
 MEASURES: dict[str, Measure] = {

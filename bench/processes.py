@@ -80,7 +80,8 @@ class Server:
     def forget(self, **manners: float) -> None:
         """Clears the books.
 
-        Manners: `agent`, `llm` in seconds; `faults`, `keep` as 0 or 1; `otlp`, the port that spans go to.
+        Manners: `agent`, `llm` in seconds; `faults`, `keep` as 0 or 1; `otlp`, the port that spans go to, and
+        `export`, the seconds between two exports.
         """
         self._get("forget?" + "&".join(f"{name}={value:.10g}" for name, value in manners.items()))
 

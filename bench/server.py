@@ -206,15 +206,9 @@ class _Connection(asyncio.Protocol):
                 return
             seconds, answer = (seconds, _BROKEN) if fault < 0.03 else (0.0, _LIMITED)
         if manners.exporter and answer is _MESSAGE:
-            self._exporting = self._loop.create_task(self._traced(manners.exporter, head, seconds))
-            return
+            traceparent = head.lower().partition(b"\ntraceparent:")[2].split(b"\r\n")[0].strip()
+            self._loop.call_later(seconds, manners.exporter.end_spans, traceparent.decode())
         self._loop.call_later(seconds, self._transport.write, answer)
-
-    async def _traced(self, exporter: Exporter, head: bytes, seconds: float) -> None:
-        await asyncio.sleep(seconds)
-        traceparent = head.lower().partition(b"\ntraceparent:")[2].split(b"\r\n")[0].strip()
-        await exporter.export(traceparent.decode())
-        self._transport.write(_MESSAGE)
 
 
 def _choice(manners: Manners, path: bytes, body: bytes) -> tuple[float, bytes]:
@@ -237,7 +231,9 @@ def _control(manners: Manners, path: bytes) -> bytes:
         manners.luck.seed(7)
         manners.faults = words.get("faults") == "1"
         manners.keep = words.get("keep") == "1"
-        manners.exporter = Exporter(int(words["otlp"])) if "otlp" in words else None
+        if manners.exporter:
+            manners.exporter.stop()
+        manners.exporter = Exporter(int(words["otlp"]), float(words["export"])) if "otlp" in words else None
         manners.agent_seconds = float(words.get("agent", manners.agent_seconds))
         manners.llm_seconds = float(words.get("llm", manners.llm_seconds))
     return json.dumps(asdict(manners.books)).encode()

@@ -1,11 +1,11 @@
-"""The work of a start, a conversation and the reports stays within `bench/budget.json`, counted in calls."""
+"""The work of a start, a conversation, reports and gated rows stays within `bench/budget.json`, in calls."""
 
 import json
 import sys
 
 import pytest
 
-from bench.calls import BUDGET, SLACK, measure
+from bench.calls import BUDGET, SLACK, SPANS, measure, measure_spans
 
 
 def test_no_change_makes_the_product_slower_unseen():
@@ -17,3 +17,8 @@ def test_no_change_makes_the_product_slower_unseen():
     spent = {name: round(calls[name] / most, 3) for name, most in budget["calls"].items()}
     assert max(spent.values()) <= SLACK, spent
     assert min(spent.values()) > 0.8, f"much faster: record a new budget, {spent}"
+
+
+def test_spans_add_no_more_work_than_they_did():
+    """Those of an agent with 20 a turn, in the receiver, the journal and the reports."""
+    assert measure_spans() <= SPANS

@@ -162,7 +162,7 @@ async def test_what_was_limited_is_told_with_the_results(models):
     assert of_agent.startswith(f"the agent at {host} limited the rate 3 times (429): calls waited ")
     host = models.url.removeprefix("http://")
     assert of_model.startswith(f"OpenAI at {host} (j) limited the rate 2 times (429): calls waited ")
-    assert of_model.endswith(" s in all, at least 1 at a time")
+    assert of_model.endswith(" s in total, at least 1 at a time")
     assert results.gate.passed
 
 
