@@ -14,13 +14,18 @@ WORKDIR /src
 RUN apt-get update && apt-get install --yes --no-install-recommends binutils && rm -rf /var/lib/apt/lists/*
 COPY requirements/build.txt requirements/run.txt requirements/
 # Some wheels come with what a debugger reads, a third of all their compiled code. rapidfuzz comes compiled twice,
-# and takes the other where the one for newer processors is missing; both give the same numbers. rich brings what colors
-# source code in 500 languages, and shows none here. Some bring their own tests.
+# and takes the other where the one for newer processors is missing; both give the same numbers. Of it only distances are
+# used. rich brings what colors source code in 500 languages, and shows none here. Some bring their own tests, what mypy
+# reads and what was compiled; lists of installed files are for who removes packages.
 RUN python -m venv --without-pip /opt/builder \
     && pip --python /opt/builder install --no-compile --require-hashes -r requirements/build.txt \
     && python -m venv --without-pip /opt/ci-evals/venv \
     && pip --python /opt/ci-evals/venv install --no-compile --require-hashes -r requirements/run.txt \
     && find /opt/ci-evals/venv/lib -path '*/rapidfuzz/*_avx2.*.so' -delete \
+    && find /opt/ci-evals/venv/lib -path '*/rapidfuzz/fuzz_cpp.*.so' -delete \
+    && find /opt/ci-evals/venv/lib -path '*/rapidfuzz/process_cpp_impl.*.so' -delete \
+    && find /opt/ci-evals/venv/lib -regex '.*\.\(pyi\|pyx\|pxd\|h\)' -delete \
+    && find /opt/ci-evals/venv/lib -path '*.dist-info/RECORD' -delete \
     && find /opt/ci-evals/venv/lib -path '*/pygments/lexers/[a-z]*.py' -delete \
     && find /opt/ci-evals/venv/lib -path '*/pygments/lexers/_[a-z]*_*.py' -delete \
     && find /opt/ci-evals/venv/lib -path '*/site-packages/*/tests/*' -delete \
@@ -32,11 +37,13 @@ RUN /opt/builder/bin/hatchling build -t wheel -d dist \
     && pip --python /opt/ci-evals/venv install --no-compile --no-deps dist/*.whl
 COPY entrypoint.py /opt/ci-evals/
 
-FROM ${PYTHON_IMAGE}
-# Log lines and workflow commands must come out in order, at once: there is no terminal to flush for.
-ENV PYTHONUNBUFFERED=1 \
-    PATH="/opt/ci-evals/venv/bin:${PATH}"
+FROM ${PYTHON_IMAGE} AS whole
+ENV PATH="/opt/ci-evals/venv/bin:${PATH}"
 COPY --from=build /opt/ci-evals /opt/ci-evals
+# What installs and builds packages, and Python's windows, for which the slim images lack the libraries.
+RUN rm -rf /usr/local/include /usr/local/bin/pip* /usr/local/bin/idle* /usr/local/lib/python3*/site-packages/* \
+        /var/cache/debconf/*-old \
+    && for part in ensurepip idlelib tkinter turtledemo; do rm -rf /usr/local/lib/python3*/"${part}"; done
 # Without bytecode every start compiles what it imports, and the slim images carry none. Python leaves it beside what
 # is imported here: a run, the SDKs, and all modules of ours. Most of the standard library is never asked for.
 RUN ci-evals --help >/dev/null \
@@ -45,6 +52,15 @@ RUN ci-evals --help >/dev/null \
     && python -c "import anthropic, ci_evals, concurrent.futures.thread, openai, pkgutil, rapidfuzz; \
         names = [module.name for module in pkgutil.walk_packages(ci_evals.__path__, 'ci_evals.')]; \
         [__import__(name) for name in names if not name.endswith('__main__')]"
+
+# One layer, so that what was removed from the base is not pulled.
+FROM scratch
+# hadolint ignore=DL3067
+COPY --from=whole / /
+# Log lines and workflow commands must come out in order, at once: there is no terminal to flush for.
+ENV PYTHONUNBUFFERED=1 \
+    LANG=C.UTF-8 \
+    PATH=/opt/ci-evals/venv/bin:/usr/local/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin
 LABEL org.opencontainers.image.title="ci-evals" \
       org.opencontainers.image.description="The CI gate for conversational agents" \
       org.opencontainers.image.version="0.1.0" \

@@ -20,7 +20,7 @@ help:
 	@echo 'make docs    build the documentation site in build/site'
 	@echo 'make reference  write the generated pages of docs/reference'
 	@echo 'make pictures  draw the pictures of README again; needs Chromium'
-	@echo 'make bench   measure speed and memory for bench/README.md; some forty minutes, on an idle machine'
+	@echo 'make bench   measure speed and memory for bench/README.md; half an hour, on an idle machine'
 	@echo 'make simulate  the tables of docs/statistics.md and docs/rounds.md again, in full; takes many minutes'
 	@echo 'make endurance  thousands of trials through faults and kills; takes some minutes'
 	@echo 'make frameworks  test agents of real frameworks, in environments of their own; takes some minutes'

@@ -124,6 +124,10 @@ def digest() -> str:
 
 def draw() -> None:
     """Draw the pictures, and write down what they show. Needs Chromium, and fonts with color emoji."""
+    fonts = shutil.which("fc-list")
+    emoji = [fonts, ":color=true:charset=274c"] if fonts else []
+    if not emoji or not subprocess.run(emoji, check=True, capture_output=True).stdout:
+        raise RuntimeError("no font here has color emoji (Debian: apt-get install fonts-noto-color-emoji)")
     program = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
     with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])

@@ -4,13 +4,16 @@ import json
 import os
 import runpy
 import shutil
+import socket
 import subprocess
 import sys
 
 import pytest
+import test_get_started
 import yaml
 from github_runner import Step
 from papers import ROOT
+from test_endpoint_pages import write_files
 
 from docsite import composite
 
@@ -63,6 +66,27 @@ def test_it_runs_with_the_inputs_of_the_step(step, installed):
     run = start(installed, step, inputs | {"suites": "demo:hr", "test": "Refuses", "provider": "offline"})
     assert (run.returncode, step.outputs["result"], step.outputs["tests"]) == (0, "passed", "1")
     assert (step.workspace / "results/report.html").exists()
+
+
+def test_the_workflow_without_a_model_key(step, installed):
+    """Its step plays a suite against an agent that it starts; what a judge would decide is left open."""
+    workflow = yaml.safe_load((ROOT / "examples/no-model-key.yml").read_text())
+    (inputs,) = [one["with"] for one in workflow["jobs"]["evals"]["steps"] if one.get("id") == "evals"]
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        port = held.getsockname()[1]
+    test_get_started.starter(step.workspace)
+    (step.workspace / ".git").rmdir()  # as in a checkout by download
+    write_files(test_get_started.PAGE, step.workspace, port)
+    here = {"start": f"{sys.executable} agent.py", "base-url": f"http://127.0.0.1:{port}"}
+    run = start(installed, step, inputs | here)
+    assert (run.returncode, step.outputs["result"], step.outputs["score"]) == (0, "passed", "100.0"), run
+    assert "No judge was configured: 4 criteria are left out of the score" in run.stdout
+    (step.workspace / "results").rename(step.workspace / "main")
+    agent = step.workspace / "agent.py"
+    agent.write_text(agent.read_text().replace("order_status", "order_state"))
+    run = start(installed, step, inputs | here | {"baseline": "main"})
+    assert (run.returncode, step.outputs["result"]) == (1, "failed"), run.stdout
+    assert "1 test broke since the baseline" in run.stdout
 
 
 def test_only_the_inputs_of_the_step_count(step, installed):

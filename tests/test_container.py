@@ -29,7 +29,7 @@ from replay import (
 pytestmark = pytest.mark.container
 
 IMAGE = "ci-evals:test"
-MOST_BYTES = 200_000_000
+MOST_BYTES = 180_000_000
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
 
 SUITE = {

@@ -1,34 +1,55 @@
 """docs/get-started.md, followed step by step as a reader would."""
 
 import re
+import socket
+import sys
 
 import yaml
-from commands import ci_evals
+from commands import ci_evals, results_in
 from papers import blocks, page
-from test_endpoint_pages import plain, started
+from test_endpoint_pages import plain, write_files
 
 PAGE = page("get-started.md")
 
 
+def starter(folder):
+    """The starter suite with what the page says to uncomment: the two keys above, and the check."""
+    (folder / ".git").mkdir()
+    assert ci_evals("init", "--adapter=http", cwd=folder).returncode == 0
+    suite = folder / "evals/starter.yaml"
+    text = re.sub(r"^( *)# (start|toolCalls):", r"\1\2:", suite.read_text(), flags=re.MULTILINE)
+    (check,) = [block for block in blocks("yaml", PAGE) if "tool_called" in block]
+    commented = "".join(f"{line[:6]}# {line[6:]}" for line in check.splitlines(keepends=True))
+    assert commented in text
+    text = text.replace(commented, check)
+    suite.write_text(text)
+    return suite
+
+
 def test_from_nothing_to_a_run(tmp_path):
-    """The starter suite of `init` plays against the page's agent, and every strict check passes."""
-    (tmp_path / ".git").mkdir()
-    assert ci_evals("init", "--adapter=http", cwd=tmp_path).returncode == 0
-    suite = tmp_path / "evals/starter.yaml"
-    suite.write_text(re.sub(r"^apiKey:.*\n", "", suite.read_text(), flags=re.MULTILINE))
-    with started(PAGE, tmp_path) as command:
-        port = re.search(r"127\.0\.0\.1\", (\d+)", (tmp_path / "agent.py").read_text())[1]
-        ran = ci_evals(*command, cwd=tmp_path, env={"AGENT_URL": f"http://127.0.0.1:{port}"})
+    """The starter suite starts the page's agent, every strict check passes, and a wrong call fails."""
+    starter(tmp_path)
+    with socket.create_server(("127.0.0.1", 0)) as held:
+        port = held.getsockname()[1]
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/python3").symlink_to(sys.executable)
+    env = {"AGENT_URL": f"http://127.0.0.1:{port}", "PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin"}
+    (command,) = [line for block in blocks("sh", PAGE) for line in block.splitlines() if "run evals/" in line]
+    write_files(PAGE, tmp_path, port)
+    ran = ci_evals(*command.split()[1:], cwd=tmp_path, env=env)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     printed = [plain(line) for line in ran.stdout.splitlines()]
     shown = next(block for block in blocks("text", PAGE) if block.startswith("Starter"))
     assert [line for line in shown.splitlines() if plain(line) not in printed] == []
+    write_files(PAGE.replace('{"order": "A-1001"}', '{"order": "A-1002"}'), tmp_path, port)
+    ci_evals(*command.split()[1:], cwd=tmp_path, env=env)
+    tests = {test["name"]: test["trials"][0] for test in results_in(tmp_path)["suites"][0]["tests"]}
+    outcomes = [finding["outcome"] for finding in tests["Answers an everyday question"]["findings"]]
+    assert outcomes == ["passed", "failed", "undecided"]
 
 
 def test_the_suite_shows_the_head_of_the_starter(tmp_path):
     """The keys to change are the starter's, with the same values."""
-    (tmp_path / ".git").mkdir()
-    ci_evals("init", "--adapter=http", cwd=tmp_path)
-    starter = yaml.safe_load((tmp_path / "evals/starter.yaml").read_text())
-    (shown,) = map(yaml.safe_load, blocks("yaml", PAGE))
-    assert {key: starter[key] for key in shown} == shown
+    written = yaml.safe_load(starter(tmp_path).read_text())
+    (shown,) = [yaml.safe_load(block) for block in blocks("yaml", PAGE) if block.startswith("baseUrl")]
+    assert {key: written[key] for key in shown} == shown

@@ -35,6 +35,12 @@ BANNED = [
     "turns: wants a list, found 5",
     "GitHub answered with something else than JSON",
     "the licence afterwards",
+    "threads of its own",
+    "shown beside the score",
+    "answer: must be a text, found 5",
+    "two steps missed, in all.",
+    "the share that passes, as the judge has it",
+    "labels of nothing in the run",
 ]
 FINE = [
     "hangs on Linux",
@@ -42,6 +48,9 @@ FINE = [
     "the exchange rate",
     "Compare the score with the baseline",
     "how many trials",
+    "a checkout of your own branch",
+    "a tie in all pairs",
+    "the text of the comment",
 ]
 
 

@@ -76,10 +76,11 @@ from ci_evals.scoring.gate.odds import odds_of
 from ci_evals.scoring.gate.policy import Policy
 from ci_evals.scoring.gate.selectors import check_names, read_drops, read_thresholds
 from ci_evals.studies.calibration import later_runs, sheet_reading, terminal
-from ci_evals.studies.preference.conversation_pair import PreferenceAnswer
+from ci_evals.studies.preference.conversation_pair import ComparedConversation, ConversationPair
 from ci_evals.support.json_path import JsonPath
 from ci_evals.support.json_text import parse_answer
 from ci_evals.support.redaction import Redactor
+from ci_evals.support.text import has_words
 
 ENVIRON = {"A": "value-of-a"}
 KEY = "key-0123456789"
@@ -409,9 +410,13 @@ def grades(data: bytes) -> None:
 
 @_target(samples.PREFERENCES)
 def preference(data: bytes) -> None:
-    """What a judge answers who compares two conversations."""
-    answer = parse_answer(PreferenceAnswer, data.decode(errors="replace"))
-    assert answer is None or answer.reasoning.strip()
+    """What a judge answers who compares two conversations: without reasons it prefers none."""
+    said = Transcript(turns=(_SAID,), status=EndState.COMPLETED)
+    one = ComparedConversation([PlannedTurn(user="hi")], said)
+    asked = ConversationPair(REDACTOR, build.test_result(), ["c"], one, one)
+    judged = asyncio.run(asked.ask(ScriptedLLM([data.decode(errors="replace")]), swapped=False))
+    assert judged.reason.strip()
+    assert judged.better is None or has_words(judged.reason)
 
 
 @_target(samples.TEXTS)

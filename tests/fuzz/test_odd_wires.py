@@ -35,13 +35,25 @@ def with_one_odd(exchange: wires.Exchange, luck: random.Random) -> wires.Exchang
     if not exchange.content_type.startswith("text/event-stream"):
         return replace(exchange, answer=json.dumps(exchanged(json.loads(exchange.answer), luck)))
     lines = exchange.answer.splitlines()
-    place = luck.choice([index for index, line in enumerate(lines) if line.startswith("data: ")])
+    place = luck.choice([index for index, line in enumerate(lines) if line.startswith("data: {")])
     lines[place] = f"data: {json.dumps(exchanged(json.loads(lines[place][6:]), luck))}"
     return replace(exchange, answer="\n".join([*lines, "", ""]))
 
 
 @pytest.mark.parametrize(
-    "name", ["langgraph", "ag-ui", "adk", "responses", "a2a", "a2a-blocking", "a2a-0.3", "rasa"]
+    "name",
+    [
+        "langgraph",
+        "ag-ui",
+        "adk",
+        "responses",
+        "responses-agent",
+        "ai-sdk",
+        "a2a",
+        "a2a-blocking",
+        "a2a-0.3",
+        "rasa",
+    ],
 )
 async def test_odd_values_are_read_or_refused(name: str) -> None:
     """No other error than an agent's, and no reply that cannot be kept."""
