@@ -43,15 +43,23 @@ def begin(function: Callable[[], object]) -> None:
 
 
 async def in_thread(function: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
-    """Call a function in a thread; on a machine that can start none, here, where the loop waits for it."""
+    """Call a function in a thread; on a machine that can start none, here, where the loop waits for it.
+
+    Raises:
+        MemoryError: the thread ended without enough memory to report what the function returned.
+    """
     work = partial(copy_context().run, function, *args, **options)
     loop = asyncio.get_running_loop()
     done: asyncio.Future[T] = loop.create_future()
-    turn = _thread.allocate_lock()
+    turn, running = _thread.allocate_lock(), _thread.allocate_lock()
+    running.acquire()
 
     def call() -> None:
-        if turn.acquire(blocking=False):
-            _settle(loop, done, work)
+        try:
+            if turn.acquire(blocking=False):
+                _settle(loop, done, work)
+        finally:
+            running.release()
 
     try:
         _thread.start_new_thread(call, ())
@@ -60,14 +68,21 @@ async def in_thread(function: Callable[P, T], *args: P.args, **options: P.kwargs
             raise
         return work()
     try:
-        await asyncio.wait([done], timeout=_BEGIN_SECONDS)
-        return work() if turn.acquire(blocking=False) else await done
+        while not done.done():
+            await asyncio.wait([done], timeout=_BEGIN_SECONDS)
+            if turn.acquire(blocking=False):
+                return work()
+            if not done.done() and running.acquire(blocking=False):
+                await asyncio.sleep(0)  # the thread may have just sent its result
+                if not done.done():
+                    raise MemoryError
+        return done.result()
     finally:
         done.cancel()
 
 
 def _settle(loop: asyncio.AbstractEventLoop, done: "asyncio.Future[Any]", work: Callable[[], Any]) -> None:
-    """Do the work, and tell the loop what comes of it as soon as there is memory to."""
+    """Do the work, and send the loop its result as soon as there is memory to."""
     try:
         tell = partial(done.set_result, work())
     except BaseException as error:  # noqa: BLE001  # raised again where it is awaited

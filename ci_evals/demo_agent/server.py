@@ -9,6 +9,7 @@ from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
+from weakref import WeakSet
 
 from ci_evals.demo_agent.api import KEY_HEADER, Api, HttpAnswer
 from ci_evals.demo_agent.faults import FaultProfile, Misbehavior
@@ -27,6 +28,7 @@ class DemoServer:
         host: The address to listen on.
         port: The port; 0 takes a free one.
         noise, seed, broken, misbehaves: The agent's faults, see `FaultProfile`.
+        begin: Calls a function in a thread of its own.
 
     Raises:
         OSError: the port cannot be had.
@@ -43,11 +45,13 @@ class DemoServer:
         seed: int = 0,
         broken: Collection[str] = (),
         misbehaves: Collection[Misbehavior] = (),
+        begin: Callable[[Callable[[], object]], object] = begin_thread,
     ) -> None:
+        self._begin = begin
         self._closing = threading.Event()
+        self._serving = threading.Lock()
         profile = FaultProfile(noise, seed, frozenset(broken), frozenset(misbehaves))
-        self._http = _Server((host, port), Api(profile))
-        self._served: threading.Event | None = None
+        self._http = _Server((host, port), Api(profile), begin)
 
     @property
     def port(self) -> int:
@@ -60,20 +64,20 @@ class DemoServer:
         return f"http://{self._http.server_address[0]!s}:{self.port}{BASE_PATH}"
 
     def __enter__(self) -> Self:
-        served = threading.Event()
+        self._serving.acquire()
 
         def serve_in_background() -> None:
             try:
                 self.serve_forever()
             finally:
-                served.set()
+                self._serving.release()  # takes no memory, as setting an event would
 
         try:
-            begin_thread(serve_in_background)
+            self._begin(serve_in_background)
         except RuntimeError:
+            self._serving.release()
             self._http.server_close()
             raise
-        self._served = served
         return self
 
     def __exit__(
@@ -95,9 +99,8 @@ class DemoServer:
     def close(self) -> None:
         """End all connections and free the port, without waiting for delayed answers."""
         self._closing.set()
-        if self._served is not None:
-            self._served.wait()
-        self._http.server_close()
+        with self._serving:
+            self._http.server_close()
 
 
 def serve(server: DemoServer, announce: Callable[[str], None]) -> None:
@@ -115,9 +118,14 @@ class _Server(ThreadingHTTPServer):
     request_queue_size = 512
     timeout = _SOON
 
-    def __init__(self, address: tuple[str, int], api: Api) -> None:
+    def __init__(
+        self, address: tuple[str, int], api: Api, begin: Callable[[Callable[[], object]], object]
+    ) -> None:
         self.api = api
-        self._open: set[socket.socket] = set()
+        self._begin = begin
+        # Weak: a thread that finds no memory for its first step leaves a connection that nobody serves. It is
+        # closed when nothing refers to it, and its client need not wait for an answer.
+        self._open: WeakSet[socket.socket] = WeakSet()
         self._changed = threading.Condition()
         self._spare: socket.socket | None = socket.socket()
         super().__init__(address, _Handler)
@@ -159,7 +167,7 @@ class _Server(ThreadingHTTPServer):
             finally:
                 _hang_up(request)  # also where there was no memory to say what went wrong
 
-        begin_thread(serve)
+        self._begin(serve)
 
     def shutdown_request(self, request: Any) -> None:
         super().shutdown_request(request)

@@ -331,6 +331,25 @@ def test_many_users_at_once(server):
     assert sorted(reply.split()[5] for reply in replies) == [f"HL-{n}" for n in range(10_000, 10_008)]
 
 
+@pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
+def test_a_connection_is_closed_if_its_thread_dies_before_its_first_step():
+    """Where memory is used up, threads do. The client would wait for an answer until its timeout."""
+    threads = []
+
+    def begin_only_the_server(function):
+        if not threads:
+            threads.append(threading.Thread(target=function))
+            threads[0].start()
+
+    with DemoServer(begin=begin_only_the_server) as server:
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+        with closing(connection):
+            connection.request("GET", "/")
+            with pytest.raises(ConnectionError):
+                connection.getresponse()
+    threads[0].join()
+
+
 def test_closing_does_not_wait():
     """A client that keeps its connection does not hold the server up."""
     server = DemoServer().__enter__()
