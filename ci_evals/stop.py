@@ -122,11 +122,14 @@ class Stop:
             self.bug = self.bug or RuntimeError(message)
             self.request(f"a bug in ci-evals: {message}")
 
-    def record_failure(self, error: Exception) -> None:
-        """End the run over an error: the machine's resources ran out, or it is a bug of ours."""
+    def record_failure(self, error: Exception, *, cut_off: bool = False) -> None:
+        """End the run over an error: the machine's resources ran out, or it is a bug of ours.
+
+        With `cut_off`, trials under way do not end by themselves if resources ran out.
+        """
         if why := exhausted(error):
             self.release()
-            self.request(f"on this machine {why}", outage=True)
+            self.request(f"on this machine {why}", outage=True, cut_off=cut_off)
             return
         self.bug = self.bug or error
         self.request(f"a bug in ci-evals: {type(error).__name__}: {error}")

@@ -59,3 +59,38 @@ def test_a_signal_cuts_off_what_can_be_canceled():
     began = time.monotonic()
     assert interruption.run_cancellable(work()) is None
     assert time.monotonic() - began < SOON
+
+
+def test_a_callback_that_finds_no_memory_ends_the_run():
+    """Whatever it was to wake would wait until its timeout, or forever."""
+    interruption = Interruption(RunContext())
+    released = []
+    interruption.stop.release = lambda: released.append(True)
+
+    def lost() -> None:
+        raise MemoryError
+
+    async def run() -> None:
+        asyncio.get_running_loop().call_soon(lost)
+        await interruption.stop.run_until_stopped(asyncio.sleep(2 * SOON))
+
+    began = time.monotonic()
+    interruption.play(run())
+    assert time.monotonic() - began < SOON
+    assert (interruption.stop.outage, released) == (True, [True])
+    assert "out of memory" in interruption.stop.reason
+
+
+def test_other_errors_of_callbacks_are_reported_as_usual(caplog):
+    interruption = Interruption(RunContext())
+
+    def failing() -> None:
+        raise ValueError("a callback of somebody's")
+
+    async def run() -> None:
+        asyncio.get_running_loop().call_soon(failing)
+        await interruption.stop.run_until_stopped(asyncio.sleep(0.05))
+
+    interruption.play(run())
+    assert not interruption.stop.requested
+    assert "a callback of somebody's" in caplog.text

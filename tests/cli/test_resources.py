@@ -101,6 +101,7 @@ def test_a_run_within_a_limit_ends_with_reports_or_with_words(tmp_path, limit):
             *command,
             "--parallel=4",
             "--quiet",
+            "--agent-timeout=20",  # an answer that is lost because memory is used up is waited for that long
         ],
         cwd=tmp_path,
         env=CLEAN,

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from ci_evals.cli.github import actions
 from ci_evals.cli.process import supervision
 from ci_evals.cli.run_context import RunContext
-from ci_evals.domain.errors import Exit
+from ci_evals.domain.errors import Exit, exhausted
 from ci_evals.stop import Stop
 
 PATIENCE_SECONDS = 6.0
@@ -75,6 +75,7 @@ class Interruption:
 
     async def _played(self, run: Coroutine[Any, Any, T]) -> T:
         self._loop = asyncio.get_running_loop()
+        self._loop.set_exception_handler(self._on_lost_callback)
         with _awake(self._loop):
             if self.signaled:
                 self.stop.interrupt()
@@ -83,6 +84,15 @@ class Interruption:
             finally:
                 self.finished = True
                 await _cancel_leftovers()
+                self._loop.set_exception_handler(None)
+
+    def _on_lost_callback(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """End the run if a callback found no memory: what it was to wake would wait until its timeout."""
+        error = context.get("exception")
+        if error is not None and exhausted(error):
+            self.stop.record_failure(error, cut_off=True)
+        else:
+            loop.default_exception_handler(context)
 
     async def _cut_off(self, work: Coroutine[Any, Any, T]) -> T:
         self._loop, self._cancellable = asyncio.get_running_loop(), asyncio.current_task()
