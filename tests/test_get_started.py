@@ -1,6 +1,6 @@
 """docs/get-started.md, followed step by step as a reader would."""
 
-import re
+import shlex
 import socket
 import sys
 
@@ -13,11 +13,12 @@ PAGE = page("get-started.md")
 
 
 def starter(folder):
-    """The starter suite with what the page says to uncomment: the two keys above, and the check."""
+    """The starter suite with what the page says to uncomment: tool calls, and their check."""
     (folder / ".git").mkdir()
-    assert ci_evals("init", "--adapter=http", cwd=folder).returncode == 0
+    (command,) = [line for block in blocks("sh", PAGE) for line in block.splitlines() if " init " in line]
+    assert ci_evals(*shlex.split(command)[1:], cwd=folder).returncode == 0
     suite = folder / "evals/starter.yaml"
-    text = re.sub(r"^( *)# (start|toolCalls):", r"\1\2:", suite.read_text(), flags=re.MULTILINE)
+    text = suite.read_text().replace("# toolCalls:", "toolCalls:")
     (check,) = [block for block in blocks("yaml", PAGE) if "tool_called" in block]
     commented = "".join(f"{line[:6]}# {line[6:]}" for line in check.splitlines(keepends=True))
     assert commented in text

@@ -37,6 +37,9 @@ def the_action(text):
     return step["with"]
 
 
+STARTED = ["--adapter=http", "--provider=offline", "--start=python3 agent.py --port 8000"]
+
+
 @each_adapter
 def test_the_suite_is_valid_and_has_no_weakness(repository, adapter):
     """A starter that is warned of teaches nothing."""
@@ -51,10 +54,11 @@ def test_the_suite_is_valid_and_has_no_weakness(repository, adapter):
 def test_the_workflows_pass_the_linters(tmp_path):
     """As GitHub reads them, and as a security reviewer does."""
     files = []
-    for place, adapter in enumerate(ADAPTERS):
-        repository = tmp_path / str(place)
+    for number, options in enumerate([*([f"--adapter={adapter}"] for adapter in ADAPTERS), STARTED]):
+        repository = tmp_path / str(number)
         (repository / ".git").mkdir(parents=True)
-        ci_evals("init", f"--adapter={adapter}", cwd=repository)
+        (repository / "requirements.txt").touch()
+        ci_evals("init", *options, cwd=repository)
         files.append(repository / WORKFLOW)
     zizmor = ["zizmor", "--offline", "--quiet", "--config", ROOT / ".github/zizmor.yml"]
     for tool in (["check-jsonschema", "--builtin-schema", "vendor.github-workflows"], ["actionlint"], zizmor):
@@ -121,6 +125,46 @@ def test_the_workflow_hands_over_what_the_agent_needs(repository, adapter, wante
     } == wanted
     for name in ("AGENT_KEY", "OPENAI_API_KEY", "AGENT_URL"):
         assert (name in done.stdout) == any(name in value for value in wanted.values())
+
+
+def test_an_agent_that_runs_start_needs_no_address_and_no_key(repository):
+    """Nothing in the workflow has to be deleted: what is tested is the pull request's own code."""
+    done = ci_evals("init", *STARTED, cwd=repository)
+    suite = yaml.safe_load((repository / SUITE).read_text())
+    assert suite["start"] == "python3 agent.py --port 8000"
+    text = (repository / WORKFLOW).read_text()
+    given = the_action(text)
+    assert "uses: org/aui-evals-action/run@v1" in text
+    assert (given["provider"], {"base-url", "agent-key", "llm-key"} & {*given}) == ("offline", set())
+    assert f"Run it:  ci-evals run {SUITE} --provider=offline" in done.stdout
+    for name in ("secret", "OPENAI_API_KEY", "AGENT_URL", "--start"):
+        assert name not in done.stdout
+
+
+@pytest.mark.parametrize("has_requirements", [True, False])
+def test_the_packages_of_a_started_agent_are_installed(repository, has_requirements):
+    if has_requirements:
+        (repository / "requirements.txt").touch()
+    ci_evals("init", *STARTED, cwd=repository)
+    steps = workflow((repository / WORKFLOW).read_text())["jobs"]["evals"]["steps"]
+    runs = [step["run"] for step in steps if "run" in step]
+    assert runs == ["pip install -r requirements.txt"] * has_requirements
+
+
+def test_a_command_is_quoted_where_yaml_would_read_it_otherwise(repository):
+    command = 'env MODE="a: b" ./serve # 1'
+    ci_evals("init", "--adapter=http", f"--start={command}", cwd=repository)
+    assert yaml.safe_load((repository / SUITE).read_text())["start"] == command
+
+
+def test_another_provider_is_named_with_its_key(repository):
+    done = ci_evals("init", "--adapter=http", "--provider=anthropic", cwd=repository)
+    given = the_action((repository / WORKFLOW).read_text())
+    assert (given["provider"], given["llm-key"]) == ("anthropic", "${{ secrets.ANTHROPIC_API_KEY }}")
+    run = f"ci-evals run {SUITE} --provider=anthropic"
+    assert f"Export ANTHROPIC_API_KEY for judge and user, then:  {run}" in done.stdout
+    assert "AGENT_KEY (if there is a key) and ANTHROPIC_API_KEY to the repository" in done.stdout
+    assert "OPENAI" not in done.stdout
 
 
 @pytest.mark.parametrize("adapter", ["demo", "python", "command"])
@@ -254,6 +298,9 @@ def test_a_folder_of_the_repository(repository):
         (["--adapter=opnai"], "--adapter: 'opnai' is not an adapter; did you mean 'openai'?"),
         (["--adapter=python:shop"], "--adapter: 'python:shop' is not of the form python:module:attribute"),
         (["nowhere"], "'nowhere' is not a folder"),
+        (["--start=./serve"], "--start: aui has no server to start. These have: openai, http,"),
+        (["--adapter=python", "--start=./serve"], "--start: python has no server to start"),
+        (["--adapter=http", "--start="], "--start is empty. Give the command that serves your agent"),
     ],
 )
 def test_what_cannot_be_is_refused(repository, args, said):

@@ -14,6 +14,8 @@ from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Cause
 from ci_evals.reports import console
 
+NO_DROP = "no significant drop (p above 0.05)"
+
 
 def test_one_cause_is_told_once():
     """An agent that is not there makes one message, however many trials it spoils."""
@@ -142,9 +144,9 @@ def gate_row(**fields) -> str:
             ["at most 5", "6.1 if undecided counts as failed"],
         ),
         ({"name": "regression", "required": 0, "seen": 2}, ["at most 0", "2"]),
-        ({"name": "regression", "required": 0.05, "seen": 0.062}, ["p above 0.05", "p = 0.06"]),
-        ({"name": "regression", "required": 0.05, "seen": 0.0001}, ["p above 0.05", "p below 0.001"]),
-        ({"name": "regression", "required": 0.05, "seen": None}, ["p above 0.05", "n/a"]),
+        ({"name": "regression", "required": 0.05, "seen": 0.062}, [NO_DROP, "p = 0.06"]),
+        ({"name": "regression", "required": 0.05, "seen": 0.0001}, [NO_DROP, "p below 0.001"]),
+        ({"name": "regression", "required": 0.05, "seen": None}, [NO_DROP, "n/a"]),
         ({"name": "max-cost", "required": 0.5, "seen": 0.50001}, ["at most $0.50", "$0.5001"]),
         ({"name": "max-p95-latency", "required": 2.5, "seen": 2.51}, ["at most 2.5 s", "2.51 s"]),
         ({"name": "max-p95-latency", "required": 0.05, "seen": 0.08}, ["at most 0.05 s", "0.080 s"]),
@@ -253,14 +255,14 @@ def test_odds_are_a_table_and_what_it_means():
         loops=3,
     )
     assert console.odds(found, checks) == (
-        "  check       required         would fail\n"
-        "  ----------  ---------------  -------------\n"
-        "  min-score   at least 80      8 %\n"
-        "  critical:x  all trials pass  2 %\n"
-        "  critical:x  all trials pass  below 1 %\n"
-        "  max-cost    at most $1.00    not estimated\n"
-        "  regression  p above 0.05     not estimated\n"
-        "  any check                    10 %\n"
+        "  check       required                            would fail\n"
+        "  ----------  ----------------------------------  -------------\n"
+        "  min-score   at least 80                         8 %\n"
+        "  critical:x  all trials pass                     2 %\n"
+        "  critical:x  all trials pass                     below 1 %\n"
+        "  max-cost    at most $1.00                       not estimated\n"
+        "  regression  no significant drop (p above 0.05)  not estimated\n"
+        "  any check                                       10 %\n"
         "\n"
         "The same agent, run again, would fail this gate in about 10 % of runs (mostly min-score). "
         "It would miss a min-score of 78.5 in fewer than 5 % of runs.\n"

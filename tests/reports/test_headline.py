@@ -11,6 +11,8 @@ from ci_evals.domain.results.run import Git, Results, Rounds
 from ci_evals.reports.facts import gate as gate_facts
 from ci_evals.reports.facts import headline
 from ci_evals.reports.facts.headline import Became, Trust
+from ci_evals.reports.markdown.comment import SummaryContext
+from ci_evals.reports.markdown.documents import summary
 from ci_evals.scoring.gate.policy import Policy
 
 MAIN = Git(commit=cases.BASE_COMMIT, ref="refs/heads/main")
@@ -300,6 +302,39 @@ def test_a_rerun_is_advised_only_where_it_may_show_something_new(trials, advice)
         update={"comparison": None}
     )
     assert headline.what_to_do(results).startswith(advice)
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "command"),
+    [
+        ("Late parcel", "evals/refunds.yaml", 'evals/refunds.yaml --test="Late parcel"'),
+        ("Rückgabe (spät)", "evals/a.b/c.json", 'evals/a.b/c.json --test="Rückgabe (spät)"'),
+        ('Late"; rm -rf ~ #', "evals/refunds.yaml", "evals/refunds.yaml --test=NAME"),
+        ("Costs $(id)", "evals/refunds.yaml", "evals/refunds.yaml --test=NAME"),
+        ("A `mark` of code", "evals/refunds.yaml", "evals/refunds.yaml --test=NAME"),
+        ("One, two", "evals/refunds.yaml", "evals/refunds.yaml --test=NAME"),
+        ("-n", "evals/refunds.yaml", "evals/refunds.yaml --test=NAME"),
+        ("Late parcel", "evals/my refunds;id.yaml", 'SUITE --test="Late parcel"'),
+        ("Late parcel", "-rf", 'SUITE --test="Late parcel"'),
+        ("Late parcel", "demo:hr", 'SUITE --test="Late parcel"'),
+    ],
+)
+def test_the_command_that_repeats_a_test_can_be_pasted(name, file, command):
+    """A name that a shell or Markdown would read otherwise, or --test would split, is left to the reader."""
+    failed = build.suite_result("Refunds", cases.played(name, "fp"), file=file)
+    results = cases.decided(build.results(failed), cases.base_run(failed), Policy()).model_copy(
+        update={"comparison": None}
+    )
+    assert f": ci-evals run {command} --loops=10. " in headline.what_to_do(results)
+    text = summary(results, SummaryContext())
+    assert f": `ci-evals run {command} --loops=10`. " in text
+
+
+def test_a_run_without_a_model_is_repeated_without_one():
+    failed = build.suite_result("Refunds", cases.played("Late parcel", "fp"))
+    run = build.run_info(config={"provider": "offline"})
+    results = cases.decided(build.results(failed, run=run), cases.base_run(failed), Policy())
+    assert headline.rerun_command(results).endswith(" --provider=offline --loops=10")
 
 
 def test_no_run_is_advised_for_the_results_of_another_tool():

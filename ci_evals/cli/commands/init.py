@@ -9,6 +9,7 @@ from ci_evals.adapters import files
 from ci_evals.adapters.git import repository
 from ci_evals.adapters.git.repository import Repository
 from ci_evals.cli.run_context import RunContext
+from ci_evals.cli.settings.choices import StarterProvider
 from ci_evals.cli.settings.result_commands import InitSettings
 from ci_evals.domain.agents import COMMAND, PYTHON
 from ci_evals.domain.built_in_agents import BUILT_IN, BuiltInAgent
@@ -22,10 +23,14 @@ from ci_evals.support.templates import render
 
 WORKFLOW = ".github/workflows/evals.yml"
 AGENT = "agent_under_test.py"
+ACTION = "org/aui-evals-action"
+"""The action's name in every example; its users put its repository in the place."""
 _SUITE = "starter.yaml"
 
 _SHORT = {"python": "python:agent_under_test:reply", "command": f"command: python3 {AGENT}"}
 """Adapters of the programs that `init` writes itself."""
+
+_CODE = ((PYTHON, "python"), (COMMAND, "command"))
 
 _ABOUT_CODE = {
     "python": "A Python function or a framework's agent, found from the folder that ci-evals is started in.",
@@ -41,6 +46,9 @@ class Starter:
     """The adapter, without what of it is to be run."""
     adapter: str
     repository: Repository
+    provider: StarterProvider = StarterProvider.OPENAI
+    start: str | None = None
+    """The command that serves the agent, if runs start it."""
 
     @property
     def agent(self) -> BuiltInAgent:
@@ -80,7 +88,8 @@ class Starter:
             adapter=write({"adapter": self.adapter}, _SUITE).strip(),
             about=self.agent.about,
             file=self.suite,
-            offline=self.plays_at_once,
+            offline=self.plays_at_once or not self.provider.key,
+            start=write({"start": self.start}, _SUITE).strip() if self.start else "",
             order="HL-30771" if self.kind == "demo" else "A-1001",
             handing_over=hand_over,
         )
@@ -90,11 +99,13 @@ class Starter:
         return render(
             "cli/starter/workflow.yml.j2",
             kind=self.kind,
-            server=self.agent.own_server,
-            keyed=self.agent.keyed,
+            server=self.agent.own_server and not self.start,
+            keyed=self.agent.keyed and not self.start,
+            started=self.start is not None,
+            packages=self.start is not None and (self.repository.root / "requirements.txt").is_file(),
             branch=branch if re.fullmatch(r"[A-Za-z_][\w./-]*", branch) else json.dumps(branch),
             suites=[f"{self.repository.home}/", *self.repository.others],
-            offline=self.kind == "demo",
+            provider=self.provider,
         )
 
 
@@ -107,7 +118,7 @@ def init(settings: InitSettings, context: RunContext) -> None:
     if not files.is_folder(settings.folder):
         raise UsageError(f"{str(settings.folder)!r} is not a folder. Name the repository or a folder in it.")
     found = repository.look(settings.folder)
-    starter = plan(found, settings.adapter)
+    starter = plan(found, settings)
     written = starter.files()
     try:
         load(written[starter.suite], starter.suite, Reading())
@@ -118,58 +129,101 @@ def init(settings: InitSettings, context: RunContext) -> None:
     context.show(sanitize.log(_next(starter)))
 
 
-def plan(found: Repository, option: str | None) -> Starter:
+def plan(found: Repository, settings: InitSettings) -> Starter:
     """Choose the files for the adapter that the option or the repository's suites name, or for AUI.
 
     Raises:
-        UsageError: there is no such adapter, or the action cannot run it.
+        UsageError: there is no such adapter, the action cannot run it, or it has no server to start.
     """
-    adapter = option or found.adapter or "aui"
+    adapter = settings.adapter or found.adapter or "aui"
     adapter = _SHORT.get(adapter, adapter)
-    for prefix, kind in ((PYTHON, "python"), (COMMAND, "command")):
-        if adapter.startswith(prefix):
-            return Starter(kind, adapter, found)
-    if adapter not in BUILT_IN:
+    kind = next((kind for prefix, kind in _CODE if adapter.startswith(prefix)), adapter)
+    if kind == adapter and adapter not in BUILT_IN:
         supported = [*BUILT_IN, *_SHORT]
-        reason = complaint(adapter, ()) if option else "is a plug-in, which the action does not contain"
+        reason = (
+            complaint(adapter, ()) if settings.adapter else "is a plug-in, which the action does not contain"
+        )
         raise UsageError(f"--adapter: {adapter!r} {reason}. init supports {', '.join(supported)}.")
-    return Starter(adapter, adapter, found)
+    provider = StarterProvider.OFFLINE if kind == "demo" else settings.provider
+    starter = Starter(kind, adapter, found, provider, settings.start)
+    if settings.start is not None and not starter.agent.own_server:
+        servers = ", ".join(name for name, agent in BUILT_IN.items() if agent.own_server)
+        raise UsageError(f"--start: {kind} has no server to start. These have: {servers}.")
+    if settings.start is not None and not settings.start.strip():
+        raise UsageError(
+            "--start is empty. Give the command that serves your agent, or leave the option out."
+        )
+    return starter
 
 
 def _next(starter: Starter) -> str:
     """Return the three steps that are left to the user."""
-    own_server, keyed = starter.agent.own_server, starter.agent.keyed
-    run = f"ci-evals run {starter.suite}"
-    check = f"make the tests yours, and check them:  ci-evals validate --strict {starter.suite}"
-    if own_server or keyed:
-        keys = f"{'AGENT_KEY, and ' if not own_server else ''}OPENAI_API_KEY for judge and user"
-        fields = dict.fromkeys([*starter.agent.needs, *(["baseUrl"] if own_server else [])])
-        agent = " and ".join(fields)
-        if keyed and own_server:
-            agent += " (if it needs a key, also apiKey, and export AGENT_KEY)"
-        first = f"In {starter.suite}, set {agent}, {check}"
-        second = f"Export {keys}, then:  {run}\n     Without a model:  {run} --provider=offline"
+    if starter.agent.own_server or starter.agent.keyed:
+        first, second = _steps_of_server(starter)
     else:
-        offline = f"{run} --provider=offline"
-        first = f"Play it:  {offline}"
-        if not starter.plays_at_once:
-            first = (
-                f"Export OPENAI_API_KEY for judge and user, then:  {run}\n     Without a model:  {offline}"
-            )
-        second = check[0].upper() + check[1:]
-        second = f"Put your agent into {AGENT}, {check}" if starter.writes_agent else second
-    kept = [*(["AGENT_KEY"] if keyed else []), *([] if starter.kind == "demo" else ["OPENAI_API_KEY"])]
-    if keyed and own_server:
-        kept[0] += " (if there is a key)"
-    third = [
-        f"Add the secret{'s' * (len(kept) > 1)} {' and '.join(kept)} to the repository." if kept else "",
-        "Add the variable AGENT_URL to the repository, or let the workflow start the agent."
-        if own_server
-        else "",
-        f"In {WORKFLOW}, name the repository of the action. Add results/ to .gitignore.",
-        "Then open a pull request with all of it.",
-    ]
-    steps = enumerate((first, second, "\n     ".join(filter(None, third))), start=1)
+        first, second = _steps_of_code(starter)
+    steps = enumerate((first, second, _last_step(starter)), start=1)
     root = starter.repository.root
     where = "" if root.resolve() == Path.cwd() else f", in {root}"
     return f"\nNext{where}:\n" + "\n".join(f"  {number}. {step}" for number, step in steps)
+
+
+def _steps_of_server(starter: Starter) -> tuple[str, str]:
+    agent = starter.agent
+    fields = dict.fromkeys([*agent.needs, *(["baseUrl"] if agent.own_server else [])])
+    named = " and ".join(fields)
+    if agent.keyed and agent.own_server:
+        named += " (if it needs a key, also apiKey, and export AGENT_KEY)"
+    return f"In {starter.suite}, set {named}, {_check(starter)}", _run(
+        starter, agent_key=not agent.own_server
+    )
+
+
+def _steps_of_code(starter: Starter) -> tuple[str, str]:
+    check = _check(starter)
+    second = (
+        f"Put your agent into {AGENT}, {check}" if starter.writes_agent else f"{check[0].upper()}{check[1:]}"
+    )
+    if starter.plays_at_once:
+        return f"Run it:  {_command(starter)} --provider=offline", second
+    return _run(starter), second
+
+
+def _check(starter: Starter) -> str:
+    return f"make the tests yours, and check them:  ci-evals validate --strict {starter.suite}"
+
+
+def _command(starter: Starter) -> str:
+    return f"ci-evals run {starter.suite}"
+
+
+def _run(starter: Starter, *, agent_key: bool = False) -> str:
+    """Return the step that runs the suite, with the keys that it takes, and without a model."""
+    command, provider = _command(starter), starter.provider
+    chosen = "" if provider is StarterProvider.OPENAI else f" --provider={provider}"
+    keys = ["AGENT_KEY"] if agent_key else []
+    if provider.key:
+        keys.append(f"{provider.key} for judge and user")
+    run = f"{command}{chosen}"
+    step = f"Export {', and '.join(keys)}, then:  {run}" if keys else f"Run it:  {run}"
+    return step if not provider.key else f"{step}\n     Without a model:  {command} --provider=offline"
+
+
+def _last_step(starter: Starter) -> str:
+    own_server = starter.agent.own_server
+    keys = [starter.provider.key] if starter.provider.key else []
+    if starter.agent.keyed and not starter.start:
+        keys.insert(0, "AGENT_KEY (if there is a key)" if own_server else "AGENT_KEY")
+    lines = []
+    if keys:
+        lines.append(f"Add the secret{'s' * (len(keys) > 1)} {' and '.join(keys)} to the repository.")
+    if own_server and not starter.start:
+        lines += [
+            "Add the variable AGENT_URL, the agent's public address, to the repository.",
+            "To test the code of each pull request instead, run init with --start=COMMAND.",
+        ]
+    lines += [
+        f"In {WORKFLOW}, replace {ACTION} with the action's repository.",
+        "Add results/ to .gitignore. Then open a pull request with all of it.",
+    ]
+    return "\n     ".join(lines)

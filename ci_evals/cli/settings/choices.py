@@ -43,6 +43,19 @@ class MissingSecrets(StrEnum):
     FAIL = "fail"
 
 
+class StarterProvider(StrEnum):
+    """Who plays the user and judges in a starter workflow."""
+
+    OPENAI = "openai"
+    ANTHROPIC = "anthropic"
+    OFFLINE = "offline"
+
+    @property
+    def key(self) -> str:
+        """The variable that holds its key; empty if it needs none."""
+        return "" if self is StarterProvider.OFFLINE else f"{self.upper()}_API_KEY"
+
+
 class ImportFormat(StrEnum):
     """Formats of other tools, whose files can be made a suite."""
 

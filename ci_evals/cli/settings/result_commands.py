@@ -6,7 +6,13 @@ from typing import Annotated
 
 import typer
 
-from ci_evals.cli.settings.choices import ComparisonFormat, ImportFormat, Platform, ResultFormat
+from ci_evals.cli.settings.choices import (
+    ComparisonFormat,
+    ImportFormat,
+    Platform,
+    ResultFormat,
+    StarterProvider,
+)
 from ci_evals.cli.settings.shared import (
     BaselineSettings,
     ChangeSettings,
@@ -49,6 +55,21 @@ class InitSettings:
             metavar="ADAPTER",
             help="How to call your agent: aui, openai, http, langgraph, ag-ui, a2a, adk, python, …\n\n"
             "Default: the adapter of existing suites, otherwise aui. `demo` is for a first look.",
+        ),
+    ] = None
+    provider: Annotated[
+        StarterProvider,
+        typer.Option(
+            help="Who plays the user and judges on pull requests.\n\n"
+            "offline needs no key: strict checks alone decide."
+        ),
+    ] = StarterProvider.OPENAI
+    start: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COMMAND",
+            help="Command that serves your agent, such as 'python3 agent.py'. Runs start it, so that a pull "
+            "request's own code is tested.\n\nDefault: the agent is deployed somewhere.",
         ),
     ] = None
 

@@ -152,7 +152,7 @@ def required(check: GateCheck) -> str:
     if check.kind is CheckKind.CRITICAL:
         return "all trials pass"
     if is_chance(check):
-        return f"p above {numbers.plain(check.required)}"
+        return f"no significant drop (p above {numbers.plain(check.required)})"
     match check.kind:
         case CheckKind.MAX_COST:
             limit = numbers.budget(check.required, check.required)

@@ -5,12 +5,14 @@ sanitized. `verdict` is the heading, `Numbers.text` the line below it, `News` th
 the sentence on how sure the result is, and `odds` a sentence for those who ask further.
 """
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import chain
 
+from ci_evals.domain.choices import Provider
 from ci_evals.domain.results.comparison import Comparison, TestChange
 from ci_evals.domain.results.gate import CheckKind, CheckNature, GateCheck
 from ci_evals.domain.results.run import Results
@@ -29,8 +31,10 @@ _UNSCORED = {
     TestOutcome.ERROR: "errored",
     TestOutcome.NOT_RUN: "not run",
 }
-RERUN = "ci-evals run SUITE --test=NAME --loops=10"
-"""The command that shows how often a test fails."""
+_SAFE_PATH = re.compile(r"[\w./:][\w./:-]*", re.ASCII)
+_SAFE_NAME = re.compile(r"\w(?:[\w ./:;'()#+-]*[\w.)])?")
+"""Names that a shell takes between double quotes as they are, that no Markdown ends, and that --test does not
+split at a comma."""
 _BUILD_FAILS = "Without a verdict the build fails: undecided never counts as passed."
 _ODDS_TESTS, _ODDS_TRIALS = 10, 3
 """The size of a run from which on the odds of its gate mean something."""
@@ -104,6 +108,11 @@ class News:
     fixed: tuple[TestChange, ...] = ()
     dropped: tuple[TestChange, ...] = ()
     """Fell by 15 points or more, and are in no other list."""
+
+    @property
+    def to_look_at(self) -> tuple[FailedTest, ...]:
+        """The tests to look at first: those that fail, but for those that failed before."""
+        return *self.broke, *self.failed
 
 
 @once_per_run
@@ -214,18 +223,31 @@ def _after_failure(results: Results) -> str:
     kinds = {check.kind for check in gate.failing(results)}
     if kinds and kinds <= {CheckKind.MAX_COST, CheckKind.MAX_P95_LATENCY}:
         return "See in the report what takes the cost or the time. If it is meant, raise the limit."
-    if failed := (*found.broke, *found.failed):
+    if failed := found.to_look_at:
         proven = comparison is not None and significance.proven(comparison)
         if proven or all(map(_always_failed, failed)):
             return "Fix the failures. If the new behavior is intended, change the tests."
+        where = " on your machine" if results.run.git.pull_request is not None else ""
         return (
-            f"Read what failed. To see whether a test fails again, repeat it: {RERUN}. If it does, fix "
-            "it; if all ten trials pass, rerun this check."
+            f"Read what failed. To see whether a test fails again, repeat it{where}: "
+            f"{rerun_command(results)}. If it does, fix it; if all ten trials pass, rerun this check."
         )
     floor = _floor(results)
     if found.failed_before and floor in gate.failing(results):
         return "Fix the tests that fail, or set a floor that this agent meets: ci-evals odds names one."
     return ""
+
+
+def rerun_command(results: Results) -> str:
+    """The command that repeats the first test that failed, which shows how often it does.
+
+    Names that are unsafe to paste into a shell, or into Markdown, are left for the reader to fill in.
+    """
+    first = next(iter(news(results).to_look_at), None)
+    file = first.file if first and first.file and _SAFE_PATH.fullmatch(first.file) else "SUITE"
+    name = f'"{first.name}"' if first and _SAFE_NAME.fullmatch(first.name) else "NAME"
+    offline = f" --provider={Provider.OFFLINE}" if results.run.offline else ""
+    return f"ci-evals run {file} --test={name}{offline} --loops=10"
 
 
 def _always_failed(failed: FailedTest) -> bool:

@@ -275,7 +275,11 @@ def _suites(results: Results) -> Section | None:
 
 
 def _what_to_do(results: Results) -> Section | None:
-    text = sanitize.inline(headline.what_to_do(results)).replace(headline.RERUN, f"`{headline.RERUN}`")
+    command = headline.rerun_command(results)
+    before, found, after = headline.what_to_do(results).partition(command)
+    text = sanitize.inline(before)
+    if found:
+        text += f" `{command}`{sanitize.inline(after)}"
     return Section("what to do", f"**What to do**: {text}", Rank.TELLING) if text else None
 
 
