@@ -362,7 +362,7 @@ def test_what_both_runs_took_stands_in_one_line():
     )
     assert change.pace(results.comparison) == (
         "Cost per trial $0.0174 (baseline $0.0166), tokens per trial 12 M (baseline n/a), "
-        "95 % of replies within 3.40 s (baseline 2.80 s)."
+        "95 % of received replies within 3.40 s (baseline 2.80 s)."
     )
     assert change.pace(compared().comparison) is None
 

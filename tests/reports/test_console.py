@@ -183,7 +183,7 @@ def odds_of(**shares) -> Odds:
         ),
         (
             odds_of(min_score=0.112),
-            "in about 12 % of runs (min-score). It would miss a min-score of 78.5 in fewer than 5 % of runs.",
+            "in about 12 % of runs (min-score). It would score below 78.5 in fewer than 5 % of runs.",
         ),
         (
             odds_of(min_score=0.02, regression=0.1),
@@ -265,7 +265,7 @@ def test_odds_are_a_table_and_what_it_means():
         "  any check                                       10 %\n"
         "\n"
         "The same agent, run again, would fail this gate in about 10 % of runs (mostly min-score). "
-        "It would miss a min-score of 78.5 in fewer than 5 % of runs.\n"
+        "It would score below 78.5 in fewer than 5 % of runs.\n"
         "The highest min-score that fewer than 5 % of such runs would miss: 78.5.\n"
         "Simulated from the noise of the saved run, with up to 3 trials of each test.\n"
         "Not estimated: cost, regression (up to 5 % more by its own level).\n"

@@ -219,7 +219,7 @@ def in_rounds(most: int) -> Results:
             comment_cases.bad(),
             (
                 "Sure that the score fell: the drop is larger than chance explains (3 trials per test). "
-                "2 of these tests passed in some trials, and may pass in a rerun"
+                "Passed in some trials, and may pass in a rerun: Asks in Spanish; Wrong address"
             ),
         ),
         (comment_cases.flaky(), "Not sure that the score fell: the drop may be chance (3 trials per test)"),
@@ -328,6 +328,15 @@ def test_the_command_that_repeats_a_test_can_be_pasted(name, file, command):
     assert f": ci-evals run {command} --loops=10. " in headline.what_to_do(results)
     text = summary(results, SummaryContext())
     assert f": `ci-evals run {command} --loops=10`. " in text
+
+
+def test_a_rerun_that_would_mostly_fail_again_is_not_advised():
+    """Ten passes of one test do not lift a score that is too close to its floor."""
+    flaky = comment_cases.flaky()
+    assert flaky.odds.share > 0.5
+    assert "If all pass, note that a rerun would probably fail again" in headline.what_to_do(flaky)
+    seldom = flaky.model_copy(update={"odds": flaky.odds.model_copy(update={"share": 0.2})})
+    assert "If all pass, rerun this check." in headline.what_to_do(seldom)
 
 
 def test_a_run_without_a_model_is_repeated_without_one():

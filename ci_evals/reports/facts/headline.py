@@ -36,6 +36,8 @@ _SAFE_NAME = re.compile(r"\w(?:[\w ./:;'()#+-]*[\w.)])?")
 """Names that a shell takes between double quotes as they are, that no Markdown ends, and that --test does not
 split at a comma."""
 _BUILD_FAILS = "Without a verdict the build fails: undecided never counts as passed."
+_NAMED = 3
+"""Tests that a sentence names."""
 _ODDS_TESTS, _ODDS_TRIALS = 10, 3
 """The size of a run from which on the odds of its gate mean something."""
 
@@ -217,7 +219,7 @@ def what_to_do(results: Results) -> str:
 
 def _after_failure(results: Results) -> str:
     """What to do about failed tests. Another tool's are not played here."""
-    found, comparison = news(results), results.comparison
+    found, comparison, floor = news(results), results.comparison, _floor(results)
     if any(suite.of_other_tool for suite in results.suites):
         return ""
     kinds = {check.kind for check in gate.failing(results)}
@@ -228,11 +230,13 @@ def _after_failure(results: Results) -> str:
         if proven or all(map(_always_failed, failed)):
             return "Fix the failures. If the new behavior is intended, change the tests."
         where = " on your machine" if results.run.git.pull_request is not None else ""
+        then = "rerun this check"
+        if floor in gate.failing(results) and _fails_mostly(results):
+            then = "note that a rerun would probably fail again, because the score is too close to min-score"
         return (
-            f"Read what failed. To see whether a test fails again, repeat it{where}: "
-            f"{rerun_command(results)}. If it does, fix it; if all ten trials pass, rerun this check."
+            f"Read what failed. To see whether a test fails again, repeat it ten times{where}: "
+            f"{rerun_command(results)}. If any trial fails, fix it. If all pass, {then}."
         )
-    floor = _floor(results)
     if found.failed_before and floor in gate.failing(results):
         return "Fix the tests that fail, or set a floor that this agent meets: ci-evals odds names one."
     return ""
@@ -476,15 +480,15 @@ def in_numbers(results: Results) -> Numbers:
 
 
 def certainty(results: Results) -> str:
-    """How sure the result is, in one sentence without p or interval. Nothing else says it again."""
+    """How sure the result is, in a sentence or two without p or interval. Nothing else says it again."""
     trials = _trials(results)
     comparison = results.comparison
     if results.gate.reasons:
         return trials
     if comparison and comparison.delta is not None and news(results).broke:
         sure = f"{_of_broken(results, comparison)} ({trials[0].lower()}{trials[1:]})"
-        flaky = sum(one.test is not None and one.test.flaky for one in news(results).broke)
-        some = f"{flaky:,} of these tests passed in some trials, and may pass in a rerun"
+        flaky = [one.name for one in news(results).broke if one.test is not None and one.test.flaky]
+        some = f"Passed in some trials, and may pass in a rerun: {numbers.listed(flaky, _NAMED)}"
         return f"{sure}. {some}" if flaky and significance.proven(comparison) else sure
     if comparison is None or comparison.delta is None:
         more = "" if _least_trials(results) > 1 else ": a rerun may differ"
@@ -538,9 +542,18 @@ def _of_change(results: Results, comparison: Comparison) -> str:
 
 def odds(results: Results) -> str | None:
     """The odds that the same agent fails this gate again; None for runs too small to tell."""
-    large = results.counts.tests >= _ODDS_TESTS and _least_trials(results) >= _ODDS_TRIALS
     proven = results.comparison is not None and significance.proven(results.comparison)
+    large = _large_enough(results)
     return highlights.odds_sentence(results.odds) if results.odds and large and not proven else None
+
+
+def _fails_mostly(results: Results) -> bool:
+    """True if the same agent, run again, would fail this gate more often than not."""
+    return _large_enough(results) and results.odds is not None and results.odds.share > 0.5
+
+
+def _large_enough(results: Results) -> bool:
+    return results.counts.tests >= _ODDS_TESTS and _least_trials(results) >= _ODDS_TRIALS
 
 
 @once_per_run

@@ -117,7 +117,7 @@ def odds_sentence(odds: Odds) -> str:
     sentence = f"The same agent, run again, would fail this gate in {share} of runs ({which})"
     if not _is_run_floor(first) or first.share <= WORTH_TELLING or not odds.floor:
         return f"{sentence}."
-    return f"{sentence}. It would miss a min-score of {numbers.plain(odds.floor)} in fewer than 5 % of runs."
+    return f"{sentence}. It would score below {numbers.plain(odds.floor)} in fewer than 5 % of runs."
 
 
 def _is_run_floor(check: CheckOdds) -> bool:

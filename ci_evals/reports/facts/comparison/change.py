@@ -149,7 +149,7 @@ def pace(comparison: Comparison) -> str | None:
         ("cost per trial", numbers.money, head.cost_usd_per_trial, base.cost_usd_per_trial),
         ("tokens per trial", _tokens, head.tokens_per_trial, base.tokens_per_trial),
         ("median reply", numbers.latency, head.median_latency_seconds, base.median_latency_seconds),
-        ("95 % of replies within", _at_most, head.p95_latency_seconds, base.p95_latency_seconds),
+        ("95 % of received replies within", _at_most, head.p95_latency_seconds, base.p95_latency_seconds),
     )
     parts = [f"{what} {show(here)} (baseline {show(there)})" for what, show, here, there in found if here]
     line = ", ".join(parts)
