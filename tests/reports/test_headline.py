@@ -316,7 +316,7 @@ def test_a_rerun_is_advised_only_where_it_may_show_something_new(trials, advice)
         ("-n", "evals/refunds.yaml", "evals/refunds.yaml --test=NAME"),
         ("Late parcel", "evals/my refunds;id.yaml", 'SUITE --test="Late parcel"'),
         ("Late parcel", "-rf", 'SUITE --test="Late parcel"'),
-        ("Late parcel", "demo:hr", 'SUITE --test="Late parcel"'),
+        ("Late parcel", "demo:hr", 'demo:hr --test="Late parcel"'),
     ],
 )
 def test_the_command_that_repeats_a_test_can_be_pasted(name, file, command):

@@ -248,7 +248,8 @@ def rerun_command(results: Results) -> str:
     Names that are unsafe to paste into a shell, or into Markdown, are left for the reader to fill in.
     """
     first = next(iter(news(results).to_look_at), None)
-    file = first.file if first and first.file and _SAFE_PATH.fullmatch(first.file) else "SUITE"
+    files = [suite.file for suite in results.suites if first and suite.name == first.suite]
+    file = files[0] if len(files) == 1 and _SAFE_PATH.fullmatch(files[0]) else "SUITE"
     name = f'"{first.name}"' if first and _SAFE_NAME.fullmatch(first.name) else "NAME"
     offline = f" --provider={Provider.OFFLINE}" if results.run.offline else ""
     return f"ci-evals run {file} --test={name}{offline} --loops=10"
