@@ -101,14 +101,14 @@ def test_a_run_within_a_limit_ends_with_reports_or_with_words(tmp_path, limit):
             *command,
             "--parallel=4",
             "--quiet",
-            "--agent-timeout=20",  # an answer that is lost because memory is used up is waited for that long
+            "--agent-timeout=20",  # the wait for a reply that is lost because memory is used up
         ],
         cwd=tmp_path,
         env=CLEAN,
         check=False,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,  # a session that is lost while it is opened is waited for 120 s
     )
     names = {path.name for path in (tmp_path / "results").glob("*") if path.is_file()}
     if ran.returncode in {0, 1}:
