@@ -19,7 +19,7 @@ def starter(folder):
     assert ci_evals(*shlex.split(command)[1:], cwd=folder).returncode == 0
     suite = folder / "evals/starter.yaml"
     text = suite.read_text().replace("# toolCalls:", "toolCalls:")
-    (check,) = [block for block in blocks("yaml", PAGE) if "tool_called" in block]
+    (check,) = [block for block in blocks("yaml", PAGE) if block.startswith("      - criterion")]
     commented = "".join(f"{line[:6]}# {line[6:]}" for line in check.splitlines(keepends=True))
     assert commented in text
     text = text.replace(commented, check)

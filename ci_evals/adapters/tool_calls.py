@@ -1,8 +1,8 @@
 """Tool calls in the spellings of agents and frameworks. Pure.
 
 A call is a name, or an object with a name: ours (`{name, arguments}`), OpenAI's (`{function: {…}}`, `{custom:
-{…}}`), LangChain's (`{name, args}`), Anthropic's (`{name, input}`), Google's (`{functionCall: {…}}`), or
-those of AI SDK and pydantic-ai (`{toolName, toolCallId, …}`).
+{…}}`), LangChain's (`{name, args}`), Anthropic's (`{name, input}`), Google's (`{functionCall: {…}}`),
+those of AI SDK and pydantic-ai (`{toolName, toolCallId, …}`), or `{function: name, arguments}`.
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,9 @@ from ci_evals.domain.transcript import ToolCall, ToolStatus
 
 _WRAPPERS = ("function", "functionCall", "function_call", "custom")
 _OTHER_ARGUMENTS = ("inputParameters", "input_parameters", "requestParameters", "request_parameters")
-_NAMES = ("name", "toolName", "tool_name", "tool")
+_NAMES = ("name", "toolName", "tool_name", "tool", "function")
+NAMES = f"{', '.join(_NAMES[:-1])} or {_NAMES[-1]}"
+"""The keys of a call's name, for messages."""
 _ARGUMENTS = ("arguments", "args", "input", "parameters", *_OTHER_ARGUMENTS)
 _IDS = ("toolCallId", "tool_call_id", "callId", "call_id", "id")
 _RESULTS = ("result", "output", "response")

@@ -368,7 +368,8 @@ def test_a_path_that_finds_no_evidence_says_what_was_there() -> None:
     form = '{"reply": "…", "tools": [{"title": "…", "cost": "…"}], "slots": null}'
     hint = "Correct the path, or have the agent return an empty value for none"
     assert reply.not_found["toolCalls"] == (
-        f"$.tools (adapterOptions.reply.toolCalls) finds nothing readable in the answer {form}. {hint}"
+        f"$.tools (adapterOptions.reply.toolCalls) finds nothing readable in the answer {form}. "
+        "Each call there needs its name under name, toolName, tool_name, tool or function"
     )
     assert reply.not_found["rules"] == (
         f"$.rules (adapterOptions.reply.rules) finds nothing in the answer {form}. {hint}"

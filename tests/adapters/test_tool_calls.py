@@ -32,6 +32,7 @@ REFUND = ToolCall(id="c1", name="refund", arguments={"amount": 42})
         },
         {"id": "c1", "name": "refund", "inputParameters": {"amount": 42}, "type": "FUNCTION"},
         {"id": "c1", "name": "refund", "parameters": {"amount": 42}},
+        {"id": "c1", "function": "refund", "arguments": {"amount": 42}},
     ],
 )
 def test_a_call_in_the_usual_spellings(item):

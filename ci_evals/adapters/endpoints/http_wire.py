@@ -37,6 +37,8 @@ _EVIDENCE = {
     "error": "error_response",
 }
 """Paths to what checks rest on, and the fields of a reply that are null where one finds nothing."""
+_UNREADABLE = {"tool_calls": f"Each call there needs its name under {tool_calls.NAMES}"}
+"""The advice if a path finds something else."""
 
 Matches = tuple[JsonValue, ...] | None
 """The values at a path; None if there is no path, or nothing at it."""
@@ -104,8 +106,8 @@ class Reader:
         for name, field in _EVIDENCE.items():
             if name in self._paths and getattr(reply, field) is None:
                 key, path = to_camel(name), self._paths[name].text
-                nothing = "nothing" if matches[name] is None else "nothing readable"
-                not_found[key] = payload.why_not_found(path, f"reply.{key}", body, redactor, nothing)
+                hint = "" if matches[name] is None else _UNREADABLE.get(name, "Correct the path")
+                not_found[key] = payload.why_not_found(path, f"reply.{key}", body, redactor, hint)
         return reply.model_copy(update={"not_found": not_found}) if not_found else reply
 
     def is_last(self, event: Event) -> bool:

@@ -184,15 +184,15 @@ def shorten(text: str) -> str:
     return line if len(line) <= MAX_EXCERPT else line[: MAX_EXCERPT - 1] + "…"
 
 
-def why_not_found(
-    path: str, option: str, body: JsonValue, redactor: Redactor, nothing: str = "nothing"
-) -> str:
-    """Return why a path of the suite finds no evidence; answers of one form have the same words."""
+def why_not_found(path: str, option: str, body: JsonValue, redactor: Redactor, unreadable: str = "") -> str:
+    """Return why a path of the suite finds no evidence; answers of one form have the same words.
+
+    With `unreadable`, a sentence on what could be read there, the path finds something else.
+    """
     form = shorten(json.dumps(redactor.json(_form(body)), ensure_ascii=False))
-    return (
-        f"{path} (adapterOptions.{option}) finds {nothing} in the answer {form}. Correct the path, or have "
-        "the agent return an empty value for none"
-    )
+    nothing = "nothing readable" if unreadable else "nothing"
+    hint = unreadable or "Correct the path, or have the agent return an empty value for none"
+    return f"{path} (adapterOptions.{option}) finds {nothing} in the answer {form}. {hint}"
 
 
 def _form(value: JsonValue, depth: int = 5) -> JsonValue:
