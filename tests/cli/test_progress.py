@@ -64,9 +64,27 @@ def test_a_log_has_a_line_for_each_trial_and_now_and_then_one_for_all():
         listen(finished(number, "passed"))
     waiting, first, *others = log.getvalue().splitlines()
     assert waiting == "waiting for the agent for 30 s: too many requests"
-    assert first == "[1/20] S › test 0  not scored (1 undecided)  1 turn, 3.5 s"
+    assert first == "[1/20] S › test 0  not scored (1 not judged)  1 turn, 3.5 s"
     assert [line for line in others if line.startswith("10 of 20 trials, score 100 so far, about ")]
     assert others[-1] == "20 of 20 trials, score 100 so far"
+
+
+@pytest.mark.parametrize(
+    ("trial", "words"),
+    [
+        (plans.trial("passed", "failed", "passed"), "2 passed, 1 failed"),
+        (plans.trial("passed", "no_judge", "cannot_tell"), "1 passed, 1 undecided, 1 not judged"),
+        (plans.trial("passed", status="agent_error"), "the agent answered with an error, 1 passed"),
+        (plans.trial("passed", status="interrupted"), "interrupted, 1 passed"),
+        (plans.trial(), "no checks"),
+    ],
+)
+def test_a_trial_is_counted_in_the_words_of_the_table(trial, words):
+    """A criterion that no judge was there for is not undecided."""
+    log = StringIO()
+    plan = plans.planned({"name": "a"})
+    progress.lines(plan, Console(log, Redactor()), prices.bundled)(TrialFinished(Trial(0, 0, 1), trial))
+    assert f"({words})  1 turn" in log.getvalue()
 
 
 def on_a_terminal(columns: int, *args: str, cwd: os.PathLike, env: dict[str, str]) -> str:

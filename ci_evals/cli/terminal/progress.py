@@ -1,7 +1,7 @@
 """The state of a running plan, and its lines in a log. `display` has more for a terminal."""
 
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from math import fsum
 
@@ -18,17 +18,20 @@ from ci_evals.domain.progress import (
     TrialFinished,
 )
 from ci_evals.domain.results.trial import TrialResult
-from ci_evals.domain.transcript import EndState
-from ci_evals.domain.verdict import Outcome
+from ci_evals.domain.transcript import END_REASONS, EndState
+from ci_evals.domain.verdict import Cause, Finding, Outcome
 from ci_evals.reports import numbers, sanitize
 from ci_evals.reports.columns import shortened
-from ci_evals.reports.facts.labels import spaced
 from ci_evals.scoring.usage import cost_of
 
 _LEAST_BETWEEN, _SUMMARIES = 10, 10
 """The trials between two summaries in a log, at least, and about how many summaries a run has."""
 _PLAIN_ENDINGS = {EndState.COMPLETED, EndState.STOPPED, EndState.ESCALATED}
 """Ways to end that need no word."""
+_ENDINGS = {EndState.AGENT_ERROR: END_REASONS[EndState.AGENT_ERROR]}
+"""Ways to end in words, where one is not enough."""
+_NOT_JUDGED = "not judged"
+_WORDS = (*map(str, Outcome), _NOT_JUDGED)
 _LEAST_NAME = 20
 """Columns of a name, if the terminal is wide enough for them."""
 
@@ -151,9 +154,11 @@ def _summary(result: TrialResult) -> str:
     """Describe how a trial ended, and count its verdicts by outcome."""
     if result.status is EndState.INVALID_USER:
         return "excluded"  # Its error says why.
-    counts = {outcome: sum(f.outcome is outcome for f in result.findings) for outcome in Outcome}
-    ending = [] if result.status in _PLAIN_ENDINGS else [spaced(result.status)]
-    return (
-        ", ".join(ending + [f"{count} {outcome}" for outcome, count in counts.items() if count])
-        or "no checks"
-    )
+    counts = Counter(_word(finding) for finding in result.findings)
+    ending = [] if result.status in _PLAIN_ENDINGS else [_ENDINGS.get(result.status, result.status)]
+    return ", ".join(ending + [f"{counts[word]} {word}" for word in _WORDS if counts[word]]) or "no checks"
+
+
+def _word(finding: Finding) -> str:
+    """As in the table at the end: a missing judge leaves nothing undecided that it was asked."""
+    return _NOT_JUDGED if finding.cause is Cause.NO_JUDGE else str(finding.outcome)
