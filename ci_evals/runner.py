@@ -45,7 +45,7 @@ class Participants:
     judge_llm: LLM | None = None
     embedder: Embedder | None = None
     judge_panel: Sequence[LLM] = ()
-    """The models that vote in turn, in place of one judge."""
+    """The models that vote in turn, instead of one judge."""
     judge_votes: int = 1
     """The most votes on one criterion; odd."""
     world: WorldSteps | None = None

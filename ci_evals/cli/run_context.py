@@ -32,7 +32,7 @@ class RunContext:
 
         Args:
             environ: The environment.
-            options: Values of options by field name, in place of those on the command line.
+            options: Values of options by field name, instead of those on the command line.
         """
         self.environ: Mapping[str, str] = os.environ if environ is None else environ
         self.options = options or {}

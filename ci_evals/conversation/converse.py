@@ -139,7 +139,7 @@ it is searched for secrets, sent and written again and again."""
 
 
 def bounded(reply: Reply) -> Reply:
-    """Return the reply, with a note in place of a trace or raw body that is too long: no verdict needs these.
+    """Return the reply, with a note instead of a trace or raw body that is too long: no verdict needs these.
 
     Raises:
         AgentError: its text is invisible, or its text or evidence is too long.

@@ -71,7 +71,7 @@ class Gesture(NamedTuple):
 
 
 def stage_direction(text: str) -> Gesture | None:
-    """Return a gesture that is described in place of words; None without one."""
+    """Return a gesture that is described instead of words; None without one."""
     match = pattern("stage_direction").search(text) if any(sign in text for sign in "*([") else None
     verb = match and _GESTURE.search(match[0])
     return Gesture(match[0].strip(), verb[0].rstrip("s")) if match and verb else None

@@ -49,7 +49,7 @@ class Misbehavior(StrEnum):
     CLAIMS = "claims"
     """Nothing changes in the agent's world, whatever its replies and traces say that it did."""
     ERR = "err"
-    """An error response comes in place of every reply."""
+    """An error response comes instead of every reply."""
 
 
 class UnknownWorkflowError(LookupError):
@@ -131,7 +131,7 @@ class FaultProfile:
         return self._misbehave(playbook, state, move)
 
     def _misbehave(self, playbook: Playbook, before: State, move: Move) -> Move:
-        """Return the move in place of the right one from the state `before`."""
+        """Return the move instead of the right one from the state `before`."""
         kinds = self.misbehaves
         if Misbehavior.ERR in kinds:
             move = Move(before, DemoReply(playbook.texts.error, ResponseType.ERROR, error="internal_error"))

@@ -125,7 +125,7 @@ class JournalMark(Record):
     """`outage`: the run was stopped by an agent or model that could not be used, so what had broken off is
     to be played again. `ended`: the whole plan was played, and its reports are written. `judge_check_failed`:
     a judge did not pass its check, so what it judged before and after is to be played again. `resumed`: what
-    follows was played when the run was taken up again, with a judge that is checked anew."""
+    follows was played when the run resumed, with a judge that is checked again."""
 
 
 @dataclass(frozen=True)

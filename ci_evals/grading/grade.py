@@ -30,7 +30,7 @@ async def grade(
 ) -> tuple[Finding, ...]:
     """Return a finding for each evaluation of the test, in its order; models are asked concurrently.
 
-    A verdict in place of `judge` or `semantic_matcher` says why nobody is asked, and is that of every
+    A verdict instead of `judge` or `semantic_matcher` says why nobody is asked, and is that of every
     evaluation that needs one. Without `call_function` checks that are code are undecided.
     """
     context = judge if isinstance(judge, Verdict) else judge.context(test, turns, transcript)

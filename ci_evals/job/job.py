@@ -39,7 +39,7 @@ class Job:
     recorder: "RunRecorder | None" = None
     """Records the answers of agents and models."""
     replay: "RunReplay | None" = None
-    """Stands in place of the agents and models."""
+    """Stands instead of the agents and models."""
     cluster: Cluster | None = None
     """Where the trials are played; None for this process."""
     write_unfinished: Callable[[Results], None] | None = None
@@ -50,7 +50,7 @@ class Job:
     shard: Shard | None = None
     """The part of the whole plan that this one is."""
     origin: Origin | None = None
-    """The run whose conversations these are, if none is played anew."""
+    """The run whose conversations these are, if none is played now."""
     confirm: int = 0
     """Further trials of each test if the results are close."""
     both_sides: BothSides = BothSides.AUTO

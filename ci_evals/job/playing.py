@@ -259,7 +259,7 @@ class _JobParticipants:
     worlds: tuple[WorldSteps, ...] = ()
     """Of the suites, where nothing was built."""
     cluster: "ClusterPlayer | None" = None
-    """Plays the trials in place of this process."""
+    """Plays the trials instead of this process."""
 
     async def start_agents(self, stop: Stop) -> None:
         """Start the programs that serve agents, or end the run before it has begun."""

@@ -71,16 +71,16 @@ def create_adapter(
 ) -> Connections:
     """Create the settings of a suite's agent, and of the LLM behind judge and simulated user. Opens nothing.
 
-    What is said of the agent stands in place of what the suite says; what is not said is left to the suite.
+    What is said of the agent stands instead of what the suite says; what is not said is left to the suite.
 
     Args:
         provider: Whose LLM it is; `offline` for a scripted user and no judge.
         llm_key: The provider's key. `claude-code`, `copilot` and `offline` need none.
-        judge_model: The judge's model, in place of the suite's or the provider's default.
+        judge_model: The judge's model, instead of the suite's or the provider's default.
         user_model: The simulated user's model, likewise.
         embedding_model: The model that compares answers by their meaning; `local:NAME` for one of yours.
         judge_votes: Votes on each judged criterion, an odd number; no more are asked for once it is decided.
-        judge_panel: Models that vote in turn, in place of the one judge's; by default each has a vote.
+        judge_panel: Models that vote in turn, instead of the one judge's; by default each has a vote.
         audit_user: Whether a model looks if the simulated user kept to its guidelines and data.
         audit_model: That model; by default the simulated user's own.
         judge_cache: A folder in which the judge's answers are kept, and given again; None for none.
@@ -205,7 +205,7 @@ async def run_suite(
         judge_check: Whether the judge is asked control questions whose answers are known. If too few answers
             are right there is no verdict; with `warn` that is a warning. `auto` asks unless the baseline or
             the judge's cache holds a passed check of the same judge of the last 30 days.
-        prices: Of models, in place of the table that comes along.
+        prices: Of models, instead of the table that comes along.
         listen: Told of every trial and turn as it happens.
 
     Raises:

@@ -71,7 +71,7 @@ class OptionsFile:
 def read_options(text: str, file: str, environ: Mapping[str, str], *, masked: bool = False) -> OptionsFile:
     """Read an adapter's options from YAML or JSON; `${NAME}` is read from the environment as in a suite.
 
-    `masked` puts `***` in place of secrets and unset variables.
+    `masked` puts `***` instead of secrets and unset variables.
 
     Raises:
         SuiteError: it cannot be read, with every problem.

@@ -165,7 +165,7 @@ def with_arms(plan: Plan, arms: Sequence[Arm], *, unasked: bool = False) -> Plan
 
 
 def with_arms_alone(plan: Plan, arms: Sequence[Arm], *, unasked: bool = False) -> Plan:
-    """The plan with these agents in place of the suites' own; the first is tested. May raise `UsageError`."""
+    """The plan with these agents instead of the suites' own; the first is tested. May raise `UsageError`."""
     played = with_arms(plan, arms, unasked=unasked)
     return replace(played, suites=played.suites[len(plan.suites) :], arms=played.arms[len(plan.arms) :])
 

@@ -128,7 +128,7 @@ def _strict_checks(value: Any, strict: str) -> Iterator[tuple[dict[str, Any], Pa
 
 
 def _read_schemas(document: Document, value: Any, reading: Reading) -> Iterator[Problem]:
-    """Put the content of schema files in place of their paths, so that digests include it."""
+    """Put the content of schema files instead of their paths, so that digests include it."""
     for check, path in _strict_checks(value, "json_schema"):
         name = check.get("schema")
         if not isinstance(name, str) or not name.strip():

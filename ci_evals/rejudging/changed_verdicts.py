@@ -27,7 +27,7 @@ def render(
     """The whole text, ending in a newline.
 
     Args:
-        pairs: The verdicts that were given anew, in the order of the results.
+        pairs: The verdicts that were given again, in the order of the results.
         judges: Who judged, then and now, as a sentence.
         not_judged: How many verdicts the run ended too early for.
         verbose: Whether to name every changed verdict.

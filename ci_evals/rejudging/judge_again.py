@@ -48,7 +48,7 @@ class Rejudged:
 
     results: Results
     verdicts: tuple[Twice, ...]
-    """The verdicts that were given anew, in the order of the results."""
+    """The verdicts that were given again, in the order of the results."""
     not_judged: int
     """Verdicts that the run ended too early for."""
 
@@ -68,7 +68,7 @@ async def rejudge(
     stop: Stop | None = None,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Rejudged:
-    """Ask the judges for every judged criterion, and make all numbers, comparison and decision anew.
+    """Ask the judges for every judged criterion, and make all numbers, comparison and decision again.
 
     A judge is asked what the judge of the run was asked.
 
@@ -123,7 +123,7 @@ async def _check_judges(checks: JudgeChecks, stop: Stop) -> None:
 
 
 def _pairs(judged: Results, saved: SavedConversation, rejudged: RejudgedTrial) -> Iterator[Twice]:
-    """The verdicts on a conversation that were given anew, beside the earlier ones."""
+    """The verdicts on a conversation that were given again, beside the earlier ones."""
     suite = judged.suites[saved.trial.suite]
     findings = [
         (before, after)

@@ -1,4 +1,4 @@
-"""Results of a run that was judged again: every number, the comparison and the decision anew."""
+"""Results of a run that was judged again: with every number, the comparison and the decision made again."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence

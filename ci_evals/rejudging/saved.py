@@ -38,7 +38,7 @@ class RejudgeJob:
     judge_model: str | None = None
     """The judge of all suites; None for the one that the run had, or the provider's default."""
     judge_panel: tuple[str, ...] = ()
-    """The models that vote in turn, in place of one judge."""
+    """The models that vote in turn, instead of one judge."""
     judge_votes: int | None = None
     """At most, on one criterion; None for as many as the run had, or as a panel takes."""
     parallel: int = 1

@@ -50,12 +50,12 @@ def _table(table: PlainTable, width: int | None) -> str:
 
 
 def keep(results: Results, file: Path, context: RunContext) -> None:
-    """Write the results of a run, in place of the file that they were read from, and all its reports.
+    """Write the results of a run, instead of the file that they were read from, and all its reports.
 
     Raises:
         UsageError: they cannot be written.
     """
     place = file.parent.resolve() / file.name  # beside a link, not beside what it leads to
-    files.write(place, results_json.render(results))  # first: all else can be drawn anew from it
+    files.write(place, results_json.render(results))  # first: all else can be drawn from it again
     files.write_all(place.parent, report_files.redraw(results, place))
     context.show(sanitize.log_line(f"Saved in {file} and its reports"))

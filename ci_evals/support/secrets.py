@@ -16,7 +16,7 @@ _DUMMY = re.compile(
     r"|ollama|lm[ _-]?studio|llama([ _.-]?cpp)?|vllm|localai|sglang|tgi",
     re.IGNORECASE,
 )
-"""Words in place of a key that nobody checks, as local servers and their documentation use them."""
+"""Words instead of a key that nobody checks, as local servers and their documentation use them."""
 
 _NAME = re.compile(
     r"(?:(?:^|[_-])(?:api_?key|key|token|secret|pass|passwd|passphrase|pat|auth|credentials?|cookie|dsn|sas"

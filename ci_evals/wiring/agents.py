@@ -65,7 +65,7 @@ class RunAgents:
     def agent(self, suite: Suite, headers: Mapping[str, str] | None = None) -> Agent:
         """The agent of a suite; those in Python are loaded by `start`. Raise `UsageError` if unusable.
 
-        `headers` are sent in place of those of the run.
+        `headers` are sent instead of those of the run.
         """
         agent = self._untraced(suite, self._connections.headers if headers is None else headers)
         self._plan_start(suite)

@@ -32,7 +32,7 @@ class Connections:
     provider: str = "openai"
     llm_key: str | None = field(default=None, repr=False)
     llm_token: str | None = field(default=None, repr=False)
-    """A bearer token in place of the key."""
+    """A bearer token instead of the key."""
     judge_model: str | None = None
     user_model: str | None = None
     embedding_model: str | None = None
@@ -124,7 +124,7 @@ def names_in(text: str | None) -> tuple[str, ...]:
 
 
 def panel_of(names: Iterable[str], judge: str | None = None) -> tuple[str, ...]:
-    """The models that vote in turn, in place of one judge.
+    """The models that vote in turn, instead of one judge.
 
     Raise `UsageError` if a name is empty or repeated, or one judge is named too.
     """

@@ -31,7 +31,7 @@ REPORTS_COST = frozenset({Provider.CLAUDE_CODE})
 
 
 class ProviderKey(NamedTuple):
-    """A key, or a bearer token in place of it, or neither."""
+    """A key, or a bearer token instead of it, or neither."""
 
     key: str | None = None
     token: str | None = None

@@ -282,7 +282,7 @@ def _escalated(matches: Matches) -> bool | None:
 
 
 def _error(matches: Matches, redactor: Redactor) -> tuple[bool | None, str | None]:
-    """Return whether there was an error, and its text. Null in place of an error means none."""
+    """Return whether there was an error, and its text. Null instead of an error means none."""
     if matches is None:
         return None, None
     errors: Iterable[Any] = [item for item in _items(matches) if _is_true(item)]

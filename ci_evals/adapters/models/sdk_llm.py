@@ -86,7 +86,7 @@ class Vendor:
     """Path of the list of models: a request that costs nothing."""
     formats: tuple[AnswerFormat, ...]
     bearer: str | None = None
-    """Environment variable of a bearer token in place of the key."""
+    """Environment variable of a bearer token instead of the key."""
     bearer_argument: str = "api_key"
     """The client's argument for the bearer token."""
     below: str = ""

@@ -56,7 +56,7 @@ class UsageRecord(Record):
 
 
 class ErrorRecord(Record):
-    """An error in place of an answer."""
+    """An error instead of an answer."""
 
     error: CleanText
     """Name of its class in `domain.errors`."""

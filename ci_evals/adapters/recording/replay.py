@@ -1,4 +1,4 @@
-"""Replays a recording in place of the agent and the models of a trial.
+"""Replays a recording instead of the agent and the models of a trial.
 
 A message or question that was not recorded has no answer but an error: the trial fails, or the verdict is
 undecided. Nothing passes on an answer that was never given.

@@ -2,7 +2,7 @@
 
 Read from logs of inspect_ai 0.3.180 and 0.3.285. An `.eval` file is a zip file: `header.json` has the log
 without its samples, `summaries.json` what is known of each sample, `samples/ID_epoch_N.json` the whole of
-each. A log that was broken off has `_journal/start.json` and `_journal/summaries/*.json` in place of the
+each. A log that was broken off has `_journal/start.json` and `_journal/summaries/*.json` instead of the
 first two.
 """
 

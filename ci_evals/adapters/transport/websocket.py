@@ -94,7 +94,7 @@ class WebSocket:
             reading.cancel()
             await asyncio.gather(reading, return_exceptions=True)
         if connection:
-            # Each message that still comes would begin its own time for closing anew.
+            # Each message that still comes would start the time for closing again.
             with suppress(TimeoutError):
                 async with asyncio.timeout(CLOSE_SECONDS):
                     await connection.close()

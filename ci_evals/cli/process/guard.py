@@ -1,7 +1,7 @@
 """Ends the program: after the user's mistake, a bug of ours or an interruption, each in its own way."""
 
 import codecs
-import decimal  # noqa: F401  # before any signal: begun anew after one had cut it off, it warns on stderr
+import decimal  # noqa: F401  # before any signal: imported again after one cut it off, it warns on stderr
 import errno
 import gc
 import os

@@ -74,7 +74,7 @@ def _check_worst_quarter(settings: PlanSettings) -> None:
 
 
 def with_agents(plan: Plan, arms: Sequence[Arm], gate_arm: str | None, *, unasked: bool) -> Plan:
-    """The plan with these agents. Of `--arms` one is tested, in place of the suites' own: else the second."""
+    """The plan with these agents. Of `--arms` one is tested, instead of the suites' own: else the second."""
     if not arms or arms[0].name == BASE:
         return with_arms(plan, arms, unasked=unasked)
     gated = next((arm for arm in arms if arm.name == gate_arm), arms[1])

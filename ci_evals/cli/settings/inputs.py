@@ -25,7 +25,7 @@ from ci_evals.domain.errors import UsageError
 INPUT_PREFIX = "INPUT_"
 SUITES = "suites"
 GATE = "gate"
-"""The input for the arguments of `gate`, in place of suites."""
+"""The input for the arguments of `gate`, instead of suites."""
 _FILES = "files"
 """The field of `GateFilesSettings` that the input `gate` is."""
 RUNNERS_OWN = frozenset({"args", "entrypoint"})

@@ -24,7 +24,7 @@ WHOLE = "criterion"
 """The one dimension of a rubric that names none: the criterion itself."""
 
 CANNOT_TELL = "cannot_tell"
-"""The answer that a judge gives in place of a level; so no level is called that."""
+"""The answer that a judge gives instead of a level; so no level is called that."""
 
 
 class Level(Model):

@@ -103,7 +103,7 @@ class Shard(Record):
 
 
 class Origin(Record):
-    """The earlier run whose conversations stand in these results, where none was held anew."""
+    """The earlier run whose conversations stand in these results, if none was played now."""
 
     how: Literal["replay", "rejudge"] = Field(
         description="`replay`: agent and models were played from a recording. `rejudge`: saved transcripts "
@@ -225,7 +225,7 @@ class Results(ScoreSummary, _RunFields):
         return next((study for study in self.studies if isinstance(study, kind)), None)
 
     def with_studies(self, *studies: Study, without: Collection[str] = ()) -> Self:
-        """A copy with these studies, in place of those of the same keys and of the keys in `without`."""
+        """A copy with these studies, instead of those of the same keys and of the keys in `without`."""
         gone = {*without, *(study.key for study in studies)}
         kept = tuple(study for study in self.studies if study.key not in gone)
         return self.model_copy(update={"studies": kept + studies})

@@ -47,7 +47,7 @@ def fixed(results: Results, news: News) -> tuple[Section, ...]:
 
 
 def failed_before(results: Results, news: News) -> Section | None:
-    """The tests that failed in the baseline too, and those that fell without failing anew, in a line each."""
+    """The tests that failed in the baseline too, and those that only fell, in a line each."""
     base = sanitize.inline(headline.in_base(results), 80)
     failed = names([test.name for test in news.failed_before if not test.change], 5)
     fell = [test.change for test in news.failed_before if test.change]

@@ -204,7 +204,7 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[str]], texts: Sequence
         ]
         for row in rows
     ]
-    # tabulate escapes nothing and, left to itself, reads numbers anew (007 becomes 7).
+    # tabulate escapes nothing and, left to itself, rewrites numbers (007 becomes 7).
     words = [texts[index] if texts else headers[at] in _TEXTS for at, index in enumerate(kept)]
     align = ["left", *["left" if is_text else "right" for is_text in words[1:]]]
     return tabulate(cells, headers, tablefmt="pipe", disable_numparse=True, colalign=align if rows else None)

@@ -68,7 +68,7 @@ def given(results: Results, calibration: Calibration) -> Results:
 
 
 def with_calibration(results: Results, calibration: Calibration | OldCalibration) -> Results:
-    """Return a run with a calibration in place of any other."""
+    """Return a run with a calibration instead of any other."""
     return results.with_studies(calibration, without={Calibration.KEY, OldCalibration.KEY})
 
 

@@ -123,7 +123,7 @@ class SamplePlan:
     """Plans that are made for a sample, and which test stands where in them."""
 
     plan: Plan
-    """Played anew, and with words held: a suite for each judge, since each conversation is judged once."""
+    """A suite for each judge, since each conversation is judged once."""
     fresh: _Indexes
     fixed: _Indexes
     judged: Results
@@ -132,7 +132,7 @@ class SamplePlan:
 
     @property
     def conversations(self) -> tuple[int, int, int]:
-        """How many are played anew, played with words held, and judged again."""
+        """How many are played again, played with fixed user words, and judged again."""
         fresh, fixed = (
             sum(self.plan.loops_of(self.plan.suites[suite].tests[test]) for suite, test in indexes)
             for indexes in (self.fresh, self.fixed)
@@ -154,7 +154,7 @@ def plan_sample(
         provider: Of judge and user.
         sample: The tests.
         models_by_suite: By the index of a suite in the run.
-        plays: How often each test is played anew, with its words held, and judged again.
+        plays: How often each test is played again, played with fixed user words, and judged again.
     """
     suites: list[PlannedSuite] = []
     judged: list[SuiteResult] = []

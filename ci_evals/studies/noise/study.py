@@ -75,7 +75,7 @@ async def measure(
     stop: Stop | None = None,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> NoiseMeasurement:
-    """Play the sample anew and with fixed user words, judge it again, and estimate the sources of noise.
+    """Play the sample again and with fixed user words, judge it again, and estimate the sources of noise.
 
     `listen` hears of the conversations that are played; `judging` then how many are judged again, and gives
     who hears of these.

@@ -76,7 +76,7 @@ function keep(name, value) {
   try {
     localStorage.setItem(name, value);
   } catch {
-    // A browser may forbid a file to keep anything: then the next visit begins anew.
+    // A browser may forbid a file to keep anything: then the next visit starts from the defaults.
   }
 }
 
