@@ -209,9 +209,8 @@ class _Console:
             if tests:
                 shown = [line for test in tests[:_SHOWN] for line in self._failed_test(test)]
                 more = len(tests) - _SHOWN
-                yield "\n".join(
-                    [title, *shown, *([f"and {numbers.count(more, 'more test')}"] if more > 0 else [])]
-                )
+                rest = [f"and {numbers.count(more, 'more test')}"] if more > 0 else []
+                yield "\n".join([sanitize.log_line(title, _NAME), *shown, *rest])
         changed = [
             (
                 f"Failed {in_base} too",
@@ -220,11 +219,12 @@ class _Console:
             (f"Fixed {headline.since(self._results)}", [self._changed(test) for test in news.fixed]),
             ("Score dropped", [self._changed(test) for test in news.dropped]),
         ]
-        yield "\n".join(
-            f"{title} ({len(names)}): {numbers.listed(names, len(names) if self._verbose else _NAMED)}"
-            for title, names in changed
-            if names
-        )
+        lines = []
+        for title, names in changed:
+            if names:
+                listed = numbers.listed(names, len(names) if self._verbose else _NAMED)
+                lines.append(f"{sanitize.log_line(title, _NAME)} ({len(names)}): {listed}")
+        yield "\n".join(lines)
 
     def _failed_test(self, test: FailedTest) -> Iterator[str]:
         tone = OUTCOMES[test.outcome].tone

@@ -194,7 +194,7 @@ def _change(results: Results, comparison: SuiteComparison) -> dict[str, str | No
     return {
         "compared-score": numbers.score(comparison.head),
         "baseline-score": numbers.score(comparison.base),
-        "delta": numbers.signed_for_programs(delta),
+        "delta": numbers.changed_for_programs(comparison.base, comparison.head),
         "delta-low": numbers.signed_for_programs(interval.low) if interval else None,
         "delta-high": numbers.signed_for_programs(interval.high) if interval else None,
         "p": numbers.decimal(comparison.p) if change.shows_p(comparison) else None,
@@ -218,7 +218,7 @@ def _of_run(results: Results) -> dict[str, str | None]:
     confirmation = results.run.confirmation
     return {
         "run-score": numbers.score(results.score),
-        "run-delta": numbers.signed_for_programs(compared.delta) if compared else None,
+        "run-delta": numbers.changed_for_programs(compared.base, compared.head) if compared else None,
         "run-p": numbers.decimal(compared.p) if compared and change.shows_p(compared) else None,
         "run-detectable-drop": numbers.least(drop) if drop is not None else None,
         "run-odds": numbers.decimal(odds.share) if odds else None,

@@ -46,6 +46,11 @@ def changed(base: float | None, head: float | None) -> str:
     return NONE if base is None or head is None else signed(difference(base, head))
 
 
+def changed_for_programs(base: float | None, head: float | None) -> str:
+    """The same with the minus that programs read: `-1.9`."""
+    return NONE if base is None or head is None else signed_for_programs(difference(base, head))
+
+
 def points_changed(base: float | None, head: float | None) -> str:
     """The same where there is little room: `−2`; no change is `±0`."""
     if base is None or head is None:

@@ -313,6 +313,10 @@ def test_a_rerun_is_advised_only_where_it_may_show_something_new(trials, advice)
         ("Costs $(id)", "evals/refunds.yaml", "evals/refunds.yaml --test=NAME"),
         ("A `mark` of code", "evals/refunds.yaml", "evals/refunds.yaml --test=NAME"),
         ("One, two", "evals/refunds.yaml", "evals/refunds.yaml --test=NAME"),
+        ("Orders::Refund", "evals/refunds.yaml", "evals/refunds.yaml --test=NAME"),
+        ("Late  parcel", "evals/refunds.yaml", "evals/refunds.yaml --test=NAME"),
+        ("Late ##[error]", "evals/refunds.yaml", "evals/refunds.yaml --test=NAME"),
+        ("Refund", "evals/refunds.yaml", "evals/refunds.yaml --test=Refund"),
         ("-n", "evals/refunds.yaml", "evals/refunds.yaml --test=NAME"),
         ("Late parcel", "evals/my refunds;id.yaml", 'SUITE --test="Late parcel"'),
         ("Late parcel", "-rf", 'SUITE --test="Late parcel"'),
@@ -337,6 +341,47 @@ def test_a_rerun_that_would_mostly_fail_again_is_not_advised():
     assert "If all pass, note that a rerun would probably fail again" in headline.what_to_do(flaky)
     seldom = flaky.model_copy(update={"odds": flaky.odds.model_copy(update={"share": 0.2})})
     assert "If all pass, rerun this check." in headline.what_to_do(seldom)
+
+
+@pytest.mark.parametrize(
+    ("config", "options", "more"),
+    [
+        ({"provider": "openai"}, "", False),
+        ({"provider": "offline"}, " --provider=offline", False),
+        ({"baseUrl": "http://127.0.0.1:8000/v1"}, " --base-url=http://127.0.0.1:8000/v1", False),
+        (
+            {"start": "python3 agent.py", "agentId": "shop"},
+            ' --agent-id=shop --start="python3 agent.py"',
+            False,
+        ),
+        ({"start": "sh -c 'a && b; $HOME'"}, "", True),
+        ({"adapterOptions": "options.yaml"}, "", True),
+        ({"arms": "arms.yaml"}, "", True),
+        ({"provider": 7, "baseUrl": None}, "", False),
+    ],
+)
+def test_a_test_is_repeated_with_the_same_agent_and_judge(config, options, more):
+    """Else ten passes of another agent would say that all is well."""
+    failed = build.suite_result("Refunds", cases.played("Late parcel", "fp"))
+    run = build.run_info(config=config)
+    results = cases.decided(build.results(failed, run=run), cases.base_run(failed), Policy()).model_copy(
+        update={"comparison": None}
+    )
+    assert headline.rerun_command(results).endswith(f'--test="Late parcel"{options} --loops=10')
+    assert ("repeat it, with the other options of this run: " in headline.what_to_do(results)) == more
+
+
+def test_no_rerun_of_the_check_is_advised_if_it_passed():
+    told = headline.what_to_do(compared("pppf", "pppp"))
+    assert told.endswith("If any trial fails, fix it.")
+
+
+def test_where_little_was_decided_nothing_is_sure():
+    """No sentence on the score stands beside the one that there is none."""
+    sure = comment_cases.bad()
+    assert headline.certainty(sure).startswith("Sure that the score fell")
+    little = sure.model_copy(update={"decided_share": 0.3})
+    assert headline.certainty(little) == "3 trials per test"
 
 
 def test_a_run_without_a_model_is_repeated_without_one():

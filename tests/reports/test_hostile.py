@@ -14,6 +14,7 @@ import pytest
 import whole_text
 from hypothesis import given, settings
 
+from ci_evals.domain.results.arms import Arm
 from ci_evals.domain.transcript import Integration, ProbeResult
 from ci_evals.reports import console, sanitize
 from ci_evals.reports.markdown import comment, documents
@@ -60,8 +61,18 @@ def parted():
     return cases.against(*runs)
 
 
+def of_two_agents():
+    """A run of two named agents, in which tests broke and were fixed."""
+    results = comment_cases.flaky()
+    found = tuple(Arm.of(name, results, gated=name == "x") for name in ("x", "y"))
+    comparison = results.comparison.model_copy(update={"method": "both-sides"})
+    return results.model_copy(update={"arms": found, "comparison": comparison})
+
+
 CASES = {
     "parted": parted(),
+    "since": comment_cases.flaky(),
+    "agents": of_two_agents(),
     **{name: cases.made(name) for name in cases.CASES if name != "unproven"},  # no text that `proven` lacks
     "skipped": comment_cases.skipped(),
     "raw": build.results(

@@ -28,7 +28,7 @@ def write(results: Results, code: int, output_dir: Path, junit: Path, context: R
         "finished": str(results.run.status in _FINISHED).lower(),
         "score": numbers.score(results.score),
         "baseline-score": numbers.score(comparison.base) if comparison else "",
-        "delta": numbers.signed_for_programs(comparison.delta)
+        "delta": numbers.changed_for_programs(comparison.base, comparison.head)
         if comparison and comparison.delta is not None
         else "",
         "tests": str(results.counts.tests),

@@ -7,7 +7,7 @@ the sentence on how sure the result is, and `odds` a sentence for those who ask 
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import chain
@@ -31,10 +31,20 @@ _UNSCORED = {
     TestOutcome.ERROR: "errored",
     TestOutcome.NOT_RUN: "not run",
 }
-_SAFE_PATH = re.compile(r"[\w./:][\w./:-]*", re.ASCII)
-_SAFE_NAME = re.compile(r"\w(?:[\w ./:;'()#+-]*[\w.)])?")
-"""Names that a shell takes between double quotes as they are, that no Markdown ends, and that --test does not
-split at a comma."""
+_SAFE = re.compile(r"(?!.*(?:::|##|  ))[\w./](?:[\w ./:;'()#@+=,?&-]*[\w./)])?")
+"""Texts that a shell takes between double quotes as they are, and that no report has to change."""
+_SAME_AGENT = {
+    "adapter": "--adapter",
+    "agentId": "--agent-id",
+    "baseUrl": "--base-url",
+    "start": "--start",
+    "provider": "--provider",
+    "userModel": "--user-model",
+    "judgeModel": "--judge-model",
+}
+"""Options by their key in the run's config, without which another agent or judge would be asked."""
+_OTHER_AGENT = ("adapterOptions", "arms", "against", "replay", "judgePanel", "embeddingModel", "waitFor")
+"""Keys of options that do the same, and are more than a word."""
 _BUILD_FAILS = "Without a verdict the build fails: undecided never counts as passed."
 _NAMED = 3
 """Tests that a sentence names."""
@@ -230,29 +240,61 @@ def _after_failure(results: Results) -> str:
         if proven or all(map(_always_failed, failed)):
             return "Fix the failures. If the new behavior is intended, change the tests."
         where = " on your machine" if results.run.git.pull_request is not None else ""
-        then = "rerun this check"
-        if floor in gate.failing(results) and _fails_mostly(results):
-            then = "note that a rerun would probably fail again, because the score is too close to min-score"
+        how = ", with the other options of this run" if _needs_more_options(results) else ""
         return (
-            f"Read what failed. To see whether a test fails again, repeat it ten times{where}: "
-            f"{rerun_command(results)}. If any trial fails, fix it. If all pass, {then}."
+            f"Read what failed. To see whether a test fails again, repeat it{where}{how}: "
+            f"{rerun_command(results)}. If any trial fails, fix it.{_if_all_pass(results)}"
         )
     if found.failed_before and floor in gate.failing(results):
         return "Fix the tests that fail, or set a floor that this agent meets: ci-evals odds names one."
     return ""
 
 
+def _if_all_pass(results: Results) -> str:
+    if not gate.failing(results):
+        return ""
+    if _floor(results) in gate.failing(results) and _fails_mostly(results):
+        return (
+            " If all pass, note that a rerun would probably fail again, because the score is too close to "
+            "min-score."
+        )
+    return " If all pass, rerun this check."
+
+
 def rerun_command(results: Results) -> str:
     """The command that repeats the first test that failed, which shows how often it does.
 
-    Names that are unsafe to paste into a shell, or into Markdown, are left for the reader to fill in.
+    Names that a shell would read otherwise, or that reports would change, are left for the reader to fill in.
     """
     first = next(iter(news(results).to_look_at), None)
     files = [suite.file for suite in results.suites if first and suite.name == first.suite]
-    file = files[0] if len(files) == 1 and _SAFE_PATH.fullmatch(files[0]) else "SUITE"
-    name = f'"{first.name}"' if first and _SAFE_NAME.fullmatch(first.name) else "NAME"
-    offline = f" --provider={Provider.OFFLINE}" if results.run.offline else ""
-    return f"ci-evals run {file} --test={name}{offline} --loops=10"
+    file = files[0] if len(files) == 1 and _SAFE.fullmatch(files[0]) and " " not in files[0] else "SUITE"
+    # --test takes several names, with commas between them.
+    name = first.name if first and _SAFE.fullmatch(first.name) and "," not in first.name else None
+    options = [
+        f"{option}={_quoted(value)}" for option, value in _same_agent(results) if _SAFE.fullmatch(value)
+    ]
+    return " ".join(
+        ["ci-evals run", file, f"--test={_quoted(name) if name else 'NAME'}", *options, "--loops=10"]
+    )
+
+
+def _same_agent(results: Results) -> Iterator[tuple[str, str]]:
+    for key, option in _SAME_AGENT.items():
+        value = results.run.config.get(key)
+        if isinstance(value, str) and value and value != Provider.OPENAI:
+            yield option, value
+
+
+def _needs_more_options(results: Results) -> bool:
+    """True if the command of `rerun_command` lacks options that say which agent or judge is asked."""
+    config = results.run.config
+    unsafe = any(not _SAFE.fullmatch(value) for _, value in _same_agent(results))
+    return unsafe or any(map(config.get, _OTHER_AGENT))
+
+
+def _quoted(text: str) -> str:
+    return text if re.fullmatch(r"[\w./:@+=,-]+", text) else f'"{text}"'
 
 
 def _always_failed(failed: FailedTest) -> bool:
@@ -484,7 +526,7 @@ def certainty(results: Results) -> str:
     """How sure the result is, in a sentence or two without p or interval. Nothing else says it again."""
     trials = _trials(results)
     comparison = results.comparison
-    if results.gate.reasons:
+    if results.gate.reasons or change.too_little_decided(results):
         return trials
     if comparison and comparison.delta is not None and news(results).broke:
         sure = f"{_of_broken(results, comparison)} ({trials[0].lower()}{trials[1:]})"

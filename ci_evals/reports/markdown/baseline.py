@@ -41,7 +41,7 @@ def fixed(results: Results, news: News) -> tuple[Section, ...]:
     """The tests that pass again."""
     most = listed_tests.MOST_TESTS if listed_tests.limited(results) else None
     rows = tuple(f"- ✅ {_became(test, results)}" for test in news.fixed[:most])
-    title, unlisted = f"### Fixed {headline.since(results)}", len(news.fixed) - len(rows)
+    title, unlisted = f"### Fixed {sanitize.inline(headline.since(results), 80)}", len(news.fixed) - len(rows)
     whole = Section("the fixed tests", title, Rank.TELLING, rows, unlisted=unlisted)
     return listing(whole) if rows else ()
 

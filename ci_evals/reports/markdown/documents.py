@@ -71,7 +71,10 @@ def suite_summary(results: Results, suite: SuiteResult, stems: Sequence[str]) ->
         Section("the tests", f"### Tests\n\n{tables.of_tests_in_full(suite, stems)}"),
         *(Section("a group", text) for text in tables.groups(suite)),
         *run_summary.causes((suite,), "Errors and undecided"),
-        Section("the heading of certainty", f"### How sure is this?\n\n{headline.certainty(results)}."),
+        Section(
+            "the heading of certainty",
+            f"### How sure is this?\n\n{sanitize.inline(headline.certainty(results))}.",
+        ),
         *run_summary.certainty(results),
         *run_summary.facts_tables(results),
         process.of_suite(suite),

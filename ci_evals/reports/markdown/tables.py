@@ -85,7 +85,7 @@ def of_facts(facts: PlainTable) -> str:
     """A table of facts; columns with nothing in them are left out."""
     cells = [[sanitize.cell(row[index], 300) for index in facts.filled] for row in facts.rows]
     texts = [index > 0 and facts.headers[index] in facts.texts for index in facts.filled]
-    return table([facts.headers[index] for index in facts.filled], cells, texts)
+    return table([sanitize.cell(facts.headers[index], _NAME) for index in facts.filled], cells, texts)
 
 
 def of_tests(tests: Sequence[TestResult]) -> str:
