@@ -52,6 +52,16 @@ def test_an_event_without_data_can_be_the_last() -> None:
         events_of(b"data: 1\n\nevent: ping\n\n", is_last=lambda event: event.type == "end")
 
 
+def test_a_ping_without_data_does_not_end_an_answer() -> None:
+    """Also if all that is known of the last event is which names it does not have."""
+    reader = StreamReader("sse", lambda event: event.type not in {"delta", ""})
+    reader.feed(b'event: delta\ndata: "Refund "\n\nevent: ping\n\nevent: delta\ndata: "denied"\n\n', 1.0)
+    assert not reader.is_complete
+    reader.feed(b"event: stop\ndata: {}\n\n", 2.0)
+    reader.end(2.0)
+    assert reader.stream.values == ["Refund ", "denied", {}]
+
+
 JSON = st.recursive(
     st.text(max_size=5) | st.integers(),
     lambda inner: st.dictionaries(st.text(max_size=3), inner) | st.lists(inner),

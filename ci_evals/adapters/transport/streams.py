@@ -57,6 +57,9 @@ class Event(NamedTuple):
     """Seconds from the request to the arrival of this event."""
 
 
+_UNKNOWN = "no name of any server"
+"""The name of an event, to see what `until` finds in any other."""
+
 IsLast = Callable[[Event], bool]
 """Returns whether an event completes the answer, so that nothing after it belongs to it."""
 
@@ -155,8 +158,15 @@ class StreamReader:
                 self.events.append(event)
             if len(self.events) > MAX_EVENTS:
                 raise StreamError(f"sent more than {MAX_EVENTS:,} events")
-            if self.is_last and self.is_last(event):
+            if self.is_last and self.is_last(event) and (data or self._ends_by_name(event)):
                 self.is_complete, self._needs_last = True, False
+
+    def _ends_by_name(self, event: Event) -> bool:
+        """Return whether an event without data is the last one by its own name.
+
+        `until: $[?@.event != 'token']` finds any other, such as a ping.
+        """
+        return self.is_last is not None and not self.is_last(event._replace(type=_UNKNOWN))
 
     def _values_together(self, items: list[bytes]) -> list[JsonValue]:
         """Return the values of the first events, parsed at once; none if one of these cannot be read."""
