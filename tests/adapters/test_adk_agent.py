@@ -193,6 +193,12 @@ async def test_a_call_without_a_name_leaves_the_calls_unknown(stub: Any) -> None
     assert (reply.tool_calls, reply.workflows) == (None, None)
 
 
+@pytest.mark.parametrize("kind", ["functionCall", "toolCall"])
+async def test_an_empty_call_is_no_sign_that_there_was_none(stub: Any, kind: str) -> None:
+    reply = await said(stub, adk_event({kind: {}}), adk_event({"text": "Done"}))
+    assert (reply.tool_calls, reply.workflows) == (None, None)
+
+
 async def test_tools_of_the_model_are_calls_too(stub: Any) -> None:
     """By their types."""
     call = {"toolCall": {"id": "t1", "toolType": "GOOGLE_SEARCH_WEB", "args": {"query": "refunds"}}}

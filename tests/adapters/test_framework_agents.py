@@ -6,11 +6,13 @@ import sys
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 
 import commands
 import pytest
 
 from ci_evals.adapters.agent_settings import AgentSettings
+from ci_evals.adapters.code.framework_objects import adk
 from ci_evals.adapters.code.loading import agent_of
 from ci_evals.domain.errors import AgentError, UsageError
 from ci_evals.domain.suite import Test
@@ -134,6 +136,30 @@ async def test_how_a_call_ended(kind, outcome, status):
     """As far as the framework says it."""
     (reply,) = await replies(made(kind, does(("refund", {}, {"done": 1}, outcome))))
     assert [call.status for call in reply.tool_calls] == [status]
+
+
+def test_results_without_an_id_are_those_of_the_calls_of_the_same_tool():
+    """Hosted tools of ADK may have no id: each result is of the first call without one."""
+
+    def part(kind, tool, **fields):
+        one = SimpleNamespace(id=None, tool_type=SimpleNamespace(value=tool), **fields)
+        parts = dict.fromkeys(("function_call", "function_response", "tool_call", "tool_response"))
+        return SimpleNamespace(**parts | {kind: one})
+
+    parts = [
+        part("tool_call", "GOOGLE_SEARCH", args={"q": 1}),
+        part("tool_call", "URL_CONTEXT", args={"u": 2}),
+        part("tool_call", "GOOGLE_SEARCH", args={"q": 3}),
+        part("tool_response", "GOOGLE_SEARCH", response={"pages": 1}),
+        part("tool_response", "URL_CONTEXT", response={"error": "gone"}),
+    ]
+    event = SimpleNamespace(author="desk", content=SimpleNamespace(parts=parts))
+    calls = [(call["name"], call["result"], call["status"]) for call in adk._calls([event])]
+    assert calls == [
+        ("google_search", {"pages": 1}, None),
+        ("url_context", {"error": "gone"}, "error"),
+        ("google_search", None, None),
+    ]
 
 
 async def test_a_failure_in_a_response_of_adk():

@@ -81,6 +81,19 @@ def test_a_callback_that_finds_no_memory_ends_the_run():
     assert "out of memory" in interruption.stop.reason
 
 
+def test_a_connection_that_cannot_be_accepted_now_does_not_end_the_run(caplog):
+    """Python's loop accepts it as soon as a file can be opened again."""
+    interruption = Interruption(RunContext())
+
+    async def run() -> None:
+        context = {"message": "socket.accept() out of system resource", "socket": None}
+        asyncio.get_running_loop().call_exception_handler(context | {"exception": OSError(24, "no more")})
+
+    interruption.play(run())
+    assert not interruption.stop.requested
+    assert "out of system resource" in caplog.text
+
+
 def test_other_errors_of_callbacks_are_reported_as_usual(caplog):
     interruption = Interruption(RunContext())
 

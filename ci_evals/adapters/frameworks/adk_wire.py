@@ -203,9 +203,10 @@ class _Reader:
                 words.append(text)
             if event.get("partial") is True:
                 continue
-            if call := _of_tool(part, "functionCall", "toolCall"):
+            # An empty one is a call that cannot be read, and no sign that there was none.
+            if (call := _of_tool(part, "functionCall", "toolCall")) is not None:
                 self._call(call, event)
-            if response := _of_tool(part, "functionResponse", "toolResponse"):
+            if (response := _of_tool(part, "functionResponse", "toolResponse")) is not None:
                 self._respond(response)
         return "".join(words) if event.get("author") != "user" else ""
 

@@ -87,9 +87,12 @@ class Interruption:
                 self._loop.set_exception_handler(None)
 
     def _on_lost_callback(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """End the run if a callback found no memory: what it was to wake would wait until its timeout."""
+        """End the run if a callback found no memory: what it was to wake would wait until its timeout.
+
+        A socket that could not be accepted is no callback: asyncio tries again.
+        """
         error = context.get("exception")
-        if error is not None and exhausted(error):
+        if error is not None and "socket" not in context and exhausted(error):
             self.stop.record_failure(error, cut_off=True)
         else:
             loop.default_exception_handler(context)

@@ -1,5 +1,6 @@
 """An agent, a workflow or an app of Google ADK."""
 
+from collections import defaultdict, deque
 from collections.abc import Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -111,15 +112,19 @@ def _asked(events: list[Any]) -> Iterator[str]:
 
 def _calls(events: list[Any]) -> Iterator[dict[str, Any]]:
     parts = [(event, part) for event in events for part in _parts(event)]
-    returns = (part.function_response or getattr(part, "tool_response", None) for _, part in parts)
-    results = {returned.id: returned for returned in returns if returned}
+    by_id: dict[str, Any] = {}
+    by_name: dict[str, deque[Any]] = defaultdict(deque)  # those without an id, as of hosted tools
+    for _, part in parts:
+        if returned := part.function_response or getattr(part, "tool_response", None):
+            if returned.id:
+                by_id[returned.id] = returned
+            else:
+                by_name[_name(returned)].append(returned)
     for event, part in parts:
         call = part.function_call or getattr(part, "tool_call", None)  # of the agent, or of its model
-        name = call and (
-            call.name if part.function_call else str(getattr(call.tool_type, "value", "")).lower()
-        )
-        if call and not str(name).startswith(_REQUEST):
-            returned = results.get(call.id)
+        if call and not (name := _name(call)).startswith(_REQUEST):
+            left = by_name[name]
+            returned = by_id.get(call.id) if call.id else left.popleft() if left else None
             yield {
                 "id": call.id,
                 "name": name,
@@ -128,6 +133,12 @@ def _calls(events: list[Any]) -> Iterator[dict[str, Any]]:
                 "status": _status(returned),
                 "agent": event.author,
             }
+
+
+def _name(call: Any) -> str:
+    """Return the name of the tool of a call or a result; hosted ones have a type instead."""
+    hosted = getattr(getattr(call, "tool_type", None), "value", "")
+    return str(getattr(call, "name", None) or str(hosted).lower())
 
 
 def _status(returned: Any) -> str | None:
