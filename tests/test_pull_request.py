@@ -171,9 +171,19 @@ def test_a_fork_is_skipped_and_the_second_stage_posts(with_baseline):
     assert FORKED[:7] in comment["body"]
 
 
-@pytest.mark.parametrize(("commit", "since"), [(BASE, "in this PR"), (NEXT, "since main")])
-def test_a_baseline_file_blames_the_pull_request_only_if_it_is_of_its_base(tmp_path, commit, since):
-    """As the event tells of the base; a commit between might have broken the test."""
+@pytest.mark.parametrize(
+    ("commit", "checkout", "since"),
+    [
+        (BASE, None, "in this PR"),
+        (BASE, MERGE, "in this PR"),
+        (BASE, HEAD, "since main"),
+        (NEXT, MERGE, "since main"),
+    ],
+)
+def test_a_baseline_file_blames_the_pull_request_only_if_it_is_of_its_base(tmp_path, commit, checkout, since):
+    """A commit between might have broken the test; and a branch's tip may lack commits of its base."""
+    head = tmp_path / "HEAD"
+    head.write_text(f"{checkout}\n")
     with repository(tmp_path) as actions:
         with agent() as inputs:
             base = actions.step("push", push(), sha=commit, run=actions.api.add_run(commit), inputs=inputs)
@@ -187,7 +197,7 @@ def test_a_baseline_file_blames_the_pull_request_only_if_it_is_of_its_base(tmp_p
                 run=run,
                 ref="refs/pull/7/merge",
                 inputs=inputs | given,
-                bring={"main": base.results_file},
+                bring={"main": base.results_file} | ({".git": head} if checkout else {}),
             )
         assert step.done.returncode == 1, step.done.stderr
         assert f"broke {since}\n" in actions.api.comments[7][0]["body"]

@@ -40,7 +40,8 @@ def baseline_of(settings: BaselineSettings, github: GitHubJob, wait: Wait | None
     try:
         results = load_results(option)
         base = github.event.base.sha
-        return BaselineResults(results, of_base_commit=base is not None and results.run.git.commit == base)
+        of_base = base is not None and results.run.git.commit == base
+        return BaselineResults(results, of_base_commit=of_base and github.tests_merge)
     except UsageError as error:
         raise UsageError(f"--baseline: {error}") from error
 
@@ -56,9 +57,8 @@ def _recorded(settings: BaselineSettings, github: GitHubJob, wait: Wait) -> Base
             return _none(artifact or NoBaseline("the search was interrupted"))
         results = _read(artifact)
         history = _history(artifact, results, github)
-        return BaselineResults(
-            results, artifact.note, history=history, of_base_commit=artifact.of_base_commit
-        )
+        of_base = artifact.of_base_commit and (job is not None or github.tests_merge)
+        return BaselineResults(results, artifact.note, history=history, of_base_commit=of_base)
     except TimeoutError:
         why = f"{'GitHub' if job is None else 'GitLab'} did not answer in time"
     except (PlatformError, UsageError) as error:

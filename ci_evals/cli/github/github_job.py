@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ci_evals.adapters import input_files
+from ci_evals.adapters.git.checkout import checkout_of
 from ci_evals.adapters.github.context import GitHubEvent, read
 from ci_evals.adapters.github.workflow import check_key
 from ci_evals.adapters.gitlab.context import read as read_gitlab
@@ -67,6 +68,17 @@ class GitHubJob:
             head_commit=known.head.sha if known.head and known.number else None,
             pull_request=known.number,
         )
+
+    @property
+    def tests_merge(self) -> bool:
+        """True if the checkout is the pull request merged with its base, as GitHub made it for this job.
+
+        Any other, such as the tip of the branch, may lack commits of the base branch. Without a checkout, as
+        where shards are merged, it is taken to be the commit that the job was started for.
+        """
+        known, checkout = self.event, checkout_of(Path.cwd())
+        tested = checkout.commit if checkout else known.sha
+        return tested == known.sha and tested not in {None, known.head.sha if known.head else None}
 
     @property
     def missing(self) -> str | None:
