@@ -76,11 +76,13 @@ class Actions:
         ref="refs/heads/main",
         inputs=None,
         bring=None,
+        checkout=None,
         **variables,
     ):
         """One step of a job: what the action is given, and what it did.
 
         `bring`: results files of other steps, by the folders of the workspace that they are downloaded to.
+        `checkout`: the commit that git's files name; without it there are none.
         """
         self.steps += 1
         place = self.folder / str(self.steps)
@@ -93,6 +95,9 @@ class Actions:
         for folder, file in (bring or {}).items():
             (step.workspace / folder).mkdir(parents=True)
             shutil.copy(file, step.workspace / folder / "_results.json")
+        if checkout:
+            (step.workspace / ".git").mkdir()
+            (step.workspace / ".git/HEAD").write_text(f"{checkout}\n")
         given = {"github-token": TOKEN}
         if not arguments:
             given |= {"suites": SUITE, "provider": "offline", "parallel": "8"} | (inputs or {})

@@ -182,8 +182,6 @@ def test_a_fork_is_skipped_and_the_second_stage_posts(with_baseline):
 )
 def test_a_baseline_file_blames_the_pull_request_only_if_it_is_of_its_base(tmp_path, commit, checkout, since):
     """A commit between might have broken the test; and a branch's tip may lack commits of its base."""
-    head = tmp_path / "HEAD"
-    head.write_text(f"{checkout}\n")
     with repository(tmp_path) as actions:
         with agent() as inputs:
             base = actions.step("push", push(), sha=commit, run=actions.api.add_run(commit), inputs=inputs)
@@ -197,7 +195,8 @@ def test_a_baseline_file_blames_the_pull_request_only_if_it_is_of_its_base(tmp_p
                 run=run,
                 ref="refs/pull/7/merge",
                 inputs=inputs | given,
-                bring={"main": base.results_file} | ({".git": head} if checkout else {}),
+                bring={"main": base.results_file},
+                checkout=checkout,
             )
         assert step.done.returncode == 1, step.done.stderr
         assert f"broke {since}\n" in actions.api.comments[7][0]["body"]

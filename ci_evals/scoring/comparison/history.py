@@ -127,7 +127,9 @@ def broken_tests(head: Run, runs: Sequence[Run], seed: str) -> Broken:
         p_of_each[index] = max(p, _p_by_runs(head[index], means[index], pool, ratio))
     fell = {index for index in lower if pairs[index].delta <= -_FELL + _TIE}
     surely = fell & {index for index, p in enumerate(adjusted(p_of_each)) if p <= ALPHA}
-    named = fell & {index for index, p in enumerate(_false_shares(p_of_each)) if p <= _FALSE_SHARE}
+    # Small true falls are never named: ranked too, they would let more innocent tests be.
+    ranked = [p if index in fell else 1.0 for index, p in enumerate(p_of_each)]
+    named = fell & {index for index, p in enumerate(_false_shares(ranked)) if p <= _FALSE_SHARE}
     return Broken(tuple(sorted(surely)), tuple(sorted(named - surely)))
 
 
