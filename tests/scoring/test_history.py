@@ -125,7 +125,7 @@ def test_a_broken_test_is_named():
 
 
 def test_small_falls_are_not_named_and_let_no_other_test_be():
-    """One test of 100 has p = 1 / C(18, 3): times 100 above 0.1, whatever nine of that p do that fell less."""
+    """One test of 100 has p = 1 / C(18, 3): times 100 above 0.1, also beside nine that fell less."""
     before = [[[100.0] * 3] * 100] * 5
     alone = [[0.0] * 3, *[[100.0] * 3] * 99]
     assert history.broken_tests(alone, before, "seed") == history.Broken((), ())
@@ -134,7 +134,7 @@ def test_small_falls_are_not_named_and_let_no_other_test_be():
 
 
 def test_at_most_a_tenth_of_the_names_is_false_beside_many_small_falls():
-    """Ten steady tests fell by 10 points, ten noisy ones did not: 2 %, and 17 % if small falls were ranked."""
+    """Ten steady tests fell by 10 points, ten noisy ones did not: 2 %, or 17 % with small falls ranked."""
     rng = Random(6)
 
     def run(drop: float = 0) -> list[list[float]]:

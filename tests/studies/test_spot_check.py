@@ -1,5 +1,6 @@
 """The judge on two runs: does it treat both alike, and what is the change by people's labels?"""
 
+import json
 import re
 from dataclasses import replace
 from math import exp, log, sqrt
@@ -57,29 +58,36 @@ def side(right: float, judge: Judge, levels: list[float], labels: int, rng: Rand
     return Side(verdicts)
 
 
-def simulated(case: str, labels: int, times: int) -> tuple[float, float, float]:
-    """How often the judge alone finds a drop, the labels do, and the judge is found to differ; in percent."""
+def simulated(case: str, labels: int, times: int) -> tuple[float, float, float, float]:
+    """How often the judge alone finds a drop, the labels do, and the judge is found to differ; in percent.
+
+    The last twice: by a normal p, as the other code has it, and as it is found.
+    """
     base_right, head_right, base_judge, head_judge = CASES[case]
-    rng, alone, corrected, differs = Random(f"{case} {labels}"), [], [], []
+    rng, alone, corrected, far, differs = Random(f"{case} {labels}"), [], [], [], []
     for _ in range(times):
         levels = [rng.gauss(0, 0.8) for _ in range(TESTS)]
         base = side(base_right, base_judge, levels, labels, rng)
         found = SpotCheck(side(head_right, head_judge, levels, labels, rng), base)
         alone.append(found.change / found.judge_error < -1.645)
         corrected.append(found.corrected / found.error < -1.645)
+        far.append(abs(found.difference) / sqrt(found.head.error + found.base.error) > 1.96)
         differs.append(bool(found.differs))
-    return 100 * fmean(alone), 100 * fmean(corrected), 100 * fmean(differs)
+    alone_found, by_labels, by_normal, by_t = (100 * fmean(each) for each in (alone, corrected, far, differs))
+    return alone_found, by_labels, by_normal, by_t
 
 
 def check(case: str, labels: int, times: int) -> tuple[float, float, float]:
     """As by other code, within what so few repetitions vary by and what labels of one test hang together."""
-    found, index = simulated(case, labels, times), LABELS.index(labels)
+    *found, by_t = simulated(case, labels, times)
+    index = LABELS.index(labels)
     alone, by_labels, differs = EXPECTED[case]
     for seen, wanted in zip(found, (alone, by_labels[index], differs[index]), strict=True):
         share = wanted / 100
         error = 100 * sqrt(max(0.02, share * (1 - share)) * (1 / times + 1 / 3_000))
         assert seen == pytest.approx(wanted, abs=3 * error + 2.5)
-    return found
+    assert by_t <= found[2]
+    return found[0], found[1], by_t
 
 
 ROWS = table("true change", DOCS)
@@ -153,6 +161,29 @@ def test_all_labeled_is_what_people_say():
     found = SpotCheck(Side(verdicts("PP ++")), Side(verdicts("++ ++")))
     assert found.corrected == -0.5
     assert found.error == found.judge_error
+
+
+@pytest.mark.parametrize(("tests", "most"), [(2, 5), (3, 5), (5, 6)])
+def test_few_tests_raise_no_false_alarm(tests, most):
+    """The labels of two tests say little of how far they vary: by a normal p 18 % would be false with two."""
+    rng = Random(7)
+
+    def of_run() -> Side:
+        verdicts, truths = [], []
+        for test in range(tests):
+            for trial in range(7):
+                for _ in range(5):
+                    truths.append(rng.random() < 0.8)
+                    verdicts.append(
+                        SideVerdict(test, trial, rng.random() < 0.9 if truths[-1] else rng.random() > 0.8)
+                    )
+        for index in rng.sample(range(len(verdicts)), 25):
+            verdicts[index] = replace(verdicts[index], people=truths[index])
+        return Side(verdicts)
+
+    times = 400
+    alarms = sum(bool(SpotCheck(of_run(), of_run()).differs) for _ in range(times))
+    assert 100 * alarms / times <= most
 
 
 # -- the commands
@@ -232,3 +263,38 @@ def test_a_run_that_played_both_is_its_own_baseline(tmp_path):
     saved(head.model_copy(update={"arms": arms}), tmp_path)
     made = ci_evals("label", ".", "--spot-check=.", "--items=20", cwd=tmp_path)
     assert "10 + 10 verdicts to label" in made.stdout, made.stderr
+
+
+def test_tests_weigh_alike_in_both_runs(tmp_path):
+    """A run that played some tests more is compared by as many trials of each as both have."""
+    folder = tmp_path
+    for name, trials in (("head", 3), ("base", 2)):
+        (folder / name).mkdir()
+        saved(run(tests=10, trials=trials), folder / name)
+    made = ci_evals("label", "head", "--spot-check=base", "--items=1000", cwd=folder)
+    assert "60 + 60 verdicts to label" in made.stdout, made.stdout + made.stderr
+
+
+def test_tests_that_changed_are_left_out(tmp_path):
+    """What is asked of them is another thing, and no change of the agent."""
+    folder, (_, base) = tmp_path, runs_of(tmp_path, head=0.95, base=0.95)
+    text = base.read_text()
+    results = json.loads(text)
+    for test in results["suites"][0]["tests"][:5]:
+        test["digest"] = "0" * 64
+    base.write_text(json.dumps(results))
+    sheet = label(folder, "--items=1000")
+    assert len(rows(sheet)) == 20 * 3 * 3
+    told = calibrate(folder, sheet, "--items=1000")
+    assert "Left out: 5 tests whose definition differs between the runs." in told.stdout, told.stderr
+    for test in results["suites"][0]["tests"]:
+        test["digest"] = "0" * 64
+    base.write_text(json.dumps(results))
+    none = ci_evals("label", "head", "--spot-check=base", "--output=other", cwd=folder)
+    assert (none.returncode, "share no test that is defined alike" in none.stderr) == (2, True)
+
+
+def test_a_spot_check_needs_some_verdicts(tmp_path):
+    runs_of(tmp_path, head=0.95, base=0.95)
+    made = ci_evals("label", "head", "--spot-check=base", "--items=3", cwd=tmp_path)
+    assert (made.returncode, "at least 4 verdicts" in made.stderr) == (2, True)

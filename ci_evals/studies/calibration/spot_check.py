@@ -9,9 +9,10 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from statistics import NormalDist, fmean
+from statistics import fmean
 from typing import TypeVar
 
+from ci_evals.scoring.statistics import t_share_below
 from ci_evals.studies.calibration.labeled_verdicts import UNSEEN
 
 FEWEST = 25
@@ -20,7 +21,6 @@ ENOUGH = 200
 """Labels of each run with which the change is corrected also where the judge treats both alike."""
 ALPHA = 0.05
 _T = TypeVar("_T")
-_NORMAL = NormalDist()
 
 
 @dataclass(frozen=True)
@@ -78,13 +78,21 @@ class Side:
         return fmean(by for _, by in self.labeled)
 
     @cached_property
+    def _clusters(self) -> list[list[tuple[Hashable, int]]]:
+        """Labels of one test hang together; of a single test each stands for itself."""
+        groups = _grouped(self.labeled, lambda one: one[0])
+        return groups if len(groups) > 1 else [[one] for one in self.labeled]
+
+    @property
+    def freedom(self) -> int:
+        """The degrees of freedom of `error`."""
+        return len(self._clusters) - 1
+
+    @cached_property
     def error(self) -> float:
         """The variance of that correction: labels of one test hang together, and no error is ruled out."""
         labels, unseen = len(self.labeled), UNSEEN / (len(self.labeled) + 1)
-        groups = _grouped(self.labeled, lambda one: one[0])
-        if len(groups) < 2:
-            groups = [[one] for one in self.labeled]
-        sums = [math.fsum(by - self.correction for _, by in own) for own in groups]
+        sums = [math.fsum(by - self.correction for _, by in own) for own in self._clusters]
         squares = len(sums) / (len(sums) - 1) * math.fsum(by**2 for by in sums)
         return max(unseen * (1 - unseen) / labels, squares / labels**2)
 
@@ -113,9 +121,13 @@ class SpotCheck:
 
     @property
     def p(self) -> float:
-        """How likely labels differ from the judge so unequally, if it treats both runs alike."""
-        error = math.sqrt(self.head.error + self.base.error)
-        return 2 * _NORMAL.cdf(-abs(self.difference) / error)
+        """How likely labels differ from the judge so unequally, if it treats both runs alike.
+
+        By Student's t, since few tests say little of how far labels vary; its degrees of freedom are Welch's.
+        """
+        here, there = self.head.error, self.base.error
+        freedom = (here + there) ** 2 / (here**2 / self.head.freedom + there**2 / self.base.freedom)
+        return 2 * t_share_below(-abs(self.difference) / math.sqrt(here + there), int(freedom))
 
     @property
     def differs(self) -> bool | None:

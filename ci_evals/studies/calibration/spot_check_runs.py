@@ -14,6 +14,7 @@ from ci_evals.domain.results.run import Results
 from ci_evals.library.runs import results_file
 from ci_evals.reports import numbers, sanitize
 from ci_evals.scoring.agreement.judges import judge_of, unlike
+from ci_evals.scoring.comparison.pairing import pair
 from ci_evals.scoring.worst_quarter import only_again
 from ci_evals.studies.calibration import sheet_reading
 from ci_evals.studies.calibration.items import Item, all_items, spread
@@ -34,6 +35,8 @@ class SpotCheckRuns:
     most: int
     """Verdicts to label of each run."""
     seed: int
+    changed: int = 0
+    """Tests of both runs that are not defined alike, and so left out."""
 
     @classmethod
     def read(cls, head: Path, base: Path, most: int, seed: int, redactor: Redactor) -> "SpotCheckRuns":
@@ -59,12 +62,22 @@ class SpotCheckRuns:
             raise UsageError(f"--spot-check={base}: no judge has decided anything in one of the runs.")
         if why := unlike(judges[1], judges[0]):
             raise UsageError(f"--spot-check={base}: the judge of this run differs: {why}.")
-        verdicts = [_by_test(run) for run in (this, other)]
-        shared = verdicts[0].keys() & verdicts[1].keys()
+        paired = pair(this, other)
+        alike = [(one.suite, one.head.name) for suite in paired for one in suite.pairs]
+        own, others = _by_test(this), _by_test(other)
+        shared = [key for key in alike if key in own and key in others]
         if not shared:
-            raise UsageError(f"--spot-check={base}: the runs share no test that a judge has decided.")
-        own, others = ([item for key in side if key in shared for item in side[key]] for side in verdicts)
-        return cls(own, others, most, seed)
+            why = "share no test that is defined alike and that a judge has decided"
+            raise UsageError(f"--spot-check={base}: the runs {why}.")
+        if most < 2:
+            raise UsageError("--items: a spot check takes at least 4 verdicts, 2 of each run.")
+        again = this.run.worst_quarter if other is not this.base_side else None
+        chosen = {(test.suite, test.name) for test in again.tests} if again else set()
+        equal = [
+            _as_many(own[key], others[key], again.trials if again and key in chosen else 0) for key in shared
+        ]
+        head_items, base_items = ([item for side in equal for item in side[number]] for number in (0, 1))
+        return cls(head_items, base_items, most, seed, sum(len(suite.changed) for suite in paired))
 
     @cached_property
     def drawn(self) -> tuple[Sequence[Item], Sequence[Item]]:
@@ -112,6 +125,9 @@ def check_spot(sheets: Sequence[Path], runs: SpotCheckRuns, context: RunContext)
     """
     for line in sentences(runs.checked(sheet_reading.read(sheets))):
         context.show(sanitize.log_line(line, 1_000))
+    if runs.changed:
+        changed = numbers.count(runs.changed, "test")
+        context.show(f"Left out: {changed} whose definition differs between the runs.")
 
 
 def sentences(found: SpotCheck) -> Iterator[str]:
@@ -147,6 +163,25 @@ def _points(share: float, error: float) -> str:
     low, high = (100 * (share + side * _Z * error) for side in (-1, 1))
     shown = [numbers.signed(min(100.0, max(-100.0, bound))) for bound in (low, high)]
     return f"{numbers.signed(100 * share)} ({shown[0]} to {shown[1]})"
+
+
+def _as_many(head: list[Item], base: list[Item], again: int) -> tuple[list[Item], list[Item]]:
+    """The verdicts of as many trials on both sides: a test that one run played more would weigh more there.
+
+    Args:
+        head: The verdicts on a test of this run.
+        base: Those of the baseline.
+        again: The trials that this run played because the test looked worst, its last: they are left out.
+    """
+    trials = [sorted({item.trial.index for item in side}) for side in (head, base)]
+    begun = len(head[0].test.trials) + head[0].test.not_run - again
+    trials[0] = [index for index in trials[0] if index <= begun]
+    most = min(map(len, trials))
+    here, there = (
+        [item for item in side if item.trial.index in indexes[:most]]
+        for side, indexes in zip((head, base), trials, strict=True)
+    )
+    return here, there
 
 
 def _by_test(run: Results) -> Mapping[tuple[str, str], list[Item]]:
