@@ -30,7 +30,7 @@ WORTH_TELLING = 0.05
 MOST_TESTS = 5_000
 _DRAWS = 2_000
 _KEPT = 200
-"""Tests whose draws are kept for other checks: those of a test take 16 kB."""
+"""Tests, and sets of tests, whose draws are kept for other checks: 16 and 170 kB each."""
 _TIE = 1e-9
 _RATES = [1 / (1 + 10 ** (step / 4)) for step in range(-16, 17)]
 """Possible pass rates: one in 10,000, all but one, and each order of magnitude between as likely."""
@@ -120,7 +120,7 @@ class _TrialNoise:
         self.planned = [_planned(run, suite, test) for suite, test in self.tests]
         self._seed = run.id
         self._shown = ScoreRule(offline=run.offline)
-        self.scores = cache(self._scores)
+        self.scores = lru_cache(_KEPT)(self._scores)
         self._moves = lru_cache(_KEPT)(self._drawn_moves)
 
     def about(self, check: CheckId) -> tuple[int, ...]:
