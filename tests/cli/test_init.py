@@ -157,11 +157,46 @@ def test_a_command_is_quoted_where_yaml_would_read_it_otherwise(repository):
     assert yaml.safe_load((repository / SUITE).read_text())["start"] == command
 
 
+def test_variables_of_a_command_are_left_to_its_shell(repository):
+    ci_evals("init", "--adapter=http", "--start=PORT=${PORT:-8000} ./serve", cwd=repository)
+    done = ci_evals("validate", "--strict", "evals/", cwd=repository)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert yaml.safe_load((repository / SUITE).read_text())["start"] == "PORT=$${PORT:-8000} ./serve"
+
+
+def test_suites_that_were_there_keep_their_address_and_key(repository):
+    """Their agent may be a deployed one."""
+    ci_evals("init", "--adapter=http", cwd=repository)
+    (repository / "evals/starter.yaml").rename(repository / "evals/deployed.yaml")
+    (repository / WORKFLOW).unlink()
+    ci_evals("init", *STARTED, cwd=repository)
+    assert {"base-url", "agent-key"} <= the_action((repository / WORKFLOW).read_text()).keys()
+
+
+@pytest.mark.parametrize(
+    "name", ["zz\n      - run: id\n        env:\n          x: ", " a", "${{ github.token }}"]
+)
+def test_no_folder_s_name_becomes_part_of_the_workflow(repository, name):
+    """A repository's files may be anybody's: a name may look like a step or an expression."""
+    ci_evals("init", "--adapter=demo", cwd=repository)
+    suite = (repository / SUITE).read_text()
+    (repository / WORKFLOW).unlink()
+    for folder in ("aa", name):
+        (repository / folder).mkdir()
+        (repository / folder / "suite.yaml").write_text(suite)
+    (repository / SUITE).unlink()
+    assert ci_evals("init", "--adapter=demo", cwd=repository).returncode == 0
+    text = (repository / WORKFLOW).read_text()
+    assert the_action(text)["suites"].split() == ["aa/"]
+    assert f"{name}/" not in text
+
+
 def test_another_provider_is_named_with_its_key(repository):
     done = ci_evals("init", "--adapter=http", "--provider=anthropic", cwd=repository)
     given = the_action((repository / WORKFLOW).read_text())
     assert (given["provider"], given["llm-key"]) == ("anthropic", "${{ secrets.ANTHROPIC_API_KEY }}")
     run = f"ci-evals run {SUITE} --provider=anthropic"
+    assert f"#   {run}\n" in (repository / SUITE).read_text()
     assert f"Export ANTHROPIC_API_KEY for judge and user, then:  {run}" in done.stdout
     assert "AGENT_KEY (if there is a key) and ANTHROPIC_API_KEY to the repository" in done.stdout
     assert "OPENAI" not in done.stdout
@@ -300,6 +335,7 @@ def test_a_folder_of_the_repository(repository):
         (["nowhere"], "'nowhere' is not a folder"),
         (["--start=./serve"], "--start: aui has no server to start. These have: openai, http,"),
         (["--adapter=python", "--start=./serve"], "--start: python has no server to start"),
+        (["--adapter=http", "--start=cat <<EOF\nEOF"], "--start has more than one line"),
         (["--adapter=http", "--start="], "--start is empty. Give the command that serves your agent"),
     ],
 )

@@ -35,6 +35,7 @@ class Repository:
     """Suites outside of that folder."""
     adapter: str | None
     """The adapter of all suites; None if there are none, or several."""
+    has_suites: bool
 
 
 def look(folder: Path) -> Repository:
@@ -50,6 +51,7 @@ def look(folder: Path) -> Repository:
         home=home.relative_to(root).as_posix(),
         others=tuple(path.relative_to(root).as_posix() for path in suites if not path.is_relative_to(home)),
         adapter=adapters.pop() if len(adapters) == 1 else None,
+        has_suites=bool(suites),
     )
 
 
@@ -84,11 +86,16 @@ def _candidates(folder: Path) -> Iterator[Path]:
     depth = len(folder.parts)
     for path, folders, files in os.walk(folder):
         here = Path(path)
-        kept = [name for name in sorted(folders) if name[0] not in "._" and name not in _NOT_OURS]
+        kept = [name for name in sorted(folders) if _is_plain(name) and name not in _NOT_OURS]
         folders[:] = kept if len(here.parts) - depth < _DEEPEST else []
         for name in sorted(files):
-            if name.isprintable() and name[0] not in "._" and Path(name).suffix.lower() in ENDINGS:
+            if _is_plain(name) and Path(name).suffix.lower() in ENDINGS:
                 yield here / name
+
+
+def _is_plain(name: str) -> bool:
+    """Return whether a name is not hidden, and may stand in a workflow, where `${{` begins an expression."""
+    return name.isprintable() and name[0] not in "._" and name == name.strip() and "${{" not in name
 
 
 def _branch(root: Path) -> str:

@@ -16,7 +16,7 @@ from ci_evals.domain.built_in_agents import BUILT_IN, BuiltInAgent
 from ci_evals.domain.errors import SuiteError, UsageError
 from ci_evals.planning.adapter_options import complaint
 from ci_evals.planning.documents.interpolate import Reading
-from ci_evals.planning.documents.writing import write
+from ci_evals.planning.documents.writing import literal, write
 from ci_evals.planning.parse import load
 from ci_evals.reports import sanitize
 from ci_evals.support.templates import render
@@ -70,6 +70,16 @@ class Starter:
         """True if it runs without anything of the user's."""
         return self.kind == "demo" or self.writes_agent
 
+    @property
+    def is_deployed(self) -> bool:
+        """True if a suite may test an agent that runs elsewhere: the written one, or one that was there."""
+        return self.start is None or self.repository.has_suites
+
+    @property
+    def provider_option(self) -> str:
+        """The option that chooses the provider, after a space; empty for the default."""
+        return "" if self.provider is StarterProvider.OPENAI else f" --provider={self.provider}"
+
     def files(self) -> dict[str, str]:
         """Path and text of each file."""
         written = {self.suite: self._suite_text(), WORKFLOW: self._workflow()}
@@ -89,7 +99,8 @@ class Starter:
             about=self.agent.about,
             file=self.suite,
             offline=self.plays_at_once or not self.provider.key,
-            start=write({"start": self.start}, _SUITE).strip() if self.start else "",
+            start=write(literal({"start": self.start}), _SUITE).strip() if self.start else "",
+            provider=" --provider=offline" if self.plays_at_once else self.provider_option,
             order="HL-30771" if self.kind == "demo" else "A-1001",
             handing_over=hand_over,
         )
@@ -99,8 +110,8 @@ class Starter:
         return render(
             "cli/starter/workflow.yml.j2",
             kind=self.kind,
-            server=self.agent.own_server and not self.start,
-            keyed=self.agent.keyed and not self.start,
+            server=self.agent.own_server and self.is_deployed,
+            keyed=self.agent.keyed and self.is_deployed,
             started=self.start is not None,
             packages=self.start is not None and (self.repository.root / "requirements.txt").is_file(),
             branch=branch if re.fullmatch(r"[A-Za-z_][\w./-]*", branch) else json.dumps(branch),
@@ -146,6 +157,8 @@ def plan(found: Repository, settings: InitSettings) -> Starter:
         raise UsageError(f"--adapter: {adapter!r} {reason}. init supports {', '.join(supported)}.")
     provider = StarterProvider.OFFLINE if kind == "demo" else settings.provider
     starter = Starter(kind, adapter, found, provider, settings.start)
+    if settings.start is not None and not settings.start.isprintable():
+        raise UsageError("--start has more than one line. Put the commands in a script, and give that.")
     if settings.start is not None and not starter.agent.own_server:
         servers = ", ".join(name for name, agent in BUILT_IN.items() if agent.own_server)
         raise UsageError(f"--start: {kind} has no server to start. These have: {servers}.")
@@ -200,11 +213,10 @@ def _command(starter: Starter) -> str:
 def _run(starter: Starter, *, agent_key: bool = False) -> str:
     """Return the step that runs the suite, with the keys that it takes, and without a model."""
     command, provider = _command(starter), starter.provider
-    chosen = "" if provider is StarterProvider.OPENAI else f" --provider={provider}"
     keys = ["AGENT_KEY"] if agent_key else []
     if provider.key:
         keys.append(f"{provider.key} for judge and user")
-    run = f"{command}{chosen}"
+    run = f"{command}{starter.provider_option}"
     step = f"Export {', and '.join(keys)}, then:  {run}" if keys else f"Run it:  {run}"
     return step if not provider.key else f"{step}\n     Without a model:  {command} --provider=offline"
 
@@ -212,16 +224,15 @@ def _run(starter: Starter, *, agent_key: bool = False) -> str:
 def _last_step(starter: Starter) -> str:
     own_server = starter.agent.own_server
     keys = [starter.provider.key] if starter.provider.key else []
-    if starter.agent.keyed and not starter.start:
+    if starter.agent.keyed and starter.is_deployed:
         keys.insert(0, "AGENT_KEY (if there is a key)" if own_server else "AGENT_KEY")
     lines = []
     if keys:
         lines.append(f"Add the secret{'s' * (len(keys) > 1)} {' and '.join(keys)} to the repository.")
-    if own_server and not starter.start:
-        lines += [
-            "Add the variable AGENT_URL, the agent's public address, to the repository.",
-            "To test the code of each pull request instead, run init with --start=COMMAND.",
-        ]
+    if own_server and starter.is_deployed:
+        lines.append("Add the variable AGENT_URL, the agent's public address, to the repository.")
+        if not starter.start:
+            lines.append("To test the code of each pull request instead, run init with --start=COMMAND.")
     lines += [
         f"In {WORKFLOW}, replace {ACTION} with the action's repository.",
         "Add results/ to .gitignore. Then open a pull request with all of it.",
