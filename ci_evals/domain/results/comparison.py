@@ -19,8 +19,9 @@ class Baseline(Record):
     branch: str | None = Field(None, description="The branch it ran on, if known.")
     of_base_commit: bool = Field(
         default=False,
-        description="Whether it tested the very commit that the pull request is based on. If not, or if that "
-        "is not known, a change may have come with an earlier commit of the base branch.",
+        description="Whether it tested the very commit that the pull request is based on, and this run the "
+        "pull request merged with that. If not, or if that is not known, a change may have come with "
+        "another commit of the base branch.",
     )
     at: Instant = Field(description="When it began.")
     run_id: str
