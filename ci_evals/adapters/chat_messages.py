@@ -1,7 +1,8 @@
 """Lists of chat messages, as agents and frameworks return them: what is new, what was said and called. Pure.
 
 A message has a `role` (or LangChain's `type`) and a `content`: a text, or a list of parts. Calls are in
-`tool_calls`, or parts of the content, as Anthropic (`tool_use`) and the AI SDK (`tool-call`) have it.
+`tool_calls` (or the older `function_call`), or parts of the content, as Anthropic (`tool_use`) and the AI
+SDK (`tool-call`) have it.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,8 +17,8 @@ from ci_evals.domain.transcript import ToolCall
 _USER = frozenset({"user", "human"})
 _AGENT = frozenset({"assistant", "ai", "model", "aimessagechunk"})
 _TOOL = frozenset({"tool", "function"})
-_CALL_PARTS = frozenset({"tool_use", "tool-call", "tool_call"})
-_RESULT_PARTS = frozenset({"tool_result", "tool-result"})
+_CALL_PARTS = frozenset({"tool_use", "tool-call", "tool_call", "mcp_tool_use", "server_tool_use"})
+_RESULT_PARTS = frozenset({"tool_result", "tool-result", "mcp_tool_result"})
 
 Object = dict[str, JsonValue]
 
@@ -47,6 +48,8 @@ def read(messages: Sequence[JsonValue]) -> Answer:
     text = "\n\n".join(text for text in texts if text.strip())
     if not any(map(_shows_calls, listed)):
         return Answer(text, None)
+    if any(map(_may_call, answers)):
+        return Answer(text, None)
     calls = tool_calls.read_all([call for message in answers for call in _calls(message)])
     return Answer(text, calls and tool_calls.with_results(calls, [*_results(new)]))
 
@@ -61,22 +64,31 @@ def _parts(message: Object) -> list[Object]:
 
 
 def _is_users(message: Object) -> bool:
-    """Return whether a message is the user's own words: Anthropic has results of tools from the user too."""
-    if _role(message) not in _USER:
-        return False
-    parts = _parts(message)
-    return not parts or any(part.get("type") not in _RESULT_PARTS for part in parts)
+    """Return whether a message is the user's own words.
+
+    Anthropic has results of tools from the user too, and what stands beside these is no new message either: a
+    reminder of the program that runs the agent, for example.
+    """
+    return _role(message) in _USER and all(part.get("type") not in _RESULT_PARTS for part in _parts(message))
 
 
 def _shows_calls(message: Object) -> bool:
     kinds = {str(part.get("type")) for part in _parts(message)}
-    listed = isinstance(message.get("tool_calls"), list)
+    listed = isinstance(message.get("tool_calls"), list) or isinstance(message.get("function_call"), dict)
     return listed or _role(message) in _TOOL or bool(kinds & (_CALL_PARTS | _RESULT_PARTS))
+
+
+def _may_call(message: Object) -> bool:
+    """Return whether a part may be a call in a form that is unknown here."""
+    others = {str(part.get("type")) for part in _parts(message)} - _CALL_PARTS - _RESULT_PARTS
+    return any(("tool" in kind or "call" in kind) and not kind.endswith("_tool_result") for kind in others)
 
 
 def _calls(message: Object) -> Iterator[JsonValue]:
     listed = message.get("tool_calls")
     yield from listed if isinstance(listed, list) else ()
+    if isinstance(older := message.get("function_call"), dict):
+        yield {"function_call": older}
     if not listed:  # LangChain has Anthropic's calls in both places
         yield from (part for part in _parts(message) if part.get("type") in _CALL_PARTS)
 

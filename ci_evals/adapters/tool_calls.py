@@ -16,9 +16,10 @@ from ci_evals.domain.transcript import ToolCall, ToolStatus
 
 _WRAPPERS = ("function", "functionCall", "function_call", "custom")
 _OTHER_ARGUMENTS = ("inputParameters", "input_parameters", "requestParameters", "request_parameters")
-_NAMES = ("name", "toolName", "tool_name", "tool", "function")
-NAMES = f"{', '.join(_NAMES[:-1])} or {_NAMES[-1]}"
-"""The keys of a call's name, for messages."""
+NAME_KEYS = ("name", "toolName", "tool_name", "tool", "function")
+"""The keys that may hold a call's name."""
+NAMES = f"{', '.join(NAME_KEYS[:-1])} or {NAME_KEYS[-1]}"
+"""The same for messages."""
 _ARGUMENTS = ("arguments", "args", "input", "parameters", *_OTHER_ARGUMENTS)
 _IDS = ("toolCallId", "tool_call_id", "callId", "call_id", "id")
 _RESULTS = ("result", "output", "response")
@@ -74,7 +75,7 @@ def returned(content: JsonValue) -> JsonValue:
 
 def name_of(item: JsonValue) -> str | None:
     """Return the name of the tool that is called; None if it is no call."""
-    return payload.name(_call(item), _NAMES)
+    return payload.name(_call(item), NAME_KEYS)
 
 
 def is_error(result: JsonValue) -> bool:
@@ -99,7 +100,7 @@ def _status(item: JsonValue) -> ToolStatus:
 def _call(item: JsonValue) -> JsonValue:
     """Return what holds a call's name and arguments."""
     inner = (payload.member(item, key) for key in _WRAPPERS)
-    return next((call for call in inner if isinstance(call, dict) and payload.name(call, _NAMES)), item)
+    return next((call for call in inner if isinstance(call, dict) and payload.name(call, NAME_KEYS)), item)
 
 
 class _Reader:
@@ -124,7 +125,7 @@ class _Reader:
             status=_status(fields),
             started_at=_instant(_first(fields, ("startedAt", "started_at"))),
             duration_ms=_milliseconds(_first(fields, ("durationMs", "duration_ms"))),
-            agent=payload.name(fields.get("agent"), _NAMES),
+            agent=payload.name(fields.get("agent"), NAME_KEYS),
             not_captured=reason,
         )
 

@@ -90,8 +90,8 @@ class Reply(Record):
     )
     handed_over_apart: bool = Field(
         default=False,
-        description="Whether the agent reports a hand-over apart from workflows: then these are no evidence "
-        "that there was none.",
+        description="Whether a hand-over is reported apart from workflows, or not at all: then these are no "
+        "evidence that there was none.",
     )
     workflows_derived: bool = Field(
         default=False, description="Whether the workflows were read from the trace, the reply naming none."

@@ -5,7 +5,7 @@ program, a search has a budget of steps, filters may only look at single places,
 whose patterns may come out of the answer itself, are left out.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from threading import local
 from typing import Any
@@ -59,6 +59,7 @@ class JsonPath:
         """True if it names one place, which a search finds or not."""
         self._segments = [(segment, _shortcut(segment), _chooses(segment)) for segment in path.segments]
         self._needed = _needed(path.segments)
+        self._names_each = _name_of_each(path.segments)
 
     def find(self, value: JsonValue) -> tuple[JsonValue, ...] | None:
         """Return all matches, in their order.
@@ -80,6 +81,19 @@ class JsonPath:
                 return () if chooses and any(isinstance(v, list) or v == {} for v in values) else None
             values = matches
         return tuple(values)
+
+    def skips_some(self, value: JsonValue, names: Collection[str]) -> bool:
+        """Return True if the path ends in a wildcard and one of these names, and an entry lacks that."""
+        if self._names_each not in names:
+            return False
+        _budget.left = MAX_STEPS
+        values: list[Any] = [value]
+        for segment, shortcut, _ in self._segments[:-1]:
+            if shortcut:
+                values = shortcut(values)
+            else:
+                values = [node.obj for node in segment.resolve([_Node(each, value) for each in values])]
+        return not all(isinstance(entry, dict) and self._names_each in entry for entry in values)
 
     def finds_none_in_list_of(self, item: JsonValue) -> bool:
         """Return True if `find([item])` would find nothing and that is seen at once. False says nothing."""
@@ -181,6 +195,14 @@ def _needed(segments: Sequence[JSONPathSegment]) -> tuple[str, str | None] | Non
         return name, text
     if first is _children and isinstance(second, partial) and second.func is _named:
         return second.args[0], None
+    return None
+
+
+def _name_of_each(segments: Sequence[JSONPathSegment]) -> str | None:
+    """Return the name at the end of a path if it is that of each entry: `$.tools[*].name`; else None."""
+    entries, last = [None, None, *map(_shortcut, segments)][-2:]
+    if entries is _children and isinstance(last, partial) and last.func is _named:
+        return str(last.args[0])
     return None
 
 

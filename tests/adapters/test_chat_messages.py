@@ -83,6 +83,80 @@ def test_a_list_without_a_sign_of_calls_is_no_evidence(message: Any, known: bool
     assert chat_messages.read([ASKED, message]) == ("Hi", () if known else None)
 
 
+@pytest.mark.parametrize(
+    ("new", "names"),
+    [
+        (
+            [
+                {
+                    "role": "assistant",
+                    "content": None,
+                    "function_call": {"name": "refund", "arguments": "{}"},
+                },
+                {"role": "function", "name": "refund", "content": "done"},
+                {"role": "assistant", "content": "Done"},
+            ],
+            ["refund"],
+        ),
+        (
+            [
+                {
+                    "role": "assistant",
+                    "content": [{"type": "tool_use", "id": "1", "name": "refund", "input": {}}],
+                },
+                {
+                    "role": "user",
+                    "content": [
+                        {"type": "tool_result", "tool_use_id": "1", "content": "ok"},
+                        {"type": "text", "text": "<system-reminder>Be brief.</system-reminder>"},
+                    ],
+                },
+                {"role": "assistant", "content": [{"type": "text", "text": "Done"}]},
+            ],
+            ["refund"],
+        ),
+        (
+            [
+                {
+                    "role": "assistant",
+                    "content": [
+                        {"type": "tool_use", "id": "1", "name": "look_up", "input": {}},
+                        {
+                            "type": "mcp_tool_use",
+                            "id": "2",
+                            "name": "refund",
+                            "input": {},
+                            "server_name": "s",
+                        },
+                    ],
+                },
+                {"role": "assistant", "content": "Done"},
+            ],
+            ["look_up", "refund"],
+        ),
+        (
+            [
+                {
+                    "role": "assistant",
+                    "content": [
+                        {"type": "tool_use", "id": "1", "name": "look_up", "input": {}},
+                        {"type": "some_new_tool_call", "id": "2", "name": "refund"},
+                    ],
+                },
+                {"role": "assistant", "content": "Done"},
+            ],
+            None,
+        ),
+    ],
+    ids=["older", "reminder", "of a server", "unknown"],
+)
+def test_no_call_is_missed(new: list[Any], names: list[str] | None) -> None:
+    """What may be a call and cannot be read leaves all calls unknown."""
+    answer = chat_messages.read([{"role": "user", "content": "Refund it"}, *new])
+    assert (answer.calls and [call.name for call in answer.calls]) == names
+    assert answer.text.endswith("Done")
+
+
 def test_a_call_without_a_name_leaves_all_unknown() -> None:
     """It may be the one that matters."""
     assert chat_messages.read([{"role": "assistant", "content": "Hi", "tool_calls": [{}]}]).calls is None

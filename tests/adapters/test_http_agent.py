@@ -18,6 +18,7 @@ from world import Fault
 from ci_evals.adapters.agent_settings import AgentSettings
 from ci_evals.adapters.endpoints.http_agent import HttpAgent
 from ci_evals.adapters.endpoints.http_wire import Reader
+from ci_evals.domain.actions import with_calls
 from ci_evals.domain.agents import HttpOptions, HttpReply, secrets_of
 from ci_evals.domain.errors import AgentAccessError, AgentError, UsageError
 from ci_evals.domain.suite import Test
@@ -283,7 +284,11 @@ def test_no_text_says_what_was_there(body: Any) -> None:
         ({}, "$.tools[*].name", None),
         ({"tools": [{"id": 1}]}, "$.tools", None),
         ({"tools": ["a", {"id": 1}]}, "$.tools", None),
-        ({"tools": ["a", None]}, "$.tools", ("a",)),
+        ({"tools": ["a", None]}, "$.tools", None),
+        ({"tools": [{"name": "a"}, {"title": "b"}]}, "$.tools[*].name", None),
+        ({"tools": [{"name": "a"}, None]}, "$.tools[*].name", None),
+        ({"tools": [{"of": ["a"]}, {"of": None}]}, "$.tools[*].of", None),
+        ({"tools": [{"call": "a"}, {"text": "b"}]}, "$.tools[*].call", ("a",)),
         ({"tools": [{"id": 1}]}, "$.tools[*].name", None),
         ({"tools": 7}, "$.tools", None),
     ],
@@ -306,7 +311,9 @@ def test_workflows_and_rules(body: Any, path: str, names: Any) -> None:
         ),
         ([{"key": "plan", "value": None}], "$.p[*]", {"plan": None}, ()),
         ([{"plan": "Pro"}, {"plan": "Basic", "days": 1}], "$.p[*]", {"plan": "Basic", "days": 1}, ()),
-        ([{"name": "Ida", "plan": "Pro"}], "$.p[*]", {"name": "Ida", "plan": "Pro"}, ()),
+        ([{"name": "Ida", "plan": "Pro"}], "$.p[*]", None, ()),
+        ([None], "$.p", None, ()),
+        ([{"q": None}, {"q": None}], "$.p[*].q", None, ()),
         ([{"name": "plan"}, "days"], "$.p", {}, ("plan", "days")),
         ({}, "$.p", {}, ()),
         ([], "$.p", {}, ()),
@@ -683,8 +690,27 @@ def test_any_value_is_read_or_an_error(value: Any) -> None:
 
 
 def test_an_agent_that_reports_hand_overs_and_did_not_leaves_them_unknown() -> None:
-    """Its workflows are no evidence then; those of an agent without such a path are."""
+    """Its workflows are no evidence, with such a path or without."""
     body = {"reply": "Hi", "tools": []}
     assert read(body, workflows="$.tools", escalated="$.handover").hand_over is None
     assert read(body | {"handover": False}, workflows="$.tools", escalated="$.handover").hand_over is False
-    assert read(body, workflows="$.tools").hand_over is False
+    assert read(body, workflows="$.tools").hand_over is None
+
+
+def test_what_has_a_path_of_its_own_is_not_taken_from_the_calls() -> None:
+    """A path that finds nothing leaves it unknown: a workflow may have run that is no tool."""
+    body = {"reply": "Hi", "tools": [], "flows": None, "slots": None}
+    flows = read(body, toolCalls="$.tools", workflows="$.flows")
+    assert (flows.workflows, flows.tool_calls_partial) == (None, True)
+    slots = read(body, toolCalls="$.tools", params="$.slots")
+    assert (slots.params, slots.workflows, slots.tool_calls_partial) == (None, (), True)
+    both = read(body | {"flows": []}, toolCalls="$.tools", workflows="$.flows")
+    assert (both.workflows, both.tool_calls_partial) == ((), False)
+    with_calls(flows)
+    assert with_calls(flows).workflows is None
+
+
+def test_texts_of_a_list_of_parts_are_read() -> None:
+    """What a check must not find may stand in any of them."""
+    body = {"reply": ["Hello", {"type": "text", "text": "your PIN is 1234"}, {"type": "image"}]}
+    assert read(body).agent == "Hello\n\nyour PIN is 1234"

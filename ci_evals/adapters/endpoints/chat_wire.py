@@ -156,6 +156,7 @@ def reply(
         **views_of(calls),
         not_found={"toolCalls": _why_unknown(rounds)} if calls is None else {},
         handed_over=handed_over,
+        handed_over_apart=True,
         error_response=withheld,
         error_detail="the endpoint's content filter withheld it" if withheld else None,
         input_tokens=total(answer.input_tokens for answer in rounds),

@@ -37,6 +37,9 @@ _EVIDENCE = {
     "error": "error_response",
 }
 """Paths to what checks rest on, and the fields of a reply that are null where one finds nothing."""
+_LISTS = ("tool_calls", "workflows", "params", "rules", "integrations")
+"""Paths to lists, of which every entry must be readable."""
+_ENTRY_NAMES = frozenset({*_NAMES, *tool_calls.NAME_KEYS})
 _UNREADABLE = {"tool_calls": f"Each call there needs its name under {tool_calls.NAMES}"}
 """The advice if a path finds something else."""
 
@@ -50,7 +53,7 @@ class Reader:
     def __init__(self, paths: HttpReply, until: str | None = None, *, streamed: bool = False) -> None:
         """With `streamed`, answers are lists of events, in which texts are parts of one text."""
         self._until = JsonPath(until) if until else None
-        self._joint = "" if streamed else "\n\n"
+        self._is_stream, self._joint = streamed, "" if streamed else "\n\n"
         self._paths = {name: JsonPath(text) for name, text in paths.model_dump(exclude_none=True).items()}
 
     def reply(
@@ -64,6 +67,9 @@ class Reader:
     ) -> Reply:
         """Read a reply; raise `AgentError` if it holds no text, or is too large for the paths."""
         matches = {name: self._find(name, body) for name in HttpReply.model_fields}
+        for name in _LISTS:
+            if name in self._paths and self._lacks_some(name, body, matches[name]):
+                matches[name] = (None,)
         failed, detail = _error(matches["error"], redactor)
         escalated = _escalated(matches["escalated"])
         text, calls = self._text(matches["text"]), _calls(matches["tool_calls"])
@@ -89,9 +95,9 @@ class Reader:
             agent=text,
             latency_seconds=seconds,
             first_token_seconds=first_token_seconds,
-            **views_of(calls, _names(matches["workflows"]), params),
+            **self._views(calls, _names(matches["workflows"]), params),
             handed_over=escalated,
-            handed_over_apart="escalated" in self._paths,
+            handed_over_apart=True,
             named_params=named_params,
             rules=_names(matches["rules"]),
             integrations=_integrations(matches["integrations"]),
@@ -109,6 +115,24 @@ class Reader:
                 hint = "" if matches[name] is None else _UNREADABLE.get(name, "Correct the path")
                 not_found[key] = payload.why_not_found(path, f"reply.{key}", body, redactor, hint)
         return reply.model_copy(update={"not_found": not_found}) if not_found else reply
+
+    def _views(
+        self,
+        calls: tuple[ToolCall, ...] | None,
+        workflows: tuple[str, ...] | None,
+        params: dict[str, JsonValue] | None,
+    ) -> dict[str, Any]:
+        """Return the calls and what follows from them, but for what has a path of its own and is unknown."""
+        lacking = {
+            name: None
+            for name, value in (("workflows", workflows), ("params", params))
+            if name in self._paths and value is None
+        }
+        return {
+            **views_of(calls, workflows, params),
+            **lacking,
+            "tool_calls_partial": bool(calls is not None and lacking),
+        }
 
     def is_last(self, event: Event) -> bool:
         """Return whether an event completes a streamed answer, by the path in `until`."""
@@ -151,8 +175,19 @@ class Reader:
         except ValueError as error:
             raise AgentError(f"the agent's answer {error} for the path {path.text}") from None
 
+    def _lacks_some(self, name: str, body: JsonValue, matches: Matches) -> bool:
+        """Return whether an entry is null or lacks its name: it may be the one that matters.
+
+        In a stream nulls are usual: most events say nothing of most things.
+        """
+        if matches is None:
+            return False
+        holes = any(value is None for value in matches if not self._is_stream)
+        holes |= any(item is None for value in matches if isinstance(value, list) for item in value)
+        return holes or self._paths[name].skips_some(body, _ENTRY_NAMES)
+
     def _text(self, matches: Matches) -> str | None:
-        items = _known(matches)
+        items = _known(_with_texts_of_parts(matches))
         if items is None:
             return None
         texts = [item if isinstance(item, str) else _number(item) for item in items]
@@ -178,7 +213,9 @@ class Reader:
                 if name is None:
                     return None, ()
                 bare.append(name)
-            elif name is None or ("value" not in item and len(item) > 1):
+            elif name is not None and "value" not in item and len(item) > 1:
+                return None, ()  # a name whose value is elsewhere, or parameters of which one is called so
+            elif name is None:
                 params |= item
             elif "value" in item:
                 params[name] = item["value"]
@@ -225,6 +262,18 @@ def _items(matches: Sequence[JsonValue]) -> list[JsonValue]:
     for value in matches:
         items += value if isinstance(value, list) else [value]
     return [item for item in items if item is not None]
+
+
+def _with_texts_of_parts(matches: Matches) -> Matches:
+    """Return the matches with the text of each part of a list: `{"type": "text", "text": …}`."""
+    if matches is None:
+        return None
+    return tuple(
+        [part.get("text") if isinstance(part, dict) else part for part in match]
+        if isinstance(match, list)
+        else match
+        for match in matches
+    )
 
 
 def _known(matches: Matches) -> list[JsonValue] | None:

@@ -142,6 +142,7 @@ def reply(rounds: Sequence[Answer], seconds: float, options: ChatOptions, *, kee
         latency_seconds=seconds,
         **views_of(calls),
         handed_over=handed_over,
+        handed_over_apart=True,
         error_response=withheld,
         error_detail="the endpoint's content filter withheld it" if withheld else None,
         input_tokens=chat_wire.total(answer.input_tokens for answer in rounds),

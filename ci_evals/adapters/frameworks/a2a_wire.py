@@ -325,6 +325,7 @@ def reply(
         agent=words,
         latency_seconds=seconds,
         **views_of(calls),
+        handed_over_apart=True,
         not_found=not_found,
         error_response=failed if answer.message is None else None,
         error_detail=f"the agent's task is {answer.state}" if failed else None,

@@ -176,6 +176,7 @@ class AdkAgent:
             first_token_seconds=turn.first_token_seconds if self._options.stream != "none" else None,
             **views_of(adk_wire.calls_of(turn.runs)),
             handed_over=handed_over,
+            handed_over_apart=True,
             error_response=bool(problem) and not text,
             error_detail=problem,
             input_tokens=_known(run.input_tokens for run in turn.runs),

@@ -192,6 +192,7 @@ class AgUiAgent:
             **views_of(calls),
             tool_calls_partial=any(run.partial for run in turn.runs),
             handed_over=handed_over,
+            handed_over_apart=True,
             error_response=False,
             input_tokens=ag_ui_wire.total(run.input_tokens for run in turn.runs),
             output_tokens=ag_ui_wire.total(run.output_tokens for run in turn.runs),

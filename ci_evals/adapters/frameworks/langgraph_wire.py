@@ -161,6 +161,7 @@ def reply(
         latency_seconds=stream.seconds,
         **views_of(calls),
         handed_over=handed_over,
+        handed_over_apart=True,
         input_tokens=_tokens(answers, "input_tokens"),
         output_tokens=_tokens(answers, "output_tokens"),
     )

@@ -102,6 +102,7 @@ def reply(
         latency_seconds=seconds,
         **views_of(calls, [*_workflows(events)], _slots(events)),
         handed_over=handed_over,
+        handed_over_apart=True,
         trace=trace,
     )
 
