@@ -34,7 +34,7 @@ async def decide(evaluation: PythonCheck, transcript: Transcript, call: CallFunc
 
 
 def arguments_of(transcript: Transcript) -> dict[str, JsonValue]:
-    """Return what a function may ask for by its parameters' names."""
+    """Return what a function may ask for by its parameters' names, and why probes failed (`probe_errors`)."""
     whole = transcript.model_dump(mode="json", by_alias=True)
     turns, probes = whole["turns"], whole.pop("probes")
     for turn in turns:
@@ -44,6 +44,7 @@ def arguments_of(transcript: Transcript) -> dict[str, JsonValue]:
         "transcript": whole,
         "trace": trace,
         "probes": {name: result["value"] for name, result in probes.items() if result["error"] is None},
+        "probe_errors": {name: result["error"] for name, result in probes.items() if result["error"]},
     }
 
 

@@ -73,7 +73,8 @@ def _meets(  # noqa: PLR0911  # one case a condition
         case "contains":
             return _contains(value, wanted.contains)
         case "regex":
-            return search.is_found(wanted.regex or "", value if isinstance(value, str) else shown(value))
+            text = _text(value)
+            return text is not None and search.is_found(wanted.regex or "", text)
         case "min" | "max":
             number, low, high = _number(value), wanted.min, wanted.max
             return number is not None and (
@@ -82,8 +83,15 @@ def _meets(  # noqa: PLR0911  # one case a condition
         case "one_of":
             return any(is_equal(value, each) for each in wanted.one_of or ())
         case _:
-            text = value if isinstance(value, str) else shown(value)
-            return wanted.answer is not None and answer_matching.answers(text, wanted.answer)
+            text, answer = _text(value), wanted.answer
+            return text is not None and answer is not None and answer_matching.answers(text, answer)
+
+
+def _text(value: JsonValue) -> str | None:
+    """Return a text, or a number or truth value as JSON; None of what holds others, and of null."""
+    if isinstance(value, str):
+        return value
+    return json.dumps(value) if isinstance(value, bool | int | float) else None
 
 
 def _contains(value: JsonValue, part: JsonValue) -> bool:

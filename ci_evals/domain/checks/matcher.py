@@ -139,6 +139,10 @@ class Conditions(Model):
         if not self.conditions:
             wanted = ", ".join(KEYS)
             raise PydanticCustomError("no_condition", "needs a condition: {keys}", {"keys": wanted})
+        for name in self.conditions:
+            if name not in {"equals", "contains"} and getattr(self, name) is None:
+                key = KEYS[[*Conditions.model_fields].index(name)]
+                raise PydanticCustomError("null", "'{key}' is null, which is no condition", {"key": key})
         if self.min is not None and self.max is not None and self.min > self.max:
             raise PydanticCustomError("no_number", "is met by no number: 'min' is above 'max'")
         if self.exists is False and len(self.conditions) > 1:
