@@ -14,7 +14,7 @@ from aiohttp import web
 from ci_evals.adapters.otlp import evidence, spans
 from ci_evals.adapters.otlp.dialects import conversation_id
 from ci_evals.adapters.otlp.evidence import Progress, TurnEvidence, TurnSpan
-from ci_evals.adapters.otlp.spans import OtlpError, Span
+from ci_evals.adapters.otlp.spans import OtlpError, Span, TooLargeError
 from ci_evals.adapters.transport import payload
 from ci_evals.adapters.transport.trace_context import TraceContext
 from ci_evals.domain.errors import UsageError
@@ -28,6 +28,8 @@ MAX_TURN_SPANS = 10_000
 """Limit of spans kept of one turn; those after it are dropped, and its evidence is incomplete."""
 MAX_TURN_CHARACTERS = 32_000_000
 _TOO_MANY = f"it has more than {MAX_TURN_SPANS:,} spans, or {MAX_TURN_CHARACTERS // 10**6} MB of them"
+_REFUSED = "an export with spans was refused, as too large or unreadable, while it ran"
+_SHARED = "its trace goes on over several conversations; begin a trace for each message (docs/traces.md)"
 MAX_UNCLAIMED_SPANS = 5_000
 """Limit of spans kept until one of their trace names a conversation."""
 _SMALL = 100_000
@@ -70,6 +72,10 @@ class TrialTrace:
     """The pending spans by turn, until another comes."""
     characters: int = 0
     dropped: bool = False
+    refused: bool = False
+    """True if an export was refused since the last turn was settled: nobody knows whose spans it held."""
+    shared: bool = False
+    """True if a trace has spans of other conversations too, so that some of its spans may be missing."""
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
     last_arrival: float = 0.0
 
@@ -119,9 +125,11 @@ class TrialTrace:
         before = {turn.span_id for turn in self.turns[:-1]} - self.without_evidence
         late = any(evidence.shows_calls(span) for turn in before for span in by_turn[turn])
         missing = evidence.LATE_PART if late or evidence.progress(own, turn_id, 0) < Progress.WHOLE else None
-        missing = _TOO_MANY if self.dropped else missing
+        missing = _TOO_MANY if self.dropped else _REFUSED if self.refused else missing
+        missing = _SHARED if self.shared else missing
         self.settled |= {span.span_id: turn for turn, spans in by_turn.items() for span in spans}
-        self.pending, self.belonging, self.characters, self.dropped = {}, None, 0, False
+        self.pending, self.belonging, self.characters = {}, None, 0
+        self.dropped = self.refused = False
         return evidence.read(own, missing) if own or late else None
 
     def _by_turn(self) -> Mapping[str, list[Span]]:
@@ -135,7 +143,12 @@ class Receiver:
     def __init__(self, host: str = "127.0.0.1", port: int = DEFAULT_PORT) -> None:
         """Take the port at once, 0 any free one; raise `UsageError` if it cannot be had."""
         self._trials: dict[str, TrialTrace] = {}
-        self._conversations: dict[str, TrialTrace] = {}
+        self._conversations: dict[str, TrialTrace | None] = {}
+        """None of a name that several trials have: it tells nothing."""
+        self._shared: set[str] = set()
+        """Traces that name several conversations."""
+        self._evicted: set[str] = set()
+        """Traces of which spans were dropped before anyone claimed them."""
         self._ended: dict[str, Exporter] = {}
         self._unclaimed: OrderedDict[str, list[Span]] = OrderedDict()
         self._unclaimed_count = 0
@@ -192,9 +205,9 @@ class Receiver:
         return trial
 
     def name_conversation(self, trial: TrialTrace, name: str) -> None:
-        """Let traces that name this conversation belong to a trial."""
+        """Let traces that name this conversation belong to a trial, unless another has the name too."""
         trial.names.add(name)
-        self._conversations[name] = trial
+        self._conversations[name] = trial if self._conversations.get(name, trial) is trial else None
 
     def end_trial(self, trial: TrialTrace) -> None:
         """Forget a trial: spans that still arrive are dropped."""
@@ -224,13 +237,16 @@ class Receiver:
     async def _receive(self, request: web.Request) -> web.Response:
         try:
             # aiohttp unpacks known encodings by itself, up to its limit.
-            body, content_type = await request.read(), request.headers.get("Content-Type", "")
+            content_type = request.headers.get("Content-Type", "")
+            body = await _body_of(request)
             if len(body) <= _SMALL:
                 received = spans.read(body, content_type)
             else:
                 async with self._reading:
                     received = await in_thread(spans.read, body, content_type)
         except OtlpError as error:
+            for trial in self._trials.values():
+                trial.refused = True
             return web.Response(status=error.status, text=str(error))
         for span in received:
             self._add(span)
@@ -238,30 +254,79 @@ class Receiver:
         return web.Response(body=b"{}" if is_json else b"", content_type=_JSON if is_json else _PROTOBUF)
 
     def _add(self, span: Span) -> None:
-        if trial := self._trials.get(span.trace_id):
+        if trial := self._trial_of(span):
             trial.add(span)
         elif exporter := self._ended.get(span.trace_id):
             exporter.has_sent = True
             self._late += evidence.shows_calls(span)
-        elif trial := self._conversations.get(conversation_id(span) or ""):
-            trial.add(span)
-            self._trials[span.trace_id] = trial
-            trial.names.add(span.trace_id)
-            for other in self._unclaimed.pop(span.trace_id, ()):
-                self._unclaimed_count -= 1
-                trial.add(other)
+        elif span.trace_id in self._shared:
+            self._count_strays([span])
         else:
-            self._unclaimed.setdefault(span.trace_id, []).append(span)
-            self._unclaimed_count += 1
-            while self._unclaimed_count > MAX_UNCLAIMED_SPANS:
-                _, oldest = self._unclaimed.popitem(last=False)
-                self._unclaimed_count -= len(oldest)
-                self._count_strays(oldest)
+            self._keep_unclaimed(span)
+
+    def _trial_of(self, span: Span) -> TrialTrace | None:
+        trial = self._trials.get(span.trace_id)
+        if trial:  # in the agent's own traces several conversations may follow each other
+            return trial if trial.trace_id == span.trace_id else self._of_shared(trial, span)
+        if span.trace_id in self._ended:
+            return None
+        named = self._conversations.get(conversation_id(span) or "")
+        if named and span.trace_id in self._shared:
+            named.shared = True
+        elif named:
+            self._claim(span.trace_id, named)
+        return named
+
+    def _claim(self, trace_id: str, trial: TrialTrace) -> None:
+        """Let a trace of the agent's own belong to a trial, with the spans of it that have arrived."""
+        self._trials[trace_id] = trial
+        trial.names.add(trace_id)
+        trial.dropped |= trace_id in self._evicted
+        for span in self._unclaimed.pop(trace_id, ()):
+            self._unclaimed_count -= 1
+            trial.add(span)
+
+    def _keep_unclaimed(self, span: Span) -> None:
+        self._unclaimed.setdefault(span.trace_id, []).append(span)
+        self._unclaimed_count += 1
+        while self._unclaimed_count > MAX_UNCLAIMED_SPANS:
+            trace_id, oldest = self._unclaimed.popitem(last=False)
+            if len(self._evicted) < MAX_UNCLAIMED_SPANS:
+                self._evicted.add(trace_id)
+            self._unclaimed_count -= len(oldest)
+            self._count_strays(oldest)
+
+    def _of_shared(self, trial: TrialTrace, span: Span) -> TrialTrace | None:
+        """Return the trial of a span in a trace of the agent's own, which belonged to this trial so far.
+
+        If it names another conversation, what names none belongs to nobody from then on.
+        """
+        named = self._conversations.get(conversation_id(span) or "", trial)
+        if named is trial:
+            return trial
+        del self._trials[span.trace_id]
+        self._shared.add(span.trace_id)
+        trial.shared = True
+        if named:
+            named.shared = True
+        return named
 
     def _count_strays(self, strays: Iterable[Span]) -> None:
         for span in filter(evidence.shows_calls, strays):
             maker = span.scope if len(self._strays) < MAX_UNCLAIMED_SPANS else ""
             self._strays[maker] = self._strays.get(maker, 0) + 1
+
+
+async def _body_of(request: web.Request) -> bytes:
+    """Return the unpacked body; raise `OtlpError` if it is too large or cannot be unpacked."""
+    try:
+        return await request.read()
+    except web.HTTPRequestEntityTooLarge as error:
+        raise TooLargeError(error.text or "it is too large") from None
+    except ConnectionError:
+        raise
+    except Exception as error:  # noqa: BLE001  # each packing has errors of its own
+        raise OtlpError(f"the body cannot be unpacked: {error}") from None
 
 
 def _listening(host: str, port: int) -> socket.socket:

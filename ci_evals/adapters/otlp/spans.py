@@ -61,6 +61,12 @@ class OtlpError(ValueError):
     """Of the answer."""
 
 
+class TooLargeError(OtlpError):
+    """A request that is too large."""
+
+    status = 413
+
+
 class UnknownTypeError(OtlpError):
     """A request of a content type that is not read."""
 

@@ -295,6 +295,71 @@ async def test_traces_that_name_the_conversation():
         assert not receiver._conversations
 
 
+@pytest.mark.parametrize(
+    ("body", "content_type", "headers"),
+    [
+        (b"no protobuf", PROTOBUF, {}),
+        (b"{}", "text/plain", {}),
+        (b"not packed", JSON, {"Content-Encoding": "gzip"}),
+        (b"x" * (decoding.MAX_BYTES + 1), JSON, {}),
+    ],
+    ids=["unreadable", "type", "packing", "size"],
+)
+async def test_a_refused_export_leaves_the_turn_incomplete(body, content_type, headers):
+    """The call that was not to happen may be in it."""
+    async with running() as receiver:
+        trial, header = begun(receiver)
+        status, _, _ = await post(receiver, body, content_type, **headers)
+        assert 400 <= status < 500
+        await post(receiver, as_json(server(header, attributes=AGENT)))
+        assert "refused" in trial.settle().missing
+        header = trial.begin_turn().headers["traceparent"]
+        await post(receiver, as_json(server(header, attributes=AGENT)))
+        assert trial.settle().missing is None
+
+
+async def test_a_trace_over_several_conversations_crosses_none():
+    """Spans go where they say; of what says nothing nobody knows whose it is, and both are incomplete."""
+    foreign = {"traceId": "d" * 32, "parentSpanId": ""}
+
+    def of(name: str, tool: str) -> dict:
+        return span(attributes=TOOL | {"gen_ai.tool.name": tool, "gen_ai.conversation.id": name}) | foreign
+
+    async with running() as receiver:
+        (one, _), (other, _) = begun(receiver), begun(receiver)
+        receiver.name_conversation(one, "c-1")
+        receiver.name_conversation(other, "c-2")
+        unnamed = span(attributes=TOOL) | foreign
+        await post(receiver, as_json(of("c-1", "a"), of("c-2", "b"), unnamed, of("c-1", "c")))
+        found = [trial.settle() for trial in (one, other)]
+        assert [[call.name for call in each.calls] for each in found] == [["a", "c"], ["b"]]
+        assert all("several conversations" in each.missing for each in found)
+        assert next(iter(receiver.notes(Redactor()))).startswith("1 spans")
+
+
+async def test_a_name_that_two_trials_have_tells_nothing():
+    """An agent that gives the same id to all is no evidence for the last one."""
+    async with running() as receiver:
+        trials = [begun(receiver)[0] for _ in range(2)]
+        for trial in trials:
+            receiver.name_conversation(trial, "c-1")
+        named = span(attributes=TOOL | {"gen_ai.conversation.id": "c-1"}, traceId="d" * 32, parentSpanId="")
+        await post(receiver, as_json(named))
+        assert [trial.settle() for trial in trials] == [None, None]
+
+
+async def test_a_trace_that_lost_spans_before_it_was_claimed_is_incomplete(monkeypatch):
+    monkeypatch.setattr(receiving, "MAX_UNCLAIMED_SPANS", 3)
+    foreign = {"traceId": "d" * 32, "parentSpanId": ""}
+    async with running() as receiver:
+        trial, _ = begun(receiver)
+        receiver.name_conversation(trial, "c-1")
+        await post(receiver, as_json(span(attributes=TOOL) | foreign))
+        await post(receiver, as_json(*(span(attributes=TOOL, traceId=f"{n:032x}") for n in range(3))))
+        await post(receiver, as_json(span(attributes={"gen_ai.conversation.id": "c-1"}) | foreign))
+        assert trial.settle().missing
+
+
 async def test_notes_hold_no_secret_and_are_short():
     """Names of instrumentations are text of strangers."""
     async with running() as receiver:
