@@ -109,7 +109,7 @@ def init(settings: "InitSettings", context: RunContext) -> None:
     \b
     ci-evals init                     (an AUI agent)
     ci-evals init --adapter=python    (with a function that calls your agent)
-    ci-evals init --adapter=http --start='python3 agent.py'    (a server that runs start)
+    ci-evals init --adapter=http --start='python3 agent.py'
     ci-evals init --adapter=demo      (runs at once, without any key)
     """
     from ci_evals.cli.commands.init import init as work
