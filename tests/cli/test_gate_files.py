@@ -127,7 +127,7 @@ def test_errors_are_undecided_and_count_against_the_limit(gate):
         ("deep.json", "[" * 9999, 2, "has no known format"),
         ("same.csv", "test,passed\n" + "a,true\n" * 2001, 2, "has 2,001 trials, and at most 2,000 are read"),
         ("models.csv", "test,passed,model\na,true,x\na,true,y\n", 2, "'x', 'y'. They are not mixed"),
-        ("none.junit.xml", "<testsuites/>", 2, "there are no rows"),
+        ("none.junit.xml", "<testsuites/>", 2, "has no rows, so there is nothing to gate"),
         ("missing", None, 2, "cannot be read: No such file"),
         ("*.nothing", None, 2, "no file matches"),
     ],
@@ -137,6 +137,22 @@ def test_bad_files_get_one_message_and_never_a_pass(gate, name, text, code, mess
         Path(name).write_text(text)
     output = gate(name, "--min-score=0", "--max-errors=0", code=code)
     assert message in output
+
+
+@pytest.mark.parametrize("other", ["<testsuites/>", "[]", "test,passed\n"])
+def test_a_file_without_rows_among_others_is_an_error(gate, other):
+    """Its tool may have died before its first test."""
+    Path("good.csv").write_text("test,passed\na,true\n")
+    Path("other").write_text(other)
+    assert "has no rows, so there is nothing to gate" in gate("good.csv", "other", "--min-score=0", code=2)
+
+
+def test_a_cut_file_among_those_of_a_map_is_an_error(gate):
+    Path("map.yaml").write_text("rows: $.results[*]\ntest: $.id\npassed: $.ok\n")
+    Path("good.json").write_text('{"results": [{"id": "a", "ok": true}]}')
+    Path("cut.json").write_text('{"results": [{"id": "b", "ok": fal')
+    said = gate("good.json", "cut.json", "--map=map.yaml", "--min-score=0", code=2)
+    assert "cut.json: is no JSON, in which --map finds rows" in said
 
 
 def test_arms_of_one_file_are_chosen_and_compared(gate):

@@ -70,13 +70,13 @@ def _row(case: Mapping[str, Any]) -> Row:
     if broken := next((metric for metric in deciding if metric.get("error")), None):
         reason = f"{broken['name']}: {fields.words(broken['error'])}"
         return Row(**common, undecided=fields.ERROR, reason=reason)
-    if not deciding:
+    if not deciding and (metrics or case.get("success") is not False):
         return Row(**common, undecided=fields.SKIPPED, reason="has no metrics, so nothing was checked")
     if case.get("success") is None:
         return Row(**common, undecided=fields.EMPTY, reason="has no result")
     failed = [metric for metric in deciding if metric.get("success") is not True]
     passed = fields.truth(case["success"], f"success of {common['test']!r}")
-    if passed is bool(failed):
+    if deciding and passed is bool(failed):
         raise ValueError(f"success of {common['test']!r} does not agree with its metrics")
     scores = [
         score for metric in deciding if (score := fields.share_or_none(metric.get("score"))) is not None

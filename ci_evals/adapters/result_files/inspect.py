@@ -101,6 +101,16 @@ def _official(log: Mapping[str, Any]) -> tuple[str | None, str | None, OfficialS
     return fields.name(first["scorer"], "scorer"), fields.name(first["name"], "name"), official
 
 
+def _without_ids(asked: Any) -> Any:
+    """Return the input without the ids of its messages, which are drawn anew in each run."""
+    if not isinstance(asked, list):
+        return asked
+    return [
+        {key: value for key, value in one.items() if key != "id"} if isinstance(one, dict) else one
+        for one in asked
+    ]
+
+
 def _row(sample: Mapping[str, Any], scorer: str | None, key: str | None) -> Row:
     usage = sample.get("model_usage")
     models = [one for one in usage.values() if isinstance(one, dict)] if isinstance(usage, dict) else []
@@ -108,7 +118,7 @@ def _row(sample: Mapping[str, Any], scorer: str | None, key: str | None) -> Row:
     common: dict[str, Any] = {
         "test": fields.name(sample["id"], "the id of a sample"),
         "trial": fields.count(sample.get("epoch")),
-        "definition": digest([sample.get("input"), sample.get("target")]),
+        "definition": digest([_without_ids(sample.get("input")), sample.get("target")]),
         "seconds": fields.amount(sample.get("total_time")),
         "input_tokens": _total(models, "input_tokens"),
         "output_tokens": _total(models, "output_tokens"),

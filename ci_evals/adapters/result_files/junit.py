@@ -19,6 +19,10 @@ from ci_evals.adapters.result_files.source import SourceFile
 from ci_evals.domain.result_rows import OfficialScore, ResultSet, Row, Undecided
 
 _OUTCOMES = {"failure", "error", "skipped"}
+_BROKEN = {"failure", "error"}
+_FAILED = {"failed", "failure", "fail", "error", "errored", "broken"}
+_NOT_RUN = {"notrun", "skipped", "skip", "disabled", "suppressed", "ignored", "pending"}
+"""Words of the attributes `status` and `result`, by which some tools say more than by elements."""
 _ATTEMPTS = {"flakyFailure", "flakyError", "rerunFailure", "rerunError"}
 _OF = " › "
 """Between the class of a test and its name."""
@@ -35,6 +39,10 @@ class _Suite:
     """The last attempts of its test cases."""
     attempts: dict[int, list[Row]] = field(default_factory=dict)
     """Earlier attempts that surefire notes, by the index of the row."""
+    broken: int = 0
+    """Failures and errors, by its own count."""
+    found: int = 0
+    """Those of its test cases, and of all suites within it."""
 
 
 class _OtherXMLError(Exception):
@@ -127,6 +135,7 @@ class _Parser:
         raise self._file.broken("declares XML entities, which no JUnit file does. It is not read.")
 
     def _start(self, tag: str, attributes: dict[str, str]) -> None:
+        tag = tag.rpartition(":")[2]  # some have a namespace
         self._depth += 1
         if self._depth > _MOST_DEPTH:
             raise self._file.broken(f"is nested more than {_MOST_DEPTH} levels deep.")
@@ -136,20 +145,29 @@ class _Parser:
             self.root = tag
             self._title = attributes.get("name", "").strip() if tag == "testsuites" else ""
         if tag == "testsuite":
-            self._open.append(_Suite(attributes.get("name", "").strip(), _count(attributes.get("tests"))))
+            suite = _Suite(attributes.get("name", "").strip(), _count(attributes.get("tests")))
+            suite.broken = sum(_count(attributes.get(key)) or 0 for key in ("failures", "errors"))
+            self._open.append(suite)
             self.suites.append(self._open[-1])
         elif tag == "testcase":
+            if self._case:
+                raise self._file.broken("has a testcase within a testcase.")
             self._case, self._earlier = _case(attributes, self._suite().name), []
             self._cases += 1
             self._file.check_rows(self._cases)
+        elif self._case is None and tag in _BROKEN and self._open:
+            raise self._file.broken(f"has {tag!r} outside of every testcase: the suite itself broke.")
         elif self._case and (tag in _OUTCOMES or tag in _ATTEMPTS):
             self._child, self._text, self._length = tag, [], 0
+            for suite in self._open if tag in _BROKEN else ():
+                suite.found += 1
             self._message = attributes.get("message") or attributes.get("type") or ""
 
     def _end(self, tag: str) -> None:
+        tag = tag.rpartition(":")[2]
         self._depth -= 1
         if tag == "testsuite":
-            self._open.pop()
+            self._check_count(self._open.pop())
         elif tag == "testcase" and self._case:
             suite = self._suite()
             if self._earlier:
@@ -160,6 +178,14 @@ class _Parser:
             self._end_of_child(self._case, tag, _reason(self._message, "".join(self._text)))
             self._child = ""
 
+    def _check_count(self, suite: _Suite) -> None:
+        """Refuse a suite that broke as a whole: its own count is all that says so."""
+        if suite.broken > suite.found:
+            raise self._file.broken(
+                f"counts {suite.broken:,} failures and errors in the testsuite {suite.name[:100]!r}, but its "
+                f"test cases have {suite.found:,}. The suite itself may have broken, or the file is cut off."
+            )
+
     def _end_of_child(self, case: Row, tag: str, reason: str) -> None:
         if tag in {"flakyFailure", "rerunFailure"}:
             self._earlier.append(case._replace(passed=False, undecided=None, reason=reason))
@@ -167,7 +193,8 @@ class _Parser:
             self._earlier.append(case._replace(passed=None, undecided=Undecided.ERROR, reason=reason))
         elif tag == "failure":
             self._case = case._replace(passed=False, undecided=None, reason=reason)
-        elif case.passed is not False:  # a test that fails, and whose teardown then breaks, has failed
+        elif case.passed is not False and case.undecided is not Undecided.ERROR:
+            # A test that fails, and whose teardown then breaks, has failed; one that broke was not skipped.
             cause = Undecided.ERROR if tag == "error" else Undecided.SKIPPED
             self._case = case._replace(passed=None, undecided=cause, reason=reason)
 
@@ -194,10 +221,13 @@ def _case(attributes: dict[str, Any], suite: str) -> Row:
     name, where = attributes.get("name", "").strip(), attributes.get("classname", "").strip()
     if where == name:  # jest-junit, unless it is configured otherwise
         where = ""
+    said = {attributes.get(key, "").strip().lower() for key in ("status", "result")}
+    skipped = bool(said & _NOT_RUN)
     group = where or attributes.get("file", "").strip() or suite
     return Row(
         test=f"{where}{_OF}{name}" if where else name,
-        passed=True,
+        passed=None if skipped else not said & _FAILED,
+        undecided=Undecided.SKIPPED if skipped else None,
         groups=(group,) if group else (),
         seconds=_seconds(attributes.get("time", "")),
     )

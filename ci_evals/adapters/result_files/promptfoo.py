@@ -124,14 +124,14 @@ def _row(row: Mapping[str, Any], title: str, definition: str, *, shared: bool) -
     passed = fields.truth(row.get("success"), f"success of {common['test']!r}")
     grading = row.get("gradingResult")
     checks = grading.get("componentResults") if isinstance(grading, dict) else None
-    if not checks:
+    if not checks and passed:
         return Row(**common, undecided=fields.SKIPPED, reason="has no assertions, so nothing was checked")
     return Row(
         **common,
         passed=passed,
         score=fields.share_or_none(row.get("score")),
         reason="" if passed else fields.words(row.get("error")),
-        checks=tuple(_check(one) for one in fields.tables(checks, "componentResults")),
+        checks=tuple(_check(one) for one in fields.tables(checks or [], "componentResults")),
     )
 
 

@@ -69,6 +69,9 @@ def read_file(file: SourceFile, form: str = AUTO) -> tuple[Reader, Sequence[Resu
         except _BROKEN as error:
             raise file.broken(f"looks like {reader.title}, but is broken: {_reason(error)}.") from error
         if sets is not None:
+            if not any(one.rows or (one.official and one.official.of) for one in sets):
+                why = "no rows, so there is nothing to gate. Did the tool end before it ran a test?"
+                raise file.broken(f"has {why}")
             for one in sets:
                 check(one, file, reader)
             return reader, sets

@@ -107,7 +107,9 @@ def _rows(file: SourceFile, path: JsonPath | None) -> Iterable[Any] | None:
         return lines
     document = file.json()
     if path is not None:
-        matches = () if document is None else path.find(document)
+        if document is None:
+            raise file.broken("is no JSON, in which --map finds rows. It may be cut off.")
+        matches = path.find(document)
         found = matches[0] if matches and path.single else matches
         if not isinstance(found, list | tuple):
             raise file.broken(f"has no list at {path.text} (--map, rows).")

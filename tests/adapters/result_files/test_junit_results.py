@@ -47,6 +47,55 @@ def test_a_test_that_fails_and_whose_teardown_breaks_has_failed() -> None:
     assert outcome(read(suite('<testcase name="a"><error/><failure/></testcase>'))) == [False]
 
 
+def test_a_test_that_broke_and_is_called_skipped_too_broke() -> None:
+    results = read(suite('<testcase name="a"><error message="no server"/><skipped/></testcase>'))
+    assert outcome(results) == [Undecided.ERROR]
+
+
+@pytest.mark.parametrize(
+    ("attributes", "expected"),
+    [
+        ('status="failed"', False),
+        ('status="error"', False),
+        ('status="notrun" result="suppressed"', Undecided.SKIPPED),
+        ('status="run" result="completed"', True),
+        ('status="passed"', True),
+    ],
+)
+def test_what_a_test_case_says_in_attributes_counts(attributes: str, expected: object) -> None:
+    """Some tools write no element for it."""
+    assert outcome(read(suite(f'<testcase name="a" {attributes}/>'))) == [expected]
+
+
+def test_elements_of_a_namespace_are_read() -> None:
+    text = (
+        '<x:testsuite xmlns:x="urn:x" name="s"><x:testcase name="a"><x:failure/></x:testcase></x:testsuite>'
+    )
+    assert outcome(read(text)) == [False]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (suite('<testcase name="a"/>', 'name="s" failures="2" errors="1"'), "counts 3 failures and errors"),
+        (suite('<error message="no server"/><testcase name="a"/>'), "the suite itself broke"),
+        (
+            suite('<testcase name="a"><failure/><testcase name="b"/></testcase>'),
+            "a testcase within a testcase",
+        ),
+    ],
+)
+def test_a_suite_that_broke_as_a_whole_is_refused(text: str, message: str) -> None:
+    """No test case says so."""
+    with pytest.raises(UsageError, match=message):
+        read(text)
+
+
+def test_suites_within_suites_count_all_that_is_within_them() -> None:
+    inner = '<testsuite name="i" failures="1"><testcase name="a"><failure/></testcase></testsuite>'
+    assert outcome(read(suite(inner, 'name="o" failures="1"'))) == [False]
+
+
 def test_attempts_that_were_run_again_are_failures_though_they_look_like_passes() -> None:
     results = read(
         suite('<testcase name="a"/><testcase name="a"/><testcase name="b"/>', 'name="p" tests="2"')
