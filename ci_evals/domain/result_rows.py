@@ -76,6 +76,8 @@ class Row(NamedTuple):
     input_tokens: int | None = None
     output_tokens: int | None = None
     seconds: float | None = None
+    critical: bool = False
+    """True if the run fails with the test, whatever its score."""
 
     @property
     def result(self) -> tuple[object, ...]:
@@ -88,7 +90,7 @@ class Row(NamedTuple):
         return _AMOUNTS(self)
 
 
-_RESULT = attrgetter("passed", "score", "undecided", "reason", "groups", "checks")
+_RESULT = attrgetter("passed", "score", "undecided", "reason", "groups", "checks", "critical")
 _AMOUNTS = attrgetter("cost_usd", "input_tokens", "output_tokens", "seconds")
 
 

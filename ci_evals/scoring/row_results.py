@@ -284,7 +284,10 @@ class _Builder:
         run = _run(rows)
         trials = tuple(self._trial(index, row, next(iter(groups), None)) for index, row in enumerate(run, 1))
         numbers = numbers_of_test(trials, len(trials), _RULE)
-        return _Kind(_TEST.slim_copy(tags=_shared(tuple(groups)), trials=trials, **numbers), {})
+        critical = any(row.critical for row in rows)
+        return _Kind(
+            _TEST.slim_copy(tags=_shared(tuple(groups)), critical=critical, trials=trials, **numbers), {}
+        )
 
     def _trials(self, kind: _Kind, rows: Sequence[Row]) -> tuple[TrialResult, ...]:
         key = tuple([row.amounts for row in rows])

@@ -139,6 +139,27 @@ def test_bad_files_get_one_message_and_never_a_pass(gate, name, text, code, mess
     assert message in output
 
 
+def test_a_critical_test_of_ours_stays_critical(gate, tmp_path):
+    """Whatever the score."""
+    suite = {
+        "name": "S",
+        "adapter": "demo",
+        "agentId": "demo-retail",
+        "tests": [
+            {
+                "name": "t",
+                "critical": True,
+                "guidelines": "-",
+                "turns": [{"user": "Hello"}],
+                "evaluations": [{"criterion": "c", "strict": "contains", "text": "no such words"}],
+            }
+        ],
+    }
+    Path("suite.json").write_text(json.dumps(suite))
+    assert ci_evals("run", "suite.json", "--provider=offline", "--min-score=0", cwd=tmp_path).returncode == 1
+    assert "critical" in gate("results/_results.json", "--output-dir=again", "--min-score=0", code=1)
+
+
 @pytest.mark.parametrize("other", ["<testsuites/>", "[]", "test,passed\n"])
 def test_a_file_without_rows_among_others_is_an_error(gate, other):
     """Its tool may have died before its first test."""

@@ -42,14 +42,21 @@ def _sets(suites: Iterable[Mapping[str, Any]], arm: str | None, *, offline: bool
 
 def _rows(test: Mapping[str, Any], *, offline: bool) -> Iterator[Row]:
     name, groups, digest = test["name"], tuple(test["tags"]), test["digest"]
+    critical = bool(test.get("critical"))
     for item in test["trials"]:
         trial = TrialResult.model_validate(item)
         if offline:  # what a judge would have said was not wanted
             wanted = tuple(one for one in trial.findings if one.cause is not Cause.NO_JUDGE)
             trial = trial.model_copy(update={"findings": wanted})
-        yield _row(trial, name, groups, digest)
+        yield _row(trial, name, groups, digest)._replace(critical=critical)
     for _ in range(min(test["notRun"], 1000)):
-        yield Row(test=name, undecided=Undecided.EMPTY, reason="planned, but not started", groups=groups)
+        yield Row(
+            test=name,
+            undecided=Undecided.EMPTY,
+            reason="planned, but not started",
+            groups=groups,
+            critical=critical,
+        )
     if not test["trials"] and not test["notRun"]:
         yield Row(test=name, undecided=Undecided.SKIPPED, groups=groups, definition=digest)
 

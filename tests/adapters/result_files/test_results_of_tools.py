@@ -186,6 +186,18 @@ def test_without_a_reader_of_zstd_the_message_says_what_to_do() -> None:
     assert "pip install 'ci-evals[zstd]'" in ended.stderr
 
 
+def test_samples_of_inspect_are_the_same_though_their_messages_have_other_ids() -> None:
+    """It draws them anew in each run."""
+
+    def definition(number: int) -> str | None:
+        log = loaded("inspect/numbers.json")
+        log["samples"][0]["input"] = [{"role": "user", "content": "One?", "id": f"m{number}"}]
+        (results,) = read_text(json.dumps(log))
+        return results.rows[0].definition
+
+    assert definition(1) == definition(2)
+
+
 # promptfoo
 
 
@@ -244,7 +256,25 @@ def test_another_version_of_promptfoo_is_named() -> None:
     assert "its version is 4, and only 3 is known" in refusal(document)
 
 
+def test_a_row_of_promptfoo_that_failed_without_assertions_has_failed() -> None:
+    """Only what passed without any was not checked."""
+    document = loaded("promptfoo/shop.json")
+    first = document["results"]["results"][0]
+    first |= {"success": False, "failureReason": 1, "gradingResult": None, "score": 0}
+    (failed,) = [
+        found for results in read_text(json.dumps(document)) for found in results.rows[:1] if found.score == 0
+    ][:1]
+    assert (failed.passed, failed.undecided) == (False, None)
+
+
 # DeepEval
+
+
+def test_a_test_of_deepeval_that_failed_without_metrics_has_failed() -> None:
+    run = loaded("deepeval/shop.json")
+    run["testCases"][0] |= {"success": False, "metricsData": []}
+    (results,) = read_text(json.dumps(run))
+    assert results.rows[0].passed is False
 
 
 def test_a_test_of_deepeval_whose_metric_broke_is_undecided() -> None:
