@@ -162,6 +162,11 @@ def test_a_shard_that_is_missing(shards):
     assert (gate["passed"], gate["exitCode"]) == (False, 3)
     assert "1 of 3 shards is missing" in told.stdout
     assert "1 of 3 shards is missing" in (shards / "results/summary.md").read_text()
+    # Nor has it a verdict wherever its results are used.
+    compared = ci_evals("compare", "results", "results", "--max-drop=5", cwd=shards)
+    assert (compared.returncode, "1 of 3 shards is missing" in compared.stdout) == (3, True)
+    gated = ci_evals("gate", "results/_results.json", "--output-dir=again", cwd=shards)
+    assert (gated.returncode, "is of a run without a verdict: 1 of 3 shards" in gated.stderr) == (2, True)
     assert (shards / "j/tests.xml").exists()
 
 

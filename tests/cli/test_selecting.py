@@ -256,6 +256,33 @@ def test_in_ci_a_pass_of_another_commit_stands_for_nothing(tmp_path, agent):
     assert "git tracks earlier/_results.json" in ran.stderr
 
 
+GITLAB = {"CI": "true", "GITLAB_CI": "true", "CI_COMMIT_SHA": "c" * 40}
+
+
+def test_other_services_name_their_commits_too(tmp_path, agent):
+    """Else a pass of any commit would stand for this one there; a commit that nobody names is another."""
+    earlier(agent, tmp_path, **GITLAB)
+    assert json.loads((tmp_path / "earlier/_results.json").read_text())["run"]["git"]["commit"] == "c" * 40
+    ran = run(agent, tmp_path, "--only-failed=earlier", **(GITLAB | {"CI_COMMIT_SHA": "d" * 40}))
+    assert (ran.returncode, ran.played) == (2, 0)
+    assert "is of commit cccccccccccc, and this is commit dddddddddddd" in ran.stderr
+    assert run(agent, tmp_path, "--only-failed=earlier", **GITLAB).returncode == 1
+    ran = run(agent, tmp_path, "--only-failed=earlier", CI="true")
+    assert (ran.returncode, ran.played) == (2, 0)
+
+
+def test_a_baseline_of_an_unknown_commit_stands_for_nothing_in_ci(tmp_path, agent):
+    """What changed since it is not known; elsewhere that is said."""
+    first = committed(tmp_path)
+    run(agent, tmp_path, "--output-dir=earlier")
+    options = (f"--changed-since={first}", "--baseline=earlier")
+    ran = run(agent, tmp_path, *options, **GITLAB)
+    assert ran.played == 3
+    assert "every test is played, since the baseline's commit is unknown" in ran.stderr
+    ran = run(agent, tmp_path, *options)
+    assert "the baseline's commit is unknown: changes between it and" in ran.stderr
+
+
 def test_only_what_a_change_touches_is_played(tmp_path, agent):
     """Committed or not; a test without paths is always played, the rest is the baseline's and said."""
     first = committed(tmp_path)

@@ -20,6 +20,8 @@ def read(file: SourceFile) -> Sequence[ResultSet] | None:
         raise file.broken("was written by another version of ci-evals.")
     if document["run"]["status"] == "unfinished":
         raise file.broken("is of a run that has not finished.")
+    if reasons := document["gate"].get("reasons"):
+        raise file.broken(f"is of a run without a verdict: {str(reasons[0])[:300]}.")
     arms = document.get("arms") or []
     gated = next((arm["name"] for arm in arms if arm.get("gated")), None)
     offline = document["run"]["config"].get("provider") == Provider.OFFLINE
@@ -43,6 +45,9 @@ def _sets(suites: Iterable[Mapping[str, Any]], arm: str | None, *, offline: bool
 def _rows(test: Mapping[str, Any], *, offline: bool) -> Iterator[Row]:
     name, groups, digest = test["name"], tuple(test["tags"]), test["digest"]
     critical = bool(test.get("critical"))
+    if test.get("quarantine"):
+        yield Row(test=name, undecided=Undecided.SKIPPED, groups=groups, definition=digest)
+        return
     for item in test["trials"]:
         trial = TrialResult.model_validate(item)
         if offline:  # what a judge would have said was not wanted

@@ -11,6 +11,7 @@ from ci_evals.adapters.git.checkout import checkout_of
 from ci_evals.adapters.github.context import GitHubEvent, read
 from ci_evals.adapters.github.workflow import check_key
 from ci_evals.adapters.gitlab.context import read as read_gitlab
+from ci_evals.cli.github.run_identity import commit_of
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.choices import CommentMode
 from ci_evals.cli.settings.shared import (
@@ -62,7 +63,7 @@ class GitHubJob:
         """The commit, as results name it."""
         known = self.event
         return Git(
-            commit=known.sha,
+            commit=commit_of(known, self.context),
             ref=known.ref,
             repository=known.repository,
             head_commit=known.head.sha if known.head and known.number else None,

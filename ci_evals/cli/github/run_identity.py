@@ -21,16 +21,26 @@ COMMITS = (
 """Variables in which CI services other than GitHub name the commit."""
 
 
+def commit_of(event: GitHubEvent, context: RunContext) -> str | None:
+    """Return the commit that a CI service tests, by its variables or, if there is none, by the checkout.
+
+    None elsewhere: what lies in a developer's checkout may differ from its commit.
+    """
+    if event.sha or not context.in_ci:
+        return event.sha
+    named = next((context.environ[name] for name in COMMITS if context.environ.get(name)), None)
+    checkout = None if named else checkout_of(Path.cwd())
+    return named or (checkout.commit if checkout else None)
+
+
 def run_identity(event: GitHubEvent, context: RunContext) -> RunIdentity:
     """Return the CI run and the commit, as far as they are known."""
-    own, environ = event.own_run, context.environ
+    own, ci = event.own_run, context.in_ci
     checkout = checkout_of(Path.cwd())
-    commit = event.sha or next((environ[name] for name in COMMITS if environ.get(name)), None)
-    ci = context.in_ci
     return RunIdentity(
         ci=ci,
         run_id=str(own.id) if own else None,
         attempt=own.attempt if own else None,
-        commit=commit if ci else None,
+        commit=commit_of(event, context) if ci else None,
         checkout=checkout.commit if checkout else None,
     )

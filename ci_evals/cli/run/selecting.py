@@ -104,8 +104,11 @@ def _other_commit(here: Git, there: Git, *, in_ci: bool) -> tuple[str, ...]:
         UsageError: in CI, where a pass of another commit must not stand for this one.
     """
     now, then = here.head_commit or here.commit, there.head_commit or there.commit
-    if now is None or now == then:
+    if now == then and (now or not in_ci):
         return ()
+    if now is None and not in_ci:
+        return ()
+    now = now or "unknown"
     was = f"commit {then[:12]}" if then else "an unknown commit"
     if in_ci:
         raise UsageError(
@@ -127,6 +130,8 @@ def _changed_since(job: Job, ref: str, connections: Connections, github: GitHubJ
     say, earlier = github.context.console.say, job.baseline.results
     changes = _changes(ref, earlier.run.git.commit if earlier else None, github)
     why = changes.unknown or (None if earlier else "there is no baseline to take the others from")
+    if earlier and not earlier.run.git.commit and github.context.in_ci:
+        why = why or "the baseline's commit is unknown, and with it what changed since"
     if why or earlier is None:
         return Selected(_said(job, (_all_played(str(why)),), say))
 
@@ -138,6 +143,9 @@ def _changed_since(job: Job, ref: str, connections: Connections, github: GitHubJ
     if not taking.job.plan.trials:
         return Selected(job, f"no change since {ref} touches what a test depends on (--changed-since)")
     notes = (*map(_all_played, taking.different), *taking.played_whole)
+    if not earlier.run.git.commit:
+        unseen = f"the baseline's commit is unknown: changes between it and {ref} are not seen"
+        notes = (*notes, f"{unseen} (--changed-since)")
     return Selected(_said(taking.job, notes, say))
 
 

@@ -14,6 +14,7 @@ from ci_evals.scoring.gate.invalid_run import (
     NotChecked,
     NotCompared,
     NothingScored,
+    Stopped,
     UncountedDecide,
     invalid_run_reasons,
 )
@@ -62,7 +63,13 @@ def decide_change(given: GateInput) -> GateDecision:
     """Decide by the checks against the baseline alone. One that cannot be made leaves no verdict."""
     checks = _blocking(changes_of(given))
     undecided: tuple[InvalidRunReason, ...] = tuple(_uncounted_decide(given, changes_of))
-    reasons = (*(undecided if given.results.score is not None else (NothingScored(),)), *_not_checked(checks))
+    run = given.results.run
+    unfinished = () if run.status == "completed" else (Stopped(run.stopped_because or run.status),)
+    reasons = (
+        *unfinished,
+        *(undecided if given.results.score is not None else (NothingScored(),)),
+        *_not_checked(checks),
+    )
     passed = _none_fails(checks) and not reasons
     code = Exit.INVALID if checks and reasons else Exit.PASSED if passed or not checks else Exit.FAILED
     return GateDecision(passed, code, checks, reasons)
