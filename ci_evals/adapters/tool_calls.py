@@ -87,14 +87,17 @@ def _status(item: JsonValue) -> ToolStatus:
     if not isinstance(item, dict):
         return ToolStatus.UNKNOWN
     failed = next((item[key] for key in ("isError", "is_error") if isinstance(item.get(key), bool)), None)
-    if failed or item.get("error"):
+    if "true" in (item.get("isError"), item.get("is_error")):
+        failed = True
+    if failed or item.get("error") or item.get("success") is False:
         return ToolStatus.ERROR
     match item.get("status"):
         case str() as status if status.strip().lower() in _STATUSES:
             return _STATUSES[status.strip().lower()]
         case int() as status if 100 <= status <= 599:
             return ToolStatus.ERROR if status >= 400 else ToolStatus.OK
-    return ToolStatus.UNKNOWN if failed is None else ToolStatus.OK
+    said = isinstance(item.get("status"), str)  # in a word that is not known here, such as canceled
+    return ToolStatus.UNKNOWN if failed is None or said else ToolStatus.OK
 
 
 def _call(item: JsonValue) -> JsonValue:

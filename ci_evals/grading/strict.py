@@ -346,6 +346,12 @@ def _state(evaluation: StateCheck, transcript: Transcript) -> Verdict:  # noqa: 
     if probe.error is not None:
         return Verdict.undecided(Cause.NO_EVIDENCE, f"the probe {name} failed: {probe.error}")
     value: Value = probe.value
+    if path is not None and path.strip() != "$" and not isinstance(probe.value, dict | list):
+        kind = (
+            "null" if probe.value is None else "a text" if isinstance(probe.value, str) else "a plain value"
+        )
+        reason = f"the probe {name} returned {kind}, in which there is no {path}"
+        return Verdict.undecided(Cause.NO_EVIDENCE, reason)
     if path is not None:
         from ci_evals.support.json_path import JsonPath  # noqa: PLC0415  # 0.1 s, for those who need it
 

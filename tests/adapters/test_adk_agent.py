@@ -162,7 +162,7 @@ async def test_words_that_a_filter_withheld_are_an_error_of_the_agent(stub: Any)
     reply = await said(stub, adk_event(errorCode="SAFETY", errorMessage="blocked"))
     assert (reply.agent, reply.error_response, reply.error_detail) == ("", True, "SAFETY: blocked")
     cut = await said(stub, adk_event({"text": "Half"}, errorCode="MAX_TOKENS"))
-    assert (cut.agent, cut.error_response) == ("Half", False)
+    assert (cut.agent, cut.error_response) == ("Half", None)
 
 
 async def test_what_is_no_word_of_the_agent(stub: Any) -> None:

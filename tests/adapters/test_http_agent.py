@@ -690,11 +690,12 @@ def test_any_value_is_read_or_an_error(value: Any) -> None:
 
 
 def test_an_agent_that_reports_hand_overs_and_did_not_leaves_them_unknown() -> None:
-    """Its workflows are no evidence, with such a path or without."""
+    """Its workflows are no evidence then; those of an agent without such a path are. Tool calls never are."""
     body = {"reply": "Hi", "tools": []}
     assert read(body, workflows="$.tools", escalated="$.handover").hand_over is None
     assert read(body | {"handover": False}, workflows="$.tools", escalated="$.handover").hand_over is False
-    assert read(body, workflows="$.tools").hand_over is None
+    assert read(body, workflows="$.tools").hand_over is False
+    assert read(body, toolCalls="$.tools").hand_over is None
 
 
 def test_what_has_a_path_of_its_own_is_not_taken_from_the_calls() -> None:

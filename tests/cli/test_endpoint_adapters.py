@@ -67,7 +67,8 @@ def suite_for(folder: Any, adapter: str, **fields: Any) -> str:
 
 def test_an_agent_behind_chat_completions(tmp_path, openai_endpoint):
     """Its calls of tools are what strict checks look at."""
-    suite = suite_for(tmp_path, "openai", model="refund-agent")
+    options = {"escalationTools": ["to_person"]}
+    suite = suite_for(tmp_path, "openai", model="refund-agent", adapterOptions=options)
     where = f"--base-url={openai_endpoint.url}"
     ran = ci_evals(
         "run", suite, OFFLINE, where, f"--agent-key={endpoints.KEY}", "--agent-headers=X-Team: quality",

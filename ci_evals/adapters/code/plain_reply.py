@@ -115,7 +115,7 @@ def read(value: JsonValue, seconds: float, *, keep_raw: bool = False) -> Reply:
         latency_seconds=seconds,
         **views_of(reply.tool_calls, reply.workflows, reply.params),
         handed_over=reply.escalated,
-        handed_over_apart=True,
+        handed_over_apart=reply.workflows is None,
         rules=reply.rules,
         integrations=None
         if reply.integrations is None

@@ -89,7 +89,7 @@ def read(body: JsonValue, redactor: Redactor) -> ChatAnswer:
         text=payload.joined(message.get("content"), "text", "refusal")
         or payload.joined(message.get("refusal"), "text", "refusal"),
         calls=_calls(message),
-        unreadable=_has_unreadable_calls(message),
+        unreadable=_has_unreadable_calls(message) or _lacks_calls(message, choice),
         message=message,
         finish=payload.name(payload.member(choice, "finish_reason")),
         input_tokens=token_count(payload.member(usage, "prompt_tokens")),
@@ -213,6 +213,13 @@ def _calls(message: Message) -> tuple[ToolCall, ...] | None:
     if _is_call(message, "function_call"):
         return tool_calls.read_all([{"function": message["function_call"]}])
     return () if listed == [] else None
+
+
+def _lacks_calls(message: Message, choice: JsonValue) -> bool:
+    """Return whether there may be more calls: the message was cut off, or lacks those that it ends with."""
+    finish = payload.name(payload.member(choice, "finish_reason"))
+    ends_with_calls = finish in {"tool_calls", "function_call"}
+    return finish == "length" or (ends_with_calls and not _calls(message))
 
 
 def _has_unreadable_calls(message: Message) -> bool:

@@ -97,7 +97,7 @@ class Reader:
             first_token_seconds=first_token_seconds,
             **self._views(calls, _names(matches["workflows"]), params),
             handed_over=escalated,
-            handed_over_apart=True,
+            handed_over_apart="escalated" in self._paths or "workflows" not in self._paths,
             named_params=named_params,
             rules=_names(matches["rules"]),
             integrations=_integrations(matches["integrations"]),

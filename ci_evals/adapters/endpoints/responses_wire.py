@@ -98,7 +98,9 @@ def read(body: JsonValue, redactor: Redactor) -> Answer:
                 "for its server"
             )
     plain = _plain_calls(items)
-    calls = tool_calls.read_all(plain) if len(items) == len(output) else None
+    # In what was cut off there may have been more calls.
+    whole = len(items) == len(output) and status != "incomplete"
+    calls = tool_calls.read_all(plain) if whole else None
     usage = payload.member(body, "usage")
     told = payload.member(payload.member(body, "incomplete_details"), "reason")
     return Answer(

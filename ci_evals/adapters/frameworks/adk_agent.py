@@ -177,7 +177,7 @@ class AdkAgent:
             **views_of(adk_wire.calls_of(turn.runs)),
             handed_over=handed_over,
             handed_over_apart=True,
-            error_response=bool(problem) and not text,
+            error_response=(None if text else True) if problem else False,
             error_detail=problem,
             input_tokens=_known(run.input_tokens for run in turn.runs),
             output_tokens=_known(run.output_tokens for run in turn.runs),

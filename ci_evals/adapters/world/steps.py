@@ -1,6 +1,7 @@
 """The steps and probes of a world, each by its kind: request, statement, program, function or file."""
 
 import asyncio
+import re
 import stat
 from collections.abc import Mapping
 from contextlib import suppress
@@ -32,6 +33,7 @@ from ci_evals.support import placeholders
 from ci_evals.support.redaction import Redactor
 from ci_evals.threads import begin, in_thread
 
+_JSON = re.compile(r"application/(?:[\w.-]+\+)?json")
 _MAX_MB = 10
 _MAX_BYTES = _MAX_MB * 1_000_000
 
@@ -155,7 +157,11 @@ class WorldSteps:
         if not response.is_success:
             detail = payload.error_detail(response.content, self._redactor)
             raise _StepError(f"was answered by {host} with status {response.status_code}: {detail}")
-        return _json_or_text(response.content)
+        value = _json_or_text(response.content)
+        media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if isinstance(value, str) and _JSON.fullmatch(media_type) and not response.content.startswith(b'"'):
+            raise _StepError(f"failed: {host} said {media_type}, and sent what is no JSON; it may be cut off")
+        return value
 
     async def _run(self, command: list[str]) -> JsonValue:
         try:
@@ -170,12 +176,15 @@ class WorldSteps:
             while size <= _MAX_BYTES and (line := await process.line()) is not None:
                 lines.append(line)
                 size += len(line)
+            await process.wait()  # it may have closed its output, and fail all the same
             code = await process.code()
         finally:
             process.kill()
             await process.end()
         if process.too_long or size > _MAX_BYTES:
             raise _StepError(f"failed: {command[0]} printed more than {_MAX_MB} MB")
+        if code is None:
+            raise _StepError(f"failed: nobody knows how {command[0]} ended")
         if code:
             words = process.last_words(self._redactor)
             raise _StepError(f"failed: {command[0]} ended with code {code}{f': {words}' if words else ''}")
