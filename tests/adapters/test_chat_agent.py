@@ -411,6 +411,13 @@ async def test_an_answer_that_is_none(stub: Endpoint, body: Any, message: str) -
         await said(stub, body)
 
 
+@pytest.mark.parametrize("finish", ["length", "tool_calls", "function_call"])
+async def test_an_answer_that_may_lack_calls_says_nothing_of_them(stub: Endpoint, finish: str) -> None:
+    """It was cut off, or ends with calls and has none."""
+    reply = await said(stub, completion("Done.", finish=finish, tool_calls=[]))
+    assert (reply.agent, reply.tool_calls, reply.workflows) == ("Done.", None, None)
+
+
 @pytest.mark.parametrize("status", [401, 403])
 async def test_a_refused_key_says_what_to_do(stub: Endpoint, status: int) -> None:
     """The message names the host and the option, and never the key, not even half of it."""

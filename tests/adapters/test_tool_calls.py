@@ -68,6 +68,9 @@ def test_all_that_a_call_can_say():
         ({"is_error": True, "status": "ok"}, "error"),
         ({"error": "no such order"}, "error"),
         ({"error": None, "status": "failed"}, "error"),
+        ({"isError": "true"}, "error"),
+        ({"status": "ok", "success": False}, "error"),
+        ({"isError": False, "status": "canceled"}, "unknown"),
     ],
 )
 def test_how_a_call_ended(fields, status):

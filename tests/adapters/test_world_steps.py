@@ -202,6 +202,16 @@ async def test_a_request_that_is_refused(look, httpserver, status, body, why):
     assert seen.error == f"the http step was answered by localhost:{httpserver.port} {why}"
 
 
+async def test_json_that_was_cut_off_is_no_text(look, httpserver):
+    """`exists: false` would hold of any text."""
+    cut = '{"refund": {"id": 7'
+    httpserver.expect_request("/cut").respond_with_data(cut, content_type="application/problem+json")
+    seen = await look(http={"url": httpserver.url_for("/cut")})
+    assert seen.error.endswith("said application/problem+json, and sent what is no JSON; it may be cut off")
+    httpserver.expect_request("/text").respond_with_data(cut, content_type="text/plain")
+    assert await look(http={"url": httpserver.url_for("/text")}) == ProbeResult(value=cut)
+
+
 @pytest.mark.parametrize(
     ("http", "why"),
     [
@@ -245,6 +255,14 @@ async def test_a_program(look):
     [
         (["/no/such/program"], "could not start /no/such/program: No such file or directory"),
         ([sys.executable, "-c", f"import sys; sys.exit('no: {SECRET}')"], "ended with code 1: no: ***"),
+        (
+            [
+                sys.executable,
+                "-c",
+                "import os, sys, time; os.close(1); os.close(2); time.sleep(1.5); sys.exit(3)",
+            ],
+            "ended with code 3",
+        ),
         ([sys.executable, "-c", "print('x' * 11_000_000)"], "printed more than 10 MB"),
         ([sys.executable, "-c", "for _ in range(200): print('x' * 100_000)"], "printed more than 10 MB"),
     ],

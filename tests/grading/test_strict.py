@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from ci_evals.domain.checks.evaluation import Evaluation
-from ci_evals.domain.transcript import EndState, Integration, Transcript
+from ci_evals.domain.transcript import EndState, Integration, ProbeResult, Transcript
 from ci_evals.domain.verdict import Outcome, Verdict
 from ci_evals.grading import strict
 from ci_evals.grading.matching import is_equal
@@ -65,6 +65,27 @@ def test_a_missing_trace_decides_nothing(kind):
     verdict = decide(kind, NO_TRACE, NO_TRACE, **ARGUMENTS.get(kind, {}))
     assert outcome(verdict) == "undecided/no_evidence"
     assert "no reply reports" in verdict.reason
+
+
+@pytest.mark.parametrize(
+    ("value", "path", "expected"),
+    [
+        ({"rows": []}, "$.rows[0]", "passed"),
+        ([], "$[0]", "passed"),
+        ("<html>Sign in</html>", "$.rows[0]", "undecided/no_evidence"),
+        (None, "$.rows[0]", "undecided/no_evidence"),
+        (7, "$.rows", "undecided/no_evidence"),
+        ("", None, "failed"),
+        ("text", "$", "failed"),
+    ],
+)
+def test_what_is_no_object_has_no_place_that_could_be_empty(value, path, expected):
+    """A sign-in page, or nothing at all, does not say that there is no refund."""
+    fields = {"criterion": "c", "strict": "state", "probe": "order", "exists": False}
+    evaluation = EVALUATION.validate_python(fields | ({"path": path} if path else {}))
+    probes = {"order": ProbeResult(value=value)}
+    transcript = Transcript(turns=(build.turn(1),), status=EndState.COMPLETED, probes=probes)
+    assert outcome(strict.decide(evaluation, transcript)) == expected
 
 
 NOT_FOUND = {
