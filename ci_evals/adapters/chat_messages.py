@@ -17,7 +17,10 @@ from ci_evals.domain.transcript import ToolCall
 _USER = frozenset({"user", "human"})
 _AGENT = frozenset({"assistant", "ai", "model", "aimessagechunk"})
 _TOOL = frozenset({"tool", "function"})
-_CALL_PARTS = frozenset({"tool_use", "tool-call", "tool_call", "mcp_tool_use", "server_tool_use"})
+_CALL_PARTS = frozenset({
+    "tool_use", "tool-call", "tool_call", "mcp_tool_use", "server_tool_use", "function_call",
+    "custom_tool_call",
+})  # fmt: skip
 _RESULT_PARTS = frozenset({"tool_result", "tool-result", "mcp_tool_result"})
 
 Object = dict[str, JsonValue]

@@ -122,7 +122,8 @@ class RunAgents:
             suite.start,
             AgentProgram(suite.start, self._redactor, self._connections.agent_log),
         )
-        program.serve(address, agent_settings(suite, self._redactor).api_key)
+        own = agent_settings(suite, self._redactor)
+        program.serve(address, own.api_key, talks_at=own.base_url)
 
     async def start_programs(self) -> None:
         """Start the programs that serve agents, and wait until they answer.

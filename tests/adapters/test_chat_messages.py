@@ -137,6 +137,19 @@ def test_a_list_without_a_sign_of_calls_is_no_evidence(message: Any, known: bool
         (
             [
                 {
+                    "type": "ai",
+                    "content": [
+                        {"type": "function_call", "call_id": "1", "name": "refund", "arguments": "{}"}
+                    ],
+                    "tool_calls": [{"name": "refund", "args": {}, "id": "1"}],
+                },
+                {"type": "ai", "content": "Done"},
+            ],
+            ["refund"],
+        ),
+        (
+            [
+                {
                     "role": "assistant",
                     "content": [
                         {"type": "tool_use", "id": "1", "name": "look_up", "input": {}},
@@ -148,7 +161,7 @@ def test_a_list_without_a_sign_of_calls_is_no_evidence(message: Any, known: bool
             None,
         ),
     ],
-    ids=["older", "reminder", "of a server", "unknown"],
+    ids=["older", "reminder", "of a server", "in both places", "unknown"],
 )
 def test_no_call_is_missed(new: list[Any], names: list[str] | None) -> None:
     """What may be a call and cannot be read leaves all calls unknown."""

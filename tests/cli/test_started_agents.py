@@ -228,6 +228,17 @@ def test_a_port_in_use_is_named(folder, port):
     assert not (folder / "starts").exists()
 
 
+def test_an_address_in_use_is_named_though_another_is_awaited(folder, port):
+    """A server of before listens at the agent's address, and answers nobody: it would be tested."""
+    with socket.create_server(("127.0.0.1", port)), socket.create_server(("127.0.0.1", 0)) as other:
+        free = other.getsockname()[1]
+        other.close()
+        ran = run(folder, suite(folder, port), f"--wait-for={free}")
+    assert ran.returncode == Exit.INVALID
+    assert f"127.0.0.1:{port} is in use: something answers there before the agent" in reason(folder)
+    assert not (folder / "starts").exists()
+
+
 def test_an_agent_that_somebody_else_starts_is_only_awaited(folder, port):
     """A service of the job, say."""
     theirs = subprocess.Popen([sys.executable, "server.py", str(port)], cwd=folder)

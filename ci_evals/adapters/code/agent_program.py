@@ -9,7 +9,9 @@ import re
 import signal
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import httpx2
 
@@ -29,6 +31,7 @@ _POLL_SECONDS = 0.02
 _BETWEEN_SECONDS = 0.2
 _TRY_SECONDS = 10.0
 """The longest that one request may wait for its answer: a server may be lost before it is ready."""
+_THIS_MACHINE = frozenset({"localhost", "127.0.0.1", "::1"})
 _LOOK_SECONDS = 2.0
 """The same before the program is started, where hardly anything answers."""
 
@@ -44,6 +47,8 @@ class AgentProgram:
         self._command, self._redactor, self._log = command, redactor, log
         self._process: _ServerProcess | None = None
         self._addresses: dict[str, None] = {}
+        self._others: dict[str, None] = {}
+        """Further addresses of the agent, at which nothing may answer before it is started."""
         self._key: str | None = None
         self._awaited: tuple[str, float] | None = None
         """The address that is waited for, and since when."""
@@ -55,15 +60,21 @@ class AgentProgram:
             return "the agent"
         return f"the agent started by {payload.shorten(self._redactor.text(self._command))!r}"
 
-    def serve(self, address: str, key: str | None) -> None:
-        """Add a URL or port at which it has to answer, and the agent's key, of which it gets the first."""
+    def serve(self, address: str, key: str | None, *, talks_at: str | None = None) -> None:
+        """Add a URL or port at which it has to answer, and the agent's key, of which it gets the first.
+
+        `talks_at` is the address at which it is talked to, if that is another one: on this machine it has to
+        be free as well.
+        """
         self._addresses[address] = None
+        if talks_at and urlsplit(talks_at).hostname in _THIS_MACHINE:
+            self._others[talks_at] = None
         self._key = self._key or key
 
     async def check_free(self) -> None:
         """Check that nothing answers yet; raise `AgentError`, since another agent would be tested."""
-        for address in self._addresses if self._command else ():
-            if await _failure(address, _LOOK_SECONDS) is None:
+        for address in self._addresses | self._others if self._command else ():
+            if await _is_taken(address):
                 raise AgentError(
                     f"{_shown(address)} is in use: something answers there before {self.name}. Stop it, give "
                     "the agent another port, or remove --start to test what runs there"
@@ -186,6 +197,21 @@ async def _answer(address: str) -> None:
     """Wait until something answers."""
     while await _failure(address, _TRY_SECONDS) is not None:  # noqa: ASYNC110  # of another program
         await asyncio.sleep(_BETWEEN_SECONDS)
+
+
+async def _is_taken(address: str) -> bool:
+    """Return whether something listens; of another machine, whether it answers."""
+    url = urlsplit(address)
+    if address.isdecimal() or url.hostname not in _THIS_MACHINE:
+        return await _failure(address, _LOOK_SECONDS) is None
+    # A server that is slow to answer has its port all the same.
+    with suppress(OSError, ValueError):  # TimeoutError is an OSError; ValueError: a port that is none
+        async with asyncio.timeout(_LOOK_SECONDS):
+            port = url.port or (443 if url.scheme == "https" else 80)
+            _, writer = await asyncio.open_connection(url.hostname, port)
+        writer.close()
+        return True
+    return False
 
 
 async def _failure(address: str, seconds: float) -> str | None:

@@ -102,7 +102,7 @@ def _official(log: Mapping[str, Any]) -> tuple[str | None, str | None, OfficialS
 
 
 def _without_ids(asked: Any) -> Any:
-    """Return the input without the ids of its messages, which are drawn anew in each run."""
+    """Return the input without the ids of its messages, which each run draws again."""
     if not isinstance(asked, list):
         return asked
     return [

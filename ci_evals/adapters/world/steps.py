@@ -159,7 +159,8 @@ class WorldSteps:
             raise _StepError(f"was answered by {host} with status {response.status_code}: {detail}")
         value = _json_or_text(response.content)
         media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if isinstance(value, str) and _JSON.fullmatch(media_type) and not response.content.startswith(b'"'):
+        is_text = isinstance(value, str) and value and not response.content.startswith(b'"')
+        if is_text and _JSON.fullmatch(media_type):
             raise _StepError(f"failed: {host} said {media_type}, and sent what is no JSON; it may be cut off")
         return value
 
