@@ -125,7 +125,9 @@ def _score(sample: Sample) -> tuple[bool, float | None]:
         fields.share_or_none(evaluation.get("score")),
         fields.truth(evaluation["is_correct"], "is_correct"),
     )
-    return (correct, None) if score is None else (score == 1, score)
+    if score is None or (score == 1 and not correct):  # a full score that is called wrong is worth nothing
+        return correct, None
+    return score == 1, score
 
 
 def _conversation(sample: Sample) -> tuple[Message, ...]:

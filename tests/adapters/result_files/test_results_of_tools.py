@@ -575,6 +575,14 @@ def test_a_sample_of_every_eval_ever_is_one_row_whatever_its_epochs_and_metrics(
     assert len(row(results, "three").checks) == 2
 
 
+def test_a_full_score_of_every_eval_ever_that_is_called_wrong_has_failed() -> None:
+    lines = [json.loads(line) for line in (FILES / "eee/base/numbers_samples.jsonl").read_text().splitlines()]
+    (passed,) = [line for line in lines if line["evaluation"].get("score") == 1][:1]
+    passed["evaluation"]["is_correct"] = False
+    (results,) = read_text(json.dumps(passed) + "\n", "f.jsonl")
+    assert (results.rows[0].passed, results.rows[0].score) == (False, None)
+
+
 def test_a_sample_of_every_eval_ever_that_broke_is_undecided_though_it_is_called_correct() -> None:
     lines = [json.loads(line) for line in (FILES / "eee/base/numbers_samples.jsonl").read_text().splitlines()]
     broken = [line | {"error": "gone"} for line in lines if line["sample_id"] == "four"]
