@@ -54,3 +54,13 @@ def test_the_suite_shows_the_head_of_the_starter(tmp_path):
     written = yaml.safe_load(starter(tmp_path).read_text())
     (shown,) = [yaml.safe_load(block) for block in blocks("yaml", PAGE) if block.startswith("baseUrl")]
     assert {key: written[key] for key in shown} == shown
+
+
+def test_the_test_that_is_shown_is_one(tmp_path):
+    """It takes the place of the starter's."""
+    suite = starter(tmp_path)
+    (shown,) = [block for block in blocks("yaml", PAGE) if block.startswith("tests:")]
+    text = suite.read_text()
+    suite.write_text(text[: text.index("tests:\n")] + shown)
+    done = ci_evals("validate", "--strict", "evals/", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
