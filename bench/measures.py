@@ -81,7 +81,7 @@ class Row:
 
     @property
     def met(self) -> bool | None:
-        """Whether the figure is within the goal; none if one of them is missing."""
+        """True if the figure is within the goal; None if one of them is missing."""
         return None if self.goal is None or self.figure is None else self.figure <= self.goal
 
 

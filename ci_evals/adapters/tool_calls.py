@@ -96,8 +96,8 @@ def _status(item: JsonValue) -> ToolStatus:
             return _STATUSES[status.strip().lower()]
         case int() as status if 100 <= status <= 599:
             return ToolStatus.ERROR if status >= 400 else ToolStatus.OK
-    said = isinstance(item.get("status"), str)  # in a word that is not known here, such as canceled
-    return ToolStatus.UNKNOWN if failed is None or said else ToolStatus.OK
+    other_word = isinstance(item.get("status"), str)  # such as canceled
+    return ToolStatus.UNKNOWN if failed is None or other_word else ToolStatus.OK
 
 
 def _call(item: JsonValue) -> JsonValue:

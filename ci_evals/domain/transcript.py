@@ -310,7 +310,7 @@ _NO_TRACE = _TRACE + b"null,"
 _END = b"\0"
 """Between traces, whose JSON has none."""
 _SAID = re.compile(rb'\n    "(?:agent|index|user)": (".*"|\d+)')
-"""What `Turns.said` yields, in the order of JSON."""
+"""The fields that `Turns.said` yields, in the order of JSON."""
 
 
 def _read(text: bytes) -> tuple[Turn, ...]:

@@ -42,7 +42,7 @@ class BaselineResults:
     history: tuple[Results, ...] = ()
     """The newest runs of the base branch, oldest first, `results` among them."""
     of_base_commit: bool = False
-    """Whether `results` are known to be of the base commit of the pull request."""
+    """True if `results` are known to be of the base commit of the pull request."""
 
     def redacted(self, redactor: Redactor) -> "BaselineResults":
         """The same without secrets."""

@@ -265,6 +265,7 @@ async def test_a_program(look):
         ),
         ([sys.executable, "-c", "print('x' * 11_000_000)"], "printed more than 10 MB"),
         ([sys.executable, "-c", "for _ in range(200): print('x' * 100_000)"], "printed more than 10 MB"),
+        ([sys.executable, "-c", "while True: print('x' * 100_000)"], "printed more than 10 MB"),
     ],
 )
 async def test_a_program_that_fails(look, command, why):

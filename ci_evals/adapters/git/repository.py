@@ -36,6 +36,7 @@ class Repository:
     adapter: str | None
     """The adapter of all suites; None if there are none, or several."""
     has_suites: bool
+    """True if there are suites, wherever they are."""
 
 
 def look(folder: Path) -> Repository:

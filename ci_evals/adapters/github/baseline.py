@@ -69,7 +69,7 @@ class BaselineArtifact:
     skipped: int = 0
     """Further runs whose results could not be had."""
     of_base_commit: bool = False
-    """Whether `commit` is known to be the base itself."""
+    """True if `commit` is known to be the base itself."""
 
 
 @dataclass(frozen=True)

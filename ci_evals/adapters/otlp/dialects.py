@@ -38,7 +38,7 @@ _LONG = f"the arguments have more than {MAX_TEXT:,} characters"
 _NAMELESS = "the span holds the value of one argument without its name"
 _NO_OBJECT = "the span's arguments are no JSON object"
 REDACTED = "__REDACTED__"
-"""What OpenInference puts instead of what it hides."""
+"""The text that OpenInference puts where it hides something."""
 
 
 @dataclass

@@ -221,12 +221,12 @@ def _case(attributes: dict[str, Any], suite: str) -> Row:
     name, where = attributes.get("name", "").strip(), attributes.get("classname", "").strip()
     if where == name:  # jest-junit, unless it is configured otherwise
         where = ""
-    said = {attributes.get(key, "").strip().lower() for key in ("status", "result")}
-    skipped = bool(said & _NOT_RUN)
+    labels = {attributes.get(key, "").strip().lower() for key in ("status", "result")}
+    skipped = bool(labels & _NOT_RUN)
     group = where or attributes.get("file", "").strip() or suite
     return Row(
         test=f"{where}{_OF}{name}" if where else name,
-        passed=None if skipped else not said & _FAILED,
+        passed=None if skipped else not labels & _FAILED,
         undecided=Undecided.SKIPPED if skipped else None,
         groups=(group,) if group else (),
         seconds=_seconds(attributes.get("time", "")),

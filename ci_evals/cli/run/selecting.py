@@ -104,18 +104,15 @@ def _other_commit(here: Git, there: Git, *, in_ci: bool) -> tuple[str, ...]:
         UsageError: in CI, where a pass of another commit must not stand for this one.
     """
     now, then = here.head_commit or here.commit, there.head_commit or there.commit
-    if now == then and (now or not in_ci):
+    if now == then if now else not in_ci:
         return ()
-    if now is None and not in_ci:
-        return ()
-    now = now or "unknown"
-    was = f"commit {then[:12]}" if then else "an unknown commit"
+    was, is_now = (f"commit {commit[:12]}" if commit else "an unknown commit" for commit in (then, now))
     if in_ci:
         raise UsageError(
-            f"--only-failed: the earlier run is of {was}, and this is commit {now[:12]}: what passed "
+            f"--only-failed: the earlier run is of {was}, and this is {is_now}: what passed "
             "there may fail here. Play all tests."
         )
-    return (f"what passed was played at {was}, and this is commit {now[:12]}",)
+    return (f"what passed was played at {was}, and this is {is_now}",)
 
 
 class _Changes(NamedTuple):
