@@ -104,7 +104,9 @@ def _other_commit(here: Git, there: Git, *, in_ci: bool) -> tuple[str, ...]:
         UsageError: in CI, where a pass of another commit must not stand for this one.
     """
     now, then = here.head_commit or here.commit, there.head_commit or there.commit
-    if now == then if now else not in_ci:
+    # Outside CI nobody names the commit; in CI one that nobody names is no other's.
+    same = now == then if now else not in_ci
+    if same:
         return ()
     was, is_now = (f"commit {commit[:12]}" if commit else "an unknown commit" for commit in (then, now))
     if in_ci:
