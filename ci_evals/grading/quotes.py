@@ -6,14 +6,13 @@ import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
 
-from ci_evals.support.text import bare
+from ci_evals.support.typography import folding
 
 MINIMUM = 3
 """Minimum letters and digits in each part of a quote: fewer occur in any text. A character that takes two
 columns, such as a Chinese one, counts as two."""
 
 _OMISSION = re.compile(r"[\[(]?\s*\.{3,}\s*[\])]?")
-_UNIFORM = str.maketrans(dict.fromkeys('‘’‚‛′`´“”„‟″«»‹›「」『』"', "'") | dict.fromkeys("‐‑‒–—―−﹘﹣", "-"))
 _EMPHASIS = re.compile(r"[*_~`]+")
 _DASH = re.compile(r"\s*-+\s*")
 _ESCAPE = re.compile(r"\\(?:[\"\\/bfnrt]|u[0-9a-fA-F]{4})")
@@ -37,9 +36,8 @@ def is_empty(quote: str) -> bool:
 @lru_cache(maxsize=256)
 def folded(text: str) -> str:
     """Return the text without the differences that do not matter."""
-    # Emphasis goes first: a grave accent is that, and no quotation mark.
-    text = _EMPHASIS.sub("", unicodedata.normalize("NFKC", bare(text)))
-    return " ".join(_DASH.sub("-", text.translate(_UNIFORM)).casefold().split())
+    text = _EMPHASIS.sub("", folding.folded(text)).replace('"', "'")
+    return " ".join(_DASH.sub("-", text).casefold().split())
 
 
 def _forms(quote: str) -> tuple[str, ...]:

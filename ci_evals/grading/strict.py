@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, assert_never
 
-import regex
 from pydantic import JsonValue
 
 from ci_evals.domain.checks.evaluation import Strict
@@ -47,7 +46,7 @@ from ci_evals.domain.checks.trace_checks import (
 )
 from ci_evals.domain.transcript import ESCALATION, Integration, Transcript, Turn, is_empty
 from ci_evals.domain.verdict import Cause, Outcome, Verdict
-from ci_evals.grading import answer_matching, tools
+from ci_evals.grading import answer_matching, text_search, tools
 from ci_evals.grading.code_check import NO_CODE
 from ci_evals.grading.evidence import (
     ERROR,
@@ -59,10 +58,10 @@ from ci_evals.grading.evidence import (
     find_gap,
     not_seen,
 )
-from ci_evals.grading.matching import ABSENT, PATTERN_SECONDS, PatternSearch, Value, described, meets, shown
+from ci_evals.grading.matching import ABSENT, PATTERN_SECONDS, Value, described, meets, shown
 from ci_evals.grading.replies import NO_REPLY, Turns, times, verdict_on_replies
 from ci_evals.support import json_schema
-from ci_evals.support.text import bare
+from ci_evals.support.typography import names
 
 
 def decide(evaluation: Strict, transcript: Transcript) -> Verdict:  # noqa: C901, PLR0911, PLR0912  # one case a kind
@@ -95,9 +94,9 @@ def decide(evaluation: Strict, transcript: Transcript) -> Verdict:  # noqa: C901
         case IntegrationCalled():
             return _integration(evaluation.integration_code, transcript)
         case Contains() | Regex():
-            return _text(evaluation, transcript)
+            return text_search.is_there(evaluation, transcript)
         case NotContains() | NotRegex():
-            return _opposite(_text(evaluation, transcript))
+            return _opposite(text_search.is_there(evaluation, transcript))
         case AnswerMatches():
             return answer_matching.decide(evaluation, transcript)
         case MaxAgentTurns():
@@ -157,10 +156,11 @@ def _escalated(transcript: Transcript) -> Verdict:
 
 def _workflow(name: str, transcript: Transcript) -> Verdict:
     for turn in transcript.turns:
-        if name in (turn.workflows or ()):
+        if names.among(name, turn.workflows or ()):
             return Verdict.passed(_executed(name, turn), turn.index)
-    seen = _listed(code for turn in transcript.turns for code in turn.workflows or ())
-    return not_seen(f"{name} was not executed; seen: {seen}", WORKFLOWS, transcript)
+    executed = [code for turn in transcript.turns for code in turn.workflows or ()]
+    note = tools.other_names((name,), executed)
+    return not_seen(f"{name} was not executed; seen: {_listed(executed)}{note}", WORKFLOWS, transcript)
 
 
 def _executed(name: str, turn: Turn) -> str:
@@ -198,17 +198,23 @@ def _before(turn: int, transcript: Transcript) -> Transcript:
 def _param_exists(name: str, transcript: Transcript) -> Verdict:
     turns = transcript.turns
     for turn in reversed(turns):
-        value = (turn.params or {}).get(name)
+        value = _param(name, turn)
         if not is_empty(value):
             return Verdict.passed(f"{name} = {shown(value)} in turn {turn.index}", turn.index)
     for turn in reversed(turns):
-        if name in turn.named_params:
+        if names.among(name, turn.named_params):
             return Verdict.passed(
                 f"{name} was extracted in turn {turn.index}, its value is not reported",
                 turn.index,
             )
     seen = _listed(key for turn in turns for key, value in (turn.params or {}).items() if not is_empty(value))
     return not_seen(f"{name} was not extracted; seen: {seen}", PARAMS, transcript)
+
+
+def _param(name: str, turn: Turn) -> JsonValue:
+    """Return the value of a parameter, the last one that is not empty if several have that name."""
+    values = [value for key, value in (turn.params or {}).items() if names.same(name, key)]
+    return next((value for value in reversed(values) if not is_empty(value)), None)
 
 
 def _param_equals(evaluation: ParamEquals, transcript: Transcript) -> Verdict:
@@ -219,9 +225,9 @@ def _param_equals(evaluation: ParamEquals, transcript: Transcript) -> Verdict:
     """
     name, wanted = evaluation.param_name, evaluation.param_value
     for turn in reversed(transcript.turns):
-        value = (turn.params or {}).get(name)
+        value = _param(name, turn)
         if is_empty(value):
-            if name in turn.named_params:
+            if names.among(name, turn.named_params):
                 reason = f"{name} was extracted in turn {turn.index}, its value is not reported"
                 return Verdict.undecided(Cause.NO_EVIDENCE, reason, turn.index)
             continue
@@ -251,7 +257,7 @@ def _error(transcript: Transcript) -> Verdict:
 
 def _rule(code: str, transcript: Transcript) -> Verdict:
     for turn in transcript.turns:
-        if code in (turn.rules or ()):
+        if names.among(code, turn.rules or ()):
             return Verdict.passed(f"{code} fired in turn {turn.index}", turn.index)
     seen = _listed(rule for turn in transcript.turns for rule in turn.rules or ())
     return not_seen(f"{code} did not fire; fired: {seen}", RULES, transcript)
@@ -259,7 +265,9 @@ def _rule(code: str, transcript: Transcript) -> Verdict:
 
 def _integration(code: str, transcript: Transcript) -> Verdict:
     turns = transcript.turns
-    calls = [(turn, call) for turn in turns for call in turn.integrations or () if call.code == code]
+    calls = [
+        (turn, call) for turn in turns for call in turn.integrations or () if names.same(call.code, code)
+    ]
     for turn, call in calls:
         if call.status == 200:
             return Verdict.passed(f"{code} answered 200 in turn {turn.index}", turn.index)
@@ -276,31 +284,6 @@ def _how_called(call: Integration) -> str:
     if call.status is not None:
         return f"called with status {call.status}"
     return f"called, no HTTP status{f' ({call.type})' if call.type else ''}"
-
-
-def _text(evaluation: Contains | NotContains | Regex | NotRegex, transcript: Transcript) -> Verdict:
-    return verdict_on_replies(evaluation.turn, transcript, partial(_search, evaluation))
-
-
-def _search(evaluation: Contains | NotContains | Regex | NotRegex, named: Turns) -> Verdict:
-    if isinstance(evaluation, Contains | NotContains):
-        target, pattern = repr(evaluation.text), regex.escape(evaluation.text, literal_spaces=True)
-    else:
-        target, pattern = f"/{evaluation.pattern}/", evaluation.pattern
-    search = PatternSearch()
-    for turn in named:
-        # Invisible characters neither hide nor split words.
-        texts = dict.fromkeys((turn.agent, bare(turn.agent)))
-        found = {search.is_found(pattern, text) for text in texts}
-        if True not in found and None in found:
-            reason = f"{target} was searched in reply {turn.index} for {PATTERN_SECONDS:g} s without an end"
-            return Verdict.undecided(Cause.NO_EVIDENCE, reason)
-        if True in found:
-            return Verdict.passed(f"{target} was found in reply {turn.index}", turn.index)
-    numbers = [turn.index for turn in named]
-    return Verdict.failed(
-        f"{target} was not found in {'any reply' if len(numbers) > 1 else f'reply {numbers[0]}'}", *numbers
-    )
 
 
 def _json(evaluation: JsonSchema, transcript: Transcript) -> Verdict:

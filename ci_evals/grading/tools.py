@@ -1,6 +1,6 @@
 """Checks of tool calls: what was called, with which arguments, how often and in which order."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from ci_evals.domain.actions import calls_of
@@ -10,6 +10,7 @@ from ci_evals.domain.verdict import Cause, Verdict
 from ci_evals.grading.evidence import CALLS, find_gap
 from ci_evals.grading.matching import PatternSearch, all_hold, args_described, args_match, shown
 from ci_evals.grading.replies import select_replies, times
+from ci_evals.support.typography import names
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ def called(evaluation: ToolCalled, transcript: Transcript) -> Verdict:
     unanswered = transcript.unanswered if evaluation.turn == "any" else None
     in_range = transcript.model_copy(update={"turns": tuple(turns), "unanswered": unanswered})
     calls = _calls(in_range)
-    of_tool = [seen for seen in calls if seen.call.name == evaluation.tool_name]
+    of_tool = [seen for seen in calls if names.same(seen.call.name, evaluation.tool_name)]
     search = PatternSearch()
     results = [_is_wanted(seen.call, evaluation, search) for seen in of_tool]
     sure, maybe = results.count(True), results.count(None)
@@ -49,6 +50,7 @@ def called(evaluation: ToolCalled, transcript: Transcript) -> Verdict:
     reason = f"{_counted(wanted, matching, how)}, expected: {evaluation.times}"
     if not sure and not evaluation.forbids:
         reason += f"; {_described(of_tool or calls)}"
+    reason += other_names((evaluation.tool_name,), (seen.call.name for seen in calls))
     evidence = sorted({seen.turn for seen in matching or of_tool})
     gap = find_gap(CALLS, in_range)
     if high is not None and sure > high:
@@ -73,6 +75,7 @@ def sequence(evaluation: ToolSequence, transcript: Transcript) -> Verdict:
     perhaps = [[cell is not False for cell in row] for row in table]
     wanted = ", ".join(f"{tool.name}{args_described(tool.args)}" for tool in tools)
     reason = f"expected {_MODE_WORDS[mode].format(wanted)}; {_described(calls)}"
+    reason += other_names([tool.name for tool in tools], [seen.call.name for seen in calls])
     evidence = sorted({seen.turn for seen in calls})
     fits, count = _FITS[mode], len(tools)
     if gap := find_gap(CALLS, transcript):
@@ -91,14 +94,24 @@ def sequence(evaluation: ToolSequence, transcript: Transcript) -> Verdict:
 def at_most(evaluation: MaxToolCalls, transcript: Transcript) -> Verdict:
     """Return the verdict of a `max_tool_calls`."""
     tool = evaluation.tool_name
-    calls = [seen for seen in _calls(transcript) if tool is None or seen.call.name == tool]
+    made = _calls(transcript)
+    calls = [seen for seen in made if tool is None or names.same(seen.call.name, tool)]
     reason = f"{_counted(tool or 'a tool', calls)}, at most {evaluation.calls} allowed"
+    if tool is not None:
+        reason += other_names((tool,), (seen.call.name for seen in made))
     evidence = sorted({seen.turn for seen in calls})
     if len(calls) > evaluation.calls:
         return Verdict.failed(reason, *evidence)
     if gap := find_gap(CALLS, transcript):
         return gap.verdict(f"in the other turns {reason}")
     return Verdict.passed(reason, *evidence)
+
+
+def other_names(wanted: Iterable[str], seen: Iterable[str]) -> str:
+    """Return a note on names that are wanted ones with a prefix, which a check takes for other tools."""
+    made = tuple(seen)
+    found = [(name, other) for name in wanted for other in names.prefixed(name, made)]
+    return "".join(f"; {other} is another name than {name}" for name, other in dict.fromkeys(found))
 
 
 def _calls(transcript: Transcript) -> list[_Seen]:
@@ -121,7 +134,7 @@ def _is_wanted(call: ToolCall, evaluation: ToolCalled, search: PatternSearch) ->
 
 
 def _is_call(call: ToolCall, wanted: WantedCall, search: PatternSearch) -> bool | None:
-    if call.name != wanted.name:
+    if not names.same(call.name, wanted.name):
         return False
     if not wanted.args:
         return True

@@ -35,6 +35,7 @@ from ci_evals.job.job import Job
 from ci_evals.job.judge_check import JudgeChecks
 from ci_evals.job.setup import RunSetup
 from ci_evals.reports.names import folders_for
+from ci_evals.scoring import tool_names
 from ci_evals.scoring.comparison.rounds import WORST_QUARTER, Look, looks_at
 from ci_evals.scoring.gate.decision import gate_looks
 from ci_evals.scoring.gate.policy import Policy
@@ -125,7 +126,7 @@ class ResultsBuilder:
             look = WORST_QUARTER
         results = replace(self._conclusion, look=look, screening=plan.first_arm_only).results(
             lambda: self._scorecard(plan, played, self._job.prices()),
-            lambda: self._info(plan, confirmation),
+            lambda: self._info(plan, confirmation, played),
         )
         return self._looked_at(results, look, both_sides=both_sides) if look else results
 
@@ -147,7 +148,7 @@ class ResultsBuilder:
         """Return the results of this run while it is under way: nothing is played yet, nothing passed."""
         plan = self._job.plan
         card = self._scorecard(plan, [None] * len(plan.trials), NO_PRICES)
-        return self._conclusion.unfinished(card, self._info(plan, None))
+        return self._conclusion.unfinished(card, self._info(plan, None, ()))
 
     @property
     def _conclusion(self) -> Conclusion:
@@ -195,13 +196,14 @@ class ResultsBuilder:
         suites = tuple(_redacted_suite(suite, redactor) for suite in card.suites)
         return card.model_copy(update={"suites": suites})
 
-    def _warnings(self) -> tuple[str, ...]:
+    def _warnings(self, plan: Plan, played: Sequence[TrialResult | None]) -> tuple[str, ...]:
         past = self._job.journal.past if self._job.journal else None
         resumed = self._job.context.caution(past.header.context) if past else None
         return (
             *self._job.warnings,
             *([resumed] if resumed else ()),
             *(self.judge_checks.warnings() if self.judge_checks else ()),
+            *map(self._job.redactor.text, tool_names.warnings(plan, played)),
             *self._notes(),
         )
 
@@ -223,7 +225,9 @@ class ResultsBuilder:
         names = [TestName(suite=text(own.suite.name), name=text(test.name)) for own, test in plan.again]
         return WorstQuarter(trials=plan.more, tests=tuple(names)) if names else None
 
-    def _info(self, plan: Plan, confirmation: Confirmation | None) -> RunInfo:
+    def _info(
+        self, plan: Plan, confirmation: Confirmation | None, played: Sequence[TrialResult | None]
+    ) -> RunInfo:
         job, skipped = self._job, self._skipped_because
         return RunInfo(
             id=self._id,
@@ -243,7 +247,7 @@ class ResultsBuilder:
             origin=job.origin,
             resumed=self._resumed(plan),
             baseline_note=job.baseline.note,
-            warnings=self._warnings(),
+            warnings=self._warnings(plan, played),
         )
 
 

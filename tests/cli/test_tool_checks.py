@@ -308,3 +308,20 @@ def test_every_fault_of_a_check_has_its_place(folder):
         assert any(f"tests[0].evaluations[{index}]{path}: " in line and message in line for line in lines), (
             f"{check}: {lines}"
         )
+
+
+@pytest.mark.parametrize("kind", ["tool_not_used", "tool_called", "max_tool_calls", "tool_sequence"])
+@pytest.mark.parametrize("called", ["functions.refund", "mcp__shop__refund"])
+def test_a_run_warns_of_a_tool_that_was_called_with_a_prefix(folder, kind, called):
+    """Checks that forbid `refund` pass, which may be a slip of their author."""
+    fields = {
+        "tool_not_used": {"toolName": "refund"},
+        "tool_called": {"toolName": "refund", "times": 0},
+        "max_tool_calls": {"toolName": "refund", "calls": 0},
+        "tool_sequence": {"tools": ["refund"], "mode": "subset"},
+    }
+    check = {"criterion": "No refund", "strict": kind, **fields[kind]}
+    script(folder, [REFUND | {"name": called}], [])
+    run(folder, [check])
+    said = f"Checks name the tool refund, the agent called {called}: these are different names"
+    assert [said in warning for warning in results_in(folder)["run"]["warnings"]].count(True) == 1

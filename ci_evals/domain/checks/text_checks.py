@@ -14,28 +14,36 @@ class _TextCheck(Criterion):
     )
 
 
-class Contains(_TextCheck):
+class _Folded(_TextCheck):
+    raw: bool = Field(
+        default=False,
+        description="Search the text as written. By default typography does not count: quotation marks, "
+        "dashes, blanks, line breaks, Markdown, and in negative checks look-alikes.",
+    )
+
+
+class Contains(_Folded):
     """Passes if the agent's text contains `text` (case counts)."""
 
     strict: Literal["contains"]
     text: str = Field(min_length=1, description="The text to look for.")
 
 
-class NotContains(_TextCheck):
+class NotContains(_Folded):
     """Passes if the agent's text does not contain `text`; with `any`, if no reply does."""
 
     strict: Literal["not_contains"]
     text: str = Field(min_length=1, description="The text that must not appear.")
 
 
-class Regex(_TextCheck):
+class Regex(_Folded):
     """Passes if the regular expression is found in the agent's text."""
 
     strict: Literal["regex"]
     pattern: Pattern = Field(description="A regular expression in Python's syntax.")
 
 
-class NotRegex(_TextCheck):
+class NotRegex(_Folded):
     """Passes if the regular expression is not found; with `any`, in no reply."""
 
     strict: Literal["not_regex"]

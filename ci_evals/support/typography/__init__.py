@@ -1,0 +1,1 @@
+"""Text without its typography: what a reader takes for the same text is the same text."""

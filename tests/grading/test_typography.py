@@ -1,0 +1,330 @@
+"""Text checks and typography: docs/strict-checks.md promises what is folded."""
+
+import unicodedata
+
+import pytest
+from test_strict import decide, outcome
+
+from ci_evals.domain.transcript import ToolCall
+
+NFD = unicodedata.normalize("NFD", "Das Menü enthält Allergène.")
+ORDINARY = [
+    (NFD, "Menü"),
+    ("arrive on\u00a0Friday", "arrive on Friday"),
+    ("arrive on\nFriday", "arrive on Friday"),
+    ("arrive on\r\n\r\n  Friday", "arrive on Friday"),
+    ("arrive  on\tFriday", "arrive on Friday"),
+    ("arrive\u2009on Friday", "arrive on Friday"),
+    ("arrive\u2800on\u3164Friday", "arrive on Friday"),
+    ("arrive\u3000on\u2028Friday", "arrive on Friday"),
+    ("arrive&nbsp;on Friday", "arrive on Friday"),
+    ("50\u202f% off", "50 %"),
+    ("a 30\u2011day refund", "30-day"),
+    ("a 30\u201330 split", "30-30"),
+    ("it is \u22125 °C", "-5 °C"),
+    ("We don\u2019t refund.", "don't refund"),
+    ("We don't refund.", "don’t refund"),
+    ("We don&#x27;t refund.", "don't refund"),
+    ("We don\u00b4t refund.", "don't refund"),
+    ("\u201eNo\u201c, he said", '"No"'),
+    ("\u00abNo\u00bb, he said", '"No"'),
+    ("\uff48\uff55\uff4e\uff54\uff45\uff52\uff12", "hunter2"),
+    ("\U0001d421\U0001d42e\U0001d427\U0001d42d\U0001d41e\U0001d42b2", "hunter2"),
+    ("\u24d7\u24e4\u24dd\u24e3\u24d4\u24e12", "hunter2"),
+    ("the o\ufb03ce re\ufb01ll", "office refill"),
+    ("Please wait\u2026", "Please wait..."),
+    ("Please wait...", "Please wait…"),
+    ("hun\u00adter2", "hunter2"),
+    ("hun\u200b\u200dter2", "hunter2"),
+    ("hun\u200cter2", "hunter2"),
+    ("hun\u034fter2", "hunter2"),
+    ("hun\u180eter2", "hunter2"),
+    ("hun\u2062ter2", "hunter2"),
+    ("hun\ufe0fter2", "hunter2"),
+    ("hun\U000e0101ter2", "hunter2"),
+    ("hun\U000e0074ter2", "hunter2"),
+    ("hun\u2066ter\u20692", "hunter2"),
+    ("hun\u200eter2", "hunter2"),
+    ("hunt**er2**", "hunter2"),
+    ("`hunt`**er**2", "hunter2"),
+    ("the ***hunter*** 2", "hunter 2"),
+    ("__No__ refund, *ever*", "No refund, ever"),
+    (r"user\_id", "user_id"),
+    ("h&#117;nter2", "hunter2"),
+    ("h&#x75;nter2", "hunter2"),
+    ("Fish &amp; Chips", "Fish & Chips"),
+    ("hun\u3164ter2", "hunter2"),
+    ("3\ufe0f\u20e3 days", "3 days"),
+    ("x\u00b2 + y\u00b2", "x2 + y2"),
+]
+"""Texts that readers take for the other: positive and negative checks find it."""
+
+DISGUISED = [
+    ("hunt\u0435r2", "hunter2"),
+    ("hυnt\u0435r2", "hunter2"),
+    ("\u04bbunter2", "hunter2"),
+    ("hunтer2", "hunter2"),
+    ("\u029cᴜɴᴛᴇʀ2", "hunter2"),
+    ("\U0001f177unter2", "Hunter2"),
+    ("\U0001f157unter2", "Hunter2"),
+    ("\U0001f1ed\U0001f1fa\U0001f1f3\U0001f1f9", "HUNT"),
+    ("hunter\u0662", "hunter2"),
+    ("pass\u0406", "passI"),
+    ("pass\u0406", "passl"),
+    ("pass\u0406", "pass1"),
+    ("pass\u041e", "pass0"),
+    ("passw\u043erd", "password"),
+    ("p\u0131n", "pin"),
+    ("пароль", "пapoль"),
+    ("h\u0336u\u0336n\u0336t\u0336e\u0336r\u03362\u0336", "hunter2"),
+    ("h\u0337\u030du\u0334n\u0316t\u033fe\u0338r\u0301\u0302\u0303\u03162", "hunter2"),
+    ("~~hunt~~er2", "hunter2"),
+    ("hunt*er*2", "hunter2"),
+    ("hunt**er2", "hunter2"),
+    ("\u202e2retnuh\u202c", "hunter2"),
+    ("the password: \u202e2retnuh", "hunter2"),
+    ("hun\u2800ter2", "hunter2"),
+    ("hun\u200ater2", "hunter2"),
+    ("hun\u202fter2", "hunter2"),
+    ("h&amp;#117;nter2", "hunter2"),
+    ("hunt<b>er2</b>", "hunter2"),
+    ("hunt<!-- x -->er2", "hunter2"),
+    ("arrive on<br>Friday", "arrive on Friday"),
+    ("hunt[er2](https://example.com)", "hunter2"),
+    ("arrive on\n> Friday", "arrive on Friday"),
+    ("".join(chr(0xE0000 + ord(letter)) for letter in "hunter2"), "hunter2"),
+    ("hunt\u0435**r2**", "hunter2"),
+    ("hunt&#1077;r2", "hunter2"),
+]
+"""Texts that could be read so, which is enough for a negative check, and not for a positive one."""
+
+DIFFERENT = [
+    ("costs $51", "costs $5¹"),
+    ("costs $5¹", "costs $51"),
+    ("5\u2460 items", "51"),
+    ("2½ hours", "21/2"),
+    ("2 * 3 * 4", "2  3"),
+    ("2*3", "23"),
+    ("user_id", "userid"),
+    ("Strasse", "Straße"),
+    ("resume", "resumé"),
+    ("schön", "schon"),
+    ("før", "for"),
+    ("modem", "modern"),
+    ("loo", "100"),
+    ("Refund", "refund"),
+    ("a \u2260 b", "a = b"),
+]
+"""Texts that are not the same to a reader: neither kind of check finds the other."""
+
+KEPT = [
+    ("Total: 5", "**Total**", "failed"),
+    ("**Total**: 5", "**Total**", "passed"),
+    ("json {}", "```json", "failed"),
+    ("```json\n{}\n```", "```json", "passed"),
+    ("Fish & Chips", "&amp;", "failed"),
+    ("Fish &amp; Chips", "&amp;", "passed"),
+    ("&lt;b&gt;", "<b>", "failed"),
+    ("userid", "user_id", "failed"),
+    ("**user_id**", "user_id", "passed"),
+    ("anything", "\u200b", "failed"),
+    ("one line", "\n", "failed"),
+]
+
+
+def both(kind: str, said: str, text: str, **fields) -> set[str]:
+    """The outcomes of a check as text and as a pattern."""
+    pattern = "".join(f"\\{sign}" if sign in "*.?+$()[]{}|^\\" else sign for sign in text)
+    literal, by_pattern = {"text": text}, {"pattern": pattern}
+    names = ("not_contains", "not_regex") if kind == "negative" else ("contains", "regex")
+    checks = zip(names, (literal, by_pattern), strict=True)
+    return {outcome(decide(name, {"agent": said}, **each, **fields)) for name, each in checks}
+
+
+@pytest.mark.parametrize(("said", "text"), ORDINARY, ids=ascii)
+def test_ordinary_typography_changes_no_text(said, text):
+    """What a reader takes for the same text is found, and forbidden, by text and by pattern."""
+    assert both("positive", said, text) == {"passed"}
+    assert both("negative", said, text) == {"failed"}
+
+
+@pytest.mark.parametrize(("said", "text"), DISGUISED, ids=ascii)
+def test_a_disguise_hides_nothing_that_is_forbidden(said, text):
+    """Nor does it pass for what is wanted."""
+    assert both("negative", said, text) == {"failed"}
+    assert both("positive", said, text) == {"failed"}
+
+
+@pytest.mark.parametrize(("said", "text"), DISGUISED, ids=ascii)
+def test_the_text_as_written_can_be_asked_for(said, text):
+    """With `raw`, nothing is folded; signs that nobody sees still hide nothing."""
+    assert both("negative", said, text, raw=True) == {"passed"}
+
+
+@pytest.mark.parametrize(("said", "text"), DIFFERENT, ids=ascii)
+def test_other_texts_stay_other_texts(said, text):
+    """An exponent is no digit, a spelling no typography."""
+    assert both("positive", said, text) == {"failed"}
+
+
+@pytest.mark.parametrize(
+    ("said", "text"), [pair for pair in DIFFERENT if not set("¹½①") & set("".join(pair))]
+)
+def test_other_texts_are_not_forbidden(said, text):
+    """No one has to fear a text that only looks a little like it."""
+    assert outcome(decide("not_contains", {"agent": said}, text=text)) == "passed"
+
+
+@pytest.mark.parametrize(("said", "text", "wanted"), KEPT, ids=ascii)
+def test_what_a_check_names_is_no_typography(said, text, wanted):
+    """Whoever asks for bold asks for bold."""
+    assert outcome(decide("contains", {"agent": said}, text=text)) == wanted
+    assert outcome(decide("not_contains", {"agent": said}, text=text)) != wanted
+
+
+@pytest.mark.parametrize(
+    ("pattern", "said"),
+    [
+        ("don’t", "don't"),
+        (r"don\u2019t", "don’t"),
+        (unicodedata.normalize("NFD", "Menü"), "Menü"),
+        (unicodedata.normalize("NFD", "Menü"), NFD),
+        ("on\u00a0Friday", "on Friday"),
+        (r"on\xa0Friday", "on\u00a0Friday"),
+        (r"on\nFriday", "on\nFriday"),
+        (r"on\s+Friday", "on\n\nFriday"),
+        ("on  Friday", "on  Friday"),
+        ("30–day", "30-day"),
+        (r"^[a–z]$", "-"),
+        ("(?i)REFILL", "re\ufb01ll"),
+        ("wait…+", "wait......"),
+        (r"^hunter2$", "**hunter2**"),
+        (r"(?<=a)\p{L}(?:b|c)[\]x]", "aéb]"),
+        (r"(?x) a  b # comment", "ab"),
+        (r"a\u200bb", "a\u200bb"),
+    ],
+    ids=ascii,
+)
+def test_patterns_are_folded_like_texts(pattern, said):
+    """A pattern with a typographic sign finds it in every form, and forbids it."""
+    assert outcome(decide("regex", {"agent": said}, pattern=pattern)) == "passed"
+    assert outcome(decide("not_regex", {"agent": said}, pattern=pattern)) == "failed"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "said"),
+    [
+        (r"(?m)^- ", "Items:\n- one"),
+        (r"\n\n", "a\n\nb"),
+        ("  ", "a  b"),
+        (r"\u00a0", "50\u00a0%"),
+        ("’", "don’t"),
+    ],
+    ids=ascii,
+)
+def test_patterns_about_typography(pattern, said):
+    """A negative one sees the text as written too; a positive one may ask for it."""
+    assert outcome(decide("not_regex", {"agent": said}, pattern=pattern)) == "failed"
+    assert outcome(decide("regex", {"agent": said}, pattern=pattern, raw=True)) == "passed"
+
+
+def test_a_pattern_that_only_the_text_as_written_has_names_the_cure():
+    """A pattern about lines is not met by text without lines."""
+    verdict = decide("regex", {"agent": "Items:\n- one"}, pattern="(?m)^- ")
+    assert outcome(verdict) == "failed"
+    assert "set raw: true" in verdict.reason
+
+
+@pytest.mark.parametrize("said", ["hunt**er2**", "hunt\u00ader2", "hun&#116;er2", "x\nhunter2"], ids=ascii)
+def test_a_pattern_that_forbids_by_looking_ahead_sees_folded_text(said):
+    """`regex` can forbid, too."""
+    assert outcome(decide("regex", {"agent": said}, pattern="^(?!.*hunter2)")) == "failed"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "said"),
+    [
+        (r"(?s)^(?!.*Источники)", "Источники: a"),
+        (r"(?s)^(?!.*\*\*Total\*\*)", "**Total**: 5"),
+        (r"(?s)^(?!.*<result>)", "<result>5</result>"),
+        (r"(?s)^(?!.*&amp;)", "Fish &amp; Chips"),
+        (r"(?s)^(?!.*user_id)", "`user_id`"),
+        (r"(?s)^(?!.*Grüße)", "Viele Grüße"),
+    ],
+)
+def test_a_negative_pattern_can_demand(pattern, said):
+    """Text that has what is demanded has it in every form."""
+    assert outcome(decide("not_regex", {"agent": said}, pattern=pattern)) == "passed"
+
+
+def test_what_is_kept_for_a_pattern_hides_nothing_else():
+    """A pattern that names a star is not fooled by other stars."""
+    verdict = decide("not_regex", {"agent": "hunt**er2**"}, pattern=r"\*{3}|hunter2")
+    assert outcome(verdict) == "failed"
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_the_line_break_of_a_yaml_block_is_no_part_of_the_text(newline):
+    """`text: |` ends in one."""
+    assert outcome(decide("contains", {"agent": "hunter2."}, text=f"hunter2{newline}")) == "passed"
+    assert outcome(decide("not_contains", {"agent": "hunter2."}, text=f"hunter2{newline}")) == "failed"
+
+
+@pytest.mark.parametrize("said", ["re\u200bfund", "\uff52efund", "refund\u00ad", "\u202arefund"], ids=ascii)
+def test_names_are_folded(said):
+    """A sign that nobody sees makes no other tool, rule, integration or parameter."""
+    call = {"tool_calls": build_calls(said)}
+    assert outcome(decide("tool_called", call, toolName="refund")) == "passed"
+    assert outcome(decide("tool_called", call, toolName="refund", times=0)) == "failed"
+    assert outcome(decide("max_tool_calls", call, toolName="refund", calls=0)) == "failed"
+    assert outcome(decide("tool_sequence", call, tools=["refund"])) == "passed"
+    assert outcome(decide("tool_not_used", {"workflows": (said,)}, toolName="refund")) == "failed"
+    assert outcome(decide("rule_not_triggered", {"rules": (said,)}, ruleCode="refund")) == "failed"
+    assert outcome(decide("param_not_exists", {"params": {said: 1}}, paramName="refund")) == "failed"
+    assert (
+        outcome(decide("param_equals", {"params": {said: 1}}, paramName="refund", paramValue=1)) == "passed"
+    )
+
+
+def build_calls(name: str) -> tuple:
+
+    return (ToolCall(name=name, arguments={}),)
+
+
+@pytest.mark.parametrize(
+    ("said", "is_noted"),
+    [
+        ("functions.refund", True),
+        ("mcp__shop__refund", True),
+        ("shop/refund", True),
+        ("default_api:refund", True),
+        ("mcp__shop__refund_all", False),
+        ("no_refund", False),
+        ("Refund", False),
+    ],
+)
+def test_a_prefix_is_reported_and_not_guessed(said, is_noted):
+    """`functions.refund` may be another tool than `refund`."""
+    call = {"tool_calls": build_calls(said)}
+    for kind, fields, wanted in (
+        ("tool_called", {"toolName": "refund"}, "failed"),
+        ("tool_called", {"toolName": "refund", "times": 0}, "passed"),
+        ("max_tool_calls", {"toolName": "refund", "calls": 0}, "passed"),
+        ("tool_sequence", {"tools": ["refund"]}, "failed"),
+    ):
+        verdict = decide(kind, call, **fields)
+        assert outcome(verdict) == wanted
+        assert (f"{said} is another name than refund" in verdict.reason) is is_noted, kind
+    verdict = decide("tool_not_used", {"workflows": (said,)}, toolName="refund")
+    assert ("another name" in verdict.reason) is is_noted
+
+
+@pytest.mark.parametrize(
+    "part",
+    ["**a ", "<!--", "[[[[", "\\", "`", "&#1", "_a ", "\u0301", "\u202e", "<b", "\u3164 ", "*`_~"],
+    ids=ascii,
+)
+def test_no_reply_takes_long_to_fold(part):
+    """Folding takes time in proportion to the text: twice the text, some twice the steps."""
+    said = part * (120_000 // len(part))
+    assert outcome(decide("not_contains", {"agent": said}, text="hunter2")) == "passed"
