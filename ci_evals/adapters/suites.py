@@ -49,7 +49,13 @@ def sources(name: str) -> tuple[SuiteSource, ...]:
         return (SuiteSource(name, _read(path, name), path),)
     with os_errors(f"{name!r} cannot be read"):
         paths = list(_files(name))
-    return tuple(SuiteSource(p.as_posix(), _read(p, p.as_posix()), p.resolve()) for p in paths)
+    return tuple(SuiteSource(_name_of(p), _read(p, _name_of(p)), p.resolve()) for p in paths)
+
+
+def _name_of(path: Path) -> str:
+    """Return a file's name, which is never that of a bundled suite."""
+    name = path.as_posix()
+    return f"./{name}" if is_bundled(name) else name
 
 
 MAX_BESIDE = 1_000_000

@@ -4,6 +4,7 @@ import gc
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
@@ -12,6 +13,7 @@ from ci_evals._version import __version__
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.help import WIDTH, Application
 from ci_evals.cli.settings.options import takes
+from ci_evals.cli.settings.workspace import Names
 from ci_evals.study_registry import register_commands
 
 if TYPE_CHECKING:  # a command's options are imported with it
@@ -313,7 +315,9 @@ class DemoAgentSettings:
     """Options of `demo-agent`."""
 
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes any free one.")] = 8080
-    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Address to listen on.")] = "127.0.0.1"
+    host: Annotated[str, Names.ADDRESS, typer.Option(metavar="ADDRESS", help="Address to listen on.")] = (
+        "127.0.0.1"
+    )
     noise: Annotated[
         float,
         typer.Option(
@@ -344,6 +348,7 @@ class DemoAgentSettings:
     ] = 0
     break_: Annotated[
         str | None,
+        Names.TEXT,
         typer.Option(
             "--break",
             metavar="WORKFLOW,...",
@@ -352,6 +357,7 @@ class DemoAgentSettings:
     ] = None
     misbehave: Annotated[
         str | None,
+        Names.TEXT,
         typer.Option(metavar="KIND,...", help="Misbehavior in every conversation, see above."),
     ] = None
 
@@ -396,7 +402,15 @@ def invoke(args: Sequence[str], context: RunContext, name: str | None = None) ->
     Raises:
         typer.TyperException: the command line cannot be read.
     """
+    context.check_settings = partial(_check_workspace, context)
     return app(args=list(args), prog_name=name, standalone_mode=False, obj=context)
+
+
+def _check_workspace(context: RunContext, settings: object) -> None:
+    if context.environ.get("GITHUB_EVENT_NAME"):
+        from ci_evals.cli.github.trust import check_workspace
+
+        check_workspace(settings, context)
 
 
 def main(args: list[str] | None = None) -> NoReturn:

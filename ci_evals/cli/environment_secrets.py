@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 from urllib.parse import unquote
 
+from ci_evals.domain.agents import lacks_secret
 from ci_evals.support import secrets
 
 SECRET_VARIABLES = (
@@ -37,6 +38,18 @@ _HEADER_VARIABLES = ("CI_EVALS_AGENT_HEADERS", "INPUT_AGENT-HEADERS")
 """Lines of the form `NAME: VALUE`, whose values are keys."""
 
 
+_OF_EVERY_JOB = frozenset(
+    {
+        *("GITHUB_TOKEN", "GH_TOKEN", "INPUT_GITHUB-TOKEN", "CI_EVALS_GITHUB_TOKEN", "COPILOT_GITHUB_TOKEN"),
+        "ACTIONS_RUNTIME_TOKEN",
+    }
+)
+"""Variables that hold, as a rule, the token which every job has; a fork's may only read."""
+_PERSONAL = ("ghp_", "github_pat_", "gho_", "ghu_")
+"""Prefixes of GitHub's tokens that are no job's own."""
+_KEY_OPTIONS = ("llm_key", "agent_key", "agent_headers", "github_token", "against")
+"""Options whose values are or hold keys."""
+
 _EXPORTER_VARIABLES = ("OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS")
 
 
@@ -47,6 +60,42 @@ def keys_in(environ: Mapping[str, str]) -> list[str]:
     headers = [line.partition(":")[2].strip() for line in lines]
     headers += [unquote(value) for value in _exporter_headers(environ)]
     return [*keys, *headers, *(part for value in headers for part in value.split())]
+
+
+def secret_of_job(environ: Mapping[str, str], settings: object) -> str | None:
+    """Return the name of a variable or an option that holds a secret; None if the job has none.
+
+    The token that every job has does not count, nor do well-known dummies such as `none`.
+    """
+    options = ((f"--{name.replace('_', '-')}", getattr(settings, name, None)) for name in _KEY_OPTIONS)
+    for name, value in (*options, *environ.items()):
+        if value and _holds_secret(name, value):
+            return name
+    return None
+
+
+def _holds_secret(name: str, value: str) -> bool:
+    if name == "--against":
+        options = [line.removeprefix("--").partition("=") for line in map(str.strip, value.splitlines())]
+        return any(_holds_secret(f"--{option.strip()}", text) for option, _, text in options)
+    if name in _OF_EVERY_JOB or name == "--github-token":
+        return value.strip().startswith(_PERSONAL)
+    if name in _HEADER_VARIABLES or name == "--agent-headers":
+        headers = [line.partition(":") for line in value.splitlines()]
+        return any(_is_secret_header(header, text) for header, _, text in headers)
+    if name in _EXPORTER_VARIABLES:
+        return any(_exporter_headers({name: value}))
+    if name in SECRET_VARIABLES or name in {"--llm-key", "--agent-key"}:
+        return bool(value.strip()) and not secrets.is_dummy(value)
+    return any(secrets.in_environment({name: value}))
+
+
+def _is_secret_header(name: str, value: str) -> bool:
+    """Return whether a header holds a secret: by its name, unless it is blank, or by its looks."""
+    words = value.split()
+    if lacks_secret(name, "") and not lacks_secret(name, value):
+        return bool(words) and not secrets.is_dummy(words[-1])
+    return any(map(secrets.looks_made, words))
 
 
 def _exporter_headers(environ: Mapping[str, str]) -> list[str]:

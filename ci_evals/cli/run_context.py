@@ -36,6 +36,8 @@ class RunContext:
         """
         self.environ: Mapping[str, str] = os.environ if environ is None else environ
         self.options = options or {}
+        self.check_settings: Callable[[object], None] = lambda _: None
+        """Checks the options of any command before it begins, and raises `UsageError`."""
         self._runner: Runner | None = None
 
     @cached_property

@@ -64,6 +64,8 @@ class ArmReader:
     """Reads the file with an adapter's options."""
     headers: Callable[[str], dict[str, str]]
     """Reads headers, one per line."""
+    check: Callable[[str, str], None]
+    """Refuses an option that names code or a file which is not trusted, by raising `UsageError`."""
     plugins: frozenset[str]
     masked: bool = False
     """True to read no secret, as for a replay."""
@@ -142,6 +144,8 @@ class ArmReader:
             raise UsageError(f"{file}: {name!r}: {error}") from None
 
     def _arm(self, name: str, given: Mapping[str, str]) -> Arm:
+        for option, value in given.items():
+            self.check(option, value)
         texts = {field: given[option] for option, field in _TEXTS.items() if option in given}
         options = self.options(given[_OPTIONS]) if _OPTIONS in given else None
         return Arm(

@@ -5,7 +5,9 @@ from typing import Annotated
 
 import typer
 
-from ci_evals.cli.settings.shared import LlmKey, LlmTimeout, Prices, Quiet
+from ci_evals.cli.settings.choices import SuiteTrust
+from ci_evals.cli.settings.shared import LlmKey, LlmTimeout, Prices, Quiet, TrustSuites
+from ci_evals.cli.settings.workspace import Names
 from ci_evals.domain.choices import Provider
 
 
@@ -17,6 +19,7 @@ class JudgeSettings:
     llm_key: LlmKey = field(default=None, repr=False)
     judge_model: Annotated[
         str | None,
+        Names.TEXT,
         typer.Option(metavar="MODEL", help="Judge model. Default: the run's or the provider's."),
     ] = None
     judge_votes: Annotated[
@@ -24,10 +27,13 @@ class JudgeSettings:
         typer.Option(min=1, max=99, help="Votes on each criterion. Default: the run's."),
     ] = None
     judge_panel: Annotated[
-        str | None, typer.Option(metavar="MODEL,...", help="Models that vote in turn. Default: the run's.")
+        str | None,
+        Names.TEXT,
+        typer.Option(metavar="MODEL,...", help="Models that vote in turn. Default: the run's."),
     ] = None
     llm_timeout: LlmTimeout = 120
     parallel: Annotated[int, typer.Option(min=1, max=10_000, help="Concurrent questions to the judge.")] = 10
     prices: Prices = None
+    trust_suites: TrustSuites = SuiteTrust.AUTO
     seed: Annotated[int, typer.Option(help="Seed of the sample: the same seed, the same sample.")] = 0
     quiet: Quiet = False

@@ -47,8 +47,26 @@ class Workspace:
         self.theirs = git(folder, "rev-parse", "HEAD")
         git(folder, "checkout", "--quiet", "--detach")
 
-    def run(self, *options: str, event: str = "workflow_dispatch", suites: str = "evals", **variables):
+    def run(
+        self,
+        *options: str,
+        event: str = "workflow_dispatch",
+        suites: str = "evals",
+        head: str | None = None,
+        base: str | None = None,
+        **variables,
+    ):
+        """Run suites; `head` is the repository that pull request 7 comes from, if the event is of one."""
         payload = {"repository": {"full_name": REPOSITORY, "default_branch": "main"}, "inputs": {}}
+        if head:
+            payload |= {
+                "number": 7,
+                "pull_request": {
+                    "number": 7,
+                    "head": {"sha": self.theirs, "ref": "topic", "repo": {"full_name": head}},
+                    "base": {"sha": base or self.own, "ref": "main"},
+                },
+            }
         (self.folder.parent / "event.json").write_text(json.dumps(payload))
         env = {
             "GITHUB_ACTIONS": "true",
@@ -162,6 +180,202 @@ def test_options_name_no_program_of_a_foreign_checkout(workspace, agent):
     ran = workspace.run("--start=sh agent.sh", f"--base-url={agent.url}", suites="demo:hr")
     refused(ran, agent, "--start: a program may not be named in a checkout of")
     assert not (workspace.folder / "leaked").exists()
+
+
+ARMS = """
+first:
+  adapter: http
+  adapter-options: outside.yaml
+  base-url: {url}
+second:
+  base-url: {url}
+  agent-key: ${{OTHER_SECRET}}
+"""
+OTHER = "other-secret-77c1f0"
+
+AGENTS_OF_THEIRS = {
+    "a file of agents": ["--arms=theirs.yaml"],
+    "its options of an adapter": ["--against=adapter-options=theirs.yaml"],
+    "its options with dashes": ["--against=base-url={url}\n--adapter-options = theirs.yaml"],
+    "its program": ["--against=adapter=command: sh theirs.sh"],
+    "its module": ["--against=adapter=python:theirs:reply"],
+    "its server": ["--against=start=sh theirs.sh\nbase-url={url}"],
+    "our file of agents that names its options": ["--arms={outside}/options.yaml"],
+    "our file of agents that names its program": ["--arms={outside}/program.yaml"],
+    "our file of agents that names its server": ["--arms={outside}/start.yaml"],
+    "a folder of earlier runs": ["--history=past", "--baseline=none"],
+    "a run to resume": ["--resume=past"],
+    "a run of which tests passed": ["--only-failed=past"],
+}
+
+
+@pytest.mark.parametrize("event", ["workflow_dispatch", "pull_request_target", "issue_comment"])
+@pytest.mark.parametrize("options", AGENTS_OF_THEIRS.values(), ids=AGENTS_OF_THEIRS.keys())
+def test_agents_of_a_run_name_nothing_of_a_foreign_checkout(workspace, agent, event, options):
+    """Such a file says which code runs beside the secrets, and where keys go."""
+    outside = workspace.folder.parent
+    (outside / "outside.yaml").write_text("{}")
+    (workspace.folder / "theirs.yaml").write_text(ARMS.format(url=agent.url))
+    (workspace.folder / "theirs.sh").write_text("#!/bin/sh\necho $AGENT_KEY $OTHER_SECRET > leaked\n")
+    (workspace.folder / "past").mkdir()
+    for name, line in {
+        "options": "adapter-options: theirs.yaml",
+        "program": "'adapter': 'command: sh theirs.sh'",
+        "start": "start: sh theirs.sh",
+    }.items():
+        (outside / f"{name}.yaml").write_text(f"one: {{{line}}}\nother: {{base-url: '{agent.url}'}}\n")
+    given = [option.format(url=agent.url, outside=outside) for option in options]
+    variables = {"OTHER_SECRET": OTHER, "CI_EVALS_AGENT_KEY": agent.key}
+    literal = write_suite(outside, name="literal.json", apiKey=agent.key)
+    ran = workspace.run(*given, f"--base-url={agent.url}", suites=f"../{literal}", event=event, **variables)
+    refused(ran, agent, f"in a checkout of {workspace.theirs[:12]}")
+    assert not (workspace.folder / "leaked").exists()
+
+
+def test_an_agent_of_our_own_is_played_beside_it(workspace, agent):
+    """What lies outside of the checkout was written by an earlier step."""
+    outside = workspace.folder.parent
+    literal = write_suite(outside, name="literal.json", apiKey=agent.key)
+    (outside / "arms.yaml").write_text(f"one: {{}}\nother: {{base-url: '{agent.url}'}}\n")
+    ran = workspace.run(f"--arms={outside}/arms.yaml", f"--base-url={agent.url}", suites=f"../{literal}")
+    assert ran.returncode in {0, 1}, ran.stderr
+    assert agent.heard
+
+
+@pytest.mark.parametrize("name", ["10", "3"])
+def test_a_folder_with_the_name_of_a_number_is_no_history(workspace, agent, name):
+    """`--history` is 10 by default: a fork's folder of that name would be compared with."""
+    (workspace.folder / name).mkdir()
+    literal = write_suite(workspace.folder.parent, name="literal.json", apiKey=agent.key)
+    baseline = workspace.folder.parent / "results"
+    options = (f"--base-url={agent.url}", f"--output-dir={baseline}")
+    workspace.run(*options, suites=f"../{literal}")
+    ran = workspace.run(options[0], f"--history={name}", f"--baseline={baseline}", suites=f"../{literal}")
+    assert ran.returncode == 0, ran.stderr
+
+
+@pytest.mark.parametrize("option", ["--adapter-options=theirs.yaml", "--arms=theirs.yaml"])
+def test_never_is_no_weaker_than_auto(workspace, agent, option):
+    """`--trust-suites=never` is about suites; files of a foreign checkout are still refused."""
+    (workspace.folder / "theirs.yaml").write_text(ARMS.format(url=agent.url))
+    ran = workspace.run(option, f"--base-url={agent.url}", "--trust-suites=never", suites="demo:hr")
+    refused(ran, agent, f"may not be read in a checkout of {workspace.theirs[:12]}")
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        "--start=sh pr/theirs.sh",
+        "--start=cd pr && sh theirs.sh",
+        "--start=sh -c 'cd pr; sh theirs.sh'",
+        "--start=make --directory=pr serve",
+        "--start=PYTHONPATH=pr python3 -m theirs",
+        "--start=python3 -m pr.theirs",
+        "--start=sh $GITHUB_WORKSPACE/pr/theirs.sh",
+        "--start=sh linked.sh",
+        "--adapter=command: sh pr/theirs.sh",
+        "--adapter=python:pr.theirs:reply",
+        "--against=start=sh pr/theirs.sh",
+        "--against=adapter=command: sh pr/theirs.sh",
+        "--adapter-options=pr/theirs.yaml",
+        "--adapter-options=linked.yaml",
+        "--adapter-options=pr/back.yaml",
+        "--adapter-options=twice.yaml",
+        "--adapter-options=evals/../pr/theirs.yaml",
+    ],
+)
+def test_our_own_checkout_names_nothing_of_theirs_inside_it(workspace, agent, option):
+    """The fork is checked out into a folder of ours, and links lead to it or through it."""
+    ours = workspace.folder
+    git(ours, "worktree", "add", "--quiet", "--detach", "pr", workspace.theirs)
+    git(ours / "pr", "commit", "--quiet", "--allow-empty", "--message=More")
+    for name in ("theirs.sh", "theirs.py", "theirs.yaml"):
+        (ours / "pr" / name).write_text("{}")
+    (ours / "ours.yaml").write_text("{}")
+    (ours / "linked.sh").symlink_to("pr/theirs.sh")
+    (ours / "linked.yaml").symlink_to("pr/theirs.yaml")
+    (ours / "pr/back.yaml").symlink_to("../ours.yaml")
+    (ours / "twice.yaml").symlink_to("pr/back.yaml")
+    ran = workspace.run(option, f"--base-url={agent.url}", suites="demo:hr", GITHUB_SHA=workspace.theirs)
+    refused(ran, agent, "which may be somebody else's code")
+
+
+def test_a_suite_of_ours_starts_nothing_of_theirs(workspace, agent):
+    """A program of the fork would run beside the secrets, whoever names it."""
+    ours = workspace.folder
+    git(ours, "worktree", "add", "--quiet", "--detach", "pr", workspace.theirs)
+    git(ours / "pr", "commit", "--quiet", "--allow-empty", "--message=More")
+    write_suite(ours / "evals", **{BASE_URL: agent.url, "apiKey": "${AGENT_KEY}", "start": "cd pr && make"})
+    ran = workspace.run(GITHUB_SHA=workspace.theirs)
+    refused(ran, agent, "evals/suite.json: start: pr may not be run in a checkout of")
+
+
+@pytest.mark.parametrize("name", ["demo:hr.json", "quack:more.json"])
+def test_a_file_is_no_bundled_suite_by_its_name(workspace, agent, name):
+    """Bundled suites are trusted everywhere; a fork may call its own like one."""
+    write_suite(workspace.folder, name=name, **{BASE_URL: agent.url, "apiKey": "${AGENT_KEY}"})
+    refused(workspace.run(suites="*.json"), agent, "a suite may not read the environment in a checkout")
+    refused(workspace.run(suites="."), agent, "a suite may not read the environment in a checkout")
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {"AGENT_KEY": "{key}"},
+        {"CI_EVALS_AGENT_KEY": "{key}"},
+        {"CI_EVALS_LLM_KEY": "sk-5f8a1c0e7d"},
+        {"ANTHROPIC_API_KEY": "sk-ant-5f8a1c0e7d"},
+        {"STAGING_PASSWORD": "9f8e7d6c5b-4a"},
+        {"DATABASE_URL": "postgres://app:9f8e7d6c5b4a@db.example.com/app"},
+        {"CI_EVALS_AGENT_HEADERS": "Authorization: Bearer 9f8e7d6c5b4a"},
+        {"CI_EVALS_AGAINST": "agent-key=9f8e7d6c5b4a"},
+        {"OTEL_EXPORTER_OTLP_HEADERS": "x-team=9f8e7d6c5b4a"},
+        {"GITHUB_TOKEN": "ghp_9f8e7d6c5b4a"},
+        {"ACTIONS_ID_TOKEN_REQUEST_TOKEN": "9f8e7d6c5b4a"},
+    ],
+    ids=lambda variables: next(iter(variables)),
+)
+@pytest.mark.parametrize("event", ["pull_request", "pull_request_review"])
+def test_a_fork_is_untrusted_in_every_job_that_has_secrets(workspace, agent, event, variables):
+    """Private repositories can pass theirs to pull requests of forks."""
+    secrets = {"AGENT_KEY": ""} | {name: value.format(key=agent.key) for name, value in variables.items()}
+    ran = workspace.run(event=event, head=FORK, **secrets)
+    name = next(iter(variables))
+    says = f"pull request 7, which comes from {FORK}, in a job that has secrets ("
+    refused(ran, agent, BASE_URL, says)
+    assert name in ran.stderr or f"--{name.removeprefix('CI_EVALS_').lower().replace('_', '-')}" in ran.stderr
+    (workspace.folder / "theirs.yaml").write_text("{}")
+    ran = workspace.run("--adapter-options=theirs.yaml", event=event, head=FORK, suites="demo:hr", **secrets)
+    refused(ran, agent, "--adapter-options: theirs.yaml may not be read", says)
+
+
+@pytest.mark.parametrize(
+    "variables",
+    [
+        {},
+        {"CI_EVALS_AGENT_KEY": "", "LLM_API_KEY": " "},
+        {"OPENAI_API_KEY": "dummy", "DB_PASSWORD": "postgres"},
+        {"CI_EVALS_AGENT_HEADERS": "Authorization: Bearer \nX-Tenant: acme"},
+        {"ACTIONS_RUNTIME_TOKEN": "9f8e7d6c5b4a", "GH_TOKEN": "ghs_9f8e7d6c5b4a"},
+    ],
+)
+def test_a_fork_without_secrets_tests_its_own_agent(workspace, agent, variables):
+    """As ever: nothing can be lost there."""
+    write_suite(workspace.folder / "evals", adapter="http", agentId=None, **{BASE_URL: f"{agent.url}/echo"})
+    options = workspace.folder / "evals/suite.json"
+    suite = json.loads(options.read_text())
+    suite.pop("apiKey", None)
+    suite["adapterOptions"] = {"send": {"body": "{{message}}"}, "reply": {"text": "$"}}
+    options.write_text(json.dumps(suite))
+    ran = workspace.run(event="pull_request", head=FORK, **({"AGENT_KEY": ""} | variables))
+    assert "may not" not in ran.stderr
+    assert ran.returncode != 2, ran.stderr
+
+
+def test_the_base_of_a_fork_is_trusted_where_there_are_secrets(workspace, agent):
+    """The workflow checks out the base: `ref: ${{ github.event.pull_request.base.sha }}`."""
+    ran = workspace.run(event="pull_request", head=FORK, base=workspace.theirs)
+    assert ran.returncode == 0, ran.stderr
 
 
 def test_the_action_says_so_at_the_lines_of_the_suite(workspace, agent):

@@ -27,24 +27,41 @@ _OWN_TREE = _OWN_COMMIT - UNTRUSTED_EVENTS - {"workflow_dispatch", "repository_d
 
 
 def distrusted_because(
-    context: GitHubEvent, checkout: Checkout | None, pull: GitHubEvent | None = None
+    context: GitHubEvent,
+    checkout: Checkout | None,
+    pull: GitHubEvent | None = None,
+    secret: str | None = None,
 ) -> str | None:
     """Return why suites of this checkout are not trusted, as a clause; None if they are.
 
-    `checkout` is None if there is no `.git`; `pull` is the pull request whose number the user gave.
+    Args:
+        context: The event.
+        checkout: The checkout; None if there is no `.git`.
+        pull: The pull request whose number the user gave.
+        secret: The name of a secret that the job has. It matters only for forks, which usually have none.
     """
     if context.event in UNTRUSTED_EVENTS:
         return f"in the event {context.event}, which mixes foreign files and secrets"
-    return foreign_because(context, checkout, pull)
+    return foreign_because(context, checkout, pull, secret)
 
 
 def foreign_because(
-    context: GitHubEvent, checkout: Checkout | None, pull: GitHubEvent | None = None
+    context: GitHubEvent,
+    checkout: Checkout | None,
+    pull: GitHubEvent | None = None,
+    secret: str | None = None,
 ) -> str | None:
     """Return why a checkout may be somebody else's code in a job with secrets; None if it is our own."""
     # Dependabot's jobs have no secrets of the repository, but may have some of their own.
-    if not context.event or (context.without_secrets and context.foreign):
+    of_fork = context.without_secrets and context.foreign
+    if not context.event or (of_fork and secret is None):
         return None
+    because = _foreign(context, checkout, pull)
+    # A private repository can pass its secrets to forks.
+    return f"{because}, in a job that has secrets ({secret})" if because and of_fork else because
+
+
+def _foreign(context: GitHubEvent, checkout: Checkout | None, pull: GitHubEvent | None) -> str | None:
     change = context if context.event in PULL_REQUEST_EVENTS else pull
     if checkout is None:
         return _without_git(context, change)

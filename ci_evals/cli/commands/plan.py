@@ -25,7 +25,6 @@ from ci_evals.wiring.connections import Connections
 def plan(settings: PlanSettings, context: RunContext) -> None:
     """Show the tests that would run, how many calls at most, and an estimate of tokens, cost and time."""
     trust = FileTrust(settings, GitHubJob.of(settings, context))
-    trust.check_options(settings)
     prices = context.prices(settings.prices, settings.provider)()
     connections = models_asked(settings)
     loaded = load_suites(settings, trust)
@@ -33,7 +32,7 @@ def plan(settings: PlanSettings, context: RunContext) -> None:
     loops = max(looks, default=settings.loops)
     planned = make_plan(loaded, Selection.of(settings.test, settings.tag), loops)
     alone = replace(planned, looks=looks)
-    arms = arms_of(settings, context, masked=True)
+    arms = arms_of(settings, trust, masked=True)
     planned = with_agents(alone, arms, settings.gate_arm, unasked=True)
     fewest = first_plan(planned, settings.both_sides, compares=True)
     planned = largest_plan(planned, settings.both_sides)

@@ -73,7 +73,6 @@ def run_suites(settings: RunSettings, context: RunContext) -> None:
 def _run(settings: RunSettings, trust: FileTrust) -> NoReturn:
     github, context = trust.github, trust.github.context
     settings = _with_resumed_folder(settings)
-    trust.check_options(settings)
     selecting.check_options(settings)
     settings, recorded_run = recording.open_recording(settings)
     policy = read_policy(settings)
@@ -87,7 +86,7 @@ def _run(settings: RunSettings, trust: FileTrust) -> NoReturn:
     part = part_of(settings, planned)
     missing = () if recorded_run else missing_keys(settings, planned, context.environ, may_skip=may_skip)
     skipped = bool(missing) and may_skip
-    arms = () if skipped else arms_of(settings, context, masked=recorded_run is not None)
+    arms = () if skipped else arms_of(settings, trust, masked=recorded_run is not None)
     connections = read_connections(replace(settings, agent_headers=None) if skipped else settings, context)
     connections, uncached = check_cache(connections, trust)
     if LLM_KEY in missing and not skipped:
@@ -359,8 +358,8 @@ def _baseline(settings: RunSettings, github: GitHubJob, interruption: Interrupti
 
     history_length(settings)
     baseline = baseline_of(settings, github, interruption.run_cancellable)
-    folder = Path(settings.history)
-    if baseline.results is None or not folder.is_dir():
+    folder = settings.history_folder
+    if baseline.results is None or folder is None or not folder.is_dir():
         return baseline
     try:
         return replace(baseline, history=history_in(folder, baseline.results))

@@ -59,6 +59,7 @@ def load_suites(
             beside = partial(read_beside, source.path.parent)
             read = load(source.text, source.file, replace(reading, distrusted=distrusted, read_beside=beside))
             suite = choose(read, choice, without_key=without_key, unasked=replay)
+            trust.check_programs(source.file, suite.suite)
         except UsageError as error:
             faults.append(error)
         else:

@@ -114,7 +114,9 @@ def history_length(settings: BaselineSettings) -> int:
     Raises:
         UsageError: `--history` is no such number, and no folder.
     """
-    if not isinstance(settings, HistorySettings) or Path(settings.history).is_dir():
+    if not isinstance(settings, HistorySettings):
+        return 0
+    if settings.history_folder and settings.history_folder.is_dir():
         return 0
     text = settings.history.strip()
     if not (text.isascii() and text.isdecimal() and int(text) <= _MOST_RUNS):

@@ -1,38 +1,79 @@
-"""Trust in files: a checkout that may be somebody else's code does not decide where secrets go."""
+"""Trust in files: a checkout that may be somebody else's code does not decide where secrets go.
 
-import dataclasses
-from collections.abc import Callable
+Each option declares what it names in the workspace (`cli/settings/workspace`); the rule for that is here.
+"""
+
+import glob
+import os
+import re
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from pathlib import Path
+from typing import TypeGuard
 
 from ci_evals.adapters import files
-from ci_evals.adapters.git.checkout import Checkout, checkout_of
+from ci_evals.adapters.git.checkout import Checkout, checkout_of, tracks
 from ci_evals.adapters.github import trust as rules
 from ci_evals.adapters.github.context import PULL_REQUEST_EVENTS, GitHubEvent
-from ci_evals.cli.github.github_job import GitHubJob
-from ci_evals.cli.settings.choices import SuiteTrust
-from ci_evals.cli.settings.shared import REQUIRED, AgentApiSettings, SuiteSettings
+from ci_evals.cli import environment_secrets
+from ci_evals.cli.github.github_job import GitHubJob, wants_comment
+from ci_evals.cli.run_context import RunContext
+from ci_evals.cli.settings.choices import CommentMode, SuiteTrust
+from ci_evals.cli.settings.shared import REQUIRED, CommentingSettings, HistorySettings
+from ci_evals.cli.settings.suite_commands import RunSettings
+from ci_evals.cli.settings.workspace import Names, label_of, names_of
 from ci_evals.domain.agents import is_program
 from ci_evals.domain.errors import GitHubError, UsageError
+from ci_evals.domain.suite import Suite
+from ci_evals.reports.names import RESULTS
 
 SEE = "(see --trust-suites)"
-
-_FILES = ("adapter_options", "prices", "calibration", "baseline", "replay", "only_failed")
-"""Options that name files with a say in where secrets go, in what may be spent, or in the verdict."""
-
+_CURE = (
+    "Use a file from a checkout of your own branch, or --trust-suites=always if you have read these files."
+)
 _WORDS = frozenset({"auto", "none", REQUIRED})
-"""Values of `baseline` that are no path."""
-
+"""Values of `--baseline` that are no path."""
+_MOST_LINKS = 40
+"""Maximum number of links in a path that are followed, as Linux does."""
+_BETWEEN_WORDS = re.compile(r"[\s\"'`;&|()<>=:,]+")
+"""The separators of words in a shell's command and in `python:module:attribute`."""
+_VARIABLE = re.compile(r"\$\{?(\w+)\}?")
 _ASK_SECONDS = 30.0
 
-Rule = Callable[[GitHubEvent, Checkout | None, GitHubEvent | None], str | None]
+Rule = Callable[[GitHubEvent, Checkout | None, GitHubEvent | None, str | None], str | None]
+
+
+def check_workspace(settings: object, context: RunContext) -> None:
+    """Make sure that no option of a command names something in a checkout that may be somebody else's.
+
+    Raises:
+        UsageError: with the option and the reason. An existing comment then says that nothing was run.
+    """
+    github = GitHubJob.of(settings, context)
+    try:
+        FileTrust(settings, github).check_options()
+    except UsageError as error:
+        if _has_comment(settings) and not github.missing and wants_comment(settings, github):
+            from ci_evals.cli.github.posting import withdraw  # noqa: PLC0415  # most commands post nothing
+
+            withdraw(error, settings.comment_key, github)
+        raise
+
+
+def _has_comment(settings: object) -> TypeGuard[CommentingSettings]:
+    """Return whether a command comments. A shard does so only on request."""
+    if not isinstance(settings, CommentingSettings):
+        return False
+    shard = settings.shard if isinstance(settings, RunSettings) else None
+    return shard is None or settings.comment is CommentMode.ALWAYS
 
 
 class FileTrust:
     """Decides whose files they are, by the event, by the checkout they lie in, and by `--trust-suites`."""
 
     def __init__(self, settings: object, github: GitHubJob) -> None:
-        self._trust = settings.trust_suites if isinstance(settings, SuiteSettings) else SuiteTrust.AUTO
+        self._settings = settings
+        self._trust: SuiteTrust = getattr(settings, "trust_suites", SuiteTrust.AUTO)
         self.github = github
 
     def suite_distrusted(self, path: Path) -> str | None:
@@ -52,33 +93,103 @@ class FileTrust:
         """Return why files of the workspace are not trusted, likewise."""
         return self.suite_distrusted(self._workspace() / "any")
 
-    def check_options(self, settings: SuiteSettings) -> None:
-        """Make sure that no option names a file of a checkout that may be somebody else's.
+    def check_options(self) -> None:
+        """Make sure that no option names something in a checkout that may be somebody else's.
 
         Raises:
             UsageError: with the option and the reason.
         """
-        if self._trust is not SuiteTrust.AUTO:
+        kind = type(self._settings)
+        for field, names in names_of(kind).items():
+            for value in self._values(field):
+                self.check(label_of(kind, field), names, value)
+
+    def check_agent(self, option: str, value: str) -> None:
+        """Make sure of the same for an option of a further agent, in `--against` or the file of `--arms`.
+
+        Raises:
+            UsageError: with the option and the reason.
+        """
+        if option == "adapter" and not is_program(value):
             return
-        programs = {"--adapter": settings.adapter if is_program(settings.adapter or "") else None}
-        if isinstance(settings, AgentApiSettings):
-            programs["--start"] = settings.start
-        for option, program in programs.items():
-            if program and (because := self._foreign(Path.cwd())):
-                raise UsageError(f"{option}: a program may not be named {because} {SEE}.")
-        for item in dataclasses.fields(settings):
-            value = getattr(settings, item.name) if item.name in _FILES else None
-            if not value or str(value).lower() in _WORDS:
-                continue
-            because = next(
-                (why for location in _locations(Path(value)) if (why := self._foreign(location))), None
-            )
-            if because:
-                option = f"--{item.name.replace('_', '-')}"
+        names = names_of(RunSettings).get(option.replace("-", "_"), Names.TEXT)
+        self.check(option, names, value)
+
+    def check_programs(self, file: str, suite: Suite) -> None:
+        """Make sure that a suite that is trusted names no program of a checkout that is not.
+
+        Raises:
+            UsageError: with the key and the reason.
+        """
+        if suite.start:
+            self.check(f"{file}: start", Names.PROGRAM, suite.start)
+        if is_program(suite.adapter):
+            self.check(f"{file}: adapter", Names.PROGRAM, suite.adapter)
+
+    def check(self, option: str, names: Names | None, value: str) -> None:
+        """Make sure that one value follows the rule for what it names.
+
+        Raises:
+            UsageError: it names something in a checkout that may be somebody else's.
+        """
+        if self._trust is SuiteTrust.ALWAYS or not self.github.event.event:
+            return
+        match names:
+            case Names.INPUT:
+                self._check_input(option, value)
+            case Names.PROGRAM:
+                self._check_program(option, value)
+            case Names.EVIDENCE:
+                self._check_evidence(option, value)
+            case _:
+                return  # nothing in the workspace, or its files have their own rule where they are read
+
+    def _values(self, field: str) -> list[str]:
+        """Return the paths and texts of an option; none if it is not set or is a word that names no file."""
+        settings, value = self._settings, getattr(self._settings, field)
+        if field == "history" and isinstance(settings, HistorySettings) and not settings.history_folder:
+            return []
+        if field == "baseline" and str(value).lower() in _WORDS:
+            return []
+        if field == "adapter" and not is_program(str(value)):
+            return []
+        values = value if isinstance(value, list | tuple) else [value]
+        return [str(one) for one in values if one]
+
+    def _check_input(self, option: str, value: str) -> None:
+        if because := self._foreign_path(Path(value)):
+            raise UsageError(f"{option}: {value} may not be read {because}. {_CURE}")
+
+    def _check_program(self, option: str, value: str) -> None:
+        """Refuse a program that runs in a foreign checkout, or that names a file or folder in one."""
+        if because := self._foreign(Path.cwd()):
+            raise UsageError(f"{option}: a program may not be named {because} {SEE}.")
+        for path in self._paths_in(value):
+            if because := self._foreign_path(path):
+                raise UsageError(f"{option}: {path} may not be run {because} {SEE}.")
+
+    def _check_evidence(self, option: str, value: str) -> None:
+        for file in _result_files(value):
+            because = self._foreign_path(file)
+            if because and any(map(tracks, _locations(file))):
                 raise UsageError(
-                    f"{option}: {value} may not be read {because}. Use a file from a checkout of your own "
-                    "branch, or --trust-suites=always if you have read these files."
+                    f"{option}: git tracks {file} {because}, so whoever commits could have written it. "
+                    "Name the results of an earlier step."
                 )
+
+    def _paths_in(self, command: str) -> Iterator[Path]:
+        """Yield the files and folders that the words of a command name, also as a Python module."""
+        environ = self.github.context.environ
+        text = _VARIABLE.sub(lambda match: environ.get(match[1], match[0]), command)
+        for word in filter(None, _BETWEEN_WORDS.split(text)):
+            module = word.replace(".", "/")
+            for name in dict.fromkeys((word, module, module.partition("/")[0])):
+                if name and os.path.lexists(name):
+                    yield Path(name)
+
+    def _foreign_path(self, path: Path) -> str | None:
+        reasons = map(self._foreign, _locations(path))
+        return next(filter(None, reasons), None)
 
     def _foreign(self, location: Path) -> str | None:
         checkout = checkout_of(location if files.is_folder(location) else location.parent)
@@ -89,10 +200,15 @@ class FileTrust:
     def _decided(self, rule: Rule, checkout: Checkout | None) -> str | None:
         """Apply the rule. GitHub is called for a pull request only if that may change the answer."""
         event = self.github.event
-        because = rule(event, checkout, None)
+        because = rule(event, checkout, None, self._secret)
         if because is None or event.number is None or event.event in PULL_REQUEST_EVENTS:
             return because
-        return rule(event, checkout, self._pull)
+        return rule(event, checkout, self._pull, self._secret)
+
+    @cached_property
+    def _secret(self) -> str | None:
+        """The name of a secret that the job has, if it has any."""
+        return environment_secrets.secret_of_job(self.github.context.environ, self._settings)
 
     @cached_property
     def _pull(self) -> GitHubEvent | None:
@@ -115,6 +231,29 @@ class FileTrust:
         return Path(self.github.context.environ.get("GITHUB_WORKSPACE") or Path.cwd()).resolve()
 
 
+def _result_files(value: str) -> Iterator[Path]:
+    """Yield the files that a path or glob of results stands for."""
+    path = Path(value)
+    if files.is_folder(path):
+        yield from path.rglob(RESULTS)
+    elif not files.is_there(path) and glob.has_magic(value):
+        yield from map(Path, glob.glob(value, recursive=True))  # noqa: PTH207  # it may be absolute
+    else:
+        yield path
+
+
 def _locations(path: Path) -> tuple[Path, ...]:
-    """Return a path as it is written and with links followed: neither may be somebody else's."""
-    return tuple(dict.fromkeys((path.absolute(), path.resolve())))
+    """Return a path as it is written and after each link on its way: none may be somebody else's."""
+    locations = [path.absolute()]
+    while len(locations) <= _MOST_LINKS and (target := _after_first_link(locations[-1])):
+        locations.append(target)
+    return tuple(dict.fromkeys((*locations, path.resolve())))
+
+
+def _after_first_link(path: Path) -> Path | None:
+    """Return the path with its first link followed, None if it has none."""
+    for folder in (*reversed(path.parents), path):
+        if files.is_link(folder):
+            target = folder.parent / os.readlink(folder)  # noqa: PTH115  # a text
+            return Path(os.path.normpath(target / path.relative_to(folder)))
+    return None

@@ -7,7 +7,7 @@ from pathlib import Path
 from ci_evals.adapters.code import plugins
 from ci_evals.adapters.suites import ENDINGS, read_text
 from ci_evals.cli.files.suite_loading import headers_of, options_file
-from ci_evals.cli.run_context import RunContext
+from ci_evals.cli.github.trust import FileTrust
 from ci_evals.cli.settings.suite_commands import PlanSettings, RunSettings
 from ci_evals.domain.choices import BothSides, Regression
 from ci_evals.domain.errors import UsageError
@@ -16,17 +16,20 @@ from ci_evals.planning.adapter_options import OptionsFile
 from ci_evals.planning.arms import Arm, ArmReader, with_arms, with_arms_alone
 
 
-def arms_of(settings: PlanSettings, context: RunContext, *, masked: bool) -> tuple[Arm, ...]:
+def arms_of(settings: PlanSettings, trust: FileTrust, *, masked: bool) -> tuple[Arm, ...]:
     """Read the agents; none if the settings name none. With `masked` no secret is read, as for a replay.
 
     Raises:
-        UsageError: an option is unknown, or a file that it names cannot be read.
+        UsageError: an option is unknown, or a file that it names cannot be read, or is not trusted.
     """
+    context = trust.github.context
 
     def read_options(path: str) -> OptionsFile:
         return options_file(Path(path), context.environ, masked=masked)
 
-    reader = ArmReader(context.environ, read_options, headers_of, plugins.names(), masked=masked)
+    reader = ArmReader(
+        context.environ, read_options, headers_of, trust.check_agent, plugins.names(), masked=masked
+    )
     if settings.arms and settings.against:
         raise UsageError("--arms, --against: both name further agents. Omit one of them.")
     if settings.arms:

@@ -185,8 +185,8 @@ def _types() -> dict[str, _InputType]:
     types = {}
     hints = [get_type_hints(kind, include_extras=True) for kind in (GateFilesSettings, RunSettings)]
     for name, hint in (pair for of_each in hints for pair in of_each.items()):
-        annotated, info = get_args(hint)
-        if isinstance(info, OptionInfo):
+        annotated, *metadata = get_args(hint)
+        for info in (one for one in metadata if isinstance(one, OptionInfo)):
             kinds = [kind for kind in get_args(annotated) or (annotated,) if kind is not NoneType]
             types[name.replace("_", "-")] = _InputType(kinds[0], info.min, info.max)
     return types

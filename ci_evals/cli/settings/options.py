@@ -40,6 +40,7 @@ def takes(module: str, name: str) -> Callable[[Callable[[Any, RunContext], None]
 
         listed.__annotations__ = {"ctx": typer.Context}
         listed.complete = complete  # type: ignore[attr-defined]  # for `HelpCommand`
+        listed.settings = (module, name)  # type: ignore[attr-defined]  # for those who list all options
         del listed.__wrapped__
         return listed
 
@@ -52,7 +53,9 @@ def _with_options(command: Callable[[Any, RunContext], None], settings: type[Any
     @wraps(command)
     def wrapper(ctx: typer.Context, **values: Any) -> None:
         context = ctx.find_object(RunContext) or RunContext()
-        command(settings(**(values | {**context.options})), context)
+        given = settings(**(values | {**context.options}))
+        context.check_settings(given)
+        command(given, context)
 
     parameters = [inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)]
     for item in dataclasses.fields(settings):

@@ -12,6 +12,7 @@ from ci_evals.cli.settings.choices import (
     Platform,
     ResultFormat,
     StarterProvider,
+    SuiteTrust,
 )
 from ci_evals.cli.settings.shared import (
     BaselineSettings,
@@ -28,7 +29,9 @@ from ci_evals.cli.settings.shared import (
     PullRequestSettings,
     Quiet,
     Run,
+    TrustSuites,
 )
+from ci_evals.cli.settings.workspace import Names
 from ci_evals.domain.choices import CheckMode, Provider, Regression
 
 
@@ -37,9 +40,10 @@ class ImportSettings:
     """Options of `import`."""
 
     format: Annotated[ImportFormat, typer.Argument(metavar="FORMAT", help="Format of the file.")]
-    file: Annotated[Path, typer.Argument(help="File to import.")]
+    file: Annotated[Path, Names.SUBJECT, typer.Argument(help="File to import.")]
     output: Annotated[
         Path | None,
+        Names.OUTPUT,
         typer.Option(metavar="SUITE", help="New .yaml or .json file for the suite. Default: print it."),
     ] = None
 
@@ -48,9 +52,10 @@ class ImportSettings:
 class InitSettings:
     """Options of `init`."""
 
-    folder: Annotated[Path, typer.Argument(help="The repository, or a folder in it.")] = Path()
+    folder: Annotated[Path, Names.OUTPUT, typer.Argument(help="The repository, or a folder in it.")] = Path()
     adapter: Annotated[
         str | None,
+        Names.TEXT,
         typer.Option(
             metavar="ADAPTER",
             help="How to call your agent: aui, openai, http, langgraph, ag-ui, a2a, adk, python, …\n\n"
@@ -66,6 +71,7 @@ class InitSettings:
     ] = StarterProvider.OPENAI
     start: Annotated[
         str | None,
+        Names.TEXT,
         typer.Option(
             metavar="COMMAND",
             help="Command that serves your agent, such as 'python3 agent.py'. Runs start it, so that a pull "
@@ -80,6 +86,7 @@ class ReportSettings:
 
     results: Annotated[
         list[Path],
+        Names.SUBJECT,
         typer.Argument(
             metavar="RESULTS",
             help="The run to show: its _results.json or folder, or a folder of runs for the newest. "
@@ -88,6 +95,7 @@ class ReportSettings:
     ]
     baseline: Annotated[
         str | None,
+        Names.SUBJECT,
         typer.Option(
             metavar="auto|none|PATH",
             help="Run that this one was compared with.\n\n"
@@ -97,6 +105,7 @@ class ReportSettings:
     ] = None
     format: Annotated[
         str | None,
+        Names.TEXT,
         typer.Option(
             metavar="FORMAT,...",
             help="Reports to write: html, markdown, junit, json, badge, eee. Default: all but badge and "
@@ -115,8 +124,11 @@ class ReportSettings:
 class CompareSettings(ChangeSettings):
     """Options of `compare`."""
 
-    head: Annotated[Path, typer.Argument(help="The run: its _results.json, or the folder of that file.")]
-    base: Annotated[Path, typer.Argument(help="The earlier run to compare it with.")]
+    head: Annotated[
+        Path, Names.EVIDENCE, typer.Argument(help="The run: its _results.json, or the folder of that file.")
+    ]
+    base: Annotated[Path, Names.INPUT, typer.Argument(help="The earlier run to compare it with.")]
+    trust_suites: TrustSuites = SuiteTrust.AUTO
     format: Annotated[ComparisonFormat, typer.Option(help="Format to print.")] = ComparisonFormat.TEXT
 
 
@@ -130,10 +142,12 @@ class OddsSettings:
         typer.Option(metavar="POINTS", min=0, max=100, help="Another minimum run score (0–100)."),
     ] = None
     thresholds: Annotated[
-        str | None, typer.Option(metavar="SELECTOR=POINTS,...", help="Other minimum scores of parts.")
+        str | None,
+        Names.TEXT,
+        typer.Option(metavar="SELECTOR=POINTS,...", help="Other minimum scores of parts."),
     ] = None
     max_drop: Annotated[
-        str | None, typer.Option(metavar="POINTS,...", help="Another maximum drop of the score.")
+        str | None, Names.TEXT, typer.Option(metavar="POINTS,...", help="Another maximum drop of the score.")
     ] = None
     regression: Annotated[Regression | None, typer.Option(help="Other regressions that fail the run.")] = None
 
@@ -144,6 +158,7 @@ class MergeSettings(BaselineSettings, GateSettings):
 
     results: Annotated[
         list[Path],
+        Names.EVIDENCE,
         typer.Argument(
             metavar="RESULTS",
             help="Results files, their folders, or folders of such folders, as from "
@@ -158,6 +173,7 @@ class MergeSettings(BaselineSettings, GateSettings):
             "Not needed for runs with `--shard`.",
         ),
     ] = None
+    trust_suites: TrustSuites = SuiteTrust.AUTO
     output_dir: OutputDir = Path("results")
     junit: JunitFile = None
 
@@ -168,6 +184,7 @@ class GateFilesSettings(BaselineSettings, CommentingSettings, GateSettings):
 
     files: Annotated[
         list[str],
+        Names.EVIDENCE,
         typer.Argument(
             metavar="FILE", help="Result files of another tool, or globs. In the action one per line."
         ),
@@ -177,6 +194,7 @@ class GateFilesSettings(BaselineSettings, CommentingSettings, GateSettings):
     ] = ResultFormat.AUTO
     map: Annotated[
         Path | None,
+        Names.INPUT,
         typer.Option(
             metavar="FILE",
             help="YAML file that maps fields to JSONPaths, for rows.\n\n"
@@ -185,10 +203,13 @@ class GateFilesSettings(BaselineSettings, CommentingSettings, GateSettings):
         ),
     ] = None
     answers: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="File with the expected answers, for gaia.")
+        Path | None,
+        Names.INPUT,
+        typer.Option(metavar="FILE", help="File with the expected answers, for gaia."),
     ] = None
     arm: Annotated[
         str | None,
+        Names.TEXT,
         typer.Option(
             metavar="NAME",
             help="Model, prompt or provider to gate, if the files have several.",
@@ -196,12 +217,14 @@ class GateFilesSettings(BaselineSettings, CommentingSettings, GateSettings):
     ] = None
     baseline_arm: Annotated[
         str | None,
+        Names.TEXT,
         typer.Option(
             metavar="NAME",
             help="Arm of the same files to compare with, instead of `--baseline`.",
         ),
     ] = None
     prices: Prices = None
+    trust_suites: TrustSuites = SuiteTrust.AUTO
     output_dir: OutputDir = Path("results")
     junit: JunitFile = None
     verbose: Annotated[
@@ -215,6 +238,7 @@ class RejudgeSettings(BaselineSettings, GateSettings):
 
     results: Annotated[
         Path,
+        Names.EVIDENCE,
         typer.Argument(
             metavar="RESULTS",
             help="The run, or one of its suites: its _results.json, or the folder of that file.",
@@ -227,6 +251,7 @@ class RejudgeSettings(BaselineSettings, GateSettings):
     llm_key: LlmKey = field(default=None, repr=False)
     judge_model: Annotated[
         str | None,
+        Names.TEXT,
         typer.Option(
             metavar="MODEL",
             help="Judge model.\n\n"
@@ -249,12 +274,14 @@ class RejudgeSettings(BaselineSettings, GateSettings):
     llm_timeout: LlmTimeout = 120
     judge_cache: Annotated[
         str,
+        Names.CACHE,
         typer.Option(
             metavar="auto|off|DIR",
             help="Folder that keeps the judge's answers.\n\n"
             "Separate from the cache of runs. Off by default: the judge is asked again.",
         ),
     ] = "off"
+    trust_suites: TrustSuites = SuiteTrust.AUTO
     output_dir: OutputDir = Path("results")
     junit: JunitFile = None
     quiet: Quiet = False

@@ -8,10 +8,12 @@ import typer
 
 from ci_evals.cli.settings.choices import CommentMode, CommentOn, SuiteTrust
 from ci_evals.cli.settings.options import INPUT_DEFAULT
+from ci_evals.cli.settings.workspace import Names
 from ci_evals.domain.choices import AgentIdLocation, BothSides, CheckMode, Regression
 
 Suites = Annotated[
     list[str],
+    Names.SUITES,
     typer.Argument(
         metavar="SUITE",
         help="Suite files (JSON or YAML), globs, folders, or bundled suites such as demo:hr.\n\n"
@@ -22,7 +24,9 @@ REQUIRED = "required"
 """The baseline that is looked for as with `auto`, and without which a run has no verdict."""
 
 Run = Annotated[
-    Path, typer.Argument(metavar="RESULTS", help="The run: its _results.json, or the folder of that file.")
+    Path,
+    Names.SUBJECT,
+    typer.Argument(metavar="RESULTS", help="The run: its _results.json, or the folder of that file."),
 ]
 LlmTimeout = Annotated[
     float,
@@ -41,6 +45,7 @@ JudgeCheckMode = Annotated[
 ]
 LlmKey = Annotated[
     str | None,
+    Names.TEXT,
     typer.Option(
         metavar="KEY",
         help="API key of the model provider.\n\n"
@@ -50,6 +55,7 @@ LlmKey = Annotated[
 ]
 JudgePanel = Annotated[
     str | None,
+    Names.TEXT,
     typer.Option(
         metavar="MODEL,...",
         help="Models that vote in turn, instead of one judge.\n\nComma-separated, all from one provider.",
@@ -57,18 +63,24 @@ JudgePanel = Annotated[
 ]
 Prices = Annotated[
     Path | None,
+    Names.INPUT,
     typer.Option(metavar="FILE", help="YAML or JSON file of model prices.\n\nReplaces the bundled table."),
 ]
-OutputDir = Annotated[Path, typer.Option(metavar="DIR", help="Folder for all reports.")]
+OutputDir = Annotated[Path, Names.OUTPUT, typer.Option(metavar="DIR", help="Folder for all reports.")]
 JunitFile = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Path of the JUnit file. Default: OUTPUT_DIR/junit.xml.")
+    Path | None,
+    Names.OUTPUT,
+    typer.Option(metavar="FILE", help="Path of the JUnit file. Default: OUTPUT_DIR/junit.xml."),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress, only the results.")]
 AgentId = Annotated[
-    str | None, typer.Option(metavar="ID", help="Agent to test, instead of the suite's `agentId`.")
+    str | None,
+    Names.TEXT,
+    typer.Option(metavar="ID", help="Agent to test, instead of the suite's `agentId`."),
 ]
 AgentKey = Annotated[
     str | None,
+    Names.TEXT,
     typer.Option(
         metavar="KEY",
         help="API key of the agent, instead of the suite's `apiKey`.\n\n"
@@ -78,10 +90,12 @@ AgentKey = Annotated[
 ]
 BaseUrl = Annotated[
     str | None,
+    Names.ADDRESS,
     typer.Option(metavar="URL", help="Address of the agent's API.\n\nReplaces the adapter's default."),
 ]
 Adapter = Annotated[
     str | None,
+    Names.PROGRAM,
     typer.Option(
         metavar="ADAPTER",
         help="How to call the agent: aui, demo, openai, http, langgraph, …\n\n"
@@ -91,15 +105,17 @@ Adapter = Annotated[
 ]
 AdapterOptions = Annotated[
     Path | None,
+    Names.INPUT,
     typer.Option(metavar="FILE", help="YAML or JSON file, instead of `adapterOptions`."),
 ]
 TrustSuites = Annotated[
     SuiteTrust,
     typer.Option(
-        help="Whether suites may name endpoints and read variables.\n\n"
-        "With `auto` they may, except in a GitHub job with secrets: there the checkout must be known "
-        "to be the repository's own code, and pull_request_target, workflow_run and issue_comment are never "
-        "trusted.",
+        help="Whether suites and files of the workspace are trusted.\n\n"
+        "With `auto` they are, except in a GitHub job with secrets: there the checkout must be known to be "
+        "the repository's own code. Otherwise its suites may not name endpoints or read variables, and "
+        "options may not name its files and programs. Suites are never trusted in pull_request_target, "
+        "workflow_run and issue_comment.",
     ),
 ]
 
@@ -123,6 +139,7 @@ class ChangeSettings:
 
     max_drop: Annotated[
         str | None,
+        Names.TEXT,
         typer.Option(
             metavar="POINTS,...",
             help="Maximum drop of the score since the baseline, in points.\n\n"
@@ -149,6 +166,7 @@ class GateSettings(ChangeSettings):
     ] = 80
     thresholds: Annotated[
         str | None,
+        Names.TEXT,
         typer.Option(
             metavar="SELECTOR=POINTS,...",
             help="Minimum scores of parts, such as suite:NAME=85.\n\n"
@@ -193,6 +211,7 @@ class GitHubSettings:
 
     comment_key: Annotated[
         str,
+        Names.TEXT,
         typer.Option(
             metavar="KEY",
             help="Distinguishes comments and baselines within one repository.\n\n"
@@ -202,6 +221,7 @@ class GitHubSettings:
     ] = "default"
     github_token: Annotated[
         str | None,
+        Names.TEXT,
         typer.Option(
             metavar="TOKEN",
             help="Token for GitHub's API.\n\n"
@@ -216,6 +236,7 @@ class BaselineSettings(GitHubSettings):
 
     baseline: Annotated[
         str | None,
+        Names.INPUT,
         typer.Option(
             metavar="auto|none|required|PATH",
             help="Run to compare with.\n\n"
@@ -227,6 +248,7 @@ class BaselineSettings(GitHubSettings):
     ] = None
     baseline_branch: Annotated[
         str | None,
+        Names.TEXT,
         typer.Option(metavar="BRANCH", help="Branch of the baseline, instead of the base branch."),
     ] = None
 
@@ -237,6 +259,7 @@ class HistorySettings:
 
     history: Annotated[
         str,
+        Names.INPUT,
         typer.Option(
             metavar="N|DIR",
             help="Earlier runs of the base branch to compare with.\n\n"
@@ -245,6 +268,12 @@ class HistorySettings:
             "folder of results, with `--baseline=PATH`.",
         ),
     ] = "10"
+
+    @property
+    def history_folder(self) -> Path | None:
+        """The folder of earlier runs, if one is named. A number is none, even if a folder has that name."""
+        text = self.history.strip()
+        return None if text.isascii() and text.isdecimal() else Path(self.history)
 
     @property
     def compares(self) -> bool:
@@ -258,6 +287,7 @@ class SidesSettings:
 
     against: Annotated[
         str | None,
+        Names.AGENTS,
         typer.Option(
             metavar="OPTION=VALUE",
             help="Base agent to run side by side, one option per line.\n\n"
@@ -268,6 +298,7 @@ class SidesSettings:
     ] = field(default=None, repr=False)
     arms: Annotated[
         Path | None,
+        Names.INPUT,
         typer.Option(
             metavar="FILE",
             help="File of agents to run side by side.\n\n"
@@ -277,6 +308,7 @@ class SidesSettings:
     ] = None
     gate_arm: Annotated[
         str | None,
+        Names.TEXT,
         typer.Option(
             metavar="NAME",
             help="Agent of `--arms` that the gate applies to.\n\n"
@@ -346,6 +378,7 @@ class AgentApiSettings:
 
     start: Annotated[
         str | None,
+        Names.PROGRAM,
         typer.Option(
             metavar="COMMAND",
             help="Command that starts the agent, instead of the suite's `start`.\n\n"
@@ -356,6 +389,7 @@ class AgentApiSettings:
     ] = None
     wait_for: Annotated[
         str | None,
+        Names.ADDRESS,
         typer.Option(
             metavar="URL|PORT",
             help="Wait until this answers before the run, instead of `waitFor`.\n\n"
@@ -385,6 +419,7 @@ class AgentApiSettings:
     ] = 4318
     otlp_host: Annotated[
         str,
+        Names.ADDRESS,
         typer.Option(
             metavar="ADDRESS",
             help="Address to receive spans on.\n\n"
@@ -393,10 +428,11 @@ class AgentApiSettings:
         ),
     ] = "127.0.0.1"
     agent_key_header: Annotated[
-        str, typer.Option(metavar="NAME", help="Header of the agent's key.\n\nAdapter aui.")
+        str, Names.TEXT, typer.Option(metavar="NAME", help="Header of the agent's key.\n\nAdapter aui.")
     ] = "x-network-api-key"
     agent_headers: Annotated[
         str | None,
+        Names.TEXT,
         typer.Option(
             metavar="NAME: VALUE",
             help="More headers for the agent, one per line.\n\n"
@@ -412,5 +448,5 @@ class AgentApiSettings:
         ),
     ] = AgentIdLocation.TOP
     task_origin_type: Annotated[
-        str, typer.Option(metavar="TYPE", help="The `task_origin_type` of tasks.\n\nAdapter aui.")
+        str, Names.TEXT, typer.Option(metavar="TYPE", help="The `task_origin_type` of tasks.\n\nAdapter aui.")
     ] = "web-widget"

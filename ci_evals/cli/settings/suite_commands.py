@@ -27,6 +27,7 @@ from ci_evals.cli.settings.shared import (
     SidesSettings,
     SuiteSettings,
 )
+from ci_evals.cli.settings.workspace import Names
 from ci_evals.domain.choices import CheckMode, Provider, Regression
 
 
@@ -47,6 +48,7 @@ class PlanSettings(SidesSettings, SuiteSettings):
     loops: Annotated[int, typer.Option(min=1, max=1000, help="Trials of each test.")] = 1
     rounds: Annotated[
         str,
+        Names.TEXT,
         typer.Option(
             metavar="off|auto|N,N,...",
             help="Stop as soon as the verdict is clear.\n\n"
@@ -57,6 +59,7 @@ class PlanSettings(SidesSettings, SuiteSettings):
     ] = "off"
     test: Annotated[
         str | None,
+        Names.TEXT,
         typer.Option(
             metavar="NAME,...",
             help="Only tests whose name contains one of these.\n\nComma-separated.",
@@ -64,6 +67,7 @@ class PlanSettings(SidesSettings, SuiteSettings):
     ] = None
     tag: Annotated[
         str | None,
+        Names.TEXT,
         typer.Option(metavar="TAG,...", help="Only tests that have one of these tags.\n\nComma-separated."),
     ] = None
     provider: Annotated[
@@ -75,10 +79,13 @@ class PlanSettings(SidesSettings, SuiteSettings):
         ),
     ] = Provider.OPENAI
     judge_model: Annotated[
-        str | None, typer.Option(metavar="MODEL", help="Judge model, instead of the suite's `judgeModel`.")
+        str | None,
+        Names.TEXT,
+        typer.Option(metavar="MODEL", help="Judge model, instead of the suite's `judgeModel`."),
     ] = None
     user_model: Annotated[
         str | None,
+        Names.TEXT,
         typer.Option(
             metavar="MODEL",
             help="Model of the simulated user, instead of `userModel`.",
@@ -86,6 +93,7 @@ class PlanSettings(SidesSettings, SuiteSettings):
     ] = None
     embedding_model: Annotated[
         str | None,
+        Names.TEXT,
         typer.Option(
             metavar="MODEL",
             help="Embedding model, for checks that compare meanings.\n\n"
@@ -114,6 +122,7 @@ class PlanSettings(SidesSettings, SuiteSettings):
     ] = False
     audit_model: Annotated[
         str | None,
+        Names.TEXT,
         typer.Option(metavar="MODEL", help="Model of --audit-user. Default: the simulated user's."),
     ] = None
     parallel: Annotated[int, typer.Option(min=1, max=10_000, help="Concurrent conversations.")] = 1
@@ -158,6 +167,7 @@ class RunSettings(
     ] = 0
     resume: Annotated[
         Path | None,
+        Names.INPUT,
         typer.Option(
             metavar="DIR",
             help="Resume the interrupted run in this output folder.\n\n"
@@ -167,6 +177,7 @@ class RunSettings(
     ] = None
     only_failed: Annotated[
         Path | None,
+        Names.INPUT,
         typer.Option(
             metavar="RESULTS",
             help="Run only tests that did not pass in this earlier run.\n\n"
@@ -177,6 +188,7 @@ class RunSettings(
     ] = None
     changed_since: Annotated[
         str | None,
+        Names.TEXT,
         typer.Option(
             metavar="REF",
             help="Run only tests that a change since REF affects.\n\n"
@@ -188,6 +200,7 @@ class RunSettings(
     ] = None
     shard: Annotated[
         str | None,
+        Names.TEXT,
         typer.Option(
             metavar="I/N",
             help="Run one part of the tests: 2/5 is the second of five.\n\n"
@@ -197,6 +210,7 @@ class RunSettings(
     ] = None
     cluster: Annotated[
         str | None,
+        Names.ADDRESS,
         typer.Option(
             metavar="ray|ray://HOST:PORT",
             help="Run the trials on a Ray cluster.\n\n"
@@ -227,12 +241,14 @@ class RunSettings(
     ] = 10
     record: Annotated[
         Path | None,
+        Names.OUTPUT,
         typer.Option(
             metavar="DIR", help="Record all answers of agent and models.\n\nWithout secrets, for `--replay`."
         ),
     ] = None
     replay: Annotated[
         Path | None,
+        Names.INPUT,
         typer.Option(
             metavar="DIR",
             help="Replay a recording instead of calling agent and models.\n\n"
@@ -241,6 +257,7 @@ class RunSettings(
     ] = None
     judge_cache: Annotated[
         str,
+        Names.CACHE,
         typer.Option(
             metavar="auto|off|DIR",
             help="Folder that keeps the judge's answers.\n\n"
@@ -250,6 +267,7 @@ class RunSettings(
     ] = "auto"
     calibration: Annotated[
         Path | None,
+        Names.INPUT,
         typer.Option(
             metavar="FILE",
             help="File written by `calibrate`, shown in reports.\n\n"
@@ -258,6 +276,7 @@ class RunSettings(
     ] = None
     otlp_endpoint: Annotated[
         str | None,
+        Names.ADDRESS,
         typer.Option(
             metavar="URL",
             help="OpenTelemetry backend to export the results to.\n\n"

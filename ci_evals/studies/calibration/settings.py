@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from ci_evals.cli.settings.shared import Run
+from ci_evals.cli.settings.workspace import Names
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -15,12 +16,15 @@ class LabelSettings:
 
     results: Run
     output: Annotated[
-        Path, typer.Option(metavar="DIR", help="Folder for the sheet (sheet.csv) and its page (sheet.html).")
+        Path,
+        Names.OUTPUT,
+        typer.Option(metavar="DIR", help="Folder for the sheet (sheet.csv) and its page (sheet.html)."),
     ] = Path("labels")
     items: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of verdicts to label.")] = 100
     seed: Annotated[int, typer.Option(help="Seed of sample and order: the same seed, the same sheet.")] = 0
     spot_check: Annotated[
         Path | None,
+        Names.SUBJECT,
         typer.Option(
             metavar="BASELINE",
             help="Draw half of the verdicts from this other run.\n\n"
@@ -36,18 +40,21 @@ class CalibrateSettings:
 
     labels: Annotated[
         list[Path],
+        Names.SUBJECT,
         typer.Argument(metavar="LABELS", help="Filled sheets, one of each person."),
     ]
     results: Annotated[
         Path,
+        Names.SUBJECT,
         typer.Option(metavar="RESULTS", help="Run whose verdicts are checked against the labels."),
     ] = Path("results")
     output: Annotated[
-        Path, typer.Option(metavar="FILE", help="File for the result, for `run --calibration`.")
+        Path, Names.OUTPUT, typer.Option(metavar="FILE", help="File for the result, for `run --calibration`.")
     ] = Path("calibration.json")
     seed: Annotated[int, typer.Option(help="Seed of the intervals, or of the spot check's sheet.")] = 0
     spot_check: Annotated[
         Path | None,
+        Names.SUBJECT,
         typer.Option(
             metavar="BASELINE",
             help="Baseline of a sheet of `label --spot-check`.\n\n"

@@ -55,7 +55,6 @@ def prepare(settings: NoiseSettings, context: RunContext) -> NoiseStudy:
     _check_agent(settings, saved)
     settings = replace(settings, suites=_suites(settings, saved))
     trust = FileTrust(settings, GitHubJob.of(settings, context))
-    trust.check_options(settings)
     loaded = load_suites(settings, trust)
     connections = replace(
         _connections(settings, saved, environ), agent_log=file.absolute().parent / AGENT_LOG

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from ci_evals.cli.settings.shared import AgentApiSettings, Run, SuiteSettings
+from ci_evals.cli.settings.workspace import Names
 from ci_evals.studies.settings import JudgeSettings
 
 
@@ -16,6 +17,7 @@ class NoiseSettings(AgentApiSettings, SuiteSettings, JudgeSettings):
     results: Run
     suites: Annotated[
         list[str] | None,
+        Names.SUITES,
         typer.Option(
             "--suite",
             metavar="SUITE",
@@ -27,7 +29,9 @@ class NoiseSettings(AgentApiSettings, SuiteSettings, JudgeSettings):
         int, typer.Option(min=2, max=100, help="Repetitions of each test, for each source of noise.")
     ] = 3
     user_model: Annotated[
-        str | None, typer.Option(metavar="MODEL", help="Model of the simulated user. Default: the run's.")
+        str | None,
+        Names.TEXT,
+        typer.Option(metavar="MODEL", help="Model of the simulated user. Default: the run's."),
     ] = None
     max_cost: Annotated[
         float | None,

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ci_evals.cli.settings.workspace import Names
 from ci_evals.studies.settings import JudgeSettings
 
 
@@ -13,8 +14,8 @@ from ci_evals.studies.settings import JudgeSettings
 class PreferSettings(JudgeSettings):
     """The options of `prefer`."""
 
-    head: Annotated[Path, typer.Argument(metavar="A", help="The run.")]
-    base: Annotated[Path, typer.Argument(metavar="B", help="The run to compare it with.")]
+    head: Annotated[Path, Names.SUBJECT, typer.Argument(metavar="A", help="The run.")]
+    base: Annotated[Path, Names.SUBJECT, typer.Argument(metavar="B", help="The run to compare it with.")]
     pairs: Annotated[
         int, typer.Option(min=1, max=10_000, help="Maximum number of pairs of conversations to compare.")
     ] = 100

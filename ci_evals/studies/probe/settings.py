@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from ci_evals.cli.settings.suite_commands import ValidateSettings
+from ci_evals.cli.settings.workspace import Names
 from ci_evals.domain.choices import Provider
 
 
@@ -16,6 +17,7 @@ class ProbeSettings(ValidateSettings):
 
     probe: Annotated[
         Path | None,
+        Names.SUBJECT,
         typer.Option(
             metavar="RESULTS",
             help="Find criteria that pass in conversations of other tests.\n\n"
@@ -27,10 +29,12 @@ class ProbeSettings(ValidateSettings):
         Provider | None, typer.Option(help="--probe: judge's provider. Default: the run's.")
     ] = None
     llm_key: Annotated[
-        str | None, typer.Option(metavar="KEY", help="--probe: API key of the model provider.")
+        str | None, Names.TEXT, typer.Option(metavar="KEY", help="--probe: API key of the model provider.")
     ] = field(default=None, repr=False)
     judge_model: Annotated[
-        str | None, typer.Option(metavar="MODEL", help="--probe: judge model. Default: the run's.")
+        str | None,
+        Names.TEXT,
+        typer.Option(metavar="MODEL", help="--probe: judge model. Default: the run's."),
     ] = None
     probe_with: Annotated[
         int, typer.Option(min=3, max=100, help="--probe: maximum conversations for each criterion.")
