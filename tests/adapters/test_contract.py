@@ -11,6 +11,7 @@ from typing import Any
 import agent_cases
 import pytest
 import world
+from every_evaluation import EVALUATIONS
 from fakes import ScriptedAgent
 
 from ci_evals.adapters.agent_settings import AgentSettings
@@ -70,7 +71,12 @@ class Echo:
 
 
 class Ported(AgentContract):
-    """Our own adapters are held to the contract as they are."""
+    """Our own adapters are held to the contract as they are, with every kind of evaluation in the test."""
+
+    played_test = Test.model_validate(
+        AgentContract.played_test.model_dump(by_alias=True)
+        | {"evaluations": [{"criterion": name, **form} for name, form in EVALUATIONS.items()]}
+    )
 
     def played(self, made: Any) -> Agent:
         return made

@@ -175,10 +175,12 @@ class Matcher(Conditions):
 
     @model_serializer(mode="wrap")
     def _as_written(self, written: SerializerFunctionWrapHandler) -> Any:
+        """Write what `_as_matcher` reads as this matcher, whatever names the rest is written by."""
         del written
-        if self.conditions == ("equals",):
+        if self.conditions == ("equals",) and _is_plain(self.equals):
             return self.equals
-        return {name: getattr(self, name) for name in self.conditions}
+        keys = dict(zip(Conditions.model_fields, KEYS, strict=True))
+        return {keys[name]: getattr(self, name) for name in self.conditions}
 
 
 def _as_matcher(value: Any) -> Any:
@@ -202,6 +204,13 @@ def _as_matcher(value: Any) -> Any:
                 {"key": repr(key), "condition": repr(folded)},
             )
     return {"equals": value}
+
+
+def _is_plain(value: JsonValue) -> bool:
+    """Return whether `_as_matcher` reads the value as the matcher of its equality."""
+    if not isinstance(value, dict):
+        return True
+    return not any(key in KEYS or _condition_like(key) for key in value)
 
 
 def _condition_like(key: str) -> str | None:
