@@ -418,13 +418,39 @@ async def test_an_object_with_four_methods(tmp_path):
     }
     path = write_suite(tmp_path, test, agentId="a1", apiKey="key-123456")
     adapter = FourMethods()
-    results = await ci_evals.run_suite(adapter, tmp_path / path, judge_check="off")
+    results = await ci_evals.run_suite(adapter, tmp_path / path)
     (trial,) = results.suites[0].tests[0].trials
     assert (results.score, trial.status, trial.closing_remark) == (100, "stopped", "Thank you.")
     assert trial.turns[0].agent == "Ida, I heard 'Hello'."
     assert adapter.sessions[0][:2] == ("a1", "key-123456")
-    assert "polite" in adapter.judged[0]
+    (prompt,) = adapter.judged
+    assert "polite" in prompt
     assert "key-123456" not in results.model_dump_json()
+
+
+@pytest.mark.parametrize(
+    ("asked_for", "checked"),
+    [({}, "off"), ({"judge_check": "off"}, "off"), ({"judge_check": "warn"}, "warn")],
+)
+async def test_the_judge_check_of_four_methods(tmp_path, asked_for, checked):
+    """Its `call_judge` may know the suite's criteria alone: control questions only come if asked for."""
+    test = {"turns": [{"user": "Hello"}], "evaluations": [{"criterion": "polite"}]}
+    path = write_suite(tmp_path, test, agentId="a1", apiKey="key-123456")
+    adapter = FourMethods()
+    results = await ci_evals.run_suite(adapter, tmp_path / path, **asked_for)
+    assert results.run.config["judgeCheck"] == checked
+    assert bool(results.judge_checks) is (checked != "off")
+    assert (len(adapter.judged) > 1) is (checked != "off")
+
+
+async def test_the_judge_check_of_other_judges(tmp_path):
+    """A model of one's own beside an agent is asked control questions as any other."""
+    test = {"turns": [{"user": "Hello"}], "evaluations": [{"criterion": "polite"}]}
+    path = write_suite(tmp_path, test, agentId="a1", apiKey="key-123456")
+    judge = fakes.ScriptedLLM(lambda *_: fakes.judged())
+    agent = fakes.ScriptedAgent(["Hello"])
+    results = await ci_evals.run_suite(Participants(agent, judge_llm=judge), tmp_path / path)
+    assert (results.run.config["judgeCheck"], bool(results.judge_checks)) == ("auto", True)
 
 
 async def test_what_is_no_agent():

@@ -105,6 +105,8 @@ class JudgeChecks:
                 why=result.failure,
                 model=judge.llm.model,
                 provider=self.provider,
+                address=judge.service.shown if judge.service else None,
+                address_digest=judge.service.digest if judge.service else None,
                 prompt=digest,
                 at=self.now(),
                 cost_usd=usage_of_roles([meter.usage], self.prices()).cost_usd,
@@ -115,10 +117,12 @@ class JudgeChecks:
         return check
 
     def _earlier(self, judge: CheckedJudge, digest: str) -> JudgeCheck | None:
-        expected = (self.redactor.text(judge.llm.model), self.provider, digest)
+        if judge.service is None:
+            return None
+        expected = (self.redactor.text(judge.llm.model), self.provider, judge.service.digest, digest)
         for check, source in self._known(judge, digest):
             recent = -_CLOCK_SKEW <= self.now() - check.at <= LONGEST_AGE
-            same = (check.model, check.provider, check.prompt) == expected
+            same = (check.model, check.provider, check.address_digest, check.prompt) == expected
             if same and recent and check.passed and check.right >= check.required:
                 return check.model_copy(update={"taken_from": source})
         return None

@@ -37,7 +37,7 @@ from ci_evals.scoring.gate.selectors import check_names
 from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
 from ci_evals.wiring.connections import Connections, checked, keys_of
-from ci_evals.wiring.participants import participants_for
+from ci_evals.wiring.participants import judged_by_method, participants_for
 
 JudgeChecking = Literal["auto", "always", "warn", "off"]
 ProviderName = Literal["openai", "anthropic", "claude-code", "copilot", "offline"]
@@ -179,7 +179,7 @@ async def run_suite(
     history: Sequence[Results] = (),
     confirm: int = 0,
     rounds: Sequence[int] = (),
-    judge_check: JudgeChecking = "auto",
+    judge_check: JudgeChecking | None = None,
     prices: PriceTable | None = None,
     listen: Listener = lambda _: None,
 ) -> Results:
@@ -204,7 +204,9 @@ async def run_suite(
             ends as soon as the verdict is clear. In place of `loops` and `confirm`.
         judge_check: Whether the judge is asked control questions whose answers are known. If too few answers
             are right there is no verdict; with `warn` that is a warning. `auto` asks unless the baseline or
-            the judge's cache holds a passed check of the same judge of the last 30 days.
+            the judge's cache holds a passed check of the same judge of the last 30 days. Default: `auto`;
+            `off` if the judge is the method `call_judge` of `adapter`, which expects the suite's criteria
+            alone.
         prices: Of models, instead of the table that comes along.
         listen: Told of every trial and turn as it happens.
 
@@ -231,6 +233,7 @@ async def run_suite(
     player = (
         adapter if isinstance(adapter, Connections) else participants_for(adapter, chosen.suite, redactor)
     )
+    judge_check = judge_check or ("off" if judged_by_method(player) else "auto")
     looks = tuple(rounds)
     planned = replace(plan([chosen], Selection.of(test, tag), max(looks, default=loops)), looks=looks)
     job = Job(

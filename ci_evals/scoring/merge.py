@@ -121,10 +121,10 @@ def _arms(runs: Sequence[ShardRun], head: Scorecard) -> tuple[tuple[Arm, ...], t
 
 
 def _judge_checks(runs: Iterable[ShardRun]) -> tuple[JudgeCheck, ...]:
-    """The worst check of each model that judged."""
-    checks: dict[tuple[str | None, str], list[JudgeCheck]] = {}
+    """The worst check of each model that judged, at each address."""
+    checks: dict[tuple[str | None, str | None, str], list[JudgeCheck]] = {}
     for check in (check for run in runs for check in run.results.judge_checks):
-        checks.setdefault((check.provider, check.model), []).append(check)
+        checks.setdefault((check.provider, check.address_digest, check.model), []).append(check)
     return tuple(found for same in checks.values() if (found := worst(same)))
 
 

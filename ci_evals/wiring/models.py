@@ -11,6 +11,7 @@ from ci_evals.adapters.models.copilot_llm import CopilotLLM
 from ci_evals.adapters.models.embedders import LocalEmbedder, OpenAIEmbedder
 from ci_evals.adapters.models.program_llm import ProgramLLM
 from ci_evals.adapters.models.sdk_llm import SdkLLM
+from ci_evals.adapters.models.service import Service
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, Waiting
 from ci_evals.domain.choices import Provider
 from ci_evals.domain.errors import UsageError
@@ -35,6 +36,8 @@ class CheckedJudge:
     llm: LLM
     """Asked directly, past any cache of answers."""
     cache: CachedLLM | None = None
+    service: Service | None = None
+    """Where it is asked; None if that is not known, and then no earlier check counts for it."""
 
 
 class RunModels:
@@ -74,12 +77,12 @@ class RunModels:
         if self._answers is None:
             return None
         llm = self.llm(model)
-        address = llm.address if isinstance(llm, SdkLLM) else ""
-        return CachedLLM(llm, self._answers, self._purpose, self._connections.provider, address)
+        return CachedLLM(llm, self._answers, self._purpose, self._connections.provider, llm.address)
 
     def checked_judge(self, model: str) -> CheckedJudge:
         """The model of that name for a judge check, past the cache of answers."""
-        return CheckedJudge(self.llm(model), self.cached(model))
+        llm = self.llm(model)
+        return CheckedJudge(llm, self.cached(model), Service.at(llm.address))
 
     def embedder(self, model: str) -> OpenAIEmbedder | LocalEmbedder:
         """The embedding model of that name, the provider's or one that runs here (`local:NAME`).

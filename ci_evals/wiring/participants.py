@@ -130,3 +130,10 @@ def participants_for(
 
     user_llm, judge_llm = llm("generate_user_message", suite.user_model), llm("call_judge", suite.judge_model)
     return Participants(agent, user_llm, judge_llm, call_function=function_caller(os.environ, redactor))
+
+
+def judged_by_method(player: object) -> bool:
+    """Return whether the judge is the method `call_judge` of a library caller's object."""
+    from ci_evals.adapters.code.four_methods import MethodLLM  # noqa: PLC0415  # as above
+
+    return isinstance(player, Participants) and isinstance(player.judge_llm, MethodLLM)

@@ -5,6 +5,7 @@ import re
 import signal
 import time
 from datetime import UTC, datetime, timedelta
+from urllib.parse import urlsplit
 from xml.etree import ElementTree as ET
 
 import fakes
@@ -156,6 +157,46 @@ def test_a_check_in_the_baseline(play, tmp_path):
         days, *name = changes
         aged(days, **{one: False if one == "passed" else "0" * 64 for one in name})
         assert play(good, "--baseline=base.json")[1] == again, changes
+
+
+ADDRESSES = {
+    "the same": ("{url}", 0),
+    "a slash more": ("{url}/", 0),
+    "another way to write the same": ("{upper}", 0),
+    "another host": ("http://localhost:{port}/v1", ASKED),
+    "a way around": ("{url}/../v1", 0),
+    "another path": ("{url}/other", ASKED),
+    "a query": ("{url}?model=x", ASKED),
+}
+"""What OPENAI_BASE_URL says in a later run, and the number of control questions then."""
+
+
+@pytest.mark.parametrize("case", ADDRESSES)
+def test_a_check_counts_for_its_address_alone(play, tmp_path, case):
+    """The same model of the same provider may be another one elsewhere."""
+    written, asked = ADDRESSES[case]
+    play(good)
+    url = play.models.openai_url
+    host = urlsplit(url)
+    forms = {"url": url, "upper": url.replace("http", "HTTP"), "port": host.port}
+    (tmp_path / "base.json").write_text(json.dumps(results_in(tmp_path)))
+    play(good, "--judge-cache=cache")
+    for option in ("--baseline=base.json", "--judge-cache=cache"):
+        done, controls = play(good, option, OPENAI_BASE_URL=written.format(**forms))
+        (check,) = results_in(tmp_path)["judgeChecks"]
+        if asked or option.startswith("--baseline"):
+            assert (check["takenFrom"] is None) is bool(asked), done.stdout + done.stderr
+            assert controls in (asked, 0)
+
+
+@pytest.mark.parametrize("missing", ["addressDigest", "address"])
+def test_a_check_without_an_address_does_not_count(play, tmp_path, missing):
+    """Results of earlier versions have none."""
+    play(good)
+    saved = results_in(tmp_path)
+    check = {key: value for key, value in saved["judgeChecks"][0].items() if key != missing}
+    (tmp_path / "base.json").write_text(json.dumps(saved | {"judgeChecks": [check]}))
+    assert play(good, "--baseline=base.json")[1] == (ASKED if missing == "addressDigest" else 0)
 
 
 def test_a_check_in_the_judges_cache(play, tmp_path):

@@ -48,6 +48,16 @@ class ClaudeCodeLLM(ProgramLLM):
         min_version=MIN_VERSION,
         setup="https://code.claude.com/docs/en/setup",
         login="claude auth login",
+        services=(
+            "ANTHROPIC_BASE_URL",
+            "CLAUDE_CODE_USE_BEDROCK",
+            "ANTHROPIC_BEDROCK_BASE_URL",
+            "CLAUDE_CODE_USE_VERTEX",
+            "ANTHROPIC_VERTEX_BASE_URL",
+            "CLAUDE_CODE_USE_FOUNDRY",
+            "ANTHROPIC_FOUNDRY_BASE_URL",
+            "ANTHROPIC_FOUNDRY_RESOURCE",
+        ),
     )
     no_access = re.compile(
         r"not logged in|/login\b|invalid api key|oauth token|failed to authenticate|has been disabled"

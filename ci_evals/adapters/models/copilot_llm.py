@@ -54,6 +54,7 @@ class CopilotLLM(ProgramLLM):
         min_version=MIN_VERSION,
         setup="npm install --global @github/copilot",
         login="copilot login, or COPILOT_GITHUB_TOKEN in the environment",
+        services=("COPILOT_PROVIDER_BASE_URL", "COPILOT_PROVIDER_TYPE", "COPILOT_GH_HOST", "GH_HOST"),
     )
     no_access = re.compile(
         r"no authentication information|authentication failed|not authenticated|failed to load models"

@@ -20,11 +20,13 @@ from ci_evals.adapters.transport.process import ChildProcess, environment_for_pr
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, Waiting
 from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, UsageError
 from ci_evals.ports import Completion, Prompt
+from ci_evals.support.digest import digest
 from ci_evals.support.redaction import Redactor
 
 Event = dict[str, JsonValue]
 
 _VERSION_SECONDS = 30
+_USER_INFO = re.compile(r"//[^/@]*@")
 _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
 
 
@@ -43,6 +45,8 @@ class Program:
     """Its address, or the command that installs it."""
     login: str
     """The command that logs in."""
+    services: tuple[str, ...] = ()
+    """Environment variables that have it ask another service than its vendor's."""
 
     @property
     def advice(self) -> str:
@@ -76,6 +80,7 @@ class ProgramLLM(ABC):
         self._environ = self._environment(environment_for_program(environ))
         self.version = _version(self.program, self._path, frozenset(self._environ.items()))
         self._who = f"{self.program.name} {self.version}"
+        self.address = self._address()
         self._timeout = timeout
         self._redactor = redactor or Redactor()
         at_once = min(max(4, 2 * (os.cpu_count() or 1)), connections.fair_share())
@@ -92,6 +97,15 @@ class ProgramLLM(ABC):
     def note(self) -> str | None:
         """Return a sentence on rate limits; None if there were none."""
         return self.limiter.note(f"{self._who} ({self.model})")
+
+    def _address(self) -> str:
+        """Return the program's name, with what its environment says of the service that it asks."""
+        named = {
+            name: _USER_INFO.sub("//", value)
+            for name in self.program.services
+            if (value := self._environ.get(name))
+        }
+        return f"{self.program.name} {digest(named)}" if named else self.program.name
 
     @abstractmethod
     def _environment(self, environ: dict[str, str]) -> dict[str, str]:

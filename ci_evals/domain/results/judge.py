@@ -37,6 +37,14 @@ class JudgeCheck(Record):
     why: str | None = Field(None, description="Why it did not pass.")
     model: str
     provider: str | None = None
+    address: str | None = Field(
+        None, description="Scheme, host and port of the judge's API, or its program; null if unknown."
+    )
+    address_digest: CleanText | None = Field(
+        None,
+        description="SHA-256 of the whole address, without credentials; null if unknown. A later run takes "
+        "the check over only for the same address.",
+    )
     prompt: CleanText = Field(description="SHA-256 of the judge's prompt and the control questions.")
     at: Instant = Field(description="When the questions were asked.")
     cost_usd: Dollars | None = Field(None, description="Null if a price is unknown.")
