@@ -10,7 +10,7 @@ from pathlib import Path
 from commands import ci_evals, results_in
 from papers import blocks, page, table
 
-from ci_evals.adapters.otlp import dialects, traced_agent
+from ci_evals.adapters.otlp import arguments, traced_agent
 from ci_evals.adapters.otlp.receiver import DEFAULT_PORT
 
 PAGE = page("traces.md")
@@ -120,7 +120,7 @@ def test_its_command_and_its_environment_are_those_of_the_code():
 
 def test_its_table_of_frameworks_names_what_the_messages_name():
     """How arguments are captured is the same text on the page and in the reason of an undecided check."""
-    source = Path(dialects.__file__).read_text()
+    source = Path(arguments.__file__).read_text()
     for _, _, capture in table("framework", PAGE):
         switch = re.findall(r"`([^`]+)`", capture)
         assert not switch or switch[-1] in source, switch
@@ -128,7 +128,7 @@ def test_its_table_of_frameworks_names_what_the_messages_name():
 
 def test_its_messages_are_those_that_people_see():
     """So that a search for one finds the page."""
-    folder = Path(dialects.__file__).parent
+    folder = Path(arguments.__file__).parent
     sources = re.sub(r'"\s+f?"', "", "".join(file.read_text() for file in sorted(folder.glob("*.py"))))
     for message, _ in table("message", PAGE):
         for part in message.split(" … "):

@@ -23,7 +23,8 @@ from ci_evals.wiring.connections import Connections
 if TYPE_CHECKING:
     from ci_evals.adapters.code.agent_program import AgentProgram
     from ci_evals.adapters.code.hosting.host import Host
-    from ci_evals.adapters.otlp.receiver import Exporter, Receiver
+    from ci_evals.adapters.otlp.receiver import Receiver
+    from ci_evals.adapters.otlp.trial_trace import Exporter
     from ci_evals.demo_agent.server import DemoServer
 
 _CLASSES = {
@@ -71,8 +72,8 @@ class RunAgents:
         self._plan_start(suite)
         if self._receiver is None or not (self._connections.otlp or suite.trace == "otlp"):
             return agent
-        from ci_evals.adapters.otlp.receiver import Exporter  # noqa: PLC0415  # as below
         from ci_evals.adapters.otlp.traced_agent import TracedAgent  # noqa: PLC0415  # few suites need it
+        from ci_evals.adapters.otlp.trial_trace import Exporter  # noqa: PLC0415  # likewise
 
         key = (suite.adapter, suite.base_url, suite.agent_id)
         return TracedAgent(agent, self._receiver, self._exporters.setdefault(key, Exporter()))

@@ -1,4 +1,4 @@
-"""Spans of many instrumentations as tool calls, model calls and agents. Pure.
+"""Spans of many instrumentations as answers of models, agents and conversations. Pure.
 
 The dialects, each with the page or version that it was read from:
 
@@ -12,165 +12,14 @@ The dialects, each with the page or version that it was read from:
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from functools import cached_property
 from operator import methodcaller
 from typing import Any
 
 from pydantic import JsonValue
 
-from ci_evals.adapters.otlp.spans import MAX_TEXT, TOO_LONG, Attributes, Span
-from ci_evals.adapters.transport import payload
-from ci_evals.support.json_text import canonical
-
-_SWITCHES = {
-    "pydantic-ai": "InstrumentationSettings(include_content=True)",
-    "logfire": "instrument_pydantic_ai(include_content=True)",
-    "gcp.vertex.agent": "ADK_CAPTURE_MESSAGE_CONTENT_IN_SPANS=true",
-    "ai": "experimental_telemetry: { recordInputs: true }",
-    "openinference": "OPENINFERENCE_HIDE_INPUTS=false",
-    "traceloop": "TRACELOOP_TRACE_CONTENT=true",
-}
-"""What switches the capture of content on, by the beginning of an instrumentation's name."""
-_SWITCH = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY"
-_HIDDEN = "the instrumentation hides inputs; switch its hide_inputs off (OPENINFERENCE_HIDE_INPUTS=false)"
-_LONG = f"the arguments have more than {MAX_TEXT:,} characters"
-_NAMELESS = "the span holds the value of one argument without its name"
-_NO_OBJECT = "the span's arguments are no JSON object"
-REDACTED = "__REDACTED__"
-"""The text that OpenInference puts where it hides something."""
-
-
-@dataclass
-class Called:
-    """A tool call, as a tool's span or a model's answer has it."""
-
-    name: str
-    call_id: str | None = None
-    arguments: dict[str, JsonValue] | None = None
-    not_captured: str | None = None
-    """Why there are no arguments."""
-    bare: JsonValue = None
-    """The value of the only argument, where its name is missing."""
-    result: JsonValue = None
-    failed: bool | None = None
-    """None where it is not reported."""
-
-    @cached_property
-    def canonical(self) -> str:
-        """The same text for equal arguments."""
-        return canonical(self.arguments)
-
-
-def tool_call(span: Span) -> Called | None:
-    """Return the call that a span of a tool stands for; None for any other span."""
-    attributes = span.attributes
-    if attributes.get("ai.operationId") == "ai.toolCall" or "ai.toolCall.name" in attributes:
-        name, call_id = span.text("ai.toolCall.name"), span.text("ai.toolCall.id")
-        arguments = _first(attributes, "ai.toolCall.args", "ai.toolCall.input")
-        result = _first(attributes, "ai.toolCall.result", "ai.toolCall.output")
-    elif attributes.get("openinference.span.kind") == "TOOL":
-        return _openinference(span)
-    elif attributes.get("traceloop.span.kind") == "tool" and "gen_ai.tool.name" not in attributes:
-        return _traceloop(span)
-    elif _is_genai_tool(attributes):
-        name, call_id = span.text("gen_ai.tool.name"), span.text("gen_ai.tool.call.id")
-        arguments = _first(attributes, "gen_ai.tool.call.arguments", "tool_arguments")
-        result = _first(attributes, "gen_ai.tool.call.result", "tool_response")
-    else:
-        return None
-    if not name:
-        return None
-    return _called(span, name, call_id, arguments, result)
-
-
-def _is_genai_tool(attributes: Attributes) -> bool:
-    operation = attributes.get("gen_ai.operation.name")
-    if operation is None:
-        return "gen_ai.tool.name" in attributes
-    return operation == "execute_tool" or attributes.get("mcp.method.name") == "tools/call"
-
-
-def _called(span: Span, name: str, call_id: str | None, arguments: JsonValue, result: JsonValue) -> Called:
-    read, reason = _arguments(arguments, span)
-    failed = span.failed or "error.type" in span.attributes
-    return Called(name, call_id, read, reason, result=_parsed(result), failed=failed)
-
-
-def _arguments(value: JsonValue, span: Span) -> tuple[dict[str, JsonValue] | None, str | None]:
-    """Return arguments, or why there are none."""
-    if value is None:
-        return None, _not_captured(span)
-    if value == REDACTED:
-        return None, _HIDDEN
-    if value == TOO_LONG:
-        return None, _LONG
-    if isinstance(value, str) and not value.strip():
-        return {}, None
-    parsed = _parsed(value)
-    return (parsed, None) if isinstance(parsed, dict) else (None, _NO_OBJECT)
-
-
-def _not_captured(span: Span) -> str:
-    return f"the spans hold no arguments; switch the capture of content on: {content_switch(span)}"
-
-
-def _openinference(span: Span) -> Called | None:
-    name = span.text("tool.name") or span.name
-    given, result = span.attributes.get("input.value"), _parsed(span.attributes.get("output.value"))
-    message = _langchain_message(result)
-    in_message = message.get("tool_call_id")
-    call_id = in_message if isinstance(in_message, str) and in_message else None
-    called = _called(span, name, span.text("tool_call.id", "tool.id") or call_id, given, None)
-    # A graph catches what a tool raises, and goes on with a message of it.
-    failed = called.failed or message.get("status") == "error"
-    called = replace(called, result=None if result == REDACTED else result, failed=failed)
-    if called.not_captured != _NO_OBJECT:
-        return called
-    bare = _parsed(given)
-    if key := _only_property(span.attributes.get("tool.parameters")):
-        return replace(called, arguments={key: bare}, not_captured=None)
-    return replace(called, bare=bare, not_captured=_NAMELESS)
-
-
-def _langchain_message(result: JsonValue) -> dict[str, JsonValue]:
-    """Return the message that LangChain makes of a tool's result; empty if it is none."""
-    data = result.get("data", result) if isinstance(result, dict) else None
-    return data if isinstance(data, dict) and "tool_call_id" in data else {}
-
-
-def _only_property(schema: JsonValue) -> str | None:
-    """Return the name of the only argument that a tool's schema knows."""
-    parsed = _parsed(schema)
-    properties = parsed.get("properties") if isinstance(parsed, dict) else None
-    return next(iter(properties)) if isinstance(properties, dict) and len(properties) == 1 else None
-
-
-def _traceloop(span: Span) -> Called | None:
-    name = span.text("traceloop.entity.name") or span.name.removesuffix(".tool")
-    given = _parsed(span.attributes.get("traceloop.entity.input"))
-    if isinstance(given, dict):
-        # A decorated function has {"args": [...], "kwargs": {...}}, LangChain's callbacks {"inputs": {...}}.
-        inner = given.get("kwargs", given.get("inputs", given.get("input_str", given)))
-        if given.get("args"):
-            return Called(name, None, None, _NAMELESS, failed=span.failed)
-        given = _parsed(inner)
-    result = _parsed(span.attributes.get("traceloop.entity.output"))
-    return _called(span, name, span.text("gen_ai.tool.call.id"), given, result)
-
-
-_MODEL_OPERATIONS = ("chat", "text_completion", "generate_content")
-
-
-def is_model_call(span: Span) -> bool:
-    """Return whether a span is one call of a model."""
-    attributes = span.attributes
-    return (
-        attributes.get("gen_ai.operation.name") in _MODEL_OPERATIONS
-        or attributes.get("openinference.span.kind") == "LLM"
-        or str(attributes.get("ai.operationId", "")).endswith((".doGenerate", ".doStream"))
-        or "llm.request.type" in attributes
-    )
+from ci_evals.adapters.otlp.arguments import REDACTED, parsed, read
+from ci_evals.adapters.otlp.spans import Attributes, Span
+from ci_evals.adapters.otlp.tool_spans import Called
 
 
 def tokens(span: Span) -> tuple[int | None, int | None]:
@@ -201,8 +50,8 @@ def requested_calls(span: Span) -> tuple[Called, ...]:
     """Return the tool calls in a model's answer, in its order."""
     if not span.events and not any(map(_is_of_answers, span.attributes)):
         return ()
-    for read in (_genai_messages, _vercel_calls, _openinference_calls, _traceloop_calls, _genai_events):
-        if calls := tuple(read(span)):
+    for find in (_genai_messages, _vercel_calls, _openinference_calls, _traceloop_calls, _genai_events):
+        if calls := tuple(find(span)):
             return calls
     return ()
 
@@ -214,10 +63,19 @@ _is_of_answers = methodcaller(
 
 
 def hides_calls(span: Span) -> bool:
-    """Return whether a model's answer was too long to be kept, with all calls in it."""
-    answers = ("gen_ai.output.messages", "ai.response.toolCalls", "events")
-    values = span.attributes.values()
-    return TOO_LONG in values and any(span.attributes.get(key) == TOO_LONG for key in answers)
+    """Return whether a model's answer was too long to be kept, or cut off, with all calls in it."""
+    held = [span.attributes, *(event.attributes for event in span.events)]
+    answers = [attributes[key] for attributes in held for key in _ANSWERS & attributes.keys()]
+    return any(isinstance(answer, str) and _is_cut(answer) for answer in answers)
+
+
+def _is_cut(answer: str) -> bool:
+    """Return whether a text holds only a part of an answer, or nobody knows how much."""
+    return answer != REDACTED and bool(answer.strip()) and not isinstance(parsed(answer), list | dict)
+
+
+_ANSWERS = frozenset({"gen_ai.output.messages", "ai.response.toolCalls", "events", "message"})
+"""Attributes that hold all calls of an answer, as JSON."""
 
 
 def shows_answer(span: Span) -> bool:
@@ -232,21 +90,6 @@ _ANSWER = re.compile(
     r"gen_ai\.output\.messages|events|ai\.response\.(text|object|toolCalls)|llm\.output_messages\..+"
     r"|gen_ai\.completion\.\d{1,9}\.(?!finish_reason$).+"
 )
-
-
-def is_of_agents(span: Span) -> bool:
-    """Return whether a span was made by something that knows of tools, models and agents."""
-    return any(map(_is_of_agents, span.attributes))
-
-
-_is_of_agents = methodcaller("startswith", ("gen_ai.", "openinference.", "traceloop.", "ai.", "llm.", "mcp."))
-
-
-def content_switch(span: Span) -> str:
-    """Return what switches the capture of content on for the instrumentation of a span."""
-    traceloop = any(key.startswith("traceloop.") for key in span.attributes)
-    maker = "traceloop" if traceloop else span.scope.partition(".")[0]
-    return _SWITCHES.get(span.scope) or _SWITCHES.get(maker, _SWITCH)
 
 
 def agent_name(span: Span) -> str | None:
@@ -283,7 +126,7 @@ _CONVERSATION_IDS = (
 
 
 def _genai_messages(span: Span) -> Iterator[Called]:
-    messages = _parsed(span.attributes.get("gen_ai.output.messages"))
+    messages = parsed(span.attributes.get("gen_ai.output.messages"))
     for message in messages if isinstance(messages, list) else ():
         parts = message.get("parts") if isinstance(message, dict) else None
         for part in parts if isinstance(parts, list) else ():
@@ -293,17 +136,17 @@ def _genai_messages(span: Span) -> Iterator[Called]:
 
 def _genai_events(span: Span) -> Iterator[Called]:
     """Yield the calls in events of the old names, and in pydantic-ai's list of them."""
-    listed = _parsed(span.attributes.get("events"))
+    listed = parsed(span.attributes.get("events"))
     bodies: list[Any] = [*listed] if isinstance(listed, list) else []
     bodies += [event.attributes for event in span.events if event.name == "gen_ai.choice"]
     for body in bodies:
-        message = _parsed(body.get("message")) if isinstance(body, dict) else None
+        message = parsed(body.get("message")) if isinstance(body, dict) else None
         calls = message.get("tool_calls") if isinstance(message, dict) else None
         yield from _openai_calls(span, calls)
 
 
 def _vercel_calls(span: Span) -> Iterator[Called]:
-    calls = _parsed(span.attributes.get("ai.response.toolCalls"))
+    calls = parsed(span.attributes.get("ai.response.toolCalls"))
     for call in calls if isinstance(calls, list) else ():
         if isinstance(call, dict):
             arguments = call.get("input", call.get("args"))
@@ -344,29 +187,13 @@ def _flattened(attributes: Attributes, pattern: re.Pattern[str]) -> Iterator[dic
 
 def _requested(span: Span, name: JsonValue, call_id: JsonValue, arguments: JsonValue) -> Iterator[Called]:
     if isinstance(name, str) and name:
-        read, reason = _arguments(arguments, span)
-        yield Called(name, call_id if isinstance(call_id, str) and call_id else None, read, reason)
-
-
-def _first(attributes: Attributes, *keys: str) -> JsonValue:
-    for key in keys:
-        if (value := attributes.get(key)) is not None:
-            return value
-    return None
+        found = read(arguments, span, name)
+        by_id = call_id if isinstance(call_id, str) and call_id else None
+        yield Called(name, by_id, found.values, found.not_captured)
 
 
 def _count(attributes: Attributes, keys: tuple[str, ...]) -> int | None:
-    value = _first(attributes, *keys)
+    value = next((value for key in keys if (value := attributes.get(key)) is not None), None)
     if isinstance(value, bool) or not isinstance(value, int | float) or value != int(value) or value < 0:
         return None
     return int(value)
-
-
-def _parsed(value: JsonValue) -> JsonValue:
-    """Return what a JSON text holds; any other value as it is."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return payload.parse(value.encode())
-    except ValueError:
-        return value

@@ -4,24 +4,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import IntEnum
-from itertools import islice
+from itertools import chain
 from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from ci_evals.adapters.otlp.dialects import (
-    Called,
-    agent_name,
-    content_switch,
-    hides_calls,
-    is_model_call,
-    is_of_agents,
-    requested_calls,
-    shows_answer,
-    tokens,
-    tool_call,
-)
+from ci_evals.adapters.otlp.arguments import content_switch
+from ci_evals.adapters.otlp.dialects import agent_name, hides_calls, requested_calls, shows_answer, tokens
+from ci_evals.adapters.otlp.kinds import AGENT, MODEL, SIDE, TOOL, kinds_of
 from ci_evals.adapters.otlp.spans import MAX_OTHER_TEXT, MAX_TEXT, TOO_LONG, Span
+from ci_evals.adapters.otlp.tool_spans import Called, called_by
 from ci_evals.domain.base import instant
 from ci_evals.domain.transcript import ToolCall, ToolStatus
 from ci_evals.support.json_text import canonical
@@ -111,11 +103,6 @@ def progress(spans: Sequence[Span], turn_id: str, requests: int) -> Progress:
     return Progress.ANSWERED if answered >= requests > 0 else Progress.WHOLE
 
 
-def shows_calls(span: Span) -> bool:
-    """Return whether a span is of a tool or a model, and so evidence."""
-    return is_model_call(span) or tool_call(span) is not None
-
-
 LATE_PART = (
     "some of its spans did not arrive in time; let all parts of the agent export them, end them before the "
     "reply, and set OTEL_BSP_SCHEDULE_DELAY=200 (docs/traces.md)"
@@ -124,37 +111,56 @@ _NO_AGENT = (
     "none of its spans is of a tool, a model or an agent; trace the agent's framework, or name the span of "
     "each turn by gen_ai.operation.name=invoke_agent and make one for each tool (docs/traces.md)"
 )
-_LONG_ANSWER = f"a model's answer has more than {MAX_TEXT:,} characters, and may hold tool calls"
+_LONG_ANSWER = (
+    f"a model's answer has more than {MAX_TEXT:,} characters or is cut off, and may hold more tool calls"
+)
+_UNNAMED = (
+    "the span {!r} is of a tool, and does not say which; set gen_ai.tool.name on it, or call it "
+    "'execute_tool NAME' (docs/traces.md)"
+)
 _MANY_CALLS = f"it has more tool calls than the {MAX_CALLS:,} that are read of one turn"
 
 
 def read(spans: Iterable[Span], missing: str | None = None) -> TurnEvidence:
     """Return the evidence in the spans of one turn; `missing` says why there may be other spans."""
     ordered = sorted(spans, key=lambda span: (span.start_ns, -span.end_ns))
-    by_id = {span.span_id: span for span in ordered}
-    models = _model_calls(ordered, by_id)
-    executions = _without_duplicates(ordered, by_id)
+    turn = _Turn(ordered, {span.span_id: span for span in ordered}, [kinds_of(span) for span in ordered])
+    models = _model_calls(turn)
+    executions = _without_duplicates(turn)
     calls = sorted(_joined(executions, models), key=lambda each: each.at_ns)
     used = [
         next((pair for pair in map(tokens, group) if pair != (None, None)), (None, None)) for group in models
     ]
     return TurnEvidence(
-        calls=tuple(_tool_call(each, by_id) for each in calls),
-        missing=missing or _hidden(ordered, models, calls),
+        calls=tuple(_tool_call(each, turn.by_id) for each in calls if each.called.name),
+        missing=missing or _hidden(turn, models, calls),
         input_tokens=_sum(pair[0] for pair in used),
         output_tokens=_sum(pair[1] for pair in used),
         spans=_for_people(ordered),
     )
 
 
-def _model_calls(ordered: Iterable[Span], by_id: Mapping[str, Span]) -> list[list[Span]]:
+class _Turn(NamedTuple):
+    """The spans of a turn in the order in which they began."""
+
+    spans: Sequence[Span]
+    by_id: Mapping[str, Span]
+    kinds: Sequence[int]
+    """The kinds of each span."""
+
+    def of(self, kinds: int) -> list[Span]:
+        """Return the spans that are of one of these kinds."""
+        return [span for span, own in zip(self.spans, self.kinds, strict=True) if own & kinds]
+
+
+def _model_calls(turn: _Turn) -> list[list[Span]]:
     """Return the spans of each call of a model, the outermost first: several instrumentations may see one."""
     groups: dict[str, list[Span]] = {}
-    models = {span.span_id: span for span in ordered if is_model_call(span)}
-    if models.keys().isdisjoint([span.parent_id for span in ordered]):
+    models = {span.span_id: span for span in turn.of(MODEL)}
+    if models.keys().isdisjoint([span.parent_id for span in turn.spans]):
         return [[span] for span in models.values()]  # none is above another
     for span in models.values():
-        above = [each.span_id for each in _ancestors(span, by_id) if each.span_id in models]
+        above = [each.span_id for each in _ancestors(span, turn.by_id) if each.span_id in models]
         groups.setdefault(above[-1] if above else span.span_id, []).append(span)
     return [*groups.values()]
 
@@ -165,19 +171,23 @@ class _Call(NamedTuple):
     span: Span
     called: Called
     executed: bool
+    others: tuple[Span, ...] = ()
+    """Further spans that show it."""
 
     @property
     def at_ns(self) -> int:
         return self.span.start_ns if self.executed else self.span.end_ns
 
 
-def _hidden(ordered: Sequence[Span], models: Iterable[Sequence[Span]], calls: Sequence[_Call]) -> str | None:
+def _hidden(turn: _Turn, models: Sequence[Sequence[Span]], calls: Sequence[_Call]) -> str | None:
     """Return why the spans of a turn may not show all of its calls."""
     if len(calls) >= MAX_CALLS:
         return _MANY_CALLS
-    if any(map(hides_calls, ordered)):
+    if any(map(hides_calls, chain.from_iterable(models))):
         return _LONG_ANSWER
-    if not any(map(is_of_agents, ordered)):
+    if unnamed := next((call for call in calls if not call.called.name or call.called.guessed), None):
+        return _UNNAMED.format(unnamed.span.name)
+    if not _shows_agent(turn):
         return _NO_AGENT
     # Tools that have spans of their own show whether they were called, whatever a model answered.
     silent = (group[0] for group in models if not any(map(shows_answer, group)))
@@ -189,14 +199,24 @@ def _hidden(ordered: Sequence[Span], models: Iterable[Sequence[Span]], calls: Se
     return None
 
 
-def _without_duplicates(ordered: Iterable[Span], by_id: Mapping[str, Span]) -> list[_Call]:
+def _shows_agent(turn: _Turn) -> bool:
+    """Return whether a span is of a tool, a model or an agent, and not a part of a guardrail or the like."""
+    sides = {span.span_id for span in turn.of(SIDE)}
+    for span in turn.of(TOOL | MODEL | AGENT):
+        if not sides or sides.isdisjoint([span.span_id, *(s.span_id for s in _ancestors(span, turn.by_id))]):
+            return True
+    return False
+
+
+def _without_duplicates(turn: _Turn) -> list[_Call]:
     """Return the calls that spans of tools show, each once."""
     calls: list[_Call] = []
-    tools = ((span, called) for span in ordered if (called := tool_call(span)))
-    for span, called in islice(tools, MAX_CALLS):
+    for span in turn.of(TOOL)[:MAX_CALLS]:
+        called = called_by(span)
         for index, other in enumerate(calls):
-            if _is_same(span, called, other, by_id):
-                calls[index] = other._replace(called=_merged(other.called, called))
+            if _is_same(span, called, other, turn.by_id):
+                both = _merged(other.called, called)
+                calls[index] = other._replace(called=both, others=(*other.others, span))
                 break
         else:
             calls.append(_Call(span, called, executed=True))
@@ -204,18 +224,21 @@ def _without_duplicates(ordered: Iterable[Span], by_id: Mapping[str, Span]) -> l
 
 
 def _is_same(span: Span, called: Called, other: _Call, by_id: Mapping[str, Span]) -> bool:
-    """Return whether two spans show one call.
+    """Return whether a span shows a call that other spans show already.
 
-    They do if one is within the other (a tool behind MCP has spans on both sides), or if two instrumentations
-    made them of the same call at the same time. One after the other they are two calls, even with one id:
-    the tool was run twice.
+    It does if it is within each of these (a tool behind MCP has spans on both sides), or if two
+    instrumentations made them of the same call at the same time. One after the other they are two calls, even
+    with one id or within one span: the tool was run twice.
     """
     if called.name != other.called.name or _differ(called.call_id, other.called.call_id):
         return False
-    overlap = span.start_ns <= other.span.end_ns and other.span.start_ns <= span.end_ns
-    by_two = overlap and span.scope != other.span.scope
-    if not (by_two or any(each.span_id == other.span.span_id for each in _ancestors(span, by_id))):
-        return False
+    above: set[str] | None = None
+    for shown in (other.span, *other.others):
+        if span.scope != shown.scope and span.start_ns <= shown.end_ns and shown.start_ns <= span.end_ns:
+            continue
+        above = {each.span_id for each in _ancestors(span, by_id)} if above is None else above
+        if shown.span_id not in above:
+            return False
     return called.call_id == other.called.call_id is not None or _agree(called, other.called)
 
 
@@ -270,12 +293,13 @@ def _merged(one: Called, other: Called) -> Called:
     """Return a call with what either shows."""
     arguments = other.arguments if one.arguments is None else one.arguments
     return Called(
-        name=one.name,
+        name=one.name or other.name,
         call_id=one.call_id or other.call_id,
         arguments=arguments,
         not_captured=None if arguments is not None else one.not_captured or other.not_captured,
         result=other.result if one.result is None else one.result,
         failed=other.failed if one.failed is None else one.failed,
+        guessed=one.guessed and other.guessed,
     )
 
 

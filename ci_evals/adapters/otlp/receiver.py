@@ -1,22 +1,22 @@
 """The receiver of spans: OTLP over HTTP, on loopback unless told otherwise."""
 
 import asyncio
+import logging
 import os
 import secrets
 import socket
-import time
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 
 from aiohttp import web
 
-from ci_evals.adapters.otlp import evidence, spans
+from ci_evals.adapters.otlp import spans
 from ci_evals.adapters.otlp.dialects import conversation_id
-from ci_evals.adapters.otlp.evidence import Progress, TurnEvidence, TurnSpan
+from ci_evals.adapters.otlp.kinds import shows_calls
+from ci_evals.adapters.otlp.packing import unpacked
 from ci_evals.adapters.otlp.spans import OtlpError, Span, TooLargeError
+from ci_evals.adapters.otlp.trial_trace import Exporter, TrialTrace
 from ci_evals.adapters.transport import payload
-from ci_evals.adapters.transport.trace_context import TraceContext
 from ci_evals.domain.errors import UsageError
 from ci_evals.support.redaction import Redactor
 from ci_evals.threads import in_thread
@@ -24,117 +24,13 @@ from ci_evals.threads import in_thread
 PATH = "/v1/traces"
 DEFAULT_PORT = 4318
 _MAX_PORT = 65535
-MAX_TURN_SPANS = 10_000
-"""Limit of spans kept of one turn; those after it are dropped, and its evidence is incomplete."""
-MAX_TURN_CHARACTERS = 32_000_000
-_TOO_MANY = f"it has more than {MAX_TURN_SPANS:,} spans, or {MAX_TURN_CHARACTERS // 10**6} MB of them"
-_REFUSED = "an export with spans was refused, as too large or unreadable, while it ran"
-_SHARED = "its trace goes on over several conversations; begin a trace for each message (docs/traces.md)"
 MAX_UNCLAIMED_SPANS = 5_000
 """Limit of spans kept until one of their trace names a conversation."""
 _SMALL = 100_000
 """Bytes that are read at once; more are read in a thread, so that the run goes on."""
+_SMALL_PACKED = 10_000
 _CLOSING_SECONDS = 1.0
 _JSON, _PROTOBUF = "application/json", "application/x-protobuf"
-
-
-@dataclass
-class Exporter:
-    """What has been seen of how an agent exports its spans, in all of its trials."""
-
-    has_sent: bool = False
-    """True once a span of one of its trials has come, in time or late."""
-    was_awaited: bool = False
-    """True once a turn was waited for as long as any, and nothing came."""
-
-    @property
-    def is_silent(self) -> bool:
-        """Return whether it seems to export nothing."""
-        return self.was_awaited and not self.has_sent
-
-
-@dataclass
-class TrialTrace:
-    """The trace of one trial."""
-
-    trace_id: str
-    exporter: Exporter = field(default_factory=Exporter)
-    turns: list[TurnSpan] = field(default_factory=list)
-    pending: dict[str, Span] = field(default_factory=dict)
-    """The spans that have arrived since the last turn was settled."""
-    settled: dict[str, str] = field(default_factory=dict)
-    """The turns of the spans before, by their ids."""
-    without_evidence: set[str] = field(default_factory=set)
-    """Turns whose spans do not matter: the session's beginning, and replies that have evidence already."""
-    names: set[str] = field(default_factory=set)
-    """The agent's own ids of the conversation, by which spans without our context are recognized."""
-    belonging: Mapping[str, list[Span]] | None = None
-    """The pending spans by turn, until another comes."""
-    characters: int = 0
-    dropped: bool = False
-    refused: bool = False
-    """True if an export was refused since the last turn was settled: nobody knows whose spans it held."""
-    shared: bool = False
-    """True if a trace has spans of other conversations too, so that some of its spans may be missing."""
-    arrived: asyncio.Event = field(default_factory=asyncio.Event)
-    last_arrival: float = 0.0
-
-    def begin_turn(self, *, ignored: bool = False) -> TraceContext:
-        """Begin a turn; return the context that makes the agent's spans its children (W3C Trace Context)."""
-        turn = TurnSpan(secrets.token_hex(8), time.time_ns())
-        self.turns.append(turn)
-        self.belonging = None
-        if ignored:
-            self.ignore_turn()
-        return TraceContext(
-            {
-                "traceparent": f"00-{self.trace_id}-{turn.span_id}-01",
-                "baggage": f"ci_evals.trial={self.trace_id}",
-            }
-        )
-
-    def ignore_turn(self) -> None:
-        """Take no evidence from the latest turn."""
-        self.without_evidence.add(self.turns[-1].span_id)
-
-    def add(self, span: Span) -> None:
-        """Keep a span that has arrived."""
-        self.exporter.has_sent = True
-        characters = self.characters + span.size
-        if len(self.pending) >= MAX_TURN_SPANS or characters > MAX_TURN_CHARACTERS:
-            self.dropped = True
-        elif span.span_id not in self.settled:
-            self.pending[span.span_id] = span
-            self.characters = characters
-            self.belonging = None
-        self.last_arrival = time.monotonic()
-        self.arrived.set()
-
-    def progress(self, requests: int) -> Progress:
-        """Return how much of the latest turn has arrived, in which the agent was sent so many requests."""
-        turn_id = self.turns[-1].span_id
-        return evidence.progress(self._by_turn()[turn_id], turn_id, requests)
-
-    def settle(self) -> TurnEvidence | None:
-        """Return the evidence of the latest turn, and forget its spans; None if none has arrived.
-
-        It is incomplete if calls of an earlier turn came only now: that turn was read without them.
-        """
-        by_turn, turn_id = self._by_turn(), self.turns[-1].span_id
-        own = by_turn[turn_id]
-        before = {turn.span_id for turn in self.turns[:-1]} - self.without_evidence
-        late = any(evidence.shows_calls(span) for turn in before for span in by_turn[turn])
-        missing = evidence.LATE_PART if late or evidence.progress(own, turn_id, 0) < Progress.WHOLE else None
-        missing = _TOO_MANY if self.dropped else _REFUSED if self.refused else missing
-        missing = _SHARED if self.shared else missing
-        self.settled |= {span.span_id: turn for turn, spans in by_turn.items() for span in spans}
-        self.pending, self.belonging, self.characters = {}, None, 0
-        self.dropped = self.refused = False
-        return evidence.read(own, missing) if own or late else None
-
-    def _by_turn(self) -> Mapping[str, list[Span]]:
-        self.belonging = self.belonging or evidence.by_turn(self.pending, self.turns, self.settled)
-        return self.belonging
 
 
 class Receiver:
@@ -187,7 +83,12 @@ class Receiver:
         app = web.Application(client_max_size=spans.MAX_BYTES)
         app.router.add_post(PATH, self._receive)
         self._runner = web.AppRunner(
-            app, access_log=None, handle_signals=False, shutdown_timeout=_CLOSING_SECONDS
+            app,
+            access_log=None,
+            handle_signals=False,
+            shutdown_timeout=_CLOSING_SECONDS,
+            auto_decompress=False,
+            logger=_silent_logger(),
         )
         await self._runner.setup()
         await web.SockSite(self._runner, self._socket).start()
@@ -236,29 +137,35 @@ class Receiver:
 
     async def _receive(self, request: web.Request) -> web.Response:
         try:
-            # aiohttp unpacks known encodings by itself, up to its limit.
-            content_type = request.headers.get("Content-Type", "")
             body = await _body_of(request)
-            if len(body) <= _SMALL:
-                received = spans.read(body, content_type)
+            encoding = request.headers.get("Content-Encoding", "")
+            content_type = request.headers.get("Content-Type", "")
+            if len(body) <= (_SMALL_PACKED if encoding else _SMALL):
+                received = _read(body, encoding, content_type)
             else:
                 async with self._reading:
-                    received = await in_thread(spans.read, body, content_type)
+                    received = await in_thread(_read, body, encoding, content_type)
         except OtlpError as error:
-            for trial in self._trials.values():
-                trial.refused = True
+            self._lose_export()
             return web.Response(status=error.status, text=str(error))
+        except Exception:
+            self._lose_export()
+            raise
         for span in received:
             self._add(span)
         is_json = request.content_type == _JSON
         return web.Response(body=b"{}" if is_json else b"", content_type=_JSON if is_json else _PROTOBUF)
+
+    def _lose_export(self) -> None:
+        for trial in self._trials.values():
+            trial.refused = True
 
     def _add(self, span: Span) -> None:
         if trial := self._trial_of(span):
             trial.add(span)
         elif exporter := self._ended.get(span.trace_id):
             exporter.has_sent = True
-            self._late += evidence.shows_calls(span)
+            self._late += shows_calls(span)
         elif span.trace_id in self._shared:
             self._count_strays([span])
         else:
@@ -312,21 +219,32 @@ class Receiver:
         return named
 
     def _count_strays(self, strays: Iterable[Span]) -> None:
-        for span in filter(evidence.shows_calls, strays):
+        for span in filter(shows_calls, strays):
             maker = span.scope if len(self._strays) < MAX_UNCLAIMED_SPANS else ""
             self._strays[maker] = self._strays.get(maker, 0) + 1
 
 
 async def _body_of(request: web.Request) -> bytes:
-    """Return the unpacked body; raise `OtlpError` if it is too large or cannot be unpacked."""
+    """Return the body as it came; raise `OtlpError` if it is too large or broken."""
     try:
         return await request.read()
     except web.HTTPRequestEntityTooLarge as error:
         raise TooLargeError(error.text or "it is too large") from None
     except ConnectionError:
         raise
-    except Exception as error:  # noqa: BLE001  # each packing has errors of its own
-        raise OtlpError(f"the body cannot be unpacked: {error}") from None
+    except Exception as error:  # noqa: BLE001  # a sender may break off in many ways
+        raise OtlpError(f"the body cannot be read: {error}") from None
+
+
+def _silent_logger() -> logging.Logger:
+    """Return a logger that drops what a server logs of broken requests, with tracebacks."""
+    logger = logging.getLogger("ci_evals.otlp")
+    logger.disabled = True
+    return logger
+
+
+def _read(body: bytes, encoding: str, content_type: str) -> list[Span]:
+    return spans.read(unpacked(body, encoding), content_type)
 
 
 def _listening(host: str, port: int) -> socket.socket:

@@ -7,6 +7,7 @@ import io
 import json
 import math
 import time
+import zlib
 from contextlib import asynccontextmanager
 
 import aiohttp
@@ -16,6 +17,7 @@ from emitting import AGENT, JSON, PROTOBUF, TOOL, as_json, as_protobuf, server, 
 
 from ci_evals.adapters.otlp import receiver as receiving
 from ci_evals.adapters.otlp import spans as decoding
+from ci_evals.adapters.otlp import trial_trace
 from ci_evals.adapters.otlp.receiver import Receiver
 from ci_evals.domain.errors import UsageError
 from ci_evals.support.redaction import Redactor
@@ -52,6 +54,7 @@ ENCODINGS = {
     "json": (as_json, JSON, {}),
     "json with charset": (as_json, "application/json; charset=utf-8", {}),
     "protobuf": (as_protobuf, PROTOBUF, {}),
+    "json, deflated": (lambda *s: zlib.compress(as_json(*s)), JSON, {"Content-Encoding": "deflate"}),
     "json, zipped": (lambda *s: gzip.compress(as_json(*s)), JSON, {"Content-Encoding": "gzip"}),
     "protobuf, zipped": (lambda *s: gzip.compress(as_protobuf(*s)), PROTOBUF, {"Content-Encoding": "gzip"}),
 }
@@ -88,15 +91,35 @@ BAD = {
     "a bomb": (gzip.compress(b" " * 10 * decoding.MAX_BYTES), JSON, 413),
     "broken gzip": (b"\x1f\x8b\x08\x00no", JSON, 400),
     "half of gzip": (gzip.compress(as_json(span()))[:40], JSON, 400),
+    "gzip with a broken end": (gzip.compress(as_json(span()))[:-8] + b"x" * 8, JSON, 400),
+    "gzip with a broken middle": (gzip.compress(as_json(span()))[:20] + b"\xff" * 60, JSON, 400),
+    "gzip and more": (gzip.compress(as_json(span())) + b"more", JSON, 400),
+    "packed, but no JSON": (gzip.compress(b"{"), JSON, 400),
+    "packed, but no protobuf": (gzip.compress(b"\xff\xff\xff"), PROTOBUF, 400),
+    "a half message": (as_protobuf(span())[:-3], PROTOBUF, 400),
     "many spans": (as_protobuf(*[span()] * (decoding.MAX_SPANS + 1)), PROTOBUF, 400),
+}
+ENCODED = {
+    "plain said to be gzip": (as_json(span()), "gzip", 400),
+    "plain said to be deflate": (as_json(span()), "deflate", 400),
+    "gzip said to be deflate": (gzip.compress(as_json(span())), "deflate", 400),
+    "an empty body said to be gzip": (b"", "gzip", 400),
+    "brotli": (b"\x8b\x02\x80{}\x03", "br", 415),
+    "zstd": (b"(\xb5/\xfd", "zstd", 415),
+    "several": (gzip.compress(gzip.compress(b"{}")), "gzip, gzip", 415),
+    "nonsense": (b"{}", "x" * 500, 415),
 }
 
 
-@pytest.mark.parametrize("fault", BAD)
+@pytest.mark.parametrize("fault", [*BAD, *ENCODED])
 async def test_what_cannot_be_read_is_refused(fault, capfd, caplog):
     """With one line to its sender; nothing is printed, and the next export is taken."""
-    body, content_type, expected = BAD[fault]
-    headers = {"Content-Encoding": "gzip"} if body[:2] == b"\x1f\x8b" else {}
+    if fault in ENCODED:
+        body, encoding, expected = ENCODED[fault]
+        content_type, headers = JSON, {"Content-Encoding": encoding}
+    else:
+        body, content_type, expected = BAD[fault]
+        headers = {"Content-Encoding": "gzip"} if body[:2] == b"\x1f\x8b" else {}
     async with running() as receiver:
         status, _, text = await post(receiver, body, content_type, **headers)
         assert status == expected
@@ -192,7 +215,7 @@ async def test_a_span_of_ten_megabytes():
 
 async def test_a_flood_of_spans(monkeypatch):
     """What is beyond the limit is dropped, the turn is incomplete, and the next one is whole."""
-    monkeypatch.setattr(receiving, "MAX_TURN_SPANS", 100)
+    monkeypatch.setattr(trial_trace, "MAX_TURN_SPANS", 100)
     async with running() as receiver:
         trial, header = begun(receiver)
         await post(receiver, as_json(server(header), *(span(header) for _ in range(150))))
@@ -412,6 +435,35 @@ async def test_the_environment_of_agents():
             "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf",
         }
         assert receiver.endpoint.startswith("http://127.0.0.1:")
+
+
+HALF = {
+    "a chunk that is none": b"Transfer-Encoding: chunked\r\n\r\nzz\r\n",
+    "half a chunk": b"Transfer-Encoding: chunked\r\n\r\n400\r\nhalf",
+    "half a body": b"Content-Length: 1000\r\n\r\nhalf",
+    "half of gzip": b"Content-Encoding: gzip\r\nContent-Length: 1000\r\n\r\n\x1f\x8b\x08\x00",
+    "no length": b"Content-Length: many\r\n\r\n{}",
+}
+
+
+@pytest.mark.parametrize("half", HALF)
+async def test_a_sender_that_breaks_off_leaves_no_traceback(half, capfd, caplog):
+    """Whatever it had sent; the next export is taken."""
+    async with running() as receiver:
+        _, port = receiver.endpoint.rsplit(":", 1)
+        reader, writer = await asyncio.open_connection("127.0.0.1", int(port))
+        writer.write(
+            b"POST /v1/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n" + HALF[half]
+        )
+        await writer.drain()
+        writer.write_eof()
+        await reader.read()
+        writer.close()
+        trial, header = begun(receiver)
+        assert (await post(receiver, as_json(server(header))))[0] == 200
+        assert len(trial.pending) == 1
+    assert "Traceback" not in "".join(capfd.readouterr())
+    assert not [record for record in caplog.records if record.exc_info]
 
 
 async def test_the_end_waits_for_nobody():

@@ -191,6 +191,17 @@ def test_a_tool_that_ran_twice_is_two_calls():
     assert [call.id for call in read(model, *runs).calls] == ["c1", "c1"]
 
 
+def test_a_tool_that_ran_twice_within_a_span_of_its_call_is_two_calls():
+    """The inner spans are one after the other; one of each side is one call."""
+    outer = below("tool", WITHOUT_ID, at=10, took=100)
+    inner = [below("tool", WITHOUT_ID, at=at, parent=outer.span_id) for at in (20, 50)]
+    assert len(read(outer, *inner).calls) == 2
+    assert len(read(outer, inner[0]).calls) == 1
+    innermost = below("tool", WITHOUT_ID, at=22, took=3, parent=inner[0].span_id)
+    assert len(read(outer, inner[0], innermost).calls) == 1
+    assert len(read(outer, *inner, innermost).calls) == 2
+
+
 def test_a_tool_within_another_of_its_name_is_a_call_of_its_own():
     """Unless its arguments may be the same."""
     outer = below("tool", WITHOUT_ID, at=10, took=50)
@@ -317,10 +328,27 @@ def test_how_much_of_a_trace_has_arrived(spans, expected):
         assert evidence.progress(spans, TURN, 0) == Progress.WHOLE
 
 
-def test_an_answer_too_long_to_be_kept_may_hold_calls():
-    """So the evidence is not complete."""
-    model = below("chat", {"gen_ai.operation.name": "chat", "gen_ai.output.messages": TOO_LONG})
-    assert "more than 1,000,000 characters" in read(model).missing
+CUT = {
+    "too long": {"gen_ai.output.messages": TOO_LONG},
+    "cut off": {"gen_ai.output.messages": '[{"parts": [{"type": "text"'},
+    "Vercel": {"ai.response.text": "Hello", "ai.response.toolCalls": '[{"toolName": "ref'},
+    "pydantic-ai, older": {"events": '[{"event.name": "gen_ai.choi'},
+}
+
+
+@pytest.mark.parametrize("how", CUT)
+def test_an_answer_of_which_a_part_is_missing_may_hold_calls(how):
+    """So the evidence is not complete, although other tools have spans."""
+    model = below("chat", {"gen_ai.operation.name": "chat"} | CUT[how])
+    assert "may hold more tool calls" in read(model).missing
+    assert "may hold more tool calls" in read(model, below("tool", GENAI, at=50)).missing
+
+
+def test_an_event_of_which_a_part_is_missing_may_hold_calls():
+    """It is no answer that shows all calls."""
+    events = (Event("gen_ai.choice", {"message": TOO_LONG}),)
+    chat = below("chat", {"gen_ai.operation.name": "chat"}, events=events)
+    assert "may hold more tool calls" in read(chat).missing
 
 
 @pytest.mark.parametrize(
@@ -355,23 +383,201 @@ def test_a_model_whose_answer_is_not_shown_may_have_called_tools(attributes, mis
     assert read(answered).missing is None  # a failure is an answer without calls
 
 
-def test_spans_of_a_web_framework_alone_say_nothing_of_tools():
-    """One span of an agent, a model or a graph does."""
-    request = below("SELECT", {"some.key": 1})
-    assert "none of its spans is of a tool, a model or an agent" in read(request).missing
-    for attributes in (
-        {"gen_ai.operation.name": "invoke_agent"},
-        {"openinference.span.kind": "CHAIN"},
-        {"traceloop.span.kind": "workflow"},
-        {"ai.operationId": "ai.generateText"},
+EXECUTES = {"gen_ai.operation.name": "execute_tool"}
+NAMED = {
+    "the span's name": ("execute_tool refund", EXECUTES),
+    "MCP": ("tools/call refund", {"mcp.method.name": "tools/call"}),
+    "LangSmith": ("refund", EXECUTES | {"langsmith.span.kind": "tool", "langsmith.trace.name": "refund"}),
+    "LangSmith without an operation": (
+        "x",
+        {"langsmith.span.kind": "tool", "langsmith.trace.name": "refund"},
+    ),
+    "OpenInference": ("x", EXECUTES | {"openinference.span.kind": "TOOL", "tool.name": "refund"}),
+    "Traceloop": ("x", EXECUTES | {"traceloop.span.kind": "tool", "traceloop.entity.name": "refund"}),
+    "Traceloop by its span": ("refund.tool", {"traceloop.span.kind": "tool"}),
+    "Vercel": ("x", {"ai.operationId": "ai.toolCall", "ai.toolCall.name": "refund"}),
+    "a name that is no text": ("execute_tool refund", EXECUTES | {"gen_ai.tool.name": ["lookup"]}),
+    "a blank name": ("execute_tool refund", EXECUTES | {"gen_ai.tool.name": " "}),
+    "an unknown operation": ("x", {"gen_ai.operation.name": "run_tool", "gen_ai.tool.name": "refund"}),
+}
+
+
+@pytest.mark.parametrize("by", NAMED)
+def test_a_tool_is_named_by_its_span(by):
+    """By the span's name, or by what an instrumentation writes, if the convention's name is missing."""
+    name, attributes = NAMED[by]
+    found = read(below(name, attributes))
+    assert [call.name for call in found.calls] == ["refund"]
+    assert found.missing is None
+
+
+UNNAMED = {
+    "no name": ("refund", EXECUTES, []),
+    "the operation alone": ("execute_tool", EXECUTES, []),
+    "a blank rest": ("execute_tool  ", EXECUTES, []),
+    "LangSmith": ("RunnableLambda", {"langsmith.span.kind": "tool"}, []),
+    "MCP": ("POST", {"mcp.method.name": "tools/call"}, []),
+    "OpenInference": ("refund", {"openinference.span.kind": "TOOL"}, ["refund"]),
+    "Langfuse": ("refund", {"langfuse.observation.type": "tool"}, ["refund"]),
+    "MLflow": ("refund", {"mlflow.spanType": '"TOOL"'}, ["refund"]),
+    "Traceloop": ("refund", {"traceloop.span.kind": "tool"}, ["refund"]),
+}
+
+
+@pytest.mark.parametrize("by", UNNAMED)
+def test_a_tool_that_is_not_named_may_be_any(by):
+    """The turn is incomplete. A span's name that is usually the tool's is a call that was seen, no more."""
+    name, attributes, seen = UNNAMED[by]
+    found = read(below(name, attributes))
+    assert [call.name for call in found.calls] == seen
+    assert "does not say which" in found.missing
+
+
+def test_a_tool_that_is_not_named_has_the_name_that_a_model_gave_it():
+    """By the id of the call."""
+    model = below("chat", requested()["genai"])
+    found = read(model, below("x", EXECUTES | {"gen_ai.tool.call.id": "c1"}, at=20))
+    assert [(call.name, str(call.status)) for call in found.calls] == [("refund", "ok")]
+    assert found.missing is None
+
+
+def wrapped(**fields) -> str:
+    return json.dumps({"input_str": str(ARGUMENTS), "tags": None, "metadata": {}, **fields})
+
+
+TRACELOOP = {"traceloop.span.kind": "tool", "traceloop.entity.name": "refund"}
+WRAPPED = {
+    "inputs": (wrapped(inputs=ARGUMENTS, kwargs={"color": "green", "name": "refund"}), ARGUMENTS),
+    "inputs as JSON": (wrapped(inputs=TEXT, kwargs={}), ARGUMENTS),
+    "no inputs": (wrapped(inputs=None, kwargs={"color": "green"}), ARGUMENTS),
+    "empty inputs": (wrapped(inputs={}, kwargs={}), ARGUMENTS),
+    "no arguments at all": (wrapped(input_str="", inputs={}), {}),
+    "more than is known": (wrapped(inputs=ARGUMENTS, run_id="r1"), ARGUMENTS),
+    "input_str as JSON": (json.dumps({"input_str": TEXT, "tags": []}), ARGUMENTS),
+    "input_str as Python": (json.dumps({"input_str": str(ARGUMENTS), "tags": []}), ARGUMENTS),
+    "a text": (wrapped(input_str="A-1", inputs=None), None),
+    "half of Python": (wrapped(input_str="{'order': 'A-1', ", inputs=None), None),
+    "Python, but no JSON": (wrapped(input_str="{'order': {1, 2}}", inputs=None), None),
+    "a call": (wrapped(input_str="{'order': open('x')}", inputs=None), None),
+    "deep Python": (wrapped(input_str="{'a': " + "[" * 5000, inputs=None), None),
+    "a request": (
+        json.dumps({"name": "refund", "args": ARGUMENTS, "id": "c1", "type": "tool_call"}),
+        ARGUMENTS,
+    ),
+    "an MCP request": (json.dumps({"tool_name": "refund", "arguments": ARGUMENTS}), ARGUMENTS),
+    "JSON within JSON": (json.dumps(TEXT), ARGUMENTS),
+    "Python": (str(ARGUMENTS), ARGUMENTS),
+    "arguments of such names": (
+        json.dumps({"name": "x", "args": ARGUMENTS}),
+        {"name": "x", "args": ARGUMENTS},
+    ),
+    "arguments": (TEXT, ARGUMENTS),
+}
+
+
+@pytest.mark.parametrize("attribute", ["gen_ai.tool.call.arguments", "traceloop.entity.input"])
+@pytest.mark.parametrize("how", WRAPPED)
+def test_arguments_are_what_an_instrumentation_wraps(how, attribute):
+    """Never the wrapper: if nothing in it can be read they are unknown."""
+    text, expected = WRAPPED[how]
+    (call,) = read(below("refund.tool", TRACELOOP | EXECUTES | {attribute: text})).calls
+    assert call.arguments == expected
+    assert (call.not_captured is None) == (expected is not None)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (json.dumps({"args": [], "kwargs": ARGUMENTS}), ARGUMENTS),
+        (json.dumps({"kwargs": ARGUMENTS}), ARGUMENTS),
+        (json.dumps({"args": ["A-1"], "kwargs": {}}), None),
+        (json.dumps({"input_str": str(ARGUMENTS)}), ARGUMENTS),
+        (json.dumps({"inputs": ARGUMENTS}), ARGUMENTS),
+    ],
+)
+def test_arguments_of_a_decorated_function_or_a_callback(text, expected):
+    """Of Traceloop alone: elsewhere these are names of arguments."""
+    (call,) = read(below("x", TRACELOOP | {"traceloop.entity.input": text})).calls
+    assert call.arguments == expected
+    (call,) = read(below("execute_tool refund", EXECUTES | {"gen_ai.tool.call.arguments": text})).calls
+    assert call.arguments == json.loads(text)
+
+
+def test_an_object_that_cannot_be_read_is_not_the_value_of_the_only_argument():
+    """LangChain once wrote all arguments as Python does."""
+    tool = {"openinference.span.kind": "TOOL", "tool.name": "lookup"}
+    schema = {"tool.parameters": json.dumps({"properties": {"order": {}}})}
+    for text, expected in (
+        ("{'order': 'A-1'}", {"order": "A-1"}),
+        ("{'order': ", None),
+        ("A-1", {"order": "A-1"}),
     ):
-        assert read(request, below("turn", attributes)).missing is None
+        (call,) = read(below("lookup", tool | schema | {"input.value": text})).calls
+        assert call.arguments == expected
+
+
+OF_AGENTS = {
+    "agent": {"gen_ai.operation.name": "invoke_agent"},
+    "workflow": {"gen_ai.operation.name": "invoke_workflow"},
+    "chain": {"openinference.span.kind": "CHAIN"},
+    "Traceloop's workflow": {"traceloop.span.kind": "workflow"},
+    "Vercel": {"ai.operationId": "ai.generateText"},
+    "LangSmith": {"langsmith.span.kind": "chain"},
+    "Langfuse": {"langfuse.observation.type": "agent"},
+    "MLflow": {"mlflow.spanType": '"AGENT"'},
+    "model": {"gen_ai.operation.name": "chat", "gen_ai.completion.0.content": "Hello"},
+    "tool": TOOL,
+}
+ASIDE = {
+    "web framework": {"some.key": 1},
+    "embeddings": {"gen_ai.operation.name": "embeddings"},
+    "retrieval": {"gen_ai.operation.name": "retrieval"},
+    "creation of an agent": {"gen_ai.operation.name": "create_agent"},
+    "unknown operation": {"gen_ai.operation.name": "apply_guardrail"},
+    **{
+        f"OpenInference {kind}": {"openinference.span.kind": kind}
+        for kind in ("EMBEDDING", "RETRIEVER", "RERANKER", "GUARDRAIL", "EVALUATOR", "PROMPT", "UNKNOWN")
+    },
+    "Traceloop's task": {"traceloop.span.kind": "task", "traceloop.entity.name": "embed"},
+    "Traceloop's embedding": {"llm.request.type": "embedding", "gen_ai.system": "openai"},
+    "Traceloop's reranking": {"llm.request.type": "rerank"},
+    "Vercel's embedding": {"ai.operationId": "ai.embed"},
+    "Vercel's inner embedding": {"ai.operationId": "ai.embedMany.doEmbed"},
+    "MCP's list": {"mcp.method.name": "tools/list", "gen_ai.tool.name": "refund"},
+    "MCP's prompt": {"mcp.method.name": "prompts/get", "gen_ai.prompt.name": "refund"},
+    "MCP's beginning": {"mcp.method.name": "initialize"},
+    "an evaluation": {"gen_ai.evaluation.name": "relevance"},
+    "LangSmith's retriever": {"langsmith.span.kind": "retriever"},
+    "Langfuse's guardrail": {"langfuse.observation.type": "guardrail"},
+    "a conversation's id": {"gen_ai.conversation.id": "c1"},
+}
+
+
+@pytest.mark.parametrize("aside", ASIDE)
+def test_spans_of_what_surrounds_an_agent_say_nothing_of_tools(aside):
+    """One span of a tool, a model or an agent does."""
+    around = below("SELECT", ASIDE[aside])
+    assert "none of its spans is of a tool, a model or an agent" in read(around).missing
+
+
+@pytest.mark.parametrize("of", OF_AGENTS)
+def test_a_span_of_a_tool_a_model_or_an_agent_says_that_the_turn_is_traced(of):
+    """Also beside others; not if it is a part of a guardrail, which has a model of its own."""
+    for attributes in ASIDE.values():
+        assert read(below("SELECT", attributes), below("turn", OF_AGENTS[of])).missing is None
+    for kind in ("GUARDRAIL", "EVALUATOR", "RETRIEVER"):
+        outer = below("check", {"openinference.span.kind": kind})
+        middle = below("x", {}, parent=outer.span_id)
+        found = read(outer, middle, below("turn", OF_AGENTS[of], parent=middle.span_id))
+        assert "none of its spans" in found.missing
+        assert [call.name for call in found.calls] == (["refund"] if of == "tool" else [])
 
 
 def test_an_operation_that_is_a_list_is_none():
-    """An agent may send any value under any name."""
+    """An agent may send any value under any name; it shows nothing of tools."""
     found = read(below("chat", {"gen_ai.operation.name": ["chat"]}))
-    assert (found.calls, found.input_tokens, found.missing) == ((), None, None)
+    assert (found.calls, found.input_tokens) == ((), None)
+    assert "none of its spans is of a tool" in found.missing
 
 
 def test_a_text_that_spans_repeat_is_kept_once_for_people():

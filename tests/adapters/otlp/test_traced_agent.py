@@ -21,8 +21,9 @@ from ci_evals.adapters.code.loading import agent_of
 from ci_evals.adapters.endpoints.aui_agent import AuiAgent
 from ci_evals.adapters.endpoints.chat_agent import ChatAgent
 from ci_evals.adapters.endpoints.http_agent import HttpAgent
-from ci_evals.adapters.otlp.receiver import Exporter, Receiver
+from ci_evals.adapters.otlp.receiver import Receiver
 from ci_evals.adapters.otlp.traced_agent import TracedAgent
+from ci_evals.adapters.otlp.trial_trace import Exporter
 from ci_evals.contract import AgentContract
 from ci_evals.domain.errors import AgentError
 from ci_evals.support.redaction import Redactor
