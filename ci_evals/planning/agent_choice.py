@@ -15,7 +15,7 @@ from ci_evals.domain.suite import Suite
 from ci_evals.domain.world import AGENT_STATE
 from ci_evals.planning.adapter_options import OptionsFile, complaint
 from ci_evals.planning.documents.document import Document, Path
-from ci_evals.planning.parse import LoadedSuite
+from ci_evals.planning.parse import BrokenSuiteError, LoadedSuite, in_order
 from ci_evals.support import placeholders
 
 
@@ -62,6 +62,29 @@ def choose(
     suite = chosen_agent(loaded.suite, loaded.document, choice, without_key=without_key, unasked=unasked)
     secrets = choice.options.secrets if choice.options else frozenset()
     return replace(loaded, suite=suite, secrets=loaded.secrets | secrets)
+
+
+def with_missing(
+    broken: BrokenSuiteError, choice: AgentChoice, *, without_key: bool = False, unasked: bool = False
+) -> SuiteError:
+    """Return the problems of a suite that cannot be read, with what it lacks to reach its agent.
+
+    Raises:
+        UsageError: as `choose`.
+    """
+    if broken.agent is None:
+        return broken
+    try:
+        chosen_agent(broken.agent, broken.document, choice, without_key=without_key, unasked=unasked)
+    except SuiteError as lacking:
+        known = {problem.path for problem in broken.problems}
+        more = [one for one in lacking.problems if one.path not in known and one.path in _OF_THE_AGENT]
+        return SuiteError(in_order([*broken.problems, *more]))
+    return broken
+
+
+_OF_THE_AGENT = frozenset({"agentId", "apiKey", "baseUrl", "model", "start", "waitFor"})
+"""Keys of which it is known whether they are missing, whatever is wrong with the tests."""
 
 
 def chosen_agent(

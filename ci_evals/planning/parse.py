@@ -1,7 +1,7 @@
 """From a suite's text to a `Suite`, or to every problem in it with its place."""
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
@@ -38,11 +38,24 @@ class LoadedSuite:
     warnings: tuple[str, ...]
 
 
+class BrokenSuiteError(SuiteError):
+    """A suite that cannot be read, with every problem, and the part of it that says which agent it is for."""
+
+    def __init__(self, problems: Sequence[Problem], document: Document, agent: Suite | None) -> None:
+        super().__init__(in_order(problems))
+        self.document, self.agent = document, agent
+
+
+def in_order(problems: Iterable[Problem]) -> list[Problem]:
+    """Return the problems of a file in the order of their places."""
+    return sorted(problems, key=lambda p: (p.line, p.column, p.path))
+
+
 def load(text: str, file: str, reading: Reading) -> LoadedSuite:
     """Read one suite.
 
     Raises:
-        SuiteError: with every problem at once.
+        BrokenSuiteError: with every problem at once.
     """
     document = read(text, file)
     filled = interpolate(document, reading)
@@ -65,7 +78,8 @@ def load(text: str, file: str, reading: Reading) -> LoadedSuite:
         problems += _ended_quarantines(document, suite, reading.today)
     if problems or suite is None:
         redacted = [replace(problem, message=redactor.text(problem.message)) for problem in problems]
-        raise SuiteError(sorted(redacted, key=lambda p: (p.line, p.column, p.path)))
+        agent = suite or (_agent_part(value) if isinstance(value, dict) and value else None)
+        raise BrokenSuiteError(redacted, document, agent)
     return LoadedSuite(
         suite=suite,
         file=file,
@@ -74,6 +88,31 @@ def load(text: str, file: str, reading: Reading) -> LoadedSuite:
         secrets=frozenset(filled.secrets),
         warnings=tuple(filled.warnings) + tuple(_unused_fields(suite, file)),
     )
+
+
+_AGENT_KEYS = frozenset(
+    {"agentId", "apiKey", "adapter", "adapterOptions", "baseUrl", "start", "waitFor", "model"}
+)
+_ONE_TEST = {"name": "-", "guidelines": "-", "turns": [{"user": "-"}], "evaluations": [{"criterion": "-"}]}
+
+
+def _agent_part(value: dict[str, Any]) -> Suite | None:
+    """Return a suite with the keys that say which agent it is for, without those that are wrong.
+
+    None if the adapter is: nobody knows what it would need.
+    """
+    keys = {key: item for key, item in value.items() if key in _AGENT_KEYS}
+    for _ in range(2):
+        try:
+            return Suite.model_validate(
+                {"name": "-", "tests": [_ONE_TEST], **keys}, by_alias=True, by_name=False
+            )
+        except ValidationError as error:
+            wrong = {str(fault["loc"][0]) for fault in error.errors() if fault["loc"]}
+            if "adapter" in wrong:
+                return None
+            keys = {key: item for key, item in keys.items() if key not in wrong}
+    return None
 
 
 def _without(value: Any, references: Collection[str]) -> Any:

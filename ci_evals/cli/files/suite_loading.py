@@ -15,9 +15,9 @@ from ci_evals.cli.settings.shared import AgentApiSettings, SuiteSettings
 from ci_evals.domain.errors import SuiteError, UsageError
 from ci_evals.domain.suite import is_bundled
 from ci_evals.planning.adapter_options import OptionsFile, read_options
-from ci_evals.planning.agent_choice import AgentChoice, choose
+from ci_evals.planning.agent_choice import AgentChoice, choose, with_missing
 from ci_evals.planning.documents.interpolate import Reading, not_secret
-from ci_evals.planning.parse import LoadedSuite, load
+from ci_evals.planning.parse import BrokenSuiteError, LoadedSuite, load
 
 
 def load_suites(
@@ -60,6 +60,8 @@ def load_suites(
             read = load(source.text, source.file, replace(reading, distrusted=distrusted, read_beside=beside))
             suite = choose(read, choice, without_key=without_key, unasked=replay)
             trust.check_programs(source.file, suite.suite)
+        except BrokenSuiteError as error:
+            faults += _with_missing(error, choice, without_key=without_key, unasked=replay)
         except UsageError as error:
             faults.append(error)
         else:
@@ -73,6 +75,16 @@ def load_suites(
     if faults:
         raise _joined(faults)
     return suites
+
+
+def _with_missing(
+    broken: BrokenSuiteError, choice: AgentChoice, *, without_key: bool, unasked: bool
+) -> list[UsageError]:
+    """Return all faults of a suite that cannot be read, of the options for its agent too."""
+    try:
+        return [with_missing(broken, choice, without_key=without_key, unasked=unasked)]
+    except UsageError as error:
+        return [broken, error]
 
 
 def values_of(suites: Sequence[LoadedSuite], environ: Mapping[str, str]) -> set[str]:
