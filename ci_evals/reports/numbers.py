@@ -216,9 +216,9 @@ def odds(share: float | None) -> str:
     if share is None:
         return NONE
     if share < 0.01:
-        return "below 1 %"
+        return "less than 1 %"
     if share > 0.99:
-        return "above 99 %"
+        return "more than 99 %"
     return _rounded(_near(share), Decimal("0.01"), ROUND_CEILING, 100) + " %"
 
 

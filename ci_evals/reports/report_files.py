@@ -16,7 +16,6 @@ from ci_evals.reports import badge, eee, junit, results_json, sanitize
 from ci_evals.reports.facts import listed_tests, reliability
 from ci_evals.reports.facts.comparison import change
 from ci_evals.reports.markdown import documents
-from ci_evals.reports.markdown.sections import NO_CONTEXT, SummaryContext
 from ci_evals.reports.names import (
     JUNIT,
     OF_RUN,
@@ -53,13 +52,14 @@ def files(results: Results, comparison_runs: ComparisonRuns = ALONE) -> dict[str
     return of_run(results, comparison_runs) | dict(of_suites(results))
 
 
-def of_run(
-    results: Results, comparison_runs: ComparisonRuns = ALONE, context: SummaryContext = NO_CONTEXT
-) -> dict[str, Iterable[str]]:
-    """The files of the run as a whole, the first that anybody looks for."""
+def of_run(results: Results, comparison_runs: ComparisonRuns = ALONE) -> dict[str, Iterable[str]]:
+    """The files of the run as a whole, the first that anybody looks for.
+
+    They depend on the results alone, so that they are the same if they are drawn again elsewhere.
+    """
     return {
         RESULTS: results_json.render(results),
-        SUMMARY: _once(documents.summary, results, context),
+        SUMMARY: _once(documents.summary, results),
         JUNIT: junit.render(results),
         PAGE: page.render(results, comparison_runs),
     }

@@ -278,3 +278,25 @@ def test_help_names_every_format(tmp_path):
     for name in FORMATS:
         assert name in helped
     assert "Default: all but badge" in helped
+
+
+def test_reports_drawn_again_elsewhere_are_the_same(tmp_path):
+    """`summary.md` has no links to the job that wrote it: those are in comment and step summary."""
+    github = {
+        "GITHUB_ACTIONS": "true",
+        "GITHUB_REPOSITORY": "acme/shop",
+        "GITHUB_SERVER_URL": "https://github.com",
+        "GITHUB_RUN_ID": "7041",
+        "GITHUB_SHA": "a" * 40,
+        "GITHUB_EVENT_NAME": "push",
+        "GITHUB_STEP_SUMMARY": str(tmp_path / "step.md"),
+    }
+    (tmp_path / "step.md").touch()
+    ran = ci_evals("run", "demo:hr", "--provider=offline", "--no-gate", cwd=tmp_path, env=github)
+    assert ran.returncode == 0, ran.stderr
+    written = (tmp_path / "results/summary.md").read_bytes()
+    assert b"runs/7041" not in written
+    assert "runs/7041" in (tmp_path / "step.md").read_text()
+    again = ci_evals("report", "results", "--format=markdown", cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+    assert (tmp_path / "results/summary.md").read_bytes() == written

@@ -1,7 +1,9 @@
 """The badge: in two words whether the gate held, and readable in any font and by anybody."""
 
 import json
+import re
 import xml.etree.ElementTree as ET
+from pathlib import Path
 
 import builders as build
 import pytest
@@ -18,6 +20,8 @@ RUNS = {
     "failed 79.9": build.results(score=79.96, gate=NO.model_copy(update={"exit_code": 0})),  # --no-gate
     "no verdict": build.results(gate=build.decision(exit_code=3)),
     "no score": build.results(score=None, gate=build.decision(passed=False, exit_code=3)),
+    "passed, mostly undecided": build.results(decided_share=0.5),
+    "failed, mostly undecided": build.results(score=78.19, gate=NO, decided_share=0.5),
     "skipped": build.results(score=None, run=build.run_info(status="skipped")),
 }
 
@@ -42,6 +46,14 @@ def test_it_says_whether_the_gate_held(message):
     assert (picture.get("role"), picture.get("aria-label")) == ("img", f"evals: {message}")
     data = json.loads("".join(badge.files(RUNS[message])[BADGE_DATA]))
     assert data == {"schemaVersion": 1, "label": "evals", "message": message, "color": data["color"]}
+
+
+def test_the_docs_name_the_words_that_are_written():
+    """Each of them, and no others."""
+    page = Path(__file__).parents[2].joinpath("docs/report.md").read_text()
+    paragraph = page.partition("shows the result in two words:")[2].partition("`badge.svg`")[0]
+    named = set(re.findall(r"`([^`]+)`", " ".join(paragraph.split())))
+    assert {re.sub(r"[\d.]+", "N", text) for text in named} == {re.sub(r"[\d.]+", "N", text) for text in RUNS}
 
 
 def test_colours_tell_the_cases_apart():

@@ -172,10 +172,13 @@ def test_the_comment_stays_within_its_budget(name):
 
 @pytest.mark.parametrize("name", HUGE)
 def test_what_must_never_be_missing_is_short_by_itself(name):
-    """Verdict, scores, baseline and facts take half a comment at most, however large the results are."""
+    """Verdict, scores, baseline and facts take half a comment at most, however large the results are.
+
+    A fold is there if something in it has room.
+    """
     always = [section for section in drawn(name).sections if section.rank is Rank.ALWAYS]
     assert sum(len(section.text.encode()) for section in always) <= comment.BUDGET / 2
-    assert all(section.text in drawn(name).text for section in always)
+    assert all(section.text in drawn(name).text for section in always if not section.opens)
 
 
 @pytest.mark.parametrize("name", HUGE)

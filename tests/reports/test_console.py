@@ -259,7 +259,7 @@ def test_odds_are_a_table_and_what_it_means():
         "  ----------  ----------------------------------  -------------\n"
         "  min-score   at least 80                         8 %\n"
         "  critical:x  all trials pass                     2 %\n"
-        "  critical:x  all trials pass                     below 1 %\n"
+        "  critical:x  all trials pass                     less than 1 %\n"
         "  max-cost    at most $1.00                       not estimated\n"
         "  regression  no significant drop (p above 0.05)  not estimated\n"
         "  any check                                       10 %\n"

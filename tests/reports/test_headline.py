@@ -11,7 +11,6 @@ from ci_evals.domain.results.run import Git, Results, Rounds
 from ci_evals.reports.facts import gate as gate_facts
 from ci_evals.reports.facts import headline
 from ci_evals.reports.facts.headline import Became, Trust
-from ci_evals.reports.markdown.comment import SummaryContext
 from ci_evals.reports.markdown.documents import summary
 from ci_evals.scoring.gate.policy import Policy
 
@@ -330,7 +329,7 @@ def test_the_command_that_repeats_a_test_can_be_pasted(name, file, command):
         update={"comparison": None}
     )
     assert f": ci-evals run {command} --loops=10. " in headline.what_to_do(results)
-    text = summary(results, SummaryContext())
+    text = summary(results)
     assert f": `ci-evals run {command} --loops=10`. " in text
 
 

@@ -1,5 +1,7 @@
 """What stays of a report where there is little room."""
 
+import re
+
 import hostile
 import pytest
 from hypothesis import given, settings
@@ -9,6 +11,7 @@ from ci_evals.reports.markdown.sections import (
     Rank,
     Section,
     folded,
+    group,
     joined,
     listing,
     table,
@@ -163,3 +166,18 @@ def test_no_report_is_larger_than_its_budget(sections, budget):
     assert len(text.encode()) <= budget
     if text and text != joined(sections):
         assert left_out(text)
+
+
+@pytest.mark.parametrize("inner", [(), (Section("nothing", ""),), (Section("a", ""), Section("b", " \n"))])
+def test_a_fold_in_which_nothing_is_is_left_out(inner):
+    """A reader who opens it would find nothing."""
+    assert group("the details", "Details", inner) == ()
+
+
+@pytest.mark.parametrize("budget", range(150, 900, 50))
+def test_a_fold_is_left_out_with_all_that_is_in_it(budget):
+    """Whatever room there is."""
+    sections = [HEAD, *group("the details", "Details", [of("one", Rank.DETAILS, 300)]), FOOT]
+    text = truncated(sections, budget, ELSEWHERE)
+    assert not re.search(r"<summary>[^\n]*</summary>\s*</details>", text)
+    assert text.count("<details>") == text.count("</details>")

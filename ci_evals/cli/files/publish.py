@@ -10,14 +10,12 @@ from pathlib import Path
 from ci_evals.adapters import files
 from ci_evals.cli.files.output_paths import OutputPaths
 from ci_evals.cli.github import outputs
-from ci_evals.cli.github.github_job import GitHubJob
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.terminal.console import PLEASE_REPORT, Console, colored
 from ci_evals.domain.errors import Exit, UsageError
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import console as report
 from ci_evals.reports import report_files, sanitize
-from ci_evals.reports.markdown.sections import SummaryContext
 from ci_evals.reports.names import JUNIT, PAGE, SUMMARY
 from ci_evals.reports.page.comparison_runs import ComparisonRuns
 
@@ -46,7 +44,7 @@ def publish(
     folder: Path | None = paths.folder
     reported = False
     try:
-        _write_run(results, paths, outputs.summary_context(GitHubJob.of(None, context)))
+        _write_run(results, paths)
         complete = _write_outputs(results, code, paths, context)
         reported = True
         code = max(code, _write_page(results, baseline, paths.folder, console))
@@ -76,9 +74,9 @@ def load(results: Results) -> None:
     report.render(results, color=False, verbose=True)
 
 
-def _write_run(results: Results, paths: OutputPaths, links: SummaryContext) -> None:
+def _write_run(results: Results, paths: OutputPaths) -> None:
     """Write the files of the run as a whole, except the page."""
-    written = report_files.of_run(results, context=links)
+    written = report_files.of_run(results)
     del written[PAGE]
     if paths.junit:
         files.write(paths.junit, written.pop(JUNIT))

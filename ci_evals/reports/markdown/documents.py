@@ -32,9 +32,9 @@ _ON_MANY_LINES = json.JSONEncoder(ensure_ascii=False, indent=2)
 _STEP_ELSEWHERE = "The <code>summary.md</code> of this run has everything."
 
 
-def summary(results: Results, context: SummaryContext = NO_CONTEXT) -> str:
-    """The run's summary, the text of a pull request's comment with nothing left out."""
-    return joined(run_summary.sections(results, context))
+def summary(results: Results) -> str:
+    """The run's summary, the text of a pull request's comment with nothing left out, and without links."""
+    return joined(run_summary.sections(results))
 
 
 def step_summary(results: Results, budget: int, context: SummaryContext = NO_CONTEXT) -> str:

@@ -103,6 +103,11 @@ class Section:
     """True if it opens a fold, which the next `_CLOSE` ends."""
 
     @property
+    def says_something(self) -> bool:
+        """True if there is any text in it."""
+        return bool(self.head.strip() or self.rows or self.unlisted or self.tail.strip())
+
+    @property
     def text(self) -> str:
         """All of it, ending in a newline."""
         return self._with(self.rows, len(self.rows) + self.unlisted)
@@ -173,10 +178,11 @@ _CLOSE = Section("the end of a fold", "</details>")
 
 
 def group(name: str, title: str, inner: Sequence[Section]) -> tuple[Section, ...]:
-    """Sections behind one title, sanitized for HTML, that a reader opens; none if there are none."""
-    if not inner:
+    """Sections behind one title, sanitized for HTML, that a reader opens; none if they say nothing."""
+    shown = [part for part in inner if part.says_something]
+    if not shown:
         return ()
-    return Section(name, f"<details>\n<summary>{title}</summary>", opens=True), *inner, _CLOSE
+    return Section(name, f"<details>\n<summary>{title}</summary>", opens=True), *shown, _CLOSE
 
 
 def tabled(inner: Section, text: str) -> Section:
@@ -248,13 +254,21 @@ def truncated(sections: Sequence[Section], budget: int, elsewhere: str) -> str:
 
 
 def _shown(sections: Sequence[Section], kept: Mapping[int, str]) -> Iterator[str]:
-    """The texts that are kept, without those in a fold that is not."""
-    hidden = False
+    """The texts that are kept, without those in a fold that is not, and without folds in which nothing is."""
+    hidden, opening = False, ""
     for index, part in enumerate(sections):
-        hidden = index not in kept if part.opens else hidden
-        if not hidden and (text := part.text if part is _CLOSE else kept.get(index)):
+        text = kept.get(index, "")
+        if part.opens:
+            hidden, opening = not text, text
+        elif part is _CLOSE:
+            if not hidden and not opening:
+                yield part.text
+            hidden, opening = False, ""
+        elif text and not hidden:
+            if opening:
+                yield opening
+            opening = ""
             yield text
-        hidden = hidden and part is not _CLOSE
 
 
 def _note(names: Sequence[str], elsewhere: str) -> str:

@@ -64,8 +64,8 @@ def sections(results: Results, context: SummaryContext = NO_CONTEXT) -> tuple[Se
 
 
 def present(*found: Section | None) -> tuple[Section, ...]:
-    """Those that there are."""
-    return tuple(section for section in found if section)
+    """Those that there are, and that say something."""
+    return tuple(section for section in found if section and section.says_something)
 
 
 def heading(results: Results, trust: Trust = Trust.OWN) -> str:
