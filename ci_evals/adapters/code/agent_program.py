@@ -18,7 +18,7 @@ import httpx2
 from ci_evals.adapters.code.command_agent import KEY_VARIABLE
 from ci_evals.adapters.transport import payload
 from ci_evals.adapters.transport.connections import new_client, proxy_for
-from ci_evals.adapters.transport.process import ChildProcess, environment_for_program
+from ci_evals.adapters.transport.process import ChildProcess, environment_for_agent
 from ci_evals.adapters.transport.rate_limiter import Waiting
 from ci_evals.domain.errors import AgentError
 from ci_evals.support.redaction import Redactor
@@ -88,7 +88,7 @@ class AgentProgram:
         if self._command is None:
             return
         # Python buffers what it prints into a pipe, and its last words would be lost.
-        own = {"PYTHONUNBUFFERED": "1"} | environment_for_program(environ)
+        own = {"PYTHONUNBUFFERED": "1"} | environment_for_agent(environ)
         own |= {KEY_VARIABLE: self._key} if self._key else {}
         try:
             self._process = await _ServerProcess.start(

@@ -18,7 +18,7 @@ from pydantic import JsonValue
 from ci_evals.adapters.agent_settings import AgentSettings
 from ci_evals.adapters.code import plain_reply
 from ci_evals.adapters.transport import payload
-from ci_evals.adapters.transport.process import ChildProcess, environment_for_program
+from ci_evals.adapters.transport.process import ChildProcess, environment_for_agent
 from ci_evals.adapters.transport.trace_context import trace_headers
 from ci_evals.domain.agents import COMMAND
 from ci_evals.domain.errors import AgentError, UsageError
@@ -49,7 +49,7 @@ class CommandAgent:
         self._redactor = (redactor or Redactor()).knowing(keys=[settings.api_key or ""])
         line = command.removeprefix(COMMAND).strip()
         self._name = f"the program {payload.shorten(self._redactor.text(line))!r}"
-        self._environ = environment_for_program(environ)
+        self._environ = environment_for_agent(environ)
         if settings.api_key:
             self._environ[KEY_VARIABLE] = settings.api_key
         self._arguments = self._find_program(line, environ)

@@ -16,7 +16,7 @@ from typing import ClassVar
 from pydantic import JsonValue
 
 from ci_evals.adapters.transport import connections, payload
-from ci_evals.adapters.transport.process import ChildProcess, environment_for_program
+from ci_evals.adapters.transport.process import ChildProcess, environment_for_model
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, Waiting
 from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, UsageError
 from ci_evals.ports import Completion, Prompt
@@ -77,7 +77,7 @@ class ProgramLLM(ABC):
         """
         self.model = model
         self._path = _find(self.program, environ)
-        self._environ = self._environment(environment_for_program(environ))
+        self._environ = self._environment(environment_for_model(environ))
         self.version = _version(self.program, self._path, frozenset(self._environ.items()))
         self._who = f"{self.program.name} {self.version}"
         self.address = self._address()

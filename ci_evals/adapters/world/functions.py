@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from ci_evals.adapters.transport import payload
-from ci_evals.adapters.transport.process import ChildProcess, environment_for_code
+from ci_evals.adapters.transport.process import ChildProcess, environment_for_step
 from ci_evals.ports import FunctionError
 from ci_evals.support.redaction import Redactor
 
@@ -35,7 +35,7 @@ async def call(
     """
     try:
         process = await ChildProcess.start(
-            [sys.executable, "-P", "-m", _PROCESS], environment_for_code(environ), _MAX_BYTES
+            [sys.executable, "-P", "-m", _PROCESS], environment_for_step(environ), _MAX_BYTES
         )
     except OSError as error:
         raise FunctionError(f"could not be called: {error.strerror}") from error

@@ -13,7 +13,7 @@ from pydantic import JsonValue
 
 from ci_evals.adapters.transport import connections, payload
 from ci_evals.adapters.transport.payload import AnswerTooLargeError
-from ci_evals.adapters.transport.process import ChildProcess, environment_for_program
+from ci_evals.adapters.transport.process import ChildProcess, environment_for_step
 from ci_evals.adapters.world import functions
 from ci_evals.adapters.world.sql import SqlError, Statement
 from ci_evals.domain.errors import UsageError, WorldError
@@ -166,7 +166,7 @@ class WorldSteps:
 
     async def _run(self, command: list[str]) -> JsonValue:
         try:
-            process = await ChildProcess.start(command, environment_for_program(self._environ), _MAX_BYTES)
+            process = await ChildProcess.start(command, environment_for_step(self._environ), _MAX_BYTES)
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else error
             raise _StepError(f"could not start {command[0]}: {why}") from None

@@ -9,7 +9,7 @@ from functools import partial
 from itertools import count
 from typing import Any, assert_never
 
-from ci_evals.adapters.transport.process import environment_for_code
+from ci_evals.adapters.transport.process import environment_for_worker
 from ci_evals.adapters.transport.rate_limiter import Reduction, Slowdown
 from ci_evals.adapters.transport.waits import LONG_SECONDS
 from ci_evals.domain.errors import UsageError
@@ -383,7 +383,7 @@ async def played_on(
         options=job.options,
         keys=job.redactor.keys,
         values=job.redactor.values,
-        environ=environment_for_code(connections.environ),
+        environ=environment_for_worker(connections.environ),
         workers=max(1, min(cluster.processors(), job.options.parallel, len(job.plan.trials))),
     )
     player = ClusterPlayer(cluster, setup, participants, stop)

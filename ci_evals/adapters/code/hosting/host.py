@@ -20,7 +20,7 @@ from ci_evals.adapters.code.foreign_code import CodeTimeoutError
 from ci_evals.adapters.code.hosting import wire
 from ci_evals.adapters.code.hosting.wire import Message
 from ci_evals.adapters.transport import payload
-from ci_evals.adapters.transport.process import ChildProcess, environment_for_code
+from ci_evals.adapters.transport.process import ChildProcess, environment_for_agent
 from ci_evals.adapters.transport.trace_context import trace_headers
 from ci_evals.domain.errors import AgentError, CiEvalsError, UsageError
 from ci_evals.domain.suite import DEFAULT_TIMEOUT_SECONDS, Test
@@ -50,7 +50,7 @@ class Host:
         """Start nothing yet. The process gets `environ` without what is meant for us alone."""
         self._loading_seconds = loading_seconds
         self.redactor = redactor
-        self._environ = environment_for_code(environ)
+        self._environ = environment_for_agent(environ)
         self._loads: list[Message] = []
         self._current: _Worker | None = None
         self._starting = asyncio.Lock()
