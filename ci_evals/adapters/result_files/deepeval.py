@@ -1,4 +1,6 @@
-"""Test runs of DeepEval (github.com/confident-ai/deepeval): `test_run_*.json` and `.latest_run_full.json`.
+"""Test runs of DeepEval (github.com/confident-ai/deepeval).
+
+They are in `test_run_*.json`, `.latest_run_full.json`, and under `testRunData` in `.latest_test_run.json`.
 
 Read from files of deepeval 4.3.1. A test in which a metric broke has `success: false` and that metric an
 `error`: it is undecided. A metric marked flaky never decides.
@@ -13,6 +15,8 @@ from ci_evals.adapters.result_files.source import SourceFile
 from ci_evals.domain.result_rows import Check, Message, OfficialScore, ResultSet, Row
 from ci_evals.support.digest import digest
 
+_LATEST = "testRunData"
+"""The key of the run in `.latest_test_run.json`."""
 _RULE = "A test whose metric broke counts as a failure."
 _ASKED = ("input", "expectedOutput", "scenario", "expectedOutcome", "context", "expectedTools")
 
@@ -20,6 +24,8 @@ _ASKED = ("input", "expectedOutput", "scenario", "expectedOutcome", "context", "
 def read(file: SourceFile) -> Sequence[ResultSet] | None:
     """Read one test run."""
     run = file.json()
+    if isinstance(run, dict) and isinstance(run.get(_LATEST), dict):
+        run = run[_LATEST]
     if not isinstance(run, dict) or "testCases" not in run or "metricsScores" not in run:
         return None
     cases = fields.tables(run["testCases"], "testCases")
@@ -58,7 +64,7 @@ def _metric(metric: Mapping[str, Any]) -> str:
 def _row(case: Mapping[str, Any]) -> Row:
     metrics = _metrics(case)
     common: dict[str, Any] = {
-        "test": fields.name(case["name"], "the name of a test"),
+        "test": fields.test_name(case.get("name")),
         "groups": tuple(dict.fromkeys(fields.names(case.get("tags") or [], "tags"))),
         "definition": digest([case.get(key) for key in _ASKED]),
         "conversation": _conversation(case),
@@ -79,7 +85,7 @@ def _row(case: Mapping[str, Any]) -> Row:
     if deciding and passed is bool(failed):
         raise ValueError(f"success of {common['test']!r} does not agree with its metrics")
     scores = [
-        score for metric in deciding if (score := fields.share_or_none(metric.get("score"))) is not None
+        score for metric in deciding if (score := fields.score_or_none(metric.get("score"))) is not None
     ]
     reason = "; ".join(f"{one['name']}: {fields.words(one.get('reason'))}" for one in failed)
     return Row(**common, passed=passed, score=sum(scores) / len(scores) if scores else None, reason=reason)
@@ -90,7 +96,7 @@ def _check(metric: Mapping[str, Any]) -> Check:
     if broken := fields.words(metric.get("error")):
         return Check(title, passed=None, reason=broken)
     passed = metric.get("success")
-    score = fields.share_or_none(metric.get("score"))
+    score = fields.score_or_none(metric.get("score"))
     return Check(title, passed=passed is True, score=score, reason=fields.words(metric.get("reason")))
 
 

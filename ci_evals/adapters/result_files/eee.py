@@ -122,7 +122,7 @@ def _row(test: str, records: list[Sample]) -> Row:
 def _score(sample: Sample) -> tuple[bool, float | None]:
     evaluation = fields.table(sample["evaluation"], "evaluation")
     score, correct = (
-        fields.share_or_none(evaluation.get("score")),
+        fields.score_or_none(evaluation.get("score")),
         fields.truth(evaluation["is_correct"], "is_correct"),
     )
     if score is None or (score == 1 and not correct):  # a full score that is called wrong is worth nothing

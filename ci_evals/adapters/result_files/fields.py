@@ -27,11 +27,13 @@ def name(value: Any, what: str) -> str:
 
 
 def share(value: Any, what: str) -> float:
-    """Return a score as number; true is 1.
+    """Return a score as number; true is 1. NaN stays, and makes its row an error (`reading.check`).
 
     Raises:
-        ValueError: it is none, or outside of 0 to 1, or NaN.
+        ValueError: it is none, or outside of 0 to 1.
     """
+    if is_nan(value):
+        return math.nan
     if not isinstance(value, bool | int | float) or not 0 <= value <= 1:
         raise ValueError(f"{what} is not a number from 0 to 1 but {shown(value)}")
     return float(value)
@@ -40,6 +42,21 @@ def share(value: Any, what: str) -> float:
 def share_or_none(value: Any) -> float | None:
     """Return a number from 0 to 1, and None for everything else."""
     return float(value) if isinstance(value, bool | int | float) and 0 <= value <= 1 else None
+
+
+def score_or_none(value: Any) -> float | None:
+    """Return the score of a row or a check: as `share_or_none`, but NaN stays and makes its row an error."""
+    return math.nan if is_nan(value) else share_or_none(value)
+
+
+def is_nan(value: Any) -> bool:
+    """Return whether a value is the number that is none."""
+    return isinstance(value, float) and math.isnan(value)
+
+
+def test_name(value: Any) -> str:
+    """Return the name of a test; empty if it has none, which makes its row an error (`reading.check`)."""
+    return "" if value is None or value == "" else name(value, "the name of a test")
 
 
 def truth(value: Any, what: str) -> bool:

@@ -129,7 +129,7 @@ def _row(row: Mapping[str, Any], title: str, definition: str, *, shared: bool) -
     return Row(
         **common,
         passed=passed,
-        score=fields.share_or_none(row.get("score")),
+        score=fields.score_or_none(row.get("score")),
         reason="" if passed else fields.words(row.get("error")),
         checks=tuple(_check(one) for one in fields.tables(checks or [], "componentResults")),
     )
@@ -150,7 +150,7 @@ def _check(result: Mapping[str, Any]) -> Check:
         part for part in (fields.words(known.get("type")), fields.words(known.get("value"))[:80]) if part
     )
     passed = fields.truth(result.get("pass"), "pass of an assertion")
-    score = fields.share_or_none(result.get("score"))
+    score = fields.score_or_none(result.get("score"))
     return Check(title or "assertion", passed=passed, score=score, reason=fields.words(result.get("reason")))
 
 

@@ -1,6 +1,7 @@
 """Finding the format of a file, and the checks that hold for every format."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
 from ci_evals.adapters.result_files import deepeval, eee, inspect, junit, lm_eval, own, promptfoo, rows
@@ -16,7 +17,7 @@ from ci_evals.adapters.result_files.benchmarks import (
 from ci_evals.adapters.result_files.reader import Reader
 from ci_evals.adapters.result_files.source import SourceFile
 from ci_evals.domain.base import MOST, MOST_DOLLARS
-from ci_evals.domain.result_rows import ResultSet, Row
+from ci_evals.domain.result_rows import ResultSet, Row, Undecided
 
 AUTO = "auto"
 
@@ -47,6 +48,7 @@ READERS: Mapping[str, Reader] = MappingProxyType(
 
 MOST_NAME = 2_000
 """Characters of a name of a test, a suite, a group or an arm."""
+_SHOWN_NAME = 100
 _MOST_AMOUNTS = {
     "cost": MOST_DOLLARS,
     "number of input tokens": MOST,
@@ -72,9 +74,7 @@ def read_file(file: SourceFile, form: str = AUTO) -> tuple[Reader, Sequence[Resu
             if not any(one.rows or (one.official and one.official.of) for one in sets):
                 why = "no rows, so there is nothing to gate. Did the tool end before it ran a test?"
                 raise file.broken(f"has {why}")
-            for one in sets:
-                check(one, file, reader)
-            return reader, sets
+            return reader, [check(one, file, reader) for one in sets]
     if form != AUTO:
         raise file.broken(f"is not {READERS[form].title} (--format={form}).")
     if not file.data.strip():
@@ -94,22 +94,50 @@ def _reason(error: Exception) -> str:
     return str(error)[:200] or type(error).__name__
 
 
-def check(results: ResultSet, file: SourceFile, reader: Reader) -> None:
-    """Refuse what no reader has to check. Raises `UsageError`."""
+def check(results: ResultSet, file: SourceFile, reader: Reader) -> ResultSet:
+    """Return the results with each row that is wrong in itself as an error of that row.
+
+    Raises:
+        UsageError: every row is wrong, so the file is; or the rows contradict each other.
+    """
     for name in (results.suite, results.arm or ""):
         if len(name) > MOST_NAME:
             raise file.broken(f"has the name of a suite or an arm with more than {MOST_NAME:,} characters.")
     file.check_rows(len(results.rows))
+    wrong: dict[int, str] = {}
     seen: set[tuple[str, str | int]] = set()
-    for number, row in enumerate(results.rows, 1):
+    for index, row in enumerate(results.rows):
         if problem := _problem(row):
-            raise file.broken(f"{reader.format}, row {number} (test {row.test[:100]!r}): {problem}")
+            wrong[index] = f"{reader.format}, row {index + 1} (test {row.test[:100]!r}): {problem}"
         if row.trial is None:
             continue
         key = row.test, row.trial
         if key in seen:
             raise file.broken(f"test {row.test[:100]!r} has trial {str(row.trial)[:100]!r} twice.")
         seen.add(key)
+    if not wrong:
+        return results
+    if len(wrong) == len(results.rows):
+        raise file.broken(wrong[0])
+    return replace(
+        results,
+        rows=[
+            _error(row, index + 1, wrong[index]) if index in wrong else row
+            for index, row in enumerate(results.rows)
+        ],
+    )
+
+
+def _error(row: Row, number: int, reason: str) -> Row:
+    """Return the undecided row in place of one that is wrong in itself."""
+    test = row.test
+    if not test.strip():
+        test = f"row {number} (no name)"
+    elif len(test) > MOST_NAME:
+        test = f"row {number} ({test[:_SHOWN_NAME]}…)"
+    return Row(
+        test=test, trial=row.trial, undecided=Undecided.ERROR, reason=(row.undecided and row.reason) or reason
+    )
 
 
 def _problem(row: Row) -> str | None:

@@ -80,6 +80,7 @@ def read(file: SourceFile) -> Sequence[ResultSet] | None:
     sets: dict[tuple[str, str | None], list[Row]] = {}
     mapped: Mapping[str, Field] = {name: _getter(path) for name, path in (paths or {}).items()}
     test_column = ""
+    faults: list[str] = []
     for number, item in enumerate(found, 1):
         if not isinstance(item, dict):
             raise file.broken(f"row {number} is not an object.")
@@ -90,11 +91,15 @@ def read(file: SourceFile) -> Sequence[ResultSet] | None:
             test_column = columns["test"]
         if columns.get("test", "") != test_column:  # another name might take two tests for one
             raise file.broken(f"row {number} has no {test_column!r}, by which row 1 names its test.")
+        getters = mapped or _getters(tuple(columns.items()))
         try:
-            suite, arm, row = _row(item, mapped or _getters(tuple(columns.items())))
+            suite, arm, row = _row(item, getters)
         except ValueError as error:
-            raise file.broken(f"row {number}: {error}.") from error
+            faults.append(f"row {number}: {error}.")
+            suite, arm, row = _error(item, getters, faults[-1])
         sets.setdefault((suite, arm), []).append(row)
+    if faults and len(faults) == sum(map(len, sets.values())):
+        raise file.broken(faults[0])
     return [ResultSet(suite=suite, arm=arm, rows=rows) for (suite, arm), rows in sets.items()]
 
 
@@ -123,7 +128,7 @@ def _table(file: SourceFile) -> Iterator[Any] | None:
     text = file.text()
     if not text or text.startswith(("<", "{", "[", "PK")) or "\0" in text:
         return None
-    first = text.split("\n", 1)[0]
+    first = text.lstrip().split("\n", 1)[0]
     delimiter = max(",;\t", key=first.count)
     if delimiter not in first:
         return None
@@ -133,7 +138,7 @@ def _table(file: SourceFile) -> Iterator[Any] | None:
 def _cells(file: SourceFile, text: str, delimiter: str) -> Iterator[dict[str, str]]:
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
-        header = [name.strip() for name in next(reader)]
+        header = [name.strip() for name in next(cells for cells in reader if any(map(str.strip, cells)))]
         if len(set(header)) < len(header):
             raise file.broken("has a column twice.")
         for cells in reader:
@@ -212,6 +217,16 @@ def _row(item: Any, fields: Mapping[str, Field]) -> tuple[str, str | None, Row]:
     )
     arm = values.get("arm")
     return _text(values.get("suite", SUITE)), None if arm is None else _text(arm), row
+
+
+def _error(item: Any, fields: Mapping[str, Field], reason: str) -> tuple[str, str | None, Row]:
+    """Return the row that stands for one that cannot be read, under whatever names it has."""
+    names = {}
+    for name in ("suite", "arm", "test", "trial"):
+        value = fields[name](item) if name in fields else None
+        names[name] = _text(value) if isinstance(value, str | int) and value != "" else None
+    row = Row(test=names["test"] or "", trial=names["trial"], undecided=Undecided.ERROR, reason=reason)
+    return names["suite"] or SUITE, names["arm"], row
 
 
 def _text(value: Any) -> str:

@@ -33,6 +33,8 @@ MOST_UNPACKED = 1_000_000_000
 MOST_MEMBER = 300_000_000
 
 _LONE = re.compile(rb"\\\\|\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}|(\\ud[89a-f][0-9a-f]{2})", re.IGNORECASE)
+_BLANK = re.compile(rb"(\xef\xbb\xbf)?\s*")
+"""A byte order mark and empty lines, before the first line that says something."""
 _ZSTD = 93
 _DAMAGED = (zipfile.BadZipFile, ZstdError, zlib.error, RuntimeError, ValueError, OSError, EOFError)
 
@@ -91,8 +93,8 @@ class SourceFile:
         Raises:
             UsageError: in a later line, which is not JSON.
         """
-        end = self.data.find(b"\n")
-        first = self.data[: end if end >= 0 else None].strip().removeprefix(b"\xef\xbb\xbf")
+        start = _BLANK.match(self.data)
+        first = self.data[start.end() if start else 0 :].partition(b"\n")[0].strip()
         if not first.startswith((b"{", b"[")) or parse(first) is None:
             return None
         return self.bounded(self._lines())
@@ -114,12 +116,13 @@ class SourceFile:
 
     @cached_property
     def _json(self) -> Any:
-        if self.data[:1000].removeprefix(b"\xef\xbb\xbf").lstrip()[:1] not in (b"{", b"["):
+        start = _BLANK.match(self.data)
+        if self.data[start.end() if start else 0 :][:1] not in (b"{", b"["):
             return None
         return parse(self.data)
 
     def _lines(self) -> Iterator[Any]:
-        for number, line in enumerate(io.BytesIO(self.data), 1):
+        for number, line in enumerate(io.BytesIO(self.data.removeprefix(b"\xef\xbb\xbf")), 1):
             if stripped := line.strip():
                 value = parse(stripped)
                 if value is None:

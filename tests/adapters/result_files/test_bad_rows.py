@@ -1,0 +1,163 @@
+"""A row that is wrong in itself is an error of its own row: thousands of others are still read."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ci_evals.adapters.result_files.reading import read_file
+from ci_evals.adapters.result_files.source import SourceFile
+from ci_evals.domain.errors import UsageError
+from ci_evals.domain.result_rows import Row, Undecided
+
+NAN = float("nan")
+GOOD = 3
+
+
+def junit(name: str = "", time: str = "1") -> bytes:
+    cases = "".join(f"<testcase name='t{i}' classname='s' time='1'/>" for i in range(GOOD))
+    bad = f"<testcase name='{name}' time='{time}'/>"
+    return f"<testsuite name='s' tests='{GOOD + 1}'>{cases}{bad}</testsuite>".encode()
+
+
+def json_lines(good: Callable[[int], Any], bad: Any) -> bytes:
+    return "".join(json.dumps(row) + "\n" for row in (*map(good, range(GOOD)), bad)).encode()
+
+
+def deepeval(**bad: Any) -> bytes:
+    def case(**fields: Any) -> dict[str, Any]:
+        metric = {"name": "m", "success": True, "score": fields.pop("score", 1)}
+        return {"name": "t", "input": "Hi", "success": True, "metricsData": [metric]} | fields
+
+    cases = [case(name=f"t{i}") for i in range(GOOD)]
+    return json.dumps({"testCases": [*cases, case(**bad)], "metricsScores": []}).encode()
+
+
+def promptfoo(score: float) -> bytes:
+    def row(number: int, score: float) -> dict[str, Any]:
+        return {
+            "testCase": {"description": f"t{number}"},
+            "provider": {"id": "p"},
+            "prompt": {"raw": "Hi", "label": "l"},
+            "failureReason": 0,
+            "success": True,
+            "score": score,
+            "gradingResult": {"pass": True, "componentResults": [{"pass": True, "score": 1}]},
+        }
+
+    return json_lines(lambda number: row(number, 1), row(9, score))
+
+
+def lm_eval(value: float) -> bytes:
+    def line(number: int, value: float) -> dict[str, Any]:
+        shared = {"doc_hash": str(number), "filter": "none", "metrics": ["acc", "other"]}
+        return shared | {"doc_id": number, "acc": value, "other": 1}
+
+    return json_lines(lambda number: line(number, 1), line(9, value))
+
+
+def rows(**bad: Any) -> bytes:
+    return json_lines(lambda number: {"test": f"t{number}", "passed": True}, {"test": "bad"} | bad)
+
+
+def table(bad: str) -> bytes:
+    return ("test,passed,score\n" + "".join(f"t{i},true,1\n" for i in range(GOOD)) + bad + "\n").encode()
+
+
+BAD_ROWS = [
+    ("a JUnit case without a name", junit(), "row 4 (no name)", "no name"),
+    ("a JUnit case with a very long name", junit("n" * 2_001), "row 4 (nnn", "2,000 characters"),
+    ("a DeepEval test without a name", deepeval(name=""), "row 4 (no name)", "no name"),
+    ("a DeepEval test whose name is null", deepeval(name=None), "row 4 (no name)", "no name"),
+    ("a DeepEval score that is NaN", deepeval(name="bad", score=NAN), "bad", "score nan"),
+    ("a promptfoo score that is NaN", promptfoo(NAN), "t9", "score nan"),
+    ("an lm-eval metric that is NaN", lm_eval(NAN), "9", "score nan"),
+    ("a row whose score is NaN", rows(score=NAN), "bad", "score is 'nan'"),
+    ("a row whose score is infinite", rows(score=float("inf")), "bad", "score is 'inf'"),
+    ("a row whose score is on another scale", rows(score=70), "bad", "score 70.0"),
+    ("a row whose score is a word", rows(score="high"), "bad", "score is 'high'"),
+    ("a row whose outcome is a word", rows(passed="perhaps"), "bad", "passed is 'perhaps'"),
+    ("a row whose cost is negative", rows(passed=True, cost=-1), "bad", "cost is -1"),
+    ("a row without a name", rows(test="", passed=True), "row 4 (no name)", "no name"),
+    ("a row whose name is an object", rows(test={"a": 1}, passed=True), "row 4 (no name)", "found a list or"),
+    ("a row of a table that is NaN", table("bad,,nan"), "bad", "score is 'nan'"),
+    ("a row of a table that passed and is NaN", table("bad,true,NaN"), "bad", "score is 'NaN'"),
+    ("a row of a table without a name", table(",true,1"), "row 4 (no name)", "no name"),
+]
+
+
+@pytest.mark.parametrize(
+    ("data", "test", "reason"), [case[1:] for case in BAD_ROWS], ids=[case[0] for case in BAD_ROWS]
+)
+def test_a_bad_row_is_an_error_of_its_own(data: bytes, test: str, reason: str) -> None:
+    """Named as what it is, with its reason. It never counts as passed."""
+    found = rows_of(data)
+    assert [row.passed for row in found[:GOOD]] == [True] * GOOD
+    bad = found[GOOD]
+    assert (bad.passed, bad.score, bad.undecided) == (None, None, Undecided.ERROR)
+    assert bad.test.startswith(test)
+    assert reason in bad.reason
+
+
+ALL_BAD = [
+    (
+        "no case has a name",
+        b"<testsuite name='s'><testcase name=''/><testcase name=' '/></testsuite>",
+        "no name",
+    ),
+    (
+        "every score is on another scale",
+        b"test,score\na,70\nb,80\n",
+        "score 70.0 is not a number from 0 to 1",
+    ),
+    ("every outcome is a word", b"test,passed\na,perhaps\nb,maybe\n", "row 1: passed is 'perhaps'"),
+]
+
+
+@pytest.mark.parametrize(
+    ("data", "message"), [case[1:] for case in ALL_BAD], ids=[case[0] for case in ALL_BAD]
+)
+def test_a_file_without_a_sound_row_is_refused(data: bytes, message: str) -> None:
+    """It has another meaning than the one that it was read with."""
+    with pytest.raises(UsageError) as error:
+        rows_of(data)
+    assert message in str(error.value)
+
+
+LINE = b'{"test": "t", "passed": true}\n'
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\n" + LINE + LINE,
+        b"\r\n\r\n" + LINE + LINE,
+        b"\xef\xbb\xbf\n" + LINE + LINE,
+        b"  \n\t\n" + LINE + b"\n" + LINE + b"\n",
+        b"\n" * 2_000 + LINE + LINE,
+        b"\ntest,passed\nt,true\nt,true\n",
+        b"\r\n\r\ntest,passed\r\nt,true\r\nt,true\r\n",
+    ],
+)
+def test_a_file_may_begin_with_empty_lines(data: bytes) -> None:
+    """As tools write them that put a line break before each row."""
+    assert [(row.test, row.passed) for row in rows_of(data)] == [("t", True), ("t", True)]
+
+
+def test_the_latest_run_of_deepeval_is_below_a_key() -> None:
+    """In `.latest_test_run.json`, which is written where nobody is logged in."""
+    run = json.loads(deepeval(name="last"))
+    found = rows_of(json.dumps({"testRunData": run}).encode())
+    assert [row.test for row in found] == ["t0", "t1", "t2", "last"]
+
+
+def test_a_link_of_deepeval_has_no_results() -> None:
+    """It is all that the file holds after an upload."""
+    with pytest.raises(UsageError, match="has no known format"):
+        rows_of(b'{"testRunLink": "https://app.confident-ai.com/x"}')
+
+
+def rows_of(data: bytes) -> list[Row]:
+    _, sets = read_file(SourceFile("f", data))
+    return [row for results in sets for row in results.rows]
