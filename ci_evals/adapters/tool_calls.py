@@ -10,18 +10,16 @@ from typing import Any
 
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
+from ci_evals.adapters import call_pieces
+from ci_evals.adapters.call_pieces import NAME_KEYS, WRAPPERS
 from ci_evals.adapters.transport import payload
 from ci_evals.domain.base import Instant
 from ci_evals.domain.transcript import ToolCall, ToolStatus
 
-_WRAPPERS = ("function", "functionCall", "function_call", "custom")
 _OTHER_ARGUMENTS = ("inputParameters", "input_parameters", "requestParameters", "request_parameters")
-NAME_KEYS = ("name", "toolName", "tool_name", "tool", "function")
-"""The keys that may hold a call's name."""
 NAMES = f"{', '.join(NAME_KEYS[:-1])} or {NAME_KEYS[-1]}"
-"""The same for messages."""
+"""The keys that may hold a call's name, for messages."""
 _ARGUMENTS = ("arguments", "args", "input", "parameters", *_OTHER_ARGUMENTS)
-_IDS = ("toolCallId", "tool_call_id", "callId", "call_id", "id")
 _RESULTS = ("result", "output", "response")
 _STATUSES = {
     **dict.fromkeys(("ok", "success", "succeeded"), ToolStatus.OK),
@@ -36,11 +34,11 @@ LEFT_OUT = "the agent reports none under arguments, args, input or parameters"
 def read_all(items: Iterable[JsonValue]) -> tuple[ToolCall, ...] | None:
     """Return the calls in their order; None if one has no name: it may be the one that matters.
 
-    Arguments that cannot be read are null with the reason, also if all arguments together hold more values
-    than one answer may.
+    Calls that were streamed in pieces are joined. Arguments that cannot be read are null with the reason,
+    also if all arguments together hold more values than one answer may.
     """
     reader = _Reader()
-    calls = tuple(map(reader.call, items))
+    calls = tuple(map(reader.call, call_pieces.join(items)))
     known = tuple(call for call in calls if call is not None)
     return known if len(known) == len(calls) else None
 
@@ -102,7 +100,7 @@ def _status(item: JsonValue) -> ToolStatus:
 
 def _call(item: JsonValue) -> JsonValue:
     """Return what holds a call's name and arguments."""
-    inner = (payload.member(item, key) for key in _WRAPPERS)
+    inner = (payload.member(item, key) for key in WRAPPERS)
     return next((call for call in inner if isinstance(call, dict) and payload.name(call, NAME_KEYS)), item)
 
 
@@ -121,7 +119,7 @@ class _Reader:
         arguments, reason = ({"input": written}, None) if custom and written else self._arguments(written)
         fields = {**item, **call}
         return ToolCall(
-            id=next((text for key in _IDS if (text := _text(fields.get(key)))), None),
+            id=next((text for key in call_pieces.ID_KEYS if (text := _text(fields.get(key)))), None),
             name=name,
             arguments=arguments,
             result=_first(fields, _RESULTS),

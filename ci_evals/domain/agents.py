@@ -161,7 +161,7 @@ class HttpReply(Model):
     text: JsonPathText | None = Field(None, description="The agent's words.")
     messages: JsonPathText | None = Field(
         None,
-        description="Chat messages with roles, instead of `text`: those after the user's last one are the "
+        description="Chat messages with roles, instead of `text`: all after the one that was sent are the "
         "reply, with their tool calls.",
     )
     tool_calls: JsonPathText | None = Field(

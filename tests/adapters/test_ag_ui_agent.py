@@ -214,6 +214,22 @@ async def test_a_conversation_that_is_sent_whole() -> None:
     assert done.bodies[1]["messages"][:-1] == messages
 
 
+@pytest.mark.parametrize("first", ["Hello", "You said: Hello"])
+async def test_a_message_that_nobody_sent_hides_no_call_of_a_whole_conversation(first: str) -> None:
+    """Such as what a tool returned, in the role of the user."""
+    call = {"id": "c9", "type": "function", "function": {"name": "refund", "arguments": '{"amount": 42}'}}
+    messages = [
+        {"id": "u1", "role": "user", "content": first},
+        {"id": "m1", "role": "assistant", "content": "One moment.", "toolCalls": [call]},
+        {"id": "o1", "role": "user", "content": "Observation: refunded"},
+        {"id": "m2", "role": "assistant", "content": "All right."},
+    ]
+    done = await talk(ag_ui_run({"type": "MESSAGES_SNAPSHOT", "messages": messages}))
+    assert done.reply.agent == "One moment.\n\nAll right."
+    assert done.calls == [("refund", {"amount": 42}, None)]
+    assert not done.reply.tool_calls_partial
+
+
 async def test_subagents_are_named_and_their_words_are_not_the_reply() -> None:
     """Unless nobody else says anything."""
     sub = {"subagentRunId": "s1"}

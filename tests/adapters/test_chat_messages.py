@@ -7,8 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ci_evals.adapters import chat_messages
+from ci_evals.adapters.chat_thread import Thread
 from ci_evals.adapters.code import plain_reply
 from ci_evals.adapters.endpoints.http_wire import Reader
+from ci_evals.domain.actions import calls_of
 from ci_evals.domain.agents import HttpReply
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.transcript import ToolStatus
@@ -44,14 +46,51 @@ AI_SDK = [
     {"role": "tool", "content": [{"type": "tool-result", "toolCallId": "c1", "output": {"ok": True}}]},
     {"role": "assistant", "content": "Done."},
 ]  # fmt: skip
-SHAPES = {"openai": OPENAI, "langchain": LANGCHAIN, "anthropic": ANTHROPIC, "ai-sdk": AI_SDK}
+GOOGLE = [
+    {"role": "model", "parts": [
+        {"text": "One moment."},
+        {"functionCall": {"id": "c1", "name": "refund", "args": {"amount": 42}}}]},
+    {"role": "user", "parts": [
+        {"functionResponse": {"id": "c1", "name": "refund", "response": {"ok": True}}}]},
+    {"role": "model", "parts": [{"text": "Done."}]},
+]  # fmt: skip
+RESPONSES = [
+    {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "One moment."}]},
+    {"type": "function_call", "call_id": "c1", "name": "refund", "arguments": '{"amount": 42}'},
+    {"type": "function_call_output", "call_id": "c1", "output": '{"ok": true}'},
+    {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Done."}]},
+]
+SHAPES = {
+    "openai": OPENAI,
+    "langchain": LANGCHAIN,
+    "anthropic": ANTHROPIC,
+    "ai-sdk": AI_SDK,
+    "google": GOOGLE,
+    "responses": RESPONSES,
+}
+
+
+def asked(*texts: str, before: tuple[str, list[Any]] = ("", [])) -> Thread:
+    """Return a conversation in which these messages were sent, the last after the answer `before`."""
+    thread = Thread()
+    for text in texts[:-1]:
+        thread.ask(text)
+    thread.take(before[0], chat_messages.seen(before[1]))
+    thread.ask(texts[-1])
+    return thread
 
 
 @pytest.mark.parametrize("new", SHAPES.values(), ids=SHAPES)
 def test_the_new_messages_of_a_thread_are_the_reply(new: list[Any]) -> None:
     """Words, calls, arguments and results, whoever wrote the thread."""
-    for thread in ([ASKED, *new], new, [ASKED, *new, {**ASKED, "content": "Again"}, *new]):
-        text, calls = chat_messages.read(thread)
+    again = [ASKED, *new, {**ASKED, "content": "Again"}, *new]
+    for messages, thread in (
+        ([ASKED, *new], asked("A refund")),
+        (new, asked("A refund")),
+        (again, asked("A refund", "Again", before=("One moment.\n\nDone.", [ASKED, *new]))),
+    ):
+        text, calls, doubt = chat_messages.read(messages, thread)
+        assert doubt is None
         assert text == "One moment.\n\nDone."
         assert calls
         (call,) = calls
@@ -66,7 +105,8 @@ def test_the_new_messages_of_a_thread_are_the_reply(new: list[Any]) -> None:
 def test_earlier_calls_are_not_the_replys() -> None:
     """But they show that the list would have others."""
     later = [ASKED, *OPENAI, {"role": "user", "content": "Thanks"}, {"role": "assistant", "content": "Bye."}]
-    assert chat_messages.read(later) == ("Bye.", ())
+    thread = asked("A refund", "Thanks", before=("One moment.\n\nDone.", OPENAI))
+    assert chat_messages.read(later, thread) == ("Bye.", (), None)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +120,7 @@ def test_earlier_calls_are_not_the_replys() -> None:
 )
 def test_a_list_without_a_sign_of_calls_is_no_evidence(message: Any, known: bool) -> None:
     """It may be that the agent leaves them out."""
-    assert chat_messages.read([ASKED, message]) == ("Hi", () if known else None)
+    assert chat_messages.read([ASKED, message], asked("A refund")) == ("Hi", () if known else None, None)
 
 
 @pytest.mark.parametrize(
@@ -165,32 +205,36 @@ def test_a_list_without_a_sign_of_calls_is_no_evidence(message: Any, known: bool
 )
 def test_no_call_is_missed(new: list[Any], names: list[str] | None) -> None:
     """What may be a call and cannot be read leaves all calls unknown."""
-    answer = chat_messages.read([{"role": "user", "content": "Refund it"}, *new])
+    answer = chat_messages.read([{"role": "user", "content": "Refund it"}, *new], asked("Refund it"))
     assert (answer.calls and [call.name for call in answer.calls]) == names
     assert answer.text.endswith("Done")
 
 
 def test_a_call_without_a_name_leaves_all_unknown() -> None:
     """It may be the one that matters."""
-    assert chat_messages.read([{"role": "assistant", "content": "Hi", "tool_calls": [{}]}]).calls is None
+    assert (
+        chat_messages.read([{"role": "assistant", "content": "Hi", "tool_calls": [{}]}], Thread()).calls
+        is None
+    )
 
 
 def test_a_failed_call_is_told_as_such() -> None:
     """By the message of its result."""
     failed = {"role": "tool", "tool_call_id": "c1", "content": "no such order", "status": "error"}
-    (call,) = chat_messages.read([OPENAI[0], failed]).calls or ()
+    (call,) = chat_messages.read([OPENAI[0], failed], Thread()).calls or ()
     assert (call.status, call.result) == (ToolStatus.ERROR, "no such order")
 
 
 @pytest.mark.parametrize("messages", [[], [ASKED], [*OPENAI, ASKED], ["Hi", None, 7], [{}]])
 def test_a_list_without_a_new_message_is_no_reply(messages: list[Any]) -> None:
     """Neither from code nor over HTTP."""
+    thread = asked("A refund")
     with pytest.raises(ValueError, match="new message of the assistant"):
-        chat_messages.read(messages)
+        chat_messages.read(messages, thread)
     with pytest.raises(ValueError, match="has no new message of the assistant in its 'messages'"):
-        plain_reply.read({"messages": messages}, 0.1)
+        plain_reply.read({"messages": messages}, 0.1, thread)
     with pytest.raises(AgentError, match=r"has no new message of the assistant at \$\.thread: "):
-        Reader(HttpReply(messages="$.thread")).reply({"thread": messages}, 0.1, Redactor())
+        Reader(HttpReply(messages="$.thread")).reply({"thread": messages}, 0.1, Redactor(), thread=thread)
 
 
 def test_code_may_return_messages_or_one_of_them() -> None:
@@ -215,6 +259,85 @@ def test_an_http_agent_may_answer_with_the_whole_thread() -> None:
     assert (failed.agent, failed.error_detail) == ("", "down")
 
 
+CALL = {
+    "role": "assistant",
+    "content": "The password is hunter2.",
+    "tool_calls": [{"id": "c9", "function": {"name": "refund", "arguments": '{"amount": 4990}'}}],
+}
+SAW = {"role": "user", "content": "Observation: refunded 4990"}
+LAST = {"role": "assistant", "content": "All right.", "tool_calls": []}
+SYSTEM = {"role": "system", "content": "You are kind."}
+
+
+def user(text: str) -> dict[str, Any]:
+    """Return a message of the user's."""
+    return {"role": "user", "content": text}
+
+
+TWO = asked("A refund", "And now?", before=("One moment.\n\nDone.", [ASKED, *OPENAI]))
+SAME = asked("A refund", "A refund", before=("One moment.\n\nDone.", [ASKED, *OPENAI]))
+TURN = [CALL, SAW, LAST]
+
+ALL_OF_THE_TURN = {
+    "after the message": (asked("A refund"), [ASKED, *TURN]),
+    "only new ones": (asked("A refund"), TURN),
+    "after instructions": (asked("A refund"), [SYSTEM, ASKED, *TURN]),
+    "two observations": (asked("A refund"), [ASKED, SAW, *TURN, SAW, LAST]),
+    "the message again": (asked("A refund"), [ASKED, CALL, ASKED, LAST]),
+    "the message within an observation": (asked("refund"), [CALL, user("Observation: refund made"), LAST]),
+    "the message within a prompt": (asked("A refund"), [user("Question: A  refund\nAnswer it."), *TURN]),
+    "of other white space": (asked(" A\nrefund"), [ASKED, *TURN]),
+    "as parts": (
+        asked("A refund"),
+        [{"role": "user", "content": [{"type": "text", "text": "A refund"}]}, *TURN],
+    ),
+    "another text, at first": (asked("Una devolución"), [ASKED, *TURN]),
+    "a whole thread": (TWO, [SYSTEM, ASKED, *OPENAI, user("And now?"), *TURN]),
+    "the end of a thread": (TWO, [OPENAI[-1], user("And now?"), *TURN]),
+    "a thread of equal messages": (SAME, [ASKED, *OPENAI, ASKED, *TURN]),
+    "new ones of a later turn": (TWO, TURN),
+    "a later turn after its message": (TWO, [user("And now?"), *TURN]),
+    "of another role": (asked("A refund"), [ASKED, {**CALL, "role": "user"}, SAW, LAST]),
+    "after history": (Thread.of([user("Hello"), {"role": "assistant", "content": "Hi"}]), TURN),
+}
+
+
+@pytest.mark.parametrize(("thread", "messages"), ALL_OF_THE_TURN.values(), ids=ALL_OF_THE_TURN)
+def test_all_messages_after_the_one_that_was_sent_are_the_turns(thread: Thread, messages: list[Any]) -> None:
+    """Messages of the role `user` that nobody sent hide neither calls nor words."""
+    text, calls, doubt = chat_messages.read(messages, thread)
+    assert doubt is None
+    assert [call.arguments for call in calls or ()] == [{"amount": 4990}]
+    assert text.endswith("All right.")
+    assert ("hunter2" in text) == (CALL in messages)
+
+
+UNKNOWN = {
+    "the message was rewritten": (TWO, [ASKED, *OPENAI, user("Y ahora?"), *TURN], None),
+    "all messages were": (TWO, [user("Una devolución"), *OPENAI, user("Y ahora?"), *TURN], None),
+    "only the answers of before": (TWO, [OPENAI[-1], user("Y ahora?"), *TURN], None),
+    "calls in front, which nobody knows": (TWO, [ASKED, CALL, user("And now?"), LAST], ()),
+    "the message again, in a later turn": (SAME, [ASKED, CALL, ASKED, LAST], ()),
+    "an example in front": (asked("A refund"), [user("Hello"), CALL, SAW, ASKED, LAST], ()),
+}
+
+
+@pytest.mark.parametrize(("thread", "messages", "calls"), UNKNOWN.values(), ids=UNKNOWN)
+def test_where_a_turn_begins_is_not_guessed(thread: Thread, messages: list[Any], calls: Any) -> None:
+    """Other calls may be the turn's, and the reason says so."""
+    answer = chat_messages.read(messages, thread)
+    assert answer.calls == calls
+    assert answer.doubt
+    for reply in (
+        plain_reply.read({"messages": messages}, 0.1, thread),
+        Reader(HttpReply(messages="$.messages")).reply(
+            {"messages": messages}, 0.1, Redactor(), thread=thread
+        ),
+    ):
+        assert reply.not_found["toolCalls"] == answer.doubt
+        assert not calls_of(reply).complete
+
+
 _KEYS = st.sampled_from(["role", "type", "content", "tool_calls", "text", "id", "name", "tool_call_id"])
 _WORDS = st.sampled_from(["user", "assistant", "tool", "text", "tool_use", "tool_result", "tool-call"])
 _JSON = st.recursive(
@@ -228,7 +351,7 @@ _JSON = st.recursive(
 def test_any_list_is_read_or_refused(messages: list[Any]) -> None:
     """Never another exception."""
     try:
-        text, calls = chat_messages.read(messages)
+        text, calls, _ = chat_messages.read(messages, asked("user", "text"))
     except ValueError:
         return
     assert isinstance(text, str)

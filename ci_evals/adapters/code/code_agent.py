@@ -16,6 +16,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from ci_evals.adapters.agent_settings import AgentSettings
+from ci_evals.adapters.chat_thread import Thread
 from ci_evals.adapters.code import plain_reply
 from ci_evals.adapters.code.foreign_code import (
     CodeCaller,
@@ -48,6 +49,7 @@ class CodeSession:
 
     inner: Any
     caller: CodeCaller
+    thread: Thread
     closed: bool = False
 
     @property
@@ -91,18 +93,21 @@ class CodeAgent(ABC):
         except BaseException:
             caller.end()
             raise
-        return CodeSession(inner, caller)
+        return CodeSession(inner, caller, Thread.of(test.history))
 
     async def send_message(self, session: CodeSession, text: str, *, timeout: float) -> Reply:  # noqa: ASYNC109  # as the port has it
         """Send `text` and read the code's answer."""
         started = time.perf_counter()
+        session.thread.ask(text)
         try:
             with attached(trace_headers()):
                 answer = await self._within(timeout, self._plain_answer(session, text, timeout), "answer")
-            return self._read(answer, time.perf_counter() - started)
+            reply = self._read(answer, time.perf_counter() - started, session.thread)
         except ValueError as error:
             message = ForeignMessage(f"the answer of {self.name} ", str(error))
             raise CodeError(message, self._redactor) from None
+        session.thread.take(reply.agent, plain_reply.messages_of(answer.value))
+        return reply
 
     async def read_state(self, session: CodeSession) -> JsonValue:
         """Return the state that the code reports, as clean JSON; raise `AgentError` if it reports none."""
@@ -147,11 +152,11 @@ class CodeAgent(ABC):
         answer = await self._answer(session, text, timeout)
         return to_plain(answer) if is_data(answer) else await session.caller.call(to_plain, answer)
 
-    def _read(self, answer: PlainAnswer, seconds: float) -> Reply:
+    def _read(self, answer: PlainAnswer, seconds: float, thread: Thread) -> Reply:
         """Read the code's answer, or raise `ValueError` with a clause to go after "the answer of AGENT"."""
         if answer.is_reply:
             return Reply.model_validate(answer.value)
-        return plain_reply.read(answer.value, seconds, keep_raw=self.settings.debug)
+        return plain_reply.read(answer.value, seconds, thread, keep_raw=self.settings.debug)
 
     async def _within(self, seconds: float, work: Any, doing: str) -> Any:
         try:

@@ -16,6 +16,7 @@ from uuid import uuid4
 from pydantic import JsonValue
 
 from ci_evals.adapters.agent_settings import AgentSettings
+from ci_evals.adapters.chat_thread import Thread
 from ci_evals.adapters.code import plain_reply
 from ci_evals.adapters.transport import payload
 from ci_evals.adapters.transport.process import ChildProcess, environment_for_agent
@@ -63,6 +64,7 @@ class CommandAgent:
             raise AgentError(
                 f"{self._name} could not be started: {self._redactor.text(str(error))}"
             ) from error
+        process.thread = Thread.of(test.history)
         process.write(
             _line(
                 type="open",
@@ -83,6 +85,7 @@ class CommandAgent:
             raise self._extra_line(extra)
         started, message_id = time.perf_counter(), uuid4().hex
         session.is_waiting = True
+        session.thread.ask(text)
         session.write(_line(type="message", id=message_id, text=text, **trace_headers()))
         try:
             async with asyncio.timeout(timeout):
@@ -97,9 +100,11 @@ class CommandAgent:
         session.is_waiting = False
         try:
             answer = self._of_message(payload.parse(line), message_id)
-            return plain_reply.read(answer, seconds, keep_raw=self._settings.debug)
+            reply = plain_reply.read(answer, seconds, session.thread, keep_raw=self._settings.debug)
         except ValueError as error:
             raise AgentError(self._unreadable(line, error)) from None
+        session.thread.take(reply.agent, plain_reply.messages_of(answer))
+        return reply
 
     async def close(self, session: "_CommandConversation") -> None:
         """Give the program a moment to end by itself, then end it and its children.
@@ -179,6 +184,7 @@ class _CommandConversation(ChildProcess):
 
     is_waiting = False
     """True if a message has not been answered yet."""
+    thread: Thread
 
 
 def _line(**message: Any) -> bytes:

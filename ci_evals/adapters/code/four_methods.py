@@ -11,6 +11,7 @@ from itertools import count
 from typing import Any
 
 from ci_evals.adapters.agent_settings import AgentSettings
+from ci_evals.adapters.chat_thread import Thread
 from ci_evals.adapters.code.code_agent import CodeAgent, CodeSession, call_close, callable_as
 from ci_evals.adapters.code.foreign_code import CodeCaller, ForeignError, message_of, takes
 from ci_evals.adapters.code.plain_reply import PlainAnswer
@@ -57,11 +58,11 @@ class FourMethodAgent(CodeAgent):
     async def _closed(self, session: CodeSession) -> None:
         await call_close(self._target, session.caller, session.inner[0])
 
-    def _read(self, answer: PlainAnswer, seconds: float) -> Reply:
+    def _read(self, answer: PlainAnswer, seconds: float, thread: Thread) -> Reply:
         value = answer.value
         if isinstance(value, dict) and not answer.is_reply and not _AUI_KEYS.isdisjoint(value):
             return aui_wire.read_reply(value, seconds, self._redactor, keep_raw=self.settings.debug)
-        return super()._read(answer, seconds)
+        return super()._read(answer, seconds, thread)
 
 
 class MethodLLM:

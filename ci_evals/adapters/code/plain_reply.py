@@ -15,11 +15,11 @@ from pydantic import (
     PlainValidator,
     ValidationError,
     field_validator,
-    model_validator,
 )
 from pydantic_core import PydanticCustomError, to_jsonable_python
 
 from ci_evals.adapters import chat_messages, tool_calls
+from ci_evals.adapters.chat_thread import Seen, Thread
 from ci_evals.adapters.code.foreign_code import text_of
 from ci_evals.adapters.transport import payload
 from ci_evals.domain.actions import views_of
@@ -39,7 +39,9 @@ def _calls(value: object) -> tuple[ToolCall, ...] | None:
         raise PydanticCustomError("tuple_type", "must be a list")
     calls = tool_calls.read_all(value)
     if calls is None:
-        number = next(number for number, item in enumerate(value, 1) if tool_calls.name_of(item) is None)
+        nameless = (number for number, item in enumerate(value, 1) if tool_calls.name_of(item) is None)
+        if (number := next(nameless, None)) is None:
+            raise PydanticCustomError("no_call", "its pieces cannot be put together")
         raise PydanticCustomError("no_call", "call {number} has no name", {"number": number})
     return calls
 
@@ -49,7 +51,7 @@ class PlainReply(Model):
 
     text: str
     messages: tuple[JsonValue, ...] | None = Field(
-        None, description="Chat messages: those after the last one of the user are the reply."
+        None, description="Chat messages: those after the one that was sent are the reply."
     )
     tool_calls: Annotated[tuple[ToolCall, ...] | None, PlainValidator(_calls)] = Field(
         None, validation_alias=AliasChoices("toolCalls", "tool_calls")
@@ -64,26 +66,6 @@ class PlainReply(Model):
     output_tokens: Amount | None = None
     trace: JsonValue = None
 
-    @model_validator(mode="before")
-    @classmethod
-    def _of_messages(cls, value: Any) -> Any:
-        """Words and calls are those of the messages, if they are not given themselves."""
-        if not isinstance(value, dict):
-            return value
-        if value.get("role") == "assistant" and "text" not in value:  # a message itself
-            value = {"messages": [value]} | {key: value[key] for key in KEYS if key in value}
-        messages = value.get("messages")
-        if not isinstance(messages, list | tuple):
-            return value
-        try:
-            answer = chat_messages.read(messages)
-        except ValueError as error:
-            raise PydanticCustomError("no_message", "no {reason}", {"reason": str(error)}) from None
-        read: dict[str, Any] = {"text": answer.text}
-        if answer.calls is not None and not {"toolCalls", "tool_calls"} & value.keys():
-            read["toolCalls"] = [call.model_dump(mode="json", by_alias=True) for call in answer.calls]
-        return read | value
-
     @field_validator("integrations", mode="before")
     @classmethod
     def _names_too(cls, value: object) -> object:
@@ -93,19 +75,26 @@ class PlainReply(Model):
         return [{"code": item} if isinstance(item, str) else item for item in value]
 
 
+_CALLS = frozenset({"toolCalls", "tool_calls"})
 KEYS = tuple(info.alias or name for name, info in PlainReply.model_fields.items())
 
 
-def read(value: JsonValue, seconds: float, *, keep_raw: bool = False) -> Reply:
+def messages_of(value: JsonValue) -> list[Seen]:
+    """Return the chat messages in an answer, as a thread keeps them."""
+    listed = value.get("messages") if isinstance(value, dict) else None
+    return chat_messages.seen(listed) if isinstance(listed, list) else []
+
+
+def read(value: JsonValue, seconds: float, thread: Thread | None = None, *, keep_raw: bool = False) -> Reply:
     """The reply that an agent gave: a text, or an object with the keys of `PlainReply`.
 
-    With `keep_raw` the reply keeps `value`, which is clean JSON (see `payload.clean`), as it came. Raise
-    `ValueError` if it is not a reply, with a clause to go after "the agent's "
-    "answer". It quotes the answer, at
-    any length: secrets must go before it is cut.
+    Messages are read as those of `thread`, or of a new one. With `keep_raw` the reply keeps `value`, which is
+    clean JSON (see `payload.clean`), as it came. Raise `ValueError` if it is not a reply, with a clause to go
+    after "the agent's answer". It quotes the answer, at any length: secrets must go before it is cut.
     """
+    read_value, doubt = _with_messages_read(value, thread or Thread())
     try:
-        reply = PlainReply.model_validate({"text": value} if isinstance(value, str) else value)
+        reply = PlainReply.model_validate({"text": value} if isinstance(value, str) else read_value)
     except ValidationError as error:
         raise ValueError(_fault(value, error)) from None
     if len(reply.text) > payload.MAX_ANSWER_MB * 1_000_000:
@@ -114,6 +103,8 @@ def read(value: JsonValue, seconds: float, *, keep_raw: bool = False) -> Reply:
         agent=reply.text,
         latency_seconds=seconds,
         **views_of(reply.tool_calls, reply.workflows, reply.params),
+        tool_calls_partial=bool(doubt) and reply.tool_calls is not None,
+        not_found={"toolCalls": doubt} if doubt else {},
         handed_over=reply.escalated,
         handed_over_apart=reply.workflows is None,
         rules=reply.rules,
@@ -129,6 +120,30 @@ def read(value: JsonValue, seconds: float, *, keep_raw: bool = False) -> Reply:
     )
 
 
+def _with_messages_read(value: JsonValue, thread: Thread) -> tuple[JsonValue, str | None]:
+    """Return an answer with the words and calls of its messages, if it does not give them itself.
+
+    Also return why there may be other calls, if there may.
+    """
+    if not isinstance(value, dict):
+        return value, None
+    if value.get("role") == "assistant" and "text" not in value:  # a message itself
+        value = {"messages": [value], **{key: value[key] for key in KEYS if key in value}}
+    messages = value.get("messages")
+    if not isinstance(messages, list):
+        return value, None
+    try:
+        answer = chat_messages.read(messages, thread)
+    except ValueError as error:
+        raise ValueError(f"has no {error} in its 'messages'") from None
+    if not _CALLS.isdisjoint(value):
+        return {"text": answer.text, **value}, None
+    read: dict[str, JsonValue] = {"text": answer.text}
+    if answer.calls is not None:
+        read["toolCalls"] = [call.model_dump(mode="json", by_alias=True) for call in answer.calls]
+    return {**read, **value}, answer.doubt
+
+
 def _fault(value: JsonValue, error: ValidationError) -> str:
     """The first error, as a clause."""
     if not isinstance(value, dict):
@@ -138,8 +153,6 @@ def _fault(value: JsonValue, error: ValidationError) -> str:
     match first["type"]:
         case "missing":
             return f"has no {key!r}"
-        case "no_message":
-            return f"has {first['msg']} in its 'messages'"
         case "extra_forbidden":
             return f"has a key {key!r}, which is none of {', '.join(KEYS)}"
         case kind:

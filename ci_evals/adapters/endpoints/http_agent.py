@@ -9,6 +9,7 @@ from uuid import uuid4
 from pydantic import JsonValue
 
 from ci_evals.adapters.agent_settings import AgentSettings
+from ci_evals.adapters.chat_thread import Thread
 from ci_evals.adapters.endpoints import agent_server, http_wire
 from ci_evals.adapters.endpoints.agent_server import AgentRequest, AgentServer
 from ci_evals.adapters.transport import connections
@@ -33,6 +34,7 @@ class _HttpSession:
     client: Client
     values: dict[str, JsonValue]
     headers: Mapping[str, str]
+    thread: Thread
     history: list[dict[str, JsonValue]] = field(default_factory=list)
     turn: int = 0
     """The number of the user's last message, from 1."""
@@ -76,7 +78,8 @@ class HttpAgent:
             "model": self._settings.model,
             "systemPrompt": test.system_prompt,
         }
-        session = _HttpSession(self._server.new_client(), values, {}, [*test.history])
+        thread = Thread.of(test.history)
+        session = _HttpSession(self._server.new_client(), values, {}, thread, [*test.history])
         try:
             if self._options.open is None:
                 values["session"] = uuid4().hex
@@ -97,6 +100,7 @@ class HttpAgent:
         message: dict[str, JsonValue] = {"role": "user", "content": text}
         message_id = uuid4().hex
         session.turn += 1
+        session.thread.ask(text)
         messages = [*session.history, message]
         values: dict[str, JsonValue] = {
             "message": text,
@@ -116,9 +120,11 @@ class HttpAgent:
             answer,
             seconds,
             self._server.redactor,
+            thread=session.thread,
             first_token_seconds=first_token,
             keep_raw=self._settings.debug,
         )
+        session.thread.take(reply.agent, self._reader.messages(answer))
         session.history += [message, {"role": "assistant", "content": reply.agent}]
         return reply
 

@@ -5,27 +5,25 @@ evidence that nothing happened.
 """
 
 import json
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 from pydantic.alias_generators import to_camel
 
 from ci_evals.adapters import chat_messages, tool_calls
-from ci_evals.adapters.endpoints import aui_trace
+from ci_evals.adapters.call_pieces import NAME_KEYS
+from ci_evals.adapters.chat_thread import Seen, Thread
+from ci_evals.adapters.endpoints import http_values
+from ci_evals.adapters.endpoints.http_values import NAMES, Matches
 from ci_evals.adapters.transport import payload
 from ci_evals.adapters.transport.streams import Event
 from ci_evals.domain.actions import views_of
 from ci_evals.domain.agents import HttpReply
 from ci_evals.domain.errors import AgentError
-from ci_evals.domain.transcript import Integration, Reply, ToolCall
+from ci_evals.domain.transcript import Reply, ToolCall
 from ci_evals.support.json_path import JsonPath
 from ci_evals.support.redaction import Redactor
-
-_NAMES = ("name", "code", "key")
-_MAX_TOKENS = 10**12
-_NO = frozenset({"", "false", "no", "0", "none", "null"})
-"""Texts that mean no, in lower case."""
 
 _EVIDENCE = {
     "tool_calls": "tool_calls",
@@ -39,12 +37,20 @@ _EVIDENCE = {
 """Paths to what checks rest on, and the fields of a reply that are null where one finds nothing."""
 _LISTS = ("tool_calls", "workflows", "params", "rules", "integrations")
 """Paths to lists, of which every entry must be readable."""
-_ENTRY_NAMES = frozenset({*_NAMES, *tool_calls.NAME_KEYS})
+_ENTRY_NAMES = frozenset({*NAMES, *NAME_KEYS})
 _UNREADABLE = {"tool_calls": f"Each call there needs its name under {tool_calls.NAMES}"}
 """The advice if a path finds something else."""
 
-Matches = tuple[JsonValue, ...] | None
-"""The values at a path; None if there is no path, or nothing at it."""
+
+class _Said(NamedTuple):
+    """The words and calls of an answer."""
+
+    text: str | None
+    calls: tuple[ToolCall, ...] | None
+    doubt: str | None = None
+    """Why there may be other calls, if there may."""
+    lacking: str = "text"
+    """What is missing where there are no words."""
 
 
 class Reader:
@@ -62,6 +68,7 @@ class Reader:
         seconds: float,
         redactor: Redactor,
         *,
+        thread: Thread | None = None,
         first_token_seconds: float | None = None,
         keep_raw: bool = False,
     ) -> Reply:
@@ -70,51 +77,75 @@ class Reader:
         for name in _LISTS:
             if name in self._paths and self._lacks_some(name, body, matches[name]):
                 matches[name] = (None,)
-        failed, detail = _error(matches["error"], redactor)
-        escalated = _escalated(matches["escalated"])
-        text, calls = self._text(matches["text"]), _calls(matches["tool_calls"])
-        reason = "text"
-        if "messages" in self._paths:
-            try:
-                answer = chat_messages.read(_items(matches["messages"] or ()))
-            except ValueError as error:
-                reason = str(error)
-            else:
-                text = answer.text if "text" not in self._paths else text
-                calls = answer.calls if "tool_calls" not in self._paths else calls
+        failed, detail = http_values.error(matches["error"], redactor)
+        escalated = http_values.escalated(matches["escalated"])
+        said = self._said(matches, thread or Thread())
+        text, calls = said.text, said.calls
         if text is None:
             if not (failed or escalated):
-                key = "text" if "text" in self._paths else "messages"
-                raise AgentError(
-                    f"the agent's answer has no {reason} at {self._paths[key].text}: {shown(body, redactor)} "
-                    f"(see adapterOptions.reply.{key})"
-                )
+                raise self._no_words(said.lacking, body, redactor)
             text = ""
         params, named_params = self._params(matches["params"])
         reply = Reply(
             agent=text,
             latency_seconds=seconds,
             first_token_seconds=first_token_seconds,
-            **self._views(calls, _names(matches["workflows"]), params),
+            **self._views(calls, http_values.names_in(matches["workflows"]), params),
             handed_over=escalated,
             handed_over_apart="escalated" in self._paths or "workflows" not in self._paths,
             named_params=named_params,
-            rules=_names(matches["rules"]),
-            integrations=_integrations(matches["integrations"]),
+            rules=http_values.names_in(matches["rules"]),
+            integrations=http_values.integrations_in(matches["integrations"]),
             error_response=failed,
             error_detail=detail,
-            input_tokens=_tokens(matches["input_tokens"]),
-            output_tokens=_tokens(matches["output_tokens"]),
+            input_tokens=http_values.tokens(matches["input_tokens"]),
+            output_tokens=http_values.tokens(matches["output_tokens"]),
             trace=self._trace(matches["trace"]),
             raw=body if keep_raw else None,
         )
+        not_found = self._not_found(reply, matches, body, redactor)
+        is_partial = reply.tool_calls_partial
+        if said.doubt:
+            not_found["toolCalls"], is_partial = said.doubt, calls is not None
+        update = {"not_found": not_found, "tool_calls_partial": is_partial}
+        return reply.model_copy(update=update) if not_found else reply
+
+    def messages(self, body: JsonValue) -> list[Seen]:
+        """Return the chat messages in an answer, as a thread keeps them."""
+        return chat_messages.seen(http_values.items_of(self._find("messages", body) or ()))
+
+    def _said(self, matches: dict[str, Matches], thread: Thread) -> _Said:
+        """Return the words and calls of an answer; those of its messages where they have no path."""
+        text, calls = self._text(matches["text"]), http_values.calls_in(matches["tool_calls"])
+        if "messages" not in self._paths:
+            return _Said(text, calls)
+        try:
+            answer = chat_messages.read(http_values.items_of(matches["messages"] or ()), thread)
+        except ValueError as error:
+            return _Said(text, calls, lacking=str(error))
+        text = text if "text" in self._paths else answer.text
+        if "tool_calls" in self._paths:
+            return _Said(text, calls)
+        return _Said(text, answer.calls, answer.doubt)
+
+    def _no_words(self, lacking: str, body: JsonValue, redactor: Redactor) -> AgentError:
+        key = "text" if "text" in self._paths else "messages"
+        return AgentError(
+            f"the agent's answer has no {lacking} at {self._paths[key].text}: {shown(body, redactor)} "
+            f"(see adapterOptions.reply.{key})"
+        )
+
+    def _not_found(
+        self, reply: Reply, matches: dict[str, Matches], body: JsonValue, redactor: Redactor
+    ) -> dict[str, str]:
+        """Return why evidence is unknown that has a path, by the path's key."""
         not_found = {}
         for name, field in _EVIDENCE.items():
             if name in self._paths and getattr(reply, field) is None:
                 key, path = to_camel(name), self._paths[name].text
                 hint = "" if matches[name] is None else _UNREADABLE.get(name, "Correct the path")
                 not_found[key] = payload.why_not_found(path, f"reply.{key}", body, redactor, hint)
-        return reply.model_copy(update={"not_found": not_found}) if not_found else reply
+        return not_found
 
     def _views(
         self,
@@ -139,7 +170,7 @@ class Reader:
         value = event_of(event)
         if self._until is None or self._until.finds_none_in_list_of(value):
             return False
-        return any(map(_is_true, _items(self._search(self._until, [value]) or ())))
+        return any(map(http_values.is_true, http_values.items_of(self._search(self._until, [value]) or ())))
 
     def first_token(self, events: Iterable[Event]) -> float | None:
         """Return the seconds after which the first words of a streamed answer came."""
@@ -187,10 +218,10 @@ class Reader:
         return holes or self._paths[name].skips_some(body, _ENTRY_NAMES)
 
     def _text(self, matches: Matches) -> str | None:
-        items = _known(_with_texts_of_parts(matches))
+        items = http_values.known_items(http_values.with_texts_of_parts(matches))
         if items is None:
             return None
-        texts = [item if isinstance(item, str) else _number(item) for item in items]
+        texts = [item if isinstance(item, str) else http_values.number_text(item) for item in items]
         known = [text for text in texts if text is not None]
         if items and not known:
             return None
@@ -204,11 +235,11 @@ class Reader:
             return None, ()
         if self._paths["params"].single and isinstance(matches[0], dict):
             return dict(matches[0]), ()
-        items = _items(matches)
+        items = http_values.items_of(matches)
         params: dict[str, JsonValue] = {}
         bare: list[str] = []
         for item in items:
-            name = payload.name(item, _NAMES)
+            name = payload.name(item, NAMES)
             if not isinstance(item, dict):
                 if name is None:
                     return None, ()
@@ -254,100 +285,3 @@ def session_of(body: JsonValue, path: JsonPath, redactor: Redactor) -> str:
 def shown(body: JsonValue, redactor: Redactor) -> str:
     """Return an excerpt of an answer. Secrets are removed before it is shortened."""
     return payload.shorten(json.dumps(redactor.json(body), ensure_ascii=False))
-
-
-def _items(matches: Sequence[JsonValue]) -> list[JsonValue]:
-    """Return the matches and the items of lists among them, without nulls."""
-    items: list[JsonValue] = []
-    for value in matches:
-        items += value if isinstance(value, list) else [value]
-    return [item for item in items if item is not None]
-
-
-def _with_texts_of_parts(matches: Matches) -> Matches:
-    """Return the matches with the text of each part of a list: `{"type": "text", "text": …}`."""
-    if matches is None:
-        return None
-    return tuple(
-        [part.get("text") if isinstance(part, dict) else part for part in match]
-        if isinstance(match, list)
-        else match
-        for match in matches
-    )
-
-
-def _known(matches: Matches) -> list[JsonValue] | None:
-    """Return the items; None if all matches are null, by which servers mean that they do not know."""
-    if matches is None:
-        return None
-    items = _items(matches)
-    empty = not items and (not matches or [] in matches)
-    return items if items or empty else None
-
-
-def _number(item: JsonValue) -> str | None:
-    return str(item) if isinstance(item, int | float) and not isinstance(item, bool) else None
-
-
-def _names(matches: Matches) -> tuple[str, ...] | None:
-    items = _known(matches)
-    if items is None:
-        return None
-    names = tuple(name for item in items if (name := payload.name(item, _NAMES)))
-    # An unreadable one may be the one that matters.
-    return names if len(names) == len(items) else None
-
-
-def _calls(matches: Matches) -> tuple[ToolCall, ...] | None:
-    items = _known(matches)
-    return None if items is None else tool_calls.read_all(items)
-
-
-def _integrations(matches: Matches) -> tuple[Integration, ...] | None:
-    items = _known(matches)
-    if items is None:
-        return None
-    calls = tuple(call for item in items if (call := _integration(item)))
-    return calls if len(calls) == len(items) else None
-
-
-def _integration(item: JsonValue) -> Integration | None:
-    code = payload.name(item, ("code", "name"))
-    if code is None:
-        return None
-    statuses = (payload.member(item, key) for key in ("status", "statusCode", "status_code"))
-    error = payload.member(item, "error")
-    return Integration(
-        code=code,
-        status=next((s for value in statuses if (s := aui_trace.status_of(value)) is not None), None),
-        type=payload.name(payload.member(item, "type")),
-        error=payload.explain(error) if error else None,
-    )
-
-
-def _escalated(matches: Matches) -> bool | None:
-    items = _known(matches)
-    return None if items is None else any(map(_is_true, items))
-
-
-def _error(matches: Matches, redactor: Redactor) -> tuple[bool | None, str | None]:
-    """Return whether there was an error, and its text. Null instead of an error means none."""
-    if matches is None:
-        return None, None
-    errors: Iterable[Any] = [item for item in _items(matches) if _is_true(item)]
-    texts = [text for error in errors if (text := payload.explain(redactor.json(error)))]
-    return bool(errors), payload.shorten("; ".join(texts)) if texts else None
-
-
-def _is_true(value: JsonValue) -> bool:
-    return value.strip().lower() not in _NO if isinstance(value, str) else bool(value)
-
-
-def _tokens(matches: Matches) -> int | None:
-    """Return the sum of the counts; None if there is none."""
-    counts = [
-        int(item)
-        for item in _items(matches or ())
-        if isinstance(item, int | float) and not isinstance(item, bool) and 0 <= item == int(item)
-    ]
-    return min(sum(counts), _MAX_TOKENS) if counts else None

@@ -11,7 +11,8 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from ci_evals.adapters import tool_calls
+from ci_evals.adapters import chat_thread, tool_calls
+from ci_evals.adapters.chat_thread import Seen, Thread
 from ci_evals.adapters.transport import payload
 from ci_evals.adapters.transport.streams import Event
 from ci_evals.domain.base import token_count
@@ -118,6 +119,7 @@ class _Reader:
     def __init__(self, sent: Sequence[Message], state: AgentState, redactor: Redactor) -> None:
         self._state, self._redactor = state, redactor
         self._patcher = Patcher(state.value)
+        self._sent = [*sent]
         self._messages = [*sent]
         self._new: dict[str, Message] = {}
         """The messages of this run by id, in order."""
@@ -301,11 +303,13 @@ class _Reader:
         self._join_deltas()
         listed = event.get("messages")
         messages = [one for one in listed if _is_message(one)] if isinstance(listed, list) else []
-        after_user = max(
-            (number for number, one in enumerate(messages, 1) if one["role"] == "user"), default=0
-        )
+        begin = self._thread().begin([*map(_seen, messages)])
+        self._run.partial |= begin.doubt is not None
+        sent = {one["id"] for one in self._sent if isinstance(one.get("id"), str)}
         spoken = {text for message in self._new.values() if (text := _words(message))}
-        for message in messages[after_user:]:
+        for message in messages[begin.place :]:
+            if message["id"] in sent:
+                continue
             call = self._calls.get(_id(message.get("toolCallId")))
             if message["role"] == "assistant":
                 if _words(message) not in spoken:
@@ -315,6 +319,16 @@ class _Reader:
                 call.result, call.returned = _result(message.get("content")), True
                 call.failed = bool(message.get("error"))
         self._messages = messages
+
+    def _thread(self) -> Thread:
+        """Return the conversation before this run, by which a repeated one is recognized."""
+        thread = Thread()
+        for message in self._sent:
+            if message.get("role") == "user":
+                thread.ask(payload.joined(message.get("content"), "text"))
+            else:
+                thread.take("", [_seen(message)])
+        return thread
 
     def _take_calls(self, message: Message) -> None:
         listed = message.get("toolCalls")
@@ -364,6 +378,14 @@ def _says_something(message: Message) -> bool:
 
 def _is_message(item: Any) -> bool:
     return isinstance(item, dict) and isinstance(item.get("id"), str) and isinstance(item.get("role"), str)
+
+
+def _seen(message: Message) -> Seen:
+    """Return a message of a conversation by what makes it known again: servers may change ids."""
+    role = "agent" if message["role"] == "assistant" else str(message["role"])
+    listed = message.get("toolCalls")
+    calls = chat_thread.digest(listed) if isinstance(listed, list) and listed else ""
+    return Seen(role, payload.joined(message.get("content"), "text"), calls)
 
 
 def _without_arguments(call: ToolCall) -> ToolCall:
