@@ -338,8 +338,9 @@ def test_a_branch_is_compared_with_where_it_left_the_other(tmp_path, agent):
 def test_if_nothing_is_touched_the_run_is_skipped(tmp_path, agent):
     """It neither passes nor fails, and says why."""
     write_suite(tmp_path, GREETS, when={"paths": ["greeting"]})
+    (tmp_path / "greeting").touch()
     git(tmp_path, "init", "--quiet")
-    git(tmp_path, "add", "suite.json")
+    git(tmp_path, "add", "suite.json", "greeting")
     git(tmp_path, "commit", "--quiet", "-m", "1")
     run(agent, tmp_path, "--output-dir=earlier")
     ran = run(agent, tmp_path, "--changed-since=HEAD", "--baseline=earlier")
@@ -416,6 +417,8 @@ def test_paths_that_are_none_are_refused(tmp_path, agent, paths):
 def on_github(tmp_path, agent):
     """A baseline of one commit, another one that is tested without git, and GitHub."""
     (tmp_path / "bin").mkdir()
+    (tmp_path / "greeting").mkdir()
+    (tmp_path / "greeting" / "a.md").touch()
     write_suite(tmp_path, GREETS | {"when": {"paths": ["greeting"]}}, {"name": "Always"})
     run(agent, tmp_path, "--output-dir=earlier", **CI)
     with github_api.serving() as api:
@@ -445,9 +448,72 @@ def test_without_git_github_says_what_changed(tmp_path, agent, on_github):
     assert played_with(on_github, agent, tmp_path).played == 2
 
 
+def test_without_git_a_path_that_matches_no_file_is_played(tmp_path, agent, on_github):
+    """The files are those that were downloaded."""
+    (tmp_path / "greeting" / "a.md").unlink()
+    assert played_with(on_github, agent, tmp_path).played == 2
+
+
 def test_what_github_does_not_say_is_played(tmp_path, agent, on_github):
     """All of it: nothing is taken for unchanged."""
     on_github.fail("/compare/", github_api.Answer(403, {"message": "Forbidden"}))
     ran = played_with(on_github, agent, tmp_path)
     assert ran.played == 2
     assert "--changed-since: every test is played, since GitHub answered 403" in ran.stderr
+
+
+UNMATCHED = {
+    "a misspelled folder": ["greetings/**"],
+    "a misspelled file": ["greeting/promt.md"],
+    "one of several": ["refunds", "greeting/*.txt"],
+    "relative to the suite": ["./evals/greeting/**"],
+    "an ignored folder": ["earlier/**"],
+    "another case": ["Greeting/**"],
+}
+
+
+@pytest.mark.parametrize("case", UNMATCHED)
+def test_a_path_that_matches_no_file_is_a_warning_and_the_test_is_played(tmp_path, agent, case):
+    """A misspelled path would take the result of an old run for ever."""
+    committed(tmp_path)
+    write_suite(
+        tmp_path,
+        GREETS | {"when": {"paths": UNMATCHED[case]}},
+        {"name": "Other", "when": {"paths": ["refunds"]}},
+    )
+    git(tmp_path, "commit", "--quiet", "-am", "2")
+    (tmp_path / "earlier").mkdir()
+    (tmp_path / "earlier" / "x").touch()
+    assert run(agent, tmp_path, "--output-dir=earlier").played == 2
+    changed = run(agent, tmp_path, "--changed-since=HEAD", "--baseline=earlier/_results.json")
+    assert changed.played == 1, changed.stderr
+    path = UNMATCHED[case][-1]
+    said = f"when.paths[{len(UNMATCHED[case]) - 1}]: {path!r} matches no file that git tracks"
+    assert said in changed.stderr
+    assert any(said in warning for warning in results_in(tmp_path)["run"]["warnings"])
+    weak = ci_evals("validate", "suite.json", "--strict", cwd=tmp_path)
+    assert (weak.returncode, said in weak.stderr) == (0, True)
+
+
+@pytest.mark.parametrize(
+    "path", ["greeting", "./greeting/**", "greeting/*.md", "**/prompt.md", "new/**", "gone.md"]
+)
+def test_a_path_that_matches_a_file_or_a_change_is_fine(tmp_path, agent, path):
+    """Files that are new or deleted in the change count."""
+    committed(tmp_path)
+    (tmp_path / "gone.md").touch()
+    write_suite(tmp_path, GREETS | {"when": {"paths": [path]}})
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "--quiet", "-m", "2")
+    assert run(agent, tmp_path, "--output-dir=earlier").played == 1
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "a").touch()
+    (tmp_path / "gone.md").unlink()
+    changed = run(agent, tmp_path, "--changed-since=HEAD", "--baseline=earlier/_results.json")
+    assert changed.played == (1 if path in {"new/**", "gone.md"} else 0), changed.stderr
+
+
+def test_outside_of_git_nothing_is_said_about_paths(tmp_path, agent):
+    """Nobody knows which files the repository has."""
+    write_suite(tmp_path, GREETS | {"when": {"paths": ["nowhere"]}})
+    assert "matches no file" not in run(agent, tmp_path).stderr

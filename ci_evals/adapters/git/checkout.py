@@ -89,13 +89,20 @@ def tracks(path: Path) -> bool:
     root = root_of(path.parent)
     if root is None:
         return False
-    folder = git_folder(root)
-    formats = _values(common_folder(folder), "[extensions]", "objectformat")
     name = path.relative_to(root).as_posix().encode(errors="surrogateescape")
     with suppress(OSError, struct.error, IndexError, ValueError):
-        data = input_files.read(folder / "index", _MAX_INDEX)
-        return name in _tracked(data, 32 if "sha256" in formats else 20)
+        return name in _index_of(root)
     return False
+
+
+def tracked_files(folder: Path) -> frozenset[str] | None:
+    """Return the files that git tracks in the checkout of a folder, relative to its root; None if unknown."""
+    root = root_of(folder.resolve())
+    if root is None:
+        return None
+    with suppress(OSError, struct.error, IndexError, ValueError):
+        return frozenset(name.decode(errors="surrogateescape") for name in _index_of(root))
+    return None
 
 
 def root_of(path: Path) -> Path | None:
@@ -154,6 +161,13 @@ def _values(folder: Path, section: str, key: str) -> Iterator[str]:
 
 def _commit(text: str) -> str | None:
     return text if _COMMIT.fullmatch(text) else None
+
+
+def _index_of(root: Path) -> Iterator[bytes]:
+    folder = git_folder(root)
+    formats = _values(common_folder(folder), "[extensions]", "objectformat")
+    data = input_files.read(folder / "index", _MAX_INDEX)
+    return _tracked(data, 32 if "sha256" in formats else 20)
 
 
 def _tracked(data: bytes, hash_size: int) -> Iterator[bytes]:

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from ci_evals.cli.files.suite_loading import load_suites
 from ci_evals.cli.github.github_job import GitHubJob
 from ci_evals.cli.github.trust import FileTrust
+from ci_evals.cli.run.selecting import unmatched_paths
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.suite_commands import ValidateSettings
 from ci_evals.planning.parse import LoadedSuite
@@ -17,6 +18,9 @@ def validate(settings: ValidateSettings, context: RunContext) -> Sequence[Loaded
     console = context.console
     trust = FileTrust(settings, GitHubJob.of(settings, context))
     suites = load_suites(settings, trust, without_key=True)
+    unmatched = unmatched_paths(suites) if settings.strict else ()
+    for warning in unmatched:
+        console.say(f"warning: {warning}")
     for loaded in suites:
         weak = weaknesses(loaded) if settings.strict else ()
         for warning in (*loaded.warnings, *map(str, weak)):

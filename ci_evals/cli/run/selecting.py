@@ -1,12 +1,13 @@
 """`--only-failed` and `--changed-since`: the tests that a run takes from an earlier one."""
 
 import asyncio
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from ci_evals.adapters.git.checkout import tracks
+from ci_evals.adapters.git.checkout import tracked_files, tracks
 from ci_evals.cli.github.github_job import GitHubJob
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.suite_commands import RunSettings
@@ -16,6 +17,7 @@ from ci_evals.domain.results.suite import TestResult
 from ci_evals.domain.suite import Suite, Test
 from ci_evals.job import Job
 from ci_evals.planning import paths
+from ci_evals.planning.parse import LoadedSuite
 from ci_evals.wiring.connections import Connections
 
 _ASK_SECONDS = 60.0
@@ -60,6 +62,29 @@ def select(job: Job, settings: RunSettings, connections: Connections, github: Gi
     if settings.changed_since:
         return _changed_since(job, settings.changed_since, connections, github)
     return Selected(job)
+
+
+def unmatched_paths(loaded: Sequence[LoadedSuite]) -> tuple[str, ...]:
+    """Return warnings about patterns in `when` that match no file that git tracks, if there is a checkout."""
+    if not any(item.suite.when or any(test.when for test in item.suite.tests) for item in loaded):
+        return ()
+    files = tracked_files(Path.cwd())
+    if files is None:
+        return ()
+    return tuple(str(problem) for item in loaded for problem in paths.unmatched_in(item, files))
+
+
+def _files_of_the_repository() -> frozenset[str]:
+    """Return what git tracks, or what is in the current folder if it was downloaded without git's files."""
+    here = Path.cwd()
+    tracked = tracked_files(here)
+    if tracked is not None:
+        return tracked
+    return frozenset(
+        (Path(folder) / name).relative_to(here).as_posix()
+        for folder, _, names in os.walk(here)
+        for name in names
+    )
 
 
 def _only_failed(job: Job, path: Path, connections: Connections, context: RunContext) -> Selected:
@@ -134,9 +159,13 @@ def _changed_since(job: Job, ref: str, connections: Connections, github: GitHubJ
     if why or earlier is None:
         return Selected(_said(job, (_all_played(str(why)),), say))
 
+    known = changes.files | _files_of_the_repository()
+
     def untouched(suite: Suite, test: Test, _: TestResult) -> bool:
         when = test.when or suite.when
-        return when is not None and not paths.touches(when.paths, changes.files)
+        if when is None or paths.unmatched(when.paths, known):
+            return False
+        return not paths.touches(when.paths, changes.files)
 
     taking = take(job, connections, EarlierRun(earlier, "unchanged", untouched))
     if not taking.job.plan.trials:
