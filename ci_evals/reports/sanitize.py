@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections.abc import Callable
 from functools import lru_cache, wraps
+from ipaddress import IPv6Address
 from itertools import groupby
 from typing import Concatenate, ParamSpec, cast
 
@@ -53,6 +54,8 @@ _LONG_FENCE = re.compile(r"`{200}(?=`)")
 """GitHub's parser counts the backticks of a fence to 255: as many in the text would close a longer one."""
 _NOT_XML = re.compile("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _DOUBLED = re.compile(r"([:#])(?=[^\x20-\x7e\n]*\1)")
+_MAYBE_ADDRESS = re.compile(r"[0-9A-Fa-f:.]{0,39}::[0-9A-Fa-f:.]{0,39}")
+_NEIGHBOR = re.compile(r"[ !-/;-@\[-`{-~]")
 _ZERO_WIDTH = "\u200b"
 _COMMANDS = re.compile(r"^([ \t>]*)/(?=\w)", re.MULTILINE)
 _KEPT = re.compile(r"(`[^`\n]+`|\]\([^)\s]*\)|<[^>\n]*>)")
@@ -190,9 +193,31 @@ def log(text: str, prefix: str = "") -> str:
     """`text` for a terminal or a log, `prefix` before every line.
 
     The runner obeys `::command::` at the start of a line and the older `##[command]` anywhere in one. Both
-    are broken with a backslash that can be seen: its searches pass over characters of no width.
+    are broken with a backslash that can be seen: its searches pass over characters of no width. Addresses of
+    IPv6 stay as they are where no command can begin with them.
     """
-    return "\n".join(prefix + line for line in _DOUBLED.sub(r"\1\\", clean(text)).split("\n"))
+    cleaned = clean(text)
+    parts, end = [], 0
+    for match in _MAYBE_ADDRESS.finditer(cleaned):
+        if _is_address(match):
+            parts += [_DOUBLED.sub(r"\1\\", cleaned[end : match.start()]), match[0]]
+            end = match.end()
+    broken = "".join([*parts, _DOUBLED.sub(r"\1\\", cleaned[end:])])
+    return "\n".join(prefix + line for line in broken.split("\n"))
+
+
+def _is_address(match: re.Match[str]) -> bool:
+    """Return whether the text is an address of IPv6 that the runner does not take for a command."""
+    before, after = match.string[: match.start()][-1:], match.string[match.end() :][:1]
+    if match[0].endswith(":") or (match[0].startswith(":") and before in {"", "\n", " "}):
+        return False
+    if any(one not in {"", "\n"} and not _NEIGHBOR.fullmatch(one) for one in (before, after)):
+        return False
+    try:
+        IPv6Address(match[0])
+    except ValueError:
+        return False
+    return True
 
 
 def log_line(text: str, limit: int | None = None) -> str:
