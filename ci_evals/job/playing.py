@@ -18,7 +18,6 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ci_evals.adapters.transport import pool
 from ci_evals.adapters.transport.rate_limiter import Waiting
 from ci_evals.adapters.transport.waits import report_waits
 from ci_evals.domain.choices import CheckMode
@@ -304,26 +303,25 @@ class _JobParticipants:
 async def _participants(
     job: Job, clients: Connections | Participants, stop: Stop
 ) -> AsyncIterator[_JobParticipants]:
-    async with pool.kept_open():
-        if job.replay:
-            judges = job.replay.judges(always=job.judge_check is CheckMode.ALWAYS)
-            yield _JobParticipants(job.replay.participants, judges)
-        elif isinstance(clients, Participants):
-            llms = clients.judges if of_plan(job.plan).judge_calls else ()
-            suites = tuple(_in_world(clients, planned, job) for planned in job.plan.suites)
-            worlds = tuple(suite.world for suite in suites if suite.world)
-            judges = tuple(map(CheckedJudge, llms))
-            yield _recorded(job, _JobParticipants(lambda trial: suites[trial.suite], judges, worlds=worlds))
-        else:
-            async with build_participants(job.plan, clients, job.redactor) as built:
-                local = _JobParticipants(lambda trial: built.by_suite[trial.suite], built.judges, built)
-                if job.cluster is None:
-                    yield _recorded(job, local)
-                    return
-                from ci_evals.job.cluster.player import played_on  # noqa: PLC0415  # for few runs
+    if job.replay:
+        judges = job.replay.judges(always=job.judge_check is CheckMode.ALWAYS)
+        yield _JobParticipants(job.replay.participants, judges)
+    elif isinstance(clients, Participants):
+        llms = clients.judges if of_plan(job.plan).judge_calls else ()
+        suites = tuple(_in_world(clients, planned, job) for planned in job.plan.suites)
+        worlds = tuple(suite.world for suite in suites if suite.world)
+        judges = tuple(map(CheckedJudge, llms))
+        yield _recorded(job, _JobParticipants(lambda trial: suites[trial.suite], judges, worlds=worlds))
+    else:
+        async with build_participants(job.plan, clients, job.redactor) as built:
+            local = _JobParticipants(lambda trial: built.by_suite[trial.suite], built.judges, built)
+            if job.cluster is None:
+                yield _recorded(job, local)
+                return
+            from ci_evals.job.cluster.player import played_on  # noqa: PLC0415  # for few runs
 
-                async with played_on(job.cluster, job, clients, built, stop) as player:
-                    yield replace(local, cluster=player)
+            async with played_on(job.cluster, job, clients, built, stop) as player:
+                yield replace(local, cluster=player)
 
 
 def _in_world(clients: Participants, planned: PlannedSuite, job: Job) -> Participants:

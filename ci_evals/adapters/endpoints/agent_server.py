@@ -1,26 +1,23 @@
 """The server behind an agent: requests, safe retries, error messages.
 
-Each conversation has its own client, with its own cookies and connections, so that no answer can reach
-another conversation.
+Each conversation has a client of its own (`transport.agent_client`).
 """
 
 import asyncio
 import json
 import re
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
 from urllib.parse import urlsplit
 
-import httpx2
 from pydantic import JsonValue
+from yarl import URL
 
 from ci_evals.adapters.agent_settings import AgentSettings
-from ci_evals.adapters.endpoints import streaming
 from ci_evals.adapters.transport import connections, payload, rate_limits, retry, streams
-from ci_evals.adapters.transport.connections import Client
+from ci_evals.adapters.transport.agent_client import AgentClient, Message, with_headers
+from ci_evals.adapters.transport.network import Answer, NetworkError, ProxyError, UnreachableError
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, RetryableError
 from ci_evals.adapters.transport.streams import Stream, StreamError, StreamFormat, StreamReader
 from ci_evals.adapters.transport.trace_context import request_headers
@@ -43,7 +40,7 @@ class AgentRequest:
     """A request, and what may be done when it fails."""
 
     method: str
-    url: httpx2.URL
+    url: URL
     timeout: float
     """Seconds that one attempt may take."""
     idempotent: bool
@@ -88,48 +85,46 @@ class AgentServer:
         self._key_accepted = False
         """True if the key was accepted once: a later 403 is about one request, not about the key."""
 
-    def at(self, path: str, query: Mapping[str, str] | None = None) -> httpx2.URL:
+    def at(self, path: str, query: Mapping[str, str] | None = None) -> URL:
         """Return the address of a path; raise `UsageError` if it is invalid."""
         try:
-            return httpx2.URL(self._url + path, params=query or None)
-        except httpx2.InvalidURL as error:
+            url = URL(self._url + path)
+        except ValueError as error:
             raise UsageError(f"the agent's base URL {self._url!r}: {error} (see --base-url)") from None
+        return url.with_query(query) if query else url
 
-    def new_client(self) -> Client:
+    def new_client(self) -> AgentClient:
         """Create the client of one conversation."""
-        return connections.new_client(proxy=self._proxy, headers=self._headers, alone=True)
+        return AgentClient(proxy=self._proxy, headers=self._headers)
 
-    async def end(self, client: Client, is_last: streams.IsLast | None = None) -> None:
-        """Close a conversation's connections; raise `AgentError` if more answers came than requested.
+    async def end(self, client: AgentClient, is_last: streams.IsLast | None = None) -> None:
+        """Close a conversation's connections.
 
-        `is_last` is that of the conversation's WebSocket.
+        Raise `AgentError` if more answers came over its WebSocket than messages were sent. `is_last` says
+        which event completes an answer there.
         """
-        if client.is_closed:
-            return
         try:
-            await asyncio.sleep(0)  # what has arrived is read
-            self._check_surplus(client)
-            if is_last and await streaming.has_more(client, is_last):
+            if is_last and await _has_more(client, is_last):
                 raise self._surplus()
         finally:
-            await close(client)
+            await client.aclose()
 
-    async def ask(self, client: Client, request: AgentRequest) -> tuple[JsonValue, float]:
+    async def ask(self, client: AgentClient, request: AgentRequest) -> tuple[JsonValue, float]:
         """Send a request as `send` does, and return the JSON of its answer and the seconds it took.
 
         The seconds are those of the request that succeeded, without refused ones and waits.
         """
-        response = await self.send(client, request)
+        answer = await self.send(client, request)
         try:
-            return payload.parse(response.content), response.elapsed.total_seconds()
+            return payload.parse(answer.body), answer.seconds
         except ValueError as error:
-            excerpt = payload.excerpt(response.content, self.redactor)
+            excerpt = payload.excerpt(answer.body, self.redactor)
             found = f"an answer that cannot be read ({error}): {excerpt}"
             raise AgentError(f"{self._who} gave {found} (see {request.keys or 'baseUrl'})") from None
 
     async def stream(
         self,
-        client: Client,
+        client: AgentClient,
         request: AgentRequest,
         stream_format: StreamFormat,
         is_last: streams.IsLast | None = None,
@@ -149,7 +144,7 @@ class AgentServer:
 
         return await self._limiter.send(attempt, _kind(request))
 
-    async def send(self, client: Client, request: AgentRequest) -> httpx2.Response:
+    async def send(self, client: AgentClient, request: AgentRequest) -> Answer:
         """Send a request when its turn comes, and retry it if that does no harm; else raise `AgentError`."""
         return await self._limiter.send(lambda _: self._attempt(client, request), _kind(request))
 
@@ -163,47 +158,43 @@ class AgentServer:
         try:
             for request in requests:
                 async with asyncio.timeout(request.timeout):
-                    response = await client.send(_built(client, request))
-                if not rate_limits.refuses_key(response.status_code, response.content):
+                    answer = await client.send(_message(request))
+                if not rate_limits.refuses_key(answer.status, answer.body):
                     return
-                refusal = self._refusal(response, request)
-                if response.status_code != _UNAUTHORIZED:
+                refusal = self._refusal(answer, request)
+                if answer.status != _UNAUTHORIZED:
                     break
-        except (TimeoutError, httpx2.HTTPError, payload.AnswerTooLargeError):
+        except (TimeoutError, NetworkError, payload.AnswerTooLargeError):
             return
         finally:
-            await close(client)
+            await client.aclose()
         if refusal:
             raise refusal
 
     async def _attempt(
-        self, client: Client, request: AgentRequest, reader: StreamReader | None = None
-    ) -> httpx2.Response:
-        self._check_surplus(client)
+        self, client: AgentClient, request: AgentRequest, reader: StreamReader | None = None
+    ) -> Answer:
         is_websocket = reader is not None and reader.format == "websocket"
         # All messages of a conversation go over one connection: its headers cannot name the turn.
         if not is_websocket and (context := request_headers()):
             request = replace(request, headers=with_headers(request.headers, context))
         try:
-            response = await self._exchange(client, request, reader)
-        except httpx2.HTTPError as error:
-            self._check_surplus(client)
-            # Only a connection that was never made has certainly carried nothing. A broken one that was
-            # kept from the message before may have, and the agent may have acted on it. That is rare: the
-            # pool checks a connection before it is used again, and keeps none for long (KEEPALIVE_SECONDS).
+            answer = await self._exchange(client, request, reader)
+        except NetworkError as error:
+            # Only a connection that was never made has certainly carried nothing: over any other the agent
+            # may have received the message, and acted on it.
             failure = self._unreachable(error)
-            sent = not isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout)
-            if sent and not request.idempotent:
+            if not isinstance(error, UnreachableError) and not request.idempotent:
                 raise failure from error
             raise RetryableError(failure) from error
-        if response.is_success:
+        if answer.is_success:
             self._key_accepted = True
-            return response
-        failure = self._refusal(response, request)
+            return answer
+        failure = self._refusal(answer, request)
         if isinstance(failure, AgentAccessError):
             raise failure
-        wait = rate_limits.requested_wait(response.headers, datetime.now(UTC))
-        status, requested = response.status_code, "retry-after" in response.headers and wait is not None
+        wait = rate_limits.requested_wait(answer.headers, datetime.now(UTC))
+        status, requested = answer.status, "retry-after" in answer.headers and wait is not None
         repeatable = retry.may_resend(status, idempotent=request.idempotent, wait_requested=requested)
         if repeatable or retry.limits_rate(status, wait_requested=requested):
             final = AgentAccessError(f"{failure}; {retry.GAVE_UP}")
@@ -211,19 +202,19 @@ class AgentServer:
         raise failure
 
     async def _exchange(
-        self, client: Client, request: AgentRequest, reader: StreamReader | None
-    ) -> httpx2.Response:
-        """Return the response, whose body was read, by the reader if there is one and it is no error."""
-        built = _built(client, request)
+        self, client: AgentClient, request: AgentRequest, reader: StreamReader | None
+    ) -> Answer:
+        """Return the answer, whose body was read, by the reader if there is one and it is no error."""
+        message = _message(request)
         try:
             async with asyncio.timeout(request.timeout):
                 if reader is None:
-                    return await client.send(built)
+                    return await client.send(message)
                 if reader.format == "websocket":
-                    return await streaming.converse(client, built, reader)
-                response, rest = await streaming.send_and_read(client, built, reader)
-        except streaming.SurplusError:
-            raise self._surplus() from None
+                    if reader.is_last and await _has_more(client, reader.is_last):
+                        raise self._surplus()
+                    return await client.converse(message, reader)
+                answer, rest = await client.stream(message, reader)
         except TimeoutError:
             seconds = request.turn_timeout or request.timeout
             end = f": its stream did not end, after {reader.progress}" if reader and reader.events else ""
@@ -233,13 +224,8 @@ class AgentServer:
         except StreamError as error:
             shown = "" if error.excerpt is None else f": {payload.excerpt(error.excerpt, self.redactor)}"
             raise AgentError(f"{self._who} {error}{shown}") from None
-        await streaming.let_end(response, rest)
-        return response
-
-    def _check_surplus(self, client: Client) -> None:
-        """Raise an error if the answers of the conversation may be shifted by one."""
-        if client.met_surplus:
-            raise self._surplus()
+        await rest.leave()
+        return answer
 
     def _surplus(self) -> AgentError:
         return AgentError(
@@ -247,29 +233,31 @@ class AgentServer:
             "which message is not known"
         )
 
-    def _unreachable(self, error: httpx2.HTTPError) -> AgentError:
+    def _unreachable(self, error: NetworkError) -> AgentError:
         reason = payload.shorten(self.redactor.text(str(error))) or type(error).__name__
-        if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError):
+        if isinstance(error, UnreachableError):
             if "WRONG_VERSION_NUMBER" in reason:
                 reason = "it does not speak TLS; write http:// in baseUrl"
-            elif not isinstance(error, httpx2.ProxyError):
+            else:
                 reason += "; start it, or correct baseUrl"
+        if isinstance(error, UnreachableError | ProxyError):
             return AgentError(f"{self._who} could not be reached: {reason}")
         return AgentError(f"the connection to {self._who} broke: {reason}")
 
-    def _refusal(self, response: httpx2.Response, request: AgentRequest) -> AgentError:
-        status = response.status_code
-        if target := connections.redirect_of(response):
+    def _refusal(self, answer: Answer, request: AgentRequest) -> AgentError:
+        status = answer.status
+        location = answer.headers.get("location")
+        if target := connections.redirect_of(str(request.url), status, location):
             return AgentError(
                 f"{self._who} redirects to {target} ({status}), which is not followed: "
                 "set --base-url to the final address"
             )
-        detail = payload.error_detail(response.content, self.redactor)
-        if status in _QUOTA_STATUSES and rate_limits.quota_used_up(status, response.content):
+        detail = payload.error_detail(answer.body, self.redactor)
+        if status in _QUOTA_STATUSES and rate_limits.quota_used_up(status, answer.body):
             return AgentAccessError(
                 f"{self._who} has no quota left for this key ({status}): {detail}; see its billing"
             )
-        wrong_key = status == 403 or rate_limits.is_wrong_key(status, response.content)
+        wrong_key = status == 403 or rate_limits.is_wrong_key(status, answer.body)
         if status == _UNAUTHORIZED or (wrong_key and not self._key_accepted):
             return AgentAccessError(
                 f"{self._who} refused the key ({status}): {detail}; "
@@ -319,23 +307,18 @@ def headers_with_key(
     return with_headers(checked_headers(headers), checked_headers(settings.headers))
 
 
-def with_headers(headers: Mapping[str, str], over: Mapping[str, str]) -> dict[str, str]:
-    """Merge headers; those of `over` replace any of the same name, whatever the case."""
-    replaced = {name.lower() for name in over}
-    return {name: value for name, value in headers.items() if name.lower() not in replaced} | dict(over)
-
-
-async def close(client: Client) -> None:
-    """Close a conversation's connections, broken or not."""
-    with suppress(httpx2.HTTPError, OSError):
-        await client.aclose()
+async def _has_more(client: AgentClient, is_last: streams.IsLast) -> bool:
+    """Return whether another answer came over the WebSocket after the last one. Other messages do no harm."""
+    return any(streams.completes(message, is_last) for message in await client.websocket.leftover())
 
 
 def _kind(request: AgentRequest) -> str:
     return f"{request.method} {_ID_IN_PATH.sub('/*', request.template or request.url.path)}"
 
 
-def _built(client: Client, request: AgentRequest) -> httpx2.Request:
-    body: Any = None if request.body is None else json.dumps(payload.clean(request.body)).encode()
-    headers = with_headers({} if body is None else {"content-type": "application/json"}, request.headers)
-    return client.build_request(request.method, request.url, content=body, headers=headers or None)
+def _message(request: AgentRequest) -> Message:
+    if request.body is None:
+        return Message(request.method, request.url, headers=request.headers)
+    body = json.dumps(payload.clean(request.body)).encode()
+    headers = with_headers({"content-type": "application/json"}, request.headers)
+    return Message(request.method, request.url, body, headers)

@@ -10,7 +10,7 @@ from ci_evals.adapters.agent_settings import AgentSettings, AuiDialect
 from ci_evals.adapters.endpoints import agent_server, aui_wire
 from ci_evals.adapters.endpoints.agent_server import AgentRequest, AgentServer
 from ci_evals.adapters.transport import connections
-from ci_evals.adapters.transport.connections import Client
+from ci_evals.adapters.transport.agent_client import AgentClient
 from ci_evals.adapters.transport.rate_limiter import RateLimiter
 from ci_evals.domain.agents import AUI_ADDRESS
 from ci_evals.domain.errors import AgentAccessError, AgentError
@@ -26,7 +26,7 @@ TRACE_TIMEOUT_SECONDS = 30.0
 class _AuiSession:
     """One conversation, with the user's data that goes with every message."""
 
-    client: Client
+    client: AgentClient
     task_id: str
     variables: Mapping[str, JsonValue]
     fetches_traces: bool = True

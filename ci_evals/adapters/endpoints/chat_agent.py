@@ -8,7 +8,7 @@ from pydantic import JsonValue
 from ci_evals.adapters.agent_settings import AgentSettings
 from ci_evals.adapters.endpoints import agent_server, chat_wire
 from ci_evals.adapters.endpoints.agent_server import CHECK_SECONDS, AgentRequest, AgentServer
-from ci_evals.adapters.transport.connections import Client
+from ci_evals.adapters.transport.agent_client import AgentClient
 from ci_evals.adapters.transport.rate_limiter import RateLimiter
 from ci_evals.domain.agents import OPENAI_ADDRESS, ChatOptions
 from ci_evals.domain.errors import AgentError
@@ -21,7 +21,7 @@ _MODELS_PATH = "/models"
 
 @dataclass
 class _ChatSession:
-    client: Client
+    client: AgentClient
     messages: list[chat_wire.Message]
     user_info: Mapping[str, JsonValue]
 

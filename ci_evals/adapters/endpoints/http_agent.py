@@ -13,7 +13,7 @@ from ci_evals.adapters.chat_thread import Thread
 from ci_evals.adapters.endpoints import agent_server, http_wire
 from ci_evals.adapters.endpoints.agent_server import AgentRequest, AgentServer
 from ci_evals.adapters.transport import connections
-from ci_evals.adapters.transport.connections import Client
+from ci_evals.adapters.transport.agent_client import AgentClient
 from ci_evals.adapters.transport.rate_limiter import RateLimiter
 from ci_evals.domain.agents import HttpOptions, HttpRequest
 from ci_evals.domain.errors import AgentError, UsageError
@@ -31,7 +31,7 @@ CLOSE_SECONDS = 3.0
 class _HttpSession:
     """One conversation, with the values of placeholders in its requests."""
 
-    client: Client
+    client: AgentClient
     values: dict[str, JsonValue]
     headers: Mapping[str, str]
     thread: Thread
@@ -91,7 +91,7 @@ class HttpAgent:
                 values["session"] = http_wire.session_of(answer, path, self._server.redactor)
             session.headers = self._session_headers(session)
         except BaseException:
-            await agent_server.close(session.client)
+            await session.client.aclose()
             raise
         return session
 
@@ -150,7 +150,7 @@ class HttpAgent:
         except (AgentError, TimeoutError):
             pass  # the conversation is over anyway
         except BaseException:
-            await agent_server.close(session.client)
+            await session.client.aclose()
             raise
         await self._server.end(session.client, self._reader.is_last if self._over_websocket else None)
 

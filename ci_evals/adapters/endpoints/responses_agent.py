@@ -9,7 +9,7 @@ from ci_evals.adapters.endpoints import agent_server, chat_wire, responses_wire
 from ci_evals.adapters.endpoints.agent_server import CHECK_SECONDS, AgentRequest, AgentServer
 from ci_evals.adapters.endpoints.chat_wire import Message
 from ci_evals.adapters.endpoints.responses_wire import Answer
-from ci_evals.adapters.transport.connections import Client
+from ci_evals.adapters.transport.agent_client import AgentClient
 from ci_evals.adapters.transport.rate_limiter import RateLimiter
 from ci_evals.domain.agents import OPENAI_ADDRESS, ChatOptions
 from ci_evals.domain.errors import AgentError
@@ -22,7 +22,7 @@ from ci_evals.support.redaction import Redactor
 class _ResponsesSession:
     """One conversation, which the endpoint keeps, or else the client."""
 
-    client: Client
+    client: AgentClient
     base: Message
     """What all requests have in common."""
     previous: str | None = None

@@ -15,7 +15,7 @@ from ci_evals.adapters.endpoints import agent_server
 from ci_evals.adapters.endpoints.agent_server import AgentRequest, AgentServer, NoSuchPathError
 from ci_evals.adapters.frameworks import a2a_wire
 from ci_evals.adapters.frameworks.a2a_wire import UNFINISHED, Answer, Call, Conversation, Interface
-from ci_evals.adapters.transport.connections import Client
+from ci_evals.adapters.transport.agent_client import AgentClient
 from ci_evals.adapters.transport.rate_limiter import RateLimiter
 from ci_evals.domain.agents import A2aOptions
 from ci_evals.domain.errors import AgentError
@@ -41,7 +41,7 @@ class _Times(NamedTuple):
 class _Session:
     """One conversation: a context of the agent's."""
 
-    client: Client
+    client: AgentClient
     interface: Interface
     values: Mapping[str, JsonValue]
     """The values of placeholders."""
@@ -85,7 +85,7 @@ class A2aAgent:
         try:
             interface = self._interface = self._interface or await self._read_card(client)
         except BaseException:
-            await agent_server.close(client)
+            await client.aclose()
             raise
         values: dict[str, JsonValue] = {
             "userInfo": dict(test.user_info),
@@ -127,7 +127,7 @@ class A2aAgent:
         """Close the connections."""
         await self._server.end(session.client)
 
-    async def _read_card(self, client: Client) -> Interface:
+    async def _read_card(self, client: AgentClient) -> Interface:
         request = AgentRequest(
             "GET", self._server.at(self._card_path), DEFAULT_TIMEOUT_SECONDS, idempotent=True
         )

@@ -13,7 +13,7 @@ from ci_evals.adapters.endpoints.agent_server import AgentRequest, AgentServer, 
 from ci_evals.adapters.frameworks import adk_wire
 from ci_evals.adapters.frameworks.adk_wire import Message, Run
 from ci_evals.adapters.transport import payload
-from ci_evals.adapters.transport.connections import Client
+from ci_evals.adapters.transport.agent_client import AgentClient
 from ci_evals.adapters.transport.rate_limiter import RateLimiter
 from ci_evals.adapters.transport.streams import Event, Stream
 from ci_evals.domain.actions import views_of
@@ -28,7 +28,7 @@ from ci_evals.support.redaction import Redactor
 class _AdkSession:
     """One conversation."""
 
-    client: Client
+    client: AgentClient
     id: str
     user: str
 
@@ -80,10 +80,10 @@ class AdkAgent:
             )
             await self._server.ask(session.client, request)
         except NoSuchPathError as error:
-            await agent_server.close(session.client)
+            await session.client.aclose()
             raise AgentError(f"{error} (is it an ADK server, and the base URL right?)") from error
         except BaseException:
-            await agent_server.close(session.client)
+            await session.client.aclose()
             raise
         return session
 

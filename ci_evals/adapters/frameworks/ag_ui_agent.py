@@ -12,7 +12,7 @@ from ci_evals.adapters.endpoints.agent_server import AgentRequest, AgentServer
 from ci_evals.adapters.frameworks import ag_ui_wire
 from ci_evals.adapters.frameworks.ag_ui_wire import AgentState, Message, Run
 from ci_evals.adapters.transport import payload
-from ci_evals.adapters.transport.connections import Client
+from ci_evals.adapters.transport.agent_client import AgentClient
 from ci_evals.adapters.transport.rate_limiter import RateLimiter
 from ci_evals.adapters.transport.streams import Stream
 from ci_evals.domain.actions import views_of
@@ -28,7 +28,7 @@ from ci_evals.support.redaction import Redactor
 class _AgUiSession:
     """One conversation, which the client keeps."""
 
-    client: Client
+    client: AgentClient
     id: str
     messages: list[Message]
     state: AgentState

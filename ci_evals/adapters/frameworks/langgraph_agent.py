@@ -5,15 +5,15 @@ from dataclasses import dataclass, field
 from urllib.parse import quote
 from uuid import uuid4
 
-import httpx2
 from pydantic import JsonValue
+from yarl import URL
 
 from ci_evals.adapters.agent_settings import AgentSettings
 from ci_evals.adapters.endpoints import agent_server
 from ci_evals.adapters.endpoints.agent_server import AgentRequest, AgentServer, NoSuchPathError
 from ci_evals.adapters.frameworks import langgraph_wire
 from ci_evals.adapters.frameworks.langgraph_wire import NEW_THREAD, Object, ThreadState
-from ci_evals.adapters.transport.connections import Client
+from ci_evals.adapters.transport.agent_client import AgentClient
 from ci_evals.adapters.transport.rate_limiter import RateLimiter
 from ci_evals.domain.agents import LANGGRAPH_ADDRESS, LangGraphOptions
 from ci_evals.domain.errors import AgentError
@@ -30,7 +30,7 @@ _THREADS = "/threads"
 class _Thread:
     """One conversation."""
 
-    client: Client
+    client: AgentClient
     id: str
     values: Mapping[str, JsonValue]
     """The values of placeholders."""
@@ -65,10 +65,10 @@ class LangGraphAgent:
             answer, _ = await self._server.ask(client, request)
             name = langgraph_wire.thread_id(answer, self._server.redactor)
         except NoSuchPathError as error:
-            await agent_server.close(client)
+            await client.aclose()
             raise AgentError(f"{error} (is it a LangGraph Server, and the base URL right?)") from error
         except BaseException:
-            await agent_server.close(client)
+            await client.aclose()
             raise
         values: dict[str, JsonValue] = {
             "userInfo": dict(test.user_info),
@@ -113,7 +113,7 @@ class LangGraphAgent:
         answer, _ = await self._server.ask(session.client, request)
         return langgraph_wire.thread_state(answer, self._options, self._server.redactor)
 
-    def _at(self, session: _Thread, path: str) -> httpx2.URL:
+    def _at(self, session: _Thread, path: str) -> URL:
         return self._server.at(f"{_THREADS}/{quote(session.id, safe='')}{path}")
 
 

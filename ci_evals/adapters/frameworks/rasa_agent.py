@@ -11,7 +11,7 @@ from ci_evals.adapters.endpoints import agent_server
 from ci_evals.adapters.endpoints.agent_server import AgentRequest, AgentServer, NoSuchPathError
 from ci_evals.adapters.frameworks import rasa_wire
 from ci_evals.adapters.frameworks.rasa_wire import Tracker
-from ci_evals.adapters.transport.connections import Client
+from ci_evals.adapters.transport.agent_client import AgentClient
 from ci_evals.adapters.transport.rate_limiter import RateLimiter
 from ci_evals.domain.agents import RASA_ADDRESS, RasaOptions
 from ci_evals.domain.errors import AgentError
@@ -25,7 +25,7 @@ from ci_evals.support.redaction import Redactor
 class _Session:
     """One conversation."""
 
-    client: Client
+    client: AgentClient
     id: str
     """The sender of its messages."""
     metadata: JsonValue
@@ -70,7 +70,7 @@ class RasaAgent:
                 await self._conversation(session, "/tracker/events", slots)
                 session.tracker = await self._tracker(session) if session.tracker else None
         except BaseException:
-            await agent_server.close(session.client)
+            await session.client.aclose()
             raise
         return session
 

@@ -15,7 +15,8 @@ from urllib.parse import urljoin, urlsplit
 
 import httpx2
 
-from ci_evals.adapters.transport.connections import header_value, host_of, new_client, proxy_for
+from ci_evals.adapters.transport.connections import header_value, host_of, proxy_for
+from ci_evals.adapters.transport.http_client import new_client
 from ci_evals.adapters.transport.payload import AnswerTooLargeError, shorten
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, RetryableError
 from ci_evals.adapters.transport.rate_limits import seconds_until

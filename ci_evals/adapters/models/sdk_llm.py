@@ -10,7 +10,7 @@ import json
 import re
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -18,10 +18,16 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any, ClassVar
 
-import httpx2
 from pydantic import JsonValue
 
 from ci_evals.adapters.transport import connections, payload, rate_limits, retry
+from ci_evals.adapters.transport.network import (
+    Answer,
+    NetworkError,
+    ProxyError,
+    UnreachableError,
+    certificates,
+)
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, RetryableError, Waiting
 from ci_evals.domain.base import token_count
 from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, Paid, UsageError
@@ -43,6 +49,7 @@ _MAX_NUMBERS = 1_000_000
 """Maximum of values in an answer that holds vectors: those of some hundred texts."""
 _MAYBE_FORMAT = frozenset({400, 404, 422, 501})
 """Statuses that may be about the format even if the message does not mention it."""
+_UNAUTHORIZED = 401
 _NEVER_FORMAT = frozenset({401, 402, 403, 408, 429, 529})
 _MENTIONS_FORMAT = re.compile(
     r"response_format|json_schema|json_object|json[ _]mode|output_config|schema|structured|grammar|gbnf"
@@ -139,11 +146,8 @@ class SdkLLM(ABC):
         self._key_argument = vendor.bearer_argument if token and not key else "api_key"
         self._redactor = (redactor or Redactor()).knowing(keys=[self._key])
         self._timeout = timeout
-        try:
-            self.address = str(httpx2.URL(vendor.url(base_url, environ or {})))
-        except httpx2.InvalidURL as error:
-            raise UsageError(f"the base URL for {vendor.name} cannot be used: {error}") from None
-        if not self.address.startswith(("http://", "https://")):
+        self.address = vendor.url(base_url, environ or {})
+        if not connections.is_address(self.address):
             raise UsageError(f"the base URL {self.address!r} for {vendor.name} is not an http(s):// address")
         self._who = f"{vendor.name} at {connections.host_of(self.address)}"
         self._proxy = connections.proxy_for(self.address)
@@ -164,7 +168,7 @@ class SdkLLM(ABC):
         for index, answer_format in enumerate(formats):
             fitted = prompt if answer_format is AnswerFormat.JSON_SCHEMA else with_schema(prompt)
             try:
-                response = await self._send(self.vendor.path, self._body(fitted, answer_format))
+                answer = await self._send(self.vendor.path, self._body(fitted, answer_format))
             except _RefusedError as error:
                 # If plain text is refused as well, the format was not the problem: nothing is
                 # remembered, and the last error is the one to show.
@@ -174,7 +178,7 @@ class SdkLLM(ABC):
                     refused += 1
             else:
                 self._refused_formats = max(self._refused_formats, known + refused)
-                return self._completion(response)
+                return self._completion(answer)
         raise AssertionError("plain text is answered or raises")
 
     async def check(self) -> None:
@@ -183,21 +187,21 @@ class SdkLLM(ABC):
         Raise `LLMAccessError` if it is invalid or has no quota left. Any other answer proves nothing.
         """
         refusal = await self._key_refusal("get", self.vendor.models_path)
-        if refusal and refusal.status_code == httpx2.codes.UNAUTHORIZED:
+        if refusal and refusal.status == _UNAUTHORIZED:
             refusal = await self._key_refusal("post", self.vendor.path, body={"model": self.model})
         if refusal:
             raise self._status_failure(refusal)
 
-    async def _key_refusal(self, method: str, path: str, **options: Any) -> httpx2.Response | None:
+    async def _key_refusal(self, method: str, path: str, **options: Any) -> Answer | None:
         """Return the answer to a request that costs nothing, if it shows that the key is refused."""
         sdk = await self._sdk()
         try:
             async with asyncio.timeout(CHECK_SECONDS):
-                await getattr(self._client_of(sdk), method)(path, cast_to=httpx2.Response, **options)
+                await self._call(sdk, method, path, **options)
         except sdk.APIStatusError as error:
-            response: httpx2.Response = error.response
-            return response if rate_limits.refuses_key(response.status_code, response.content) else None
-        except (TimeoutError, sdk.APIConnectionError, payload.AnswerTooLargeError):
+            answer = _answer(error.response)
+            return answer if rate_limits.refuses_key(answer.status, answer.body) else None
+        except (TimeoutError, NetworkError, payload.AnswerTooLargeError):
             pass
         return None
 
@@ -238,52 +242,76 @@ class SdkLLM(ABC):
         except _RefusedError as error:
             raise error.failure from None
 
-    async def _send(self, path: str, body: dict[str, Any]) -> httpx2.Response:
+    async def _send(self, path: str, body: dict[str, Any]) -> Answer:
         sdk = await self._sdk()
         return await self.limiter.send(lambda attempt: self._attempt(sdk, path, body, attempt))
 
-    async def _attempt(self, sdk: Any, path: str, body: dict[str, Any], attempt: int) -> httpx2.Response:
+    async def _attempt(self, sdk: Any, path: str, body: dict[str, Any], attempt: int) -> Answer:
         try:
-            response: httpx2.Response = await self._client_of(sdk).post(
-                path, cast_to=httpx2.Response, body={"model": self.model, **body}
-            )
-        except sdk.APIStatusError as error:
-            raise self._refusal(error.response, wants_format=not _FORMAT_KEYS.isdisjoint(body)) from None
-        except sdk.APITimeoutError:
+            # The SDK's own limits are for each step, which a drip never exceeds.
+            async with asyncio.timeout(self._timeout):
+                answer = await self._call(sdk, "post", path, body={"model": self.model, **body})
+        except TimeoutError:
             which = f" at the last of {attempt} attempts" if attempt > 1 else ""
             failure = LLMError(f"{self._who} did not answer within {self._timeout:g} s{which}")
             raise RetryableError(failure) from None
-        except sdk.APIConnectionError as error:
-            cause = error.__cause__
-            if isinstance(cause, payload.AnswerTooLargeError):  # one SDK takes every error for one of these
-                raise LLMAnswerError(f"{self._who} {cause}") from None
-            reason = payload.shorten(self._redactor.text(str(cause or error))) or type(cause).__name__
-            if isinstance(cause, httpx2.ConnectError | httpx2.ProxyError):
-                raise RetryableError(LLMError(f"{self._who} could not be reached: {reason}")) from error
-            raise RetryableError(LLMError(f"the connection to {self._who} broke: {reason}")) from error
+        except sdk.APIStatusError as error:
+            raise self._refusal(
+                _answer(error.response), wants_format=not _FORMAT_KEYS.isdisjoint(body)
+            ) from None
+        except NetworkError as error:
+            raise RetryableError(self._unreachable(error)) from error
         except payload.AnswerTooLargeError as error:
             raise LLMAnswerError(f"{self._who} {error}") from None
         self._key_accepted = True
-        return response
+        return answer
 
-    def _refusal(self, response: httpx2.Response, *, wants_format: bool) -> Exception:
+    async def _call(self, sdk: Any, method: str, path: str, **options: Any) -> Answer:
+        """Make one request.
+
+        Raises:
+            APIStatusError: of the SDK, for a status that is an error.
+            NetworkError: there is no answer. The SDK calls most of these failures time-outs.
+            AnswerTooLargeError: the answer is too long.
+        """
+        import aiohttp  # noqa: PLC0415  # the SDK has brought both along
+        import httpx2  # noqa: PLC0415
+
+        from ci_evals.adapters.transport.aiohttp_errors import network_error  # noqa: PLC0415  # as above
+
+        call = getattr(self._client_of(sdk), method)
+        try:
+            return _answer(await call(path, cast_to=httpx2.Response, **options))
+        except (sdk.APIConnectionError, aiohttp.ClientError) as error:
+            for cause in _causes(error):
+                if isinstance(cause, payload.AnswerTooLargeError):
+                    raise cause from None
+                if isinstance(cause, aiohttp.ClientError):
+                    raise network_error(cause) from error
+            raise NetworkError(str(error.__cause__ or error)) from error
+
+    def _unreachable(self, error: NetworkError) -> LLMError:
+        reason = payload.shorten(self._redactor.text(str(error))) or type(error).__name__
+        if isinstance(error, UnreachableError | ProxyError):
+            return LLMError(f"{self._who} could not be reached: {reason}")
+        return LLMError(f"the connection to {self._who} broke: {reason}")
+
+    def _refusal(self, answer: Answer, *, wants_format: bool) -> Exception:
         """Turn an error status into an error, retryable or final. A question asked twice does no harm.
 
         A format that the server refuses by name is not requested again, whatever the status.
         """
-        status, failure = response.status_code, self._status_failure(response)
-        wait = rate_limits.requested_wait(response.headers, datetime.now(UTC))
+        status, failure = answer.status, self._status_failure(answer)
+        wait = rate_limits.requested_wait(answer.headers, datetime.now(UTC))
         repeatable = retry.may_resend(status, idempotent=True, wait_requested=wait is not None)
         # Both vendors' SDKs obey this header of their servers.
-        repeatable = {"true": True, "false": False}.get(
-            response.headers.get("x-should-retry", ""), repeatable
-        )
-        detail = payload.error_detail(response.content, self._redactor)
+        repeatable = {"true": True, "false": False}.get(answer.headers.get("x-should-retry", ""), repeatable)
+        detail = payload.error_detail(answer.body, self._redactor)
         refused = _RefusedError(failure, status, detail)
         if (
             not repeatable
             or isinstance(failure, LLMAccessError)
-            or rate_limits.is_too_large(response.content)
+            or rate_limits.is_too_large(answer.body)
             or (wants_format and refused.names_format)
         ):
             return refused
@@ -302,53 +330,83 @@ class SdkLLM(ABC):
                 **{self._key_argument: self._key},
                 base_url=self.address,
                 max_retries=0,
-                timeout=None,  # the HTTP client has one for the whole of an attempt
-                http_client=connections.new_client(proxy=self._proxy, timeout=self._timeout),
+                timeout=None,  # an attempt has one as a whole
+                http_client=self._new_http_client(sdk),
             )
         return self._client
 
-    def _completion(self, response: httpx2.Response) -> Completion:
-        answer = self._object(response)
-        paid = self._paid(answer.get("usage"))
+    def _new_http_client(self, sdk: Any) -> Any:
+        """Create the SDK's own client over aiohttp, with a connection for each request.
+
+        A kept connection would give an answer too many, which some servers send, to the next question.
+        """
+        import httpx2  # noqa: PLC0415  # which the SDK has brought along
+
+        from ci_evals.adapters.transport import http_client  # noqa: PLC0415  # as above
+
+        return sdk.DefaultAioHttpClient(
+            proxy=http_client.proxy_of(self._proxy),
+            verify=certificates(),
+            trust_env=False,  # the proxy is known already
+            follow_redirects=False,  # or the key would go along
+            headers=http_client.ACCEPT_ENCODING | {"Connection": "close"},
+            timeout=None,
+            limits=httpx2.Limits(max_connections=0, keepalive_expiry=0),  # 0 connections: any number
+            event_hooks=http_client.size_limit(payload.MAX_ANSWER_MB),
+        )
+
+    def _completion(self, answer: Answer) -> Completion:
+        completed = self._object(answer)
+        paid = self._paid(completed.get("usage"))
         try:
-            return Completion.of(self._read(answer), paid)
+            return Completion.of(self._read(completed), paid)
         except ValueError as error:
             reason = payload.shorten(self._redactor.text(str(error)))
-            by_model = _MODEL_KEYS & answer.keys()
+            by_model = _MODEL_KEYS & completed.keys()
             raise LLMAnswerError(f"{self._who} {reason}", paid if by_model else None) from None
 
-    def _object(
-        self, response: httpx2.Response, max_values: int = payload.MAX_VALUES
-    ) -> dict[str, JsonValue]:
+    def _object(self, answer: Answer, max_values: int = payload.MAX_VALUES) -> dict[str, JsonValue]:
         try:
-            answer = payload.parse(response.content, max_values)
+            value = payload.parse(answer.body, max_values)
         except ValueError as error:
-            excerpt = payload.excerpt(response.content, self._redactor)
+            excerpt = payload.excerpt(answer.body, self._redactor)
             raise LLMAnswerError(
                 f"{self._who} gave an answer that cannot be read ({error}): {excerpt}"
             ) from None
-        if not isinstance(answer, dict):
+        if not isinstance(value, dict):
             raise LLMAnswerError(f"{self._who} gave an answer that is not a JSON object")
-        return answer
+        return value
 
-    def _status_failure(self, response: httpx2.Response) -> LLMError:
-        status = response.status_code
-        if target := connections.redirect_of(response):
+    def _status_failure(self, answer: Answer) -> LLMError:
+        status, location = answer.status, answer.headers.get("location")
+        if target := connections.redirect_of(self.address, status, location):
             return LLMError(
                 f"{self._who} redirects to {target} ({status}), which is not followed: "
                 f"set {self.vendor.address} to the final address"
             )
-        detail = payload.error_detail(response.content, self._redactor)
-        if rate_limits.quota_used_up(status, response.content):
+        detail = payload.error_detail(answer.body, self._redactor)
+        if rate_limits.quota_used_up(status, answer.body):
             return LLMAccessError(
                 f"{self._who} has no quota left for this key ({status}): {detail}; see its billing"
             )
-        wrong_key = status == 403 or rate_limits.is_wrong_key(status, response.content)
+        wrong_key = status == 403 or rate_limits.is_wrong_key(status, answer.body)
         if status == 401 or (wrong_key and not self._key_accepted):
             return LLMAccessError(f"{self._who} refused the key ({status}): {detail}; {self._key_hint}")
         if status == 429:
             return LLMError(f"{self._who} limits the rate of calls (429): {detail}; lower --parallel")
         return LLMError(f"{self._who} answered with status {status}: {detail}")
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__
+
+
+def _answer(response: Any) -> Answer:
+    """Return an answer of the SDK's client, which was read."""
+    return Answer(response.status_code, response.headers, response.content)
 
 
 async def _imported(module: str) -> ModuleType:

@@ -15,7 +15,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from ci_evals._version import __version__
-from ci_evals.adapters.transport import connections, payload
+from ci_evals.adapters.transport import connections, http_client, payload
 from ci_evals.domain.errors import CiEvalsError, UsageError
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestOutcome, TestResult
@@ -74,7 +74,7 @@ async def export(results: Results, endpoint: str, environ: Mapping[str, str], re
     url, own = _address(endpoint), _headers(environ)
     redactor = redactor.knowing(keys=[part for value in own.values() for part in (value, *value.split())])
     where = redactor.text(connections.host_of(url))
-    client = connections.new_client(
+    client = http_client.new_client(
         proxy=connections.proxy_for(url),
         timeout=_SECONDS,
         headers={"Content-Type": "application/x-protobuf"} | own,

@@ -26,10 +26,8 @@ from datetime import UTC, datetime
 from itertools import count
 from typing import NamedTuple, TypeVar
 
-import httpx2
-
 from ci_evals.adapters.transport import retry
-from ci_evals.adapters.transport.rate_limits import used_up
+from ci_evals.adapters.transport.rate_limits import Headers, used_up
 from ci_evals.adapters.transport.retry import PATIENT, Patience
 
 A = TypeVar("A")
@@ -229,7 +227,7 @@ class RateLimiter:
                     raise failure from error.failure.__cause__
             else:
                 kind.count_success(self._clock())
-                self._count_success(answer.headers if isinstance(answer, httpx2.Response) else None, sent_at)
+                self._count_success(getattr(answer, "headers", None), sent_at)
                 return answer
             finally:
                 queue.under_way -= 1
@@ -320,7 +318,7 @@ class RateLimiter:
         self._fewest = min(self._fewest or self._peak, int(self._limit))
         return bool(requested_wait) or (is_new and self._strain >= self._limit)
 
-    def _count_success(self, headers: httpx2.Headers | None, sent_at: float) -> None:
+    def _count_success(self, headers: Headers | None, sent_at: float) -> None:
         wait = used_up(headers, datetime.now(UTC)) if headers else None
         # A longer wait takes a refusal: some servers say with every answer that nothing is left.
         if wait and wait <= min(retry.MAX_WAIT_SECONDS, self._seconds_left):

@@ -10,12 +10,14 @@ or a time since 1970.
 
 import math
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-import httpx2
-
 from ci_evals.adapters.transport import payload
+
+Headers = Mapping[str, str]
+"""The headers of an answer, by name whatever its case: those of aiohttp or httpx2."""
 
 _MAX_LENGTH = 64
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]*)?|\.[0-9]+")
@@ -34,7 +36,7 @@ _UNIT_SECONDS = {
 _EPOCH, _EPOCH_MS = 1e9, 1e12
 """Numbers from here on are times since 1970, in seconds or milliseconds."""
 
-_NOTHING_LEFT = re.compile(rb"\s*0+(\.0*)?\s*")
+_NOTHING_LEFT = re.compile(r"\s*0+(\.0*)?\s*", re.ASCII)
 _RESETS = ("ratelimit-reset", "x-ratelimit-reset", "x-rate-limit-reset")
 _USED_UP_CODES = frozenset(
     {
@@ -68,7 +70,7 @@ _LACKS_PERMISSION = re.compile(r"\bscopes?\b|permission|lacks the required", re.
 _FIRST_ERROR, _UNAUTHORIZED, _PAYMENT_REQUIRED = 400, 401, 402
 
 
-def requested_wait(headers: httpx2.Headers, now: datetime) -> float | None:
+def requested_wait(headers: Headers, now: datetime) -> float | None:
     """Return the seconds that a refusal requests to wait; None if it does not.
 
     A time is relative to the server's own `Date`, or to `now` without one.
@@ -80,26 +82,23 @@ def requested_wait(headers: httpx2.Headers, now: datetime) -> float | None:
         return wait
     if (wait := used_up(headers, now)) is not None:
         return wait
-    if any(b"remaining" in name.lower() for name, _ in headers.raw):
+    if any("remaining" in name.lower() for name in headers):
         return None  # no counted limit is used up, so its reset does not matter
     resets = [seconds_until(headers.get(name, ""), now) for name in _RESETS]
     return max((reset for reset in resets if reset is not None), default=None)
 
 
-def used_up(headers: httpx2.Headers, now: datetime) -> float | None:
+def used_up(headers: Headers, now: datetime) -> float | None:
     """Return the seconds until no limit is used up any more; None if none is.
 
     A successful answer may show it too, if it was the last one for now.
     """
-    raw = headers.raw
-    if b"limit" not in b" ".join([name for name, _ in raw]).lower():
-        return None  # as in most answers
     waits: list[float | None] = []
-    for name, value in raw:
-        name = name.lower()  # noqa: PLW2901  # names have no case
-        if b"remaining" in name and b"limit" in name and _NOTHING_LEFT.fullmatch(value):
-            reset = name.replace(b"remaining", b"reset").decode("latin-1")
-            waits.append(seconds_until(headers.get(reset, ""), _at_server(headers, now)))
+    for name, value in headers.items():
+        lower = name.lower()
+        if "remaining" in lower and "limit" in lower and _NOTHING_LEFT.fullmatch(value):
+            reset = headers.get(lower.replace("remaining", "reset"), "")
+            waits.append(seconds_until(reset, _at_server(headers, now)))
     return max((wait for wait in waits if wait is not None), default=None)
 
 
@@ -179,7 +178,7 @@ def _number(text: str) -> float | None:
     return float(text) if len(text) <= _MAX_LENGTH and _NUMBER.fullmatch(text) else None
 
 
-def _at_server(headers: httpx2.Headers, now: datetime) -> datetime:
+def _at_server(headers: Headers, now: datetime) -> datetime:
     text = headers.get("date", "")
     return (_time(text) if 0 < len(text) <= _MAX_LENGTH else None) or now
 

@@ -2,57 +2,57 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
 
 import aiohttp
-import httpx2
 
+from ci_evals.adapters.transport.network import NetworkError
 from ci_evals.adapters.transport.payload import AnswerTooLargeError
 
 QUIET_SECONDS = 0.1
 """Silence before a message is sent, so that what still comes cannot be taken for its answer."""
 CLOSE_SECONDS = 1.0
 
-Open = Callable[[httpx2.Request], Awaitable[aiohttp.ClientWebSocketResponse]]
+Open = Callable[[], Awaitable[aiohttp.ClientWebSocketResponse]]
 
 
 class HandshakeRefusedError(Exception):
     """The server did not open a WebSocket, and answered like this."""
 
-    def __init__(self, response: httpx2.Response) -> None:
-        super().__init__(f"status {response.status_code}")
-        self.response = response
+    def __init__(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
+        super().__init__(f"status {status}")
+        self.status, self.headers, self.body = status, headers, body
 
 
 class WebSocket:
     """Sends messages, and opens the connection if there is none."""
 
-    def __init__(self, open_connection: Open, max_mb: int) -> None:
-        self._open, self._max_mb = open_connection, max_mb
+    def __init__(self, max_mb: int) -> None:
+        self._max_mb = max_mb
         self._connection: aiohttp.ClientWebSocketResponse | None = None
         self._reading: asyncio.Task[None] | None = None
         self._arrived: asyncio.Queue[bytes | None] = asyncio.Queue()
         """Messages that were not read yet; None after the last one."""
         self._unread_bytes, self._last_arrival = 0, 0.0
 
-    async def send(self, request: httpx2.Request, text: str) -> None:
-        """Send a message. The request opens the connection if there is none.
+    async def send(self, open_connection: Open, text: str) -> None:
+        """Send a message, and open the connection before that if there is none.
 
-        Raise an `HTTPError`, or `HandshakeRefusedError`. What came before is left to `leftover`.
+        Raise `NetworkError` or what opening raises. What came before is left to `leftover`.
         """
         if self._connection is None or self._connection.closed:
             await self.close()
-            self._connection = await self._open(request)
+            self._connection = await open_connection()
             self._arrived, self._unread_bytes = asyncio.Queue(), 0
             self._reading = asyncio.create_task(self._read(self._connection))
         try:
             await self._connection.send_str(text)
         except (aiohttp.ClientError, OSError) as error:
-            raise httpx2.RemoteProtocolError(f"the WebSocket is closed ({error})") from error
+            raise NetworkError(f"the WebSocket is closed ({error})") from error
 
     async def messages(self) -> AsyncIterator[bytes]:
-        """Yield the messages of one answer; raise an `HTTPError` once the server closes the connection."""
+        """Yield the messages of one answer; raise `NetworkError` once the server closes the connection."""
         left = self._max_mb * 1_000_000
         while (message := await self._arrived.get()) is not None:
             left -= len(message)
@@ -65,7 +65,7 @@ class WebSocket:
         if code == aiohttp.WSCloseCode.MESSAGE_TOO_BIG:
             raise AnswerTooLargeError(self._max_mb)
         reason = f" (code {code})" if code else ""
-        raise httpx2.RemoteProtocolError(f"the server closed the WebSocket{reason}")
+        raise NetworkError(f"the server closed the WebSocket{reason}")
 
     async def leftover(self) -> list[bytes]:
         """Return the messages that came after the last answer, once there is silence, or too little of it."""

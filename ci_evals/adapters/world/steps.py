@@ -11,7 +11,7 @@ from urllib.parse import quote
 import httpx2
 from pydantic import JsonValue
 
-from ci_evals.adapters.transport import connections, payload
+from ci_evals.adapters.transport import connections, http_client, payload
 from ci_evals.adapters.transport.payload import AnswerTooLargeError
 from ci_evals.adapters.transport.process import ChildProcess, environment_for_step
 from ci_evals.adapters.world import functions
@@ -146,7 +146,7 @@ class WorldSteps:
             for name, value in call.headers.items()
         }
         try:
-            async with connections.new_client(proxy=connections.proxy_for(url), max_mb=_MAX_MB) as client:
+            async with http_client.new_client(proxy=connections.proxy_for(url), max_mb=_MAX_MB) as client:
                 body = _filled(call.json_, names)
                 response = await client.request(call.method, url, headers=headers, json=body)
         except AnswerTooLargeError as error:

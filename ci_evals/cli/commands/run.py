@@ -248,7 +248,6 @@ def _import_reports(prepared: _PreparedRun) -> None:
 
     load(not_played(prepared.job, prepared.connections, ""))
     if prepared.settings.check or wants_comment(prepared.settings, prepared.github):
-        import ci_evals.adapters.transport.over_aiohttp
         import ci_evals.cli.github.checking
         import ci_evals.cli.github.posting  # noqa: F401
 

@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, assert_never
 
-from ci_evals.adapters.transport import pool
 from ci_evals.adapters.transport.process import OF_THE_MACHINE
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, Slowdown
 from ci_evals.adapters.transport.waits import report_waits
@@ -106,7 +105,6 @@ class TrialWorker:
         self._stack.callback(self._read_log, log)  # written by then, and not yet gone with its folder
         connections = replace(setup.connections, environ=os.environ, agent_log=log)
         try:
-            await self._stack.enter_async_context(pool.kept_open())
             building = build_participants(setup.plan, connections, self._redactor)
             participants = await self._stack.enter_async_context(building)
         except CiEvalsError as error:
