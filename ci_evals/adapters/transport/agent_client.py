@@ -159,6 +159,8 @@ class AgentClient:
             return await self._opened().request(
                 message.method, message.url, data=body, allow_redirects=False, **self._options(message)
             )
+        except aiohttp.ClientError:
+            raise  # some of these are ValueErrors too
         except ValueError as error:  # a header, say, that cannot be sent
             raise NetworkError(str(error)) from error
 
@@ -173,6 +175,8 @@ class AgentClient:
                 max_msg_size=self._max_bytes,
                 **options,
             )
+        except aiohttp.ClientError:
+            raise
         except ValueError as error:
             raise NetworkError(str(error)) from error
         return socket

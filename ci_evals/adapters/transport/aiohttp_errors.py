@@ -1,12 +1,14 @@
 """Errors of aiohttp as failures of the network."""
 
 import errno
+import re
 
 import aiohttp
 from aiohttp.http_exceptions import ContentLengthError, TransferEncodingError
 
 from ci_evals.adapters.transport.network import NetworkError, ProxyError, UnreachableError
 
+_UNKNOWN_ENCODING = re.compile(r"Can not decode content-encoding: (\S+)")
 _CUT_OFF = (ContentLengthError, TransferEncodingError)
 
 
@@ -31,6 +33,8 @@ def _why_unreachable(error: aiohttp.ClientConnectorError | aiohttp.ClientConnect
 
 
 def _why_broken(error: aiohttp.ClientError) -> str:
+    if encoding := _UNKNOWN_ENCODING.search(str(error)):
+        return f"its answer cannot be decompressed ({encoding[1]})"
     match error:
         case aiohttp.ServerDisconnectedError():
             return "Server disconnected without sending a response."
