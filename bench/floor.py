@@ -9,6 +9,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -47,11 +48,7 @@ async def _aiohttp(stack: AsyncExitStack, parallel: int) -> list[Post]:
     connector = aiohttp.TCPConnector(limit=0)
     session = await stack.enter_async_context(aiohttp.ClientSession(connector=connector))
 
-    async def post(url: str, body: Any) -> Any:
-        async with session.post(url, json=body, headers=_AUTHORIZED) as response:
-            return json.loads(await response.read())
-
-    return [post] * parallel
+    return [partial(_post_bare, session)] * parallel
 
 
 async def _libraries(stack: AsyncExitStack, parallel: int) -> list[Post]:
@@ -64,14 +61,44 @@ async def _libraries(stack: AsyncExitStack, parallel: int) -> list[Post]:
 
 
 async def _connected(stack: AsyncExitStack, parallel: int) -> list[Post]:
-    from ci_evals.adapters.transport.connections import new_client  # noqa: PLC0415  # of the product this alone
+    """Calls as ci-evals does: the agent by aiohttp, each model by the SDK's client over aiohttp."""
+    import aiohttp  # noqa: PLC0415  # only where it is measured
+    import httpx2  # noqa: PLC0415  # as above
 
-    clients = [new_client(timeout=60) for _ in range(parallel)]
-    return [_post_by(await stack.enter_async_context(client)) for client in clients]
+    context = httpx2.create_ssl_context()
+    posts = []
+    for _ in range(parallel):
+        connector = aiohttp.TCPConnector(limit=0, force_close=True)
+        session = await stack.enter_async_context(aiohttp.ClientSession(connector=connector))
+        posts.append(_by_sdk(partial(_new_aiohttp_client, context), partial(_post_bare, session)))
+    return posts
 
 
 def _post_by(client: Any) -> Post:
     """Calls the models by the low-level `post` of the vendor's SDK, and the agent by the client itself."""
+
+    async def post(url: str, body: Any) -> Any:
+        headers = {**_AUTHORIZED, "content-type": "application/json"}
+        request = client.build_request("POST", url, content=json.dumps(body).encode(), headers=headers)
+        return json.loads((await client.send(request)).content)
+
+    return _by_sdk(lambda _: client, post)
+
+
+async def _post_bare(session: Any, url: str, body: Any) -> Any:
+    async with session.post(url, json=body, headers=_AUTHORIZED) as response:
+        return json.loads(await response.read())
+
+
+def _new_aiohttp_client(context: Any, sdk: Any) -> Any:
+    import httpx2  # noqa: PLC0415  # only where it is measured
+
+    limits = httpx2.Limits(max_connections=0, keepalive_expiry=0)
+    return sdk.DefaultAioHttpClient(verify=context, trust_env=False, timeout=60, limits=limits)
+
+
+def _by_sdk(new_client: Callable[[Any], Any], post_to_agent: Post) -> Post:
+    """Calls the models by the low-level `post` of the vendor's SDK."""
     import httpx2  # noqa: PLC0415  # only where it is measured
 
     sdks: dict[str, Any] = {}
@@ -80,13 +107,12 @@ def _post_by(client: Any) -> Post:
         for path, (module, name) in _SDKS.items():
             if url.endswith(path):
                 if path not in sdks:
-                    base, options = url.removesuffix(path), {"max_retries": 0, "http_client": client}
-                    sdks[path] = getattr(import_module(module), name)(api_key=_KEY, base_url=base, **options)
+                    sdk = import_module(module)
+                    options = {"base_url": url.removesuffix(path), "http_client": new_client(sdk)}
+                    sdks[path] = getattr(sdk, name)(api_key=_KEY, max_retries=0, **options)
                 answer = await sdks[path].post(path, cast_to=httpx2.Response, body=body)
                 return json.loads(answer.content)
-        headers = {**_AUTHORIZED, "content-type": "application/json"}
-        request = client.build_request("POST", url, content=json.dumps(body).encode(), headers=headers)
-        return json.loads((await client.send(request)).content)
+        return await post_to_agent(url, body)
 
     return post
 

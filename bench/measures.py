@@ -130,7 +130,7 @@ def smallest(field: Field, size: Size) -> Iterator[Row]:
     parallel = min(20, size.large)
     ways = {
         "product": f"the same without waits, {parallel} at a time; the floor with the smallest bodies",
-        "connected": "of that, the SDK and httpx2 alone, on the transport of ci-evals",
+        "connected": "of that, the SDK and aiohttp alone, as ci-evals calls by them",
         "libraries": "the same calls by the SDK and httpx2 alone, on their own transport",
     }
     margins: dict[str, list[float]] = {way: [] for way in ("smallest", *ways)}

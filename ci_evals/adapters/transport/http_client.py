@@ -3,7 +3,6 @@
 import asyncio
 from base64 import b64encode
 from collections.abc import AsyncIterator, Mapping
-from contextlib import aclosing
 from typing import Any, cast
 
 import httpx2
@@ -72,32 +71,42 @@ def size_limit(max_mb: int) -> dict[str, list[Any]]:
     async def limit(response: httpx2.Response) -> None:
         body = cast("httpx2.AsyncByteStream", response.stream)
         encodings = [header for header in response.headers.raw if header[0].lower() == b"content-encoding"]
-        response.stream = _LimitedBody(body, encodings, max_mb)
-        for name in ("content-encoding", "content-length"):  # not valid after decompression
-            response.headers.pop(name, None)
+        if encodings:
+            body = _Decompressed(body, encodings)
+            del response.headers["content-encoding"]
+        response.stream = _Limited(body, max_mb)
         # Otherwise a server could name an encoding of Python's that is not for text (`hex`, `zlib`).
         response.encoding = "utf-8"
 
     return {"response": [limit]}
 
 
-class _LimitedBody(httpx2.AsyncByteStream):
-    """The decompressed body of an answer, up to the maximum size."""
+class _Decompressed(httpx2.AsyncByteStream):
+    """A body, decompressed piece by piece as httpx2 does it."""
 
-    def __init__(
-        self, body: httpx2.AsyncByteStream, encodings: list[tuple[bytes, bytes]], max_mb: int
-    ) -> None:
-        self._body, self._encodings, self._max_mb = body, encodings, max_mb
+    def __init__(self, body: httpx2.AsyncByteStream, encodings: list[tuple[bytes, bytes]]) -> None:
+        self._response = httpx2.Response(200, headers=encodings, stream=body)
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self._response.aiter_bytes()
+
+    async def aclose(self) -> None:
+        await self._response.aclose()
+
+
+class _Limited(httpx2.AsyncByteStream):
+    """A body up to the maximum size."""
+
+    def __init__(self, body: httpx2.AsyncByteStream, max_mb: int) -> None:
+        self._body, self._max_mb = body, max_mb
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         left = self._max_mb * 1_000_000
-        decompressed = httpx2.Response(200, headers=self._encodings, stream=self._body)
-        async with aclosing(decompressed.aiter_bytes()) as parts:
-            async for part in parts:
-                left -= len(part)
-                if left < 0:
-                    raise AnswerTooLargeError(self._max_mb)
-                yield part
+        async for part in self._body:
+            left -= len(part)
+            if left < 0:
+                raise AnswerTooLargeError(self._max_mb)
+            yield part
 
     async def aclose(self) -> None:
         await self._body.aclose()
