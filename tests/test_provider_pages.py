@@ -8,12 +8,11 @@ from papers import ROOT, blocks, code, table
 
 from ci_evals.adapters.models import claude_code_llm, copilot_llm
 from ci_evals.adapters.models.anthropic_llm import AnthropicLLM
-from ci_evals.adapters.models.openai_llm import AzureOpenAILLM, OpenAILLM, is_azure
+from ci_evals.adapters.models.openai_llm import AzureOpenAILLM, OpenAILLM
 from ci_evals.cli.environment_secrets import SECRET_VARIABLES
 from ci_evals.cli.settings.suite_commands import RunSettings
-from ci_evals.domain.choices import Provider
+from ci_evals.domain.providers import WITH_MODELS, Provider
 from ci_evals.planning.model_family import family
-from ci_evals.wiring.providers import DEFAULT_MODELS
 
 PAGE = (ROOT / "docs/providers.md").read_text()
 VENDORS = {"openai": OpenAILLM, "openai at Azure": AzureOpenAILLM, "anthropic": AnthropicLLM}
@@ -22,7 +21,7 @@ VENDORS = {"openai": OpenAILLM, "openai at Azure": AzureOpenAILLM, "anthropic": 
 def test_every_provider_and_its_models():
     """In the order in which options list them."""
     rows = {code(row[0]): (code(row[1]), code(row[2])) for row in table("`--provider`", PAGE)}
-    models = {name: (models.judge, models.user) for name, models in DEFAULT_MODELS.items()}
+    models = {provider: (provider.row.judge, provider.row.user) for provider in WITH_MODELS}
     assert rows == models | {"offline": ("nothing", "a script")}
     assert list(rows) == list(Provider)
 
@@ -43,7 +42,7 @@ def test_azure_both_ways(number):
     environ = {
         name: str(value) for name, value in yaml.safe_load(blocks("yaml", PAGE)[number])["env"].items()
     }
-    assert is_azure(environ) is bool(number)
+    assert (OpenAILLM.for_environment(environ) is AzureOpenAILLM) is bool(number)
 
 
 def test_options_are_there():

@@ -140,7 +140,7 @@ def test_a_first_request_waits_for_nothing_that_comes_later(tmp_path, provider, 
 
 SENDS = {"send": {"body": "{{message}}"}, "reply": {"text": "$"}}
 OWN = "ci_evals.adapters."
-HTTP_AGENTS = {"endpoints", "endpoints.agent_server", "endpoints.streaming"}
+HTTP_AGENTS = {"endpoints", "endpoints.agent_server"}
 ADAPTERS = {
     "aui": {"endpoints.aui_agent", "endpoints.aui_wire", "endpoints.aui_trace"},
     "openai": {"endpoints.chat_agent", "endpoints.chat_wire"},

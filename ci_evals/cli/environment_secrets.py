@@ -4,19 +4,12 @@ from collections.abc import Collection, Mapping
 from urllib.parse import unquote
 
 from ci_evals.domain.agents import lacks_secret
+from ci_evals.domain.providers import Provider
 from ci_evals.support import secrets
 
 SECRET_VARIABLES = (
     "LLM_API_KEY",
-    "OPENAI_API_KEY",
-    "ANTHROPIC_API_KEY",
-    "ANTHROPIC_AUTH_TOKEN",
-    "AZURE_OPENAI_API_KEY",
-    "AZURE_OPENAI_AD_TOKEN",
-    "CLAUDE_CODE_OAUTH_TOKEN",
-    "COPILOT_GITHUB_TOKEN",
-    "COPILOT_PROVIDER_API_KEY",
-    "COPILOT_PROVIDER_BEARER_TOKEN",
+    *(name for provider in Provider for name in provider.row.secrets),
     "CI_EVALS_LLM_KEY",
     "AGENT_KEY",
     "CI_EVALS_AGENT_KEY",

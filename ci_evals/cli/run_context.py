@@ -129,10 +129,11 @@ class RunContext:
             UsageError: the file cannot be read.
         """
         from ci_evals.adapters import prices
-        from ci_evals.domain.choices import Provider
         from ci_evals.domain.prices import NO_PRICES
+        from ci_evals.domain.providers import Provider
 
         if file is None:
-            return (lambda: NO_PRICES) if provider == Provider.COPILOT else prices.bundled
+            by_token = provider is None or Provider(provider).row.bills_tokens
+            return prices.bundled if by_token else lambda: NO_PRICES
         table = prices.read(file)
         return lambda: table

@@ -3,17 +3,6 @@
 from enum import StrEnum
 
 
-class Provider(StrEnum):
-    """The LLM behind judge and simulated user."""
-
-    OPENAI = "openai"
-    ANTHROPIC = "anthropic"
-    CLAUDE_CODE = "claude-code"
-    COPILOT = "copilot"
-    OFFLINE = "offline"
-    """A scripted user and no judge."""
-
-
 class CheckMode(StrEnum):
     """Modes of the control questions to a judge (`--judge-check`)."""
 

@@ -12,10 +12,11 @@ from typing import Any, Literal, ParamSpec, TypeVar
 from ci_evals.adapters import files, input_files
 from ci_evals.adapters import prices as price_files
 from ci_evals.adapters.code import plugins
-from ci_evals.domain.choices import CheckMode, Provider
+from ci_evals.domain.choices import CheckMode
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.prices import PriceTable
 from ci_evals.domain.progress import Listener
+from ci_evals.domain.providers import Provider
 from ci_evals.domain.results.comparison import Comparison
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestResult
@@ -40,12 +41,11 @@ from ci_evals.wiring.connections import Connections, checked, keys_of
 from ci_evals.wiring.participants import judged_by_method, participants_for
 
 JudgeChecking = Literal["auto", "always", "warn", "off"]
-ProviderName = Literal["openai", "anthropic", "claude-code", "copilot", "offline"]
 
 
 def create_adapter(
     *,
-    provider: ProviderName = "openai",
+    provider: str = "openai",
     llm_key: str | None = None,
     judge_model: str | None = None,
     user_model: str | None = None,
@@ -145,7 +145,7 @@ def create_adapter(
 def create_aui_adapter(
     agent_key: str | None = None,
     llm_key: str | None = None,
-    provider: ProviderName = "openai",
+    provider: str = "openai",
     *,
     base_url: str | None = None,
     judge_model: str | None = None,

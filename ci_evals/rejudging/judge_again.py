@@ -12,6 +12,7 @@ from ci_evals.domain.errors import LLMAccessError, UsageError
 from ci_evals.domain.plan import Trial
 from ci_evals.domain.prices import check_priced
 from ci_evals.domain.progress import Event, Listener, ModelAnswered, TrialFinished, TrialStarted
+from ci_evals.domain.providers import Provider
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.usage import RoleUsage, Usage
 from ci_evals.domain.suite import Test
@@ -39,7 +40,6 @@ from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
 from ci_evals.wiring.connections import Connections
 from ci_evals.wiring.models import RunModels
-from ci_evals.wiring.providers import REPORTS_COST
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ async def rejudge(
     models = tuple(map(job.models_of, job.judged.suites))
     asked = {index: models[index] for index in {saved.trial.suite: None for saved in conversations}}
     names = dict.fromkeys(name for suite in asked.values() for name in suite.judges)
-    if job.policy.max_cost is not None and job.provider not in REPORTS_COST:
+    if job.policy.max_cost is not None and not Provider(job.provider).row.reports_cost:
         check_priced(names, job.prices)
     panels = {
         index: JudgePanel(tuple(map(judges.judge, suite.judges)), suite.votes)

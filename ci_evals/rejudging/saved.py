@@ -10,6 +10,7 @@ from ci_evals.domain.choices import CheckMode
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import SuiteModels, Trial
 from ci_evals.domain.prices import NO_PRICES, PriceTable
+from ci_evals.domain.providers import Provider
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.results.trial import TrialResult
@@ -21,7 +22,6 @@ from ci_evals.job.conclude import NO_BASELINE, BaselineResults
 from ci_evals.scoring.gate.policy import Policy
 from ci_evals.support.redaction import Redactor
 from ci_evals.wiring.connections import votes_of
-from ci_evals.wiring.providers import DEFAULT_MODELS
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class RejudgeJob:
         judges = self.judge_panel or ((self.judge_model,) if self.judge_model else ())
         if not judges and self.judged.run.provider == self.provider:
             judges = suite.models.judges
-        judges = judges or (DEFAULT_MODELS[self.provider].judge,)
+        judges = judges or (Provider(self.provider).row.judge,)
         votes = self.judge_votes or (1 if self.judge_panel else suite.judge_votes)
         return replace(suite.models, judges=judges, votes=votes_of(votes, judges))
 

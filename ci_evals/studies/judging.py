@@ -13,10 +13,10 @@ from ci_evals.cli.files.saved_run import SavedRun
 from ci_evals.cli.process.interruption import Interruption
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.terminal import display, progress
-from ci_evals.domain.choices import Provider
 from ci_evals.domain.errors import Exit, UsageError
 from ci_evals.domain.prices import PriceTable
 from ci_evals.domain.progress import Event
+from ci_evals.domain.providers import WITH_MODELS, Provider
 from ci_evals.domain.results.judge import JudgeUsed
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.studies import Study
@@ -32,7 +32,7 @@ from ci_evals.studies.settings import JudgeSettings
 from ci_evals.support import templates
 from ci_evals.support.redaction import Redactor
 from ci_evals.wiring.connections import Connections, names_in, panel_of, votes_of
-from ci_evals.wiring.providers import DEFAULT_MODELS, WITHOUT_KEY, llm_key_of, no_key
+from ci_evals.wiring.providers import llm_key_of, no_key
 
 T = TypeVar("T")
 
@@ -146,7 +146,7 @@ def judging(path: Path, settings: JudgeSettings, context: RunContext) -> Judging
     run = SavedRun.open(path, None)
     provider = _provider(settings, run.results)
     key, token = llm_key_of(provider, settings.llm_key, context.environ)
-    if not (key or token or provider in WITHOUT_KEY):
+    if not (key or token or not Provider(provider).row.needs_key):
         raise UsageError(no_key(provider, context.environ))
     redactor = context.hide((key, token, settings.llm_key), environment_secrets.values_in(context.environ))
     run = replace(run, results=redactor.model(run.results))
@@ -171,9 +171,9 @@ def judging(path: Path, settings: JudgeSettings, context: RunContext) -> Judging
 def _provider(settings: JudgeSettings, results: Results) -> str:
     """The provider that judges: the one that is named, else the run's where it can judge."""
     saved = results.run.provider
-    provider = str(settings.provider or (saved if saved in DEFAULT_MODELS else Provider.OPENAI))
+    provider = str(settings.provider or (saved if saved in WITH_MODELS else Provider.OPENAI))
     if provider == Provider.OFFLINE:
-        others = ", ".join(DEFAULT_MODELS)
+        others = ", ".join(WITH_MODELS)
         raise UsageError(f"--provider=offline: there is no judge; set another provider: {others}")
     return provider
 
@@ -188,7 +188,7 @@ def _panel(settings: JudgeSettings, results: Results, provider: str) -> tuple[st
         for suite in results.suites:
             if suite.models.judges:
                 return suite.models.judges
-    return (DEFAULT_MODELS[provider].judge,)
+    return (Provider(provider).row.judge,)
 
 
 def _votes(settings: JudgeSettings, results: Results, panel: tuple[str, ...]) -> int:

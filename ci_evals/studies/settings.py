@@ -8,7 +8,7 @@ import typer
 from ci_evals.cli.settings.choices import SuiteTrust
 from ci_evals.cli.settings.shared import LlmKey, LlmTimeout, Prices, Quiet, TrustSuites
 from ci_evals.cli.settings.workspace import Names
-from ci_evals.domain.choices import Provider
+from ci_evals.domain.providers import Provider
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,9 +8,9 @@ from pathlib import Path
 from ci_evals.adapters.agent_settings import AuiDialect
 from ci_evals.domain.agents import secrets_of
 from ci_evals.domain.checks.evaluation import compares_meanings
-from ci_evals.domain.choices import Provider
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Plan, SuiteModels
+from ci_evals.domain.providers import Provider
 from ci_evals.domain.suite import Suite
 from ci_evals.planning import model_family
 from ci_evals.planning.agent_choice import AgentChoice
@@ -18,7 +18,7 @@ from ci_evals.planning.parse import LoadedSuite
 from ci_evals.planning.workload import of_suite
 from ci_evals.planning.worlds import secrets_in_worlds
 from ci_evals.support.secrets import in_addresses
-from ci_evals.wiring.providers import DEFAULT_MODELS, REPORTS_COST, embedding_model
+from ci_evals.wiring.providers import embedding_model
 
 _NOBODY_TO_ASK = (
     "--provider=offline: no model is asked, so --judge-votes, --judge-panel and --audit-user have no effect"
@@ -71,7 +71,7 @@ class Connections:
     @property
     def reports_cost(self) -> bool:
         """Return whether the provider reports itself what each call has cost."""
-        return self.provider in REPORTS_COST
+        return Provider(self.provider).row.reports_cost
 
     @property
     def embedder(self) -> str | None:
@@ -96,7 +96,7 @@ class Connections:
         embedder = self.embedder if meanings else None
         if self.offline:
             return SuiteModels(embedder=embedder)
-        default = DEFAULT_MODELS[self.provider]
+        default = Provider(self.provider).row
         user = self.user_model or suite.user_model or default.user
         return SuiteModels(
             judges=self.judge_panel or (self.judge_model or suite.judge_model or default.judge,),

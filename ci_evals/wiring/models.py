@@ -1,32 +1,24 @@
 """The real models of a run, and the cache of answers before those that judge."""
 
-from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 
 from ci_evals.adapters.answer_cache import AnswerCache, signing_key
 from ci_evals.adapters.models.cached_llm import CachedLLM
-from ci_evals.adapters.models.claude_code_llm import ClaudeCodeLLM
-from ci_evals.adapters.models.copilot_llm import CopilotLLM
 from ci_evals.adapters.models.embedders import LocalEmbedder, OpenAIEmbedder
 from ci_evals.adapters.models.program_llm import ProgramLLM
 from ci_evals.adapters.models.sdk_llm import SdkLLM
 from ci_evals.adapters.models.service import Service
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, Waiting
-from ci_evals.domain.choices import Provider
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.prices import LOCAL
+from ci_evals.domain.providers import Provider
 from ci_evals.ports import LLM
 from ci_evals.support.redaction import Redactor
 from ci_evals.wiring.connections import Connections
-from ci_evals.wiring.providers import DEFAULT_EMBEDDING_MODELS, no_key, runs_here, sdk_of
+from ci_evals.wiring.providers import models_of, no_key, runs_here, sdk_of
 
 ProviderLLM = SdkLLM | ProgramLLM
-
-_PROGRAMS: Mapping[str, type[ProgramLLM]] = {
-    Provider.CLAUDE_CODE: ClaudeCodeLLM,
-    Provider.COPILOT: CopilotLLM,
-}
 
 
 @dataclass(frozen=True)
@@ -59,9 +51,9 @@ class RunModels:
     def llm(self, model: str) -> ProviderLLM:
         """The model of that name; raise `UsageError` if there is no key, or the program is missing."""
         if model not in self._llms:
-            connections = self._connections
-            if program := _PROGRAMS.get(connections.provider):
-                self._llms[model] = program(
+            connections, models = self._connections, models_of(self._connections.provider)
+            if issubclass(models, ProgramLLM):
+                self._llms[model] = models(
                     model, connections.environ, redactor=self._redactor, timeout=connections.llm_timeout
                 )
             else:
@@ -91,7 +83,8 @@ class RunModels:
         """
         if runs_here(model):
             return LocalEmbedder(model)
-        if (provider := self._connections.provider) not in DEFAULT_EMBEDDING_MODELS:
+        provider = Provider(self._connections.provider)
+        if not provider.row.embeddings:
             raise UsageError(
                 f"--embedding-model={model}: the provider {provider} has no embedding models; name one that "
                 f"runs here, {LOCAL}NAME, or use --provider=openai"

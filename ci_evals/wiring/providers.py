@@ -1,33 +1,15 @@
-"""The models, keys and SDKs of providers."""
+"""The keys of providers, and the classes of their models."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from importlib import import_module
+from typing import NamedTuple, cast
 
-from ci_evals.adapters.models import openai_llm
-from ci_evals.adapters.models.anthropic_llm import AnthropicLLM
+from ci_evals.adapters.models.program_llm import ProgramLLM
 from ci_evals.adapters.models.sdk_llm import SdkLLM
-from ci_evals.domain.choices import Provider
 from ci_evals.domain.prices import LOCAL
+from ci_evals.domain.providers import Provider
 
-
-class DefaultModels(NamedTuple):
-    """A middle tier to judge, and a small model to play the user, if neither option nor suite names one."""
-
-    judge: str
-    user: str
-
-
-DEFAULT_MODELS: Mapping[str, DefaultModels] = {
-    Provider.OPENAI: DefaultModels(judge="gpt-6.1-terra", user="gpt-6-luna"),
-    Provider.ANTHROPIC: DefaultModels(judge="claude-sonnet-5-5", user="claude-haiku-5-5"),
-    Provider.CLAUDE_CODE: DefaultModels(judge="sonnet", user="haiku"),
-    Provider.COPILOT: DefaultModels(judge="gpt-5.4", user="gpt-5.4"),
-}
-DEFAULT_EMBEDDING_MODELS: Mapping[str, str] = {Provider.OPENAI: "text-embedding-3-small"}
-
-WITHOUT_KEY = frozenset({Provider.CLAUDE_CODE, Provider.COPILOT, Provider.OFFLINE})
-REPORTS_COST = frozenset({Provider.CLAUDE_CODE})
-"""Providers that report the cost of a call themselves, so that no table of prices is needed."""
+_MODELS = "ci_evals.adapters.models."
 
 
 class ProviderKey(NamedTuple):
@@ -38,8 +20,8 @@ class ProviderKey(NamedTuple):
 
 
 def llm_key_of(provider: str, option: str | None, environ: Mapping[str, str]) -> ProviderKey:
-    """The key of the option, else of `LLM_API_KEY`, else of the variables that the provider's tools read."""
-    if provider in WITHOUT_KEY:
+    """Return the key of the option, of `LLM_API_KEY`, or of the variables that the provider's tools read."""
+    if not Provider(provider).row.needs_key:
         return ProviderKey()
     vendor = sdk_of(provider, environ).vendor
     if key := option or environ.get("LLM_API_KEY") or environ.get(vendor.key):
@@ -48,7 +30,7 @@ def llm_key_of(provider: str, option: str | None, environ: Mapping[str, str]) ->
 
 
 def no_key(provider: str, environ: Mapping[str, str]) -> str:
-    """The message for a plan that needs an LLM and has no key for it."""
+    """Return the message for a plan that needs an LLM and has no key for it."""
     vendor = sdk_of(provider, environ).vendor
     own = f"{vendor.key} or {vendor.bearer}" if vendor.bearer else vendor.key
     return (
@@ -58,8 +40,8 @@ def no_key(provider: str, environ: Mapping[str, str]) -> str:
 
 
 def embedding_model(provider: str, option: str | None) -> str | None:
-    """The model that compares meanings: that of the option, else the provider's own, if there is one."""
-    return option or DEFAULT_EMBEDDING_MODELS.get(provider)
+    """Return the model that compares meanings: that of the option, else the provider's own, if it has one."""
+    return option or Provider(provider).row.embeddings or None
 
 
 def runs_here(model: str) -> bool:
@@ -67,8 +49,12 @@ def runs_here(model: str) -> bool:
     return model.startswith(LOCAL)
 
 
+def models_of(provider: str) -> type[SdkLLM] | type[ProgramLLM]:
+    """Return the class of a provider's models, whose module is imported now."""
+    module, _, name = Provider(provider).row.model_class.partition(":")
+    return cast("type[SdkLLM | ProgramLLM]", getattr(import_module(_MODELS + module), name))
+
+
 def sdk_of(provider: str, environ: Mapping[str, str]) -> type[SdkLLM]:
-    """The class of a provider's models that are called over its SDK."""
-    if provider == Provider.ANTHROPIC:
-        return AnthropicLLM
-    return openai_llm.AzureOpenAILLM if openai_llm.is_azure(environ) else openai_llm.OpenAILLM
+    """Return the class of a provider's models that are called over its SDK."""
+    return cast("type[SdkLLM]", models_of(provider)).for_environment(environ)

@@ -9,7 +9,7 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
 from ci_evals.adapters.models.anthropic_llm import AnthropicLLM
-from ci_evals.adapters.models.openai_llm import AzureOpenAILLM, OpenAILLM, is_azure
+from ci_evals.adapters.models.openai_llm import AzureOpenAILLM, OpenAILLM
 from ci_evals.domain.errors import LLMAccessError, LLMError, UsageError
 from ci_evals.ports import Completion, Prompt
 
@@ -116,7 +116,7 @@ async def test_the_v1_api_is_openais_own(resource, monkeypatch):
 )
 def test_which_api_is_meant(environ, azure):
     """The classic one where its endpoint is named and no other address is."""
-    assert is_azure(environ) is azure
+    assert (OpenAILLM.for_environment(environ) is AzureOpenAILLM) is azure
 
 
 def test_what_is_missing_or_mistaken(monkeypatch):

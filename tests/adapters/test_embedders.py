@@ -17,14 +17,15 @@ from world import Fault
 from ci_evals.adapters.models.embedders import LocalEmbedder, OpenAIEmbedder, _vectors
 from ci_evals.adapters.models.openai_llm import OpenAILLM
 from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, UsageError
+from ci_evals.domain.providers import Provider
 from ci_evals.grading.semantic import cosine
 from ci_evals.ports import Embeddings
 from ci_evals.support.redaction import Redactor
 from ci_evals.wiring.connections import Connections
 from ci_evals.wiring.models import RunModels
-from ci_evals.wiring.providers import DEFAULT_EMBEDDING_MODELS, embedding_model
+from ci_evals.wiring.providers import embedding_model
 
-EMBEDDER = DEFAULT_EMBEDDING_MODELS["openai"]
+EMBEDDER = Provider.OPENAI.row.embeddings
 
 
 async def embed(models: world.Models, *texts: str, key: str | None = None) -> Embeddings:

@@ -10,7 +10,7 @@ import pytest
 from ci_evals.adapters import prices
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.prices import Price, unpriced
-from ci_evals.wiring.providers import DEFAULT_EMBEDDING_MODELS, DEFAULT_MODELS, REPORTS_COST
+from ci_evals.domain.providers import WITH_MODELS
 
 TABLE = Path(prices.__file__).with_name("prices.yaml")
 
@@ -24,9 +24,9 @@ def written(folder, text, name="prices.yaml"):
 
 def test_the_default_models_have_prices():
     """Whoever names no model is told what the run cost: by the table, or by the provider itself."""
-    priced = [models for provider, models in DEFAULT_MODELS.items() if provider not in REPORTS_COST]
-    defaults = [name for models in priced for name in (models.judge, models.user)]
-    assert unpriced([*defaults, *DEFAULT_EMBEDDING_MODELS.values()], prices.bundled()) == ()
+    priced = [provider.row for provider in WITH_MODELS if not provider.row.reports_cost]
+    defaults = [name for row in priced for name in (row.judge, row.user, row.embeddings) if name]
+    assert unpriced(defaults, prices.bundled()) == ()
 
 
 def test_what_runs_on_this_machine_is_free():

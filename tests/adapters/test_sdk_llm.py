@@ -20,11 +20,10 @@ from world import Asked, Fault, Models
 
 from ci_evals.adapters.models.anthropic_llm import AnthropicLLM
 from ci_evals.adapters.models.openai_llm import AzureOpenAILLM, OpenAILLM
-from ci_evals.domain.choices import Provider
 from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, UsageError
+from ci_evals.domain.providers import Provider
 from ci_evals.ports import Completion, Prompt
 from ci_evals.support.redaction import Redactor
-from ci_evals.wiring.providers import DEFAULT_MODELS
 
 SCHEMA = {
     "type": "object",
@@ -745,8 +744,8 @@ def test_default_models_are_known_and_not_on_their_way_out() -> None:
     from anthropic.types.model import Model  # noqa: PLC0415  # takes seconds, for one test
     from openai.types.shared.chat_model import ChatModel  # noqa: PLC0415  # takes seconds, for one test
 
-    anthropic = set(DEFAULT_MODELS[Provider.ANTHROPIC])
-    assert set(DEFAULT_MODELS[Provider.OPENAI]) <= set(get_args(ChatModel))
+    anthropic, openai = ({row.judge, row.user} for row in (Provider.ANTHROPIC.row, Provider.OPENAI.row))
+    assert openai <= set(get_args(ChatModel))
     assert anthropic <= set(get_args(get_args(Model)[0]))
     assert not anthropic & DEPRECATED_MODELS.keys()
 

@@ -9,8 +9,8 @@ from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.models import models_asked
 from ci_evals.cli.settings.policy import read_policy
 from ci_evals.cli.settings.suite_commands import RunSettings
-from ci_evals.domain.choices import Provider
 from ci_evals.domain.errors import UsageError
+from ci_evals.domain.providers import Provider
 from ci_evals.library import load_suite
 from ci_evals.planning.selection import Selection, plan
 from ci_evals.studies.judging import judging

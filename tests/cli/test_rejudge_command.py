@@ -15,8 +15,8 @@ from github_runner import Step
 from ci_evals.cli.commands.rejudge import rejudge_run
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.result_commands import RejudgeSettings
-from ci_evals.domain.choices import Provider
 from ci_evals.domain.errors import UsageError
+from ci_evals.domain.providers import Provider
 
 TESTS = [
     {

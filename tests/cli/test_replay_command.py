@@ -29,9 +29,9 @@ from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.choices import SuiteTrust
 from ci_evals.cli.settings.suite_commands import RunSettings
 from ci_evals.cli.terminal.console import Console
-from ci_evals.domain.choices import Provider
 from ci_evals.domain.errors import SuiteError, UsageError
 from ci_evals.domain.progress import TrialFinished
+from ci_evals.domain.providers import Provider
 from ci_evals.domain.results.run import Tool
 from ci_evals.job import Job, evaluate
 from ci_evals.planning.selection import Selection, plan

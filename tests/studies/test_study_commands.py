@@ -15,8 +15,8 @@ from commands import ci_evals, files_in, start, write_suite
 from ci_evals.cli.commands.validate import validate
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.suite_commands import ValidateSettings
-from ci_evals.domain.choices import Provider
 from ci_evals.domain.errors import UsageError
+from ci_evals.domain.providers import Provider
 from ci_evals.studies.attack.study import attack_judge
 from ci_evals.studies.preference.study import compare_runs
 from ci_evals.studies.probe.study import probe_suites

@@ -35,6 +35,12 @@ class OpenAILLM(SdkLLM):
         formats=(AnswerFormat.JSON_SCHEMA, AnswerFormat.JSON_OBJECT, AnswerFormat.TEXT),
     )
 
+    @classmethod
+    def for_environment(cls, environ: Mapping[str, str]) -> type[SdkLLM]:
+        """Return the class for a resource at Azure if the SDK's variables name that and no other address."""
+        at_azure = environ.get(AzureOpenAILLM.vendor.address) and not environ.get(cls.vendor.address)
+        return AzureOpenAILLM if at_azure else cls
+
     def _body(self, prompt: Prompt, answer_format: AnswerFormat) -> dict[str, Any]:
         # No temperature, which newer models refuse; no limit of tokens, which compatible servers name in
         # their own ways.
@@ -113,11 +119,6 @@ class AzureOpenAILLM(OpenAILLM):
                 f"{endpoint!r}; for the v1 API set OPENAI_BASE_URL to it instead"
             )
         super().__init__(model, key, base_url, environ=environ, **options)
-
-
-def is_azure(environ: Mapping[str, str]) -> bool:
-    """Return whether the variables of OpenAI's SDK name a resource at Azure and no other address."""
-    return bool(environ.get(AzureOpenAILLM.vendor.address)) and not environ.get(OpenAILLM.vendor.address)
 
 
 def _without_thought(text: str) -> str:

@@ -223,6 +223,12 @@ class SdkLLM(ABC):
             client, self._client = self._client, None
             await client.close()
 
+    @classmethod
+    def for_environment(cls, environ: Mapping[str, str]) -> "type[SdkLLM]":
+        """Return the class for the address that the environment names."""
+        del environ
+        return cls
+
     @abstractmethod
     def _body(self, prompt: Prompt, answer_format: AnswerFormat) -> dict[str, Any]:
         """Return the body of a request, without the model's name."""

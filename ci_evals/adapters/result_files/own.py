@@ -5,7 +5,7 @@ from typing import Any
 
 from ci_evals.adapters.result_files.reader import Reader
 from ci_evals.adapters.result_files.source import SourceFile
-from ci_evals.domain.choices import Provider
+from ci_evals.domain.providers import Provider
 from ci_evals.domain.result_rows import Check, Message, ResultSet, Row, Undecided
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.verdict import Cause, Finding, Outcome

@@ -19,9 +19,9 @@ from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.policy import read_policy, recorded_options, unknown_names
 from ci_evals.cli.settings.result_commands import RejudgeSettings
 from ci_evals.cli.terminal.console import Console
-from ci_evals.domain.choices import Provider
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.progress import Listener, TrialFinished
+from ci_evals.domain.providers import WITH_MODELS, Provider
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.domain.results.trial import TrialResult
@@ -33,7 +33,7 @@ from ci_evals.reports.names import RESULTS
 from ci_evals.stop import Stop
 from ci_evals.study_registry import after_rejudging
 from ci_evals.wiring.connections import Connections, checked, names_in
-from ci_evals.wiring.providers import WITHOUT_KEY, llm_key_of, no_key
+from ci_evals.wiring.providers import llm_key_of, no_key
 
 
 def rejudge_run(settings: RejudgeSettings, context: RunContext) -> None:
@@ -62,7 +62,7 @@ def rejudge_run(settings: RejudgeSettings, context: RunContext) -> None:
     if not trials:
         raise UsageError(f"{file}: contains no judged verdict, so there is nothing to judge again.")
     incomplete = unknown_names(policy, judged.suites)
-    if connections.provider not in WITHOUT_KEY and not (connections.llm_key or connections.llm_token):
+    if Provider(connections.provider).row.needs_key and not (connections.llm_key or connections.llm_token):
         raise UsageError(no_key(connections.provider, context.environ))
     console = context.console
     paths.check({"RESULTS": file, "--prices": settings.prices}, [suite.folder for suite in judged.suites])
@@ -109,7 +109,7 @@ def _connections(settings: RejudgeSettings, github: GitHubJob) -> Connections:
     """Return the provider with its key or its token, if there is one."""
     provider, context = settings.provider, github.context
     if provider is Provider.OFFLINE:
-        others = ", ".join(one for one in Provider if one is not Provider.OFFLINE)
+        others = ", ".join(WITH_MODELS)
         raise UsageError(f"--provider=offline has no judge. Use one of: {others}.")
     cache = folder_of(settings.judge_cache, context)
     key, token = llm_key_of(provider, settings.llm_key, context.environ)

@@ -11,7 +11,7 @@ from ci_evals.cli.run.judge_cache import folder_of, refused
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.models import models_asked
 from ci_evals.cli.settings.suite_commands import RunSettings
-from ci_evals.domain.choices import Provider
+from ci_evals.domain.providers import Provider
 from ci_evals.planning.parse import LoadedSuite
 from ci_evals.reports.names import AGENT_LOG
 from ci_evals.support.redaction import MIN_LENGTH

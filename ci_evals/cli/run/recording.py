@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ci_evals.cli.settings.suite_commands import RunSettings
 from ci_evals.cli.terminal.console import Console
-from ci_evals.domain.choices import Provider
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Plan, PlannedSuite
+from ci_evals.domain.providers import Provider
 from ci_evals.domain.results.run import Origin
 from ci_evals.job import Job
 from ci_evals.support.redaction import MASK, Redactor

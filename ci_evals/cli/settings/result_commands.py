@@ -32,7 +32,8 @@ from ci_evals.cli.settings.shared import (
     TrustSuites,
 )
 from ci_evals.cli.settings.workspace import Names
-from ci_evals.domain.choices import CheckMode, Provider, Regression
+from ci_evals.domain.choices import CheckMode, Regression
+from ci_evals.domain.providers import WITH_MODELS, Provider
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -246,7 +247,7 @@ class RejudgeSettings(BaselineSettings, GateSettings):
     ]
     provider: Annotated[
         Provider,
-        typer.Option(metavar="NAME", help="Judge's provider: openai, anthropic, claude-code, copilot."),
+        typer.Option(metavar="NAME", help=f"Judge's provider: {', '.join(WITH_MODELS)}."),
     ] = Provider.OPENAI
     llm_key: LlmKey = field(default=None, repr=False)
     judge_model: Annotated[

@@ -28,7 +28,8 @@ from ci_evals.cli.settings.shared import (
     SuiteSettings,
 )
 from ci_evals.cli.settings.workspace import Names
-from ci_evals.domain.choices import CheckMode, Provider, Regression
+from ci_evals.domain.choices import CheckMode, Regression
+from ci_evals.domain.providers import Provider
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ class PlanSettings(SidesSettings, SuiteSettings):
         Provider,
         typer.Option(
             metavar="NAME",
-            help="Model provider: openai, anthropic, claude-code, copilot, offline.\n\n"
+            help=f"Model provider: {', '.join(Provider)}.\n\n"
             "For judge and simulated user. With `offline` nothing is judged and no key is needed.",
         ),
     ] = Provider.OPENAI

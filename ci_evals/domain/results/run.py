@@ -7,8 +7,8 @@ from pydantic import Field, JsonValue
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
 from ci_evals.domain.base import JSON_SCHEMA, Amount, CleanText, Instant, Positive, Record, Seconds
-from ci_evals.domain.choices import Provider
 from ci_evals.domain.plan import BASE
+from ci_evals.domain.providers import Provider
 from ci_evals.domain.results.arms import Arm
 from ci_evals.domain.results.comparison import Comparison, TestName
 from ci_evals.domain.results.gate import Decision, Odds

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import chain
 
-from ci_evals.domain.choices import Provider
+from ci_evals.domain.providers import Provider
 from ci_evals.domain.results.comparison import Comparison, TestChange
 from ci_evals.domain.results.gate import CheckKind, CheckNature, GateCheck
 from ci_evals.domain.results.run import Results

@@ -15,9 +15,9 @@ from ci_evals.cli.files.suite_loading import headers_of, load_suites, values_of
 from ci_evals.cli.github.github_job import GitHubJob
 from ci_evals.cli.github.trust import FileTrust
 from ci_evals.cli.run_context import RunContext
-from ci_evals.domain.choices import Provider
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import SuiteModels
+from ci_evals.domain.providers import Provider
 from ci_evals.domain.results.judge import JudgeUsed
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult
@@ -33,7 +33,7 @@ from ci_evals.studies.noise.settings import NoiseSettings
 from ci_evals.studies.noise.study import NoiseStudy
 from ci_evals.support import templates
 from ci_evals.wiring.connections import Connections, checked, keys_of, names_in
-from ci_evals.wiring.providers import DEFAULT_MODELS, WITHOUT_KEY, llm_key_of, no_key
+from ci_evals.wiring.providers import llm_key_of, no_key
 
 AGENT_LOG = "noise-agent.log"
 """The output of agents that the study starts, beside the results: the run's own log stays."""
@@ -71,7 +71,7 @@ def prepare(settings: NoiseSettings, context: RunContext) -> NoiseStudy:
     }
     sample_plan = plan_sample(results, connections.provider, sample, models, settings.plays)
     asks = of_plan(sample_plan.plan).needs_llm or sample_plan.judged.suites
-    has_key = connections.llm_key or connections.llm_token or connections.provider in WITHOUT_KEY
+    has_key = connections.llm_key or connections.llm_token or not Provider(connections.provider).row.needs_key
     if asks and not has_key:
         raise UsageError(no_key(connections.provider, environ))
     study = NoiseStudy(
@@ -161,7 +161,7 @@ def _models(
     """The models of a suite: those that options name, else the run's own, else the provider's."""
     if connections.offline:
         return SuiteModels()
-    default = DEFAULT_MODELS[connections.provider]
+    default = Provider(connections.provider).row
     own = suite.models if results.run.provider == connections.provider else SuiteModels()
     named = _named_judge(settings, suite)
     return SuiteModels(

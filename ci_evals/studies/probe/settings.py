@@ -8,7 +8,7 @@ import typer
 
 from ci_evals.cli.settings.suite_commands import ValidateSettings
 from ci_evals.cli.settings.workspace import Names
-from ci_evals.domain.choices import Provider
+from ci_evals.domain.providers import Provider
 
 
 @dataclass(frozen=True)
