@@ -78,7 +78,7 @@ UNDELIVERED = {Fault.NOBODY, Fault.NO_NAME, Fault.NO_TLS}
 """Nothing that the server would see."""
 REFUSALS = {Fault.LIMITED, Fault.LIMITED_TOLD, Fault.AWAY_TOLD, Fault.REFUSED, Fault.QUOTA}
 """With these the server says that it took nothing."""
-HARMLESS = {Fault.CLOSED_AFTER}
+HARMLESS = {Fault.CLOSED_AFTER, Fault.TWICE}
 """With these the answer is there."""
 
 

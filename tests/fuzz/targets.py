@@ -42,6 +42,7 @@ from ci_evals.adapters.result_files import reading as result_files
 from ci_evals.adapters.result_files.source import SourceFile
 from ci_evals.adapters.transport import payload, retry
 from ci_evals.adapters.transport import rate_limits as limits
+from ci_evals.adapters.transport.network import Answer
 from ci_evals.adapters.transport.rate_limiter import RetryableError
 from ci_evals.cli.settings import inputs
 from ci_evals.conversation.simulated_user import ModelUser
@@ -475,7 +476,7 @@ def completion(data: bytes) -> None:
     """An answer of a model's provider."""
     for model in _MODELS.values():
         with _foreseen(LLMError):
-            said = model._completion(httpx2.Response(200, content=data))
+            said = model._completion(Answer(200, body=data))
             assert said.text.strip()
             _counted(said.input_tokens, said.output_tokens, said.cost_usd)
 
@@ -484,7 +485,7 @@ def completion(data: bytes) -> None:
 def embeddings(data: bytes) -> None:
     """An answer of an embedding model's provider."""
     with _foreseen(LLMError):
-        answer = _MODELS[openai_llm.OpenAILLM]._object(httpx2.Response(200, content=data))
+        answer = _MODELS[openai_llm.OpenAILLM]._object(Answer(200, body=data))
         for vector in embedders._vectors(answer):
             assert all(isinstance(number, float) for number in vector)
 
