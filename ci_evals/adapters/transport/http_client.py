@@ -28,6 +28,8 @@ class Client(httpx2.AsyncClient):
                 return await super().send(request, **options)
         except TimeoutError as error:
             raise httpx2.ReadTimeout(f"no answer within {self._seconds} s", request=request) from error
+        except ValueError as error:  # of httpx2, for an odd redirect or cookie
+            raise httpx2.RemoteProtocolError("the answer cannot be read", request=request) from error
 
 
 def new_client(
