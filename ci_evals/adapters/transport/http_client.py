@@ -3,6 +3,7 @@
 import asyncio
 from base64 import b64encode
 from collections.abc import AsyncIterator, Mapping
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any, cast
 
 import httpx2
@@ -28,7 +29,7 @@ class Client(httpx2.AsyncClient):
                 return await super().send(request, **options)
         except TimeoutError as error:
             raise httpx2.ReadTimeout(f"no answer within {self._seconds} s", request=request) from error
-        except ValueError as error:  # of httpx2, for an odd redirect or cookie
+        except ValueError as error:  # of httpx2, for an odd redirect
             raise httpx2.RemoteProtocolError("the answer cannot be read", request=request) from error
 
 
@@ -51,6 +52,7 @@ def new_client(
         trust_env=False,  # otherwise each client would read the environment again
         headers=ACCEPT_ENCODING | dict(headers or {}),
         follow_redirects=False,
+        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # none is needed
         event_hooks=size_limit(max_mb),
     )
 
