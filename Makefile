@@ -9,7 +9,7 @@ TOO_OLD = ci-evals needs Python 3.11 or later as $(PYTHON). To name another: mak
 LOCK = $(BIN)/uv pip compile $(UPGRADE) --quiet --no-config --generate-hashes --no-emit-index-url --no-emit-find-links \
 	--custom-compile-command 'make lock'
 
-.PHONY: help demo test lint unit docs reference look-alikes pictures bench endurance simulate frameworks cluster image lock upgrade clean
+.PHONY: help demo test lint unit docs reference lookalikes pictures bench endurance simulate frameworks cluster image lock upgrade clean
 .DEFAULT_GOAL := help
 
 help:
@@ -19,7 +19,7 @@ help:
 	@echo 'make unit    the tests alone, without those that build the container'
 	@echo 'make docs    build the documentation site in build/site'
 	@echo 'make reference  write the generated pages of docs/reference'
-	@echo 'make look-alikes FROM=FILE  write the table of look-alikes from Unicode'"'"'s confusables.txt'
+	@echo 'make lookalikes FROM=FILE  write the table of look-alikes from Unicode'"'"'s confusables.txt'
 	@echo 'make pictures  draw the pictures of README again; needs Chromium'
 	@echo 'make bench   measure speed and memory for bench/README.md; half an hour, on an idle machine'
 	@echo 'make simulate  the tables of docs/statistics.md and docs/rounds.md again, in full; takes many minutes'
@@ -62,7 +62,7 @@ docs: .venv/installed
 reference: .venv/installed
 	$(BIN)/python -m docsite
 
-look-alikes: .venv/installed
+lookalikes: .venv/installed
 	$(BIN)/python -m docsite.look_alikes $(FROM)
 
 pictures: .venv/installed

@@ -1,4 +1,4 @@
-"""Write the table of look-alikes from Unicode's confusables.txt: `make look-alikes FROM=FILE`.
+"""Write the table of look-alikes from Unicode's confusables.txt: `make lookalikes FROM=FILE`.
 
 A sign goes with an ASCII letter or digit if Unicode calls the two confusable, if it is a digit of another
 script, or if it is such a letter as a small capital, a negative circled or squared one or a regional

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from ci_evals.adapters.suites import ENDINGS, read_text
+from ci_evals.adapters.suite_paths import ENDINGS
+from ci_evals.adapters.suites import read_text
 from ci_evals.domain.errors import Problem, UsageError
 from ci_evals.domain.prices import PriceTable
 from ci_evals.planning.documents.document import Document

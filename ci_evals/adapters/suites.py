@@ -1,17 +1,14 @@
 """Finds suites by paths, globs, folders, or names of those bundled with the package."""
 
 import difflib
-import glob
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ci_evals.adapters import input_files
+from ci_evals.adapters import input_files, suite_paths
 from ci_evals.adapters.files import os_errors
+from ci_evals.adapters.suite_paths import ENDINGS
 from ci_evals.domain.errors import Problem, SuiteError, UsageError
 from ci_evals.domain.suite import COLLECTIONS, is_bundled
-
-ENDINGS = (".json", ".yaml", ".yml")
 
 
 @dataclass(frozen=True)
@@ -48,7 +45,7 @@ def sources(name: str) -> tuple[SuiteSource, ...]:
         path = _bundled(name)
         return (SuiteSource(name, _read(path, name), path),)
     with os_errors(f"{name!r} cannot be read"):
-        paths = list(_files(name))
+        paths = list(suite_paths.files(name))
     return tuple(SuiteSource(_name_of(p), _read(p, _name_of(p)), p.resolve()) for p in paths)
 
 
@@ -88,42 +85,6 @@ def _bundled(name: str) -> Path:
         raise UsageError(f"No bundled suite is called {name!r}. {hint}")
     collection, _, rest = name.partition(":")
     return bundled_path(collection) / f"{rest}.json"
-
-
-def _files(name: str) -> Iterator[Path]:
-    path = Path(name)
-    if path.is_file():
-        yield path
-    elif path.is_dir():
-        inside = [p for p in sorted(path.rglob("*")) if _is_suite_of(p, path)]
-        if not inside:
-            raise UsageError(f"The folder {name!r} contains no suite (*.json, *.yaml, *.yml).")
-        yield from inside
-    elif glob.has_magic(name):
-        matches = [Path(p) for p in sorted(glob.glob(name, recursive=True)) if Path(p).is_file()]  # noqa: PTH207  # absolute patterns
-        if not matches:
-            raise UsageError(f"No file matches {name!r}.")
-        yield from matches
-    elif path.is_symlink():
-        raise UsageError(f"{name!r} is a broken link.")
-    elif path.exists():
-        raise UsageError(f"{name!r} is not a regular file.")
-    else:
-        raise UsageError(f"No file {name!r}{_nearby(path)}")
-
-
-def _is_suite_of(path: Path, folder: Path) -> bool:
-    hidden = any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
-    return path.is_file() and path.suffix.lower() in ENDINGS and not hidden
-
-
-def _nearby(path: Path) -> str:
-    try:
-        names = [p.name for p in path.parent.iterdir()]
-    except OSError:
-        return f", nor a folder {path.parent.as_posix()!r}."
-    close = difflib.get_close_matches(path.name, names, n=1)
-    return f". Did you mean {(path.parent / close[0]).as_posix()!r}?" if close else "."
 
 
 def _read(path: Path, name: str) -> str:

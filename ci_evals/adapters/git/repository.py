@@ -10,7 +10,7 @@ from typing import Any
 
 from ci_evals.adapters import input_files
 from ci_evals.adapters.git import checkout
-from ci_evals.adapters.suites import ENDINGS
+from ci_evals.adapters.suite_paths import ENDINGS
 from ci_evals.domain.errors import SuiteError
 from ci_evals.planning.documents.reader import read
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from ci_evals.adapters import files, input_files
 from ci_evals.adapters.importers import READERS, ImportedSuite
 from ci_evals.adapters.importers.imported import suite_text
-from ci_evals.adapters.suites import ENDINGS
+from ci_evals.adapters.suite_paths import ENDINGS
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.result_commands import ImportSettings
 from ci_evals.cli.terminal.console import Console
