@@ -82,7 +82,7 @@ def test_unknown_and_none_are_told_apart_as_the_table_says():
         reply = Reader(HttpReply(text="$.reply", toolCalls=path)).reply(
             {"reply": "Hi", **body}, 0.1, Redactor()
         )
-        assert (reply.tool_calls == ()) == (verdict == "passes"), path
+        assert (reply.tool_calls == ()) == verdict.startswith("passes"), path
         assert (reply.tool_calls is None) == (verdict == "undecided"), path
 
 

@@ -114,6 +114,11 @@ class Reply(Record):
         description="Why evidence is unknown, by the key of what should have found it, such as `toolCalls`, "
         "and what to do about it.",
     )
+    unproven: dict[str, str] = Field(
+        default_factory=dict,
+        description="Paths that chose nothing from what this reply holds, by key, such as `toolCalls`. That "
+        "counts as none if the path found something in another turn of the run, and else as unknown.",
+    )
     params: dict[str, JsonValue] | None = Field(default=None, description="Parameters extracted, by code.")
     named_params: tuple[str, ...] = Field(
         default=(), description="Extracted parameters whose value was not reported."

@@ -30,10 +30,12 @@ from ci_evals.domain.results.run import (
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.grading import graded_criteria, judge
+from ci_evals.job import unproven_paths
 from ci_evals.job.conclude import Conclusion
 from ci_evals.job.job import Job
 from ci_evals.job.judge_check import JudgeChecks
 from ci_evals.job.setup import RunSetup
+from ci_evals.job.unproven_paths import Settled
 from ci_evals.reports.names import folders_for
 from ci_evals.scoring import tool_names
 from ci_evals.scoring.comparison.rounds import WORST_QUARTER, Look, looks_at
@@ -119,6 +121,8 @@ class ResultsBuilder:
         self, plan: Plan, played: Sequence[TrialResult | None], confirmation: Confirmation | None = None
     ) -> Results:
         """Score, compare and decide, without secrets. `played` is in the order of the plan's trials."""
+        settled = unproven_paths.settle(plan, played)
+        played = settled.results
         both_sides = (BASE in plan.arms or plan.reference is not None) and not plan.first_arm_only
         looks = looks_at(plan.looks, both_sides=both_sides)
         look = next((look for look in looks if look.trials == plan.loops), None)
@@ -126,7 +130,7 @@ class ResultsBuilder:
             look = WORST_QUARTER
         results = replace(self._conclusion, look=look, screening=plan.first_arm_only).results(
             lambda: self._scorecard(plan, played, self._job.prices()),
-            lambda: self._info(plan, confirmation, played),
+            lambda: self._info(plan, confirmation, settled),
         )
         return self._looked_at(results, look, both_sides=both_sides) if look else results
 
@@ -148,7 +152,7 @@ class ResultsBuilder:
         """Return the results of this run while it is under way: nothing is played yet, nothing passed."""
         plan = self._job.plan
         card = self._scorecard(plan, [None] * len(plan.trials), NO_PRICES)
-        return self._conclusion.unfinished(card, self._info(plan, None, ()))
+        return self._conclusion.unfinished(card, self._info(plan, None, Settled(())))
 
     @property
     def _conclusion(self) -> Conclusion:
@@ -196,14 +200,15 @@ class ResultsBuilder:
         suites = tuple(_redacted_suite(suite, redactor) for suite in card.suites)
         return card.model_copy(update={"suites": suites})
 
-    def _warnings(self, plan: Plan, played: Sequence[TrialResult | None]) -> tuple[str, ...]:
+    def _warnings(self, plan: Plan, settled: Settled) -> tuple[str, ...]:
         past = self._job.journal.past if self._job.journal else None
         resumed = self._job.context.caution(past.header.context) if past else None
         return (
             *self._job.warnings,
             *([resumed] if resumed else ()),
             *(self.judge_checks.warnings() if self.judge_checks else ()),
-            *map(self._job.redactor.text, tool_names.warnings(plan, played)),
+            *map(self._job.redactor.text, tool_names.warnings(plan, settled.results)),
+            *map(self._job.redactor.text, settled.warnings),
             *self._notes(),
         )
 
@@ -225,9 +230,7 @@ class ResultsBuilder:
         names = [TestName(suite=text(own.suite.name), name=text(test.name)) for own, test in plan.again]
         return WorstQuarter(trials=plan.more, tests=tuple(names)) if names else None
 
-    def _info(
-        self, plan: Plan, confirmation: Confirmation | None, played: Sequence[TrialResult | None]
-    ) -> RunInfo:
+    def _info(self, plan: Plan, confirmation: Confirmation | None, settled: Settled) -> RunInfo:
         job, skipped = self._job, self._skipped_because
         return RunInfo(
             id=self._id,
@@ -247,7 +250,7 @@ class ResultsBuilder:
             origin=job.origin,
             resumed=self._resumed(plan),
             baseline_note=job.baseline.note,
-            warnings=self._warnings(plan, played),
+            warnings=self._warnings(plan, settled),
         )
 
 

@@ -73,14 +73,25 @@ class JsonPath:
         _budget.left = MAX_STEPS
         values: list[Any] = [value]
         for segment, shortcut, chooses in self._segments:
-            if shortcut:
-                matches = shortcut(values)
-            else:
-                matches = [node.obj for node in segment.resolve([_Node(each, value) for each in values])]
+            matches = _matches(segment, shortcut, values, value)
             if not matches:
                 return () if chooses and any(isinstance(v, list) or v == {} for v in values) else None
             values = matches
         return tuple(values)
+
+    def rejects_all(self, value: JsonValue) -> bool:
+        """Return True if `find` is empty although there was something to choose from.
+
+        A filter or a slice that lets nothing through may be wrong: `$.events[?@.type == 'tool']`.
+        """
+        _budget.left = MAX_STEPS
+        values: list[Any] = [value]
+        for segment, shortcut, chooses in self._segments:
+            matches = _matches(segment, shortcut, values, value)
+            if not matches:
+                return chooses and any(isinstance(each, list | dict) and each for each in values)
+            values = matches
+        return False
 
     def skips_some(self, value: JsonValue, names: Collection[str]) -> bool:
         """Return True if the path ends in a wildcard and one of these names, and an entry lacks that."""
@@ -89,10 +100,7 @@ class JsonPath:
         _budget.left = MAX_STEPS
         values: list[Any] = [value]
         for segment, shortcut, _ in self._segments[:-1]:
-            if shortcut:
-                values = shortcut(values)
-            else:
-                values = [node.obj for node in segment.resolve([_Node(each, value) for each in values])]
+            values = _matches(segment, shortcut, values, value)
         return not all(isinstance(entry, dict) and self._names_each in entry for entry in values)
 
     def finds_none_in_list_of(self, item: JsonValue) -> bool:
@@ -159,6 +167,15 @@ def _check(path: JSONPath) -> None:
             queries = [part for part in walk(selector.expression) if isinstance(part, FilterQuery)]
             if not all(query.path.singular_query() for query in queries):
                 raise ValueError("has a filter that looks at more than one place (`*`, `..`, `?` or a slice)")
+
+
+def _matches(
+    segment: JSONPathSegment, shortcut: _Shortcut | None, values: Sequence[Any], root: JsonValue
+) -> list[Any]:
+    """Return what a segment finds in values."""
+    if shortcut:
+        return shortcut(values)
+    return [node.obj for node in segment.resolve([_Node(each, root) for each in values])]
 
 
 def _shortcut(segment: JSONPathSegment) -> _Shortcut | None:

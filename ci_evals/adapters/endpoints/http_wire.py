@@ -104,11 +104,12 @@ class Reader:
             raw=body if keep_raw else None,
         )
         not_found = self._not_found(reply, matches, body, redactor)
-        is_partial = reply.tool_calls_partial
+        unproven = self._unproven(matches, body)
+        update: dict[str, Any] = {"not_found": not_found, "unproven": unproven}
         if said.doubt:
-            not_found["toolCalls"], is_partial = said.doubt, calls is not None
-        update = {"not_found": not_found, "tool_calls_partial": is_partial}
-        return reply.model_copy(update=update) if not_found else reply
+            not_found["toolCalls"] = said.doubt
+            update["tool_calls_partial"] = calls is not None
+        return reply.model_copy(update=update) if not_found or unproven else reply
 
     def messages(self, body: JsonValue) -> list[Seen]:
         """Return the chat messages in an answer, as a thread keeps them."""
@@ -146,6 +147,14 @@ class Reader:
                 hint = "" if matches[name] is None else _UNREADABLE.get(name, "Correct the path")
                 not_found[key] = payload.why_not_found(path, f"reply.{key}", body, redactor, hint)
         return not_found
+
+    def _unproven(self, matches: dict[str, Matches], body: JsonValue) -> dict[str, str]:
+        """Return the paths of evidence that reject all they could choose from, by their keys."""
+        return {
+            to_camel(name): self._paths[name].text
+            for name in _EVIDENCE
+            if matches[name] == () and self._paths[name].rejects_all(body)
+        }
 
     def _views(
         self,

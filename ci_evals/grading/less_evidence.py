@@ -1,0 +1,36 @@
+"""Findings on a conversation of which less is known than when it was graded. Pure."""
+
+from ci_evals.domain.checks.evaluation import Judged, Strict, compares_meanings
+from ci_evals.domain.checks.tool_checks import PythonCheck
+from ci_evals.domain.transcript import Transcript
+from ci_evals.domain.verdict import Finding, Outcome, Verdict
+from ci_evals.grading import strict
+
+
+def finding(
+    evaluation: Judged | Strict, before: Finding, transcript: Transcript, cannot_say: Verdict
+) -> Finding:
+    """Return the finding on a transcript with less evidence: the same, or an undecided one.
+
+    `cannot_say` is the verdict of judges and functions that may rest on what was taken for nothing: they are
+    not asked again.
+    """
+    if before.outcome is Outcome.UNDECIDED:
+        return before
+    verdict = _verdict(evaluation, before, transcript, cannot_say)
+    if verdict is None or verdict.outcome is not Outcome.UNDECIDED:
+        return before
+    return Finding.of(evaluation, verdict)
+
+
+def _verdict(
+    evaluation: Judged | Strict, before: Finding, transcript: Transcript, cannot_say: Verdict
+) -> Verdict | None:
+    """Return the verdict by what is still known; None if it is the one before."""
+    if isinstance(evaluation, Judged):
+        return cannot_say if before.rests_on == "absence" else None
+    if isinstance(evaluation, PythonCheck):
+        return cannot_say
+    if compares_meanings(evaluation):
+        return None
+    return strict.decide(evaluation, transcript)

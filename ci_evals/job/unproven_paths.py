@@ -1,0 +1,170 @@
+"""Paths into answers that found nothing in a whole run: what they should find is unknown, and not none.
+
+A filter that lets nothing through says that nothing was there, or is wrong. It is right if it found something
+in another turn of the same agent. That is decided on all trials of a run, so that their order does not
+matter.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from pydantic import JsonValue
+
+from ci_evals.domain.plan import Plan, Trial
+from ci_evals.domain.results.trial import TrialResult
+from ci_evals.domain.suite import Suite, Test
+from ci_evals.domain.transcript import Transcript, Turn, Turns
+from ci_evals.domain.verdict import Cause, Verdict
+from ci_evals.grading import less_evidence
+from ci_evals.scoring import process
+from ci_evals.support.json_text import canonical
+
+_FIELDS = {
+    "toolCalls": "tool_calls",
+    "workflows": "workflows",
+    "params": "params",
+    "rules": "rules",
+    "integrations": "integrations",
+    "escalated": "handed_over",
+    "error": "error_response",
+}
+"""The field of a turn that each path fills."""
+_Identity = tuple[int, str | None, str | None, str]
+"""The arm, the address, the id and the options of an agent."""
+_CHOOSES = ("?", ":")
+"""Signs of a filter and of a slice, in a path."""
+
+
+class Settled(NamedTuple):
+    """The results of trials, and warnings of the paths that found nothing."""
+
+    results: tuple[TrialResult | None, ...]
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Agent:
+    """An agent whose answers are read by paths, and its trials by their place in the plan."""
+
+    paths: Mapping[str, str]
+    """Those that may choose nothing, by key."""
+    keys: frozenset[str]
+    """The keys of all its paths."""
+    is_stream: bool
+    places: list[int]
+
+
+def settle(plan: Plan, played: Sequence[TrialResult | None]) -> Settled:
+    """Return the results, in which evidence is unknown whose path found nothing in any turn of its agent."""
+    results, warnings = [*played], []
+    for agent in _agents(plan):
+        own = [result for place in agent.places if (result := played[place])]
+        unproven = _unproven(agent, own)
+        reasons = {key: _reason(agent, key, path) for key, path in unproven.items()}
+        warnings += [f"{reason}: checks of it are undecided" for reason in reasons.values()]
+        for place in agent.places if reasons else ():
+            if (result := played[place]) and (turns := _turns(agent, result, reasons)):
+                results[place] = _with_turns(plan.test_of(plan.trials[place]), result, turns, reasons)
+    return Settled(tuple(results), tuple(dict.fromkeys(warnings)))
+
+
+def _agents(plan: Plan) -> Iterable[_Agent]:
+    agents: dict[_Identity, _Agent] = {}
+    by_suite: dict[int, _Identity | None] = {}
+    for place, trial in enumerate(plan.trials):
+        if trial.suite not in by_suite:
+            by_suite[trial.suite] = _add_agent(agents, plan, trial)
+        if (identity := by_suite[trial.suite]) is not None:
+            agents[identity].places.append(place)
+    return agents.values()
+
+
+def _add_agent(agents: dict[_Identity, _Agent], plan: Plan, trial: Trial) -> _Identity | None:
+    """Add the agent of a trial's suite, and return its identity; None if no path may choose nothing."""
+    suite = plan.suites[trial.suite].suite
+    found = _paths(suite)
+    paths = {key: path for key, path in found.items() if any(sign in path for sign in _CHOOSES)}
+    if not paths:
+        return None
+    options = suite.adapter_options or {}
+    identity = (plan.arm_of(trial.suite), suite.base_url, suite.agent_id, canonical(options))
+    agents.setdefault(identity, _Agent(paths, frozenset(found), options.get("stream") == "sse", []))
+    return identity
+
+
+def _paths(suite: Suite) -> dict[str, str]:
+    """Return the paths of an agent's evidence, by key."""
+    reply: JsonValue = (suite.adapter_options or {}).get("reply")
+    if suite.adapter != "http" or not isinstance(reply, dict):
+        return {}
+    return {key: path for key in _FIELDS if isinstance(path := reply.get(key), str)}
+
+
+def _unproven(agent: _Agent, results: Iterable[TrialResult]) -> dict[str, str]:
+    """Return the paths that chose nothing in some turn, and found nothing in any other."""
+    open_paths, seen = dict(agent.paths), set[str]()
+    for result in results:
+        if not open_paths:
+            break
+        for turn in result.turns.without_traces():
+            seen |= turn.unproven.keys()
+            for key in [key for key in open_paths if _found(turn, key)]:
+                del open_paths[key]
+    return {key: path for key, path in open_paths.items() if key in seen}
+
+
+def _found(turn: Turn, key: str) -> bool:
+    """Return whether the path of a key found something in a turn. An empty value does not prove a filter."""
+    value = getattr(turn, _FIELDS[key]) or (key == "params" and turn.named_params)
+    return bool(value) and not (key in turn.unproven or key in turn.not_found)
+
+
+def _turns(agent: _Agent, result: TrialResult, reasons: Mapping[str, str]) -> tuple[Turn, ...] | None:
+    """Return the turns with what is unknown; None if nothing changes."""
+    turns = tuple(result.turns)
+    if not any(turn.unproven.keys() & reasons.keys() for turn in turns):
+        return None
+    return tuple(_unknown(agent, turn, reasons) for turn in turns)
+
+
+def _unknown(agent: _Agent, turn: Turn, reasons: Mapping[str, str]) -> Turn:
+    """Return a turn in which the evidence of these keys is unknown, if its path chose nothing there."""
+    keys = turn.unproven.keys() & reasons.keys()
+    if not keys:
+        return turn
+    update: dict[str, Any] = {_FIELDS[key]: None for key in keys}
+    if "toolCalls" in keys:
+        update |= {"tool_calls_partial": False}
+        # Without a path of their own these are views of the calls.
+        update |= {view: None for view in ("workflows", "params") if view not in agent.keys}
+    elif keys & {"workflows", "params"} and turn.tool_calls is not None:
+        update |= {"tool_calls_partial": True}
+    kept = {key: path for key, path in turn.unproven.items() if key not in keys}
+    told = {key: reason for key, reason in reasons.items() if key in keys}
+    return turn.like(**update, unproven=kept, not_found={**turn.not_found, **told})
+
+
+def _with_turns(
+    test: Test, result: TrialResult, turns: tuple[Turn, ...], reasons: Mapping[str, str]
+) -> TrialResult:
+    """Return a result with other turns, and the findings on them."""
+    transcript = Transcript(turns=turns, status=result.status, probes=result.probes)
+    told = Verdict.undecided(Cause.NO_EVIDENCE, next(iter(reasons.values())))
+    findings = tuple(
+        less_evidence.finding(evaluation, before, transcript, told)
+        for evaluation, before in zip(test.evaluations, result.findings, strict=bool(result.findings))
+    )
+    traces = process.of_turns(turns, test.optimal_tools)
+    update = {"turns": Turns(turns), "findings": findings, "process": traces.process, "fired": traces.fired}
+    return result.model_copy(update=update).packed()
+
+
+def _reason(agent: _Agent, key: str, path: str) -> str:
+    named = ""
+    if agent.is_stream:
+        named = ", and for events with a name use @.event or @.data, as in $[?@.data.type == 'tool'].data"
+    return (
+        f"{path} (adapterOptions.reply.{key}) found nothing in any turn of the run, so it may be wrong. "
+        f"Correct it{named}; or play a test in which it finds something"
+    )

@@ -1,0 +1,190 @@
+"""Paths that find nothing in a whole run: checks of what they should find are undecided."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import commands
+import endpoints
+import pytest
+from endpoints import Asked
+
+Answer = Callable[[str], Any]
+
+
+def named(text: str) -> Any:
+    """Answer with events that have a name."""
+    lines = []
+    if "refund" in text:
+        lines.append('event: call\ndata: {"type": "tool", "name": "refund", "args": {}}\n\n')
+    lines.append(f"event: words\ndata: {json.dumps({'type': 'text', 'delta': text})}\n\n")
+    lines.append('event: end\ndata: {"type": "end", "person": false}\n\n')
+    return endpoints.Fault(200, "".join(lines), content_type="text/event-stream")
+
+
+def bare(text: str) -> Any:
+    """Answer with events without a name."""
+    calls = [{"type": "tool", "name": "refund", "args": {}}] if "refund" in text else []
+    return endpoints.sse(*calls, {"type": "text", "delta": text}, {"type": "end", "person": False})
+
+
+def whole(text: str) -> Any:
+    """Answer with a list of parts."""
+    calls = [{"type": "tool", "name": "refund", "args": {}}] if "refund" in text else []
+    return {"parts": [*calls, {"type": "text", "text": text}], "calls": calls}
+
+
+NAMED_TEXT = "$[?@.event == 'words'].data.delta"
+BARE_TEXT = "$[?@.type == 'text'].delta"
+WHOLE_TEXT = "$.parts[?@.type == 'text'].text"
+
+CASES = {
+    "a name is no type": (named, {"text": NAMED_TEXT, "toolCalls": "$[?@.type == 'tool']"}, "undecided"),
+    "the type of named events": (
+        named,
+        {"text": NAMED_TEXT, "toolCalls": "$[?@.data.type == 'tool'].data"},
+        "decided",
+    ),
+    "the name of named events": (
+        named,
+        {"text": NAMED_TEXT, "toolCalls": "$[?@.event == 'call'].data"},
+        "decided",
+    ),
+    "events without a name": (bare, {"text": BARE_TEXT, "toolCalls": "$[?@.type == 'tool']"}, "decided"),
+    "a wrong type": (bare, {"text": BARE_TEXT, "toolCalls": "$[?@.type == 'tool_call']"}, "undecided"),
+    "names of tools": (bare, {"text": BARE_TEXT, "workflows": "$[?@.type == 'tools'].name"}, "undecided"),
+    "an answer that is not streamed": (
+        whole,
+        {"text": WHOLE_TEXT, "toolCalls": "$.parts[?@.type == 'call']"},
+        "undecided",
+    ),
+    "a filter that fits": (whole, {"text": WHOLE_TEXT, "toolCalls": "$.parts[?@.type == 'tool']"}, "decided"),
+    "a slice": (whole, {"text": WHOLE_TEXT, "toolCalls": "$.parts[7:]"}, "undecided"),
+    "a list": (whole, {"text": WHOLE_TEXT, "toolCalls": "$.calls"}, "decided"),
+    "all in a list": (whole, {"text": WHOLE_TEXT, "toolCalls": "$.calls[*]"}, "decided"),
+}
+CHECKS = [
+    {"criterion": "No refund", "strict": "tool_not_used", "toolName": "refund"},
+    {"criterion": "Not called", "strict": "tool_called", "toolName": "refund", "times": 0},
+    {"criterion": "No call", "strict": "max_tool_calls", "calls": 0},
+]
+
+
+def suite(url: str, reply: dict[str, str], *texts: str, checks: list[Any] = CHECKS) -> dict[str, Any]:
+    """Return a suite with a test for each text."""
+    streamed = {} if reply["text"] == WHOLE_TEXT else {"stream": "sse"}
+    return {
+        "name": "Refunds",
+        "adapter": "http",
+        "baseUrl": url,
+        "adapterOptions": {"send": {"body": {"text": "{{message}}"}}, "reply": reply, **streamed},
+        "maxTurns": 1,
+        "tests": [
+            {
+                "name": text,
+                "critical": True,
+                "guidelines": "x",
+                "turns": [{"user": text}],
+                "evaluations": checks,
+            }
+            for text in texts
+        ],
+    }
+
+
+class Run:
+    """A run of a suite, and its results."""
+
+    def __init__(self, folder: Path, answer: Answer, reply: dict[str, str], *texts: str, **more: Any) -> None:
+        options = more.pop("options", ())
+
+        def answered(asked: Asked) -> Any:
+            return answer(asked.body["text"])
+
+        with endpoints.serving(answered) as stub:
+            (folder / "suite.json").write_text(json.dumps(suite(stub.url, reply, *texts, **more)))
+            self.done = commands.ci_evals(
+                "run", "suite.json", "--provider=offline", "--output-dir=out", *options,
+                cwd=folder, env={"CI_EVALS_AGENT_KEY": stub.key},
+            )  # fmt: skip
+        found = folder / "out/_results.json"
+        self.results = json.loads(found.read_text())
+
+    def outcomes(self, text: str) -> list[str]:
+        """Return the outcomes of a test's criteria."""
+        (test,) = (test for test in self.results["suites"][0]["tests"] if test["name"] == text)
+        return [finding["outcome"] for finding in test["trials"][0]["findings"]]
+
+
+@pytest.mark.parametrize(("answer", "reply", "known"), CASES.values(), ids=CASES)
+def test_a_path_that_finds_nothing_in_the_run_is_unknown(
+    answer: Answer, reply: dict[str, str], known: str, tmp_path: Path
+) -> None:
+    """Whether the agent calls the tool or not: a path that found it elsewhere is right."""
+    run = Run(tmp_path, answer, reply, "hello", "refund me", "bye")
+    if known == "decided":
+        assert [run.outcomes(text) for text in ("hello", "refund me", "bye")] == [
+            ["passed"] * 3, ["failed"] * 3, ["passed"] * 3,
+        ]  # fmt: skip
+        return
+    assert {outcome for text in ("hello", "refund me", "bye") for outcome in run.outcomes(text)} == {
+        "undecided"
+    }
+    assert run.done.returncode == 3
+    key, path = [*reply.items()][-1]
+    (warning,) = run.results["run"]["warnings"]
+    assert f"{path} (adapterOptions.reply.{key}) found nothing in any turn of the run" in warning
+    assert path in run.done.stdout + run.done.stderr
+
+
+@pytest.mark.parametrize("options", [["--parallel=1"], ["--parallel=3"]])
+@pytest.mark.parametrize(
+    "texts", [("hello", "refund me", "bye"), ("refund me", "hello"), ("bye", "refund me")]
+)
+def test_the_order_of_trials_does_not_matter(
+    texts: tuple[str, ...], options: list[str], tmp_path: Path
+) -> None:
+    """It is decided on all of them."""
+    reply = {"text": BARE_TEXT, "toolCalls": "$[?@.type == 'tool']"}
+    run = Run(tmp_path, bare, reply, *texts, options=options)
+    assert {text: run.outcomes(text)[0] for text in texts} == {
+        text: "failed" if "refund" in text else "passed" for text in texts
+    }
+    assert run.results["run"]["warnings"] == []
+
+
+@pytest.mark.parametrize(
+    ("key", "path", "check", "outcome"),
+    [
+        ("error", "$[?@.type == 'error'].message", "not_escalated_due_to_error", "undecided"),
+        ("error", "$[?@.type == 'end'].error", "not_escalated_due_to_error", "undecided"),
+        ("escalated", "$[?@.type == 'handoff']", "not_escalated", "undecided"),
+        ("escalated", "$[?@.type == 'end'].person", "not_escalated", "passed"),
+        ("escalated", "$[?@.type == 'handoff']", "escalated", "undecided"),
+        ("rules", "$[?@.type == 'rule'].code", "rule_not_triggered", "undecided"),
+        ("params", "$[?@.type == 'slot']", "param_not_exists", "undecided"),
+        ("integrations", "$[?@.type == 'api']", "integration_called", "undecided"),
+    ],
+)
+def test_all_evidence_has_the_same_rule(
+    key: str, path: str, check: str, outcome: str, tmp_path: Path
+) -> None:
+    """Whatever a filter should find: a path that found nothing in the whole run may be wrong."""
+    named_in = {"ruleCode": "R1", "paramName": "p", "integrationCode": "i"}
+    wanted = {"rule": "ruleCode", "para": "paramName", "inte": "integrationCode"}.get(check[:4])
+    more = {wanted: named_in[wanted]} if wanted else {}
+    checks = [{"criterion": "c", "strict": check, **more}]
+    run = Run(tmp_path, bare, {"text": BARE_TEXT, key: path}, "hello", checks=checks)
+    assert run.outcomes("hello") == [outcome]
+
+
+def test_a_function_that_saw_no_calls_is_not_believed(tmp_path: Path) -> None:
+    """It was told that there were none."""
+    (tmp_path / "mine.py").write_text(
+        "def none(transcript):\n    return not any(turn['toolCalls'] for turn in transcript['turns'])\n"
+    )
+    checks = [{"criterion": "c", "strict": "python", "function": "mine:none"}]
+    wrong = {"text": BARE_TEXT, "toolCalls": "$[?@.type == 'call']"}
+    run = Run(tmp_path, bare, wrong, "refund me", checks=checks)
+    assert run.outcomes("refund me") == ["undecided"]
