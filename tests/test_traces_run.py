@@ -5,6 +5,7 @@ import socket
 from pathlib import Path
 
 import commands
+import late_spans
 import pytest
 from canary import Canaries
 
@@ -34,8 +35,9 @@ def reply(message, session):
         secret: secret,
         "long": "x" * 3990 + secret,
     }
-    stranger = span("00-" + "d" * 32 + "-" + "e" * 16 + "-01", "x", tool)
-    spans = [root, span(header, "execute_tool", tool, root["spanId"]), stranger]
+    spans = [root, span(header, "execute_tool", tool, root["spanId"])]
+    if pathlib.Path("stranger").exists():
+        spans.append(span("00-" + "d" * 32 + "-" + "e" * 16 + "-01", "x", tool))
     body = json.dumps({"resourceSpans": [{"scopeSpans": [{"scope": {"name": secret}, "spans": spans}]}]})
     url = os.environ["OTEL_EXPORTER_OTLP_ENDPOINT"] + "/v1/traces"
     request = urllib.request.Request(url, body.encode(), {"Content-Type": "application/json"})
@@ -105,16 +107,127 @@ def test_tool_calls_of_spans_are_part_of_a_run(folder):
     assert trials(folder, "replayed")[0]["findings"] == trial["findings"]
 
 
-def test_a_resumed_run_keeps_tool_calls_in_its_journal(folder):
-    """Trials that were played are not rerun."""
-    run(folder, "--otlp-port=0", "--loops=2")
+SETTLED = """
+    journal = pathlib.Path("results/journal.jsonl")
+    while b'"result"' in journal.read_bytes() and time.time() < journal.stat().st_mtime + 2.5:
+        time.sleep(0.05)
+"""
+"""Lets the second trial last until no more spans of the first one can be expected."""
+
+
+@pytest.mark.parametrize(("settled", "expected"), [(True, {42, 43}), (False, {43})])
+def test_a_resumed_run_keeps_tool_calls_in_its_journal(folder, settled, expected):
+    """Trials that were played are not rerun, unless spans of them may have been under way at the end."""
+    agent = AGENT.replace("import json, os", "import time, json, os")
+    if settled:
+        agent = agent.replace("    header, secret = session", f"{SETTLED}    header, secret = session")
+    (folder / "mine.py").write_text(agent)
+    run(folder, "--otlp-port=0", "--loops=2", "--parallel=1")
     journal = next(Path(folder / "results").glob("*journal*"))
     lines = journal.read_text().splitlines(keepends=True)
-    journal.write_text("".join(lines[:-2]))  # the last trial and the end are lost
+    journal.write_text("".join(lines[: -1 if settled else -2]))  # the end is lost, or a trial too
     (folder / "mine.py").write_text(AGENT.replace('"amount": 42', '"amount": 43'))
     run(folder, "--otlp-port=0", "--loops=2", "--resume=results")
     amounts = {calls[0][1]["amount"] for trial in trials(folder) for calls in calls_of(trial)}
-    assert amounts == {42, 43}
+    assert amounts == expected
+
+
+def late_run(folder, *modes, options=(), **reply):
+    """Play a test for each mode of the agent whose spans come late; return the command and the outcomes."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    (folder / "agent.py").write_text(late_spans.AGENT)
+    (folder / "suite.json").write_text(json.dumps(late_spans.suite(port, *modes, **reply)))
+    done = run(folder, "--otlp-port=0", "--parallel=1", *options)
+    return done, outcomes(folder)
+
+
+def outcomes(folder, name="results"):
+    tests = json.loads((folder / name / "_results.json").read_text())["suites"][0]["tests"]
+    return {test["name"]: test["trials"][0]["findings"][0] for test in tests}
+
+
+LATE = {
+    "late": "undecided",
+    "late, below the turn itself": "undecided",
+    "a late model that asks for a tool": "undecided",
+    "a late model that hides its answer": "undecided",
+    "a late model that answers": "passed",
+    "a late tool without a name": "undecided",
+    "late work in a database": "passed",
+    "sent again": "passed",
+    "one id twice": "failed",
+    "one id twice, the second late": "undecided",
+    "only the span's name": "failed",
+    "a trace of its own with our baggage": "failed",
+}
+
+
+def test_spans_that_come_after_their_turn_was_graded_are_not_lost(folder):
+    """Results, JUnit, journal and recording have the turn as incomplete; other trials are as they were."""
+    done, found = late_run(folder, *LATE, options=("--record=rec",))
+    assert {name: finding["outcome"] for name, finding in found.items()} == LATE | {"quiet": "passed"}, (
+        done.stderr
+    )
+    assert found["late"]["cause"] == "no_trace"
+    assert "came after the turn was read" in found["late"]["reason"]
+    junit = (folder / "results" / "junit.xml").read_text()
+    assert junit.count("came after the turn was read") >= 6
+    replayed = run(folder, "--replay=rec", "--output-dir=replayed", "--otlp-port=0")
+    assert outcomes(folder, "replayed") == found, replayed.stderr
+    journal = (folder / "results" / "journal.jsonl").read_text().splitlines(keepends=True)
+    kept = {}
+    for line in map(json.loads, journal):
+        if "result" in line:
+            kept[line["test"]] = line["result"]["findings"][0]["outcome"]
+    assert [*kept.values()] == [*LATE.values(), "passed"]
+    assert any('"late_evidence"' in line for line in journal)
+
+
+def test_a_span_that_comes_while_results_are_made_is_waited_for(folder):
+    """It is exported once the last trial is in the journal."""
+    done, found = late_run(folder, options=())
+    assert (done.returncode, found["quiet"]["outcome"]) == (0, "passed"), done.stderr
+    suite = json.loads((folder / "suite.json").read_text())
+    suite["tests"][0]["turns"] = [{"user": "late in the journal."}]
+    (folder / "suite.json").write_text(json.dumps(suite))
+    done = run(folder, "--otlp-port=0", "--output-dir=results")
+    assert (done.returncode, outcomes(folder)["quiet"]["outcome"]) != (0, "passed"), done.stderr
+
+
+REPORTS = {
+    "reports what its spans show": "passed",
+    "reports nothing": "undecided",
+    "reports nothing, and its spans are late": "undecided",
+    "reports nothing, and has a tool without a name": "undecided",
+    "reports one of two": "undecided",
+    "reports other arguments": "undecided",
+    "late work in a database": "passed",
+}
+
+
+def test_a_report_that_spans_contradict_decides_nothing(folder):
+    """Whenever they come; the contradiction is named."""
+    done, found = late_run(folder, *REPORTS, toolCalls="$.calls")
+    assert {name: finding["outcome"] for name, finding in found.items()} == REPORTS | {"quiet": "passed"}, (
+        done.stderr
+    )
+    assert "show a call of 'lookup' that its own report does not have" in found["reports nothing"]["reason"]
+
+
+@pytest.mark.parametrize(
+    "mode", ["another trace", "a guessed conversation", "ids of a wrong form", "a broken export"]
+)
+def test_evidence_of_nobody_may_be_of_every_turn_before(folder, mode):
+    """A call that no conversation can be given may be one of the turn's; what came before a turn is not."""
+    done, found = late_run(folder, "early", mode)
+    assert {name: finding["outcome"] for name, finding in found.items()} == {
+        "early": "undecided",
+        mode: "undecided",
+        "quiet": "passed",
+    }, done.stderr
+    assert done.returncode == 3
 
 
 def test_a_taken_port_ends_the_run_with_one_message(folder):
@@ -136,6 +249,7 @@ def test_secrets_in_spans_are_in_no_output(folder):
     canaries = Canaries()
     secret = canaries.plant("CI_EVALS_AGENT_KEY")
     (folder / "secret.txt").write_text(secret)
+    (folder / "stranger").touch()
     done = run(folder, "--otlp-port=0", "--record=rec", CI_EVALS_AGENT_KEY=secret)
     (trial,) = trials(folder)
     assert [call[0][1]["amount"] for call in calls_of(trial)] == [42, 42]

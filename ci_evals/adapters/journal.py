@@ -7,7 +7,8 @@ commit and options.
 
 import errno
 import json
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,6 +23,7 @@ from ci_evals.adapters import files, input_files, json_lines
 from ci_evals.adapters.git import checkout
 from ci_evals.adapters.signing import Chain
 from ci_evals.adapters.transport import payload
+from ci_evals.adapters.transport.trace_context import LATE_SECONDS
 from ci_evals.domain.base import Record
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.journal import JournalEntry, JournalHeader, JournalMark, Past
@@ -74,6 +76,7 @@ class Journal:
         self._pending: list[bytes] = []
         """Lines that could not be written yet."""
         self._failing = False
+        self._last: Record | None = None
         self._secret = secret
         self._earlier = self._read() if resume and files.is_there(self._path) else None
         self._chain = Chain(secret)
@@ -152,7 +155,9 @@ class Journal:
                 self._failing = False
 
     def mark(self, mark: JournalMark) -> None:
-        """Append a mark, if possible."""
+        """Append a mark, if possible, and unless it is the last record already."""
+        if mark == self._last:
+            return
         with suppress(OSError):
             self._append(mark)
             self._file.flush()
@@ -177,6 +182,7 @@ class Journal:
             )
 
     def _append(self, record: Record) -> None:
+        self._last = record
         self._pending.append(self._chain.seal(json_lines.line(record)))
         if self._file.is_removed():
             raise OSError(errno.ENOENT, "it was removed")
@@ -232,6 +238,8 @@ def _read_lines(path: Path, file: Iterable[bytes], secret: str | None) -> _Conte
     done: dict[Trial, TrialResult] = {}
     elapsed, size, ended, rest, damaged = 0.0, 0, False, 0, None
     check_failed = False
+    written: dict[Trial, float] = {}
+    late: set[str] = set()
     chain = Chain(secret)
     for number, (line, following) in enumerate(pairwise(chain_of(file, [b""])), start=1):
         if rest:
@@ -249,18 +257,48 @@ def _read_lines(path: Path, file: Iterable[bytes], secret: str | None) -> _Conte
         size += len(line)
         if isinstance(record, JournalEntry):
             elapsed, written_at = max(elapsed, record.elapsed), record.at
+            written[record.trial] = record.elapsed
             if not (check_failed and record.result.judged):
                 done[record.trial] = record.result.packed()
-        elif record.mark == "outage":
-            done = {trial: result for trial, result in done.items() if not result.needs_rerun}
-        elif record.mark == "judge_check_failed":
-            check_failed = True
-            done = {trial: result for trial, result in done.items() if not result.judged}
-        elif record.mark == "resumed":
-            check_failed = False
+        else:
+            check_failed = {"judge_check_failed": True, "resumed": False}.get(record.mark, check_failed)
+            late.update(record.traces)
+            done = {trial: result for trial, result in done.items() if not _is_revoked(result, record)}
         ended = isinstance(record, JournalMark) and record.mark == "ended"
+    # Evidence of what was written last may have been under way when the program was killed.
+    settled = math.inf if ended else elapsed - LATE_SECONDS
+    done = {
+        trial: result
+        for trial, result in done.items()
+        if _is_settled(result, late, recent=written[trial] >= settled)
+    }
     past = Past(header, done, elapsed, written_at) if header else None
     return _Content(past, size, size + rest, torn=bool(rest), damaged=damaged, ended=ended, chain=chain)
+
+
+def _is_revoked(result: TrialResult, mark: JournalMark) -> bool:
+    """Return whether a mark says that a result before it is not to be used."""
+    match mark.mark:
+        case "outage":
+            return result.needs_rerun
+        case "judge_check_failed":
+            return result.judged
+        case "late_evidence":
+            return mark.earlier and bool(_traces(result))
+    return False
+
+
+def _is_settled(result: TrialResult, late: Collection[str], *, recent: bool) -> bool:
+    """Return whether nothing that came late, or may have, belongs to a result's evidence."""
+    if recent:
+        return not _traces(result)
+    return not late or _traces(result).isdisjoint(late)
+
+
+def _traces(result: TrialResult) -> set[str]:
+    """Return the traces that a result takes for complete evidence."""
+    whole = [turn.traceparent for turn in result.turns if turn.traceparent and not turn.tool_calls_partial]
+    return {traceparent.split("-")[1] for traceparent in whole}
 
 
 def _header(path: Path, line: bytes, chain: Chain, secret: str | None) -> JournalHeader:

@@ -85,7 +85,7 @@ def calls_of(reply: Reply) -> Calls:
     workflows = (ToolCall(name=name, not_captured=_NAMES_ONLY) for name in reply.workflows or ())
     integrations = (call for made in reply.integrations or () for call in made.tools or (_as_call(made),))
     known = reply.workflows is not None and reply.integrations is not None
-    return Calls((*workflows, *integrations), complete=known)
+    return Calls((*workflows, *integrations), complete=known and not reply.tool_calls_partial)
 
 
 _NAMES_ONLY = "the agent reports only names"

@@ -121,11 +121,16 @@ class JournalEntry(Record):
 class JournalMark(Record):
     """Something that happened to the run as a whole."""
 
-    mark: Literal["outage", "ended", "judge_check_failed", "resumed"]
+    mark: Literal["outage", "ended", "judge_check_failed", "resumed", "late_evidence"]
     """`outage`: the run was stopped by an agent or model that could not be used, so what had broken off is
     to be played again. `ended`: the whole plan was played, and its reports are written. `judge_check_failed`:
     a judge did not pass its check, so what it judged before and after is to be played again. `resumed`: what
-    follows was played when the run resumed, with a judge that is checked again."""
+    follows was played when the run resumed, with a judge that is checked again. `late_evidence`: evidence of
+    trials came after they had been read, so those that do not say so are to be played again."""
+    traces: tuple[str, ...] = ()
+    """The traces of these trials."""
+    earlier: bool = False
+    """True if trials that were kept before may be concerned, too."""
 
 
 @dataclass(frozen=True)

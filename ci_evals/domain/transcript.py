@@ -109,6 +109,11 @@ class Reply(Record):
     trace_missing: str | None = Field(
         default=None, description="Why no trace came although one was waited for, and what to do about it."
     )
+    traceparent: str | None = Field(
+        default=None,
+        description="The header that joins the agent's spans to this turn (W3C Trace Context); null if they "
+        "are not received.",
+    )
     not_found: dict[str, str] = Field(
         default_factory=dict,
         description="Why evidence is unknown, by the key of what should have found it, such as `toolCalls`, "

@@ -10,7 +10,6 @@ from collections.abc import (
     Iterable,
     Iterator,
     Mapping,
-    Sequence,
 )
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
@@ -30,6 +29,7 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.job.job import Job
 from ci_evals.job.judge_check import JudgeChecks
+from ci_evals.job.late_evidence import LateEvidence, PlayPlan
 from ci_evals.job.limits import Budget, LimitsWatcher
 from ci_evals.job.results_builder import ResultsBuilder
 from ci_evals.job.setup import RunSetup
@@ -90,7 +90,7 @@ async def evaluate(
             begin = partial(play, player=players.cluster)
         else:
             begin = partial(run, participants_for=players.participants_for, redactor=job.redactor)
-        play_plan = partial(
+        play_plan: PlayPlan = partial(
             begin,
             options=replace(
                 job.options,
@@ -102,6 +102,8 @@ async def evaluate(
             listen=hear,
             stop=stop,
         )
+        if late := _late_evidence(job, players, builder):
+            play_plan = late.settling(play_plan, stop)
         checks = builder.judge_checks = JudgeChecks(
             judges=players.judges,
             mode=job.judge_check,
@@ -171,7 +173,7 @@ async def _check_judges(job: Job, checks: JudgeChecks, stop: Stop) -> None:
 async def _play_in_stages(
     job: Job,
     builder: ResultsBuilder,
-    play: Callable[..., Coroutine[Any, Any, Sequence[TrialResult | None]]],
+    play: PlayPlan,
     done: Mapping[Trial, TrialResult],
     checked: Awaitable[None],
     *,
@@ -201,10 +203,19 @@ async def _play_in_stages(
         stage = following
 
 
-def _savers(job: Job, builder: ResultsBuilder) -> Iterator[SaveTrial]:
+def _late_evidence(job: Job, players: "_JobParticipants", builder: ResultsBuilder) -> LateEvidence | None:
+    """What corrects results if spans are received."""
+    receiver = players.built.agents.receiver if players.built else None
+    if receiver is None:
+        return None
+    save = tuple(_savers(job, builder, corrected=True))
+    return LateEvidence(receiver, job.redactor, job.journal, save)
+
+
+def _savers(job: Job, builder: ResultsBuilder, *, corrected: bool = False) -> Iterator[SaveTrial]:
     """Where finished trials are kept: first in the recording, since what the journal holds is not rerun."""
     if job.recorder:
-        yield job.recorder.keep
+        yield job.recorder.correct if corrected else job.recorder.keep
     if journal := job.journal:
 
         async def keep(trial: Trial, result: TrialResult) -> None:

@@ -187,6 +187,11 @@ class RunAgents:
         """Add to the log what an agent has printed elsewhere."""
         self._printed_elsewhere[who] = printed
 
+    @property
+    def receiver(self) -> "Receiver | None":
+        """The receiver of spans, if any agent has them received."""
+        return self._receiver
+
     def notes(self) -> tuple[str, ...]:
         """Limits that agents have set to the rate until now."""
         notes = (limiter.note(f"the agent at {host}") for (host, _), limiter in self._limiters.items())

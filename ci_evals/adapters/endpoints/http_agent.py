@@ -36,6 +36,8 @@ class _HttpSession:
     headers: Mapping[str, str]
     thread: Thread
     history: list[dict[str, JsonValue]] = field(default_factory=list)
+    own_id: str | None = None
+    """The id, if it was made here."""
     turn: int = 0
     """The number of the user's last message, from 1."""
     is_open: bool = True
@@ -82,7 +84,7 @@ class HttpAgent:
         session = _HttpSession(self._server.new_client(), values, {}, thread, [*test.history])
         try:
             if self._options.open is None:
-                values["session"] = uuid4().hex
+                values["session"] = session.own_id = uuid4().hex
             else:
                 # A second, unused conversation does no harm: opening one counts as idempotent.
                 request = self._request(session, self._options.open, DEFAULT_TIMEOUT_SECONDS, idempotent=True)

@@ -32,6 +32,11 @@ class _AdkSession:
     id: str
     user: str
 
+    @property
+    def own_id(self) -> str:
+        """The id, which was made here."""
+        return self.id
+
 
 @dataclass
 class _Turn:

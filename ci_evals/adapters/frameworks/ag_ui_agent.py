@@ -35,6 +35,11 @@ class _AgUiSession:
     context: list[JsonValue]
     props: JsonValue
 
+    @property
+    def own_id(self) -> str:
+        """The id, which was made here."""
+        return self.id
+
 
 @dataclass
 class _Turn:

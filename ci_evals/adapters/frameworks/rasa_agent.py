@@ -31,6 +31,11 @@ class _Session:
     metadata: JsonValue
     tracker: Tracker | None
 
+    @property
+    def own_id(self) -> str:
+        """The id, which was made here."""
+        return self.id
+
 
 class RasaAgent:
     """The agent under test behind Rasa's REST channel. Implements the port `StatefulAgent`."""

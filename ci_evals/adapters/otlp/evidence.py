@@ -11,8 +11,9 @@ from pydantic import JsonValue
 
 from ci_evals.adapters.otlp.arguments import content_switch
 from ci_evals.adapters.otlp.dialects import agent_name, hides_calls, requested_calls, shows_answer, tokens
+from ci_evals.adapters.otlp.for_people import for_people
 from ci_evals.adapters.otlp.kinds import AGENT, MODEL, SIDE, TOOL, kinds_of
-from ci_evals.adapters.otlp.spans import MAX_OTHER_TEXT, MAX_TEXT, TOO_LONG, Span
+from ci_evals.adapters.otlp.spans import MAX_TEXT, Span
 from ci_evals.adapters.otlp.tool_spans import Called, called_by
 from ci_evals.domain.base import instant
 from ci_evals.domain.transcript import ToolCall, ToolStatus
@@ -21,12 +22,6 @@ from ci_evals.support.json_text import canonical
 MAX_CALLS = 1_000
 """Limit of the tool calls that are read of one turn."""
 _MAX_ANCESTORS = 256
-_MAX_SHOWN = 500_000
-"""Characters of a turn's spans for people."""
-_MAX_REPEATED = 200
-"""Characters of a text that is kept of every span, even where the span before has the same."""
-AS_BEFORE = "(the same as in the span before)"
-"""In place of a longer one: each call of a model repeats its instructions and tools."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +31,8 @@ class TurnEvidence:
     calls: tuple[ToolCall, ...]
     missing: str | None
     """Why there may be calls that these spans do not show; None if they show all."""
+    unnamed: str | None
+    """Why a call may be of any tool; None if each has a name."""
     input_tokens: int | None
     output_tokens: int | None
     spans: JsonValue
@@ -134,9 +131,10 @@ def read(spans: Iterable[Span], missing: str | None = None) -> TurnEvidence:
     return TurnEvidence(
         calls=tuple(_tool_call(each, turn.by_id) for each in calls if each.called.name),
         missing=missing or _hidden(turn, models, calls),
+        unnamed=_unnamed(calls),
         input_tokens=_sum(pair[0] for pair in used),
         output_tokens=_sum(pair[1] for pair in used),
-        spans=_for_people(ordered),
+        spans=for_people(ordered),
     )
 
 
@@ -185,8 +183,8 @@ def _hidden(turn: _Turn, models: Sequence[Sequence[Span]], calls: Sequence[_Call
         return _MANY_CALLS
     if any(map(hides_calls, chain.from_iterable(models))):
         return _LONG_ANSWER
-    if unnamed := next((call for call in calls if not call.called.name or call.called.guessed), None):
-        return _UNNAMED.format(unnamed.span.name)
+    if unnamed := _unnamed(calls):
+        return unnamed
     if not _shows_agent(turn):
         return _NO_AGENT
     # Tools that have spans of their own show whether they were called, whatever a model answered.
@@ -196,6 +194,13 @@ def _hidden(turn: _Turn, models: Sequence[Sequence[Span]], calls: Sequence[_Call
             "the spans of its models do not show what they answered, which may be tool calls; switch the "
             f"capture of content on: {content_switch(span)}"
         )
+    return None
+
+
+def _unnamed(calls: Iterable[_Call]) -> str | None:
+    for call in calls:
+        if not call.called.name or call.called.guessed:
+            return _UNNAMED.format(call.span.name)
     return None
 
 
@@ -322,35 +327,6 @@ def _tool_call(call: _Call, by_id: Mapping[str, Span]) -> ToolCall:
 _STATUS = {None: ToolStatus.UNKNOWN, True: ToolStatus.ERROR, False: ToolStatus.OK}
 _ANY_CALL = ToolCall(name="")
 _ANY_CALL.slim()
-
-
-def _for_people(ordered: Sequence[Span]) -> JsonValue:
-    """Return the spans with their attributes, as many of these as people might read."""
-    shown: list[JsonValue] = []
-    size = 0
-    before: dict[str, str] = {}
-    for span in ordered:
-        attributes: dict[str, JsonValue] = {}
-        if span.attributes and (size := size + span.size) <= _MAX_SHOWN:
-            attributes = {**span.attributes}
-            for key, value in span.attributes.items():
-                if isinstance(value, str) and len(value) > _MAX_REPEATED:
-                    if before.get(key) == value:
-                        attributes[key] = AS_BEFORE
-                    elif len(value) > MAX_OTHER_TEXT:
-                        attributes[key] = TOO_LONG
-                    else:
-                        before[key] = value
-        one: dict[str, JsonValue] = {
-            "name": span.name,
-            "startMs": (span.start_ns - ordered[0].start_ns) / 1e6,
-            "durationMs": (span.end_ns - span.start_ns) / 1e6,
-            "attributes": attributes,
-        }
-        if span.failed:
-            one["failed"] = True
-        shown.append(one)
-    return shown
 
 
 def _sum(counts: Iterable[int | None]) -> int | None:

@@ -3,6 +3,7 @@
 The kinds of a span are a sum, since several instrumentations may mark one span.
 """
 
+from ci_evals.adapters.otlp.dialects import hides_calls, requested_calls, shows_answer
 from ci_evals.adapters.otlp.spans import Span
 
 TOOL = 1
@@ -62,3 +63,13 @@ def kinds_of(span: Span) -> int:
 def shows_calls(span: Span) -> bool:
     """Return whether a span is of a tool or a model, and so evidence of calls."""
     return bool(kinds_of(span) & (TOOL | MODEL))
+
+
+def may_hold_calls(span: Span) -> bool:
+    """Return whether a span is of a tool, or of a model whose answer may ask for tools."""
+    kinds = kinds_of(span)
+    if kinds & TOOL:
+        return True
+    return bool(kinds & MODEL) and (
+        hides_calls(span) or not shows_answer(span) or bool(requested_calls(span))
+    )

@@ -5,23 +5,28 @@ import logging
 import os
 import secrets
 import socket
+import time
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from aiohttp import web
 
 from ci_evals.adapters.otlp import spans
 from ci_evals.adapters.otlp.dialects import conversation_id
-from ci_evals.adapters.otlp.kinds import shows_calls
+from ci_evals.adapters.otlp.gaps import Gaps
+from ci_evals.adapters.otlp.kinds import may_hold_calls, shows_calls
 from ci_evals.adapters.otlp.packing import unpacked
 from ci_evals.adapters.otlp.spans import OtlpError, Span, TooLargeError
-from ci_evals.adapters.otlp.trial_trace import Exporter, TrialTrace
+from ci_evals.adapters.otlp.trial_trace import BAGGAGE, Exporter, TrialTrace
 from ci_evals.adapters.transport import payload
+from ci_evals.adapters.transport.trace_context import LATE_SECONDS
 from ci_evals.domain.errors import UsageError
 from ci_evals.support.redaction import Redactor
 from ci_evals.threads import in_thread
 
 PATH = "/v1/traces"
+MOST_LATE_SECONDS = 10.0
 DEFAULT_PORT = 4318
 _MAX_PORT = 65535
 MAX_UNCLAIMED_SPANS = 5_000
@@ -31,6 +36,22 @@ _SMALL = 100_000
 _SMALL_PACKED = 10_000
 _CLOSING_SECONDS = 1.0
 _JSON, _PROTOBUF = "application/json", "application/x-protobuf"
+
+
+_LOST_EXPORT = "an export that may hold its spans was refused, as too large or unreadable"
+_STRAY = (
+    "a tool call in a trace of no conversation (from {}) may be one of its own; let the agent continue the "
+    "trace in the header traceparent, and no other program export here (--otlp-port; docs/traces.md)"
+)
+
+
+@dataclass
+class _Unclaimed:
+    """Spans of a trace that no conversation has claimed yet."""
+
+    spans: list[Span] = field(default_factory=list)
+    turns: int = 0
+    """The number of turns that had begun when the last of them came."""
 
 
 class Receiver:
@@ -45,8 +66,10 @@ class Receiver:
         """Traces that name several conversations."""
         self._evicted: set[str] = set()
         """Traces of which spans were dropped before anyone claimed them."""
-        self._ended: dict[str, Exporter] = {}
-        self._unclaimed: OrderedDict[str, list[Span]] = OrderedDict()
+        self.gaps = Gaps()
+        self._ended: dict[str, TrialTrace] = {}
+        self._last_end = self._last_arrival = 0.0
+        self._unclaimed: OrderedDict[str, _Unclaimed] = OrderedDict()
         self._unclaimed_count = 0
         self._strays: dict[str, int] = {}
         self._late = 0
@@ -101,21 +124,41 @@ class Receiver:
 
     def begin_trial(self, exporter: Exporter | None = None) -> TrialTrace:
         """Return the trace of a new trial, whose agent has this exporter."""
-        trial = TrialTrace(secrets.token_hex(16), exporter or Exporter())
+        trial = TrialTrace(secrets.token_hex(16), exporter or Exporter(), self.gaps)
         self._trials[trial.trace_id] = trial
         return trial
 
     def name_conversation(self, trial: TrialTrace, name: str) -> None:
-        """Let traces that name this conversation belong to a trial, unless another has the name too."""
+        """Let traces that name this conversation belong to a trial, unless another has the name too.
+
+        The name must be one that nobody can guess, or spans of anybody would be evidence.
+        """
         trial.names.add(name)
         self._conversations[name] = trial if self._conversations.get(name, trial) is trial else None
 
     def end_trial(self, trial: TrialTrace) -> None:
-        """Forget a trial: spans that still arrive are dropped."""
-        for ids in (self._trials, self._conversations):
-            for name in [name for name in (trial.trace_id, *trial.names) if ids.get(name) is trial]:
-                del ids[name]
-        self._ended[trial.trace_id] = trial.exporter
+        """End a trial: spans that still arrive show only that its evidence is incomplete."""
+        trial.end()
+        for name in (trial.trace_id, *trial.names):
+            if self._trials.get(name) is trial:
+                del self._trials[name]
+                self._ended[name] = trial
+            if self._conversations.get(name) is trial:
+                del self._conversations[name]
+        self._last_end = time.monotonic()
+        if not self._trials:
+            self._give_up_unclaimed()
+
+    async def wait_for_late(self, quiet: float = LATE_SECONDS, most: float = MOST_LATE_SECONDS) -> None:
+        """Wait until no span has come for a while after the last trial's end, if there was any."""
+        began = time.monotonic()
+        while self._ended:
+            now = time.monotonic()
+            until = min(max(self._last_end, self._last_arrival) + quiet, began + most)
+            if now >= until:
+                break
+            await asyncio.sleep(until - now)
+        self._give_up_unclaimed()
 
     def notes(self, redactor: Redactor) -> Iterable[str]:
         """Return notes on tool calls that belong to no turn."""
@@ -124,9 +167,7 @@ class Receiver:
                 f"{self._late:,} spans with tool or model calls came after their conversation had ended: set "
                 "OTEL_BSP_SCHEDULE_DELAY=200 for the agent, and let it end its spans before it replies"
             )
-        for unclaimed in self._unclaimed.values():
-            self._count_strays(unclaimed)
-        self._unclaimed.clear()
+        self._give_up_unclaimed()
         if self._strays:
             makers = [payload.shorten(redactor.text(name)) or "unnamed" for name in [*self._strays][:3]]
             yield (
@@ -153,21 +194,30 @@ class Receiver:
             raise
         for span in received:
             self._add(span)
+        self._last_arrival = time.monotonic()
         is_json = request.content_type == _JSON
         return web.Response(body=b"{}" if is_json else b"", content_type=_JSON if is_json else _PROTOBUF)
 
     def _lose_export(self) -> None:
         for trial in self._trials.values():
             trial.refused = True
+        self._note_lost(self.gaps.turns, _LOST_EXPORT)
+
+    def _note_lost(self, turns: int, reason: str) -> None:
+        """Note that evidence of any of the first `turns` turns of the run may be lost."""
+        self.gaps.add_before(turns, reason, self._under_way)
+
+    @property
+    def _under_way(self) -> set[str]:
+        return {trial.trace_id for trial in self._trials.values()}
 
     def _add(self, span: Span) -> None:
         if trial := self._trial_of(span):
             trial.add(span)
-        elif exporter := self._ended.get(span.trace_id):
-            exporter.has_sent = True
-            self._late += shows_calls(span)
-        elif span.trace_id in self._shared:
-            self._count_strays([span])
+        elif ended := self._ended.get(span.trace_id):
+            self._late += ended.add_after_end(span)
+        elif not span.trace_id or span.trace_id in self._shared:
+            self._count_strays([span], self.gaps.turns)
         else:
             self._keep_unclaimed(span)
 
@@ -177,7 +227,9 @@ class Receiver:
             return trial if trial.trace_id == span.trace_id else self._of_shared(trial, span)
         if span.trace_id in self._ended:
             return None
-        named = self._conversations.get(conversation_id(span) or "")
+        named = self._trials.get(span.text(BAGGAGE) or "") or self._conversations.get(
+            conversation_id(span) or ""
+        )
         if named and span.trace_id in self._shared:
             named.shared = True
         elif named:
@@ -189,19 +241,31 @@ class Receiver:
         self._trials[trace_id] = trial
         trial.names.add(trace_id)
         trial.dropped |= trace_id in self._evicted
-        for span in self._unclaimed.pop(trace_id, ()):
-            self._unclaimed_count -= 1
+        unclaimed = self._unclaimed.pop(trace_id, _Unclaimed())
+        self._unclaimed_count -= len(unclaimed.spans)
+        for span in unclaimed.spans:
             trial.add(span)
 
     def _keep_unclaimed(self, span: Span) -> None:
-        self._unclaimed.setdefault(span.trace_id, []).append(span)
+        unclaimed = self._unclaimed.setdefault(span.trace_id, _Unclaimed())
+        unclaimed.spans.append(span)
+        unclaimed.turns = self.gaps.turns
         self._unclaimed_count += 1
         while self._unclaimed_count > MAX_UNCLAIMED_SPANS:
             trace_id, oldest = self._unclaimed.popitem(last=False)
             if len(self._evicted) < MAX_UNCLAIMED_SPANS:
                 self._evicted.add(trace_id)
-            self._unclaimed_count -= len(oldest)
-            self._count_strays(oldest)
+            self._unclaimed_count -= len(oldest.spans)
+            self._count_strays(oldest.spans, oldest.turns)
+        if may_hold_calls(span):  # a run that resumes cannot know whether somebody claimed it
+            self.gaps.listen(self._under_way, earlier=True)
+
+    def _give_up_unclaimed(self) -> None:
+        """Count the spans that no conversation has claimed as strays."""
+        for unclaimed in self._unclaimed.values():
+            self._count_strays(unclaimed.spans, unclaimed.turns)
+        self._unclaimed.clear()
+        self._unclaimed_count = 0
 
     def _of_shared(self, trial: TrialTrace, span: Span) -> TrialTrace | None:
         """Return the trial of a span in a trace of the agent's own, which belonged to this trial so far.
@@ -218,8 +282,13 @@ class Receiver:
             named.shared = True
         return named
 
-    def _count_strays(self, strays: Iterable[Span]) -> None:
+    def _count_strays(self, strays: Iterable[Span], turns: int) -> None:
+        """Count spans that belong to no conversation, which came when so many turns had begun."""
         for span in filter(shows_calls, strays):
+            if may_hold_calls(span):
+                self._note_lost(
+                    turns, _STRAY.format(payload.shorten(span.scope) or "an unnamed instrumentation")
+                )
             maker = span.scope if len(self._strays) < MAX_UNCLAIMED_SPANS else ""
             self._strays[maker] = self._strays.get(maker, 0) + 1
 

@@ -113,7 +113,7 @@ class Span(NamedTuple):
 
 
 def read(body: bytes, content_type: str) -> list[Span]:
-    """Return the spans of an `ExportTraceServiceRequest`, without those whose ids have a wrong form.
+    """Return the spans of an `ExportTraceServiceRequest`; those whose ids have a wrong form are of no trace.
 
     Raises:
         OtlpError: it is none.
@@ -131,7 +131,10 @@ def read(body: bytes, content_type: str) -> list[Span]:
     listed = [*islice(spans, MAX_SPANS + 1)]
     if len(listed) > MAX_SPANS:
         raise OtlpError(f"more than {MAX_SPANS:,} spans in one request")
-    return [span for span in listed if len(span.trace_id) == 32 and len(span.span_id) == 16]
+    return [
+        span if len(span.trace_id) == 32 and len(span.span_id) == 16 else span._replace(trace_id="")
+        for span in listed
+    ]
 
 
 def _read_protobuf(body: bytes) -> Iterator[Span]:

@@ -33,8 +33,17 @@ class _Session:
 
     @property
     def id(self) -> str | None:
-        """The agent's id of the conversation, by which spans without our context are recognized."""
+        """The agent's id of the conversation."""
         return id_of(self.inner)
+
+    @property
+    def own_id(self) -> str | None:
+        """The id that its adapter made, by which spans without our context are recognized.
+
+        An id that the agent made could be guessed: then spans of anybody would be evidence.
+        """
+        found = getattr(self.inner, "own_id", None)
+        return found if isinstance(found, str) else None
 
 
 class TracedAgent:
@@ -71,17 +80,18 @@ class TracedAgent:
     async def send_message(self, session: _Session, text: str, *, timeout: float) -> Reply:  # noqa: ASYNC109  # as the port has it
         """Send `text`; the reply comes when its spans have, or will not.
 
-        An agent that reports its tool calls itself is not waited for.
+        An agent that reports its tool calls itself is not waited for; its spans may contradict it later.
         """
         context = session.trace.begin_turn()
         with carried(context):
             reply = await self._agent.send_message(session.inner, text, timeout=timeout)
+        turn = context.headers["traceparent"]
         if reply.tool_calls is not None or reply.workflows is not None:
-            session.trace.ignore_turn()
-            return reply
+            session.trace.report_turn(reply)
+            return reply.model_copy(update={"traceparent": turn})
         self._name(session)
         await self._wait(session.trace, context)
-        return self._with(reply, session.trace.settle())
+        return self._with(reply, session.trace.settle(), turn)
 
     async def read_state(self, session: _Session) -> JsonValue:
         """Return the agent's state."""
@@ -89,14 +99,14 @@ class TracedAgent:
             return await read_state(self._agent, session.inner)
 
     async def close(self, session: _Session) -> None:
-        """End the conversation; spans that still come are dropped."""
+        """End the conversation; spans that still come leave its evidence incomplete."""
         self._receiver.end_trial(session.trace)
         with carried(session.trace.begin_turn(ignored=True)):
             await self._agent.close(session.inner)
 
     def _name(self, session: _Session) -> None:
-        if session.id:
-            self._receiver.name_conversation(session.trace, session.id)
+        if session.own_id:
+            self._receiver.name_conversation(session.trace, session.own_id)
 
     async def _wait(self, trace: TrialTrace, context: TraceContext) -> None:
         """Wait until a turn's spans are there, or nothing more comes, or patience ends."""
@@ -117,12 +127,13 @@ class TracedAgent:
             finally:
                 alarm.cancel()
 
-    def _with(self, reply: Reply, evidence: TurnEvidence | None) -> Reply:
+    def _with(self, reply: Reply, evidence: TurnEvidence | None, turn: str) -> Reply:
         """Return the reply with the evidence; what the agent itself reports stays."""
         if evidence is None:
             reason = _NOTHING_CAME.format(endpoint=self._receiver.endpoint)
-            return reply.model_copy(update={"trace_missing": reason})
-        update: dict[str, Any] = {"trace": evidence.spans} if reply.trace is None else {}
+            return reply.model_copy(update={"trace_missing": reason, "traceparent": turn})
+        update: dict[str, Any] = {"traceparent": turn}
+        update |= {"trace": evidence.spans} if reply.trace is None else {}
         update |= {k: v for k, v in views_of(evidence.calls).items() if getattr(reply, k) is None}
         # A tool may hand over to a person, whatever its name: tools are no evidence that none did.
         update |= {"handed_over_apart": True}

@@ -3,20 +3,26 @@
 import asyncio
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ci_evals.adapters.otlp import evidence
+from ci_evals.adapters.otlp.contradiction import contradiction
 from ci_evals.adapters.otlp.evidence import Progress, TurnEvidence, TurnSpan
-from ci_evals.adapters.otlp.kinds import shows_calls
+from ci_evals.adapters.otlp.gaps import LATE, Gaps
+from ci_evals.adapters.otlp.kinds import may_hold_calls
 from ci_evals.adapters.otlp.spans import Span
 from ci_evals.adapters.transport.trace_context import TraceContext
+from ci_evals.domain.transcript import Reply
 
+BAGGAGE = "ci_evals.trial"
+"""The key of the trial's trace in W3C Baggage; a span that has it as an attribute belongs to the trial."""
 MAX_TURN_SPANS = 10_000
 """Limit of spans kept of one turn; those after it are dropped, and its evidence is incomplete."""
 MAX_TURN_CHARACTERS = 32_000_000
 _TOO_MANY = f"it has more than {MAX_TURN_SPANS:,} spans, or {MAX_TURN_CHARACTERS // 10**6} MB of them"
 _REFUSED = "an export with spans was refused, as too large or unreadable, while it ran"
+_DOUBLED = "two spans that differ came under one id, so that others may be lost"
 _SHARED = "its trace goes on over several conversations; begin a trace for each message (docs/traces.md)"
 
 
@@ -41,15 +47,20 @@ class TrialTrace:
 
     trace_id: str
     exporter: Exporter = field(default_factory=Exporter)
+    gaps: Gaps = field(default_factory=Gaps)
     turns: list[TurnSpan] = field(default_factory=list)
     pending: dict[str, Span] = field(default_factory=dict)
-    """The spans that have arrived since the last turn was settled."""
+    """The spans that have arrived since the last turn was settled, and those of turns that were reported."""
     settled: dict[str, str] = field(default_factory=dict)
     """The turns of the spans before, by their ids."""
+    known: set[int] = field(default_factory=set)
+    """Fingerprints of the spans before, to recognize those that are sent again."""
     without_evidence: set[str] = field(default_factory=set)
-    """Turns whose spans do not matter: the session's beginning, and replies that have evidence already."""
+    """Turns whose spans are not their evidence: the session's beginning, and those that were reported."""
+    reported: dict[str, Reply] = field(default_factory=dict)
+    """The replies that have evidence of their own, which spans may contradict, by turn."""
     names: set[str] = field(default_factory=set)
-    """The agent's own ids of the conversation, by which spans without our context are recognized."""
+    """The ids of the conversation, and of the agent's own traces of it."""
     belonging: Mapping[str, list[Span]] | None = None
     """The pending spans by turn, until another comes."""
     characters: int = 0
@@ -58,6 +69,8 @@ class TrialTrace:
     """True if an export was refused since the last turn was settled: nobody knows whose spans it held."""
     shared: bool = False
     """True if a trace has spans of other conversations too, so that some of its spans may be missing."""
+    doubled: bool = False
+    """True if two spans that differ came under one id since the last turn was settled."""
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
     last_arrival: float = 0.0
 
@@ -66,31 +79,44 @@ class TrialTrace:
         turn = TurnSpan(secrets.token_hex(8), time.time_ns())
         self.turns.append(turn)
         self.belonging = None
+        header = self._header(turn.span_id)
         if ignored:
-            self.ignore_turn()
-        return TraceContext(
-            {
-                "traceparent": f"00-{self.trace_id}-{turn.span_id}-01",
-                "baggage": f"ci_evals.trial={self.trace_id}",
-            }
-        )
+            self.without_evidence.add(turn.span_id)
+        else:
+            self.gaps.begin(header)
+        return TraceContext({"traceparent": header, "baggage": f"{BAGGAGE}={self.trace_id}"})
 
-    def ignore_turn(self) -> None:
-        """Take no evidence from the latest turn."""
-        self.without_evidence.add(self.turns[-1].span_id)
+    def _header(self, turn_id: str) -> str:
+        return f"00-{self.trace_id}-{turn_id}-01"
+
+    def report_turn(self, reply: Reply) -> None:
+        """Take the evidence of the latest turn from the reply itself; its spans may contradict it."""
+        turn_id = self.turns[-1].span_id
+        self.without_evidence.add(turn_id)
+        self.reported[turn_id] = reply
 
     def add(self, span: Span) -> None:
         """Keep a span that has arrived."""
         self.exporter.has_sent = True
+        self._keep(span)
+        self.last_arrival = time.monotonic()
+        self.arrived.set()
+
+    def _keep(self, span: Span) -> None:
+        before = self.pending.get(span.span_id)
+        if before is not None or span.span_id in self.settled:
+            if before == span or (before is None and fingerprints([span]) <= self.known):
+                return  # sent again
+            # Both are evidence, whatever id the other has.
+            span = span._replace(span_id=f"{span.span_id}/{len(self.pending)}")
+            self.doubled = True
         characters = self.characters + span.size
         if len(self.pending) >= MAX_TURN_SPANS or characters > MAX_TURN_CHARACTERS:
             self.dropped = True
-        elif span.span_id not in self.settled:
-            self.pending[span.span_id] = span
-            self.characters = characters
-            self.belonging = None
-        self.last_arrival = time.monotonic()
-        self.arrived.set()
+            return
+        self.pending[span.span_id] = span
+        self.characters = characters
+        self.belonging = None
 
     def progress(self, requests: int) -> Progress:
         """Return how much of the latest turn has arrived, in which the agent was sent so many requests."""
@@ -104,16 +130,68 @@ class TrialTrace:
         """
         by_turn, turn_id = self._by_turn(), self.turns[-1].span_id
         own = by_turn[turn_id]
-        before = {turn.span_id for turn in self.turns[:-1]} - self.without_evidence
-        late = any(shows_calls(span) for turn in before for span in by_turn[turn])
+        late = self._note_late(by_turn, {turn.span_id for turn in self.turns[:-1]})
         missing = evidence.LATE_PART if late or evidence.progress(own, turn_id, 0) < Progress.WHOLE else None
         missing = _TOO_MANY if self.dropped else _REFUSED if self.refused else missing
-        missing = _SHARED if self.shared else missing
-        self.settled |= {span.span_id: turn for turn, spans in by_turn.items() for span in spans}
-        self.pending, self.belonging, self.characters = {}, None, 0
-        self.dropped = self.refused = False
+        missing = _SHARED if self.shared else _DOUBLED if self.doubled else missing
+        for turn, spans in by_turn.items():
+            self.settled |= {span.span_id: turn for span in spans}
+            self.known |= fingerprints(spans)
+        self._forget(by_turn)
+        self.dropped = self.refused = self.doubled = False
         return evidence.read(own, missing) if own or late else None
+
+    def end(self) -> None:
+        """Note what has come since the last turn was read, and forget all but what later spans need."""
+        by_turn = self._by_turn()
+        self._note_late(by_turn, {turn.span_id for turn in self.turns})
+        self._note_contradictions(by_turn)
+        self._forget(by_turn)
+        self.settled = {}
+
+    def add_after_end(self, span: Span) -> bool:
+        """Note what a span that came after the end means for the turns; return whether it is new."""
+        self.exporter.has_sent = True
+        if not may_hold_calls(span) or fingerprints([span]) <= self.known:
+            return False
+        self.known |= fingerprints([span])
+        turns = {turn.span_id for turn in self.turns} - self.without_evidence
+        for turn_id in {span.parent_id} if span.parent_id in turns else turns:
+            self.gaps.add(self._header(turn_id), LATE)
+        if self.reported:
+            self._keep(span)
+            self._note_contradictions(self._by_turn())
+        return True
+
+    def _note_late(self, by_turn: Mapping[str, list[Span]], turns: set[str]) -> bool:
+        """Note which of these turns were read without calls that their spans show."""
+        late = [
+            turn
+            for turn in turns - self.without_evidence
+            if any(may_hold_calls(each) for each in by_turn[turn])
+        ]
+        for turn in late:
+            self.gaps.add(self._header(turn), LATE)
+        return bool(late)
+
+    def _note_contradictions(self, by_turn: Mapping[str, list[Span]]) -> None:
+        """Note which replies have a report that spans contradict, or may."""
+        for turn, reply in self.reported.items():
+            shown = evidence.read(by_turn[turn])
+            lost = _TOO_MANY if self.dropped else _DOUBLED if self.doubled else shown.unnamed
+            if reason := contradiction(reply, shown.calls) or lost:
+                self.gaps.add(self._header(turn), reason)
+
+    def _forget(self, by_turn: Mapping[str, list[Span]]) -> None:
+        self.pending = {span.span_id: span for turn in self.reported for span in by_turn[turn]}
+        self.characters = sum(span.size for span in self.pending.values())
+        self.belonging = None
 
     def _by_turn(self) -> Mapping[str, list[Span]]:
         self.belonging = self.belonging or evidence.by_turn(self.pending, self.turns, self.settled)
         return self.belonging
+
+
+def fingerprints(spans: Sequence[Span]) -> set[int]:
+    """Return a number for each span, which is the same if it is sent again."""
+    return {hash((*span[:6], str(span.attributes), str(span.events))) for span in spans} if spans else set()

@@ -3,7 +3,7 @@
 import asyncio
 import os
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
@@ -36,7 +36,7 @@ from ci_evals.domain.journal import JournalHeader
 from ci_evals.domain.plan import Plan, Trial
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.suite import Test
-from ci_evals.domain.transcript import ProbeResult, Reply
+from ci_evals.domain.transcript import ProbeResult, Reply, Turn
 from ci_evals.domain.world import AGENT_STATE, Names, World, probe_result
 from ci_evals.ports import LLM, Agent, Completion, Embedder, Embeddings, Prompt, WorldSteps, read_state
 from ci_evals.support.redaction import Redactor
@@ -179,7 +179,9 @@ class Recorder:
             # A trial whose user broke character has no findings.
             for evaluation, finding in zip(evaluations, result.findings, strict=bool(result.findings))
         )
-        record = capture.record(key_of(self._plan, trial, self._redactor), outcomes)
+        await self._append(capture.record(key_of(self._plan, trial, self._redactor), outcomes))
+
+    async def _append(self, record: TrialRecord) -> None:
         try:
             self._file.append(json_lines.line(record))
             # On the disk before the journal has the trial: a trial in the journal is not rerun.
@@ -191,6 +193,28 @@ class Recorder:
                     "the run continues, but its recording will have gaps"
                 )
             self._missing += 1
+
+    async def correct(self, trial: Trial, result: TrialResult) -> None:
+        """Append a trial again with the gaps that its result has in its evidence: the last one counts."""
+        gaps = {turn.traceparent: turn for turn in result.turns if turn.traceparent and turn.trace_missing}
+        try:
+            self._file.flush()
+            record = Recording(self._path).trial(key_of(self._plan, trial, self._redactor))
+        except (OSError, UsageError):
+            record = None
+        if record is None:
+            return  # keep has warned of it
+        attempts = tuple(
+            attempt.model_copy(
+                update={"answers": tuple(_with_gap(answer, gaps) for answer in attempt.answers)}
+            )
+            for attempt in record.attempts
+        )
+        outcomes = tuple(
+            outcome.model_copy(update={"outcome": finding.outcome})
+            for outcome, finding in zip(record.outcomes, result.findings, strict=True)
+        )
+        await self._append(record.model_copy(update={"attempts": attempts, "outcomes": outcomes}))
 
     def keep_judge_check(self) -> None:
         """Append the answers to control questions, if there are any."""
@@ -207,6 +231,16 @@ class Recorder:
         self._file.close()
         if self._missing:
             self._say(f"warning: {self._path} lacks {self._missing} of the played trials")
+
+
+def _with_gap(answer: ReplyRecord, gaps: Mapping[str, Turn]) -> ReplyRecord:
+    """Return an answer of the agent's with the gap of its turn."""
+    reply = answer.answer
+    turn = gaps.get(reply.traceparent or "") if isinstance(reply, Reply) else None
+    if turn is None or not isinstance(reply, Reply):
+        return answer
+    fields = ("tool_calls_partial", "trace_missing", "handed_over_apart")
+    return answer.model_copy(update={"answer": reply.like(**{name: getattr(turn, name) for name in fields})})
 
 
 class RecordedAgent:

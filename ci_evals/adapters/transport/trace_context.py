@@ -5,6 +5,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
+LATE_SECONDS = 2.0
+"""Silence after a trial's end after which no more of its spans are expected."""
+
 
 @dataclass
 class TraceContext:

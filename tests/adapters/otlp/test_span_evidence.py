@@ -6,6 +6,7 @@ import pytest
 
 from ci_evals.adapters.otlp import evidence
 from ci_evals.adapters.otlp.evidence import Progress, TurnSpan
+from ci_evals.adapters.otlp.for_people import AS_BEFORE
 from ci_evals.adapters.otlp.spans import TOO_LONG, Event, Span
 
 TURN = "f" * 16
@@ -594,7 +595,7 @@ def test_a_text_that_spans_repeat_is_kept_once_for_people():
     kept = [one["attributes"].get("gen_ai.system_instructions") for one in found.spans]
     assert list(filter(None, kept)) == [
         instructions,
-        evidence.AS_BEFORE,
+        AS_BEFORE,
         other,
         instructions,
         "short",

@@ -1,0 +1,127 @@
+"""Evidence that came after the turns that it belongs to were read: their trials are corrected.
+
+A check that a missing call could decide is undecided then, as if the turn had been incomplete from the start.
+"""
+
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ci_evals.adapters.journal import Journal
+from ci_evals.domain.checks.evaluation import Judged, Strict, compares_meanings
+from ci_evals.domain.checks.tool_checks import PythonCheck
+from ci_evals.domain.journal import JournalMark
+from ci_evals.domain.plan import Plan, Trial
+from ci_evals.domain.results.trial import TrialResult
+from ci_evals.domain.suite import Test
+from ci_evals.domain.transcript import Transcript, Turn, Turns
+from ci_evals.domain.verdict import Cause, Finding, Outcome, Verdict
+from ci_evals.grading import strict
+from ci_evals.runner import SaveTrial
+from ci_evals.scoring import process
+from ci_evals.stop import Stop
+from ci_evals.support.redaction import Redactor
+
+if TYPE_CHECKING:
+    from ci_evals.adapters.otlp.receiver import Receiver
+
+
+PlayPlan = Callable[..., Coroutine[Any, Any, Sequence[TrialResult | None]]]
+
+
+@dataclass
+class LateEvidence:
+    """Corrects the results of a run whose agents' spans are received."""
+
+    receiver: "Receiver"
+    redactor: Redactor
+    journal: Journal | None = None
+    save: Sequence[SaveTrial] = ()
+    """Where corrected results are kept, in place of those before."""
+    _corrected: dict[Trial, TrialResult] = field(default_factory=dict)
+    _marked: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.receiver.gaps.listen = self._mark
+
+    def _mark(self, traces: Collection[str], *, earlier: bool) -> None:
+        """Let no run that resumes take over a trial that is to be corrected."""
+        new = set(traces) - self._marked
+        if self.journal and (new or earlier):
+            self.journal.mark(JournalMark(mark="late_evidence", traces=tuple(sorted(new)), earlier=earlier))
+            self._marked |= new
+
+    def settling(self, play: PlayPlan, stop: Stop) -> PlayPlan:
+        """Return what plays a plan, waits for what still comes soon, and corrects the results."""
+
+        async def played(plan: Plan, **options: Any) -> Sequence[TrialResult | None]:
+            results = await play(plan, **options)
+            if not stop.interrupted:
+                await self.receiver.wait_for_late()
+            return await self._settled(plan, results)
+
+        return played
+
+    async def _settled(
+        self, plan: Plan, played: Sequence[TrialResult | None]
+    ) -> Sequence[TrialResult | None]:
+        if not self.receiver.gaps.found:
+            return played
+        trials = zip(plan.trials, played, strict=True)
+        return [result and await self._correct(plan, trial, result) for trial, result in trials]
+
+    async def _correct(self, plan: Plan, trial: Trial, result: TrialResult) -> TrialResult:
+        result = self._corrected.get(trial, result)
+        gaps = {turn.index: gap for turn in result.turns if (gap := self._gap(turn))}
+        if not gaps:
+            return result
+        result = self.redactor.model(with_gaps(plan.test_of(trial), result, gaps))
+        for keep in self.save:
+            await keep(trial, result)
+        self._corrected[trial] = result = result.packed()
+        return result
+
+    def _gap(self, turn: Turn) -> str | None:
+        return None if turn.tool_calls_partial else self.receiver.gaps.reason(turn.traceparent)
+
+
+def with_gaps(test: Test, result: TrialResult, gaps: Mapping[int, str]) -> TrialResult:
+    """Return a result whose turns have these gaps in their evidence, by number."""
+    turns = tuple(_incomplete(turn, gaps.get(turn.index)) for turn in result.turns)
+    transcript = Transcript(turns=turns, status=result.status, probes=result.probes)
+    findings = tuple(
+        _finding(evaluation, finding, transcript, gaps)
+        for evaluation, finding in zip(test.evaluations, result.findings, strict=bool(result.findings))
+    )
+    traces = process.of_turns(Turns(turns), test.optimal_tools)
+    update = {"turns": Turns(turns), "findings": findings, "process": traces.process, "fired": traces.fired}
+    return result.model_copy(update=update)
+
+
+def _incomplete(turn: Turn, gap: str | None) -> Turn:
+    if gap is None:
+        return turn
+    # A tool may hand over to a person.
+    return turn.like(tool_calls_partial=True, trace_missing=gap, handed_over_apart=True)
+
+
+def _finding(
+    evaluation: Judged | Strict, finding: Finding, transcript: Transcript, gaps: Mapping[int, str]
+) -> Finding:
+    """Return the finding on a transcript with gaps: the same, or an undecided one."""
+    if finding.outcome is Outcome.UNDECIDED:
+        return finding
+    if isinstance(evaluation, Judged):
+        unseen = finding.rests_on == "absence"
+    else:
+        unseen = isinstance(evaluation, PythonCheck)
+    if unseen:
+        number, gap = next(iter(gaps.items()))
+        verdict = Verdict.undecided(
+            Cause.NO_TRACE, f"the evidence of turn {number} is incomplete: {gap}", *gaps
+        )
+    elif isinstance(evaluation, Judged) or compares_meanings(evaluation):
+        return finding
+    else:
+        verdict = strict.decide(evaluation, transcript)
+    return Finding.of(evaluation, verdict) if verdict.outcome is Outcome.UNDECIDED else finding
