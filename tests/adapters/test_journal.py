@@ -409,3 +409,55 @@ async def test_trials_that_end_together_wait_for_the_disk_together(tmp_path):
     await asyncio.gather(*(journal.keep(at(index), result(index), index) for index in range(1, 101)))
     lines = (tmp_path / NAME).read_text().splitlines()
     assert sorted(json.loads(line)["index"] for line in lines[1:]) == list(range(1, 101))
+
+
+SPAN = "00-{}-{}-01".format("a" * 32, "b" * 16)
+OTHER = "00-{}-{}-01".format("c" * 32, "b" * 16)
+
+
+def traced(index: int, traceparent: str | None = SPAN, **fields):
+    return result(index, turns=(build.turn(1, traceparent=traceparent, **fields),))
+
+
+LATE = {
+    "its own trace": ({"traces": ("a" * 32,)}, [2, 3, 4]),
+    "another trace": ({"traces": ("f" * 32,)}, [1, 2, 3, 4]),
+    "any trace": ({"earlier": True}, [3, 4]),
+    "two traces": ({"traces": ("a" * 32, "c" * 32)}, [3, 4]),
+}
+
+
+@pytest.mark.parametrize("late", LATE)
+@pytest.mark.parametrize("before", [True, False])
+async def test_trials_whose_evidence_came_late_are_played_again(tmp_path, late, before):
+    """Unless their results say so already, or rest on no spans; a trial may be kept after its mark."""
+    fields, expected = LATE[late]
+    mark = JournalMark(mark="late_evidence", **fields)
+    trials = [traced(1), traced(2, OTHER), traced(3, tool_calls_partial=True), traced(4, None)]
+    journal = Journal(tmp_path)
+    journal.open(header())
+    if before and not mark.earlier:
+        journal.mark(mark)
+    for one in trials:
+        await journal.keep(at(one.index), one, 1.0)
+    if not before or mark.earlier:
+        journal.mark(mark)
+        journal.mark(mark)
+    await journal.keep(at(9), result(9), 60.0)
+    journal.close()
+    assert (tmp_path / NAME).read_text().count("late_evidence") == 1
+    past = Journal(tmp_path, resume=True).past
+    assert [trial.index for trial in past.done] == [*expected, 9]
+
+
+@pytest.mark.parametrize(("ended", "expected"), [(False, [1, 3]), (True, [1, 2, 3])])
+async def test_trials_whose_spans_may_be_under_way_are_played_again(tmp_path, ended, expected):
+    """Those that were kept just before the end of a journal, unless its run ended by itself."""
+    journal = Journal(tmp_path)
+    journal.open(header())
+    for one, elapsed in ((traced(1), 1.0), (traced(2), 9.0), (traced(3, None), 10.0)):
+        await journal.keep(at(one.index), one, elapsed)
+    if ended:
+        journal.mark(JournalMark(mark="ended"))
+    journal.close()
+    assert [trial.index for trial in Journal(tmp_path, resume=True).past.done] == expected

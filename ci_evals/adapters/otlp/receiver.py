@@ -40,7 +40,7 @@ _JSON, _PROTOBUF = "application/json", "application/x-protobuf"
 
 _LOST_EXPORT = "an export that may hold its spans was refused, as too large or unreadable"
 _STRAY = (
-    "a tool call in a trace of no conversation (from {}) may be one of its own; let the agent continue the "
+    "a tool call in a trace of no conversation (from {}) may belong to the turn; let the agent continue the "
     "trace in the header traceparent, and no other program export here (--otlp-port; docs/traces.md)"
 )
 

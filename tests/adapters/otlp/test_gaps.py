@@ -1,0 +1,63 @@
+"""Gaps in evidence that was read, and contradictions between reports and spans."""
+
+import pytest
+
+from ci_evals.adapters.otlp.contradiction import contradiction
+from ci_evals.adapters.otlp.gaps import Gaps
+from ci_evals.domain.transcript import Integration, Reply, ToolCall
+
+
+def turn(number: int) -> str:
+    return f"00-{number:032x}-{'b' * 16}-01"
+
+
+def test_a_span_of_nobody_may_be_of_every_turn_that_had_begun():
+    """And of none that began later; a gap of a turn's own is named first."""
+    heard = []
+    gaps = Gaps(listen=lambda traces, *, earlier: heard.append((sorted(traces), earlier)))
+    for number in range(3):
+        gaps.begin(turn(number))
+    gaps.add(turn(0), "late")
+    gaps.add(turn(0), "later")
+    gaps.add_before(2, "of nobody", {"under way"})
+    gaps.add_before(1, "earlier", ())
+    gaps.begin(turn(3))
+    assert [gaps.reason(turn(number)) for number in range(4)] == ["late", "of nobody", None, None]
+    assert gaps.reason(None) is gaps.reason(turn(9)) is None
+    assert heard == [([turn(0).split("-")[1]], False), (["under way"], True)]
+
+
+def call(name: str, arguments: dict | None = None) -> ToolCall:
+    return ToolCall(name=name, arguments=arguments)
+
+
+LOOKUP, REFUND = call("lookup", {"order": 1}), call("refund", {"amount": 42})
+BARE = call("refund")
+CASES = {
+    "nothing": ({"tool_calls": ()}, [], None),
+    "the same": ({"tool_calls": (LOOKUP, REFUND)}, [REFUND, LOOKUP], None),
+    "less": ({"tool_calls": (LOOKUP, REFUND)}, [LOOKUP], None),
+    "more": ({"tool_calls": (LOOKUP,)}, [LOOKUP, REFUND], "'refund'"),
+    "once more": ({"tool_calls": (REFUND,)}, [REFUND, REFUND], "'refund'"),
+    "other arguments": ({"tool_calls": (REFUND,)}, [call("refund", {"amount": 24})], "other than"),
+    "unknown arguments": ({"tool_calls": (REFUND,)}, [BARE], None),
+    "arguments that are not reported": ({"tool_calls": (BARE,)}, [REFUND], None),
+    "one known, one not": ({"tool_calls": (REFUND, BARE)}, [BARE, REFUND], None),
+    "two for one": ({"tool_calls": (BARE,)}, [BARE, REFUND], "'refund'"),
+    "a workflow": ({"workflows": ("refund",)}, [REFUND, REFUND], None),
+    "no workflow": ({"workflows": ()}, [REFUND], "'refund'"),
+    "an integration": ({"workflows": (), "integrations": (Integration(code="refund"),)}, [REFUND], None),
+    "a tool of an integration": (
+        {"workflows": (), "integrations": (Integration(code="mcp", tools=(BARE,)),)},
+        [REFUND],
+        None,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_spans_show_contradicts_what_an_agent_reports(case):
+    """Each call needs a reported one of its name, and of its arguments if both are known."""
+    reported, shown, expected = CASES[case]
+    found = contradiction(Reply(agent="", latency_seconds=0, **reported), shown)
+    assert found is None if expected is None else expected in found

@@ -1,0 +1,84 @@
+"""Results of a trial whose evidence turned out to be incomplete after it was graded."""
+
+import builders as build
+import pytest
+
+from ci_evals.domain.suite import Test
+from ci_evals.domain.transcript import EndState, ToolCall, Transcript, Turns
+from ci_evals.domain.verdict import Finding, Outcome, Verdict
+from ci_evals.grading import strict
+from ci_evals.job.late_evidence import with_gaps
+
+GAP = "a span came late"
+STRICT = {
+    "a tool that was not used": ({"strict": "tool_not_used", "toolName": "refund"}, "undecided"),
+    "a tool that was used": ({"strict": "tool_used", "toolName": "lookup"}, "passed"),
+    "at most so many calls": ({"strict": "max_tool_calls", "calls": 1}, "undecided"),
+    "more calls than allowed": ({"strict": "max_tool_calls", "calls": 0}, "failed"),
+    "a call": ({"strict": "tool_called", "toolName": "lookup"}, "passed"),
+    "a missing call": ({"strict": "tool_called", "toolName": "refund"}, "undecided"),
+    "no call": ({"strict": "tool_called", "toolName": "refund", "times": 0}, "undecided"),
+    "a parameter that is missing": ({"strict": "param_not_exists", "paramName": "amount"}, "undecided"),
+    "no hand-over": ({"strict": "not_escalated"}, "undecided"),
+    "a text": ({"strict": "not_contains", "text": "refund"}, "passed"),
+    "the number of turns": ({"strict": "max_agent_turns", "turns": 3}, "passed"),
+}
+
+
+def graded(evaluation: dict, **verdict):
+    """A trial of a test with one evaluation, with the finding on whole evidence."""
+    test = Test.model_validate(
+        {
+            "name": "t",
+            "guidelines": "x",
+            "turns": [{"user": "Hi"}],
+            "evaluations": [{"criterion": "c"} | evaluation],
+        }
+    )
+    turn = build.turn(
+        1,
+        agent="Hello",
+        tool_calls=(ToolCall(name="lookup", arguments={}),),
+        workflows=("lookup",),
+        params={},
+    )
+    result = build.trial_result(1, turns=(turn,))
+    if verdict:
+        found = Verdict(outcome=Outcome.PASSED, reason="", **verdict)
+    else:
+        transcript = Transcript(turns=(turn,), status=EndState.COMPLETED)
+        found = strict.decide(test.evaluations[0], transcript)
+    finding = Finding.of(test.evaluations[0], found)
+    return test, result.model_copy(update={"turns": Turns((turn,)), "findings": (finding,)})
+
+
+@pytest.mark.parametrize("check", STRICT)
+def test_checks_that_a_missing_call_could_decide_are_undecided(check):
+    """The others are as they were."""
+    evaluation, expected = STRICT[check]
+    test, result = graded(evaluation)
+    corrected = with_gaps(test, result, {1: GAP})
+    (finding,) = corrected.findings
+    assert str(finding.outcome) == expected
+    if expected == "undecided":
+        assert (str(finding.cause), finding.evidence) == ("no_trace", (1,))
+        assert GAP in finding.reason
+    else:
+        assert finding == result.findings[0]
+    assert corrected.turns[0].tool_calls_partial
+    assert corrected.turns[0].trace_missing == GAP
+
+
+@pytest.mark.parametrize(("rests_on", "expected"), [("absence", "undecided"), ("quotes", "passed")])
+def test_a_judge_who_saw_that_something_is_missing_may_have_missed_it(rests_on, expected):
+    """What rests on words of the conversation stays."""
+    test, result = graded({}, rests_on=rests_on)
+    (finding,) = with_gaps(test, result, {1: GAP}).findings
+    assert str(finding.outcome) == expected
+
+
+def test_a_python_check_may_have_looked_at_the_calls():
+    """So it is undecided."""
+    test, result = graded({"strict": "python", "function": "mine:check"}, evidence=())
+    (finding,) = with_gaps(test, result, {1: GAP}).findings
+    assert str(finding.outcome) == "undecided"
