@@ -263,6 +263,8 @@ class LocalPlayer:
             transcript, user_audit = conversation.transcript(end), None
             if user_meter:
                 user_audit = await self.stop.run_until_stopped(audit.check(test, transcript, auditor))
+            else:
+                user_audit = audit.check_script(test, transcript)
             if user_audit and not user_audit.valid:
                 invalid = {"status": EndState.INVALID_USER, "error": audit.reason(user_audit)}
                 transcript = transcript.model_copy(update=invalid)

@@ -9,10 +9,16 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from ci_evals.conversation.user_checks import is_checked, spoken, violations
+from ci_evals.conversation.user_checks import (
+    can_skip_lines,
+    is_checked,
+    skipped_lines,
+    spoken,
+    violations,
+)
 from ci_evals.domain.errors import LLMAnswerError, LLMError
 from ci_evals.domain.results.simulated_user import UserAudit, Violation
-from ci_evals.domain.suite import Test
+from ci_evals.domain.suite import Test, unsent_lines
 from ci_evals.domain.transcript import END_REASONS, Transcript, UserSource
 from ci_evals.ports import LLM, Completion, Prompt, ask_twice
 from ci_evals.support.json_text import parse_answer, strict_object
@@ -72,6 +78,16 @@ async def check(test: Test, transcript: Transcript, auditor: "Auditor | None") -
     return await auditor.audit(test, transcript) if auditor else UserAudit()
 
 
+def check_script(test: Test, transcript: Transcript) -> UserAudit | None:
+    """Check that a scripted user, which always stays in character, did not stop before lines of the test.
+
+    None if the test has no line that it could skip, or the conversation broke off.
+    """
+    if not can_skip_lines(test) or not is_checked(transcript):
+        return None
+    return UserAudit(violations=tuple(skipped_lines(test, transcript)))
+
+
 def reason(audit: UserAudit) -> str:
     """Return why a conversation is excluded, from the first violation."""
     first = audit.violations[0]
@@ -88,6 +104,7 @@ class Auditor:
     async def audit(self, test: Test, transcript: Transcript) -> UserAudit:
         """Return what the model finds; `by_model` is false if it cannot be asked or read. Raises nothing."""
         data = {
+            "unsent": _lines_never_sent(test, transcript),
             "guidelines": test.guidelines,
             "user_info": test.user_info,
             "conversation": _conversation(transcript),
@@ -137,6 +154,12 @@ def _conversation(transcript: Transcript) -> Sequence[Mapping[str, object]]:
             }
         )
     return turns
+
+
+def _lines_never_sent(test: Test, transcript: Transcript) -> Sequence[Mapping[str, object]]:
+    planned = test.planned_turns
+    lines = unsent_lines(planned, len(transcript.turns))
+    return [{"turn": line, "user": planned[line - 1].user} for line in lines if planned[line - 1].fixed]
 
 
 def _own_messages(transcript: Transcript) -> dict[int, str]:

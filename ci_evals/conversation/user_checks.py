@@ -17,7 +17,7 @@ from pydantic import JsonValue
 from ci_evals.conversation import phrases
 from ci_evals.domain.checks.criterion import Criterion
 from ci_evals.domain.results.simulated_user import Violation
-from ci_evals.domain.suite import Test
+from ci_evals.domain.suite import Test, unsent_lines
 from ci_evals.domain.transcript import EndState, Transcript, Turn, UserSource
 
 ENDED = frozenset({EndState.COMPLETED, EndState.STOPPED, EndState.ESCALATED, EndState.AGENT_ERROR})
@@ -59,7 +59,12 @@ def violations(test: Test, transcript: Transcript) -> tuple[Violation, ...]:
     `text` holds the words as they were written, secrets included.
     """
     dialogue = _Dialogue(test, transcript.turns)
-    found = [*_in_messages(dialogue), *_in_remark(test, transcript), *_stop_too_early(dialogue, transcript)]
+    found = [
+        *_in_messages(dialogue),
+        *_in_remark(test, transcript),
+        *skipped_lines(test, transcript),
+        *_stop_too_early(dialogue, transcript),
+    ]
     by_rule_and_turn = {(violation.rule, violation.turn): violation for violation in reversed(found)}
     return tuple(sorted(by_rule_and_turn.values(), key=lambda violation: violation.turn))
 
@@ -234,6 +239,24 @@ _MESSAGE_RULES: Mapping[str, Callable[[_Dialogue, int, str], _Match | None]] = {
     "criteria": _criteria,
 }
 """The rules for one message, given the conversation, the message's index and its text."""
+
+
+def can_skip_lines(test: Test) -> bool:
+    """Return whether a simulated user could stop before a fixed line of the test."""
+    turns = test.planned_turns
+    first = next((number for number, turn in enumerate(turns) if turn.auto), len(turns))
+    return bool(unsent_lines(turns, first))
+
+
+def skipped_lines(test: Test, transcript: Transcript) -> Iterator[Violation]:
+    """Yield that the user stopped before fixed lines, which were then never sent to the agent."""
+    sent = len(transcript.turns)
+    lines = unsent_lines(test.planned_turns, sent)
+    if transcript.status is EndState.STOPPED and lines:
+        reason = f"the user stopped before line {lines[-1]} of the test was sent"
+        yield Violation(
+            rule="skipped_line", turn=sent + 1, text=transcript.closing_remark or "", reason=reason
+        )
 
 
 def _stop_too_early(dialogue: _Dialogue, transcript: Transcript) -> Iterator[Violation]:

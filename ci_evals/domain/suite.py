@@ -112,6 +112,11 @@ class PlannedTurn(Model):
         """True if the simulated user writes this line."""
         return self.user == AUTO
 
+    @property
+    def fixed(self) -> bool:
+        """True if the test is only complete once this line was sent."""
+        return not self.auto
+
 
 class GivenReply(Model):
     """A reply that the agent finds in its history, as if it had given it before the test."""
@@ -146,6 +151,15 @@ Line = Annotated[
 def planned_turns(turns: Sequence[Line]) -> tuple[PlannedTurn, ...]:
     """Return the turns that are played."""
     return tuple(turn for turn in turns[_given(turns) :] if isinstance(turn, PlannedTurn))
+
+
+def unsent_lines(turns: Sequence[PlannedTurn], sent: int) -> range:
+    """Return the numbers of the turns after the first `sent` ones, up to the last fixed line.
+
+    Turns of the simulated user count only if a fixed line follows: otherwise it may stop when it is done.
+    """
+    last = max((number for number, turn in enumerate(turns, 1) if turn.fixed), default=0)
+    return range(sent + 1, last + 1)
 
 
 def history(turns: Sequence[Line]) -> list[dict[str, Any]]:

@@ -367,6 +367,10 @@ END_REASONS: Mapping[EndState, str] = {
 """The end of a trial in words, for whoever judges its conversation: models and people."""
 
 
+ENDED_BY_A_SPEAKER = frozenset({EndState.STOPPED, EndState.ESCALATED, EndState.AGENT_ERROR})
+"""Ends that the user or the agent brought about, perhaps before all lines of the test were sent."""
+
+
 class FailureCause(StrEnum):
     """The cause of a trial that errored."""
 

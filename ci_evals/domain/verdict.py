@@ -37,6 +37,8 @@ class Cause(StrEnum):
     """No embedding model is there to compare answers."""
     CANNOT_TELL = "cannot_tell"
     """The judge says that it cannot be told from the conversation, or its votes come to no majority."""
+    NOT_REACHED = "not_reached"
+    """The agent ended the conversation before lines of the test that could decide it: it counts as failed."""
 
 
 UNUSABLE = frozenset({Cause.JUDGE_ERROR, Cause.VOID_ANSWER})
@@ -133,6 +135,11 @@ class _VerdictFields(Record):
         "turns that `evidence` names. Every judged pass has it.",
     )
     grade: Grade | None = Field(None, description="Of a criterion with a rubric, if it was decided.")
+
+    @property
+    def fails(self) -> bool:
+        """True if the agent failed the criterion, or ended the conversation before it could be decided."""
+        return self.outcome is Outcome.FAILED or self.cause is Cause.NOT_REACHED
 
 
 class Verdict(_VerdictFields):

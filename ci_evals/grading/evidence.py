@@ -2,10 +2,43 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import assert_never
 
 from ci_evals.domain.actions import calls_of
+from ci_evals.domain.checks.evaluation import Strict
+from ci_evals.domain.checks.text_checks import (
+    AnswerMatches,
+    Contains,
+    MaxAgentTurns,
+    MaxLatency,
+    NotContains,
+    NotRegex,
+    Regex,
+)
+from ci_evals.domain.checks.tool_checks import (
+    JsonSchema,
+    MaxToolCalls,
+    PythonCheck,
+    StateCheck,
+    ToolCalled,
+    ToolSequence,
+)
+from ci_evals.domain.checks.trace_checks import (
+    Escalated,
+    EscalatedDueToError,
+    IntegrationCalled,
+    NotEscalated,
+    NotEscalatedDueToError,
+    ParamEquals,
+    ParamExists,
+    ParamNotExists,
+    RuleNotTriggered,
+    RuleTriggered,
+    ToolNotUsed,
+    ToolUsed,
+)
 from ci_evals.domain.transcript import Transcript, Turn
-from ci_evals.domain.verdict import Cause, Verdict
+from ci_evals.domain.verdict import Cause, Outcome, Verdict
 
 
 @dataclass(frozen=True)
@@ -86,3 +119,86 @@ def _replies_of(turns: Sequence[int]) -> str:
     if len(turns) == 1:
         return f"the reply in turn {turns[0]} does not"
     return f"the replies in turns {', '.join(map(str, turns))} do not"
+
+
+@dataclass(frozen=True)
+class UnsentLines:
+    """Lines of a test that were never sent, as the agent ended the conversation before them."""
+
+    lines: Sequence[int]
+    """The numbers of their turns."""
+    because: str
+    """The agent's act: `the agent handed over to a person`."""
+
+    def limit(self, evaluation: Strict, verdict: Verdict) -> Verdict:
+        """Return the verdict; `not_reached` if the replies to these lines could have decided it otherwise."""
+        turn: object = getattr(evaluation, "turn", None)
+        if verdict.cause is Cause.NO_EVIDENCE and isinstance(turn, int) and turn in self.lines:
+            return self._not_reached([turn], "")
+        graded = verdict.grade is not None and verdict.grade.score > 0
+        if verdict.outcome is not Outcome.PASSED and not graded:
+            return verdict
+        missing = _could_undo(evaluation, self.lines)
+        return self._not_reached(missing, verdict.reason) if missing else verdict
+
+    def _not_reached(self, missing: Sequence[int], until_then: str) -> Verdict:
+        last = self.lines[0] - 1
+        reason = f"{_never_sent(missing)}: {self.because} in turn {last}"
+        if until_then:
+            reason += f"; until then {until_then}"
+        return Verdict.undecided(Cause.NOT_REACHED, reason, last)
+
+
+def _never_sent(lines: Sequence[int]) -> str:
+    """Return `line 3 was never sent`, `lines 2, 3 and 4 were never sent`."""
+    if len(lines) == 1:
+        return f"line {lines[0]} was never sent"
+    *others, last = map(str, lines)
+    return f"lines {', '.join(others)} and {last} were never sent"
+
+
+def _could_undo(evaluation: Strict, lines: Sequence[int]) -> Sequence[int]:
+    """Return those of these later lines whose replies could turn a pass of the check into a failure.
+
+    None for a check that something happened or was said. All for one that something did not happen, for a
+    limit, and for one of the state at the end of the conversation.
+    """
+    match evaluation:
+        case NotContains() | NotRegex():
+            return () if isinstance(evaluation.turn, int) else lines
+        case ToolCalled():
+            is_open = evaluation.times.max is not None and not isinstance(evaluation.turn, int)
+            return lines if is_open else ()
+        case ToolNotUsed():
+            before = evaluation.before_turn
+            return [line for line in lines if before is None or line < before]
+        case ToolSequence():
+            return lines if evaluation.limits else ()
+        case (
+            NotEscalated()
+            | NotEscalatedDueToError()
+            | ParamNotExists()
+            | RuleNotTriggered()
+            | MaxToolCalls()
+            | MaxAgentTurns()
+            | MaxLatency()
+            | ParamEquals()
+            | StateCheck()
+            | PythonCheck()
+        ):
+            return lines
+        case (
+            Escalated()
+            | EscalatedDueToError()
+            | ToolUsed()
+            | ParamExists()
+            | RuleTriggered()
+            | IntegrationCalled()
+            | Contains()
+            | Regex()
+            | AnswerMatches()
+            | JsonSchema()
+        ):
+            return ()
+        case _:
+            assert_never(evaluation)

@@ -1,16 +1,18 @@
 """All evaluations of a test on one transcript."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import starmap
 
 from ci_evals.domain.checks.evaluation import Graded, Judged, Strict, compares_meanings
 from ci_evals.domain.checks.tool_checks import PythonCheck
-from ci_evals.domain.suite import PlannedTurn, Test
-from ci_evals.domain.transcript import Transcript
-from ci_evals.domain.verdict import Cause, Finding, Verdict
+from ci_evals.domain.checks.trace_checks import Escalated, EscalatedDueToError
+from ci_evals.domain.suite import PlannedTurn, Test, unsent_lines
+from ci_evals.domain.transcript import END_REASONS, EndState, Transcript
+from ci_evals.domain.verdict import Cause, Finding, Outcome, Verdict
 from ci_evals.grading import code_check, graded_criteria, strict
 from ci_evals.grading.answer_matching import NO_MODEL
+from ci_evals.grading.evidence import UnsentLines
 from ci_evals.grading.judge import Judge, JudgeContext
 from ci_evals.grading.replies import NO_REPLY
 from ci_evals.grading.semantic import SemanticMatcher
@@ -34,19 +36,24 @@ async def grade(
     evaluation that needs one. Without `call_function` checks that are code are undecided.
     """
     context = judge if isinstance(judge, Verdict) else judge.context(test, turns, transcript)
+    unsent = _kept_from(test, turns, transcript)
 
     async def decide(evaluation: Judged | Strict) -> Verdict:
+        if not isinstance(evaluation, Judged):
+            verdict = await checked(evaluation)
+            return unsent.limit(evaluation, verdict) if unsent else verdict
+        if isinstance(context, Verdict):
+            return context
+        return await judged(context, evaluation) if transcript.turns else NO_REPLY
+
+    async def checked(evaluation: Strict) -> Verdict:
         if compares_meanings(evaluation):
             if isinstance(semantic_matcher, Verdict):
                 return semantic_matcher
             return await semantic_matcher.decide(evaluation, transcript)
         if isinstance(evaluation, PythonCheck):
             return await code_check.decide(evaluation, transcript, call_function)
-        if not isinstance(evaluation, Judged):
-            return strict.decide(evaluation, transcript)
-        if isinstance(context, Verdict):
-            return context
-        return await judged(context, evaluation) if transcript.turns else NO_REPLY
+        return strict.decide(evaluation, transcript)
 
     judged_first: dict[int, Verdict] = {}
     if isinstance(context, JudgeContext) and transcript.turns and context.is_worth_keeping:
@@ -59,6 +66,25 @@ async def grade(
 
     verdicts = await asyncio.gather(*starmap(verdict_of, enumerate(test.evaluations)))
     return tuple(Finding.of(e, verdict) for e, verdict in zip(test.evaluations, verdicts, strict=True))
+
+
+_EXPECTED_BY: Mapping[EndState, type[Escalated | EscalatedDueToError]] = {
+    EndState.ESCALATED: Escalated,
+    EndState.AGENT_ERROR: EscalatedDueToError,
+}
+"""The ends that an agent brings about, and the check of a test that expects each."""
+
+
+def _kept_from(test: Test, turns: Sequence[PlannedTurn], transcript: Transcript) -> UnsentLines | None:
+    """Return the lines that the agent ended the conversation before; None if the test expects that end."""
+    lines = unsent_lines(turns, len(transcript.turns))
+    check = _EXPECTED_BY.get(transcript.status)
+    if check is None or not lines:
+        return None
+    for evaluation in test.evaluations:
+        if isinstance(evaluation, check) and strict.decide(evaluation, transcript).outcome is Outcome.PASSED:
+            return None
+    return UnsentLines(lines, END_REASONS[transcript.status])
 
 
 async def judged(context: JudgeContext, evaluation: Judged) -> Verdict:

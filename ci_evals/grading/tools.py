@@ -79,9 +79,9 @@ def sequence(evaluation: ToolSequence, transcript: Transcript) -> Verdict:
     evidence = sorted({seen.turn for seen in calls})
     fits, count = _FITS[mode], len(tools)
     if gap := find_gap(CALLS, transcript):
-        if mode in _POSITIVE and fits(surely, count):
+        if not evaluation.limits and fits(surely, count):
             return Verdict.passed(reason, *evidence)
-        if mode not in _POSITIVE and not _COULD_FIT[mode](perhaps, count):
+        if evaluation.limits and not _COULD_FIT[mode](perhaps, count):
             return Verdict.failed(reason, *evidence)
         return gap.verdict(f"in the other turns {reason}")
     if fits(surely, count):
@@ -197,8 +197,6 @@ _FITS: dict[str, Callable[[_Table, int], bool]] = {
     "subset": _subset,
     "superset": _superset,
 }
-_POSITIVE = frozenset({"in_order", "superset"})
-"""Modes that more calls cannot make fail."""
 _COULD_FIT = {"strict": _within, "unordered": _subset, "subset": _subset}
 """True if calls that were not seen might still make it fit."""
 _MODE_WORDS = {

@@ -15,8 +15,8 @@ from ci_evals.domain.actions import (
     params_are_arguments,
 )
 from ci_evals.domain.results.suite import TestResult
-from ci_evals.domain.suite import PlannedTurn, Test, history
-from ci_evals.domain.transcript import END_REASONS, Reply, Transcript
+from ci_evals.domain.suite import PlannedTurn, Test, history, unsent_lines
+from ci_evals.domain.transcript import END_REASONS, ENDED_BY_A_SPEAKER, Reply, Transcript
 from ci_evals.support.json_text import written
 
 
@@ -47,11 +47,25 @@ def conversation(
             shown["did"] = did
         turns.append(shown)
     end: dict[str, Any] = {"end": END_REASONS[transcript.status]}
+    if unsent := lines_never_sent(planned_turns, transcript):
+        end["lines_never_sent"] = unsent
     if transcript.closing_remark:
         end["closing_remark_of_the_user"] = transcript.closing_remark
     if state := {name: _shown(one.value) for name, one in transcript.probes.items() if one.error is None}:
         end[_STATE] = state
     return [*turns, end]
+
+
+def lines_never_sent(
+    planned_turns: Sequence[PlannedTurn], transcript: Transcript
+) -> list[dict[str, JsonValue]]:
+    """Return the test's own lines that a conversation ended before, each with the number of its turn."""
+    if transcript.status not in ENDED_BY_A_SPEAKER:
+        return []
+    numbered = (
+        (line, planned_turns[line - 1]) for line in unsent_lines(planned_turns, len(transcript.turns))
+    )
+    return [{"turn": line, "user": planned.user} for line, planned in numbered if planned.fixed]
 
 
 _STATE = "state_of_the_systems_after_the_conversation"

@@ -14,7 +14,6 @@ from ci_evals.domain.progress import Event, ModelAnswered, TrialFinished, TrialS
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.results.usage import RoleUsage
 from ci_evals.domain.transcript import EndState
-from ci_evals.domain.verdict import Outcome
 from ci_evals.scoring.scores import ScoreRule, Validity, validity
 from ci_evals.scoring.usage import cost_of, unmeasured
 from ci_evals.stop import Stop
@@ -161,7 +160,7 @@ class LimitsWatcher:
     def _check_failure(self, trial: Trial, result: TrialResult) -> None:
         if not (self._limits.fail_fast and self._is_tested(trial)):
             return
-        failed = next((one for one in result.findings if one.outcome is Outcome.FAILED), None)
+        failed = next((one for one in result.findings if one.fails), None)
         if failed and result.counts:
             self._stop.request(f"a trial failed {failed.criterion!r} (--fail-fast)", failed_fast=True)
         elif validity(result, self._undecided_rule) is Validity.ERRORED:

@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from ci_evals.domain.results.suite import TestOutcome, TestResult
 from ci_evals.domain.results.trial import TrialResult, passed_share
+from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Cause, Finding, Outcome
 
 FindingFilter = Callable[[Finding], bool]
@@ -80,16 +81,21 @@ class Validity(Enum):
     EXCLUDED = "excluded"
     """Its simulated user broke character. Such trials have a limit of their own (`max-invalid-users`)."""
     ERRORED = "errored"
-    """It ended in an error, or a verdict of it could not be reached."""
+    """It ended in an error, or a verdict of it is missing through no act of the agent."""
 
 
 def validity(trial: TrialResult, rule: ScoreRule) -> Validity:
     """Return the validity of a trial."""
     if trial.excluded:
         return Validity.EXCLUDED
-    if not trial.counts or any(undecided(finding, rule) for finding in trial.findings):
+    if not trial.counts or any(missing(finding, rule) for finding in trial.findings):
         return Validity.ERRORED
     return Validity.VALID
+
+
+def missing(finding: Finding, rule: ScoreRule) -> bool:
+    """Return whether a verdict that was wanted is missing through no act of the agent."""
+    return undecided(finding, rule) and not finding.fails
 
 
 def undecided(finding: Finding, rule: ScoreRule) -> bool:
@@ -104,8 +110,19 @@ def all_passed(trial: TrialResult, rule: ScoreRule) -> bool:
 
 
 def failed(trial: TrialResult) -> bool:
-    """Return whether an evaluation of the trial failed."""
-    return any(finding.outcome is Outcome.FAILED for finding in trial.findings)
+    """Return whether the agent failed an evaluation of the trial, or ended it before one could be decided."""
+    return any(finding.fails for finding in trial.findings)
+
+
+def failed_in_error(trial: TrialResult, rule: ScoreRule) -> bool:
+    """Return whether all that makes the trial errored is an error of the agent before lines that it needs."""
+    by_agent = trial.status is EndState.AGENT_ERROR and not trial.counts and ended_too_early(trial)
+    return by_agent and not any(missing(finding, rule) for finding in trial.findings)
+
+
+def ended_too_early(trial: TrialResult) -> bool:
+    """Return whether the agent ended the trial before lines that an evaluation needs."""
+    return any(finding.cause is Cause.NOT_REACHED for finding in trial.findings)
 
 
 def outcome_of(trials: Sequence[TrialResult], planned: int, rule: ScoreRule) -> TestOutcome:

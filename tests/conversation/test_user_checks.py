@@ -255,6 +255,33 @@ HONEST = {
 }
 
 
+@pytest.mark.parametrize(
+    ("lines", "said", "status", "line"),
+    [
+        (["auto", "And now the password."], ["Hi"], "stopped", 2),
+        (["auto", "auto", "And now the password."], ["Hi"], "stopped", 3),
+        (["=Hello", "auto", "Delete it.", "auto", "And the password."], ["=Hello"], "stopped", 5),
+        (["auto", "And now the password."], [], "stopped", 2),
+        # The agent ended it, or all of the author's lines were sent.
+        (["auto", "And now the password."], ["Hi"], "escalated", None),
+        (["auto", "And now the password."], ["Hi"], "agent_error", None),
+        (["auto", "Hello"], ["Hi", "=Hello"], "stopped", None),
+        (["=Hello", "auto", "auto"], ["=Hello"], "stopped", None),
+        (["auto"], ["Hi"], "stopped", None),
+    ],
+)
+@pytest.mark.parametrize("remark", [None, "Thanks, bye!"])
+def test_a_user_that_stops_before_a_line_of_the_test_skipped_it(lines, said, status, line, remark):
+    """Its author wanted it sent. Turns that the user writes itself are its own to leave out."""
+    test = a_test(turns=[{"user": text.removeprefix("=")} for text in lines])
+    pairs = [part for text in said for part in (text, "It is so.")]
+    transcript = talk(*pairs, remark=remark, status=EndState(status))
+    skipped = [one for one in violations(test, transcript) if one.rule == "skipped_line"]
+    found = [(one.turn, one.text, one.reason) for one in skipped]
+    reason = f"the user stopped before line {line} of the test was sent"
+    assert found == ([(len(said) + 1, remark or "", reason)] if line else [])
+
+
 @pytest.mark.parametrize("transcript", HONEST.values(), ids=HONEST)
 def test_no_conversation_of_a_good_user_is_a_violation(transcript):
     """Whoever is asked twice answers twice; whoever is told to do something does it."""

@@ -60,6 +60,43 @@ def test_that_every_trial_errored_is_reason_enough():
     assert decision.reasons == ("1 of 1 trial errored",)
 
 
+@pytest.mark.parametrize(
+    ("trials", "options", "code", "errors"),
+    [
+        ([trial("not_reached", status="escalated")], {}, 1, 0),
+        ([trial("passed*9", "not_reached", status="escalated")], {}, 1, 0),
+        ([trial("passed", "not_reached", status="escalated")], {"min_score": 0}, 1, 0),
+        ([trial("passed", "failed", "not_reached", status="escalated")], {}, 1, 0),
+        ([trial("not_reached", status="agent_error")], {}, 1, 1),
+        ([trial("passed", "not_reached", status="agent_error")], {}, 1, 1),
+        # What else is missing leaves no verdict all the same.
+        ([trial("no_evidence", "not_reached", status="escalated")], {}, 3, 1),
+        ([trial("judge_error", "not_reached", status="agent_error")], {}, 3, 1),
+    ],
+)
+def test_lines_that_the_agent_kept_from_being_sent_fail_a_critical_test(trials, options, code, errors):
+    """It is the agent's doing: the run failed, and has a verdict."""
+    plan = planned(A | {"critical": True})
+    decision = gate(plan, *trials, **options)
+    assert (decision.exit_code, decision.passed) == (code, False)
+    assert checks(decision)["critical:a"][3] is False
+    assert checks(decision)["max-errors"][1] == errors
+
+
+@pytest.mark.parametrize(("floor", "code"), [(80, 1), (51, 1), (50, 0)])
+def test_not_reached_counts_as_failed_for_floors(floor, code):
+    """As any undecided verdict, but not against max-errors: the floor alone decides."""
+    decision = gate(planned(A, B), trial("passed"), trial("not_reached", status="escalated"), min_score=floor)
+    assert checks(decision)["min-score"] == (floor, 100, 50, code == 0)
+    assert decision.exit_code == code
+
+
+def test_a_run_in_which_no_line_was_reached_has_no_verdict_if_no_check_fails():
+    """With a floor that nothing is below, nothing was shown."""
+    decision = gate(planned(A), trial("not_reached", status="escalated"), min_score=0)
+    assert (decision.exit_code, decision.reasons) == (3, ("nothing could be scored",))
+
+
 def test_nothing_scored_never_passes():
     """Even with errors allowed and no floor."""
     decision = gate(planned(A), trial(status="agent_error"), max_errors=5, min_score=0)

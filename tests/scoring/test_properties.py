@@ -10,7 +10,7 @@ from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Cause, DimensionGrade, Finding, Grade, Outcome
 
-undecided = st.sampled_from([Cause.NO_EVIDENCE, Cause.JUDGE_ERROR])
+undecided = st.sampled_from([Cause.NO_EVIDENCE, Cause.JUDGE_ERROR, Cause.NOT_REACHED])
 weights = st.sampled_from([0.0, 0.1, 0.2, 0.5, 1.0, 3.0, 1e-9, 7.25])
 grades = st.lists(
     st.tuples(st.sampled_from([0.0, 0.1, 0.5, 0.75, 1.0]), weights), min_size=1, max_size=3
@@ -108,6 +108,9 @@ def test_an_undecided_verdict_never_opens_a_closed_gate(run, policy, data):
     trial = run[t][i]
     changed = list(trial.findings)
     cause = data.draw(undecided)
+    if changed[f].outcome is Outcome.UNDECIDED and cause is Cause.NOT_REACHED:
+        # A verdict that was missing is not made undecided, but becomes a failure of the agent.
+        cause = changed[f].cause
     changed[f] = changed[f].model_copy(update={"outcome": Outcome.UNDECIDED, "cause": cause})
     other = [list(test) for test in run]
     other[t][i] = trial.model_copy(update={"findings": tuple(changed)})
@@ -120,10 +123,11 @@ def test_an_undecided_verdict_never_opens_a_closed_gate(run, policy, data):
 
 @given(runs, policies)
 def test_a_run_without_a_score_never_passes(run, policy):
-    """Whatever is allowed."""
+    """Whatever is allowed. It has no verdict, unless the agent ended conversations before their lines."""
     plan = plan_of(run)
     if card(plan, *flat(run)).score is None:
-        assert gate(plan, *flat(run), **policy).exit_code == 3
+        ended = any(f.cause is Cause.NOT_REACHED for trial in flat(run) for f in trial.findings)
+        assert gate(plan, *flat(run), **policy).exit_code in ({1, 3} if ended else {3})
 
 
 @given(runs, policies, st.booleans())

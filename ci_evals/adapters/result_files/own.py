@@ -49,7 +49,7 @@ def _rows(test: Mapping[str, Any], *, offline: bool) -> Iterator[Row]:
         yield Row(test=name, undecided=Undecided.SKIPPED, groups=groups, definition=digest)
         return
     for item in test["trials"]:
-        trial = TrialResult.model_validate(item)
+        trial = _with_failures(TrialResult.model_validate(item))
         if offline:  # what a judge would have said was not wanted
             wanted = tuple(one for one in trial.findings if one.cause is not Cause.NO_JUDGE)
             trial = trial.model_copy(update={"findings": wanted})
@@ -64,6 +64,13 @@ def _rows(test: Mapping[str, Any], *, offline: bool) -> Iterator[Row]:
         )
     if not test["trials"] and not test["notRun"]:
         yield Row(test=name, undecided=Undecided.SKIPPED, groups=groups, definition=digest)
+
+
+def _with_failures(trial: TrialResult) -> TrialResult:
+    """Return the trial with verdicts that count as failed as such: rows do not know their cause."""
+    failed = {"outcome": Outcome.FAILED, "cause": None}
+    findings = tuple(one.model_copy(update=failed) if one.fails else one for one in trial.findings)
+    return trial.model_copy(update={"findings": findings})
 
 
 def _row(trial: TrialResult, test: str, groups: tuple[str, ...], digest: str) -> Row:

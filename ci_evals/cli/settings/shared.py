@@ -180,7 +180,8 @@ class GateSettings(ChangeSettings):
             min=0,
             help="Maximum number of errored or undecided trials.\n\n"
             "A trial errored if the agent, a model or the setup failed, or if it was interrupted. It is "
-            "undecided if one of its verdicts is. Above the maximum the run has no verdict (exit code 3).",
+            "undecided if one of its verdicts is; `not_reached` counts as failed instead. Above the maximum "
+            "the run has no verdict (exit code 3).",
         ),
     ] = 0
     max_invalid_users: Annotated[

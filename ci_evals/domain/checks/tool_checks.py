@@ -98,6 +98,11 @@ class ToolSequence(Criterion):
         "`superset`: at least these, in any order.",
     )
 
+    @property
+    def limits(self) -> bool:
+        """True if further calls can make it fail."""
+        return self.mode not in {"in_order", "superset"}
+
 
 class MaxToolCalls(Criterion):
     """Passes if the agent made at most `calls` calls of tools."""

@@ -150,8 +150,8 @@ def failed_criteria(test: TestResult) -> tuple[FailedCriterion, ...]:
             by_criterion[position, finding.criterion].append((finding, trial))
     out = []
     for _, found in sorted(by_criterion.items(), key=lambda item: item[0]):
-        failed = [(finding, trial) for finding, trial in found if finding.outcome is Outcome.FAILED]
-        decided = sum(finding.outcome is not Outcome.UNDECIDED for finding, _ in found)
+        failed = [(finding, trial) for finding, trial in found if finding.fails]
+        decided = sum(finding.fails or finding.outcome is Outcome.PASSED for finding, _ in found)
         if failed:
             finding, trial = failed[0]
             out.append(FailedCriterion(finding, trial, times=len(failed), trials=decided))

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import assert_never
 
+from ci_evals.domain.errors import Exit
 from ci_evals.domain.results.gate import CheckKind, CheckNature, GateCheck
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestOutcome
@@ -26,8 +27,10 @@ def in_order(results: Results) -> tuple[GateCheck, ...]:
     """The gate's checks as they are shown: first those that failed, then those that were not decided.
 
     A critical test whose trials broke off, and of which no trial failed, is shown as not decided. So is a
-    floor of a run in which nothing was scored.
+    floor of a run without a verdict in which nothing was scored.
     """
+    unfinished = bool(results.gate.reasons) or results.gate.exit_code in {Exit.INTERRUPTED, Exit.BUG}
+    nothing_scored = results.score is None and unfinished
     tests = {
         (suite_number, test_number): test
         for suite_number, suite in enumerate(results.suites, 1)
@@ -37,7 +40,7 @@ def in_order(results: Results) -> tuple[GateCheck, ...]:
     def shown(check: GateCheck) -> GateCheck:
         test = tests.get((check.suite_number or 0, check.test_number or 0))
         open_yet = test is not None and test.outcome is not TestOutcome.FAILED
-        unseen = check.seen is None and check.kind.nature is CheckNature.FLOOR and results.score is None
+        unseen = nothing_scored and check.seen is None and check.kind.nature is CheckNature.FLOOR
         if check.passed is False and (unseen or (check.kind is CheckKind.CRITICAL and open_yet)):
             return check.model_copy(update={"passed": None})
         return check
@@ -90,7 +93,7 @@ def in_words(check: GateCheck) -> str:  # noqa: PLR0911  # one case for each kin
     """The reason why a check failed, in a clause for somebody who does not know its name."""
     if check.kind is CheckKind.CRITICAL:
         return f"the critical test {_test(check)} failed"
-    if check.seen is None or check.required is None:
+    if (check.seen is None and not _fails_unscored(check)) or check.required is None:
         return f"{check.name}: {check.note or 'nothing was seen'}"
     value, limit = _value(check), required(check)
     match check.kind:
@@ -99,9 +102,9 @@ def in_words(check: GateCheck) -> str:  # noqa: PLR0911  # one case for each kin
         case CheckKind.REGRESSION if is_chance(check):
             return f"the score fell by more than chance explains{_of_undecided(check)}"
         case CheckKind.REGRESSION:
-            return f"{numbers.count(int(check.seen), 'test')} passed in the baseline and no longer"
+            return f"{numbers.count(int(check.seen or 0), 'test')} passed in the baseline and no longer"
         case CheckKind.MAX_ERRORS | CheckKind.MAX_INVALID_USERS as kind:
-            return f"{numbers.count(int(check.seen), 'trial')} {_ERRORED[kind]}, {limit} allowed"
+            return f"{numbers.count(int(check.seen or 0), 'trial')} {_ERRORED[kind]}, {limit} allowed"
         case CheckKind.MAX_COST:
             return f"the run cost {value}, {limit} allowed"
         case CheckKind.MAX_P95_LATENCY:
@@ -163,8 +166,10 @@ def required(check: GateCheck) -> str:
     return f"{'at most' if _is_limit(check) else 'at least'} {limit}"
 
 
-def seen(check: GateCheck) -> str:
+def seen(check: GateCheck) -> str:  # noqa: PLR0911  # one line a kind of value
     """The value that a check saw, for a floor with its interval. If undecided ones matter, that decides."""
+    if _fails_unscored(check):
+        return f"{numbers.score(check.seen_if_undecided_failed, check.required)} {IF_UNDECIDED_FAILED}"
     if check.seen is None:
         return numbers.NONE if check.required is not None else ""
     if is_chance(check):
@@ -187,6 +192,12 @@ def seen(check: GateCheck) -> str:
 def is_chance(check: GateCheck) -> bool:
     """Return whether the check compares a p with its limit: `regression`, unless it counts failing tests."""
     return check.kind is CheckKind.REGRESSION and bool(check.required)
+
+
+def _fails_unscored(check: GateCheck) -> bool:
+    """Return whether a floor failed by verdicts that are undecided and count as failed, without any other."""
+    no_score = check.seen is None and check.seen_if_undecided_failed is not None
+    return no_score and check.passed is False and check.kind.nature is CheckNature.FLOOR
 
 
 def wanting(check: GateCheck) -> bool:

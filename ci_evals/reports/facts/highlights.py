@@ -167,10 +167,9 @@ def result(test: TestResult) -> str:
 
 def trials(test: TestResult) -> str:
     """The number of its trials that passed, and of those that decide nothing: `1 of 3, 2 errored`."""
-    scored = [trial for trial in test.trials if trial.scored]
     counted = sum(trial.counts for trial in test.trials)
     excluded = sum(trial.excluded for trial in test.trials)
-    failed = sum(any(finding.outcome is Outcome.FAILED for finding in trial.findings) for trial in scored)
+    failed = sum(trial.counts and scores.failed(trial) for trial in test.trials)
     others = (
         (max(0, counted - _passed(test) - failed), "undecided"),
         (len(test.trials) - counted - excluded, "errored"),

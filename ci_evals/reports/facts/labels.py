@@ -60,6 +60,7 @@ CAUSES = {
     Cause.NO_JUDGE: "no judge",
     Cause.NO_MODEL: "no embedding model",
     Cause.CANNOT_TELL: "the judge cannot tell",
+    Cause.NOT_REACHED: "the agent ended the conversation before; counts as failed",
 }
 """Reasons why a verdict is undecided."""
 

@@ -95,7 +95,7 @@ def _of_test(test: TestResult) -> tuple[list[tuple[_Error, int]], list[_Undecide
         for trial in test.trials
         # No verdict could be reached on a trial that was cut off: one line says so for all of them.
         for finding in (trial.findings if trial.complete else ())
-        if finding.outcome is Outcome.UNDECIDED and finding.cause is not Cause.NO_JUDGE
+        if finding.outcome is Outcome.UNDECIDED and not finding.fails and finding.cause is not Cause.NO_JUDGE
     ]
     return errors, undecided
 

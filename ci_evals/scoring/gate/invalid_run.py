@@ -8,7 +8,7 @@ from ci_evals.domain.results.gate import GateCheck
 from ci_evals.domain.results.judge import JudgeCheck
 from ci_evals.domain.results.run import Results
 from ci_evals.scoring.gate.policy import Policy, RunEnding
-from ci_evals.scoring.scores import deciding
+from ci_evals.scoring.scores import ScoreRule, deciding, ended_too_early, failed_in_error
 
 
 @dataclass(frozen=True)
@@ -121,8 +121,11 @@ def invalid_run_reasons(results: Results, policy: Policy, ending: RunEnding) -> 
         yield Stopped(ending.stopped_because)
     if counts.not_run and not ending.failed_fast:
         yield NotRun(counts.not_run, counts.trials + counts.not_run)
-    if counts.errors > policy.max_errors:
-        trials = [trial for test in deciding(results.tests) for trial in test.trials]
+    trials = [trial for test in deciding(results.tests) for trial in test.trials]
+    rule = ScoreRule(offline=results.run.offline)
+    # The check of max-errors fails by these too, and with it the run: it has a verdict.
+    by_agent = sum(failed_in_error(trial, rule) for trial in trials)
+    if counts.errors - by_agent > policy.max_errors:
         broke_off = sum(not (trial.counts or trial.excluded) for trial in trials)
         yield TooManyErrored(counts.errors, len(trials), broke_off)
     if base := results.base_side:
@@ -134,9 +137,8 @@ def invalid_run_reasons(results: Results, policy: Policy, ending: RunEnding) -> 
         yield TooManyExcluded(counts.invalid_users, counts.trials)
     if not ending.judge_only_warned:
         yield from (JudgeFailed(check) for check in ending.judge_checks if not check.passed)
-    played = sum(len(test.trials) for test in deciding(results.tests))
-    all_errored = played == counts.errors > policy.max_errors
-    if results.score is None and not all_errored:
+    all_errored = len(trials) == counts.errors > policy.max_errors
+    if results.score is None and not all_errored and not any(map(ended_too_early, trials)):
         yield NothingScored(quarantined=0 < counts.quarantined == counts.tests)
 
 

@@ -18,6 +18,8 @@ from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.suite import history, planned_turns
 from ci_evals.domain.transcript import END_REASONS
 from ci_evals.domain.verdict import Finding, Outcome
+from ci_evals.grading.transcript_view import lines_never_sent
+from ci_evals.rejudging.saved import transcript_of
 from ci_evals.support.text import visible
 
 
@@ -172,6 +174,9 @@ def _parts(test: TestResult, trial: TrialResult) -> tuple[Part, ...]:
             )
     if trial.closing_remark:
         parts.append(Part("background", "The user's last remark, not sent", trial.closing_remark))
+    if unsent := lines_never_sent(turns, transcript_of(trial)):
+        lines = "\n".join(f"{line['turn']}. {line['user']}" for line in unsent)
+        parts.append(Part("background", "Lines that were never sent", lines))
     parts.append(Part("end", "How it ended", f"{END_REASONS[trial.status].capitalize()}."))
     return tuple(Part(part.kind, part.head, visible(part.text).strip()) for part in parts)
 

@@ -9,7 +9,7 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.results.usage import Usage
-from ci_evals.domain.suite import AUTO, Suite, Test
+from ci_evals.domain.suite import AUTO, PlannedTurn, Suite, Test
 from ci_evals.domain.transcript import Turn, UserSource
 from ci_evals.rejudging.saved import is_judged
 from ci_evals.studies.asking import shuffled
@@ -222,13 +222,27 @@ def _played(
     )
 
 
+class RecordedTurn(PlannedTurn):
+    """A message that the simulated user wrote in the recorded conversation. An agent may end before it."""
+
+    @property
+    def fixed(self) -> bool:
+        """False, as for the turn that it was written for."""
+        return False
+
+
 def _held(suite: Suite, test: Test, turns: Sequence[Turn]) -> Test:
     """The test with the words of a conversation as its turns. Fixed ones are as they were."""
     planned_turns = tuple(
-        planned.model_copy(update={"user": turn.user}) if planned.auto else planned
+        _recorded(planned, turn) if planned.auto else planned
         for planned, turn in zip(suite.turns_of(test), turns, strict=False)
     )
     return test.model_copy(update={"turns": planned_turns, "max_turns": len(planned_turns)})
+
+
+def _recorded(planned: PlannedTurn, turn: Turn) -> RecordedTurn:
+    fields = dict(planned) | {"user": turn.user}
+    return RecordedTurn.model_construct(planned.model_fields_set, **fields)
 
 
 def _judged(suite: SuiteResult, tests: Sequence[SampledTest], judge: str | None, times: int) -> SuiteResult:
