@@ -21,13 +21,14 @@ DASHES = (
     "\u2010\u2011\u2012\u2013\u2014\u2015\u2043\u2212\u02d7\u058a\u05be\u1806"
     "\u2e3a\u2e3b\ufe31\ufe32\ufe58\ufe63\uff0d"
 )
-SIGNS = str.maketrans(
+SIGNS = (
     dict.fromkeys(SINGLE_QUOTES, "'")
     | dict.fromkeys(DOUBLE_QUOTES, '"')
     | dict.fromkeys(DASHES, "-")
     | dict.fromkeys("\u2044\u2215", "/")
 )
 """Quotation marks, dashes and slashes, as those of ASCII."""
+_SIGN = re.compile(f"[{''.join(SIGNS)}]")
 
 _PLAIN = re.compile(r"[!-%'-)+-;=?-\[\]^a-z{-} ]*")
 """ASCII without what is folded; two blanks in a row are looked for separately."""
@@ -40,13 +41,23 @@ _THIN = re.compile("[\u2006\u2009\u200a\u202f\u205f]")
 _FORMAT = re.compile(
     "[\u070f\u180b-\u180f\u2060-\u206f\ufff0-\ufffb\U00013430-\U0001345f\U0001bca0-\U0001bca3\U000e0000-\U000e0fff]"
 )
+_ORDINARY = re.compile("[\t\n -~\xa0-\xac\xae-\u02ff\u0370-\u052f\u2010-\u2027\u20a0-\u20c0]*")
+"""Text in which everything is seen."""
 _KEYCAP = "\u20e3"
-_BLANKS = re.compile(r"[\s\u2800]+")
+_BLANKS = re.compile(r" [\s\u2800]+|[^\S ][\s\u2800]*|\u2800[\s\u2800]*")
+"""Blanks, but for a single ordinary one."""
 INDICES = "\u00b2\u00b3\u00b9\u2070\u2074-\u2079\u2080-\u2089\u2460-\u249b\u24ea"
 _INDEX = re.compile(f"(?<=[0-9])([{INDICES}]+)|([{INDICES}]+)(?=[0-9])")
 """Digits above, below or in circles next to others: an exponent or a note, not one more digit."""
 _FRACTION = re.compile("(?<=[0-9])(?=[\u00bc-\u00be\u2150-\u215f\u2189])")
-_STACKED = re.compile(r"([^\W_])[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff]+")
+_MARKS = "[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff]"
+_STACKED = re.compile(rf"([^\W_]){_MARKS}+")
+_SUSPECT = re.compile(
+    rf"[<&\u2800\u3164\uffa0\u115f\u1160\u2006\u2009\u200a\u202f\u205f\u202e\U000e0020-\U000e007e]"
+    rf"|{_MARKS}|\]\(|^[ \t]*[>#]|[{INDICES}\u00bc-\u00be\u2150-\u215f\u2189]",
+    re.MULTILINE,
+)
+"""What a text has that a reader may see otherwise than its folded form, apart from look-alikes."""
 _OVERRIDE = re.compile("\u202e([^\u202c\u2028\u2029\n]*)")
 _TAGS = re.compile("[\U000e0020-\U000e007e]")
 _TAG_OFFSET = 0xE0000
@@ -70,7 +81,7 @@ def folded(text: str, keep: str = "") -> str:
         return text
     text = _letterless_as(" ", _decoded(text, keep, 1))
     text = markdown_marks.removed(seen(text), keep)
-    return _spaced(_composed(text.translate(SIGNS), apart=True))
+    return _spaced(_composed(_signed(text), apart=True))
 
 
 def disguises(text: str, keep: str = "") -> Iterator[tuple[str, bool]]:
@@ -85,6 +96,8 @@ def kept_by(wanted: str) -> str:
 
 def seen(text: str) -> str:
     """Return the text without signs that nobody sees."""
+    if _ORDINARY.fullmatch(text):
+        return text
     text = bare(text)
     return text if text.isascii() else _FORMAT.sub("", text).replace(_KEYCAP, "")
 
@@ -93,20 +106,24 @@ def seen(text: str) -> str:
 def _disguises(text: str, keep: str) -> tuple[tuple[str, bool], ...]:
     if _is_plain(text):
         return ()
-    decoded = _decoded(text, keep, _TIMES_ENCODED)
-    texts = [decoded]
-    if "\u202e" in decoded:
-        texts.append(_OVERRIDE.sub(lambda match: match[1][::-1], decoded))
-    if _TAGS.search(decoded):
-        texts.append(_TAGS.sub(lambda match: chr(ord(match[0]) - _TAG_OFFSET), decoded))
-    forms: dict[str, bool] = {}
-    for each in texts:
-        forms |= dict.fromkeys(_rendered(each, keep), False)
+    plainly = folded(text, keep)
+    suspect = _SUSPECT.search(text) or markdown_marks.MARK.search(plainly)
+    forms = dict.fromkeys(_shown(text, keep) if suspect else (plainly,), False)
     for form in tuple(forms):
         for reading in look_alikes.readings(form):
             forms.setdefault(reading, True)
-    forms.pop(folded(text, keep), None)
+    forms.pop(plainly, None)
     return tuple(forms.items())
+
+
+def _shown(text: str, keep: str) -> Iterator[str]:
+    """Yield the ways in which a text may be shown, without typography."""
+    decoded = _decoded(text, keep, _TIMES_ENCODED)
+    yield from _rendered(decoded, keep)
+    if "\u202e" in decoded:
+        yield from _rendered(_OVERRIDE.sub(lambda match: match[1][::-1], decoded), keep)
+    if _TAGS.search(decoded):
+        yield from _rendered(_TAGS.sub(lambda match: chr(ord(match[0]) - _TAG_OFFSET), decoded), keep)
 
 
 def _rendered(text: str, keep: str) -> Iterator[str]:
@@ -119,7 +136,8 @@ def _rendered(text: str, keep: str) -> Iterator[str]:
 
 def _finished(text: str, keep: str) -> str:
     text = markdown_marks.removed(seen(text), keep, loose=True)
-    return _spaced(_STACKED.sub(_unstacked, _composed(text.translate(SIGNS), apart=False)))
+    text = _composed(_signed(text), apart=False)
+    return _spaced(text if text.isascii() else _STACKED.sub(_unstacked, text))
 
 
 def _is_plain(text: str) -> bool:
@@ -148,13 +166,19 @@ def _composed(text: str, *, apart: bool) -> str:
     """Return the NFKC form; with `apart`, indices and fractions stay apart from the digits next to them."""
     if text.isascii():
         return text
+    if unicodedata.is_normalized("NFKC", text):
+        return text
     if not apart:
-        return unicodedata.normalize("NFKC", text).translate(SIGNS)
+        return _signed(unicodedata.normalize("NFKC", text))
     text = _FRACTION.sub(" ", text)
     ends = [0, *(end for match in _INDEX.finditer(text) for end in match.span()), len(text)]
     parts = [text[start:end] for start, end in pairwise(ends)]
-    parts[::2] = [unicodedata.normalize("NFKC", part).translate(SIGNS) for part in parts[::2]]
+    parts[::2] = [_signed(unicodedata.normalize("NFKC", part)) for part in parts[::2]]
     return "".join(parts)
+
+
+def _signed(text: str) -> str:
+    return text if text.isascii() else _SIGN.sub(lambda match: SIGNS[match[0]], text)
 
 
 def _unstacked(match: re.Match[str]) -> str:

@@ -1,11 +1,19 @@
 """Signs that look like ASCII letters and digits, and text with these in their place."""
 
 import unicodedata
+from collections.abc import Mapping
 from functools import lru_cache
 from importlib.resources import files
 
 _ALIKE = ("lI1", "O0")
 """Letters and digits that look like each other: a sign that looks like one looks like all."""
+_CHOICES: tuple[Mapping[str, str], ...] = (
+    {},
+    dict.fromkeys("lI1", "l") | dict.fromkeys("O0", "O"),
+    dict.fromkeys("lI1", "I") | dict.fromkeys("O0", "O"),
+    dict.fromkeys("lI1", "1") | dict.fromkeys("O0", "0"),
+)
+"""The ways to read those."""
 
 
 def readings(text: str) -> tuple[str, ...]:
@@ -16,28 +24,36 @@ def readings(text: str) -> tuple[str, ...]:
     if text.isascii():
         return ()
     apart = unicodedata.normalize("NFD", text)
-    found = {apart.translate(table) for table in _tables()}
-    return tuple(sorted(unicodedata.normalize("NFC", reading) for reading in found - {apart}))
+    found = dict.fromkeys(apart.translate(letters) for letters in _readings())
+    return tuple(unicodedata.normalize("NFC", each) for each in found if each != apart)
 
 
 def reading(text: str) -> str:
     """Return the text with each look-alike as the one letter or digit that it looks like most."""
     if text.isascii():
         return text
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", text).translate(_tables()[0]))
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", text).translate(_readings()[0]))
+
+
+class _Letters(dict[int, str | int]):
+    """The letter that each character looks like, or itself.
+
+    Characters are added as they come: `str.translate` is slow where one is missing.
+    """
+
+    def __missing__(self, character: int) -> int:
+        self[character] = character
+        return character
 
 
 @lru_cache(maxsize=1)
-def _tables() -> tuple[dict[int, str], ...]:
-    """Return the table of look-alikes, and the same with each choice among letters that look alike."""
+def _readings() -> tuple[_Letters, ...]:
+    """Return the table of look-alikes for each way to read those that look like several letters."""
     table: dict[int, str] = {}
     for line in (files(__package__) / "look_alikes.txt").read_text(encoding="utf-8").splitlines():
         letter, tab, signs = line.partition("\t")
         if tab and not line.startswith("#"):
             table |= dict.fromkeys(map(ord, signs), letter)
-    choices = [dict(zip(_ALIKE, pair, strict=True)) for pair in ("lO", "IO", "10")]
-    return table, *({sign: _chosen(letter, choice) for sign, letter in table.items()} for choice in choices)
-
-
-def _chosen(letter: str, choice: dict[str, str]) -> str:
-    return next((choice[alike] for alike in _ALIKE if letter in alike), letter)
+    return tuple(
+        _Letters({sign: choice.get(letter, letter) for sign, letter in table.items()}) for choice in _CHOICES
+    )
