@@ -35,8 +35,10 @@ MANY = 8
 OPTIONS = """\
     Each option of `run` is also an input of the action and an environment variable: `--min-score`,
     `min-score`, `CI_EVALS_MIN_SCORE`. An input wins over a variable. An empty input means its default. An
-    input that does not exist is an error. Suites are arguments on the command line, and one per line in the
-    action. Options of the other commands are in [Commands](commands.md)."""
+    input that does not exist is an error, and so is a variable that almost has an option's name, such as
+    `CI_EVALS_MIN_SCOR`; any other unknown `CI_EVALS_…` is a warning, since a suite may read it. Suites are
+    arguments on the command line, and one per line in the action. Options of the other commands are in
+    [Commands](commands.md)."""
 SUITES = """\
     `ci-evals schema` prints the same as a JSON Schema. Name its file as `"$schema"` in a suite, and editors
     complete keys. Unknown keys are errors, except `$schema` and those that begin with `x-`."""

@@ -31,6 +31,8 @@ if TYPE_CHECKING:  # a command's options are imported with it
     from ci_evals.cli.settings.suite_commands import PlanSettings, RunSettings, ValidateSettings
 
 PROGRAM = "ci-evals"
+_OURS = ("CI_EVAL", "CIEVAL", "CI-EVAL")
+"""How names of our variables begin, also if they are misspelt."""
 _SUITES, _RESULTS = (f"ci_evals.cli.settings.{kind}_commands" for kind in ("suite", "result"))
 
 app = Application(
@@ -402,15 +404,30 @@ def invoke(args: Sequence[str], context: RunContext, name: str | None = None) ->
     Raises:
         typer.TyperException: the command line cannot be read.
     """
-    context.check_settings = partial(_check_workspace, context)
+    context.check_settings = partial(_check_settings, context)
     return app(args=list(args), prog_name=name, standalone_mode=False, obj=context)
 
 
-def _check_workspace(context: RunContext, settings: object) -> None:
+def _check_settings(context: RunContext, settings: object) -> None:
+    """Refuse what is wrong with the options of any command: before it begins, whichever it is."""
+    if any(name.upper().startswith(_OURS) for name in context.environ):
+        _check_variables(context)
     if context.environ.get("GITHUB_EVENT_NAME"):
         from ci_evals.cli.github.trust import check_workspace
 
         check_workspace(settings, context)
+
+
+def _check_variables(context: RunContext) -> None:
+    from importlib import import_module
+
+    from ci_evals.cli.github.actions import warn
+    from ci_evals.cli.settings.variables import check_variables, variables_of
+
+    declared = [getattr(item.callback, "settings", None) for item in app.registered_commands]
+    settings = [getattr(import_module(module), name) for module, name in filter(None, declared)]
+    for warning in check_variables(context.environ, variables_of(settings)):
+        warn(warning, context)
 
 
 def main(args: list[str] | None = None) -> NoReturn:

@@ -163,6 +163,8 @@ def conclude(
         baseline = BaselineResults(missing=_LEFT_TO_MERGE)
         policy = replace(policy, baseline_required=False)
     skipped = info.status == "skipped"
+    if policy.warnings:
+        info = info.model_copy(update={"warnings": tuple(dict.fromkeys((*policy.warnings, *info.warnings)))})
     results = Results(
         tool=Tool(version=__version__),
         run=info,

@@ -12,6 +12,7 @@ from ci_evals.domain.agents import is_program, secrets_of
 from ci_evals.domain.built_in_agents import BUILT_IN
 from ci_evals.domain.checks.evaluation import RUBRIC_KEYS
 from ci_evals.domain.errors import Problem, SuiteError, UsageError
+from ci_evals.domain.score_scale import as_share, is_share
 from ci_evals.domain.suite import Suite
 from ci_evals.planning.adapter_options import complaint, option_problems
 from ci_evals.planning.documents.document import Document, Path, short
@@ -86,7 +87,7 @@ def load(text: str, file: str, reading: Reading) -> LoadedSuite:
         test_lines=tuple(document.values[("tests", i)][0] for i in range(len(suite.tests))),
         document=document,
         secrets=frozenset(filled.secrets),
-        warnings=tuple(filled.warnings) + tuple(_unused_fields(suite, file)),
+        warnings=(*filled.warnings, *_unused_fields(suite, file), *_floors_like_shares(suite, document)),
     )
 
 
@@ -252,6 +253,14 @@ def _ended_quarantines(document: Document, suite: Suite, today: date) -> Iterato
                 "its quarantine, or set a later day"
             )
             yield document.problem(("tests", i, "quarantine", "until"), message)
+
+
+def _floors_like_shares(suite: Suite, document: Document) -> Iterator[str]:
+    floors: list[tuple[Path, float | None]] = [(("minScore",), suite.min_score)]
+    floors += [(("tests", index, "minScore"), test.min_score) for index, test in enumerate(suite.tests)]
+    for path, floor in floors:
+        if floor is not None and is_share(floor):
+            yield str(document.problem(path, f"{floor:g} {as_share(floor)}"))
 
 
 def _unused_fields(suite: Suite, file: str) -> Iterator[str]:

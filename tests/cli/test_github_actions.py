@@ -193,6 +193,79 @@ def test_results_of_an_earlier_version_are_no_baseline(tmp_path, api):
     assert results_in(tmp_path)["comparison"] is None
 
 
+OF_ANOTHER = {
+    "a commit": ({"commit": "f" * 40}, "commit fffffff"),
+    "a pull request": ({"commit": "b" * 40, "pullRequest": 8}, "pull request 8"),
+    "the pull request alone": ({"pullRequest": 8}, "pull request 8"),
+    "a repository": ({"commit": "b" * 40, "repository": "else/where"}, "the repository else/where"),
+}
+OF_THE_COMMIT = {
+    "itself": {"commit": "b" * 40, "repository": REPOSITORY},
+    "spelled otherwise": {"commit": "b" * 40, "repository": REPOSITORY.upper()},
+    "unknown": {},
+}
+
+
+def with_git(folder: Path, git: dict) -> bytes:
+    """The artifact of a run that says of itself which commit it is of."""
+    results = results_in(folder)
+    results["run"]["git"] |= git
+    return github_api.zip_of({"_results.json": json.dumps(results)})
+
+
+@pytest.mark.parametrize(("git", "of"), OF_ANOTHER.values(), ids=OF_ANOTHER.keys())
+def test_results_of_another_commit_than_their_artifact_are_no_baseline(tmp_path, api, git, of):
+    """A run by hand for a pull request leaves them under main's commit: they would hide its regression."""
+    write_suite(tmp_path, HELLO, **DEMO)
+    run(tmp_path, env={})
+    api.add_commits("b" * 40, HEAD)
+    api.add_run("b" * 40, with_git(tmp_path, git))
+    api.add_pull(7, HEAD)
+    done = run(tmp_path, "--pr-number=7", env=job(tmp_path, "workflow_dispatch", {}, api))
+    assert done.returncode == 0, done.stderr
+    why = f"the artifact 'ci-evals-results-default' of commit bbbbbbb holds results of {of}"
+    assert results_in(tmp_path)["run"]["baselineNote"] == f"no baseline: {why}"
+    assert results_in(tmp_path)["comparison"] is None
+    required = run(
+        tmp_path,
+        "--pr-number=7",
+        "--baseline=required",
+        env=job(tmp_path, "workflow_dispatch", {}, api),
+    )
+    assert required.returncode == 3
+
+
+@pytest.mark.parametrize("git", OF_THE_COMMIT.values(), ids=OF_THE_COMMIT.keys())
+def test_results_of_their_artifact_are_a_baseline(tmp_path, api, git):
+    """What results do not say contradicts nothing."""
+    write_suite(tmp_path, HELLO, **DEMO)
+    run(tmp_path, env={})
+    api.add_commits("b" * 40, HEAD)
+    api.add_run("b" * 40, with_git(tmp_path, git))
+    api.add_pull(7, HEAD)
+    run(tmp_path, "--pr-number=7", env=job(tmp_path, "workflow_dispatch", {}, api))
+    assert "the base commit" in results_in(tmp_path)["run"]["baselineNote"]
+
+
+@pytest.mark.parametrize(("git", "of"), OF_ANOTHER.values(), ids=OF_ANOTHER.keys())
+def test_the_next_results_serve_instead(tmp_path, api, git, of):
+    """As a baseline and in the history: one run by hand takes nobody's baseline away."""
+    write_suite(tmp_path, HELLO, **DEMO)
+    run(tmp_path, env={})
+    before = "a" * 40
+    api.add_commits(before, "b" * 40, HEAD)
+    api.add_run(before, with_git(tmp_path, {"commit": before}))
+    api.add_run(before, with_git(tmp_path, git | {"commit": git.get("commit", before)}))
+    api.add_run("b" * 40, with_git(tmp_path, git))
+    api.add_pull(7, HEAD)
+    options = ("--pr-number=7", "--max-drop=5", "--history=5")
+    done = run(tmp_path, *options, env=job(tmp_path, "workflow_dispatch", {}, api))
+    assert done.returncode == 0, done.stderr
+    assert "commit aaaaaaa" in results_in(tmp_path)["run"]["baselineNote"]
+    assert results_in(tmp_path)["comparison"]["delta"] == 0
+    assert of not in results_in(tmp_path)["run"]["baselineNote"]
+
+
 def test_none_is_no_baseline(tmp_path, api):
     """Also in a pull request."""
     write_suite(tmp_path, HELLO, **DEMO)

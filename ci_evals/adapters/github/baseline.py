@@ -6,7 +6,7 @@ are checked before the artifact is trusted.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from tempfile import SpooledTemporaryFile
@@ -86,19 +86,33 @@ class NoBaseline:
         return f"no baseline{' yet' if self.yet else ''}: {self.reason}"
 
 
+Unfit = Callable[[BaselineArtifact], str | None]
+"""Returns why results are of something else than their artifact's commit, as a clause; None if they fit."""
+
+
+def _any(_: BaselineArtifact) -> None:
+    return None
+
+
 async def find(
-    hub: GitHub, context: GitHubEvent, key: str, branch: str | None = None, *, earlier: int = 0
+    hub: GitHub,
+    context: GitHubEvent,
+    key: str,
+    branch: str | None = None,
+    *,
+    earlier: int = 0,
+    unfit: Unfit = _any,
 ) -> BaselineArtifact | NoBaseline:
     """Find the artifact `ci-evals-results-KEY` of `branch` or of the event's base; its repository is known.
 
     That takes five requests as a rule, the download among them, and three for each of so many `earlier` runs.
-    What GitHub refuses becomes the reason; of an earlier run it is counted.
+    What GitHub refuses becomes the reason; of an earlier run it is counted. `unfit` results are passed over.
     """
     branch = branch or context.base.branch
     if not branch:
         return _none(f"the event {context.event!r} names no base branch; name one with --baseline-branch")
     try:
-        search = _Search(hub, context, whole(f"ci-evals-results-{key}"), whole(branch), earlier)
+        search = _Search(hub, context, whole(f"ci-evals-results-{key}"), whole(branch), earlier, unfit)
         return await search.result()
     except GitHubError as error:
         return _none(str(error))
@@ -188,6 +202,7 @@ class _Search:
     branch: str
     earlier: int
     """The most further runs to return."""
+    unfit: Unfit
 
     async def result(self) -> BaselineArtifact | NoBaseline:
         artifacts, cut = await self._listed()
@@ -213,6 +228,7 @@ class _Search:
     ) -> BaselineArtifact | NoBaseline:
         """Return the first that is confirmed and holds the results of a finished run."""
         expired = unfinished = False
+        unfit = ""
         for index, artifact in enumerate(ranked[:MAX_CONFIRMED], start=1):
             sha = artifact.run.head_sha
             if not await self._is_confirmed(artifact.run):
@@ -225,12 +241,16 @@ class _Search:
                 expired = True
             elif is_unfinished(data):
                 unfinished = True
+            elif why := self.unfit(BaselineArtifact(data, "", sha)):
+                unfit = unfit or f"the artifact {self.name!r} of commit {sha[:_SHA_LENGTH]} {why}"
             else:
                 relation = history.relation(sha, self.branch)
                 note = f"the baseline is commit {sha[:_SHA_LENGTH]} of {self.branch}, {relation}"
                 earlier, skipped = await self._earlier(ranked[index:], MAX_HISTORY_BYTES - len(data))
                 of_base = history.distance(sha) == 0
                 return BaselineArtifact(data, _line(note), sha, earlier, skipped, of_base)
+        if unfit:
+            return _none(unfit)
         left = f"that left the artifact {self.name!r}"
         if unfinished:
             return _none(f"the runs of {self.branch} {left} did not finish")

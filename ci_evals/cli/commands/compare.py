@@ -69,6 +69,8 @@ def odds(settings: OddsSettings, context: RunContext) -> None:
     """
     results = SavedRun.open(settings.results, context.hide()).results
     policy = _policy(settings, results.run.config)
+    for warning in policy.warnings:
+        context.console.say(f"warning: {warning}")
     # A recorded floor may be of a part that this run did not select; one that is asked for now must be there.
     check_names("--thresholds", policy.thresholds if settings.thresholds else (), results.suites)
     check_names("--max-drop", policy.max_drops if settings.max_drop else (), results.suites)

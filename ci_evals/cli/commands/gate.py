@@ -86,7 +86,8 @@ def _gate(settings: GateFilesSettings, github: GitHubJob) -> int:
     files = []
     info = job.info(sources, card, baseline)
     console = context.console
-    for line in (*lines, *(f"warning: {warning}" for warning in info.warnings), info.baseline_note):
+    warnings = (*policy.warnings, *info.warnings)
+    for line in (*lines, *(f"warning: {warning}" for warning in warnings), info.baseline_note):
         if line:
             console.say(line)
     results = conclude(card, info, policy, ending, baseline)

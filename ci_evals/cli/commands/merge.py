@@ -52,7 +52,8 @@ def merge_runs(settings: MergeSettings, context: RunContext) -> None:
     options = {"config": merged.info.config | recorded_options(settings), "baseline_note": baseline.note}
     info = redactor.model(merged.info.model_copy(update=options))
     console = context.console
-    for line in (*(f"warning: {warning}" for warning in info.warnings), info.baseline_note):
+    warnings = dict.fromkeys((*policy.warnings, *info.warnings))
+    for line in (*(f"warning: {warning}" for warning in warnings), info.baseline_note):
         if line:
             console.say(line)
     results = conclude(merged.card, info, policy, ending, baseline)

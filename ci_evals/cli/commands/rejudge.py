@@ -68,6 +68,8 @@ def rejudge_run(settings: RejudgeSettings, context: RunContext) -> None:
     paths.check({"RESULTS": file, "--prices": settings.prices}, [suite.folder for suite in judged.suites])
     interruption = Interruption(context)
     baseline = baseline_of(settings, github, interruption.run_cancellable)
+    for warning in policy.warnings:
+        console.say(f"warning: {warning}")
     if baseline.note:
         console.say(baseline.note)
     work = RejudgeJob(

@@ -97,6 +97,7 @@ def _run(settings: RunSettings, trust: FileTrust) -> NoReturn:
     planned = with_agents(planned, arms, settings.gate_arm, unasked=recorded_run is not None)
     notes += (
         *selecting.unmatched_paths(loaded),
+        *policy.warnings,
         *uncached,
         *warn_of_short_keys(connections, () if recorded_run else loaded),
         *(() if skipped else connections.warnings(planned)),

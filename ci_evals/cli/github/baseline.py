@@ -5,18 +5,20 @@ Nothing here decides an exit code: what they refuse is a line of the log, and th
 
 import asyncio
 import traceback
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ci_evals.adapters.github import baseline as artifacts
 from ci_evals.adapters.github import pulls
-from ci_evals.adapters.github.baseline import BaselineArtifact, NoBaseline
+from ci_evals.adapters.github.baseline import BaselineArtifact, NoBaseline, Unfit
 from ci_evals.adapters.gitlab.context import GitLabJob
 from ci_evals.cli import gitlab
 from ci_evals.cli.github.github_job import GitHubJob, Wait, baseline_option
 from ci_evals.cli.settings.shared import BaselineSettings, HistorySettings
 from ci_evals.cli.terminal.console import PLEASE_REPORT
 from ci_evals.domain.errors import PlatformError, UsageError
-from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.run import Git, Results
 from ci_evals.job.conclude import NO_BASELINE, BaselineResults
 from ci_evals.library.runs import finished, load_results
 from ci_evals.reports import report_files
@@ -51,12 +53,14 @@ def _recorded(settings: BaselineSettings, github: GitHubJob, wait: Wait) -> Base
     job = gitlab.job_of(github.context)
     if github.missing and job is None:
         return _none(NoBaseline(github.missing))
+    reader = _ArtifactReader(github.event.repository)
     try:
-        artifact = wait(_find(settings, github) if job is None else _find_on_gitlab(settings, github, job))
+        search = _find_on_gitlab(settings, github, job) if job else _find(settings, github, reader.unfit)
+        artifact = wait(search)
         if not isinstance(artifact, BaselineArtifact):
             return _none(artifact or NoBaseline("the search was interrupted"))
-        results = _read(artifact)
-        history = _history(artifact, results, github)
+        results = reader.results(artifact)
+        history = _history(artifact, results, reader, github)
         of_base = artifact.of_base_commit and (job is not None or github.tests_merge)
         return BaselineResults(results, artifact.note, history=history, of_base_commit=of_base)
     except TimeoutError:
@@ -69,17 +73,62 @@ def _recorded(settings: BaselineSettings, github: GitHubJob, wait: Wait) -> Base
     return _none(NoBaseline(why))
 
 
-def _read(artifact: BaselineArtifact) -> Results:
-    source = f"the results of commit {artifact.commit[:7]}"
-    return finished(report_files.load(artifact.data, source), source)
+@dataclass(frozen=True)
+class _ArtifactReader:
+    """Reads results of artifacts, and compares what they say of themselves with where they were found."""
+
+    repository: str | None
+    _read: dict[str, Results] = field(default_factory=dict)
+    """Results that were read once, by their commit."""
+
+    def results(self, artifact: BaselineArtifact) -> Results:
+        """Return the results of an artifact.
+
+        Raises:
+            UsageError: they cannot be read, or are of something else than the artifact's commit.
+        """
+        source = f"the results of commit {artifact.commit[:7]}"
+        results = self._read.pop(artifact.commit, None)
+        results = results or finished(report_files.load(artifact.data, source), source)
+        if why := self._unfit(results.run.git, artifact.commit):
+            raise UsageError(f"the artifact of commit {artifact.commit[:7]} {why}")
+        return results
+
+    def unfit(self, artifact: BaselineArtifact) -> str | None:
+        """Return why results are of something else; None if they are not, or cannot be read at all."""
+        source = f"the results of commit {artifact.commit[:7]}"
+        try:
+            results = report_files.load(artifact.data, source)
+        except UsageError:
+            return None  # `results` says why
+        if why := self._unfit(results.run.git, artifact.commit):
+            return why
+        with suppress(UsageError):
+            self._read[artifact.commit] = finished(results, source)
+        return None
+
+    def _unfit(self, git: Git, commit: str) -> str | None:
+        """Return what contradicts the artifact's commit. What results do not say contradicts nothing."""
+        if git.pull_request is not None:
+            return f"holds results of pull request {git.pull_request}"
+        if commit and git.commit and git.commit != commit:
+            return f"holds results of commit {git.commit[:7]}"
+        if self.repository and git.repository and git.repository.lower() != self.repository.lower():
+            return f"holds results of the repository {git.repository}"
+        return None
 
 
-def _history(artifact: BaselineArtifact, newest: Results, github: GitHubJob) -> tuple[Results, ...]:
-    """Return the baseline and the runs before it, oldest first; what cannot be read is skipped."""
+def _history(
+    artifact: BaselineArtifact, newest: Results, reader: _ArtifactReader, github: GitHubJob
+) -> tuple[Results, ...]:
+    """Return the baseline and the runs before it, oldest first.
+
+    Results that cannot be read, or are of another commit than their artifact, are skipped.
+    """
     runs, skipped = [newest], artifact.skipped
     for earlier in artifact.earlier:
         try:
-            runs.append(_read(earlier))
+            runs.append(reader.results(earlier))
         except UsageError:
             skipped += 1
     if skipped:
@@ -92,12 +141,12 @@ def _none(missing: NoBaseline) -> BaselineResults:
     return BaselineResults(note=missing.note, missing=missing.reason.rstrip("."))
 
 
-async def _find(settings: BaselineSettings, github: GitHubJob) -> BaselineArtifact | NoBaseline:
+async def _find(settings: BaselineSettings, github: GitHubJob, unfit: Unfit) -> BaselineArtifact | NoBaseline:
     async with asyncio.timeout(_FIND_SECONDS), github.client() as hub:
         event = await pulls.located(hub, github.event)
         earlier = max(0, history_length(settings) - 1)
         return await artifacts.find(
-            hub, event, settings.comment_key, settings.baseline_branch, earlier=earlier
+            hub, event, settings.comment_key, settings.baseline_branch, earlier=earlier, unfit=unfit
         )
 
 

@@ -18,7 +18,14 @@ from pydantic import TypeAdapter, ValidationError
 from typer.models import OptionInfo
 
 from ci_evals.cli.settings.options import INPUT_DEFAULT
-from ci_evals.cli.settings.result_commands import GateFilesSettings
+from ci_evals.cli.settings.result_commands import (
+    CommentSettings,
+    CompareSettings,
+    GateFilesSettings,
+    MergeSettings,
+    RejudgeSettings,
+    ReportSettings,
+)
 from ci_evals.cli.settings.suite_commands import RunSettings
 from ci_evals.domain.errors import UsageError
 
@@ -34,6 +41,8 @@ RUNNERS_OWN = frozenset({"args", "entrypoint"})
 TOKEN = "github-token"  # noqa: S105  # its name
 WRITTEN_TO = frozenset({"output-dir", "junit"})
 """Inputs that name a path for reports."""
+
+_OF_OTHER_COMMANDS = (MergeSettings, RejudgeSettings, ReportSettings, CompareSettings, CommentSettings)
 
 BOOLEANS = frozenset({"true", "True", "TRUE", "false", "False", "FALSE"})
 """The booleans of GitHub's own toolkit; YAML's `yes` and `on` are not among them."""
@@ -65,7 +74,7 @@ def of_gate_alone() -> frozenset[str]:
     return frozenset(_names(GateFilesSettings) - _names(RunSettings))
 
 
-def _names(settings: type[RunSettings | GateFilesSettings]) -> set[str]:
+def _names(settings: type[Any]) -> set[str]:
     names = {item.name.replace("_", "-") for item in dataclasses.fields(settings)}
     return {GATE if name == _FILES else name for name in names}
 
@@ -123,12 +132,16 @@ def check_unused(environ: Mapping[str, str]) -> None:
             and the token is taken from there.
     """
     defaults, switches = declared(), _switches()
+    elsewhere = set[str]().union(*map(_names, _OF_OTHER_COMMANDS))
     problems = []
     for name, value in _given(environ).items():
         is_default = value == defaults.get(name) or (
             value in BOOLEANS and value.lower() == defaults.get(name)
         )
         if not value or is_default or name in RUNNERS_OWN or name == TOKEN:
+            continue
+        if name not in defaults and name not in elsewhere:
+            problems.append(_unknown(name, defaults))
             continue
         if name in {SUITES, GATE}:
             instead = "name them there"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from ci_evals.domain.choices import Regression
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.judge import JudgeCheck
+from ci_evals.domain.score_scale import as_share, is_share
 from ci_evals.scoring.gate.selectors import SelectorLimit
 
 
@@ -41,6 +42,13 @@ class Policy:
             number = getattr(self, name)
             if number is not None and not math.isfinite(number):
                 raise UsageError(f"--{name.replace('_', '-')}: {number} is not a limit; name a finite number")
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Floors that look like shares of 1, where scores run from 0 to 100."""
+        floors = {f"--min-score={self.min_score:g}": self.min_score}
+        floors |= {f"--thresholds: {one.selector}={one.limit:g}": one.limit for one in self.thresholds}
+        return tuple(f"{option} {as_share(floor)}" for option, floor in floors.items() if is_share(floor))
 
 
 @dataclass(frozen=True)

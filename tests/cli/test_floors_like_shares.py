@@ -1,0 +1,82 @@
+"""Floors that were meant as a share: nearly every run would reach 0.9 of 100 points."""
+
+import pytest
+from commands import ci_evals, results_in, write_suite
+
+JUNIT = '<testsuite tests="1"><testcase name="greets" classname="shop"/></testsuite>'
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "shop.py").write_text("def reply(message): return 'Hello'\n")
+    (tmp_path / "rows.xml").write_text(JUNIT)
+    return tmp_path
+
+
+def suite(folder, **fields) -> str:
+    test = {"evaluations": [{"criterion": "Greets", "strict": "contains", "text": "Hello"}]}
+    test |= fields.pop("test", {})
+    return write_suite(folder, test, adapter="python:shop:reply", agentId=None, apiKey=None, **fields)
+
+
+FLOORS = [
+    (["--min-score=0.9"], "--min-score=0.9 is at most 1 point: scores run from 0 to 100. For 90 % write 90"),
+    (["--min-score=1"], "--min-score=1 is at most 1 point: scores run from 0 to 100. For 100 % write 100"),
+    (["--thresholds=suite:Stub=0.95"], "--thresholds: suite:Stub=0.95 is at most 1 point"),
+    (["--min-score=0"], None),
+    (["--min-score=1.5"], None),
+    (["--min-score=90"], None),
+]
+
+
+@pytest.mark.parametrize(("options", "warning"), FLOORS, ids=lambda value: str(value)[:40])
+def test_a_floor_of_an_option(folder, options, warning):
+    """On the console, and in the results that every report is made of."""
+    ran = ci_evals("run", suite(folder), "--provider=offline", *options, cwd=folder)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    warned = [text for text in results_in(folder)["run"]["warnings"] if "0 to 100" in text]
+    assert len(warned) == (warning is not None)
+    assert ("0 to 100" in ran.stderr) is (warning is not None)
+    if warning:
+        assert warning in warned[0]
+        assert warning in ran.stderr
+        assert ran.stderr.count(warning) == 1
+        assert warning.partition(":")[0] in (folder / "results/summary.md").read_text()
+
+
+def test_the_variable_and_other_commands(folder):
+    """Wherever a floor may come from."""
+    warning = "--min-score=0.9 is at most 1 point"
+    floor = {"CI_EVALS_MIN_SCORE": "0.9"}
+    ci_evals("run", suite(folder), "--provider=offline", "--output-dir=one", cwd=folder)
+    for command in (
+        ["gate", "rows.xml"],
+        ["merge", "one", "--output-dir=merged/results"],
+        ["odds", "one"],
+    ):
+        ran = ci_evals(*command, cwd=folder, env=floor)
+        assert warning in ran.stderr, command
+    assert any(warning in text for text in results_in(folder)["run"]["warnings"])
+    assert any(warning in text for text in results_in(folder / "merged")["run"]["warnings"])
+
+
+@pytest.mark.parametrize(
+    ("fields", "where"),
+    [
+        ({"minScore": 0.95}, "minScore: 0.95 is at most 1 point"),
+        ({"test": {"minScore": 0.8}}, "tests[0].minScore: 0.8 is at most 1 point"),
+        ({"test": {"minScore": 1}}, "tests[0].minScore: 1 is at most 1 point"),
+        ({"minScore": 0}, None),
+        ({"minScore": 95, "test": {"minScore": 2}}, None),
+    ],
+)
+@pytest.mark.parametrize("command", ["validate", "run"])
+def test_a_floor_of_a_suite(folder, command, fields, where):
+    """With file, line and column."""
+    options = ["--provider=offline"] if command == "run" else []
+    ran = ci_evals(command, suite(folder, **fields), *options, cwd=folder)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert ("0 to 100" in ran.stderr) is (where is not None)
+    if where:
+        assert "warning: suite.json:1:" in ran.stderr
+        assert where in ran.stderr

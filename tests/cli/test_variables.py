@@ -1,0 +1,94 @@
+"""Variables `CI_EVALS_…` that no option has are named: nothing that somebody set is lost without a word."""
+
+import pytest
+from commands import action, ci_evals
+
+from ci_evals.cli.settings.variables import check_variables
+from ci_evals.domain.errors import UsageError
+
+KNOWN = {"MIN_SCORE", "MAX_COST", "AGENT_KEY", "REGRESSION", "GITHUB_TOKEN", "THRESHOLDS", "NO_GATE"}
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("CI_EVALS_MIN_SCOR", "CI_EVALS_MIN_SCORE"),
+        ("CI_EVALS_MINSCORE", "CI_EVALS_MIN_SCORE"),
+        ("CI_EVALS_MIN-SCORE", "CI_EVALS_MIN_SCORE"),
+        ("ci_evals_min_score", "CI_EVALS_MIN_SCORE"),
+        ("CI_EVAL_MIN_SCORE", "CI_EVALS_MIN_SCORE"),
+        ("CIEVALS_MIN_SCORE", "CI_EVALS_MIN_SCORE"),
+        ("CI_EVALS__MIN_SCORE", "CI_EVALS_MIN_SCORE"),
+        ("CI_EVALS_MAX_COSTS", "CI_EVALS_MAX_COST"),
+        ("CI_EVALS_REGRESION", "CI_EVALS_REGRESSION"),
+        ("CI_EVALS_TRESHOLDS", "CI_EVALS_THRESHOLDS"),
+        ("CI_EVALS_AGENTKEY", "CI_EVALS_AGENT_KEY"),
+    ],
+)
+def test_a_misspelt_variable_is_refused(name, meant):
+    """Its gate would not hold."""
+    with pytest.raises(UsageError, match=f"^{name}: there is no such variable. Did you mean {meant}?"):
+        check_variables({name: "95"}, KNOWN)
+
+
+@pytest.mark.parametrize(
+    ("name", "warns"),
+    [
+        ("CI_EVALS_MIN_SCORE", False),
+        ("CI_EVALS_AGENT_KEY", False),
+        ("CI_EVALS_AGENT_KEY_2", True),
+        ("CI_EVALS_AGENT_KEY_STAGING", True),
+        ("CI_EVALS_VERSION", True),
+        ("CI_EVALS_SLACK_CHANNEL", True),
+        ("AGENT_KEY", False),
+        ("MIN_SCOR", False),
+        ("MY_CI_EVALS_MIN_SCOR", False),
+        ("CI", False),
+    ],
+)
+def test_a_variable_of_somebody_else_is_left_alone(name, warns):
+    """A suite may read it. One with our prefix is named."""
+    warnings = check_variables({name: "x"}, KNOWN)
+    assert bool(warnings) is warns
+    assert all(warning.startswith(f"{name}: ") for warning in warnings)
+
+
+def test_an_empty_variable_sets_nothing():
+    """As an input that nobody set."""
+    assert check_variables({"CI_EVALS_MIN_SCOR": " "}, KNOWN) == ()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["run", "demo:hr", "--provider=offline"],
+        ["plan", "demo:hr"],
+        ["validate", "demo:hr"],
+        ["gate", "none.xml"],
+        ["merge", "none"],
+        ["compare", "none", "none"],
+    ],
+    ids=lambda command: command[0],
+)
+def test_every_command_says_so(tmp_path, command):
+    """Before anything else."""
+    ran = ci_evals(*command, cwd=tmp_path, env={"CI_EVALS_MIN_SCOR": "95", "CI_EVALS_SLACK": "x"})
+    assert ran.returncode == 2
+    assert "CI_EVALS_MIN_SCOR: there is no such variable. Did you mean CI_EVALS_MIN_SCORE?" in ran.stderr
+
+
+def test_a_variable_of_another_command_is_known(tmp_path):
+    """`--day` is an option of `demo-agent`, `--labels` of none."""
+    ran = ci_evals("validate", "demo:hr", cwd=tmp_path, env={"CI_EVALS_DAY": "1", "CI_EVALS_XYZ": "1"})
+    assert ran.returncode == 0, ran.stderr
+    assert "CI_EVALS_DAY" not in ran.stderr
+    assert "CI_EVALS_XYZ: no option has this variable, so it sets nothing" in ran.stderr
+
+
+@pytest.mark.parametrize("arguments", [[], ["validate", "demo:hr"]], ids=["inputs", "args"])
+def test_a_misspelt_input_is_named_with_the_right_one(tmp_path, arguments):
+    """Also where the step has `args`."""
+    env = {"INPUT_MIN-SCOR": "95", "INPUT_SUITES": "" if arguments else "demo:hr"}
+    ran = action(*arguments, cwd=tmp_path, env=env)
+    assert ran.returncode == 2
+    assert "unknown input 'min-scor': did you mean 'min-score'?" in ran.stderr
