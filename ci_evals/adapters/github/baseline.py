@@ -87,7 +87,7 @@ class NoBaseline:
 
 
 Unfit = Callable[[BaselineArtifact], str | None]
-"""Returns why results are of something else than their artifact's commit, as a clause; None if they fit."""
+"""Returns what results are of, if not of their artifact's commit: `commit 0f3c2ab`; None if they fit."""
 
 
 def _any(_: BaselineArtifact) -> None:
@@ -242,7 +242,8 @@ class _Search:
             elif is_unfinished(data):
                 unfinished = True
             elif why := self.unfit(BaselineArtifact(data, "", sha)):
-                unfit = unfit or f"the artifact {self.name!r} of commit {sha[:_SHA_LENGTH]} {why}"
+                of = f"the artifact {self.name!r} of commit {sha[:_SHA_LENGTH]}"
+                unfit = unfit or f"{of} holds results of {why}"
             else:
                 relation = history.relation(sha, self.branch)
                 note = f"the baseline is commit {sha[:_SHA_LENGTH]} of {self.branch}, {relation}"

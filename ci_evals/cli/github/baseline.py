@@ -90,31 +90,31 @@ class _ArtifactReader:
         source = f"the results of commit {artifact.commit[:7]}"
         results = self._read.pop(artifact.commit, None)
         results = results or finished(report_files.load(artifact.data, source), source)
-        if why := self._unfit(results.run.git, artifact.commit):
-            raise UsageError(f"the artifact of commit {artifact.commit[:7]} {why}")
+        if of := self._other(results.run.git, artifact.commit):
+            raise UsageError(f"the artifact of commit {artifact.commit[:7]} holds results of {of}")
         return results
 
     def unfit(self, artifact: BaselineArtifact) -> str | None:
-        """Return why results are of something else; None if they are not, or cannot be read at all."""
+        """Return what results are of instead; None if they are of the commit, or cannot be read at all."""
         source = f"the results of commit {artifact.commit[:7]}"
         try:
             results = report_files.load(artifact.data, source)
         except UsageError:
             return None  # `results` says why
-        if why := self._unfit(results.run.git, artifact.commit):
-            return why
+        if of := self._other(results.run.git, artifact.commit):
+            return of
         with suppress(UsageError):
             self._read[artifact.commit] = finished(results, source)
         return None
 
-    def _unfit(self, git: Git, commit: str) -> str | None:
+    def _other(self, git: Git, commit: str) -> str | None:
         """Return what contradicts the artifact's commit. What results do not say contradicts nothing."""
         if git.pull_request is not None:
-            return f"holds results of pull request {git.pull_request}"
+            return f"pull request {git.pull_request}"
         if commit and git.commit and git.commit != commit:
-            return f"holds results of commit {git.commit[:7]}"
+            return f"commit {git.commit[:7]}"
         if self.repository and git.repository and git.repository.lower() != self.repository.lower():
-            return f"holds results of the repository {git.repository}"
+            return f"the repository {git.repository}"
         return None
 
 
