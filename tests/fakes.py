@@ -5,6 +5,8 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from every_turn import EveryTurn, fitted
+
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Reply
@@ -24,7 +26,7 @@ def judged(
     looked_at: Sequence[object] | None = None,
     **changes: Any,
 ) -> str:
-    """What a judge answers on a plain criterion; without `quotes` it rests on what is absent."""
+    """What a judge answers on a plain criterion; without `quotes` it rests on what is absent from all turns."""
     answer = {
         "reasoning": reasoning,
         "met": verdict == "pass",
@@ -33,7 +35,8 @@ def judged(
         "looked_at": ([] if quotes else [1]) if looked_at is None else [*looked_at],
         "verdict": verdict,
     }
-    return json.dumps(answer | changes)
+    text = json.dumps(answer | changes)
+    return text if quotes or looked_at is not None or "looked_at" in changes else EveryTurn(text)
 
 
 def reply(text: str, **fields: Any) -> Reply:
@@ -104,6 +107,7 @@ class ScriptedLLM:
         )
         if isinstance(answer, Exception):
             raise answer
+        answer = fitted(answer, prompt.text)
         return Completion(answer, input_tokens=100, output_tokens=10) if isinstance(answer, str) else answer
 
 

@@ -15,6 +15,7 @@ from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from every_turn import fitted
 from hypothesis import strategies as st
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
@@ -225,7 +226,9 @@ class Models:
             return refused
         if asked.mode in self.refuses:
             return fault(400, f"this server does not know {asked.mode}").response()
-        return Response(json.dumps(answer(self.answer(asked))), content_type="application/json")
+        return Response(
+            json.dumps(answer(fitted(self.answer(asked), asked.text))), content_type="application/json"
+        )
 
     def _refusal(self, asked: Asked) -> Response | None:
         if self._is_stranger(asked.headers):

@@ -149,7 +149,7 @@ def read(text: str, rubric: Rubric, context: JudgeContext) -> Verdict:
         graded.append(_dimension_grade(dimension, given))
     grade = Grade.of(rubric.pass_at, tuple(graded))
     if checked.rests_on is None and (grade.passes() or grade.exact() > 0):
-        raise VoidAnswerError(grounds.NOTHING)
+        raise VoidAnswerError(checked.missing)
     return checked.of(_verdict(grade, answer.reasoning.strip()))
 
 

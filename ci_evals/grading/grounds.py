@@ -15,6 +15,7 @@ NOTHING = (
     "the judge passed it without evidence: it quoted nothing, and named no turns that it searched for what "
     "is absent"
 )
+NOT_EVERY_TURN = "the judge passed it by what is absent, and did not look for that in every turn: turn {turns} was left out"
 CONTRADICTION = 'the judge contradicted itself: its verdict is {verdict!r}, and "met" is {met}'
 
 CITATIONS_SCHEMA: dict[str, Any] = {
@@ -51,9 +52,11 @@ class Grounds(NamedTuple):
     """The grounds of an answer, checked against the conversation."""
 
     rests_on: RestsOn | None
-    """None if the answer rests on nothing."""
+    """None if the answer rests on nothing that counts."""
     turns: tuple[int, ...]
     quotes: tuple[Quote, ...]
+    missing: str = NOTHING
+    """Why they are none, if `rests_on` is None."""
 
     def of(self, verdict: Verdict) -> Verdict:
         """Return the verdict with these grounds."""
@@ -81,8 +84,14 @@ def check(
         for turn in stated.looked_at:
             if turn not in texts:
                 raise VoidAnswerError(f"the judge looked at turn {turn}, which does not exist")
+        turns = tuple(sorted({*cited, *stated.looked_at}))
+        # What is not in one turn may be in another: an absence is one from the whole conversation.
+        left_out = sorted(texts.keys() - set(stated.looked_at))
+        if not left_out:
+            return Grounds("absence", turns, found)
         if stated.looked_at:
-            return Grounds("absence", tuple(sorted({*cited, *stated.looked_at})), found)
+            reason = NOT_EVERY_TURN.format(turns=", ".join(map(str, left_out)))
+            return Grounds(None, turns, found, reason)
     return Grounds("quotes" if found else None, tuple(sorted(cited)), found)
 
 

@@ -141,7 +141,7 @@ class JudgeContext:
         checked = self.grounds(answer, answer.evidence)
         match answer.verdict:
             case "pass" if checked.rests_on is None:
-                raise VoidAnswerError(grounds.NOTHING)
+                raise VoidAnswerError(checked.missing)
             case "pass":
                 verdict = Verdict.passed(reason)
             case "fail":

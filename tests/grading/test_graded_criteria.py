@@ -41,7 +41,7 @@ def entry(dimension: str, level: str, *evidence: tuple[int, str], reason: str = 
 
 def answer(*entries: dict, reasoning: str = "All in all.", **changes) -> str:
     quoted = any(one["quote"] for entry in entries for one in entry["evidence"])
-    stated = {"rests_on": "quotes" if quoted else "absence", "looked_at": [] if quoted else [1]}
+    stated = {"rests_on": "quotes" if quoted else "absence", "looked_at": [] if quoted else [1, 2]}
     return json.dumps({"reasoning": reasoning, "dimensions": list(entries)} | stated | changes)
 
 
@@ -165,6 +165,8 @@ async def test_text_of_suite_and_agent_stays_in_its_block():
         (levels("good", "good", looked_at=[]), "without evidence"),
         (levels("good", "good", rests_on="quotes"), "without evidence"),
         (levels("bad", "fair", looked_at=[]), "without evidence"),
+        (levels("good", "good", looked_at=[1]), "turn 2 was left out"),
+        (levels("bad", "fair", looked_at=[2]), "turn 1 was left out"),
         (levels("good", "good", looked_at=[3]), "looked at turn 3, which does not exist"),
         (json.dumps({**json.loads(levels("good", "good")), "score": 1}), "could not be read"),
     ],
@@ -183,9 +185,9 @@ async def test_the_worst_grade_needs_no_grounds():
     """It counts for nothing, so it can rest on nothing. A passed grade of several votes has its grounds."""
     nothing = levels("bad", "bad", looked_at=[])
     assert (await decide(nothing))[0].outcome is Outcome.FAILED
-    said = iter([nothing, levels("good", "good", looked_at=[2]), levels("good", "good", looked_at=[1])])
+    said = iter([nothing, levels("good", "good", looked_at=[2, 1]), levels("good", "good")])
     verdict, _ = await decide(lambda _: next(said), votes=3)
-    assert (verdict.outcome, verdict.rests_on, verdict.evidence) == (Outcome.PASSED, "absence", (2,))
+    assert (verdict.outcome, verdict.rests_on, verdict.evidence) == (Outcome.PASSED, "absence", (1, 2))
 
 
 async def test_a_judge_that_cannot_tell_one_dimension():
@@ -193,7 +195,7 @@ async def test_a_judge_that_cannot_tell_one_dimension():
     unsure = answer(entry("correctness", "good"), entry("tact", "Cannot_Tell", reason="No tone at all."))
     verdict, llm = await decide(unsure)
     assert verdict == Verdict.undecided(Cause.CANNOT_TELL, "tact: No tone at all.").model_copy(
-        update={"evidence": (1,)}
+        update={"evidence": (1, 2)}
     )
     assert len(llm.prompts) == 1
 
