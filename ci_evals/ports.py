@@ -184,10 +184,16 @@ class LLM(Protocol):
         """Ask once; retries of failed calls are the adapter's business."""
 
 
-async def ask_twice(llm: LLM, prompt: Prompt, read: Callable[[Completion], T]) -> T:
+async def ask_twice(
+    llm: LLM,
+    prompt: Prompt,
+    read: Callable[[Completion], T],
+    note: Callable[[LLMAnswerError], None] = lambda _: None,
+) -> T:
     """Ask a model, and once more if the answer is of no use to `read`, which then raises `LLMAnswerError`.
 
-    A prompt with a sample id gets another one each time, so that no cache repeats the answer.
+    A prompt with a sample id gets another one each time, so that no cache repeats the answer. `note` is
+    called with the error of each answer of no use.
 
     Raises:
         LLMAnswerError: the second answer is of no use either.
@@ -198,6 +204,7 @@ async def ask_twice(llm: LLM, prompt: Prompt, read: Callable[[Completion], T]) -
         try:
             return read(await llm.complete(replace(prompt, sample_id=sample_id)))
         except LLMAnswerError as error:
+            note(error)
             last = error
     raise type(last)(f"{last} (asked twice)") from last
 

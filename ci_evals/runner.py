@@ -80,6 +80,8 @@ class Options:
     timed: bool = True
     """True if results say where the time went: while a recording is played nobody waits."""
     clock: Callable[[], float] = time.perf_counter
+    debug: bool = False
+    """Keep what a judge wrote if it could not be used."""
 
 
 ParticipantsFor = Callable[[Trial], Participants]
@@ -301,7 +303,7 @@ class LocalPlayer:
             return NO_JUDGE
         if isinstance(end.failure, LLMAccessError):  # the same key opens the judge
             return Verdict.undecided(Cause.JUDGE_ERROR, str(end.failure))
-        return Judge(llms, self.redactor, votes=votes, sample_id=str(trial.index))
+        return Judge(llms, self.redactor, votes=votes, sample_id=str(trial.index), debug=self.options.debug)
 
     async def _grade(self, trial: Trial, finished: _FinishedConversation) -> TrialResult:
         """Grade the conversation; one that is interrupted here is cut off too."""

@@ -26,7 +26,7 @@ def judged(
     looked_at: Sequence[object] | None = None,
     **changes: Any,
 ) -> str:
-    """What a judge answers on a plain criterion; without `quotes` it rests on what is absent from all turns."""
+    """What a judge answers on a plain criterion; without `quotes` it rests on an absence from all turns."""
     answer = {
         "reasoning": reasoning,
         "met": verdict == "pass",

@@ -5,6 +5,7 @@ with words that the simulated user wrote.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -21,7 +22,8 @@ from ci_evals.domain.results.simulated_user import UserAudit, Violation
 from ci_evals.domain.suite import Test, unsent_lines
 from ci_evals.domain.transcript import END_REASONS, Transcript, UserSource
 from ci_evals.ports import LLM, Completion, Prompt, ask_twice
-from ci_evals.support.json_text import parse_answer, strict_object
+from ci_evals.support.json_text import strict_object
+from ci_evals.support.model_answer import parse_answer
 from ci_evals.support.redaction import Redactor
 from ci_evals.support.templates import render
 from ci_evals.support.text import has_words
@@ -116,7 +118,7 @@ class Auditor:
             schema_name="audit",
         )
         try:
-            answer = await ask_twice(self._llm, prompt, _read)
+            answer = await ask_twice(self._llm, prompt, partial(_read, shown=prompt.text))
         except LLMError:
             return UserAudit(by_model=False)
         # The model was shown the messages without secrets, and so it quotes them.
@@ -124,9 +126,9 @@ class Auditor:
         return UserAudit(violations=tuple(_confirmed(answer, messages)), by_model=True)
 
 
-def _read(completion: Completion) -> AuditAnswer:
+def _read(completion: Completion, shown: str) -> AuditAnswer:
     """Return the answer, unless it gives no reason in words or its verdict contradicts its violations."""
-    answer = parse_answer(AuditAnswer, completion.text)
+    answer = parse_answer(AuditAnswer, completion.text, shown)
     if answer is None or not has_words(answer.reasoning):
         raise LLMAnswerError("the auditor's answer could not be read")
     if answer.verdict != "cannot_tell" and bool(answer.violations) is not (answer.verdict == "broke"):

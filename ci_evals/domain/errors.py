@@ -152,9 +152,11 @@ class Paid(NamedTuple):
 class LLMAnswerError(LLMError):
     """The model answered with nothing that can be used: empty, broken off, refused, or not an answer.
 
-    `paid` is what the answer took; None if a model gave none, so that nothing is charged.
+    `paid` is what the answer took; None if a model gave none, so that nothing is charged. `answer` is the
+    answer as it came, without secrets, if there was one.
     """
 
-    def __init__(self, message: str, paid: Paid | None = None) -> None:
+    def __init__(self, message: str, paid: Paid | None = None, answer: str = "") -> None:
         self.paid = paid
+        self.answer = answer
         super().__init__(message)

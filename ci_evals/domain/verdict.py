@@ -113,6 +113,7 @@ class Vote(Record):
     quotes: tuple[Quote, ...] = ()
     rests_on: RestsOn | None = None
     grade: Grade | None = None
+    unusable: tuple[str, ...] | None = None
 
 
 class _VerdictFields(Record):
@@ -135,6 +136,10 @@ class _VerdictFields(Record):
         "turns that `evidence` names. Every judged pass has it.",
     )
     grade: Grade | None = Field(None, description="Of a criterion with a rubric, if it was decided.")
+    unusable: tuple[str, ...] | None = Field(
+        None,
+        description="What the judge wrote in answers that could not be used, shortened; only with --debug.",
+    )
 
     @property
     def fails(self) -> bool:

@@ -17,7 +17,8 @@ from ci_evals.grading.grounds import Citation, StatedGrounds
 from ci_evals.grading.judge import UNREADABLE, JudgeContext, parts_of, rotated
 from ci_evals.grading.voting import VoidAnswerError, no_majority, verdict_of, with_votes
 from ci_evals.ports import Prompt
-from ci_evals.support.json_text import parse_answer, strict_object
+from ci_evals.support.json_text import strict_object
+from ci_evals.support.model_answer import parse_answer
 from ci_evals.support.templates import render
 from ci_evals.support.text import has_words
 
@@ -130,7 +131,7 @@ def read(text: str, rubric: Rubric, context: JudgeContext) -> Verdict:
         LLMAnswerError: the answer cannot be read.
         VoidAnswerError: it does not count.
     """
-    answer = parse_answer(_GradedAnswer, text)
+    answer = parse_answer(_GradedAnswer, text, context.shown)
     if answer is None:
         raise LLMAnswerError(UNREADABLE)
     if not all(map(has_words, (answer.reasoning, *(given.reason for given in answer.dimensions)))):

@@ -15,7 +15,10 @@ NOTHING = (
     "the judge passed it without evidence: it quoted nothing, and named no turns that it searched for what "
     "is absent"
 )
-NOT_EVERY_TURN = "the judge passed it by what is absent, and did not look for that in every turn: turn {turns} was left out"
+NOT_EVERY_TURN = (
+    "the judge passed it because of what is absent, and did not look for it in every turn: turn {turns} was "
+    "left out"
+)
 CONTRADICTION = 'the judge contradicted itself: its verdict is {verdict!r}, and "met" is {met}'
 
 CITATIONS_SCHEMA: dict[str, Any] = {

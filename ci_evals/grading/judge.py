@@ -14,7 +14,8 @@ from ci_evals.grading import grounds, transcript_view
 from ci_evals.grading.grounds import Citation, Grounds, StatedGrounds
 from ci_evals.grading.voting import JudgePanel, Majority, VoidAnswerError
 from ci_evals.ports import LEAST_SHARED, LLM, Prompt
-from ci_evals.support.json_text import parse_answer, strict_object
+from ci_evals.support.json_text import strict_object
+from ci_evals.support.model_answer import parse_answer
 from ci_evals.support.redaction import Redactor
 from ci_evals.support.templates import Data, as_data, render
 from ci_evals.support.text import has_words
@@ -25,6 +26,8 @@ SYSTEM_TEMPLATE = "grading/prompts/judge_system.md.j2"
 TEMPLATE = "grading/prompts/judge.md.j2"
 TEMPLATES = (SYSTEM_TEMPLATE, TEMPLATE)
 
+MOST_KEPT = 4_000
+"""Characters of an answer that could not be used, for --debug."""
 UNREADABLE = "the judge's answer could not be read"
 
 _QUESTION = "<criterion>"
@@ -51,12 +54,18 @@ class Judge:
     redactor: Redactor
     votes: int = 1
     sample_id: str = ""
+    debug: bool = False
+    """Keep what a judge wrote if it could not be used."""
 
     def context(self, test: Test, turns: Sequence[PlannedTurn], transcript: Transcript) -> "JudgeContext":
         """Return a conversation as it is put to this judge."""
-        panel = JudgePanel(self.llms, self.votes, self.sample_id)
+        panel = JudgePanel(self.llms, self.votes, self.sample_id, self._kept if self.debug else None)
         questions = sum(isinstance(evaluation, Judged) for evaluation in test.evaluations)
         return JudgeContext(panel, self.redactor, test, turns, transcript, questions=questions)
+
+    def _kept(self, answer: str) -> str:
+        text = self.redactor.text(answer)
+        return text if len(text) <= MOST_KEPT else f"{text[:MOST_KEPT]} … ({len(text):,} characters)"
 
 
 @dataclass(frozen=True)
@@ -91,6 +100,11 @@ class JudgeContext:
     @cached_property
     def _texts(self) -> Mapping[int, Sequence[str]]:
         return transcript_view.texts_by_turn(self._conversation)
+
+    @property
+    def shown(self) -> str:
+        """The texts of others that a judge is shown: the user's situation, and the conversation."""
+        return "".join(self.prompt_data.values())
 
     @property
     def is_worth_keeping(self) -> bool:
@@ -129,7 +143,7 @@ class JudgeContext:
         )
 
     def _read(self, text: str) -> Verdict:
-        answer = parse_answer(JudgeAnswer, text)
+        answer = parse_answer(JudgeAnswer, text, self.shown)
         if answer is None:
             raise LLMAnswerError(UNREADABLE)
         reason = answer.reasoning.strip()

@@ -37,6 +37,8 @@ class JudgePanel:
     """The maximum; odd."""
     sample_id: str = ""
     """Distinguishes equal questions in different trials, so that each is answered by itself."""
+    keep: Callable[[str], str] | None = None
+    """Makes of an answer that cannot be used what results keep of it; None if they keep nothing."""
 
     def rotation(self, index: int) -> int:
         """Return how far to rotate the parts of a prompt for a vote.
@@ -67,19 +69,29 @@ class JudgePanel:
         model cannot be asked (`judge_error`). `read` raises `LLMAnswerError` for an answer of no use.
         """
         llm = self.llms[index % len(self.llms)]
+        unusable: list[str] = []
+
+        def note(error: LLMAnswerError) -> None:
+            if self.keep and error.answer:
+                unusable.append(self.keep(error.answer))
 
         def read_and_accept(completion: Completion) -> Verdict:
-            verdict = read(completion.text)
+            try:
+                verdict = read(completion.text)
+            except LLMAnswerError as error:
+                raise type(error)(str(error), error.paid, completion.text) from error
             if verdict.outcome is not Outcome.UNDECIDED:
                 completion.accept()
             return verdict
 
         try:
             sample = replace(prompt, sample_id=f"{self.sample_id}/{index}")
-            verdict = await ask_twice(llm, sample, read_and_accept)
+            verdict = await ask_twice(llm, sample, read_and_accept, note)
         except LLMError as error:
             cause = Cause.VOID_ANSWER if isinstance(error, VoidAnswerError) else Cause.JUDGE_ERROR
             verdict = Verdict.undecided(cause, str(error))
+        if unusable:
+            verdict = verdict.model_copy(update={"unusable": tuple(unusable)})
         return vote_of(llm.model, verdict)
 
 

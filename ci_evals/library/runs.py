@@ -239,7 +239,9 @@ async def run_suite(
     job = Job(
         plan=planned,
         policy=policy,
-        options=Options(parallel=parallel, retries=retries),
+        options=Options(
+            parallel=parallel, retries=retries, debug=isinstance(adapter, Connections) and adapter.debug
+        ),
         redactor=redactor,
         baseline=BaselineResults(baseline, history=_in_order(history, baseline) if baseline else ()),
         confirm=confirm,

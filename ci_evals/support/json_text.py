@@ -1,16 +1,11 @@
-"""JSON as text, fast enough for many times in a conversation; and a model's answer."""
+"""JSON as text, fast enough for many times in a conversation; and the schema of an answer."""
 
 import json
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic import BaseModel, JsonValue
 from pydantic_core import to_json
-
-M = TypeVar("M", bound=BaseModel)
-
-MOST_OF_ANSWER = 100_000
-"""Characters: a model's reasoning takes some hundreds of words."""
 
 
 def written(value: object, indent: int | None = None) -> str:
@@ -41,23 +36,6 @@ def _evened(value: JsonValue) -> JsonValue:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def parse_answer(model: type[M], text: str) -> M | None:
-    """Return a model's answer as `model`; None if it is anything else than JSON of that form.
-
-    A code fence around the JSON is accepted, as models without a schema like to write one. Searching prose
-    for a verdict would be guessing, and would let quoted text decide.
-    """
-    if len(text) > MOST_OF_ANSWER:
-        return None
-    lines = text.strip().splitlines()
-    if len(lines) > 2 and lines[0].rstrip() in {"```", "```json"} and lines[-1] == "```":
-        text = "\n".join(lines[1:-1])
-    try:
-        return model.model_validate(json.loads(text, object_pairs_hook=_no_duplicates))
-    except (ValueError, RecursionError):  # pydantic's ValidationError is a ValueError
-        return None
-
-
 def strict_object(properties: Mapping[str, Any]) -> dict[str, Any]:
     """Return the JSON Schema of an object with exactly these properties, as all providers enforce it."""
     return {
@@ -66,10 +44,3 @@ def strict_object(properties: Mapping[str, Any]) -> dict[str, Any]:
         "required": [*properties],
         "additionalProperties": False,
     }
-
-
-def _no_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """A second `verdict` must not quietly replace the first."""
-    if len({key for key, _ in pairs}) < len(pairs):
-        raise ValueError("a key is given twice")
-    return dict(pairs)

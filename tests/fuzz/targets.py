@@ -79,7 +79,7 @@ from ci_evals.scoring.gate.selectors import check_names, read_drops, read_thresh
 from ci_evals.studies.calibration import later_runs, sheet_reading, terminal
 from ci_evals.studies.preference.conversation_pair import ComparedConversation, ConversationPair
 from ci_evals.support.json_path import JsonPath
-from ci_evals.support.json_text import parse_answer
+from ci_evals.support.model_answer import parse_answer
 from ci_evals.support.redaction import Redactor
 from ci_evals.support.text import has_words
 

@@ -1,5 +1,6 @@
 """Anthropic's models."""
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from pydantic import JsonValue
@@ -7,6 +8,7 @@ from pydantic import JsonValue
 from ci_evals.adapters.models.sdk_llm import AnswerFormat, SdkLLM, Vendor, explanation, tokens
 from ci_evals.domain.errors import Paid
 from ci_evals.ports import LEAST_SHARED, Prompt
+from ci_evals.support.model_answer import is_object
 
 MAX_TOKENS = 4096
 """The API needs a limit. A judge's reasoning takes some hundreds."""
@@ -69,12 +71,19 @@ class AnthropicLLM(SdkLLM):
             raise ValueError(  # noqa: TRY004  # a fault of the answer, not of a caller
                 f"gave an answer without content: {explanation(answer)}"
             )
-        # Other blocks hold what the model thought, which is no part of its answer.
-        texts = [b.get("text") for b in blocks if isinstance(b, dict) and b.get("type") == "text"]
-        text = "".join(part for part in texts if isinstance(part, str))
+        text = _texts(blocks, "text")
+        # What the model thought is no part of its answer, unless a server took its answer for that.
+        if not text.strip() and is_object(thought := _texts(blocks, "thinking")):
+            text = thought
         if not text.strip():
             raise ValueError("gave an empty answer")
         return text
+
+
+def _texts(blocks: Sequence[JsonValue], kind: str) -> str:
+    """Return the joined texts of the blocks of a kind."""
+    texts = [block.get(kind) for block in blocks if isinstance(block, dict) and block.get("type") == kind]
+    return "".join(text for text in texts if isinstance(text, str))
 
 
 def _content(prompt: Prompt) -> str | list[dict[str, Any]]:

@@ -12,11 +12,13 @@ from ci_evals.adapters.transport import payload
 from ci_evals.domain.base import token_count
 from ci_evals.domain.errors import Paid, UsageError
 from ci_evals.ports import Prompt
+from ci_evals.support.model_answer import is_object
 
 _BROKEN_OFF = {
     "length": "cut off the answer at its limit of tokens",
     "content_filter": "withheld the answer (content filter)",
 }
+_THOUGHT_FIELDS = ("reasoning_content", "reasoning")
 _THOUGHT_BEGINS, _THOUGHT_ENDS = "<think>", "</think>"
 
 
@@ -70,8 +72,10 @@ class OpenAILLM(SdkLLM):
                 raise ValueError(f"gave no answer: the model refuses: {refusal}")
             case {"choices": [{"finish_reason": str(reason)}, *_]} if reason in _BROKEN_OFF:
                 raise ValueError(_BROKEN_OFF[reason])
-            case {"choices": [{"message": {"content": content}}, *_]}:
+            case {"choices": [{"message": {"content": content} as message}, *_]}:
                 text = _without_thought(payload.joined(content, "text"))
+                if not text.strip():
+                    text = _answer_as_thought(message)
             case _:
                 raise ValueError(f"gave an answer without a message: {explanation(answer)}")
         if not text.strip():
@@ -119,6 +123,15 @@ class AzureOpenAILLM(OpenAILLM):
                 f"{endpoint!r}; for the v1 API set OPENAI_BASE_URL to it instead"
             )
         super().__init__(model, key, base_url, environ=environ, **options)
+
+
+def _answer_as_thought(message: JsonValue) -> str:
+    """Return an answer in JSON that a server took for the model's thinking; thoughts are in words."""
+    for name in _THOUGHT_FIELDS:
+        text = payload.member(message, name)
+        if isinstance(text, str) and is_object(text):
+            return text
+    return ""
 
 
 def _without_thought(text: str) -> str:

@@ -369,7 +369,8 @@ class SdkLLM(ABC):
         except ValueError as error:
             reason = payload.shorten(self._redactor.text(str(error)))
             by_model = _MODEL_KEYS & completed.keys()
-            raise LLMAnswerError(f"{self._who} {reason}", paid if by_model else None) from None
+            whole = self._redactor.text(json.dumps(completed, ensure_ascii=False))
+            raise LLMAnswerError(f"{self._who} {reason}", paid if by_model else None, whole) from None
 
     def _object(self, answer: Answer, max_values: int = payload.MAX_VALUES) -> dict[str, JsonValue]:
         try:

@@ -3,10 +3,10 @@
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-import httpx2
-
 from ci_evals.adapters.transport import connections
 from ci_evals.support.digest import digest
+
+_PORTS = {"http": 80, "https": 443}
 
 
 class Service(NamedTuple):
@@ -29,5 +29,5 @@ class Service(NamedTuple):
         if parts.query or parts.fragment:
             return None
         shown = f"{parts.scheme}://{connections.host_of(address)}"
-        whole = httpx2.URL(address).copy_with(username="", password="")
-        return cls(shown, digest(str(whole).rstrip("/")))
+        port = parts.port or _PORTS.get(parts.scheme)
+        return cls(shown, digest([parts.scheme, parts.hostname, port, parts.path.rstrip("/")]))

@@ -126,7 +126,10 @@ def _run(settings: RunSettings, trust: FileTrust) -> NoReturn:
         plan=planned,
         policy=policy,
         options=Options(
-            parallel=settings.parallel, retries=settings.retries, agent_timeout=settings.agent_timeout
+            parallel=settings.parallel,
+            retries=settings.retries,
+            agent_timeout=settings.agent_timeout,
+            debug=settings.debug,
         ),
         redactor=redactor,
         baseline=baseline,

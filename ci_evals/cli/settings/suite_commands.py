@@ -295,7 +295,13 @@ class RunSettings(
             "By default it has a separate process and cannot end the run.",
         ),
     ] = False
-    debug: Annotated[bool, typer.Option("--debug", help="Keep the agent's raw replies in reports.")] = False
+    debug: Annotated[
+        bool,
+        typer.Option(
+            "--debug",
+            help="Keep the agent's raw replies, and unusable answers of the judge, in reports.",
+        ),
+    ] = False
     quiet: Quiet = False
 
     verbose: Annotated[

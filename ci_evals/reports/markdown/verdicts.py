@@ -46,7 +46,8 @@ def _reason(text: str) -> str:
 def details(finding: Finding) -> str:
     """The quotes, grade and votes behind a verdict; empty if there is only its reason."""
     votes = finding.votes or ()
-    if not (finding.quotes or finding.grade or votes):
+    unusable = [text for one in votes or (finding,) for text in one.unusable or ()]
+    if not (finding.quotes or finding.grade or votes or unusable):
         return ""
     return section(
         "verdict_details",
@@ -55,6 +56,7 @@ def details(finding: Finding) -> str:
         dimensions=_dimensions(finding.grade) if finding.grade else "",
         votes=[(_vote(vote), _reason(vote.reason)) for vote in votes],
         tally=verdicts.votes(votes),
+        unusable=[sanitize.code_block(text) for text in unusable],
     )
 
 

@@ -253,6 +253,7 @@ def _verdict(verdict: Finding | Vote) -> Data:
             if visible(quote.text).strip()
         ],
         grade=_grade(verdict.grade) if verdict.grade else None,
+        unusable=verdict.unusable,
     )
 
 

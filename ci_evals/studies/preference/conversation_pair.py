@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict
@@ -16,7 +16,8 @@ from ci_evals.grading.judge import UNREADABLE
 from ci_evals.grading.transcript_view import background, conversation
 from ci_evals.ports import LLM, Completion, Prompt, ask_twice
 from ci_evals.studies.preference.result import Better
-from ci_evals.support.json_text import parse_answer, strict_object
+from ci_evals.support.json_text import strict_object
+from ci_evals.support.model_answer import parse_answer
 from ci_evals.support.redaction import Redactor
 from ci_evals.support.templates import Data, as_data, render
 from ci_evals.support.text import has_words
@@ -97,13 +98,13 @@ class ConversationPair:
             sample_id=sample_id,
         )
         try:
-            return await ask_twice(llm, prompt, _read)
+            return await ask_twice(llm, prompt, partial(_read, shown=prompt.text))
         except LLMError as error:
             return JudgedPreference(None, str(error))
 
 
-def _read(completion: Completion) -> JudgedPreference:
-    answer = parse_answer(PreferenceAnswer, completion.text)
+def _read(completion: Completion, shown: str) -> JudgedPreference:
+    answer = parse_answer(PreferenceAnswer, completion.text, shown)
     if answer is None:
         raise LLMAnswerError(UNREADABLE)
     if not has_words(answer.reasoning):

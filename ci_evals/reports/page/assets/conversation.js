@@ -144,6 +144,7 @@ function verdictNode(finding, href, beside) {
     quotesNode(finding.quotes, href),
     gradeNode(finding.grade),
     votesNode(finding, href),
+    finding.votes ? null : unusableNodes(finding),
   );
 }
 

@@ -35,9 +35,15 @@ function votesNode({ votes, tally }, href) {
       el("p", { class: "because", dir: "auto" }, long(vote.reason, MOST_SAID)),
       quotesNode(vote.quotes, href),
       gradeNode(vote.grade),
+      unusableNodes(vote),
     ),
   );
   return el("details", { class: "votes" }, el("summary", {}, tally), el("ol", {}, items));
+}
+
+/** What a judge wrote in answers that could not be used, folded. */
+function unusableNodes({ unusable }) {
+  return (unusable ?? []).map((text) => foldedJson("Unusable answer", text));
 }
 
 /** The quotes of a turn, of the verdicts that rest on it, each [finding, element]. */
