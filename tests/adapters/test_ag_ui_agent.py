@@ -150,10 +150,9 @@ async def test_a_real_agent_that_waits_for_approval() -> None:
 
 async def test_a_real_agent_that_fails() -> None:
     """The error is the agent's own."""
-    assert await recorded("failed") == (
-        ["the agent answered with an error: the model is down"],
-        "the agent sent no state: neither STATE_SNAPSHOT nor STATE_DELTA",
-    )
+    (failed,), state = await recorded("failed")
+    assert (failed.error_response, failed.error_detail) == (True, "the model is down")
+    assert state == "the agent sent no state: neither STATE_SNAPSHOT nor STATE_DELTA"
 
 
 async def test_calls_come_with_arguments_and_results_in_order() -> None:
@@ -304,11 +303,6 @@ async def test_the_users_data_goes_where_the_agent_wants_it(where: str, key: str
         (sse("data: {]\n\n"), "sent an event that cannot be read (not JSON): {]"),
         (sse(": nothing\n\n"), "sent a stream without an event"),
         (ag_ui_run(), "the agent gave an empty reply"),
-        (
-            sse({"type": "RUN_STARTED"}, {"type": "RUN_ERROR", "message": "it is down", "code": "E7"}),
-            "the agent answered with an error: E7: it is down",
-        ),
-        (sse({"type": "RUN_ERROR"}), "the agent answered with an error: no reason given"),
         (world.GARBAGE, "Wrong door"),
         (world.fault(404, "no such agent"), "answered with status 404 to POST /agui: no such agent"),
         (world.Fault(422, '[{"loc": ["runId"], "msg": "Field required"}]'), "runId: Field required"),

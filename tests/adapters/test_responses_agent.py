@@ -277,11 +277,7 @@ async def test_a_key_is_checked_at_no_cost() -> None:
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
-        (
-            response(status="failed", error={"code": "server_error", "message": "it broke"}),
-            "answered with an error: server_error: it broke",
-        ),
-        (response(status="cancelled"), "answered with an error: its status is cancelled"),
+        (response(status="cancelled"), "the agent's answer was canceled: its status is cancelled"),
         (response(status="queued"), "the agent's answer has not ended: its status is queued"),
         (response(), "the agent gave an empty reply"),
         (

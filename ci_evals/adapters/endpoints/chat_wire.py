@@ -26,6 +26,8 @@ PATH = "/chat/completions"
 MAX_ROUNDS = 10
 """Maximum number of requests for tool results in a row."""
 
+WITHHELD = "the endpoint's content filter withheld it"
+
 _USER_INFO = "adapters/prompts/user_info.md.j2"
 
 Message = dict[str, Any]
@@ -44,11 +46,17 @@ class ChatAnswer:
     input_tokens: int | None
     output_tokens: int | None
     body: JsonValue
+    error: str | None = None
+    """The error with which the endpoint answered."""
 
     @property
     def waits(self) -> bool:
         """True if the endpoint waits for the results of its calls."""
-        return bool(self.calls) and (not self.text.strip() or self.finish in ("tool_calls", "function_call"))
+        return (
+            self.error is None
+            and bool(self.calls)
+            and (not self.text.strip() or self.finish in ("tool_calls", "function_call"))
+        )
 
 
 def opening(test: Test, options: ChatOptions) -> list[Message]:
@@ -71,14 +79,13 @@ def request(
 
 
 def read(body: JsonValue, redactor: Redactor) -> ChatAnswer:
-    """Read an answer; raise `AgentError` if it is no completion."""
+    """Read an answer, which may be an error; raise `AgentError` if it is neither that nor a completion."""
     choices = payload.member(body, "choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = payload.member(choice, "message")
-    for error in (payload.member(body, "error"), payload.member(choice, "error")):
-        if error:
-            reason = payload.explain(redactor.json(error)) or "no reason given"
-            raise AgentError(f"the agent answered with an error: {payload.shorten(reason)}")
+    error = _error(body, choice, redactor)
+    if error is not None and not isinstance(message, dict):
+        message = {}
     if not isinstance(message, dict):
         raise AgentError(
             "the agent's answer is not a chat completion, which holds choices[0].message: "
@@ -95,7 +102,16 @@ def read(body: JsonValue, redactor: Redactor) -> ChatAnswer:
         input_tokens=token_count(payload.member(usage, "prompt_tokens")),
         output_tokens=token_count(payload.member(usage, "completion_tokens")),
         body=body,
+        error=error,
     )
+
+
+def _error(body: JsonValue, choice: JsonValue, redactor: Redactor) -> str | None:
+    """Return the error in an answer of status 200, if it is one."""
+    error = payload.member(body, "error") or payload.member(choice, "error")
+    if error:
+        return payload.shorten(payload.explain(redactor.json(error)) or "no reason given")
+    return "its finish_reason is error" if payload.member(choice, "finish_reason") == "error" else None
 
 
 def results(
@@ -146,7 +162,8 @@ def reply(
     calls = _all_calls([*answered, last], offered=offers_tools(options))
     handed_over = hands_over(rounds, options) if options.escalation_tools and calls is not None else None
     withheld = last.finish == "content_filter"
-    if not text and not handed_over and not withheld:
+    failed = withheld or last.error is not None
+    if not text and not handed_over and not failed:
         cut = last.finish == "length"
         hint = "; it was cut off at the token limit (see adapterOptions.request)" if cut else ""
         raise AgentError(f"the agent gave an empty reply{hint}")
@@ -154,11 +171,12 @@ def reply(
         agent=text,
         latency_seconds=seconds,
         **views_of(calls),
+        tool_calls_partial=last.error is not None and calls is not None,
         not_found={"toolCalls": _why_unknown(rounds)} if calls is None else {},
         handed_over=handed_over,
         handed_over_apart=True,
-        error_response=withheld,
-        error_detail="the endpoint's content filter withheld it" if withheld else None,
+        error_response=failed,
+        error_detail=last.error or (WITHHELD if withheld else None),
         input_tokens=total(answer.input_tokens for answer in rounds),
         output_tokens=total(answer.output_tokens for answer in rounds),
         raw=(bodies[0] if len(bodies) == 1 else bodies) if keep_raw else None,

@@ -98,6 +98,8 @@ class ResponsesAgent:
         )
         body_of_answer, duration = await self._server.ask(session.client, request)
         answer = responses_wire.read(body_of_answer, self._server.redactor)
+        if answer.error is not None:
+            return answer, duration
         if not self._endpoint_keeps:
             session.items += answer.items
         elif answer.id is None:
@@ -115,5 +117,7 @@ class ResponsesAgent:
         An agent that says something beside calls of unknown tools has run them itself.
         """
         options, last = self._options, rounds[-1]
+        if last.error is not None:
+            return False
         ours = not last.text.strip() or bool(options.tool_results) or chat_wire.offers_tools(options)
         return bool(last.waiting) and ours and not responses_wire.hands_over(rounds, options)

@@ -52,6 +52,8 @@ class Answer:
     input_tokens: int | None
     output_tokens: int | None
     body: JsonValue
+    error: str | None = None
+    """The error with which the endpoint answered."""
 
 
 def keeps_conversations(options: ChatOptions) -> bool:
@@ -77,21 +79,23 @@ def base_request(model: str, test: Test, options: ChatOptions) -> Message:
 
 
 def read(body: JsonValue, redactor: Redactor) -> Answer:
-    """Read an answer; raise `AgentError` if it is no response, has failed, or has not ended."""
+    """Read an answer; raise `AgentError` if it is no response, or has not ended."""
     output, status = payload.member(body, "output"), payload.name(payload.member(body, "status"))
-    if (error := payload.member(body, "error")) or status in ("failed", "cancelled"):
-        reason = payload.explain(redactor.json(error)) or f"its status is {status}"
-        raise AgentError(f"the agent answered with an error: {payload.shorten(reason)}")
+    error = _error(body, status, redactor)
+    if error is not None and not isinstance(output, list):
+        output = []
     if not isinstance(output, list):
         raise AgentError(
             "the agent's answer is not a response, which holds output: "
             f"{chat_wire.summary(body, redactor)} (is the base URL right?)"
         )
+    if status == "cancelled" and error is None:
+        raise AgentError("the agent's answer was canceled: its status is cancelled")
     if status in _UNFINISHED:
         raise AgentError(f"the agent's answer has not ended: its status is {status}")
     items = [item for item in output if isinstance(item, dict)]
     for item in items:
-        if item.get("type") == "mcp_approval_request":
+        if item.get("type") == "mcp_approval_request" and error is None:
             name = payload.shorten(redactor.text(payload.name(item.get("name")) or "without a name"))
             raise AgentError(
                 f"the agent waits for an approval of the MCP tool {name!r}; set require_approval: never "
@@ -116,7 +120,16 @@ def read(body: JsonValue, redactor: Redactor) -> Answer:
         input_tokens=token_count(payload.member(usage, "input_tokens")),
         output_tokens=token_count(payload.member(usage, "output_tokens")),
         body=body,
+        error=error,
     )
+
+
+def _error(body: JsonValue, status: str | None, redactor: Redactor) -> str | None:
+    """Return the error in an answer, if it is one."""
+    error = payload.member(body, "error")
+    if not error and status != "failed":
+        return None
+    return payload.shorten(payload.explain(redactor.json(error)) or f"its status is {status}")
 
 
 def results(answer: Answer, tool_results: Mapping[str, JsonValue], redactor: Redactor) -> list[JsonValue]:
@@ -135,7 +148,8 @@ def reply(rounds: Sequence[Answer], seconds: float, options: ChatOptions, *, kee
     calls = _all_calls(rounds, options)
     handed_over = hands_over(rounds, options) if options.escalation_tools and calls is not None else None
     withheld = last.cut == "content_filter"
-    if not text and not handed_over and not withheld:
+    failed = withheld or last.error is not None
+    if not text and not handed_over and not failed:
         hint = f"; it was cut off: {last.cut} (see adapterOptions.request)" if last.cut else ""
         raise AgentError(f"the agent gave an empty reply{hint}")
     bodies = [answer.body for answer in rounds]
@@ -143,10 +157,11 @@ def reply(rounds: Sequence[Answer], seconds: float, options: ChatOptions, *, kee
         agent=text,
         latency_seconds=seconds,
         **views_of(calls),
+        tool_calls_partial=last.error is not None and calls is not None,
         handed_over=handed_over,
         handed_over_apart=True,
-        error_response=withheld,
-        error_detail="the endpoint's content filter withheld it" if withheld else None,
+        error_response=failed,
+        error_detail=last.error or (chat_wire.WITHHELD if withheld else None),
         input_tokens=chat_wire.total(answer.input_tokens for answer in rounds),
         output_tokens=chat_wire.total(answer.output_tokens for answer in rounds),
         raw=(bodies[0] if len(bodies) == 1 else bodies) if keep_raw else None,

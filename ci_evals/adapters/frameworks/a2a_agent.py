@@ -104,7 +104,7 @@ class A2aAgent:
         answer = Answer(context_id=session.known.context_id)
         ask = self._stream if streams else self._ask
         times, raw = await ask(session, call, answer, timeout)
-        while answer.task_id and answer.state in UNFINISHED:
+        while answer.task_id and not answer.error and answer.state in UNFINISHED:
             await asyncio.sleep(self._poll_seconds)
             left = deadline - time.monotonic()
             if left <= 0:
@@ -141,8 +141,8 @@ class A2aAgent:
         self, session: _Session, call: Call, answer: Answer, seconds: float
     ) -> tuple[_Times, JsonValue]:
         body, duration = await self._server.ask(session.client, self._request(session, call, seconds))
-        answer.add(a2a_wire.result_of(body, session.interface, self._server.redactor))
-        if not (answer.message or answer.state):
+        self._add(body, session.interface, answer)
+        if not (answer.message or answer.state or answer.error):
             raise AgentError("the agent's answer is neither a message nor a task")
         return _Times(duration), body
 
@@ -155,9 +155,17 @@ class A2aAgent:
             session.client, request, "sse", lambda event: a2a_wire.ends(event.value, interface)
         )
         for event in stream.events:
-            answer.add(a2a_wire.result_of(event.value, interface, self._server.redactor))
+            self._add(event.value, interface, answer)
         spoken = (event.seconds for event in stream.events if a2a_wire.has_words(event.value, interface))
         return _Times(stream.seconds, next(spoken, None)), [event.value for event in stream.events]
+
+    def _add(self, body: JsonValue, interface: Interface, answer: Answer) -> None:
+        """Add an update, which may be the agent's error."""
+        error = a2a_wire.error_of(body, interface, self._server.redactor)
+        if error is not None:
+            answer.error = error
+        else:
+            answer.add(a2a_wire.result_of(body, interface))
 
     def _request(self, session: _Session, call: Call, seconds: float) -> AgentRequest:
         return AgentRequest(

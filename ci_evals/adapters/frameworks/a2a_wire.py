@@ -27,6 +27,8 @@ _FAILED = frozenset({"FAILED", "REJECTED", "CANCELED"})
 _ASKS = "INPUT_REQUIRED"
 _LOCKED = "AUTH_REQUIRED"
 _LAST = _FAILED | {"COMPLETED", _ASKS, _LOCKED}
+_OF_THE_PROTOCOL = frozenset({-32700, -32600, -32601, -32602, *range(-32009, -32000)} - {-32006})
+"""Codes of errors that say what is wrong with the request, and nothing about the agent's work."""
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "0.0.0.0", "::1"})  # noqa: S104  # as cards name it
 _KINDS = {"status-update": "statusUpdate", "artifact-update": "artifactUpdate"}
 _METHODS = {
@@ -177,16 +179,28 @@ def _call(interface: Interface, method: int, params: Object, rest: str) -> Call:
     return Call("GET", path, None, looks) if looks else Call("POST", path, {**params, **tenant})
 
 
-def result_of(body: JsonValue, interface: Interface, redactor: Redactor) -> JsonValue:
-    """Return the result in an answer; raise `AgentError` if it is an error."""
-    if error := payload.member(body, "error"):
-        code = payload.member(error, "code")
-        reason = payload.explain(redactor.json(payload.member(error, "message"))) or _shown(error, redactor)
-        hint = ""
-        if code in (-32009, -32601) or "VERSION_NOT_SUPPORTED" in json.dumps(error):
-            hint = f" (its card promises A2A {interface.version})"
-        raise AgentError(f"the agent answered with an error: {code}: {payload.shorten(reason)}{hint}")
+def result_of(body: JsonValue, interface: Interface) -> JsonValue:
+    """Return the result in an answer that is no error."""
     return payload.member(body, "result") if interface.binding == "JSONRPC" else body
+
+
+def error_of(body: JsonValue, interface: Interface, redactor: Redactor) -> str | None:
+    """Return the agent's error in an answer; None if it is none.
+
+    Raise `AgentError` if the error is about the request: the agent has not worked on the message.
+    """
+    error = payload.member(body, "error")
+    if not error:
+        return None
+    code = payload.member(error, "code")
+    reason = payload.explain(redactor.json(payload.member(error, "message"))) or _shown(error, redactor)
+    told = f"{code}: {payload.shorten(reason)}"
+    is_old = code in (-32009, -32601) or "VERSION_NOT_SUPPORTED" in json.dumps(error)
+    hint = f" (its card promises A2A {interface.version})" if is_old else ""
+    about_request = code in _OF_THE_PROTOCOL or (isinstance(code, int) and 400 <= code < 500)
+    if hint or about_request:
+        raise AgentError(f"the agent answered with an error: {told}{hint}")
+    return told
 
 
 @dataclass
@@ -203,11 +217,13 @@ class Answer:
     """By id, in the order in which they came."""
     messages: list[Object] = field(default_factory=list)
     """The agent's messages in the task's history, or with its earlier states."""
+    error: str | None = None
+    """The agent's own error, that it answered with."""
 
     @property
     def is_complete(self) -> bool:
         """True if nothing is to come before the user's next message."""
-        return self.message is not None or self.state in _LAST
+        return self.error is not None or self.message is not None or self.state in _LAST
 
     def add(self, result: JsonValue) -> None:
         """Add an update, or a whole task or message. Those of unknown kinds are passed over."""
@@ -306,8 +322,9 @@ def reply(
         )
     if not answer.is_complete:
         raise AgentError(f"the agent's task is in the state {answer.state[:40]!r}, which A2A does not have")
-    failed = answer.state in _FAILED
-    if not words and answer.state == _ASKS:
+    failed = answer.error is not None or answer.state in _FAILED
+    detail = answer.error or f"the agent's task is {answer.state}"
+    if not words and not failed and answer.state == _ASKS:
         raise AgentError(
             "the agent's task waits for input (INPUT_REQUIRED), but its message holds no question"
         )
@@ -327,8 +344,9 @@ def reply(
         **views_of(calls),
         handed_over_apart=True,
         not_found=not_found,
-        error_response=failed if answer.message is None else None,
-        error_detail=f"the agent's task is {answer.state}" if failed else None,
+        tool_calls_partial=answer.error is not None and calls is not None,
+        error_response=failed if failed or answer.message is None else None,
+        error_detail=detail if failed else None,
     )
 
 

@@ -100,7 +100,8 @@ class AdkAgent:
                 raise AgentError(f"the agent did not answer within {timeout:g} s")
             stream = await self._run(session, message, timeout - turn.seconds, timeout)
             turn.add(adk_wire.read(stream.events, self._server.redactor), stream)
-            if not turn.runs[-1].asked or self._hands_over(turn):
+            last = turn.runs[-1]
+            if last.error or not last.asked or self._hands_over(turn):
                 return self._reply(turn)
             if len(turn.runs) > adk_wire.MAX_ROUNDS:
                 most = adk_wire.MAX_ROUNDS
@@ -165,9 +166,10 @@ class AdkAgent:
     def _reply(self, turn: _Turn) -> Reply:
         """Join the runs for one message to a reply; raise `AgentError` if it is empty."""
         text = "\n\n".join(words for run in turn.runs for words in run.texts)
-        problem = turn.runs[-1].problem
+        problem, error = turn.runs[-1].problem, turn.runs[-1].error
         handed_over = self._hands_over(turn) if self._options.escalation_tools else None
-        if not text and not problem and not handed_over:
+        calls = adk_wire.calls_of(turn.runs)
+        if not (text or problem or error or handed_over):
             waits = [one.name for one in turn.runs[-1].made.values() if one.long_running and not one.answered]
             names = payload.shorten(self._server.redactor.text(", ".join(waits)))
             raise AgentError(
@@ -179,15 +181,25 @@ class AdkAgent:
             agent=text,
             latency_seconds=turn.seconds,
             first_token_seconds=turn.first_token_seconds if self._options.stream != "none" else None,
-            **views_of(adk_wire.calls_of(turn.runs)),
+            **views_of(calls),
+            tool_calls_partial=error is not None and calls is not None,
             handed_over=handed_over,
             handed_over_apart=True,
-            error_response=(None if text else True) if problem else False,
-            error_detail=problem,
+            error_response=_is_error(text, problem, error),
+            error_detail=error or problem,
             input_tokens=_known(run.input_tokens for run in turn.runs),
             output_tokens=_known(run.output_tokens for run in turn.runs),
             raw=[event.value for event in turn.events] if self._settings.debug else None,
         )
+
+
+def _is_error(text: str, problem: str | None, error: str | None) -> bool | None:
+    """Return whether a reply is an error; None if the model had a problem and the agent said something."""
+    if error is not None:
+        return True
+    if problem is None:
+        return False
+    return None if text else True
 
 
 def _known(counts: Iterable[int | None]) -> int | None:

@@ -54,6 +54,8 @@ class Run:
     """Calls by which ADK asks for a confirmation, or something else."""
     problem: str | None = None
     """What the model could not do, such as answering something that its filter withheld."""
+    error: str | None = None
+    """The error with which the run ended."""
     input_tokens: int | None = None
     output_tokens: int | None = None
     first_token_seconds: float | None = None
@@ -107,7 +109,7 @@ def read(events: Sequence[Event], redactor: Redactor) -> Run:
     """Read the events of a run.
 
     Raises:
-        AgentError: the run failed or stopped in the middle, or they are none of ADK.
+        AgentError: the run stopped in the middle, or they are none of ADK.
     """
     reader = _Reader(redactor)
     for event in events:
@@ -155,15 +157,14 @@ def _shown(value: JsonValue, redactor: Redactor) -> str:
 class _Reader:
     def __init__(self, redactor: Redactor) -> None:
         self._redactor, self._run = redactor, Run()
-        self._error: str | None = None
         self._open: dict[str, deque[str]] = defaultdict(deque)
         """The calls of each tool, for responses without an id."""
 
     def run(self) -> Run:
         """Return the run, after its last event."""
         run = self._run
-        if self._error is not None:
-            raise AgentError(f"the agent answered with an error: {self._error}")
+        if run.error is not None:
+            return run
         open_calls = [one.name for one in run.made.values() if not (one.answered or one.long_running)]
         if open_calls and not run.texts[-1:] and not run.asked:
             name = payload.shorten(self._redactor.text(open_calls[-1]))
@@ -173,7 +174,8 @@ class _Reader:
     def read(self, event: JsonValue, seconds: float) -> None:
         """Read one event."""
         if isinstance(event, dict) and event.get("error") and "author" not in event:
-            self._error = payload.shorten(payload.explain(self._redactor.json(event)) or "no reason given")
+            reason = payload.explain(self._redactor.json(event))
+            self._run.error = payload.shorten(reason or "no reason given")
             return
         if not isinstance(event, dict) or _KEYS.isdisjoint(event):
             shown = _shown(event, self._redactor)

@@ -100,7 +100,7 @@ class AgUiAgent:
             run = ag_ui_wire.read(stream.events, session.messages, session.state, self._server.redactor)
             turn.add(run, stream)
             session.messages = run.messages
-            if self._hands_over(turn):
+            if run.error or self._hands_over(turn):
                 break
             resume = self._resume(run)
             pending = self._pending(run)
@@ -188,7 +188,8 @@ class AgUiAgent:
         known = all(run.calls is not None for run in turn.runs)
         calls = self._calls(turn) if known else None
         handed_over = self._hands_over(turn) if self._options.escalation_tools else None
-        if not text and not handed_over:
+        error = turn.runs[-1].error
+        if not text and not handed_over and not error:
             raise AgentError("the agent gave an empty reply")
         return Reply(
             agent=text,
@@ -198,7 +199,8 @@ class AgUiAgent:
             tool_calls_partial=any(run.partial for run in turn.runs),
             handed_over=handed_over,
             handed_over_apart=True,
-            error_response=False,
+            error_response=error is not None,
+            error_detail=error,
             input_tokens=ag_ui_wire.total(run.input_tokens for run in turn.runs),
             output_tokens=ag_ui_wire.total(run.output_tokens for run in turn.runs),
             raw=[value for stream in turn.streams for value in stream.values]

@@ -90,6 +90,8 @@ class Run:
     input_tokens: int | None = None
     output_tokens: int | None = None
     first_token_seconds: float | None = None
+    error: str | None = None
+    """The agent's own error, with which the run ended."""
 
 
 def is_last(event: Event) -> bool:
@@ -101,7 +103,7 @@ def read(events: Sequence[Event], sent: Sequence[Message], state: AgentState, re
     """Read the events of a run for the messages `sent`, and bring the state up to date.
 
     Raises:
-        AgentError: the run failed, or they are none of AG-UI, or of another version of it.
+        AgentError: they are none of AG-UI, or of another version of it.
     """
     reader = _Reader(sent, state, redactor)
     for event in events:
@@ -197,8 +199,8 @@ class _Reader:
 
     def _fail(self, event: Message, _: float) -> None:
         told = self._redactor.json({key: event.get(key) for key in ("code", "message")})
-        reason = payload.shorten(payload.explain(told) or "no reason given")
-        raise AgentError(f"the agent answered with an error: {reason}")
+        self._run.error = payload.shorten(payload.explain(told) or "no reason given")
+        self._run.partial = True  # what the agent would have done is not known
 
     def _count(self, usage: JsonValue) -> None:
         if isinstance(usage, list) and usage:

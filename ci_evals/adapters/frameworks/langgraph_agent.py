@@ -92,9 +92,12 @@ class LangGraphAgent:
             "POST", self._at(session, "/runs/stream"), timeout, idempotent=False, body=body
         )
         stream = await self._server.stream(session.client, request, "sse")
-        langgraph_wire.check_events(stream.events, redactor)
-        after = await self._state(session)
-        reply = langgraph_wire.reply(stream, session.state, after, self._options, messages)
+        error = langgraph_wire.error_of(stream.events, redactor)
+        after = session.state if error else await self._state(session)
+        if error := error or after.error:
+            reply = langgraph_wire.failed(stream, session.state, self._options, messages, error)
+        else:
+            reply = langgraph_wire.reply(stream, session.state, after, self._options, messages)
         session.state = after
         raw: JsonValue = [event.value for event in stream.events]
         return reply.model_copy(update={"raw": raw}) if self._settings.debug else reply

@@ -27,6 +27,8 @@ from ci_evals.support.redaction import Redactor
 _AI = ("ai", "AIMessageChunk", "assistant")
 _TOOL = ("tool", "ToolMessage", "function")
 _INTERRUPTS = "__interrupt__"
+_CANCELED = frozenset({"UserInterrupt", "UserRollback", "CancelledError"})
+"""Errors of runs that somebody ended."""
 
 Object = dict[str, JsonValue]
 
@@ -50,6 +52,8 @@ class ThreadState:
     """The values of the interrupts that wait for an answer."""
     waiting: tuple[str, ...]
     """The nodes that were due when the run ended: none, if the graph came to its end."""
+    error: str | None = None
+    """The error with which a node ended."""
 
     @property
     def ids(self) -> frozenset[str]:
@@ -104,7 +108,16 @@ def thread_state(body: JsonValue, options: LangGraphOptions, redactor: Redactor)
         tuple(_objects(values.get(options.messages))),
         tuple(payload.member(one, "value") for one in _interrupts(body)),
         tuple(name for name in waiting if isinstance(name, str)) if isinstance(waiting, list) else (),
+        _error_of_tasks(body, redactor),
     )
+
+
+def _error_of_tasks(body: JsonValue, redactor: Redactor) -> str | None:
+    for task in _objects(payload.member(body, "tasks")):
+        if error := task.get("error"):
+            reason = payload.explain(redactor.json(error)) or _shown(error, redactor)
+            return f"{payload.name(task.get('name')) or 'a node'}: {payload.shorten(reason)}"
+    return None
 
 
 def own_state(state: ThreadState, options: LangGraphOptions) -> JsonValue:
@@ -112,15 +125,42 @@ def own_state(state: ThreadState, options: LangGraphOptions) -> JsonValue:
     return {key: value for key, value in state.values.items() if key != options.messages}
 
 
-def check_events(events: Iterable[Event], redactor: Redactor) -> None:
-    """Raise `AgentError` if the run failed: the server then answers with an event, whatever the status."""
+def error_of(events: Iterable[Event], redactor: Redactor) -> str | None:
+    """Return the error with which a run ended: the server tells it by an event, whatever the status.
+
+    Raise `AgentError` if the run was canceled: that is none of the agent's.
+    """
     for event in events:
         error = payload.member(event.value, "__error__")
         if _kind(event) == "error" or error:
             name = payload.name(payload.member(error or event.value, "error"))
             message = payload.explain(redactor.json(payload.member(error or event.value, "message")))
             reason = ": ".join(part for part in (name, message) if part) or _shown(event.value, redactor)
-            raise AgentError(f"the agent's graph failed: {payload.shorten(redactor.text(reason))}")
+            reason = payload.shorten(redactor.text(reason))
+            if name in _CANCELED:
+                raise AgentError(f"the agent's run was canceled: {reason}")
+            return reason
+    return None
+
+
+def failed(
+    stream: Stream, before: ThreadState, options: LangGraphOptions, sent: Sequence[Object], error: str
+) -> Reply:
+    """Return the reply of a run that ended with an error: what its nodes wrote until then."""
+    known = before.ids.union(*({_id(message) or ""} for message in sent))
+    written = [*_written(stream.events, known, options)]
+    answers = [message for message in written if _type(message.value) in _AI]
+    texts = [payload.joined(one.value.get("content"), "text") for one in answers if one.agent is None]
+    calls = _calls(written, answers)
+    return Reply(
+        agent="\n\n".join(text for text in texts if text.strip()),
+        latency_seconds=stream.seconds,
+        **views_of(calls),
+        tool_calls_partial=calls is not None,
+        handed_over_apart=True,
+        error_response=True,
+        error_detail=error,
+    )
 
 
 def reply(

@@ -36,6 +36,9 @@ _NO_CALLS = frozenset(
 _HIDDEN = frozenset({"action_listen", "action_session_start", "action_extract_slots"})
 """Those that come with every message."""
 
+_INTERNAL_ERROR = "pattern_internal_error"
+_INTERNAL_ERROR_WORDS = "utter_internal_error_rasa"
+
 Object = dict[str, JsonValue]
 
 
@@ -95,7 +98,8 @@ def reply(
     handed_over = any(_kind(event) == "pause" for event in events) or any(
         call.name in options.escalation_tools for call in calls
     )
-    _check(text, handed_over=handed_over)
+    failed = any(map(_is_internal_error, events))
+    _check(text, handed_over=handed_over or failed)
     trace: JsonValue = [*events]
     return Reply(
         agent=text,
@@ -103,8 +107,16 @@ def reply(
         **views_of(calls, [*_workflows(events)], _slots(events)),
         handed_over=handed_over,
         handed_over_apart=True,
+        error_response=True if failed else None,
+        error_detail=f"the assistant met an internal error ({_INTERNAL_ERROR})" if failed else None,
         trace=trace,
     )
+
+
+def _is_internal_error(event: Object) -> bool:
+    """Return whether an event is of the pattern by which an assistant says that it failed."""
+    begins = _kind(event) == "flow_started" and event.get("flow_id") == _INTERNAL_ERROR
+    return begins or (_kind(event) == "action" and event.get("name") == _INTERNAL_ERROR_WORDS)
 
 
 def _check(text: str, *, handed_over: bool | None) -> None:

@@ -1,0 +1,286 @@
+"""The agent's own error is its answer; what was lost on the way is not: every adapter, as the page says."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import endpoints
+import pytest
+import wire_talks
+import world
+from endpoints import Asked, adk_event, ag_ui_call, completion, response, sse
+from papers import ROOT, table
+
+from ci_evals.adapters.agent_settings import AgentSettings
+from ci_evals.adapters.code.loading import agent_of
+from ci_evals.adapters.endpoints.aui_wire import read_reply
+from ci_evals.adapters.endpoints.chat_agent import ChatAgent
+from ci_evals.adapters.endpoints.http_agent import HttpAgent
+from ci_evals.adapters.endpoints.responses_agent import ResponsesAgent
+from ci_evals.adapters.frameworks.rasa_agent import RasaAgent
+from ci_evals.domain.actions import calls_of
+from ci_evals.domain.errors import AgentError
+from ci_evals.domain.suite import Test
+from ci_evals.ports import Agent
+from ci_evals.support.redaction import Redactor
+
+TEST = Test(
+    name="Refund",
+    guidelines="You want a refund.",
+    turns=({"user": "Hi"},),
+    evaluations=({"criterion": "Helpful"},),
+)
+REFUND = ag_ui_call("refund", {"amount": 42}, "ok")
+STARTED = {"type": "RUN_STARTED", "threadId": "t", "runId": "r"}
+UPDATE = (
+    'event: updates\ndata: {"node": {"messages": [{"type": "ai", "id": "m1", "content": "One moment.", '
+    '"tool_calls": [{"name": "refund", "args": {"amount": 42}, "id": "c1"}]}]}}\n\n'
+)
+CALL = {"functionCall": {"id": "c1", "name": "refund", "args": {"amount": 42}}}
+CALLED = {"functionResponse": {"id": "c1", "name": "refund", "response": {"ok": True}}}
+ITEM = {"type": "function_call", "call_id": "c1", "name": "refund", "arguments": '{"amount": 42}'}
+
+
+@dataclass(frozen=True)
+class Case:
+    """An answer of an agent, and what it is."""
+
+    adapter: str
+    answer: Any
+    error: str | None
+    """The agent's error; None if the trial has failed."""
+    calls: tuple[str, ...] | None = None
+    """The tools that were called until then; None if that is unknown."""
+    failure: str = ""
+
+
+def langgraph(stream: Any, tasks: Any = ()) -> Callable[[Asked], Any]:
+    """Answer as a LangGraph Server: a thread, a run, its state."""
+
+    def answer(asked: Asked) -> Any:
+        if asked.path.endswith("/runs/stream"):
+            return stream
+        if asked.path.endswith("/state"):
+            return {"values": {"messages": []}, "next": ["node"], "tasks": [*tasks]}
+        return {"thread_id": "t1"}
+
+    return answer
+
+
+def a2a(body: Any) -> Callable[[Asked], Any]:
+    """Answer as an agent of A2A: a card, then this body."""
+
+    def answer(asked: Asked) -> Any:
+        if asked.method == "GET":
+            url = f"http://{asked.headers['host']}/"
+            interface = {"url": url, "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}
+            return {"name": "x", "supportedInterfaces": [interface], "capabilities": {"streaming": False}}
+        return {"jsonrpc": "2.0", "id": 1, **body}
+
+    return answer
+
+
+def task(state: str) -> Callable[[Asked], Any]:
+    """Answer with a task that ended so."""
+    message = {"role": "ROLE_AGENT", "messageId": "m", "parts": [{"text": "The bank is closed."}]}
+    return a2a({"result": {"task": {"id": "t", "status": {"state": state, "message": message}}}})
+
+
+def rasa(events: list[Any], words: Any = ()) -> Callable[[Asked], Any]:
+    """Answer as a Rasa server: its channel, and the tracker before and after."""
+    kept: list[Any] = [{"event": "action", "name": "action_session_start"}]
+
+    def answer(asked: Asked) -> Any:
+        if asked.path.startswith("/webhooks"):
+            kept.extend(events)
+            return [*words]
+        return {"events": [*kept], "slots": {}}
+
+    return answer
+
+
+def raising(message: str) -> str:
+    raise RuntimeError(message)
+
+
+ERROR = {"error": {"message": "the model is down", "code": "E7"}}
+DOWN = "E7: the model is down"
+CASES = [
+    Case("aui", {"text": "", "trace_info": {"response": {"type": "error", "error": "broke"}}}, "broke"),
+    Case("aui", {"status_code": 500, "message": "Unexpected"}, None, failure="answered with an error: "),
+    Case(
+        "http", {"say": "", "why": "broke", "calls": [{"name": "refund", "args": {}}]}, "broke", ("refund",)
+    ),
+    Case("http", {"why": None}, None, failure="has no text"),
+    Case("openai", ERROR, DOWN),
+    Case("openai", {"choices": [{"error": {"message": "broke"}, "message": {"content": ""}}]}, "broke"),
+    Case("openai", completion("", finish="error"), "its finish_reason is error"),
+    Case(
+        "openai",
+        {
+            "choices": [
+                {
+                    "error": {"message": "broke"},
+                    "message": {"content": "One moment.", "tool_calls": endpoints.calls(("refund", {}))},
+                }
+            ]
+        },
+        "broke",
+        ("refund",),
+    ),
+    Case("openai", {"text": "Hi"}, None, failure="is not a chat completion"),
+    Case("openai", completion(""), None, failure="empty reply"),
+    Case("openai, responses", response(status="failed", error=ERROR["error"]), DOWN),
+    Case("openai, responses", response(ITEM, status="failed", error=ERROR["error"]), DOWN, ("refund",)),
+    Case("openai, responses", ERROR, DOWN),
+    Case("openai, responses", response(status="failed"), "its status is failed"),
+    Case("openai, responses", response(status="cancelled"), None, failure="was canceled"),
+    Case("openai, responses", response(status="queued"), None, failure="has not ended"),
+    Case(
+        "langgraph",
+        langgraph(sse(UPDATE, 'event: error\ndata: {"error": "ValueError", "message": "broke"}\n\n')),
+        "ValueError: broke",
+        ("refund",),
+    ),
+    Case("langgraph", langgraph(sse('event: error\ndata: {"error": "ValueError"}\n\n')), "ValueError"),
+    Case(
+        "langgraph", langgraph(sse(UPDATE), [{"name": "node", "error": "broke"}]), "node: broke", ("refund",)
+    ),
+    Case(
+        "langgraph",
+        langgraph(sse('event: error\ndata: {"error": "UserInterrupt", "message": "stop"}\n\n')),
+        None,
+        failure="run was canceled: UserInterrupt: stop",
+    ),
+    Case("langgraph", langgraph(sse(UPDATE)), None, failure="stopped before the node 'node'"),
+    Case(
+        "ag-ui",
+        sse(STARTED, *REFUND, {"type": "RUN_ERROR", "message": "broke", "code": "E7"}),
+        "E7: broke",
+        ("refund",),
+    ),
+    Case("ag-ui", sse({"type": "RUN_ERROR"}), "no reason given", ()),
+    Case("ag-ui", sse(STARTED, *REFUND), None, failure="before the answer was complete"),
+    Case("a2a", task("TASK_STATE_FAILED"), "the agent's task is FAILED"),
+    Case("a2a", task("TASK_STATE_REJECTED"), "the agent's task is REJECTED"),
+    Case("a2a", task("TASK_STATE_CANCELED"), "the agent's task is CANCELED"),
+    Case("a2a", a2a({"error": {"code": -32603, "message": "broke"}}), "-32603: broke"),
+    Case("a2a", a2a({"error": {"code": 7, "message": "broke"}}), "7: broke"),
+    Case("a2a", a2a({"error": {"code": -32601, "message": "no method"}}), None, failure="-32601: no method"),
+    Case("a2a", a2a({"error": {"code": -32001, "message": "no task"}}), None, failure="-32001: no task"),
+    Case("a2a", task("TASK_STATE_AUTH_REQUIRED"), None, failure="AUTH_REQUIRED"),
+    Case(
+        "adk",
+        sse(adk_event(CALL), adk_event(CALLED), {"error": "ValueError: broke"}),
+        "ValueError: broke",
+        ("refund",),
+    ),
+    Case("adk", sse(adk_event(CALL), {"error": "ValueError: broke"}), "ValueError: broke", ("refund",)),
+    Case("adk", sse(adk_event(errorCode="SAFETY", errorMessage="blocked")), "SAFETY: blocked", ()),
+    Case("adk", sse(adk_event(CALL)), None, failure="stopped after the call of 'refund'"),
+    Case(
+        "rasa",
+        rasa(
+            [{"event": "user"}, {"event": "flow_started", "flow_id": "pattern_internal_error"}],
+            [{"text": "Sorry"}],
+        ),
+        "pattern_internal_error",
+    ),
+    Case(
+        "rasa",
+        rasa([{"event": "user"}, {"event": "action", "name": "utter_internal_error_rasa"}]),
+        "pattern_internal_error",
+    ),
+    Case("rasa", rasa([{"event": "user"}]), None, failure="answered with no message"),
+    Case(
+        "python",
+        lambda message: {"text": "", "error": "broke", "toolCalls": ["refund"]},
+        "broke",
+        ("refund",),
+    ),
+    Case("python", raising, None, failure="raised RuntimeError"),
+]
+ROWS = {
+    "`aui`": "aui", "`http`": "http", "`openai`": "openai", "`openai`, `api: responses`": "openai, responses",
+    "`langgraph`": "langgraph", "`ag-ui`": "ag-ui", "`a2a`": "a2a", "`adk`": "adk", "`rasa`": "rasa",
+    "`python`, `command`, plug-ins": "python",
+}  # fmt: skip
+
+
+def agent(adapter: str, url: str, key: str) -> Agent:
+    """Return the agent at an address."""
+    if adapter == "http":
+        paths = {"text": "$.say", "error": "$.why", "toolCalls": "$.calls"}
+        options = {"send": {"body": {"text": "{{message}}"}}, "reply": paths}
+        return HttpAgent(AgentSettings(None, key, url, None, options), limiter=world.limiter())
+    if adapter == "openai":
+        return ChatAgent(AgentSettings(None, key, url, "m", {}), limiter=world.limiter())
+    if adapter == "openai, responses":
+        options = {"api": "responses", "request": {"store": False}}
+        return ResponsesAgent(AgentSettings(None, key, url, "m", options), limiter=world.limiter())
+    if adapter == "rasa":
+        options = {"headers": {"Authorization": "Bearer {{key}}"}}
+        return RasaAgent(AgentSettings(None, key, url, None, options), limiter=world.limiter())
+    made: Agent = wire_talks.agent(adapter, url, key=key)
+    return made
+
+
+async def answered(case: Case) -> Any:
+    """Return the reply to one message."""
+    if case.adapter == "aui":
+        return read_reply(case.answer, 0.1, Redactor())
+    if case.adapter == "python":
+        return await said(agent_of(case.answer, "mine", AgentSettings()))
+    answer = (
+        case.answer if callable(case.answer) else lambda asked: case.answer if told(asked) else {"state": {}}
+    )
+    with endpoints.serving(answer) as stub:
+        return await said(agent(case.adapter, stub.url, stub.key))
+
+
+def told(asked: Asked) -> bool:
+    """Return whether a request says the message; ADK opens a session before."""
+    return "/sessions/" not in asked.path
+
+
+async def said(agent: Agent) -> Any:
+    session = await agent.open_session(TEST)
+    try:
+        return await agent.send_message(session, "Hi", timeout=30)
+    finally:
+        await agent.close(session)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.adapter}-{case.error or case.failure}")
+async def test_an_error_is_the_agents_where_the_wire_says_so(case: Case) -> None:
+    """With what it did until then; there may be other calls."""
+    if case.error is None:
+        with pytest.raises(AgentError, match=re.escape(case.failure)):
+            await answered(case)
+        return
+    reply = await answered(case)
+    assert reply.error_response is True
+    assert case.error in reply.error_detail
+    if case.calls:
+        calls = calls_of(reply)
+        assert tuple(call.name for call in calls.seen) == case.calls
+        assert calls.complete == (case.adapter in ("http", "python")), "these say what they did"
+
+
+@pytest.mark.parametrize("adapter", sorted({case.adapter for case in CASES} - {"aui", "python"}))
+@pytest.mark.parametrize("fault", [world.SERVER_ERROR, world.GARBAGE, world.EMPTY])
+async def test_what_was_lost_on_the_way_is_none(adapter: str, fault: Any) -> None:
+    """A failed request, and an answer that cannot be read."""
+    with endpoints.serving(lambda _: fault) as stub, pytest.raises(AgentError):
+        await said(agent(adapter, stub.url, stub.key))
+
+
+def test_the_page_has_a_row_for_each_adapter_and_each_is_tried() -> None:
+    """Both ways."""
+    rows = table("adapter", (ROOT / "docs/adapters.md").read_text().split("## Errors")[1])
+    assert [row[0] for row in rows] == [*ROWS]
+    for adapter in ROWS.values():
+        own = [case for case in CASES if case.adapter == adapter]
+        assert any(case.error for case in own)
+        assert any(case.error is None for case in own)
