@@ -13,7 +13,7 @@ from ci_evals.adapters.journal import Journal
 from ci_evals.adapters.reserve import Reserve
 from ci_evals.adapters.signing import can_sign
 from ci_evals.cli.files.output_paths import RECORDING, Inputs, OutputPaths, check_folder, check_output
-from ci_evals.cli.files.suite_loading import load_suites, values_of
+from ci_evals.cli.files.suite_loading import load_suites, unmatched_paths, values_of
 from ci_evals.cli.github import actions
 from ci_evals.cli.github.github_job import GitHubJob, baseline_option, wants_comment
 from ci_evals.cli.github.run_identity import run_identity
@@ -96,7 +96,7 @@ def _run(settings: RunSettings, trust: FileTrust) -> NoReturn:
     planned, notes = recording.with_recorded_agents(planned, recorded_run, redactor)
     planned = with_agents(planned, arms, settings.gate_arm, unasked=recorded_run is not None)
     notes += (
-        *selecting.unmatched_paths(loaded),
+        *unmatched_paths(loaded),
         *policy.warnings,
         *uncached,
         *warn_of_short_keys(connections, () if recorded_run else loaded),

@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 
-from ci_evals.cli.files.suite_loading import load_suites
+from ci_evals.cli.files.suite_loading import load_suites, unmatched_paths
 from ci_evals.cli.github.github_job import GitHubJob
 from ci_evals.cli.github.trust import FileTrust
-from ci_evals.cli.run.selecting import unmatched_paths
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.suite_commands import ValidateSettings
 from ci_evals.planning.parse import LoadedSuite

@@ -8,12 +8,14 @@ from pathlib import Path
 
 from ci_evals.adapters import input_files
 from ci_evals.adapters.code import plugins
+from ci_evals.adapters.git.checkout import tracked_files
 from ci_evals.adapters.suites import SuiteSource, read_beside, sources
 from ci_evals.cli import environment_secrets
 from ci_evals.cli.github.trust import FileTrust
 from ci_evals.cli.settings.shared import AgentApiSettings, SuiteSettings
 from ci_evals.domain.errors import SuiteError, UsageError
 from ci_evals.domain.suite import is_bundled
+from ci_evals.planning import paths
 from ci_evals.planning.adapter_options import OptionsFile, read_options
 from ci_evals.planning.agent_choice import AgentChoice, choose, with_missing
 from ci_evals.planning.documents.interpolate import Reading, not_secret
@@ -85,6 +87,16 @@ def _with_missing(
         return [with_missing(broken, choice, without_key=without_key, unasked=unasked)]
     except UsageError as error:
         return [broken, error]
+
+
+def unmatched_paths(loaded: Sequence[LoadedSuite]) -> tuple[str, ...]:
+    """Return warnings about patterns in `when` that match no file that git tracks, if there is a checkout."""
+    if not any(item.suite.when or any(test.when for test in item.suite.tests) for item in loaded):
+        return ()
+    files = tracked_files(Path.cwd())
+    if files is None:
+        return ()
+    return tuple(str(problem) for item in loaded for problem in paths.unmatched_in(item, files))
 
 
 def values_of(suites: Sequence[LoadedSuite], environ: Mapping[str, str]) -> set[str]:

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -17,7 +17,6 @@ from ci_evals.domain.results.suite import TestResult
 from ci_evals.domain.suite import Suite, Test
 from ci_evals.job import Job
 from ci_evals.planning import paths
-from ci_evals.planning.parse import LoadedSuite
 from ci_evals.wiring.connections import Connections
 
 _ASK_SECONDS = 60.0
@@ -62,16 +61,6 @@ def select(job: Job, settings: RunSettings, connections: Connections, github: Gi
     if settings.changed_since:
         return _changed_since(job, settings.changed_since, connections, github)
     return Selected(job)
-
-
-def unmatched_paths(loaded: Sequence[LoadedSuite]) -> tuple[str, ...]:
-    """Return warnings about patterns in `when` that match no file that git tracks, if there is a checkout."""
-    if not any(item.suite.when or any(test.when for test in item.suite.tests) for item in loaded):
-        return ()
-    files = tracked_files(Path.cwd())
-    if files is None:
-        return ()
-    return tuple(str(problem) for item in loaded for problem in paths.unmatched_in(item, files))
 
 
 def _files_of_the_repository() -> frozenset[str]:
