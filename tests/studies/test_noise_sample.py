@@ -7,6 +7,7 @@ import pytest
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Plan, SuiteModels
 from ci_evals.domain.results.run import Results
+from ci_evals.domain.suite import unsent_lines
 from ci_evals.domain.transcript import UserSource
 from ci_evals.studies.noise.sample import (
     FIXED_SUFFIX,
@@ -69,6 +70,14 @@ def test_words_are_held():
     assert [turn.user for turn in fresh.suite.turns_of(fresh.tests[0])] == ["Hello", "auto", "auto"]
     assert sample_plan.fresh == {(0, 0): 0, (0, 1): 1}
     assert sample_plan.fixed == {(1, 0): 0, (1, 1): 1}
+
+
+def test_an_agent_may_end_before_words_that_were_recorded():
+    """They stand for turns of the simulated user: no check of the test waits for them."""
+    _, fixed = sheet_of(RUN, PLAN, "j").plan.suites
+    turns = fixed.suite.turns_of(fixed.tests[0])
+    assert [turn.fixed for turn in turns] == [True, False, False]
+    assert (list(unsent_lines(turns, 1)), list(unsent_lines(turns, 0))) == ([], [1])
 
 
 def test_what_nobody_writes_is_not_held():
