@@ -300,6 +300,20 @@ def test_our_own_checkout_names_nothing_of_theirs_inside_it(workspace, agent, op
     refused(ran, agent, "which may be somebody else's code")
 
 
+def test_a_program_outside_of_the_workspace_is_installed(workspace, agent):
+    """Also where its folder is a checkout, as that of pyenv."""
+    tools = workspace.folder.parent / "tools"
+    tools.mkdir()
+    git(tools, "init", "--quiet")
+    git(tools, "commit", "--quiet", "--allow-empty", "--message=Tools")
+    (tools / "agent.sh").write_text("while read -r line; do echo '\"Hello\"'; done\n")
+    ran = workspace.run(
+        f"--adapter=command: sh {tools}/agent.sh", suites="demo:hr", GITHUB_SHA=workspace.theirs
+    )
+    assert "may not be" not in ran.stderr
+    assert ran.returncode in {0, 1, 3}, ran.stderr
+
+
 def test_a_suite_of_ours_starts_nothing_of_theirs(workspace, agent):
     """A program of the fork would run beside the secrets, whoever names it."""
     ours = workspace.folder

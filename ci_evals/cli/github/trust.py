@@ -161,11 +161,15 @@ class FileTrust:
             raise UsageError(f"{option}: {value} may not be read {because}. {_CURE}")
 
     def _check_program(self, option: str, value: str) -> None:
-        """Refuse a program that runs in a foreign checkout, or that names a file or folder in one."""
+        """Refuse a program that runs in a foreign checkout, or that names a file or folder in one.
+
+        Outside of the workspace are installed programs, some of them in checkouts, such as those of pyenv.
+        """
         if because := self._foreign(Path.cwd()):
             raise UsageError(f"{option}: a program may not be named {because} {SEE}.")
         for path in self._paths_in(value):
-            if because := self._foreign_path(path):
+            inside = (one for one in _locations(path) if one.is_relative_to(self._workspace()))
+            if because := next(filter(None, map(self._foreign, inside)), None):
                 raise UsageError(f"{option}: {path} may not be run {because} {SEE}.")
 
     def _check_evidence(self, option: str, value: str) -> None:
