@@ -1,6 +1,7 @@
 """Results of other tools: rows, each of them one trial of a test."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from operator import attrgetter
@@ -78,6 +79,8 @@ class Row(NamedTuple):
     seconds: float | None = None
     critical: bool = False
     """True if the run fails with the test, whatever its score."""
+    min_score: float | None = None
+    """The test's own floor, in points."""
 
     @property
     def result(self) -> tuple[object, ...]:
@@ -90,8 +93,24 @@ class Row(NamedTuple):
         return _AMOUNTS(self)
 
 
-_RESULT = attrgetter("passed", "score", "undecided", "reason", "groups", "checks", "critical")
+_RESULT = attrgetter("passed", "score", "undecided", "reason", "groups", "checks", "critical", "min_score")
 _AMOUNTS = attrgetter("cost_usd", "input_tokens", "output_tokens", "seconds")
+
+
+def mean_of(rows: Iterable[Row]) -> float | None:
+    """Return the mean over the tests of the mean of their decided rows; None if no row is decided."""
+    scores: dict[str, list[float]] = {}
+    for row in rows:
+        if row.passed is not None:
+            score = float(row.passed) if row.score is None else row.score
+            scores.setdefault(row.test, []).append(score)
+    means = [math.fsum(of) / len(of) for of in scores.values()]
+    return math.fsum(means) / len(means) if means else None
+
+
+def differ(mean: float, stated: float) -> bool:
+    """Return whether a mean is not the stated one: tools round, and add in another order."""
+    return not math.isclose(mean, stated, abs_tol=0.005)
 
 
 class OfficialScore(Record):
@@ -106,6 +125,22 @@ class OfficialScore(Record):
     rule: CleanText | None = Field(
         None, description="How its rules differ from ours, in one sentence; shown where the scores differ."
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatedTotals:
+    """The totals that a file without rows states of the rows in other files."""
+
+    place: str
+    """Where it states them: `n-samples.gsm8k.effective`."""
+    samples: int
+    """How many tests the other files have, each counted once per file."""
+    records: int | None = None
+    """How many records the other files have, whatever rows they make; None if it does not say."""
+    passed: int | None = None
+    """How many of the samples passed; None if it does not say."""
+    mean: float | None = None
+    """The mean of their scores; None if its score is no such mean."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,4 +160,17 @@ class ResultSet:
     official: OfficialScore | None = None
     """As the file states it. With several files of one suite the reader's own `official` counts."""
     warnings: tuple[str, ...] = ()
-    """What limits trust in these rows: `4 of 20 samples never began`."""
+    """What limits trust in these rows: `json_dump.json lists tasks that crashed as failures`."""
+    contradictions: tuple[str, ...] = ()
+    """What the file says of these rows that they contradict, with its place: such rows give no verdict."""
+    run_ids: tuple[str, ...] = ()
+    """The ids of the run that these rows are of: rows of one run in two files are given twice."""
+    records: int = 0
+    """The number of records that the rows were made of, for a format whose totals count them."""
+    stated: StatedTotals | None = None
+    metric: str | None = None
+    """The name of the rows' score, if the file does not say whether a higher one is better."""
+    higher_is_better: Mapping[str, bool] = field(default_factory=lambda: MappingProxyType({}))
+    """Of a file without rows: which metrics of the rows in other files are better if they are higher."""
+    min_score: float | None = None
+    """The suite's own floor, in points."""

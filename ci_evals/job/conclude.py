@@ -161,7 +161,7 @@ def conclude(
     """
     if info.shard:
         baseline = BaselineResults(missing=_LEFT_TO_MERGE)
-        policy = replace(policy, baseline_required=False)
+        policy = replace(policy, baseline_required=False, baseline_named=False)
     skipped = info.status == "skipped"
     if policy.warnings:
         info = info.model_copy(update={"warnings": tuple(dict.fromkeys((*policy.warnings, *info.warnings)))})

@@ -57,6 +57,8 @@ class FileResults:
     official: OfficialRule | None = None
     digest: str = ""
     """SHA-256 of the file."""
+    content: str = ""
+    """The same without blanks: a file that is only written in another way has it too."""
 
     @property
     def rows(self) -> int:
@@ -192,6 +194,7 @@ def _suite(name: str, parts: Sequence[_Part], folder: str, redactor: Redactor) -
         adapter=OTHER_TOOL + parts[0].source.format,
         fingerprint={clean(key): clean(value) for key, value in fingerprint.items()},
         folder=folder,
+        min_score=max((own for part in parts if (own := part.results.min_score) is not None), default=None),
         official=_official(parts, rows),
         **numbers_of_suite(tests, _RULE),
     )
@@ -284,10 +287,11 @@ class _Builder:
         run = _run(rows)
         trials = tuple(self._trial(index, row, next(iter(groups), None)) for index, row in enumerate(run, 1))
         numbers = numbers_of_test(trials, len(trials), _RULE)
-        critical = any(row.critical for row in rows)
-        return _Kind(
-            _TEST.slim_copy(tags=_shared(tuple(groups)), critical=critical, trials=trials, **numbers), {}
-        )
+        rules = {
+            "critical": any(row.critical for row in rows),
+            "min_score": max((row.min_score for row in rows if row.min_score is not None), default=None),
+        }
+        return _Kind(_TEST.slim_copy(tags=_shared(tuple(groups)), trials=trials, **rules, **numbers), {})
 
     def _trials(self, kind: _Kind, rows: Sequence[Row]) -> tuple[TrialResult, ...]:
         key = tuple([row.amounts for row in rows])

@@ -28,6 +28,11 @@ failure (an empty patch, a wrong answer, a step limit) is `passed=False`, also w
 produced. Several scorers of one trial are its `checks`. `definition` and `fingerprint` say what is
 comparable. Models, prompts and providers are arms: one `ResultSet` each.
 
+**Contradictions.** What a file states of its own rows and they contradict (totals, a status) goes into
+`ResultSet.contradictions`, with its place; what it states of the rows in other files into `ResultSet.stated`.
+Absent is no contradiction. A row that contradicts itself is undecided. `ResultSet.run_ids` has the ids of the
+run, by which a run that is given twice is known; `metric` and `higher_is_better` say how scores are read.
+
 **Official scores.** If the file states the tool's own score, put it into `ResultSet.official`. If the
 tool computes it from rows (pass@k), give the reader `official=function`: it gets all rows of a suite, of
 all files together. `OfficialScore.rule` says in one sentence how the tool counts otherwise than we do. A

@@ -6,7 +6,8 @@ Read from files of deepeval 4.3.1. A test in which a metric broke has `success: 
 `error`: it is undecided. A metric marked flaky never decides.
 """
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ci_evals.adapters.result_files import fields
@@ -46,11 +47,31 @@ def read(file: SourceFile) -> Sequence[ResultSet] | None:
             official=OfficialScore(
                 name="passed", value=passed / total if total else None, of=total, rule=_RULE
             ),
+            contradictions=tuple(_contradictions(run, cases)),
         )
     ]
 
 
 READER = Reader("deepeval", "a DeepEval test run", read)
+
+
+def _contradictions(run: Mapping[str, Any], cases: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the totals of a run that its test cases contradict."""
+    for key, success in (("testPassed", True), ("testFailed", False)):
+        stated, found = fields.count(run.get(key)), sum(case.get("success") is success for case in cases)
+        if stated is not None and stated != found:
+            yield f"{key} is {stated:,}, and {found:,} test cases have success: {str(success).lower()}."
+    results: dict[str, Counter[str]] = {}
+    for metric in (metric for case in cases for metric in _metrics(case)):
+        of = results.setdefault(str(metric.get("name")), Counter())
+        of["errors" if metric.get("error") else "passes" if metric.get("success") is True else "fails"] += 1
+    scores = run["metricsScores"]
+    for i, score in enumerate(scores if isinstance(scores, list) else []):
+        found_of = results.get(str(score.get("metric"))) if isinstance(score, dict) else None
+        for key in ("passes", "fails", "errors") if found_of else ():
+            stated = fields.count(score.get(key))
+            if found_of and stated is not None and stated != found_of[key]:
+                yield f"metricsScores[{i}].{key} is {stated:,}, and the test cases have {found_of[key]:,}."
 
 
 def _metrics(case: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -2,20 +2,26 @@
 
 Read from what the converters of every-eval-ever 0.3.0 write: samples as JSON lines, and an aggregate with
 the official scores. There a sample's `score` is that of all its epochs together, the same in each of them:
-they are one row. One that broke has `is_correct: true` beside its `error`, and so has half a point. Where
-the scores of epochs differ, or ci-evals wrote them, epochs are trials. Further metrics of a sample are its
-checks. `file_path` of an aggregate is not followed.
+they are one row, and each epoch that broke is another. One that broke has `is_correct: true` beside its
+`error`, and so has half a point. Where the scores of epochs differ, or ci-evals wrote them, epochs are
+trials. Further metrics of a sample are its checks. `file_path` of an aggregate is not followed.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ci_evals.adapters.result_files import fields
 from ci_evals.adapters.result_files.reader import Reader
 from ci_evals.adapters.result_files.source import SourceFile
-from ci_evals.domain.result_rows import Check, Message, OfficialScore, ResultSet, Row
+from ci_evals.domain.result_rows import Check, Message, OfficialScore, ResultSet, Row, StatedTotals
 
 _OF_SAMPLE = {"schema_version", "evaluation_id", "model_id", "evaluation_name", "sample_id", "evaluation"}
+
+_NAMELESS = "score"
+"""The metric of samples that name none."""
+_MEANS = {"acc", "accuracy", "exact_match", "mean", "score"}
+"""Metrics that are the mean of the samples' scores."""
 
 Sample = Mapping[str, Any]
 
@@ -31,7 +37,7 @@ def read(file: SourceFile) -> Sequence[ResultSet] | None:
     lines = file.json_lines()
     if lines is None:
         return None
-    sets: dict[tuple[str, str], dict[str, list[Sample]]] = {}
+    sets: dict[tuple[str, str, str], dict[str, list[Sample]]] = {}
     for line in lines:
         if not isinstance(line, dict) or not line.keys() >= _OF_SAMPLE:
             if sets:
@@ -40,6 +46,7 @@ def read(file: SourceFile) -> Sequence[ResultSet] | None:
         key = (
             fields.name(line["evaluation_name"], "evaluation_name"),
             fields.name(line["model_id"], "model_id"),
+            fields.name(line["evaluation_id"], "evaluation_id"),
         )
         sets.setdefault(key, {}).setdefault(fields.name(line["sample_id"], "sample_id"), []).append(line)
     return [
@@ -47,27 +54,56 @@ def read(file: SourceFile) -> Sequence[ResultSet] | None:
             suite=suite,
             arm=model,
             rows=[row for test, records in tests.items() for row in _rows(test, records)],
+            run_ids=(f"{run} {suite}",),
+            records=sum(map(len, tests.values())),
+            metric=_metric(tests),
         )
-        for (suite, model), tests in sets.items()
+        for (suite, model, run), tests in sets.items()
     ] or None
 
 
 READER = Reader("eee", "records of Every Eval Ever", read)
 
 
+def _metric(tests: Mapping[str, Sequence[Sample]]) -> str:
+    """Return the metric that decides: the first one."""
+    first = next(iter(tests.values()))[0]
+    return fields.words(first.get("evaluation_result_id"))[:200] or _NAMELESS
+
+
 def _of_aggregate(aggregate: Mapping[str, Any]) -> list[ResultSet]:
     model = fields.name(fields.table(aggregate["model_info"], "model_info")["id"], "model_info.id")
     found: dict[str, ResultSet] = {}
-    for result in fields.tables(aggregate["evaluation_results"], "evaluation_results"):
+    for i, result in enumerate(fields.tables(aggregate["evaluation_results"], "evaluation_results")):
         suite = fields.name(result["evaluation_name"], "evaluation_name")
         metric = fields.table(result.get("metric_config") or {}, "metric_config")
         details = fields.table(result.get("score_details") or {}, "score_details")
         uncertainty = details.get("uncertainty")
         of = fields.count(uncertainty.get("num_samples")) if isinstance(uncertainty, dict) else None
-        value = None if metric.get("lower_is_better") else fields.share_or_none(details.get("score"))
+        lower = metric.get("lower_is_better") is True
+        score = fields.share_or_none(details.get("score"))
         title = fields.words(metric.get("metric_name")) or "score"
-        official = OfficialScore(name=title[:200], value=value, of=of or 0)
-        found.setdefault(suite, ResultSet(suite=suite, arm=model, official=official))
+        higher = {fields.words(result.get("evaluation_result_id"))[:200] or _NAMELESS: not lower}
+        known = found.get(suite)
+        if known:
+            directions = {**higher, **known.higher_is_better}
+            found[suite] = replace(known, higher_is_better=directions)
+            continue
+        mean = score if title.lower() in _MEANS and not lower else None
+        place = f"evaluation_results[{i}].score_details.uncertainty.num_samples"
+        found[suite] = ResultSet(
+            suite=suite,
+            arm=model,
+            official=OfficialScore(name=title[:200], value=None if lower else score, of=of or 0),
+            stated=None if of is None else StatedTotals(place=place, samples=of, mean=mean),
+            higher_is_better=higher,
+        )
+    detailed = aggregate.get("detailed_evaluation_results")
+    records = fields.count(detailed.get("total_rows")) if isinstance(detailed, dict) else None
+    if records is not None and len(found) == 1:  # else it counts the samples of all
+        (one,) = found.values()
+        if one.stated:
+            return [replace(one, stated=replace(one.stated, records=records))]
     return list(found.values())
 
 
@@ -83,8 +119,12 @@ def _rows(test: str, records: list[Sample]) -> Iterator[Row]:
     decided = (group[0] for group in epochs.values() if not group[0].get("error"))
     if each or len({_score(sample) for sample in decided}) > 1:
         yield from (_row(test, group) for group in epochs.values())
-    else:
-        yield _row(test, records)
+        return
+    row = _row(test, records)
+    yield row
+    if row.passed is not None:  # the score is that of the epochs that did not break
+        broken = (group for group in epochs.values() if all(record.get("error") for record in group))
+        yield from (_row(test, group) for group in broken)
 
 
 def _row(test: str, records: list[Sample]) -> Row:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ci_evals.adapters.result_files import fields
+from ci_evals.adapters.result_files import fields, inspect_totals
 from ci_evals.adapters.result_files.reader import Reader
 from ci_evals.adapters.result_files.source import Member, SourceFile
 from ci_evals.domain.result_rows import Check, OfficialScore, ResultSet, Row
@@ -40,8 +40,11 @@ def read(file: SourceFile) -> Sequence[ResultSet] | None:
         raise file.broken(f"has the unknown status {fields.shown(log.get('status'))}.")
     evaluation = log["eval"]
     scorer, key, official = _official(log)
-    rows = [_row(sample, scorer, key) for sample in fields.tables(samples, "samples")]
-    rows = [*_with_messages(rows, samples, members), *_never_began(evaluation, rows)]
+    played = [_row(sample, scorer, key) for sample in fields.tables(samples, "samples")]
+    rows = [*_with_messages(played, samples, members), *_never_began(evaluation, played)]
+    if official and not official.of:  # older logs do not state how many samples were scored
+        scored = len({row.test for row in played if row.passed is not None})
+        official = official.model_copy(update={"of": scored} if scored else {"of": 0, "value": None})
     return [
         ResultSet(
             suite=fields.name(evaluation["task"], "eval.task"),
@@ -49,7 +52,8 @@ def read(file: SourceFile) -> Sequence[ResultSet] | None:
             rows=rows,
             fingerprint=_fingerprint(evaluation),
             official=official,
-            warnings=() if log["status"] == "success" else (f"the log has the status {log['status']}",),
+            contradictions=tuple(inspect_totals.contradictions(log, rows, played)),
+            run_ids=inspect_totals.run_ids(evaluation),
         )
     ]
 
@@ -124,8 +128,8 @@ def _row(sample: Mapping[str, Any], scorer: str | None, key: str | None) -> Row:
         "output_tokens": _total(models, "output_tokens"),
         "cost_usd": fields.amount(sum(costs)) if (costs := _numbers(models, "total_cost")) else None,
     }
-    if not scores:
-        broken = sample.get("error")
+    broken = sample.get("error")
+    if broken or not scores:  # a sample that broke may have a score beside its error
         reason = broken.get("message") if isinstance(broken, dict) else broken
         cause = fields.ERROR if broken else fields.EMPTY
         return Row(**common, undecided=cause, reason=fields.words(reason) or "was not scored")

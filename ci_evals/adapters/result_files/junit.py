@@ -1,48 +1,73 @@
 """JUnit XML, as pytest, vitest, surefire and most runners of tests write it.
 
-There is no standard; this reads what pytest 9, vitest 3, jest-junit 17, Gradle 4 and maven-surefire write.
-`failure` is a failure, `error` undecided, `skipped` not run.
+There is no standard; this reads what pytest 9, vitest 4, jest-junit 17, mocha 12, Playwright 1.65, behave
+1.3, Gradle 4 and maven-surefire write. `failure` is a failure, `error` undecided, `skipped` not run, whatever
+the attribute `status` says; where there is no such element, `status` counts.
 
-Reruns: surefire notes them in `flakyFailure` and `rerunFailure` below the last attempt. pytest-rerunfailures
-writes each attempt as a `testcase`, those that were run again without any child, as if they had passed; the
-`tests` of the suite counts them once.
+Two test cases of one name are two tests, unless the file marks them as attempts of one. surefire notes
+attempts in `flakyFailure` and `rerunFailure` below the last one. pytest-rerunfailures writes each attempt as
+a `testcase`, those that were run again without any child, as if they had passed; the `tests` of the suite
+counts them once.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 from xml.parsers import expat
 
+from ci_evals.adapters.result_files.junit_names import OF, identity, numbered, suite_name
+from ci_evals.adapters.result_files.junit_totals import Totals, totals_of
 from ci_evals.adapters.result_files.reader import Reader
 from ci_evals.adapters.result_files.source import SourceFile
 from ci_evals.domain.result_rows import OfficialScore, ResultSet, Row, Undecided
 
 _OUTCOMES = {"failure", "error", "skipped"}
-_BROKEN = {"failure", "error"}
-_FAILED = {"failed", "failure", "fail", "error", "errored", "broken"}
-_NOT_RUN = {"notrun", "skipped", "skip", "disabled", "suppressed", "ignored", "pending"}
-"""Words of the attributes `status` and `result`, by which some tools say more than by elements."""
+_PASSED = {
+    *("", "pass", "passed", "success", "successful", "succeeded", "ok", "true", "expected", "flaky", "fixed"),
+    *("run", "complete", "completed", "finished", "done", "executed", "xfail", "xfailed"),
+}
+_FAILED = {"failed", "failure", "fail", "false", "unexpected", "xpassed"}
+_NOT_RUN = {
+    *("notrun", "not run", "skipped", "skip", "disabled", "suppressed", "ignored", "pending", "untested"),
+    "filtered",
+}
+"""Words of the attributes `status` and `result`, by which some tools say more than by elements. Any other
+word, such as `crashed` or `timed out`, is an error."""
 _ATTEMPTS = {"flakyFailure", "flakyError", "rerunFailure", "rerunError"}
-_OF = " › "
-"""Between the class of a test and its name."""
 _MOST_DEPTH = 200
 _MOST_REASON = 4_000
+_MOST_CONTRADICTIONS = 5
 _OFFICIAL_RULE = "Errors count as failures, and of a test that was run again only the last attempt counts."
 
 
 @dataclass
 class _Suite:
+    path: tuple[str, ...]
+    """Its name, after those of the suites around it."""
+    totals: Totals
+    cases: list["_Case"] = field(default_factory=list)
+
+    @property
+    def reruns(self) -> bool:
+        """True if it lists attempts of one test as test cases: it counts fewer tests than it lists."""
+        tests = self.totals.stated.get("tests")
+        if tests is None:
+            return False
+        if self.totals.of_pytest:  # which counts a test once more if its teardown breaks
+            return tests < len(self.cases) + self.totals.errors
+        to_do = sum(case.row.passed is True and case.row.seconds == 0 for case in self.cases)
+        return tests < len(self.cases) - to_do  # which jest-junit lists, and does not count
+
+
+@dataclass
+class _Case:
+    """A test case: its names, and its outcome in a row whose test has no name yet."""
+
     name: str
-    tests: int | None
-    rows: list[Row] = field(default_factory=list)
-    """The last attempts of its test cases."""
-    attempts: dict[int, list[Row]] = field(default_factory=dict)
-    """Earlier attempts that surefire notes, by the index of the row."""
-    broken: int = 0
-    """Failures and errors, by its own count."""
-    found: int = 0
-    """Those of its test cases, and of all suites within it."""
+    where: str
+    row: Row
+    attempts: tuple[Row, ...] = ()
+    """Earlier attempts that surefire notes."""
 
 
 class _OtherXMLError(Exception):
@@ -62,41 +87,47 @@ def read(file: SourceFile) -> Sequence[ResultSet] | None:
         if parser.root:
             raise file.broken(f"is broken JUnit XML, which may be cut off: {error}.") from error
         return None
-    rows = [row for suite in parser.suites for row in _attempts(suite)]
-    last = [row for suite in parser.suites for row in _last(suite)]
-    counted = [row for row in last if row.undecided is not Undecided.SKIPPED]
+    name, alone = parser.name()
+    tests = [test for suite in parser.suites for test in _tests(suite, alone)]
+    names = numbered([test for test, _ in tests])
+    prefix = f"{name}{OF}"
+    if all(test.startswith(prefix) for test in names):  # Gradle and surefire: a file for each class
+        names = [test.removeprefix(prefix) for test in names]
+    rows = [
+        row._replace(test=test) for test, (_, attempts) in zip(names, tests, strict=True) for row in attempts
+    ]
+    counted = [last for _, (*_, last) in tests if last.undecided is not Undecided.SKIPPED]
     official = OfficialScore(
         name="tests passed",
         value=sum(bool(row.passed) for row in counted) / len(counted) if counted else None,
         of=len(counted),
         rule=_OFFICIAL_RULE,
     )
-    name = parser.name()
-    prefix = f"{name}{_OF}"
-    if all(row.test.startswith(prefix) for row in rows):  # Gradle and surefire: a file for each class
-        rows = [row._replace(test=row.test.removeprefix(prefix)) for row in rows]
-    return [ResultSet(suite=name, rows=rows, official=official)]
+    return [ResultSet(suite=name, rows=rows, official=official, contradictions=parser.contradictions())]
 
 
 READER = Reader("junit", "JUnit XML", read)
 
 
-def _attempts(suite: _Suite) -> list[Row]:
-    """Return all attempts in the order of the tests' last ones."""
-    last = {row.test: index for index, row in enumerate(suite.rows)}
-    reruns = suite.tests is not None and suite.tests < len(suite.rows)
-    rows: list[Row] = []
-    for index, row in enumerate(suite.rows):
-        rows += suite.attempts.get(index, ())
-        again = reruns and last[row.test] > index and row.passed
-        rows.append(row._replace(passed=False, reason="failed and was run again") if again else row)
-    return rows
-
-
-def _last(suite: _Suite) -> Sequence[Row]:
-    if suite.tests is None or suite.tests >= len(suite.rows):
-        return suite.rows
-    return list({row.test: row for row in suite.rows}.values())
+def _tests(suite: _Suite, alone: str) -> Iterator[tuple[str, list[Row]]]:
+    """Yield the tests of a suite, each with its attempts, in the order of the last ones."""
+    path = [name for name in suite.path if name != alone]
+    names = [identity(path, case.where, case.name) for case in suite.cases]
+    if not suite.reruns:
+        for name, case in zip(names, suite.cases, strict=True):
+            yield name, [*case.attempts, case.row]
+        return
+    last = {name: index for index, name in enumerate(names)}
+    earlier: dict[str, list[Row]] = {}
+    for index, (name, case) in enumerate(zip(names, suite.cases, strict=True)):
+        attempts = earlier.setdefault(name, [])
+        attempts += case.attempts
+        if last[name] == index:
+            yield name, [*attempts, case.row]
+        elif case.row.passed:
+            attempts.append(case.row._replace(passed=False, reason="failed and was run again"))
+        else:
+            attempts.append(case.row)
 
 
 class _Parser:
@@ -104,21 +135,29 @@ class _Parser:
 
     def __init__(self, file: SourceFile) -> None:
         self._file = file
+        self._xml = expat.ParserCreate()
         self.root = ""
         self.suites: list[_Suite] = []
         self._title = ""
         self._open: list[_Suite] = []
+        self._whole: Totals | None = None
+        """The totals of `testsuites`."""
+        self._contradictions: list[str] = []
         self._depth = 0
-        self._case: Row | None = None
+        self._case: _Case | None = None
+        self._children: dict[str, str] = {}
+        """The outcomes of the test case as elements, each with its first reason."""
+        self._counts: dict[str, int] = {}
+        """The number of these elements."""
         self._cases = 0
-        self._earlier: list[Row] = []
+        self._attempts: list[Row] = []
         self._child = ""
         self._message = ""
         self._text: list[str] = []
         self._length = 0
 
     def parse(self, data: bytes) -> None:
-        parser = expat.ParserCreate()
+        parser = self._xml
         parser.buffer_text = True
         parser.StartElementHandler = self._start
         parser.EndElementHandler = self._end
@@ -126,10 +165,21 @@ class _Parser:
         parser.EntityDeclHandler = self._entity
         parser.Parse(data, True)  # noqa: FBT003  # C takes it by place alone
 
-    def name(self) -> str:
-        """Return the name of the file's tests, which does not depend on that of the file."""
-        names = {suite.name for suite in self.suites if suite.rows} - {""}
-        return self._title or (names.pop() if len(names) == 1 else "tests")
+    def name(self) -> tuple[str, str]:
+        """Return the name of the file's tests, and that of its suite if this gives it."""
+        names = {suite.path[-1] for suite in self.suites if suite.cases} - {""}
+        alone = names.pop() if len(names) == 1 and not self._title else ""
+        return self._title or alone or "tests", alone
+
+    def contradictions(self) -> tuple[str, ...]:
+        """Return the totals that the test cases contradict."""
+        found = self._contradictions
+        if self._whole and (wrong := self._whole.contradiction()):
+            found = [wrong, *found]
+        if len(found) > _MOST_CONTRADICTIONS:
+            rest = len(found) - _MOST_CONTRADICTIONS
+            found = [*found[:_MOST_CONTRADICTIONS], f"{rest:,} more of its totals contradict its test cases."]
+        return tuple(found)
 
     def _entity(self, *_: object) -> None:
         raise self._file.broken("declares XML entities, which no JUnit file does. It is not read.")
@@ -140,63 +190,83 @@ class _Parser:
         if self._depth > _MOST_DEPTH:
             raise self._file.broken(f"is nested more than {_MOST_DEPTH} levels deep.")
         if not self.root:
-            if tag not in {"testsuites", "testsuite"}:
-                raise _OtherXMLError
-            self.root = tag
-            self._title = attributes.get("name", "").strip() if tag == "testsuites" else ""
+            self._start_root(tag, attributes)
         if tag == "testsuite":
-            suite = _Suite(attributes.get("name", "").strip(), _count(attributes.get("tests")))
-            suite.broken = sum(_count(attributes.get(key)) or 0 for key in ("failures", "errors"))
-            self._open.append(suite)
-            self.suites.append(self._open[-1])
+            self._start_suite(attributes)
         elif tag == "testcase":
             if self._case:
                 raise self._file.broken("has a testcase within a testcase.")
-            self._case, self._earlier = _case(attributes, self._suite().name), []
+            self._suite()
+            self._case, self._children, self._counts, self._attempts = _case(attributes), {}, {}, []
             self._cases += 1
             self._file.check_rows(self._cases)
-        elif self._case is None and tag in _BROKEN and self._open:
+        elif self._case is None and tag in {"failure", "error"} and self._open:
             raise self._file.broken(f"has {tag!r} outside of every testcase: the suite itself broke.")
         elif self._case and (tag in _OUTCOMES or tag in _ATTEMPTS):
             self._child, self._text, self._length = tag, [], 0
-            for suite in self._open if tag in _BROKEN else ():
-                suite.found += 1
             self._message = attributes.get("message") or attributes.get("type") or ""
+
+    def _start_root(self, tag: str, attributes: dict[str, str]) -> None:
+        if tag not in {"testsuites", "testsuite"}:
+            raise _OtherXMLError
+        self.root = tag
+        if tag == "testsuites":
+            self._title = attributes.get("name", "").strip()
+            self._whole = totals_of(tag, attributes, self._xml.CurrentLineNumber)
+
+    def _start_suite(self, attributes: dict[str, str]) -> None:
+        around = self._open[-1].path if self._open else ()
+        name = suite_name(attributes.get("name", ""))
+        totals = totals_of("testsuite", attributes, self._xml.CurrentLineNumber)
+        suite = _Suite((*around, name), totals)
+        self._open.append(suite)
+        self.suites.append(suite)
 
     def _end(self, tag: str) -> None:
         tag = tag.rpartition(":")[2]
         self._depth -= 1
         if tag == "testsuite":
-            self._check_count(self._open.pop())
+            self._end_suite(self._open.pop())
         elif tag == "testcase" and self._case:
-            suite = self._suite()
-            if self._earlier:
-                suite.attempts[len(suite.rows)] = self._earlier
-            suite.rows.append(self._case)
+            self._end_case(self._case)
             self._case = None
         elif self._case and tag == self._child:
-            self._end_of_child(self._case, tag, _reason(self._message, "".join(self._text)))
+            self._end_child(self._case.row, tag, _reason(self._message, "".join(self._text)))
             self._child = ""
 
-    def _check_count(self, suite: _Suite) -> None:
-        """Refuse a suite that broke as a whole: its own count is all that says so."""
-        if suite.broken > suite.found:
-            raise self._file.broken(
-                f"counts {suite.broken:,} failures and errors in the testsuite {suite.name[:100]!r}, but its "
-                f"test cases have {suite.found:,}. The suite itself may have broken, or the file is cut off."
-            )
+    def _end_suite(self, suite: _Suite) -> None:
+        last = {(case.where, case.name): case.row for case in suite.cases}
+        suite.totals.passed += sum(bool(row.passed) and row.seconds != 0 for row in last.values())
+        if wrong := suite.totals.contradiction():
+            self._contradictions.append(wrong)
+        around = self._open[-1].totals if self._open else self._whole
+        if around:
+            around.add(suite.totals)
 
-    def _end_of_child(self, case: Row, tag: str, reason: str) -> None:
+    def _end_case(self, case: _Case) -> None:
+        suite, children = self._suite(), self._children
+        not_run = "skipped" in children or case.row.undecided is Undecided.SKIPPED
+        case.row, case.attempts = _outcome(case.row, children), tuple(self._attempts)
+        if not case.row.groups and suite.path[-1]:
+            case.row = case.row._replace(groups=(suite.path[-1],))
+        suite.cases.append(case)
+        failed, errored = case.row.passed is False, case.row.undecided is Undecided.ERROR
+        totals = suite.totals
+        totals.cases += 1
+        # Some tools write no element, but the word for it.
+        totals.failures += self._counts.get("failure", int(failed))
+        totals.errors += self._counts.get("error", int(errored))
+        totals.broken += failed or errored
+        totals.not_run += not_run
+
+    def _end_child(self, row: Row, tag: str, reason: str) -> None:
         if tag in {"flakyFailure", "rerunFailure"}:
-            self._earlier.append(case._replace(passed=False, undecided=None, reason=reason))
+            self._attempts.append(row._replace(passed=False, undecided=None, reason=reason))
         elif tag in {"flakyError", "rerunError"}:
-            self._earlier.append(case._replace(passed=None, undecided=Undecided.ERROR, reason=reason))
-        elif tag == "failure":
-            self._case = case._replace(passed=False, undecided=None, reason=reason)
-        elif case.passed is not False and case.undecided is not Undecided.ERROR:
-            # A test that fails, and whose teardown then breaks, has failed; one that broke was not skipped.
-            cause = Undecided.ERROR if tag == "error" else Undecided.SKIPPED
-            self._case = case._replace(passed=None, undecided=cause, reason=reason)
+            self._attempts.append(row._replace(passed=None, undecided=Undecided.ERROR, reason=reason))
+        else:
+            self._children.setdefault(tag, reason)
+            self._counts[tag] = self._counts.get(tag, 0) + 1
 
     def _characters(self, text: str) -> None:
         if self._child and self._length < _MOST_REASON:
@@ -217,24 +287,38 @@ def _reason(message: str, details: str) -> str:
     return f"{message}\n\n{details}".strip()[:_MOST_REASON]
 
 
-def _case(attributes: dict[str, Any], suite: str) -> Row:
+def _case(attributes: Mapping[str, str]) -> _Case:
     name, where = attributes.get("name", "").strip(), attributes.get("classname", "").strip()
     if where == name:  # jest-junit, unless it is configured otherwise
         where = ""
-    labels = {attributes.get(key, "").strip().lower() for key in ("status", "result")}
-    skipped = bool(labels & _NOT_RUN)
-    group = where or attributes.get("file", "").strip() or suite
-    return Row(
-        test=f"{where}{_OF}{name}" if where else name,
-        passed=None if skipped else not labels & _FAILED,
-        undecided=Undecided.SKIPPED if skipped else None,
-        groups=(group,) if group else (),
-        seconds=_seconds(attributes.get("time", "")),
-    )
+    group = where or attributes.get("file", "").strip()
+    row = Row(test="", groups=(group,) if group else (), seconds=_seconds(attributes.get("time", "")))
+    return _Case(name, where, _by_words(row, attributes))
 
 
-def _count(text: str | None) -> int | None:
-    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 10 else None
+def _by_words(row: Row, attributes: Mapping[str, str]) -> Row:
+    """Return the outcome that the attributes of a test case say."""
+    told = [attributes.get(key, "").strip() for key in ("status", "result")]
+    words = {re.sub(r"[\s_-]+", " ", word.lower()): word for word in told}
+    if words.keys() & _FAILED:
+        return row._replace(passed=False)
+    if unclear := [word for key, word in words.items() if key not in _PASSED | _NOT_RUN]:
+        reason = f"its status is {unclear[0][:100]!r}"
+        return row._replace(undecided=Undecided.ERROR, reason=reason)
+    if words.keys() & _NOT_RUN:
+        return row._replace(undecided=Undecided.SKIPPED)
+    return row._replace(passed=True)
+
+
+def _outcome(row: Row, children: Mapping[str, str]) -> Row:
+    """Return the outcome of a test case with these elements, which say more than its attributes."""
+    if "failure" in children:  # also of a test whose teardown then breaks
+        return row._replace(passed=False, undecided=None, reason=children["failure"])
+    if "error" in children:
+        return row._replace(passed=None, undecided=Undecided.ERROR, reason=children["error"] or row.reason)
+    if "skipped" in children and (row.passed or row.undecided is Undecided.SKIPPED):
+        return row._replace(passed=None, undecided=Undecided.SKIPPED, reason=children["skipped"])
+    return row
 
 
 def _seconds(text: str) -> float | None:

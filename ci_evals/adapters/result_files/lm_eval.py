@@ -14,7 +14,7 @@ from typing import Any
 from ci_evals.adapters.result_files import fields
 from ci_evals.adapters.result_files.reader import Reader
 from ci_evals.adapters.result_files.source import SourceFile
-from ci_evals.domain.result_rows import Check, Message, OfficialScore, ResultSet, Row
+from ci_evals.domain.result_rows import Check, Message, OfficialScore, ResultSet, Row, StatedTotals
 from ci_evals.support.digest import digest
 
 _SAMPLES = re.compile(r"samples_(.+)_\d{4}-\d\d-\d\dT[\d.:-]+$")
@@ -43,7 +43,9 @@ def read(file: SourceFile) -> Sequence[ResultSet] | None:
         if line["filter"] == first[0]:
             rows.append(_row(line, first[1]))
     found = _SAMPLES.fullmatch(file.stem)
-    return [ResultSet(suite=found[1] if found else file.stem, rows=rows)] if rows else None
+    if first is None:
+        return None
+    return [ResultSet(suite=found[1] if found else file.stem, rows=rows, metric=first[1])]
 
 
 READER = Reader("lm-eval", "lm-evaluation-harness results or samples", read)
@@ -101,10 +103,42 @@ def _of_results(results: Mapping[str, Any]) -> list[ResultSet]:
             continue
         fingerprint = {"version of the task": str(versions.get(task))[:100]}
         fingerprint |= {"task hash": hashes[task][:100]} if isinstance(hashes.get(task), str) else {}
-        effective = fields.table(counts[task], "n-samples").get("effective")
-        official = _official(fields.table(metrics, task), fields.count(effective) or 0)
-        found.append(ResultSet(suite=task, arm=arm[:500] or None, fingerprint=fingerprint, official=official))
+        effective = fields.count(fields.table(counts[task], "n-samples").get("effective")) or 0
+        official = _official(fields.table(metrics, task), effective)
+        directions = _directions(results, task)
+        mean = official.value if official and _is_mean(results, task, official.name) else None
+        if official and directions.get(official.name.partition(" ")[0]) is False:
+            mean = None if mean is None else 1 - mean  # as the rows are read
+        found.append(
+            ResultSet(
+                suite=task,
+                arm=arm[:500] or None,
+                fingerprint=fingerprint,
+                official=official,
+                stated=StatedTotals(place=f"n-samples.{task}.effective", samples=effective, mean=mean),
+                higher_is_better=directions,
+            )
+        )
     return found
+
+
+def _directions(results: Mapping[str, Any], task: str) -> dict[str, bool]:
+    """Return which metrics of a task are better if they are higher."""
+    told = fields.table(results["higher_is_better"], "higher_is_better").get(task)
+    return {key: one for key, one in told.items() if isinstance(one, bool)} if isinstance(told, dict) else {}
+
+
+def _is_mean(results: Mapping[str, Any], task: str, official: str) -> bool:
+    """Return whether the official score is the mean of the samples' scores."""
+    configs = results.get("configs")
+    config = configs.get(task) if isinstance(configs, dict) else None
+    metrics = config.get("metric_list") if isinstance(config, dict) else None
+    return isinstance(metrics, list) and any(
+        isinstance(one, dict)
+        and one.get("aggregation") == "mean"
+        and one.get("metric") == official.partition(" ")[0]
+        for one in metrics
+    )
 
 
 def _arguments(value: Any) -> str:

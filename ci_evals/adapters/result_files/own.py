@@ -1,8 +1,10 @@
 """Results of ci-evals itself: the `_results.json` of a run, with all agents that it played."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from ci_evals.adapters.result_files import fields
 from ci_evals.adapters.result_files.reader import Reader
 from ci_evals.adapters.result_files.source import SourceFile
 from ci_evals.domain.providers import Provider
@@ -18,17 +20,23 @@ def read(file: SourceFile) -> Sequence[ResultSet] | None:
         return None
     if document["schemaVersion"] != 2:
         raise file.broken("was written by another version of ci-evals.")
-    if document["run"]["status"] == "unfinished":
+    run = document["run"]
+    if run["status"] == "unfinished":
         raise file.broken("is of a run that has not finished.")
+    if shard := run.get("shard"):
+        raise file.broken(
+            f"is shard {shard['index']} of {shard['of']} of a run. Merge all of them first: ci-evals merge "
+            "SHARD..., and gate the merged results."
+        )
     if reasons := document["gate"].get("reasons"):
         raise file.broken(f"is of a run without a verdict: {str(reasons[0])[:300]}.")
     arms = document.get("arms") or []
     gated = next((arm["name"] for arm in arms if arm.get("gated")), None)
-    offline = document["run"]["config"].get("provider") == Provider.OFFLINE
+    offline = run["config"].get("provider") == Provider.OFFLINE
     sets = [*_sets(document["suites"], gated, offline=offline)]
     for arm in (arm for arm in arms if not arm.get("gated")):
         sets += _sets(arm["suites"], arm["name"], offline=offline)
-    return sets
+    return [replace(one, run_ids=(fields.name(run["id"], "run.id"),)) for one in sets]
 
 
 READER = Reader("ci-evals", "results of ci-evals", read)
@@ -38,13 +46,17 @@ def _sets(suites: Iterable[Mapping[str, Any]], arm: str | None, *, offline: bool
     for suite in suites:
         rows = [row for test in suite["tests"] for row in _rows(test, offline=offline)]
         yield ResultSet(
-            suite=suite["name"], arm=arm, rows=rows, fingerprint=dict(suite.get("fingerprint") or {})
+            suite=suite["name"],
+            arm=arm,
+            rows=rows,
+            fingerprint=dict(suite.get("fingerprint") or {}),
+            min_score=_floor(suite),
         )
 
 
 def _rows(test: Mapping[str, Any], *, offline: bool) -> Iterator[Row]:
     name, groups, digest = test["name"], tuple(test["tags"]), test["digest"]
-    critical = bool(test.get("critical"))
+    rules: dict[str, Any] = {"critical": bool(test.get("critical")), "min_score": _floor(test)}
     if test.get("quarantine"):
         yield Row(test=name, undecided=Undecided.SKIPPED, groups=groups, definition=digest)
         return
@@ -53,17 +65,23 @@ def _rows(test: Mapping[str, Any], *, offline: bool) -> Iterator[Row]:
         if offline:  # what a judge would have said was not wanted
             wanted = tuple(one for one in trial.findings if one.cause is not Cause.NO_JUDGE)
             trial = trial.model_copy(update={"findings": wanted})
-        yield _row(trial, name, groups, digest)._replace(critical=critical)
+        yield _row(trial, name, groups, digest)._replace(**rules)
     for _ in range(min(test["notRun"], 1000)):
         yield Row(
             test=name,
             undecided=Undecided.EMPTY,
             reason="planned, but not started",
             groups=groups,
-            critical=critical,
+            **rules,
         )
     if not test["trials"] and not test["notRun"]:
-        yield Row(test=name, undecided=Undecided.SKIPPED, groups=groups, definition=digest)
+        yield Row(test=name, undecided=Undecided.SKIPPED, groups=groups, definition=digest, **rules)
+
+
+def _floor(part: Mapping[str, Any]) -> float | None:
+    """Return the floor of a suite or a test, in points."""
+    floor = part.get("minScore")
+    return None if floor is None else 100 * fields.share(floor / 100, "minScore")
 
 
 def _with_failures(trial: TrialResult) -> TrialResult:

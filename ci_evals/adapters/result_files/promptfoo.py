@@ -7,7 +7,8 @@ as other tests.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ci_evals.adapters.result_files import fields
@@ -23,6 +24,7 @@ _RULE = "A row that broke counts as a failure, and one without assertions as a p
 def read(file: SourceFile) -> Sequence[ResultSet] | None:
     """Read the results of one evaluation: an arm for each pair of a prompt and a provider."""
     document = file.json()
+    results: dict[str, Any] = {}
     if isinstance(document, dict) and _is_row(document):
         document = None
     if document is None:
@@ -31,13 +33,17 @@ def read(file: SourceFile) -> Sequence[ResultSet] | None:
         suite = ""
     else:
         rows, suite = _of_document(document)
+        results = document["results"] if rows is not None else {}
     if rows is None:
         return None
     several = len({_provider(row) for row in rows}) > 1, len({row["prompt"].get("label") for row in rows}) > 1
     arms: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         arms.setdefault(_arm(row, *several), []).append(row)
-    return [_arm_results(suite or "promptfoo", arm, of_arm) for arm, of_arm in arms.items()]
+    found = [_arm_results(suite or "promptfoo", arm, of_arm) for arm, of_arm in arms.items()]
+    wrong = tuple(_contradictions(results, rows))
+    runs = tuple(filter(None, (document and fields.words(document.get("evalId")), _ids(rows))))
+    return [replace(one, contradictions=wrong, run_ids=runs) for one in found]
 
 
 READER = Reader("promptfoo", "promptfoo results (version 3)", read)
@@ -54,6 +60,48 @@ def _arm_results(suite: str, arm: str, rows: Sequence[Mapping[str, Any]]) -> Res
     )
     made = [_row(row, *name, shared=name[0] in ambiguous) for row, name in zip(rows, names, strict=True)]
     return ResultSet(suite=suite, arm=arm, rows=made, official=official)
+
+
+def _ids(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return a digest of the rows' ids, the same in JSON and JSON Lines of a run; empty without ids."""
+    ids = [fields.words(row.get("id")) for row in rows]
+    return digest(sorted(ids)) if all(ids) else ""
+
+
+def _contradictions(results: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the totals of a document that its rows contradict."""
+    stats = results.get("stats")
+    if isinstance(stats, dict):
+        names = ("successes", "failures", "errors")
+        yield from _differences("results.stats", stats, dict(zip(names, _counts(rows), strict=True)))
+    prompts = results.get("prompts")
+    for index, prompt in enumerate(prompts if isinstance(prompts, list) else []):
+        metrics = prompt.get("metrics") if isinstance(prompt, dict) else None
+        if isinstance(metrics, dict):
+            own = [row for row in rows if row.get("promptIdx") == index]
+            names = ("testPassCount", "testFailCount", "testErrorCount")
+            place = f"results.prompts[{index}].metrics"
+            yield from _differences(place, metrics, dict(zip(names, _counts(own), strict=True)))
+
+
+def _counts(rows: Iterable[Mapping[str, Any]]) -> tuple[int, int, int]:
+    """Return how many rows passed, failed and broke, as promptfoo counts."""
+    passed = failed = broken = 0
+    for row in rows:
+        if row.get("success") is True:
+            passed += 1
+        elif row["failureReason"] == _ERROR:
+            broken += 1
+        else:
+            failed += 1
+    return passed, failed, broken
+
+
+def _differences(place: str, stated: Mapping[str, Any], found: Mapping[str, int]) -> Iterator[str]:
+    for key, number in found.items():
+        count = fields.count(stated.get(key))
+        if count is not None and count != number:
+            yield f"{place}.{key} is {count:,}, and the results have {number:,}."
 
 
 def _is_row(value: Any) -> bool:
@@ -122,6 +170,8 @@ def _row(row: Mapping[str, Any], title: str, definition: str, *, shared: bool) -
     if row["failureReason"] == _ERROR:
         return Row(**common, undecided=fields.ERROR, reason=fields.words(row.get("error")) or "broke")
     passed = fields.truth(row.get("success"), f"success of {common['test']!r}")
+    if passed and (denial := _denial(row)):
+        return Row(**common, undecided=fields.ERROR, reason=f"success is true, and {denial}")
     grading = row.get("gradingResult")
     checks = grading.get("componentResults") if isinstance(grading, dict) else None
     if not checks and passed:
@@ -133,6 +183,20 @@ def _row(row: Mapping[str, Any], title: str, definition: str, *, shared: bool) -
         reason="" if passed else fields.words(row.get("error")),
         checks=tuple(_check(one) for one in fields.tables(checks or [], "componentResults")),
     )
+
+
+def _denial(row: Mapping[str, Any]) -> str:
+    """Return what denies that a row passed; empty if nothing does."""
+    grading, response = row.get("gradingResult"), row.get("response")
+    if isinstance(grading, dict) and grading.get("pass") is False:
+        return "gradingResult.pass is false"
+    if row["failureReason"]:
+        return f"failureReason is {fields.shown(row['failureReason'])}"
+    if error := fields.words(row.get("error")):
+        return f"error is {error}"
+    if isinstance(response, dict) and response.get("error"):
+        return f"response.error is {fields.words(response['error']) or 'set'}"
+    return ""
 
 
 def _title(case: Mapping[str, Any]) -> str:

@@ -56,6 +56,8 @@ _MOST_AMOUNTS = {
     "duration": 1e9,
 }
 """The name and the maximum of each of a row's amounts."""
+_MOST_REPEATED = 5
+"""The most keys that a verdict names as there twice."""
 _BROKEN = (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError)
 
 
@@ -74,7 +76,7 @@ def read_file(file: SourceFile, form: str = AUTO) -> tuple[Reader, Sequence[Resu
             if not any(one.rows or (one.official and one.official.of) for one in sets):
                 why = "no rows, so there is nothing to gate. Did the tool end before it ran a test?"
                 raise file.broken(f"has {why}")
-            return reader, [check(one, file, reader) for one in sets]
+            return reader, _with_repeated_keys([check(one, file, reader) for one in sets], file)
     if form != AUTO:
         raise file.broken(f"is not {READERS[form].title} (--format={form}).")
     if not file.data.strip():
@@ -86,6 +88,18 @@ def read_file(file: SourceFile, form: str = AUTO) -> tuple[Reader, Sequence[Resu
         f"has no known format (tried {tried}). It may be cut off. Name its format with --format, or "
         "describe its rows with --format=rows and --map."
     )
+
+
+def _with_repeated_keys(sets: Sequence[ResultSet], file: SourceFile) -> Sequence[ResultSet]:
+    """Return the sets of a file; the keys that it has twice contradict each other, whatever they say."""
+    found = dict.fromkeys(file.repeated_keys)
+    answers = file.options.get("answers")
+    if isinstance(answers, SourceFile):
+        found |= dict.fromkeys(f"{answers.name} {key}" for key in answers.repeated_keys)
+    if not found:
+        return sets
+    first = tuple(found)[:_MOST_REPEATED]
+    return [replace(one, contradictions=(*first, *one.contradictions)) for one in sets]
 
 
 def _reason(error: Exception) -> str:
@@ -136,7 +150,12 @@ def _error(row: Row, number: int, reason: str) -> Row:
     elif len(test) > MOST_NAME:
         test = f"row {number} ({test[:_SHOWN_NAME]}…)"
     return Row(
-        test=test, trial=row.trial, undecided=Undecided.ERROR, reason=(row.undecided and row.reason) or reason
+        test=test,
+        trial=row.trial,
+        undecided=Undecided.ERROR,
+        reason=(row.undecided and row.reason) or reason,
+        critical=row.critical,
+        min_score=row.min_score,
     )
 
 

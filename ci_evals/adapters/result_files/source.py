@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from pydantic_core import from_json
 
 from ci_evals.domain.errors import UsageError
+from ci_evals.support.json_keys import repeated_key
 
 T = TypeVar("T")
 
@@ -56,6 +57,8 @@ class SourceFile:
         self.data = data
         self.options = options or {}
         """What a format needs: `map`, as it was read, and the `SourceFile` of `answers`."""
+        self.repeated_keys: list[str] = []
+        """The keys that objects of what was parsed have twice, each with its place."""
 
     @property
     def stem(self) -> str:
@@ -119,12 +122,20 @@ class SourceFile:
         start = _BLANK.match(self.data)
         if self.data[start.end() if start else 0 :][:1] not in (b"{", b"["):
             return None
-        return parse(self.data)
+        return self.parse(self.data)
+
+    def parse(self, data: bytes, place: str = "") -> Any:
+        """Parse a part of the file as JSON, and note the key that is there twice; None if it is none."""
+        value = parse(data)
+        if value is not None and (key := repeated_key(data, value)):
+            self.repeated_keys.append(f"{place}has the key {key} twice in one object")
+        return value
 
     def _lines(self) -> Iterator[Any]:
+        whole = self.json() is not None  # a single line, which has been looked at
         for number, line in enumerate(io.BytesIO(self.data.removeprefix(b"\xef\xbb\xbf")), 1):
             if stripped := line.strip():
-                value = parse(stripped)
+                value = parse(stripped) if whole else self.parse(stripped, f"line {number} ")
                 if value is None:
                     raise self.broken(f"line {number} is not JSON. The file may be cut off.")
                 yield value
@@ -176,7 +187,7 @@ class Member:
 
     def json(self) -> Any:
         """Unpack and parse it; None if it is not JSON."""
-        return parse(self.read())
+        return self._file.parse(self.read(), f"its member {self._info.filename!r} ")
 
 
 def parse(data: bytes) -> Any:

@@ -37,6 +37,8 @@ from ci_evals.planning.documents.reader import read as read_document
 from ci_evals.reports import numbers
 from ci_evals.reports.names import folders_for
 from ci_evals.scoring.gate.policy import Policy, RunEnding
+from ci_evals.scoring.row_contradictions import contradictions
+from ci_evals.scoring.row_directions import with_directions
 from ci_evals.scoring.row_results import FileResults, arms_in, of_arm, scorecard, with_arms
 from ci_evals.scoring.scorecard import Scorecard
 from ci_evals.support.digest import digest, of_loops, of_models, of_tests
@@ -76,7 +78,8 @@ def _gate(settings: GateFilesSettings, github: GitHubJob) -> int:
     files = _read(names, settings)
     own = of_arm(files, settings.arm)
     card = job.card(own)
-    ending = RunEnding(incomplete=unknown_names(policy, card.suites))
+    wrong = contradictions(own)
+    ending = RunEnding(incomplete=(*wrong, *unknown_names(policy, card.suites)))
     paths.check(inputs, [suite.folder for suite in card.suites])
     sources = _Sources.of(own)
     lines = [f"{file.file}: {file.format}, {numbers.count(file.rows, 'row')}" for file in own]
@@ -134,13 +137,16 @@ def _read(names: Sequence[Path], settings: GateFilesSettings) -> list[FileResult
         options["map"], form = read_map(document.value, str(settings.map)), ResultFormat.ROWS
     if settings.answers:
         options["answers"] = SourceFile(settings.answers.as_posix(), _bytes(settings.answers))
-    return with_arms([_read_one(name, form, options) for name in names])
+    return with_directions(with_arms([_read_one(name, form, options) for name in names]))
 
 
 def _read_one(path: Path, form: ResultFormat, options: dict[str, Any]) -> FileResults:
     data = _bytes(path)
     reader, sets = read_file(SourceFile(path.as_posix(), data, options), form)
-    return FileResults(path.as_posix(), reader.format, sets, reader.official, sha256(data).hexdigest())
+    content = sha256(data.translate(None, b" \t\r\n")).hexdigest()
+    return FileResults(
+        path.as_posix(), reader.format, sets, reader.official, sha256(data).hexdigest(), content
+    )
 
 
 def _bytes(path: Path) -> bytes:
@@ -233,6 +239,8 @@ class _GateJob:
             raise UsageError(text if text.startswith("--baseline") else f"--baseline: {text}") from error
 
     def _as_baseline(self, files: Sequence[FileResults], note: str) -> BaselineResults:
+        if wrong := contradictions(files):
+            return BaselineResults(missing=self.redactor.text(f"the baseline contradicts itself: {wrong[0]}"))
         card = self.card(files)
         info = self.info(_Sources.of(files), card, NO_BASELINE)
         return BaselineResults(conclude(card, info, Policy(), RunEnding()), self.redactor.text(note))

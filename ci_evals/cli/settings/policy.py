@@ -36,8 +36,17 @@ def read_policy(settings: GateSettings) -> Policy:
         max_p95_latency=settings.max_p95_latency,
         baseline_required=isinstance(settings, BaselineSettings)
         and (settings.baseline or "").lower() == REQUIRED,
+        baseline_named=_names_baseline(settings),
         enforced=not settings.no_gate,
     )
+
+
+def _names_baseline(settings: GateSettings) -> bool:
+    """Return whether the options say with what the run is compared, other than that it is to be found."""
+    found = {"", "auto", "none", REQUIRED}
+    if isinstance(settings, BaselineSettings) and (settings.baseline or "").lower() not in found:
+        return True
+    return any(getattr(settings, name, None) for name in ("baseline_arm", "against"))
 
 
 def unknown_names(policy: Policy, suites: Sequence[SuiteResult]) -> tuple[str, ...]:

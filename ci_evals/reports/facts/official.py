@@ -28,17 +28,16 @@ def _sentence(of: str, scored: ScoreSummary) -> str:
     official = scored.official
     if official is None:
         return ""
-    value = "none" if official.value is None else f"{numbers.score(100 * official.value)} %"
+    if official.value is None:
+        return f"No official score{of}: the tool computes no {official.name} of these results."
+    value = f"{numbers.score(100 * official.value)} %"
+    counted = f" of {official.of:,}" if official.of else ""  # some tools do not state it
     power = "^" if official.name.startswith("pass^") else "@"  # all of k trials, or one of them
     also = ", ".join(
         f"pass{power}{k} {numbers.score(100 * share)} %" for k, share in (official.pass_at_k or {}).items()
     )
-    text = f"Official score{of}: {official.name} {value} of {official.of:,}" + (
-        f" ({also})." if also else "."
-    )
-    differs = (
-        official.value is None or scored.score is None or abs(100 * official.value - scored.score) >= _SAME
-    )
+    text = f"Official score{of}: {official.name} {value}{counted}" + (f" ({also})." if also else ".")
+    differs = scored.score is None or abs(100 * official.value - scored.score) >= _SAME
     if not differs:
         return text
     return f"{text} Ours is {numbers.score(scored.score)}." + (f" {official.rule}" if official.rule else "")

@@ -47,6 +47,9 @@ def decide(given: GateInput, ending: RunEnding) -> GateDecision:
             why = why_not_compared(given)
             checks = checks if why else _blocking(checks)
             reasons = (*reasons, *([NotCompared(why)] if why else _not_checked(checks)))
+        elif given.policy.baseline_named:
+            checks = _blocking(checks)
+            reasons = (*reasons, *_not_checked(checks))
         if given.results.score is None and _none_fails(checks):
             reasons = reasons or (NothingScored(),)
     passed = _none_fails(checks) and not reasons and not ending.interrupted

@@ -34,6 +34,8 @@ class Policy:
     """Seconds."""
     baseline_required: bool = False
     """True if a run that cannot be compared has no verdict (`--baseline=required`)."""
+    baseline_named: bool = False
+    """True if the options name the baseline: a check against it that cannot be made leaves no verdict."""
     enforced: bool = True
     """True if a gate that does not hold fails the build (`--no-gate` says no)."""
 

@@ -76,7 +76,7 @@ def _row(task: str, record: Mapping[str, Any], submitted: Mapping[str, Any]) -> 
         "definition": digest([record.get("Question"), expected]),
     }
     if task not in submitted:
-        return Row(**common, undecided=fields.SKIPPED, reason="no answer was submitted")
+        return Row(**common, undecided=fields.EMPTY, reason="no answer was submitted")
     answer = submitted[task]
     said = answer if isinstance(answer, str) else fields.shown(answer)
     passed = answer is not None and gaia(final_answer(said[:10_000]), expected)

@@ -6,7 +6,8 @@ that are not in the data set.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ci_evals.adapters.result_files import fields
@@ -45,9 +46,6 @@ READER = Reader("swe-bench", "a SWE-bench report", read, official)
 
 def _of_run(file: SourceFile, report: Mapping[str, Any]) -> ResultSet:
     ids = {key: fields.names(report.get(key) or [], key) for key in _LISTS}
-    for key in ("resolved_ids", "unresolved_ids", "empty_patch_ids", "error_ids", "incomplete_ids"):
-        if len(set(ids[key])) < len(ids[key]):
-            raise ValueError(f"{key} has an id twice")
     reasons = fields.table(report.get("failure_reasons") or {}, "failure_reasons")
     infra, ambiguous = set(ids["infra_failure_ids"]), set(ids["ambiguous_failure_ids"])
     rows = [Row(test=name, passed=True, groups=_repository(name)) for name in ids["resolved_ids"]]
@@ -66,28 +64,59 @@ def _of_run(file: SourceFile, report: Mapping[str, Any]) -> ResultSet:
     rows += [
         Row(
             test=name,
-            undecided=fields.SKIPPED,
+            undecided=fields.EMPTY,
             reason="no prediction was submitted",
             groups=_repository(name),
         )
         for name in ids["incomplete_ids"]
     ]
     total, resolved = fields.count(report["total_instances"]), len(ids["resolved_ids"])
-    if total != len(rows) or len({row.test for row in rows}) < len(rows):
-        stated = fields.shown(report["total_instances"])
-        raise ValueError(f"total_instances is {stated}, and its lists have {len(rows)} ids")
     return ResultSet(
         suite=_SUITE,
         arm=_arm(file),
         rows=rows,
         fingerprint={"instances": of_tests(sorted(row.test for row in rows))},
         official=OfficialScore(
-            name="resolved", value=resolved / total if total else None, of=total, rule=_RULE
+            name="resolved", value=resolved / total if total else None, of=total or 0, rule=_RULE
         ),
+        contradictions=tuple(_contradictions(report, ids, rows)),
+        warnings=tuple(_warnings(ids, rows)),
     )
 
 
+def _contradictions(
+    report: Mapping[str, Any], ids: Mapping[str, Sequence[str]], rows: Sequence[Row]
+) -> Iterator[str]:
+    """Yield the totals and lists of a report that contradict each other."""
+    total = fields.count(report["total_instances"])
+    if total != len(rows):
+        shown = fields.shown(report["total_instances"])
+        yield f"total_instances is {shown}, and its lists have {len(rows):,} ids."
+    twice = [name for name, times in Counter(row.test for row in rows).items() if times > 1]
+    if twice:
+        yield f"its lists have {twice[0][:100]!r} and {len(twice) - 1:,} other ids more than once."
+    for key in (*_COUNTED, "submitted_ids", "completed_ids"):
+        stated = fields.count(report.get(f"{key.removesuffix('_ids')}_instances"))
+        if key in report and stated is not None and stated != len(ids[key]):
+            yield f"{key.removesuffix('_ids')}_instances is {stated:,}, and {key} has {len(ids[key]):,} ids."
+    decided = {*ids["resolved_ids"], *ids["unresolved_ids"]}
+    if lost := [name for name in ids["completed_ids"] if name not in decided]:
+        yield f"completed_ids has {lost[0][:100]!r}, which is neither resolved nor unresolved."
+
+
+def _warnings(ids: Mapping[str, Sequence[str]], rows: Sequence[Row]) -> Iterator[str]:
+    listed = {row.test for row in rows}
+    if outside := [name for name in ids["submitted_ids"] if name not in listed]:
+        yield (
+            f"{len(outside):,} submitted predictions are of instances that the "
+            f"data set does not have, such as {outside[0][:100]!r}: they are not counted"
+        )
+
+
+_COUNTED = ("resolved_ids", "unresolved_ids", "empty_patch_ids", "error_ids")
 _LISTS = (
+    "submitted_ids",
+    "completed_ids",
     "resolved_ids",
     "unresolved_ids",
     "empty_patch_ids",
@@ -109,6 +138,13 @@ def _of_instance(name: str, report: Mapping[str, Any]) -> Row:
         reason = "the patch was not applied, or its tests left no results"
     elif failures := _failures(report.get("tests_status")):
         reason = "failed: " + ", ".join(failures[:10])
+    if resolved and reason != "not resolved":
+        return Row(
+            test=name,
+            undecided=fields.ERROR,
+            reason=f"resolved is true, and {reason}",
+            groups=_repository(name),
+        )
     return Row(test=name, passed=resolved, reason="" if resolved else reason, groups=_repository(name))
 
 

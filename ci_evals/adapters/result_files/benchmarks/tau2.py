@@ -6,7 +6,8 @@ simulations that broke for reasons of infrastructure are left out, and k goes up
 of a task.
 """
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ci_evals.adapters.result_files import fields
@@ -19,6 +20,8 @@ from ci_evals.support.digest import digest
 _RULE = "pass^k estimates how often all of k trials pass; infrastructure errors are left out."
 _FULL = 1e-6
 _MOST_K = 100
+_ENDED = {"user_stop", "agent_stop"}
+"""How a simulation ends that was played to its end; tau2 gives every other one no reward."""
 
 
 def read(file: SourceFile) -> Sequence[ResultSet] | None:
@@ -51,8 +54,32 @@ def read(file: SourceFile) -> Sequence[ResultSet] | None:
                 ),
             },
             official=official(rows),
+            contradictions=tuple(_contradictions(info, tasks, rows)),
+            run_ids=(digest(ids),) if (ids := _ids(simulations)) else (),
         )
     ]
+
+
+def _ids(simulations: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the ids of the simulations, which tau2 draws; empty if one has none."""
+    ids = sorted(fields.words(simulation.get("id")) for simulation in simulations)
+    return ids if ids and all(ids) else []
+
+
+def _contradictions(info: Mapping[str, Any], tasks: Mapping[str, str], rows: Sequence[Row]) -> Iterator[str]:
+    """Yield which trials are missing or of no task."""
+    found = Counter(row.test for row in rows)
+    if unknown := [task for task in found if task not in tasks]:
+        yield f"simulations are of {len(unknown):,} tasks that tasks lacks, such as {unknown[0][:100]!r}."
+    trials = fields.count(info.get("num_trials"))
+    if trials is None:
+        trials = max(found.values(), default=0)
+    wrong = [task for task in tasks if found[task] != trials]
+    if wrong:
+        yield (
+            f"info.num_trials is {trials:,}, and task {wrong[0][:100]!r} has {found[wrong[0]]:,} "
+            f"simulations; {len(wrong):,} of {len(tasks):,} tasks do not have as many as planned."
+        )
 
 
 def official(rows: Sequence[Row]) -> OfficialScore:
@@ -100,6 +127,8 @@ def _row(simulation: Mapping[str, Any], tasks: Mapping[str, str]) -> Row:
     if reward is None:
         return Row(**common, undecided=fields.EMPTY, reason=f"{words}, without a reward")
     passed = abs(_reward(reward) - 1) <= _FULL
+    if passed and ended not in _ENDED:
+        return Row(**common, undecided=fields.ERROR, reason=f"{words}, with a full reward")
     return Row(
         **common,
         passed=passed,

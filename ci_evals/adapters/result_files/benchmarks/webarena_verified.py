@@ -10,7 +10,7 @@ from typing import Any
 from ci_evals.adapters.result_files import fields
 from ci_evals.adapters.result_files.reader import Reader
 from ci_evals.adapters.result_files.source import SourceFile
-from ci_evals.domain.result_rows import Check, OfficialScore, ResultSet, Row
+from ci_evals.domain.result_rows import Check, OfficialScore, ResultSet, Row, StatedTotals
 
 _SUITE = "WebArena-Verified"
 _RULE = "Tasks that could not be evaluated count as failures."
@@ -32,7 +32,8 @@ def read(file: SourceFile) -> Sequence[ResultSet] | None:
         total, passed = fields.count(overall["total"]) or 0, fields.count(overall["success_count"]) or 0
         value = fields.share(passed / total, "success_count / total") if total else None
         stated = OfficialScore(name="success rate", value=value, of=total, rule=_RULE)
-        return [ResultSet(suite=_SUITE, fingerprint=fingerprint, official=stated)]
+        totals = StatedTotals(place="summary.overall.total", samples=total, passed=passed)
+        return [ResultSet(suite=_SUITE, fingerprint=fingerprint, official=stated, stated=totals)]
     rows = [_row(result)]
     return [ResultSet(suite=_SUITE, rows=rows, fingerprint=fingerprint, official=official(rows))]
 
@@ -62,9 +63,13 @@ def _row(result: Mapping[str, Any]) -> Row:
         return Row(**common, undecided=fields.ERROR, reason=broken or "could not be evaluated")
     if status not in {"success", "failure", "partial_match"}:
         raise ValueError(f"the status is {fields.shown(status)}")
-    passed = status == "success"
+    passed, score = status == "success", fields.share(result["score"], "score")
+    denied = [one for one in evaluators if one.get("status") != "success"]
+    if passed and (score != 1 or denied or result.get("error_msg")):
+        reason = "the status is success, and the score, an evaluator or an error denies it"
+        return Row(**common, undecided=fields.EMPTY, reason=reason)
     reason = "" if passed else "; ".join(filter(None, map(_reason, evaluators)))
-    return Row(**common, passed=passed, score=fields.share(result["score"], "score"), reason=reason)
+    return Row(**common, passed=passed, score=score, reason=reason)
 
 
 def _check(evaluator: Mapping[str, Any]) -> Check:

@@ -1,0 +1,80 @@
+"""The identity of a test in a JUnit file: the path of its suites, its class and its name.
+
+Parts that only repeat what follows are left out, and so are those that say nothing of a test: the names
+that runners give to the whole, and the folder or the time in the name of a suite, which differ from run to
+run.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+OF = " › "
+"""Between the parts of an identity."""
+_OF_THE_WHOLE = frozenset({"pytest", "Root Suite", "Mocha Tests", "jest tests", "vitest tests"})
+_TIME = re.compile(r"-\d{14}$")
+"""unittest-xml-reporting adds the time to the name of a suite."""
+_ABSOLUTE = re.compile(r"/|[A-Za-z]:[\\/]")
+_MARKS = re.compile(r"[\\/.:]+")
+
+
+def suite_name(text: str) -> str:
+    """Return the name of a suite as it is in every run."""
+    return _TIME.sub("", text.strip())
+
+
+def identity(suites: Sequence[str], where: str, name: str) -> str:
+    """Return the name of a test in its file.
+
+    Args:
+        suites: The names of the suites around it, from the outermost.
+        where: Its class.
+        name: Its own name.
+    """
+    if not (where or name):
+        return ""
+    path = [
+        suite
+        for depth, suite in enumerate(suites, 1)
+        if suite and suite not in _OF_THE_WHOLE and (depth == len(suites) or not _ABSOLUTE.match(suite))
+    ]
+    if path and where and path[-1].endswith(f"/{where}"):  # the package of Go, and its last part
+        where = ""
+    own = [where, name] if where and where != name else [name]
+    after = [*path, own[0]][1:]
+    kept = [
+        part
+        for part, following in zip(path, after, strict=True)
+        if part != name and not _repeats(part, following)
+    ]
+    return OF.join([*kept, *own])
+
+
+def _repeats(part: str, following: str) -> bool:
+    """Return whether what follows begins with a part: `shop.Cart` with `shop`, `cart adds` with `cart`."""
+    part, following = _MARKS.sub(".", part), _MARKS.sub(".", following)
+    return following == part or following.startswith((f"{part}.", f"{part} "))
+
+
+def numbered(names: Iterable[str]) -> list[str]:
+    """Return the names with a number from the second of each on: equal names are different tests.
+
+    What has no name gets none.
+    """
+    names = list(names)
+    repeated = {name for name, times in Counter(names).items() if times > 1 and name}
+    if not repeated:
+        return names
+    seen: Counter[str] = Counter()
+    taken = set(names)
+    found = []
+    for name in names:
+        seen[name] += name in repeated
+        number = seen[name]
+        unique = name if number < 2 else f"{name} #{number}"
+        while number > 1 and unique in taken:
+            number += 1
+            unique = f"{name} #{number}"
+        taken.add(unique)
+        found.append(unique)
+    return found
