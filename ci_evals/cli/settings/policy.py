@@ -46,7 +46,7 @@ def _names_baseline(settings: GateSettings) -> bool:
     found = {"", "auto", "none", REQUIRED}
     if isinstance(settings, BaselineSettings) and (settings.baseline or "").lower() not in found:
         return True
-    return any(getattr(settings, name, None) for name in ("baseline_arm", "against"))
+    return getattr(settings, "baseline_arm", None) is not None
 
 
 def unknown_names(policy: Policy, suites: Sequence[SuiteResult]) -> tuple[str, ...]:
