@@ -70,7 +70,7 @@ def compare(folder: Path, tests: int, *options: str, head: str = GOOD):
     ("tests", "trials", "head", "code", "says"),
     [
         (1, 1, GOOD, 0, ("Evals passed: 100 / 100, same as the baseline", f"One trial per test; {TOO_FEW}")),
-        (1, 1, BAD, 0, ("! Evals passed: 0 / 100, but 1 test broke since the baseline", NOT_CHECKED)),
+        (1, 1, BAD, 3, (f"! No verdict: {NOT_CHECKED[:-1]}", "Broke since the baseline")),
         (
             1,
             3,
@@ -78,7 +78,7 @@ def compare(folder: Path, tests: int, *options: str, head: str = GOOD):
             1,
             ("Sure that the score fell: the drop is larger than chance explains (3 trials per test).",),
         ),
-        (4, 1, BAD, 0, ("! Evals passed: 0 / 100, but 4 tests broke since the baseline", NOT_CHECKED)),
+        (4, 1, BAD, 3, (f"! No verdict: {NOT_CHECKED[:-1]}", "Broke since the baseline")),
         (
             5,
             1,
