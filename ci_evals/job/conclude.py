@@ -176,8 +176,8 @@ def conclude(
     if not skipped:
         results = results.model_copy(update={"arms": tuple(compared_arms(results))})
     base_side = results.base_side
-    if base_side:  # instead of the named baseline
-        policy = replace(policy, baseline_named=False)
+    # The base agent stands instead of a named baseline.
+    policy = replace(policy, baseline_named=policy.baseline_named and not base_side)
     base = base_side or baseline.results
     earlier = EarlierRuns(results, baseline.history) if len(baseline.history) > 1 and not skipped else None
     decides = earlier if earlier and earlier.decide and not (base_side or screening) else None
