@@ -145,7 +145,7 @@ ADAPTERS = {
     "aui": {"endpoints.aui_agent", "endpoints.aui_wire", "endpoints.aui_trace"},
     "openai": {"endpoints.chat_agent", "endpoints.chat_wire"},
     "responses": {"endpoints.responses_agent", "endpoints.responses_wire", "endpoints.chat_wire"},
-    "http": {"endpoints.http_agent", "endpoints.http_wire", "endpoints.aui_trace"},
+    "http": {"endpoints.http_agent", "endpoints.http_wire", "endpoints.http_values", "endpoints.aui_trace"},
     "langgraph": {"frameworks", "frameworks.langgraph_agent", "frameworks.langgraph_wire"},
     "ag-ui": {"frameworks", "frameworks.ag_ui_agent", "frameworks.ag_ui_wire"},
     "a2a": {"frameworks", "frameworks.a2a_agent", "frameworks.a2a_wire"},
