@@ -112,6 +112,13 @@ class Agent(BaseHTTPRequestHandler):
             case "reports nothing, and its spans are late":
                 export(server, root)
                 held.append([under(LOOKUP)])
+            case "reports nothing, and all of its spans are late":
+                held.extend([[server, root], [under(LOOKUP)]])
+            case "reports what its spans show, and all of them are late":
+                calls = [{"name": "lookup", "arguments": {"amount": 42}}]
+                held.extend([[server, root], [under(LOOKUP)]])
+            case "reports nothing, and some of its spans are missing":
+                held.append([under(LOOKUP)])
             case "reports nothing, and has a tool without a name":
                 export(server, root, under(TOOL))
             case "reports one of two":

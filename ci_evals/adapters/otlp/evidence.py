@@ -1,6 +1,6 @@
 """The spans of a turn as evidence: each tool call once, in the order of starting. Pure."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import IntEnum
@@ -10,6 +10,7 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from ci_evals.adapters.otlp.arguments import content_switch
+from ci_evals.adapters.otlp.belonging import ancestors
 from ci_evals.adapters.otlp.dialects import agent_name, hides_calls, requested_calls, shows_answer, tokens
 from ci_evals.adapters.otlp.for_people import for_people
 from ci_evals.adapters.otlp.kinds import AGENT, MODEL, SIDE, TOOL, kinds_of
@@ -21,7 +22,6 @@ from ci_evals.support.json_text import canonical
 
 MAX_CALLS = 1_000
 """Limit of the tool calls that are read of one turn."""
-_MAX_ANCESTORS = 256
 
 
 @dataclass(frozen=True)
@@ -39,13 +39,6 @@ class TurnEvidence:
     """The spans for people to read."""
 
 
-class TurnSpan(NamedTuple):
-    """The span that the agent's spans of a turn have as their parent."""
-
-    span_id: str
-    started_ns: int
-
-
 class Progress(IntEnum):
     """How much of a turn's trace has arrived."""
 
@@ -56,36 +49,6 @@ class Progress(IntEnum):
     """No span is known to be missing, but another root may come."""
     ANSWERED = 3
     """The agent's server has ended its span of every request, which it does last."""
-
-
-def by_turn(
-    spans: Mapping[str, Span], turns: Sequence[TurnSpan], earlier: Mapping[str, str]
-) -> Mapping[str, list[Span]]:
-    """Return the spans of each turn, by the id of its span; `earlier` has the turns of spans before these.
-
-    A span belongs to the turn that its ancestors lead to; if they lead to none, since one of them is missing
-    or it was made without our context, to the turn in which it began.
-    """
-    known = {**earlier, **{turn.span_id: turn.span_id for turn in turns}}
-    belonging: dict[str, list[Span]] = {turn.span_id: [] for turn in turns}
-    for span in spans.values():
-        if turn_id := known.get(span.parent_id, ""):  # as nearly all, and in half the time
-            known[span.span_id] = turn_id
-            belonging[turn_id].append(span)
-            continue
-        path, top = [span.span_id], span
-        while top.parent_id not in known and (parent := spans.get(top.parent_id)) and len(path) <= len(spans):
-            path.append(parent.span_id)
-            top = parent
-        turn_id = known.get(top.parent_id) or _turn_at(top.start_ns, turns)
-        known.update(dict.fromkeys(path, turn_id))
-        belonging[turn_id].append(span)
-    return belonging
-
-
-def _turn_at(time_ns: int, turns: Sequence[TurnSpan]) -> str:
-    begun = [turn.span_id for turn in turns if turn.started_ns <= time_ns]
-    return (begun or [turn.span_id for turn in turns])[-1]  # begun before all: its clock is another
 
 
 def progress(spans: Sequence[Span], turn_id: str, requests: int) -> Progress:
@@ -158,7 +121,7 @@ def _model_calls(turn: _Turn) -> list[list[Span]]:
     if models.keys().isdisjoint([span.parent_id for span in turn.spans]):
         return [[span] for span in models.values()]  # none is above another
     for span in models.values():
-        above = [each.span_id for each in _ancestors(span, turn.by_id) if each.span_id in models]
+        above = [each.span_id for each in ancestors(span, turn.by_id) if each.span_id in models]
         groups.setdefault(above[-1] if above else span.span_id, []).append(span)
     return [*groups.values()]
 
@@ -208,7 +171,7 @@ def _shows_agent(turn: _Turn) -> bool:
     """Return whether a span is of a tool, a model or an agent, and not a part of a guardrail or the like."""
     sides = {span.span_id for span in turn.of(SIDE)}
     for span in turn.of(TOOL | MODEL | AGENT):
-        if not sides or sides.isdisjoint([span.span_id, *(s.span_id for s in _ancestors(span, turn.by_id))]):
+        if not sides or sides.isdisjoint([span.span_id, *(s.span_id for s in ancestors(span, turn.by_id))]):
             return True
     return False
 
@@ -241,7 +204,7 @@ def _is_same(span: Span, called: Called, other: _Call, by_id: Mapping[str, Span]
     for shown in (other.span, *other.others):
         if span.scope != shown.scope and span.start_ns <= shown.end_ns and shown.start_ns <= span.end_ns:
             continue
-        above = {each.span_id for each in _ancestors(span, by_id)} if above is None else above
+        above = {each.span_id for each in ancestors(span, by_id)} if above is None else above
         if shown.span_id not in above:
             return False
     return called.call_id == other.called.call_id is not None or _agree(called, other.called)
@@ -310,7 +273,7 @@ def _merged(one: Called, other: Called) -> Called:
 
 def _tool_call(call: _Call, by_id: Mapping[str, Span]) -> ToolCall:
     called, span = call.called, call.span
-    agents = (agent_name(each) for each in (span, *_ancestors(span, by_id)))
+    agents = (agent_name(each) for each in (span, *ancestors(span, by_id)))
     return _ANY_CALL.like(
         id=called.call_id,
         name=called.name,
@@ -333,13 +296,3 @@ def _sum(counts: Iterable[int | None]) -> int | None:
     """Return the sum; None if there is none, or one is unknown: a part would look like the whole."""
     known = list(counts)
     return sum(count or 0 for count in known) if known and None not in known else None
-
-
-def _ancestors(span: Span, by_id: Mapping[str, Span]) -> Iterator[Span]:
-    """Yield the parent, its parent, and so on; a limit ends a circle."""
-    for _ in range(_MAX_ANCESTORS):
-        parent = by_id.get(span.parent_id)
-        if parent is None:
-            return
-        yield parent
-        span = parent

@@ -48,6 +48,10 @@ class Gaps:
             self._reasons[turn] = reason
             self.listen({turn.split("-")[1]}, earlier=False)
 
+    def suspect(self, trace: str) -> None:
+        """Say that a trial may turn out to have a gap: a run that resumes could not know."""
+        self.listen({trace}, earlier=False)
+
     def add_before(self, number: int, reason: str, under_way: Collection[str]) -> None:
         """Note why the evidence of all turns with lower numbers is incomplete, also in trials `under_way`."""
         if number > self._begun:

@@ -6,7 +6,7 @@ import os
 import secrets
 import socket
 import time
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -27,6 +27,8 @@ from ci_evals.threads import in_thread
 
 PATH = "/v1/traces"
 MOST_LATE_SECONDS = 10.0
+_KEPT_SECONDS = 60.0
+"""The time for which spans of a trial that has ended are kept, to be compared with the agent's own report."""
 DEFAULT_PORT = 4318
 _MAX_PORT = 65535
 MAX_UNCLAIMED_SPANS = 5_000
@@ -68,6 +70,8 @@ class Receiver:
         """Traces of which spans were dropped before anyone claimed them."""
         self.gaps = Gaps()
         self._ended: dict[str, TrialTrace] = {}
+        self._unreleased: deque[tuple[float, TrialTrace]] = deque()
+        """Ended trials whose spans are still compared with what their agents report, by their ends."""
         self._last_end = self._last_arrival = 0.0
         self._unclaimed: OrderedDict[str, _Unclaimed] = OrderedDict()
         self._unclaimed_count = 0
@@ -139,6 +143,9 @@ class Receiver:
     def end_trial(self, trial: TrialTrace) -> None:
         """End a trial: spans that still arrive show only that its evidence is incomplete."""
         trial.end()
+        self._unreleased.append((time.monotonic(), trial))
+        while self._unreleased[0][0] < time.monotonic() - _KEPT_SECONDS:
+            self._unreleased.popleft()[1].release()
         for name in (trial.trace_id, *trial.names):
             if self._trials.get(name) is trial:
                 del self._trials[name]
@@ -159,6 +166,8 @@ class Receiver:
                 break
             await asyncio.sleep(until - now)
         self._give_up_unclaimed()
+        for _, trial in self._unreleased:
+            trial.finish()
 
     def notes(self, redactor: Redactor) -> Iterable[str]:
         """Return notes on tool calls that belong to no turn."""

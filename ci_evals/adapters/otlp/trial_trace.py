@@ -3,12 +3,13 @@
 import asyncio
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ci_evals.adapters.otlp import evidence
+from ci_evals.adapters.otlp.belonging import TurnSpan, by_turn, unattributed
 from ci_evals.adapters.otlp.contradiction import contradiction
-from ci_evals.adapters.otlp.evidence import Progress, TurnEvidence, TurnSpan
+from ci_evals.adapters.otlp.evidence import Progress, TurnEvidence
 from ci_evals.adapters.otlp.gaps import LATE, Gaps
 from ci_evals.adapters.otlp.kinds import may_hold_calls
 from ci_evals.adapters.otlp.spans import Span
@@ -22,6 +23,7 @@ MAX_TURN_SPANS = 10_000
 MAX_TURN_CHARACTERS = 32_000_000
 _TOO_MANY = f"it has more than {MAX_TURN_SPANS:,} spans, or {MAX_TURN_CHARACTERS // 10**6} MB of them"
 _REFUSED = "an export with spans was refused, as too large or unreadable, while it ran"
+_NEVER = 2**63
 _DOUBLED = "two spans that differ came under one id, so that others may be lost"
 _SHARED = "its trace goes on over several conversations; begin a trace for each message (docs/traces.md)"
 
@@ -69,6 +71,8 @@ class TrialTrace:
     """True if an export was refused since the last turn was settled: nobody knows whose spans it held."""
     shared: bool = False
     """True if a trace has spans of other conversations too, so that some of its spans may be missing."""
+    released: bool = False
+    """True once its spans are forgotten."""
     doubled: bool = False
     """True if two spans that differ came under one id since the last turn was settled."""
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
@@ -76,7 +80,9 @@ class TrialTrace:
 
     def begin_turn(self, *, ignored: bool = False) -> TraceContext:
         """Begin a turn; return the context that makes the agent's spans its children (W3C Trace Context)."""
-        turn = TurnSpan(secrets.token_hex(8), time.time_ns())
+        # Spans without our context are of what the agent was asked last: a message, if there was any.
+        since = _NEVER if ignored and self.turns else time.time_ns()
+        turn = TurnSpan(secrets.token_hex(8), since)
         self.turns.append(turn)
         self.belonging = None
         header = self._header(turn.span_id)
@@ -128,67 +134,96 @@ class TrialTrace:
 
         It is incomplete if calls of an earlier turn came only now: that turn was read without them.
         """
-        by_turn, turn_id = self._by_turn(), self.turns[-1].span_id
-        own = by_turn[turn_id]
-        late = self._note_late(by_turn, {turn.span_id for turn in self.turns[:-1]})
+        belonging, turn_id = self._by_turn(), self.turns[-1].span_id
+        own = belonging[turn_id]
+        late = self._note_late(belonging, {turn.span_id for turn in self.turns[:-1]})
         missing = evidence.LATE_PART if late or evidence.progress(own, turn_id, 0) < Progress.WHOLE else None
         missing = _TOO_MANY if self.dropped else _REFUSED if self.refused else missing
         missing = _SHARED if self.shared else _DOUBLED if self.doubled else missing
-        for turn, spans in by_turn.items():
+        for turn, spans in belonging.items():
             self.settled |= {span.span_id: turn for span in spans}
             self.known |= fingerprints(spans)
-        self._forget(by_turn)
-        self.dropped = self.refused = self.doubled = False
+        self.pending = {span.span_id: span for turn in self.reported for span in belonging[turn]}
+        self.characters, self.belonging = sum(span.size for span in self.pending.values()), None
+        self.refused = False
+        if not self.reported:  # else it may be about their spans, too
+            self.dropped = self.doubled = False
         return evidence.read(own, missing) if own or late else None
 
     def end(self) -> None:
         """Note what has come since the last turn was read, and forget all but what later spans need."""
-        by_turn = self._by_turn()
-        self._note_late(by_turn, {turn.span_id for turn in self.turns})
-        self._note_contradictions(by_turn)
-        self._forget(by_turn)
-        self.settled = {}
+        turns = {turn.span_id for turn in self.turns}
+        if self.pending:
+            if any(map(may_hold_calls, self._unattributed())):
+                self._note_late_in(turns - self.without_evidence)
+            self._note_late(self._by_turn(), turns)
+            if self._contradictions():
+                self.gaps.suspect(self.trace_id)
+            self.known |= fingerprints([*self.pending.values()])
+        self.settled, self.belonging = {}, None
+        if not self.reported:
+            self.release()
 
     def add_after_end(self, span: Span) -> bool:
         """Note what a span that came after the end means for the turns; return whether it is new."""
         self.exporter.has_sent = True
-        if not may_hold_calls(span) or fingerprints([span]) <= self.known:
+        if fingerprints([span]) <= self.known:
             return False
         self.known |= fingerprints([span])
+        shows = may_hold_calls(span)
         turns = {turn.span_id for turn in self.turns} - self.without_evidence
-        for turn_id in {span.parent_id} if span.parent_id in turns else turns:
-            self.gaps.add(self._header(turn_id), LATE)
-        if self.reported:
+        if self.released:
+            turns |= self.reported.keys()
+        if shows:
+            self._note_late_in({span.parent_id} if span.parent_id in turns else turns)
+        if not self.released:
             self._keep(span)
-            self._note_contradictions(self._by_turn())
-        return True
+            if shows and self._contradictions():
+                self.gaps.suspect(self.trace_id)
+        return shows
 
-    def _note_late(self, by_turn: Mapping[str, list[Span]], turns: set[str]) -> bool:
+    def finish(self) -> None:
+        """Note how the spans until now contradict the replies that have evidence of their own."""
+        if self.pending:
+            for turn, reason in self._contradictions().items():
+                self.gaps.add(self._header(turn), reason)
+
+    def release(self) -> None:
+        """Forget all spans: those that still come are late, whatever they show."""
+        self.finish()
+        self.pending, self.belonging, self.released = {}, None, True
+
+    def _note_late(self, belonging: Mapping[str, list[Span]], turns: set[str]) -> bool:
         """Note which of these turns were read without calls that their spans show."""
         late = [
             turn
             for turn in turns - self.without_evidence
-            if any(may_hold_calls(each) for each in by_turn[turn])
+            if any(may_hold_calls(each) for each in belonging[turn])
         ]
-        for turn in late:
-            self.gaps.add(self._header(turn), LATE)
+        self._note_late_in(late)
         return bool(late)
 
-    def _note_contradictions(self, by_turn: Mapping[str, list[Span]]) -> None:
-        """Note which replies have a report that spans contradict, or may."""
-        for turn, reply in self.reported.items():
-            shown = evidence.read(by_turn[turn])
-            lost = _TOO_MANY if self.dropped else _DOUBLED if self.doubled else shown.unnamed
-            if reason := contradiction(reply, shown.calls) or lost:
-                self.gaps.add(self._header(turn), reason)
+    def _note_late_in(self, turns: Iterable[str]) -> None:
+        for turn in turns:
+            self.gaps.add(self._header(turn), LATE)
 
-    def _forget(self, by_turn: Mapping[str, list[Span]]) -> None:
-        self.pending = {span.span_id: span for turn in self.reported for span in by_turn[turn]}
-        self.characters = sum(span.size for span in self.pending.values())
-        self.belonging = None
+    def _unattributed(self) -> list[Span]:
+        return unattributed(self.pending, self.turns, self.settled)
+
+    def _contradictions(self) -> dict[str, str]:
+        """Return why spans contradict replies that have evidence of their own, or may, by turn."""
+        belonging, found = self._by_turn(), {}
+        lost = _TOO_MANY if self.dropped else _DOUBLED if self.doubled else None
+        if any(map(may_hold_calls, self._unattributed())):
+            lost = evidence.LATE_PART
+        for turn, reply in self.reported.items():
+            shown = evidence.read(belonging[turn])
+            if reason := contradiction(reply, shown.calls) or shown.unnamed or lost:
+                found[turn] = reason
+        return found
 
     def _by_turn(self) -> Mapping[str, list[Span]]:
-        self.belonging = self.belonging or evidence.by_turn(self.pending, self.turns, self.settled)
+        self.belonging = self.belonging or by_turn(self.pending, self.turns, self.settled)
         return self.belonging
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from ci_evals.adapters.otlp import evidence, spans
+from ci_evals.adapters.otlp.belonging import TurnSpan, by_turn
 from ci_evals.adapters.otlp.evidence import Progress
 
 RECORDED = sorted((Path(__file__).parent / "recorded").glob("*.json"))
@@ -17,7 +18,7 @@ def test_the_calls_of_a_real_agent(file):
     """Each once, in order, with arguments; the trace is whole, and names its agent where it knows one."""
     received = spans.read(file.read_bytes(), "application/json")
     assert {span.trace_id for span in received} == {"a" * 32}
-    turn = evidence.by_turn({each.span_id: each for each in received}, [evidence.TurnSpan(TURN, 0)], {})[TURN]
+    turn = by_turn({each.span_id: each for each in received}, [TurnSpan(TURN, 0)], {})[TURN]
     assert evidence.progress(turn, TURN, 1) >= Progress.WHOLE
     found = evidence.read(turn)
     assert found.missing is None

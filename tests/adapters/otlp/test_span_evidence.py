@@ -5,7 +5,8 @@ import json
 import pytest
 
 from ci_evals.adapters.otlp import evidence
-from ci_evals.adapters.otlp.evidence import Progress, TurnSpan
+from ci_evals.adapters.otlp.belonging import TurnSpan, by_turn
+from ci_evals.adapters.otlp.evidence import Progress
 from ci_evals.adapters.otlp.for_people import AS_BEFORE
 from ci_evals.adapters.otlp.spans import TOO_LONG, Event, Span
 
@@ -619,8 +620,8 @@ def test_spans_belong_to_their_turn():
     orphan, early = span("other", "c" * 16, at=120), span("other", "", at=20)
     settled = span("late", "e" * 16, at=130)
     spans = {each.span_id: each for each in (first, second, background, orphan, early, settled)}
-    by_turn = evidence.by_turn(spans, turns, {"e" * 16: "a" * 16})
-    assert by_turn == {"a" * 16: [first, background, early, settled], "b" * 16: [second, orphan]}
+    belonging = by_turn(spans, turns, {"e" * 16: "a" * 16})
+    assert belonging == {"a" * 16: [first, background, early, settled], "b" * 16: [second, orphan]}
 
 
 def test_a_circle_of_parents_ends():
@@ -629,4 +630,4 @@ def test_a_circle_of_parents_ends():
     assert evidence.read([one, two]).calls == ()
     assert evidence.progress([one, two], TURN, 1) == Progress.BROKEN
     turns = [TurnSpan(TURN, 0)]
-    assert evidence.by_turn({each.span_id: each for each in (one, two)}, turns, {}) == {TURN: [one, two]}
+    assert by_turn({each.span_id: each for each in (one, two)}, turns, {}) == {TURN: [one, two]}
