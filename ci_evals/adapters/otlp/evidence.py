@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import IntEnum
 from itertools import chain
+from operator import attrgetter
 from typing import NamedTuple
 
 from pydantic import JsonValue
@@ -73,6 +74,10 @@ _NO_AGENT = (
 )
 _LONG_ANSWER = (
     f"a model's answer has more than {MAX_TEXT:,} characters or is cut off, and may hold more tool calls"
+)
+_CUT = (
+    "attributes or events of the span {!r} were dropped, and may have shown tool calls; raise "
+    "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT (docs/traces.md)"
 )
 _UNNAMED = (
     "the span {!r} is of a tool, and does not say which; set gen_ai.tool.name on it, or call it "
@@ -146,8 +151,8 @@ def _hidden(turn: _Turn, models: Sequence[Sequence[Span]], calls: Sequence[_Call
         return _MANY_CALLS
     if any(map(hides_calls, chain.from_iterable(models))):
         return _LONG_ANSWER
-    if unnamed := _unnamed(calls):
-        return unnamed
+    if unclear := _unnamed(calls) or _cut(turn):
+        return unclear
     if not _shows_agent(turn):
         return _NO_AGENT
     # Tools that have spans of their own show whether they were called, whatever a model answered.
@@ -164,6 +169,15 @@ def _unnamed(calls: Iterable[_Call]) -> str | None:
     for call in calls:
         if not call.called.name or call.called.guessed:
             return _UNNAMED.format(call.span.name)
+    return None
+
+
+def _cut(turn: _Turn) -> str | None:
+    """Return which span may have shown calls in what was dropped of it."""
+    if any(map(attrgetter("cut"), turn.spans)):
+        for span, kinds in zip(turn.spans, turn.kinds, strict=True):
+            if span.cut and (kinds & (TOOL | MODEL) or not kinds):
+                return _CUT.format(span.name)
     return None
 
 

@@ -102,6 +102,8 @@ class Span(NamedTuple):
     """The instrumentation that made it."""
     size: int = 200
     """About the number of characters that it holds."""
+    cut: bool = False
+    """True if attributes or events of it are missing: its exporter dropped them, or it has too many."""
 
     def text(self, *keys: str) -> str | None:
         """Return the first of these attributes that is a text with something in it."""
@@ -172,6 +174,9 @@ def _read_protobuf(body: bytes) -> Iterator[Span]:
                     span.kind == _SERVER,
                     scope,
                     _size(size, events),
+                    bool(span.dropped_attributes_count or span.dropped_events_count)
+                    or len(span.attributes) > MAX_ATTRIBUTES
+                    or len(found) > MAX_ATTRIBUTES,
                 )
 
 
@@ -245,6 +250,14 @@ def _read_json(body: bytes) -> Iterator[Span]:
                     is_server=span.get("kind") in (_SERVER, "SPAN_KIND_SERVER"),
                     scope=_name(scope) if isinstance(scope, dict) else "",
                     size=_size(size, events),
+                    cut=any(
+                        _integer(span.get(key)) for key in ("droppedAttributesCount", "droppedEventsCount")
+                    )
+                    or any(
+                        len(held) > MAX_ATTRIBUTES
+                        for key in ("attributes", "events")
+                        if isinstance(held := span.get(key), list)
+                    ),
                 )
 
 

@@ -78,6 +78,8 @@ def as_protobuf(*spans: dict, **more: Any) -> bytes:
             start_time_unix_nano=int(each["startTimeUnixNano"]),
             end_time_unix_nano=int(each["endTimeUnixNano"]),
         )
+        made.dropped_attributes_count = int(each.get("droppedAttributesCount", 0))
+        made.dropped_events_count = int(each.get("droppedEventsCount", 0))
         made.status.code = each.get("status", {}).get("code", 0)
         for attribute in each["attributes"]:
             _fill(made.attributes.add(key=attribute["key"]).value, attribute["value"])

@@ -156,6 +156,30 @@ async def test_spans_with_ids_of_a_wrong_form_are_left_out(oddity):
         assert [each.is_server for each in trial.pending.values()] == [True]
 
 
+CUT = {
+    "whole": ({}, False),
+    "dropped attributes": ({"droppedAttributesCount": 1}, True),
+    "dropped events": ({"droppedEventsCount": 2}, True),
+    "none dropped": ({"droppedAttributesCount": 0, "droppedEventsCount": "0"}, False),
+    "too many attributes": (
+        {"attributes": span(attributes={str(n): n for n in range(2001)})["attributes"]},
+        True,
+    ),
+    "too many events": ({"events": [{"name": "e", "attributes": []}] * 2001}, True),
+}
+
+
+@pytest.mark.parametrize("cut", CUT)
+@pytest.mark.parametrize(("encode", "content_type"), [(as_json, JSON), (as_protobuf, PROTOBUF)])
+async def test_a_span_says_if_a_part_of_it_is_missing(cut, encode, content_type):
+    """Its exporter dropped that, or it is beyond the limit."""
+    fields, expected = CUT[cut]
+    async with running() as receiver:
+        trial, header = begun(receiver)
+        assert (await post(receiver, encode(span(header) | fields), content_type))[0] == 200
+        assert [each.cut for each in trial.pending.values()] == [expected]
+
+
 async def test_ids_in_base_64_are_read():
     """As JSON written by protobuf's own rules has them."""
     async with running() as receiver:

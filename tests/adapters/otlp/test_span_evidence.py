@@ -631,3 +631,22 @@ def test_a_circle_of_parents_ends():
     assert evidence.progress([one, two], TURN, 1) == Progress.BROKEN
     turns = [TurnSpan(TURN, 0)]
     assert by_turn({each.span_id: each for each in (one, two)}, turns, {}) == {TURN: [one, two]}
+
+
+@pytest.mark.parametrize(
+    ("attributes", "complete"),
+    [
+        ({"gen_ai.operation.name": "chat", "gen_ai.completion.0.content": "Hello"}, False),
+        (GENAI, False),
+        ({}, False),
+        ({"openinference.span.kind": "RETRIEVER"}, True),
+        ({"gen_ai.operation.name": "invoke_agent"}, True),
+    ],
+)
+def test_a_span_of_which_attributes_were_dropped_may_have_shown_calls(attributes, complete):
+    """SDKs keep 128, and may drop the calls of a model, or what makes a span one of a tool."""
+    agent = below("turn", {"gen_ai.operation.name": "invoke_agent"})
+    found = read(agent, below("x", attributes, cut=True))
+    assert (found.missing is None) == complete
+    assert complete or "OTEL_SPAN_ATTRIBUTE_COUNT_LIMIT" in found.missing
+    assert read(agent, below("x", attributes)).missing is None
