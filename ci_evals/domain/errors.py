@@ -4,7 +4,8 @@ CiEvalsError
 ├── UsageError            2  a wrong option, configuration or file: nothing was run
 │   └── SuiteError        2  one or more problems in suite files, each with its place
 ├── AgentError               the agent could not be reached or read: ends the trial
-│   └── AgentAccessError     it refused the key: ends the run, no other trial can do better
+│   ├── AgentAccessError     it refused the key: ends the run, no other trial can do better
+│   └── LostAgentError       nothing listens there, or the connection broke: its program may have died
 ├── WorldError               a step around a conversation failed: a setup ends the trial, as an agent's error
 ├── PlatformError            the API of GitHub or GitLab refused something: a warning, never a verdict
 │   ├── GitHubError
@@ -103,6 +104,10 @@ class AgentError(CiEvalsError):
 
 class AgentAccessError(AgentError):
     """The agent refused the key (401, 403)."""
+
+
+class LostAgentError(AgentError):
+    """Nothing listens at the agent's address, or the connection broke before the answer was whole."""
 
 
 class WorldError(CiEvalsError):

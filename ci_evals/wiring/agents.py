@@ -69,7 +69,10 @@ class RunAgents:
         `headers` are sent instead of those of the run.
         """
         agent = self._untraced(suite, self._connections.headers if headers is None else headers)
-        self._plan_start(suite)
+        if (program := self._plan_start(suite)) is not None:
+            from ci_evals.adapters.code.started_agent import StartedAgent  # noqa: PLC0415  # few suites need it
+
+            agent = StartedAgent(agent, program)
         if self._receiver is None or not (self._connections.otlp or suite.trace == "otlp"):
             return agent
         from ci_evals.adapters.otlp.traced_agent import TracedAgent  # noqa: PLC0415  # few suites need it
@@ -113,10 +116,11 @@ class RunAgents:
         api = "responses" if name == "openai" and settings.options.get("api") == "responses" else name
         return _class_of(api)(settings, redactor=redactor, limiter=limiter)
 
-    def _plan_start(self, suite: Suite) -> None:
+    def _plan_start(self, suite: Suite) -> "AgentProgram | None":
+        """Plan to start the program that serves a suite's agent, or to wait for it; None if it has none."""
         address = awaited_address(suite)
         if address is None or not (suite.start or suite.wait_for):
-            return
+            return None
         from ci_evals.adapters.code.agent_program import AgentProgram  # noqa: PLC0415  # as above
 
         program = self._programs.setdefault(
@@ -125,6 +129,7 @@ class RunAgents:
         )
         own = agent_settings(suite, self._redactor)
         program.serve(address, own.api_key, talks_at=own.base_url)
+        return program
 
     async def start_programs(self) -> None:
         """Start the programs that serve agents, and wait until they answer.

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -208,6 +209,24 @@ def test_an_agent_that_dies_in_the_middle_never_passes(folder, port):
     ran = run(folder, "suite.json", "--resume=results")
     assert ran.returncode == Exit.PASSED, ran.stdout + ran.stderr
     assert "1 of 5 trials had finished" in ran.stderr
+    assert gone(folder)
+
+
+@linux
+def test_the_error_of_a_trial_has_the_last_words_of_its_agent(folder, port):
+    """Also if what was started lives on: a shell, or a server whose worker died. Secrets are taken out."""
+    name = suite(folder, port, "die", start=f"python server.py {port}; sleep 60")
+    ran = run(folder, name, "--retries=0")
+    assert ran.returncode == Exit.INVALID
+    (trial,) = results_in(folder)["suites"][0]["tests"][0]["trials"]
+    assert trial["status"] == "failed"
+    assert re.search(
+        r"^the connection to the agent at \S+ broke: .*; the agent started by .* still runs "
+        r"\(its output, in agent\.log, ends: .*no memory left for \*\*\*\)$",
+        trial["error"],
+    )
+    assert "no memory left for ***" in ran.stdout
+    assert KEY not in ran.stdout + ran.stderr
     assert gone(folder)
 
 

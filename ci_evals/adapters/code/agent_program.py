@@ -28,6 +28,8 @@ LOG_BYTES = 500_000
 """The part of a program's output that is kept, from the end."""
 _END_SECONDS = 3.0
 """Time from SIGTERM to SIGKILL."""
+_DEATH_SECONDS = 2.0
+"""Time for a program to end after a connection to it broke."""
 _POLL_SECONDS = 0.02
 _BETWEEN_SECONDS = 0.2
 _TRY_SECONDS = 10.0
@@ -140,6 +142,19 @@ class AgentProgram:
         how = f"was ended by signal {-code}" if code and code < 0 else f"ended with exit code {code or 0}"
         hint = "" if code else "; it has to keep running in the foreground until the run ends"
         return f"{self.name} {how} {when}{hint}{self._last_words()}"
+
+    async def lost(self) -> str:
+        """Return how the program has ended, or its last words if it still runs; empty if it is not ours.
+
+        A connection breaks a moment before the program that dies has ended.
+        """
+        if self._process is None:
+            return ""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_DEATH_SECONDS):
+                return await self.ended("in the middle of the run")
+        words = self._last_words()
+        return f"{self.name} still runs{words}" if words else ""
 
     def printed(self) -> str:
         """Return its output without secrets, only the end if it is long."""

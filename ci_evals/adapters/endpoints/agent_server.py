@@ -21,7 +21,7 @@ from ci_evals.adapters.transport.network import Answer, NetworkError, ProxyError
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, RetryableError
 from ci_evals.adapters.transport.streams import Stream, StreamError, StreamFormat, StreamReader
 from ci_evals.adapters.transport.trace_context import request_headers
-from ci_evals.domain.errors import AgentAccessError, AgentError, UsageError
+from ci_evals.domain.errors import AgentAccessError, AgentError, LostAgentError, UsageError
 from ci_evals.support import placeholders
 from ci_evals.support.redaction import Redactor
 
@@ -223,7 +223,8 @@ class AgentServer:
             raise AgentError(f"{self._who} {error}") from None
         except StreamError as error:
             shown = "" if error.excerpt is None else f": {payload.excerpt(error.excerpt, self.redactor)}"
-            raise AgentError(f"{self._who} {error}{shown}") from None
+            kind = LostAgentError if error.is_cut else AgentError
+            raise kind(f"{self._who} {error}{shown}") from None
         await rest.leave()
         return answer
 
@@ -240,9 +241,10 @@ class AgentServer:
                 reason = "it does not speak TLS; write http:// in baseUrl"
             else:
                 reason += "; start it, or correct baseUrl"
+        kind = AgentError if isinstance(error, ProxyError) else LostAgentError
         if isinstance(error, UnreachableError | ProxyError):
-            return AgentError(f"{self._who} could not be reached: {reason}")
-        return AgentError(f"the connection to {self._who} broke: {reason}")
+            return kind(f"{self._who} could not be reached: {reason}")
+        return kind(f"the connection to {self._who} broke: {reason}")
 
     def _refusal(self, answer: Answer, request: AgentRequest) -> AgentError:
         status = answer.status

@@ -82,8 +82,10 @@ class Stream:
 class StreamError(Exception):
     """A stream that cannot be used; its text is a clause to go after the server's name."""
 
-    def __init__(self, reason: str, excerpt: bytes | None = None) -> None:
+    def __init__(self, reason: str, excerpt: bytes | None = None, *, is_cut: bool = False) -> None:
         super().__init__(reason)
+        self.is_cut = is_cut
+        """True if the stream ended too early."""
         self.excerpt = excerpt
         """The part of the stream to show, with secrets."""
 
@@ -135,12 +137,14 @@ class StreamReader:
                 self._add(self._splitter.end(), seconds)
             except StreamError as error:
                 if self.events and error.excerpt is not None:
-                    raise StreamError("ended its stream in the middle of an event", error.excerpt) from None
+                    reason = "ended its stream in the middle of an event"
+                    raise StreamError(reason, error.excerpt, is_cut=True) from None
                 raise
         if not self.events:
             raise StreamError("sent a stream without an event", self._start)
         if self._needs_last:
-            raise StreamError(f"ended its stream before the answer was complete, after {self.progress}")
+            reason = f"ended its stream before the answer was complete, after {self.progress}"
+            raise StreamError(reason, is_cut=True)
         self._stream = Stream(tuple(self.events), self.events[-1].seconds if self.is_last else seconds)
 
     def _add(self, items: Iterable[tuple[str, bytes]], seconds: float) -> None:
