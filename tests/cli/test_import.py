@@ -67,6 +67,33 @@ def test_what_cannot_be_read_is_said_in_words(tmp_path):
     assert "'xls' is not one of" in refused(tmp_path, "xls", "t.csv")
 
 
+def test_tests_in_other_files_are_imported_and_what_is_left_out_is_told_first(tmp_path):
+    """With its place; and which tests have no check that could fail."""
+    (tmp_path / "tests.csv").write_text("question,__expected\nOpen?,icontains: 9 am\nWho?,\n")
+    notes = [{"vars": {"question": "Hi"}, "assert": [{"type": "javascript", "value": "x"}] * 30}]
+    config = {"prompts": ["{{question}}"], "tests": ["file://tests.csv", "file://tests.py", *notes]}
+    (tmp_path / "c.json").write_text(json.dumps(config))
+    done = ci_evals("import", "promptfoo", "c.json", "--output=s.yaml", cwd=tmp_path)
+    assert done.returncode == 0
+    said = done.stderr.splitlines()
+    assert said[0] == "3 tests from c.json, written to s.yaml; 1 left out"
+    assert said[1].startswith("  c.json:1:")
+    assert "'file://tests.py' is code, which is not run" in said[1]
+    assert said[2] == "  2 tests check only that the agent answers: 'Who?', 'Hi'"
+    assert "[0]: 'javascript' has no counterpart" in said[3]
+
+
+def test_a_file_of_which_nothing_is_left_is_refused_with_the_reasons(tmp_path):
+    """Not with a bare sentence."""
+    (tmp_path / "t.csv").write_text("user,max_turns\nHi,many\n")
+    (tmp_path / "c.yaml").write_text("tests: file://none.yaml\n")
+    assert "t.csv:2:1: max_turns: max_turns: 'many' is not a number of turns" in refused(
+        tmp_path, "csv", "t.csv"
+    )
+    message = refused(tmp_path, "promptfoo", "c.yaml")
+    assert "c.yaml:1:8: tests: 'file://none.yaml' cannot be read: No such file or directory" in message
+
+
 def test_a_long_list_of_notes_is_cut(tmp_path):
     """The rest stands in the suite."""
     tests = [{"vars": {"question": "Hi"}, "assert": [{"type": "javascript", "value": "x"}] * 30}]

@@ -6,18 +6,19 @@ camelCase. In a table, what is no text is JSON in the cell, and `context` is cut
 
 import json
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from ci_evals.adapters.importers.imported import (
     ANSWERS,
     SAYS_ITS_LINES,
-    ImportedRecord,
     ImportedSuite,
     JsonObject,
     fixed,
-    records,
     turns_at_most,
 )
+from ci_evals.adapters.importers.other_files import OtherFiles
+from ci_evals.adapters.importers.records import ImportedRecord, kind_of, records
 from ci_evals.domain.suite import AUTO
 
 _HOLDERS = ("goldens", "conversational_goldens", "conversationalGoldens", "test_cases", "testCases")
@@ -31,6 +32,8 @@ _NESTED = (
     "tags",
     "expected_tools",
 )
+_TEXT_OF_JSON = ("turns",)
+"""What DeepEval's own loader also takes as a text of JSON, in every format."""
 _KEPT = {
     "context": "x-context",
     "comments": "x-comments",
@@ -57,35 +60,54 @@ _READ = {
 }
 
 
-def read(text: str, file: str) -> ImportedSuite:
+def read(text: str, file: str, _files: OtherFiles | None = None) -> ImportedSuite:
     """One test for each conversation."""
     imported = ImportedSuite("DeepEval conversations")
     is_table = file.lower().endswith(".csv")
-    for row in records(text, file, _HOLDERS):
-        values = {_snake(key): value for key, value in row.values.items()}
-        record = ImportedRecord(values, row.document, row.path)
-        if is_table:
-            record = _unfolded(record)
-        imported.add(record.text("name", "scenario"), _test(record, imported))
+    for row in records(text, file, imported, _HOLDERS):
+        with imported.leaving_out():
+            record = _unfolded(_in_snake_case(row), _NESTED if is_table else _TEXT_OF_JSON)
+            _check_types(record)
+            imported.add(record.text("name", "scenario"), _test(record, imported), row.place())
     return imported
+
+
+def _in_snake_case(row: ImportedRecord) -> ImportedRecord:
+    values: JsonObject = {}
+    for key, value in row.values.items():
+        name = _snake(key)
+        if name in values:
+            raise row.fault(key, f"is {name!r} given twice, in two spellings")
+        values[name] = value
+    return ImportedRecord(values, row.document, row.path)
 
 
 def _snake(key: str) -> str:
     return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", key).lower()
 
 
-def _unfolded(record: ImportedRecord) -> ImportedRecord:
-    """A row of a table with the JSON of its cells read."""
+def _unfolded(record: ImportedRecord, keys: Iterable[str]) -> ImportedRecord:
+    """A record with the JSON read that is in the texts under these keys."""
     values = dict(record.values)
-    for key in _NESTED:
-        if isinstance(cell := values.get(key), str):
+    for key in keys:
+        text = values.get(key)
+        if isinstance(text, str) and text.strip():
             try:
-                values[key] = json.loads(cell)
+                values[key] = json.loads(text)
             except (ValueError, RecursionError):
-                raise record.fault(key, f"the cell {key!r} holds no JSON") from None
-    if isinstance(context := values.get("context"), str):
+                name = f"the cell {key!r}" if keys is _NESTED else f"the text of {key!r}"
+                raise record.fault(key, f"{name} holds no JSON") from None
+    if keys is _NESTED and isinstance(context := values.get("context"), str):
         values["context"] = context.split("|")
     return ImportedRecord(values, record.document, record.path)
+
+
+def _check_types(record: ImportedRecord) -> None:
+    """Refuse a record whose `persona` or `expectations` are none, since what they say would be lost."""
+    for key in ("persona", "expectations"):
+        value = record.values.get(key)
+        if value not in (None, "") and not isinstance(value, dict):
+            raise record.fault(key, f"must be an object, found {kind_of(value)}")
 
 
 def _test(record: ImportedRecord, imported: ImportedSuite) -> JsonObject:
@@ -132,18 +154,22 @@ def _unmapped(record: ImportedRecord) -> JsonObject:
 
 
 def _persona(record: ImportedRecord) -> str:
-    match record.values.get("persona"):
-        case {"characteristics": str(text), **more}:
-            name = more.get("name")
-            return f"You are {name}. {text.strip()}" if isinstance(name, str) and name else text.strip()
+    persona = record.values.get("persona")
+    if isinstance(persona, dict):
+        inner = ImportedRecord(persona, record.document, (*record.path, "persona"))
+        name, characteristics = inner.text("name"), inner.text("characteristics")
+        if characteristics:
+            return f"You are {name}. {characteristics}" if name else characteristics
     return record.text("user_description")
 
 
 def _turns(record: ImportedRecord) -> list[JsonObject]:
     """The user's lines, each with the agent's recorded reply."""
-    given: Any = record.values.get("turns") or []
+    given: Any = record.values.get("turns")
+    if given in (None, ""):
+        return []
     if not isinstance(given, list):
-        raise record.fault("turns", "must be a list of turns")
+        raise record.fault("turns", f"must be a list of turns, found {kind_of(given)}")
     turns: list[JsonObject] = []
     for i, turn in enumerate(given):
         match turn:
@@ -170,15 +196,16 @@ def _tools_called(turn: Any) -> Any:
 def _tools(record: ImportedRecord) -> list[JsonObject]:
     """The check that the expected tools are called, or those of the recorded conversation."""
     expected, words = record.values.get("expected_tools"), "Calls the expected tools"
-    if not expected:
+    if expected in (None, "", []):
         turns = record.values.get("turns")
         recorded = [_tools_called(turn) for turn in (turns if isinstance(turns, list) else [])[1:]]
         expected = [call for calls in recorded if _calls(calls) for call in calls]
         words = "Calls the tools of the recorded conversation"
-    if not expected:
+    if expected == []:
         return []
     if not (calls := _calls(expected)):
-        raise record.fault("expected_tools", "must be a list of tools, each with a 'name'")
+        message = "must be a list of tools, each with a 'name', and 'input_parameters' that are an object"
+        raise record.fault("expected_tools", message)
     return [
         {
             "criterion": words,
@@ -199,7 +226,9 @@ def _calls(tools: Any) -> list[Any]:
             return []
         fields = {_snake(key): value for key, value in tool.items()} if isinstance(tool, dict) else {}
         arguments = fields.get("input_parameters")
-        if isinstance(arguments, dict) and arguments:
+        if not isinstance(arguments, dict | None):
+            return []
+        if arguments:
             args = {
                 key: {"equals": value} if isinstance(value, dict) else value
                 for key, value in arguments.items()

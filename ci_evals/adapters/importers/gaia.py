@@ -4,14 +4,9 @@ The fields are those of the data set's card (gaia-benchmark/GAIA): `task_id`, `Q
 answer` (`?` in the test split, whose answers are private), `file_name`. `Annotator Metadata` is left out.
 """
 
-from ci_evals.adapters.importers.imported import (
-    SAYS_ITS_LINES,
-    ImportedRecord,
-    ImportedSuite,
-    JsonObject,
-    fixed,
-    records,
-)
+from ci_evals.adapters.importers.imported import SAYS_ITS_LINES, ImportedSuite, JsonObject, fixed
+from ci_evals.adapters.importers.other_files import OtherFiles
+from ci_evals.adapters.importers.records import ImportedRecord, records
 from ci_evals.domain.errors import UsageError
 
 NEEDS_FILE = "needs-file"
@@ -20,27 +15,28 @@ _MOST_NAMES = 50
 _READ = frozenset({"task_id", "Question", "Level", "Final answer", "file_name"})
 
 
-def read(text: str, file: str) -> ImportedSuite:
+def read(text: str, file: str, _files: OtherFiles | None = None) -> ImportedSuite:
     """One test for each question that has an answer."""
     imported = ImportedSuite("GAIA")
     unanswered = 0
     with_file: list[str] = []
-    questions = records(text, file)
+    questions = records(text, file, imported)
     for record in questions:
-        question, answer = record.text("Question"), record.text("Final answer")
-        if not question:
-            raise record.fault("Question", "is missing: is this GAIA's metadata.jsonl?")
-        if answer in {"", _PRIVATE}:
-            unanswered += 1
-            continue
-        for key in record.values:
-            if key not in _READ:
-                imported.leave(record.location(), key)
-        test = _test(record, question, answer)
-        imported.add(record.text("task_id") or question, test)
-        if NEEDS_FILE in test["tags"]:
-            with_file.append(imported.tests[-1]["name"])
-    if not imported.tests:
+        with imported.leaving_out():
+            question, answer = record.text("Question"), record.text("Final answer")
+            if not question:
+                raise record.fault("Question", "is missing: is this GAIA's metadata.jsonl?")
+            if answer in {"", _PRIVATE}:
+                unanswered += 1
+                continue
+            test = _test(record, question, answer)
+            for key in record.values:
+                if key not in _READ:
+                    imported.leave(record.location(), key)
+            imported.add(record.text("task_id") or question, test, record.place())
+            if NEEDS_FILE in test["tags"]:
+                with_file.append(imported.tests[-1]["name"])
+    if unanswered and not imported.tests and not imported.left_out:
         raise UsageError(
             f"{file}: no question has an answer: this is the test split; take the validation split"
         )

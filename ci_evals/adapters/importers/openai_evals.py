@@ -11,16 +11,15 @@ from typing import Any
 
 from ci_evals.adapters.importers.imported import (
     ANSWERS,
-    JSON_LINES,
     SAYS_ITS_LINES,
-    ImportedRecord,
     ImportedSuite,
     JsonObject,
     fixed,
-    records,
     turns_at_most,
 )
+from ci_evals.adapters.importers.other_files import OtherFiles
 from ci_evals.adapters.importers.promptfoo import reader as promptfoo
+from ci_evals.adapters.importers.records import JSON_LINES, ImportedRecord, kind_of, records
 from ci_evals.domain.errors import UsageError
 from ci_evals.support.digest import digest
 
@@ -49,29 +48,33 @@ _EXPECTED = (
     "answer",
 )
 _SYSTEM = ("system", "developer")
+_ROLES = ("user", "assistant", *_SYSTEM)
 
 
-def read(text: str, file: str) -> ImportedSuite:
+def read(text: str, file: str, files: OtherFiles | None = None) -> ImportedSuite:
     """One test for each item of the data, whatever the number of runs over it."""
     if PurePath(file).suffix.lower() not in JSON_LINES:
-        return promptfoo.read(text, file)
+        return promptfoo.read(text, file, files)
     imported = ImportedSuite(f"Imported from {PurePath(file).name}")
     known: dict[str, JsonObject] = {}
     graders: dict[str, None] = {}
-    for record in records(text, file):
-        item = record.values.get("item")
-        if not isinstance(item, dict) or "data_source_idx" not in record.values:
-            raise record.fault("item", "must be rows of OpenAI's evals, with 'item' and 'data_source_idx'")
-        graders |= dict.fromkeys(map(str, _object(record.values.get("grades"))))
-        key = digest([record.values["data_source_idx"], item])
-        if key in known:
-            continue
-        test = _test(record, item, imported)
-        if test is None:
-            continue
-        known[key] = test
-        imported.add(str(test["turns"][0]["user"]), test)
-    if not known:
+    unsaid = 0
+    for record in records(text, file, imported):
+        with imported.leaving_out():
+            item = record.values.get("item")
+            if not isinstance(item, dict):
+                raise record.fault("item", "must be rows of OpenAI's evals, each with an object 'item'")
+            graders |= dict.fromkeys(map(str, _part(record, "grades")))
+            key = digest([record.values.get("data_source_idx"), item])
+            if key in known:
+                continue
+            test = _test(record, item, imported)
+            if test is None:
+                unsaid += 1
+                continue
+            known[key] = test
+            imported.add(str(test["turns"][0]["user"]), test, record.place())
+    if unsaid and not known:
         raise UsageError(f"{file}: no item has a field that the user says ({', '.join(_USER)})")
     if graders:
         named = ", ".join(sorted(graders)[:20])
@@ -85,22 +88,31 @@ def read(text: str, file: str) -> ImportedSuite:
 def _test(record: ImportedRecord, item: JsonObject, imported: ImportedSuite) -> JsonObject | None:
     name = next((key for key in _USER if _lines(item.get(key))), None)
     if name is None:
-        imported.leave(
-            record.location(), f"item with {', '.join(sorted(map(str, item)))[:200]}", "names no user's line"
-        )
+        keys = ", ".join(sorted(map(str, item)))[:200]
+        note = f"{record.location()}: item with {keys}: names no user's line"
+        imported.notes.append(note)
+        imported.left_out.append(note)
         return None
     lines, system = _lines(item[name]), _system(item[name])
-    expected = next((key for key in _EXPECTED if key != name and _is_answer(item.get(key))), None)
+    if unread := _unread(item[name]):
+        imported.note(record.document.problem((*record.path, "item", name), f"{unread}, and left out"))
+    stated = [key for key in _EXPECTED if key != name and item.get(key) not in (None, "")]
+    expected = next((key for key in stated if _answers(item[key])), None)
+    answers = _answers(item[expected]) if expected else []
+    if stated and not answers:
+        found = kind_of(item[stated[0]])
+        message = f"its {stated[0]!r} must be a string, a number or a list of them, found {found}"
+        raise record.fault("item", message)
     test: JsonObject = {
         "guidelines": SAYS_ITS_LINES,
         "turns": [fixed(line) for line in lines],
         "maxTurns": turns_at_most(len(lines)),
-        "evaluations": [_answer(str(item[expected]).strip()) if expected else dict(ANSWERS)],
+        "evaluations": [_check(answers) if answers else dict(ANSWERS)],
         "tags": ["openai-evals"],
-        "x-id": str(record.values["data_source_idx"]),
     }
+    test |= {"x-id": given} if (given := record.text("data_source_idx")) else {}
     test |= {"systemPrompt": system} if system else {}
-    if expected:
+    if answers:
         imported.leave(
             record.location(), f"item.{expected}", "is what the reply must contain; edit the match if not"
         )
@@ -108,22 +120,38 @@ def _test(record: ImportedRecord, item: JsonObject, imported: ImportedSuite) -> 
         test["x-item"] = others
         for key in others:
             imported.leave(record.location(), f"item.{key}", "kept as x-item; the agent is not given it")
-    if reply := _reply(record.values.get("sample")):
+    if reply := _reply(_part(record, "sample")):
         test["turns"][-1]["x-recorded-reply"] = reply
     return test
 
 
-def _answer(expected: str) -> JsonObject:
+def _part(record: ImportedRecord, key: str) -> JsonObject:
+    """Return an object of the row; none is empty."""
+    value = record.values.get(key)
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise record.fault(key, f"must be an object, found {kind_of(value)}")
+    return value
+
+
+def _check(answers: list[str]) -> JsonObject:
     return {
         "criterion": "The reply contains the expected answer",
         "strict": "answer_matches",
-        "expected": expected,
+        "expected": answers[0] if len(answers) == 1 else answers,
         "match": "contains",
     }
 
 
-def _is_answer(value: Any) -> bool:
-    return isinstance(value, str | int | float) and not isinstance(value, bool) and bool(str(value).strip())
+def _answers(value: Any) -> list[str]:
+    """Return a text or a number as answer, or the answers of a list; none if one of them is neither."""
+    answers: list[str] = []
+    for one in value if isinstance(value, list) else [value]:
+        if isinstance(one, bool) or not isinstance(one, str | int | float) or not str(one).strip():
+            return []
+        answers.append(str(one).strip())
+    return answers
 
 
 def _lines(value: Any) -> list[str]:
@@ -132,6 +160,17 @@ def _lines(value: Any) -> list[str]:
         return [value.strip()] if value.strip() else []
     said = [_content(one) for one in _messages(value) if one.get("role") == "user"]
     return [line for line in said if line]
+
+
+def _unread(value: Any) -> str:
+    """Return which messages of a list are no messages; empty if all are."""
+    messages = value if isinstance(value, list) else []
+    odd = [
+        i
+        for i, one in enumerate(messages)
+        if not isinstance(one, dict) or one.get("role") not in _ROLES or not _content(one)
+    ]
+    return f"the messages {', '.join(map(str, odd))} have no known role or no text" if odd else ""
 
 
 def _system(value: Any) -> str:
@@ -150,10 +189,6 @@ def _content(message: Mapping[str, Any]) -> str:
     return content.strip() if isinstance(content, str) else ""
 
 
-def _reply(sample: Any) -> str:
-    outputs = _messages(_object(sample).get("outputs"))
+def _reply(sample: JsonObject) -> str:
+    outputs = _messages(sample.get("outputs"))
     return next((text for one in outputs if one.get("role") == "assistant" and (text := _content(one))), "")
-
-
-def _object(value: Any) -> JsonObject:
-    return value if isinstance(value, dict) else {}

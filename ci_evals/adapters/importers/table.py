@@ -7,13 +7,13 @@ from dataclasses import replace
 from ci_evals.adapters.importers.imported import (
     ANSWERS,
     SAYS_ITS_LINES,
-    ImportedRecord,
     ImportedSuite,
     JsonObject,
     fixed,
-    rows,
     turns_at_most,
 )
+from ci_evals.adapters.importers.other_files import OtherFiles
+from ci_evals.adapters.importers.records import ImportedRecord, rows
 from ci_evals.domain.errors import SuiteError
 from ci_evals.domain.suite import AUTO
 
@@ -48,18 +48,19 @@ _DEFAULT_MATCH = "contains"
 """A table's answers mostly stand within a sentence of the agent."""
 
 
-def read(text: str, file: str) -> ImportedSuite:
+def read(text: str, file: str, _files: OtherFiles | None = None) -> ImportedSuite:
     """One test for each row."""
     imported = ImportedSuite("Imported tests")
-    for row in rows(text, file):
+    for row in rows(text, file, imported):
         columns = _columns(row)
         for name, column in columns.items():
             if column.startswith(_KEPT) and not name.lower().startswith(_KEPT):
                 imported.leave(f"{file}:1", f"the column {name!r}", f"kept as {column}, which has no effect")
         record = ImportedRecord({columns[name]: value for name, value in row.values.items()}, row.document)
-        test = _test(record)
-        title = record.text("name", "id", "user", "guidelines") or test["turns"][0]["user"]
-        imported.add(title, test)
+        with imported.leaving_out():
+            test = _test(record)
+            title = record.text("name", "id", "user", "guidelines") or test["turns"][0]["user"]
+            imported.add(title, test, record.place())
     return imported
 
 
@@ -95,7 +96,8 @@ def _at_header(row: ImportedRecord, message: str) -> SuiteError:
 
 
 def _test(record: ImportedRecord) -> JsonObject:
-    lines = [*_cell(record, "user"), *_cell(record, "turns")]
+    first = record.text("user")
+    lines = [*([first] if first else []), *_cell(record, "turns")]
     guidelines = record.text("guidelines")
     if not lines and not guidelines:
         raise record.fault("user", "the row is empty: it needs 'user', 'turns' or 'guidelines'")

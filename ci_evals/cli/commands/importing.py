@@ -2,10 +2,11 @@
 
 import errno
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from ci_evals.adapters import files, input_files
-from ci_evals.adapters.importers import READERS, ImportedSuite
+from ci_evals.adapters.importers import READERS, ImportedSuite, OtherFiles
 from ci_evals.adapters.importers.imported import suite_text
 from ci_evals.adapters.suite_paths import ENDINGS
 from ci_evals.cli.run_context import RunContext
@@ -15,6 +16,7 @@ from ci_evals.domain.errors import UsageError
 from ci_evals.reports import numbers
 
 MOST_NOTES = 20
+MOST_NAMES = 10
 _PRINTED = "suite.yaml"
 
 
@@ -30,7 +32,7 @@ def import_suite(settings: ImportSettings, context: RunContext) -> None:
     if output and os.path.lexists(output):
         raise UsageError(f"--output: {str(output)!r} exists already and is not overwritten. Name a new file.")
     source = settings.file.as_posix()
-    imported = READERS[settings.format](_text(settings.file), source)
+    imported = READERS[settings.format](_text(settings.file), source, OtherFiles(settings.file))
     text = suite_text(imported, settings.format, source, str(output or _PRINTED))
     if output:
         files.write_new(output.parent, {output.name: text})
@@ -41,13 +43,27 @@ def import_suite(settings: ImportSettings, context: RunContext) -> None:
 
 def _report(imported: ImportedSuite, source: str, output: Path | None, console: Console) -> None:
     where = f", written to {output}" if output else ""
-    console.say(f"{numbers.count(len(imported.tests), 'test')} from {source}{where}")
-    for note in imported.notes[:MOST_NOTES]:
-        console.say(f"  {note}")
-    if (more := len(imported.notes) - MOST_NOTES) > 0:
-        console.say(f"  and {more} more; the parts without a counterpart are in each test under x-unmapped")
+    left_out = f"; {len(imported.left_out)} left out" if imported.left_out else ""
+    console.say(f"{numbers.count(len(imported.tests), 'test')} from {source}{where}{left_out}")
+    _say_notes(imported.left_out, " that are left out", console)
+    if unchecked := imported.unchecked():
+        named = ", ".join(map(repr, unchecked[:MOST_NAMES]))
+        more = len(unchecked) - MOST_NAMES
+        names = f"{named} and {more} more" if more > 0 else named
+        verb = "checks" if len(unchecked) == 1 else "check"
+        console.say(f"  {numbers.count(len(unchecked), 'test')} {verb} only that the agent answers: {names}")
+    _say_notes(
+        imported.other_notes(), "; the parts without a counterpart are in each test under x-unmapped", console
+    )
     if output:
         console.say(f"Check it:  ci-evals validate --strict {output}")
+
+
+def _say_notes(notes: Sequence[str], of_more: str, console: Console) -> None:
+    for note in notes[:MOST_NOTES]:
+        console.say(f"  {note}")
+    if (more := len(notes) - MOST_NOTES) > 0:
+        console.say(f"  and {more} more{of_more}")
 
 
 def _text(path: Path) -> str:

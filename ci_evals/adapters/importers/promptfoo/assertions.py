@@ -1,5 +1,6 @@
 """promptfoo's assertions as evaluations of ours, if both mean the same."""
 
+import json
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,7 +8,14 @@ import regex
 
 from ci_evals.adapters.importers.imported import JsonObject
 from ci_evals.adapters.importers.promptfoo import trajectories
-from ci_evals.adapters.importers.promptfoo.values import UnmappedError, number_of, text_of, texts_of
+from ci_evals.adapters.importers.promptfoo.values import (
+    UnmappedError,
+    list_of,
+    number_of,
+    templates_in,
+    text_of,
+    texts_of,
+)
 from ci_evals.domain.errors import SuiteError
 from ci_evals.planning.documents.reader import read
 from ci_evals.support import json_schema
@@ -41,13 +49,21 @@ def map_assertion(assertion: JsonObject, selector: ReplySelector) -> MappedAsser
         if item.get("strict") in _ON_TEXT:
             turn = selector.negative if item["strict"].startswith("not_") else selector.positive
             item.update({} if turn == "last" else {"turn": turn})
+    metric = _metric(assertion.get("metric"))
     share = number_of(assertion.get("weight", 1), 0, 1_000_000, "weight") / len(evaluations)
     for item in evaluations:
         item.update({} if share == 1 else {"weight": share})
-        if isinstance(metric := assertion.get("metric"), str) and metric.strip():
-            item["category"] = metric.strip()
+        item.update({"category": metric} if metric else {})
     known = _READ | ({"threshold"} if threshold is None or base in _WITH_THRESHOLD else set())
     return MappedAssertion(evaluations, sorted(set(assertion) - known))
+
+
+def _metric(value: Any) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise UnmappedError("its metric is not a string")
+    return value.strip()
 
 
 _READ = {"type", "value", "weight", "metric"}
@@ -83,13 +99,10 @@ def _on_text(kind: str, value: Any, *, negated: bool) -> list[JsonObject]:
             return [{"criterion": _says("is", text_of(value), negated=False)} | expected]
         case "contains-all" | "icontains-all" if not negated:
             each = kind.removesuffix("-all")
-            return [item for text in texts_of(value) for item in _on_text(each, text, negated=False)]
+            return [item for text in list_of(value) for item in _on_text(each, text, negated=False)]
         case "contains-any" | "icontains-any":
-            verb, text, pattern = (
-                "contains one of",
-                ", ".join(texts_of(value)),
-                "|".join(map(_quoted, texts_of(value))),
-            )
+            texts = list_of(value)
+            verb, text, pattern = "contains one of", ", ".join(texts), "|".join(map(_quoted, texts))
         case "icontains":
             verb, text, pattern = "contains", text_of(value), _quoted(text_of(value))
         case "starts-with":
@@ -177,6 +190,8 @@ def _schema(value: Any) -> JsonObject:
         case None | True | "":
             return {}
         case dict():
+            if "{{" in (written := json.dumps(value)):
+                raise UnmappedError(f"holds a template that cannot be filled: {templates_in(written)}")
             if fault := json_schema.fault(value):
                 raise UnmappedError(f"has a schema that ci-evals does not accept ({fault})")
             return value

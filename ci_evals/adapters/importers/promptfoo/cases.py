@@ -1,34 +1,30 @@
-"""The test cases of a promptfoo configuration, and what the user says in them."""
+"""The test cases of a promptfoo configuration: each with what `defaultTest` and its scenario add."""
 
 import itertools
-import json
 import math
-import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from ci_evals.adapters.importers.imported import MOST_TESTS, JsonObject
-from ci_evals.domain.errors import SuiteError
-from ci_evals.planning.documents.document import Document, Path
+from ci_evals.adapters.importers.imported import ImportedSuite, JsonObject
+from ci_evals.adapters.importers.promptfoo.configuration import Configuration
+from ci_evals.adapters.importers.promptfoo.places import Place
+from ci_evals.adapters.importers.promptfoo.sources import FILE, Located, Sources
+from ci_evals.adapters.importers.records import MOST_TESTS, kind_of
 
 _TEMPLATES = "#/assertionTemplates/"
 _MERGED = ("vars", "options", "metadata")
-
-
-_Located = tuple[Path, JsonObject]
-_Merged = tuple[Path, JsonObject, list[Any]]
-"""A case with inherited fields, and all its assertions."""
+_OF_SCENARIO = {"config", "tests"}
 
 
 @dataclass(frozen=True)
 class PromptfooCase:
     """One test case, with the fields of `defaultTest` and its scenario."""
 
-    path: Path
+    place: Place
     fields: JsonObject
     """All its fields."""
-    asserts: list[tuple[Path, Any]]
+    asserts: list[Located]
     """Its assertions and their positions; sets that require all of theirs are resolved."""
 
     def part(self, key: str) -> JsonObject:
@@ -62,293 +58,169 @@ class PromptfooCase:
         return _object(self.part("provider").get("config"))
 
 
-def cases(document: Document, notes: list[str]) -> Iterator[PromptfooCase]:
-    """Every case in the file; those in other files are noted in `notes`."""
-    config = document.value
-    count = 0
-    for path, fields, asserts in _merged(document, notes):
-        for values in _unrolled(fields, document, path):
-            count += 1
-            if count > MOST_TESTS:
-                raise SuiteError([document.problem(path, f"more than {MOST_TESTS:,} tests; split the file")])
-            yield PromptfooCase(path, fields | {"vars": values}, list(_resolved(asserts, config)))
+@dataclass(frozen=True)
+class _Part:
+    """What a test, a scenario or `defaultTest` gives to a case."""
+
+    place: Place
+    fields: JsonObject
+    asserts: Sequence[Located]
 
 
-def _merged(document: Document, notes: list[str]) -> Iterator[_Merged]:
-    config = document.value
-    default = config.get("defaultTest")
-    if default is not None and not isinstance(default, dict):
-        notes.append(str(document.problem(("defaultTest",), "is another file, which is not read")))
-    base = ("defaultTest",), _object(default)
-    for path, test in _listed(document, ("tests",), config.get("tests"), notes):
-        yield _together(base, (path, test))
-    for position, scenario in _listed(document, ("scenarios",), config.get("scenarios"), notes):
-        if left := sorted(str(key) for key in set(scenario) - {"config", "tests"}):
-            notes.append(str(document.problem(position, f"no counterpart for its {', '.join(left)}")))
-        shared = list(_listed(document, (*position, "config"), scenario.get("config"), notes))
-        for part, (path, test) in itertools.product(
-            shared or [(position, {})],
-            list(_listed(document, (*position, "tests"), scenario.get("tests"), notes)) or [(position, {})],
-        ):
-            yield _together(base, part, (path, test))
+def cases(configuration: Configuration, sources: Sources, imported: ImportedSuite) -> list[PromptfooCase]:
+    """Every case of a configuration. Those that are not valid are left out of `imported`.
+
+    Raises:
+        SuiteError: `defaultTest` is not valid, or there are too many cases.
+    """
+    found: list[PromptfooCase] = []
+    for parts in _combined(configuration, sources, imported):
+        with imported.leaving_out():
+            case = _together(parts)
+            unrolled = list(_unrolled(case))
+            asserts = list(_resolved(case.asserts, configuration.fields, sources))
+            found += [
+                PromptfooCase(case.place, case.fields | {"vars": values}, asserts) for values in unrolled
+            ]
+        if len(found) > MOST_TESTS:
+            raise parts[-1].place.fault(f"more than {MOST_TESTS:,} tests; split the file")
+    return found
 
 
-def _listed(document: Document, path: Path, given: Any, notes: list[str]) -> Iterator[_Located]:
-    for i, item in enumerate(given if isinstance(given, list) else [] if given is None else [given]):
-        here = (*path, i) if isinstance(given, list) else path
-        if isinstance(item, str) or (isinstance(item, dict) and isinstance(item.get("path"), str)):
-            notes.append(str(document.problem(here, "is another file, which is not read")))
-        elif not isinstance(item, dict):
-            raise SuiteError([document.problem(here, "must be an object")])
-        else:
-            yield here, item
+def _combined(
+    configuration: Configuration, sources: Sources, imported: ImportedSuite
+) -> Iterator[tuple[_Part, ...]]:
+    """Yield the parts of each case, the more definite ones later."""
+    base = _part(*configuration.default, sources)
+    for test in _tests(configuration.tests, sources, imported):
+        yield base, test
+    for at, scenario in configuration.scenarios:
+        found: list[tuple[_Part, _Part]] = []
+        with imported.leaving_out():
+            if not isinstance(scenario, dict):
+                raise at.fault(f"must be an object, found {kind_of(scenario)}")
+            if left := sorted(str(key) for key in set(scenario) - _OF_SCENARIO):
+                imported.note(at.problem(f"no counterpart for its {', '.join(left)}"))
+            whole = _Part(at, {}, ())
+            shared, tests = (
+                _tests(_listed(at.at(key), scenario.get(key), items), sources, imported)
+                for key, items in (("config", sources.items), ("tests", sources.tests))
+            )
+            pairs = itertools.product(shared or [whole], tests or [whole])
+            found = list(itertools.islice(pairs, MOST_TESTS + 1))
+        for pair in found:
+            yield base, *pair
 
 
-def _together(*parts: _Located) -> _Merged:
-    """Fields of the later parts come before those of the earlier; assertions are those of all."""
+def _listed(place: Place, given: Any, items: Callable[[Place, Any], Iterator[Located]]) -> Iterator[Located]:
+    if given is not None and not isinstance(given, list | str):
+        raise place.fault(f"must be a list of objects or the name of a file, found {kind_of(given)}")
+    return items(place, given)
+
+
+def _tests(located: Iterable[Located], sources: Sources, imported: ImportedSuite) -> list[_Part]:
+    found: list[_Part] = []
+    for at, item in located:
+        with imported.leaving_out():
+            if not isinstance(item, dict):
+                raise at.fault(f"must be an object, found {kind_of(item)}")
+            found.append(_part(at, item, sources))
+        if len(found) > MOST_TESTS:
+            raise at.fault(f"more than {MOST_TESTS:,} tests; split the file")
+    return found
+
+
+def _part(place: Place, given: JsonObject, sources: Sources) -> _Part:
+    """Return a test with the types of its fields checked, so that none of them is ignored later.
+
+    Raises:
+        SuiteError: a field is of a type that promptfoo does not take either.
+    """
+    for key, kinds, wanted in _TYPES:
+        value = given.get(key)
+        if value is not None and not isinstance(value, kinds):
+            raise place.at(key).fault(f"must be {wanted}, found {kind_of(value)}")
+    fields = given | {"vars": sources.objects(place.at("vars"), given.get("vars"))}
+    for path, kinds, wanted in _TYPES_WITHIN:
+        value = _object(given.get(path[0])).get(path[1])
+        if value is not None and not isinstance(value, kinds):
+            raise place.at(*path).fault(f"must be {wanted}, found {kind_of(value)}")
+    tags = _object(given.get("metadata")).get("tags")
+    if isinstance(tags, list) and not all(isinstance(tag, str) for tag in tags):
+        raise place.at("metadata", "tags").fault("must be a list of strings")
+    return _Part(place, fields, list(_assertions(place.at("assert"), given.get("assert"), sources)))
+
+
+_TYPES = (
+    ("metadata", dict, "an object"),
+    ("options", dict, "an object"),
+    ("provider", str | dict, "a string or an object"),
+    ("description", str | int | float, "a string"),
+    ("assert", list | str, "a list of assertions"),
+)
+_TYPES_WITHIN = (
+    (("options", "disableVarExpansion"), bool, "true or false"),
+    (("options", "disableDefaultAsserts"), bool, "true or false"),
+    (("provider", "id"), str, "a string"),
+    (("provider", "config"), dict, "an object"),
+    (("metadata", "tags"), str | list, "a string or a list of strings"),
+    (("metadata", "conversationId"), str | int, "a string"),
+)
+
+
+def _assertions(place: Place, given: Any, sources: Sources) -> Iterator[Located]:
+    if isinstance(given, str) and not given.startswith(FILE):
+        raise place.fault(f"must be a list of assertions, found {kind_of(given)}")
+    yield from sources.items(place, given, only_marked=True)
+
+
+def _together(parts: tuple[_Part, ...]) -> _Part:
+    """Join parts: fields of the later ones come before those of the earlier; assertions are those of all."""
     fields: JsonObject = {}
-    asserts: list[Any] = []
-    for path, part in parts:
-        given = part.get("assert")
-        without = _object(parts[-1][1].get("options")).get("disableDefaultAsserts") is True
-        if isinstance(given, list) and not (without and path == ("defaultTest",)):
-            asserts += [((*path, "assert", i), item) for i, item in enumerate(given)]
-        joined = {key: _object(fields.get(key)) | _object(part.get(key)) for key in _MERGED}
-        fields = fields | part | {key: item for key, item in joined.items() if item}
-    return parts[-1][0], fields, asserts
+    asserts: list[Located] = []
+    without = _object(parts[-1].fields.get("options")).get("disableDefaultAsserts") is True
+    for number, part in enumerate(parts):
+        if number or not without:
+            asserts += part.asserts
+        joined = {key: _object(fields.get(key)) | _object(part.fields.get(key)) for key in _MERGED}
+        fields = fields | part.fields | {key: item for key, item in joined.items() if item}
+    return _Part(parts[-1].place, fields, asserts)
 
 
-def _unrolled(fields: JsonObject, document: Document, path: Path) -> Iterator[JsonObject]:
+def _unrolled(case: _Part) -> Iterator[JsonObject]:
     """Every combination of the values of variables that are lists of texts."""
-    given = _object(fields.get("vars"))
-    if _object(fields.get("options")).get("disableVarExpansion") is True:
+    given = _object(case.fields.get("vars"))
+    if _object(case.fields.get("options")).get("disableVarExpansion") is True:
         return iter([given])
     choices = [
         item if isinstance(item, list) and item and all(isinstance(one, str) for one in item) else [item]
         for item in given.values()
     ]
     if math.prod(len(values) for values in choices) > MOST_TESTS:
-        message = f"its variables have more than {MOST_TESTS:,} combinations"
-        raise SuiteError([document.problem(path, message)])
+        raise case.place.fault(f"its variables have more than {MOST_TESTS:,} combinations")
     return (dict(zip(given, values, strict=True)) for values in itertools.product(*choices))
 
 
 def _resolved(
-    asserts: list[tuple[Path, Any]], config: JsonObject, depth: int = 0
-) -> Iterator[tuple[Path, Any]]:
+    asserts: Sequence[Located], config: JsonObject, sources: Sources, depth: int = 0
+) -> Iterator[Located]:
     templates = _object(config.get("assertionTemplates"))
-    for path, given in asserts:
+    for place, given in asserts:
         item = given
         reference = item.get("$ref") if isinstance(item, dict) else None
         if isinstance(reference, str) and reference.startswith(_TEMPLATES):
             item = templates.get(reference.removeprefix(_TEMPLATES), item)
         inner = item.get("assert") if isinstance(item, dict) and item.get("type") == "assert-set" else None
         if isinstance(inner, list) and set(item) <= {"type", "assert"} and depth == 0:
-            inside = [((*path, "assert", i), one) for i, one in enumerate(inner)]
-            yield from _resolved(inside, config, depth + 1)
+            inside = list(sources.items(place.at("assert"), inner, only_marked=True))
+            yield from _resolved(inside, config, sources, depth + 1)
         else:
-            yield path, item
+            yield place, item
 
 
 def _is_file(value: Any) -> bool:
-    return isinstance(value, str) and value.startswith("file://")
+    return isinstance(value, str) and value.startswith(FILE)
 
 
 def _object(value: Any) -> JsonObject:
     return value if isinstance(value, dict) else {}
-
-
-_VARIABLE = re.compile(r"\{\{-?\s*([A-Za-z_][\w.]*)\s*-?\}\}")
-_HISTORY = "_conversation"
-_USUAL_NAMES = ("question", "message", "input", "query", "user_input", "user_message", "prompt", "text")
-"""Common names of the variable that holds the user's line, if a test has several."""
-
-MAX_CHARACTERS = 200_000
-"""The limit of a text with its variables filled in: a variable may occur in it a thousand times."""
-
-
-class OverlongError(Exception):
-    """A text that its variables make too long."""
-
-
-@dataclass
-class UserLines:
-    """The user's lines of one case, and the messages between them."""
-
-    lines: list[str] = field(default_factory=list)
-    system: str = ""
-    replies: list[str] = field(default_factory=list)
-    """The assistant's messages."""
-    used: set[str] = field(default_factory=set)
-    """Variables that are used in them."""
-    says_prompt: bool = False
-    """True if the prompt itself is the user's line, so that nothing of it is lost."""
-
-    @property
-    def known(self) -> bool:
-        """Return whether there are lines, and no template is left in them."""
-        return bool(self.lines) and not any(mark in line for line in self.lines for mark in ("{{", "{%"))
-
-
-def user_lines_of_case(prompts: Any, variables: JsonObject) -> UserLines:
-    """The lines of a case, or none if they are not known."""
-    lines = _said(prompts, variables)
-    return lines if lines.known else UserLines()
-
-
-def _said(prompts: Any, variables: JsonObject) -> UserLines:
-    for name, value in variables.items():
-        if isinstance(value, list) and (history := user_lines(value, variables)).lines:
-            history.used = {name}
-            return _with_question(history, variables)
-    texts = [text for text in prompt_texts(prompts) if not text.startswith("file://")]
-    only = texts[0] if len(texts) == 1 else None
-    used = set(_VARIABLE.findall(only or ""))
-    if only and (messages := _messages(only)) is not None:
-        lines = user_lines(messages, variables)
-        lines.used, lines.says_prompt = used & set(variables), True
-        return lines
-    variable = _user_variable(texts, variables)
-    if variable is not None:
-        return UserLines(lines=[filled(f"{{{{{variable}}}}}", variables).strip()], used={variable})
-    if only:
-        return UserLines(lines=[filled(only, variables).strip()], used=used, says_prompt=True)
-    return UserLines()
-
-
-def _with_question(history: UserLines, variables: JsonObject) -> UserLines:
-    """Add the line itself: a list of messages is often only the history."""
-    texts = [name for name in _USUAL_NAMES if isinstance(variables.get(name), str)]
-    if texts and not history.used & set(texts):
-        history.lines.append(filled(variables[texts[0]], variables).strip())
-        history.used.add(texts[0])
-    return history
-
-
-def variables_in(texts: Any) -> frozenset[str]:
-    """Names of the variables that stand in a text, or in the texts of a list or an object."""
-    match texts:
-        case str():
-            return frozenset(name.split(".")[0] for name in _VARIABLE.findall(texts))
-        case dict():
-            return frozenset().union(*map(variables_in, texts.values()))
-        case list() | tuple():
-            return frozenset().union(*map(variables_in, texts))
-    return frozenset()
-
-
-def is_whole(prompt: str) -> bool:
-    """Return whether a prompt is a single variable, so that nothing but its value is sent."""
-    return _VARIABLE.fullmatch(prompt.strip()) is not None
-
-
-def remembers(prompts: Any) -> bool:
-    """Return whether a prompt in the file includes the history, so that cases are steps."""
-    return any(_HISTORY in text for text in prompt_texts(prompts))
-
-
-def user_lines(messages: list[Any], variables: JsonObject) -> UserLines:
-    """The lines in a list of messages, `{role, content}` or `{user: text}`; none if it is another list."""
-    result = UserLines()
-    for message in messages:
-        role, content = _role(message)
-        text = filled(content, variables).strip()
-        if not text:
-            return UserLines()
-        match role:
-            case "user":
-                result.lines.append(text)
-            case "assistant":
-                result.replies.append(text)
-            case "system" | "developer":
-                result.system = text
-            case _:
-                return UserLines()
-    return result
-
-
-def _role(message: Any) -> tuple[str, str]:
-    match message:
-        case {"role": str(role), "content": str(content)}:
-            return role, content
-        case dict() if len(message) == 1 and all(isinstance(text, str) for text in message.values()):
-            return next(iter(message.items()))
-    return "", ""
-
-
-def filled(value: Any, variables: JsonObject) -> Any:
-    """`value` with `{{names}}` of variables replaced in its texts; other templates stay.
-
-    Raises:
-        OverlongError: a text grows without end.
-    """
-    match value:
-        case str():
-            return _filled(_filled(value, variables), variables)
-        case dict():
-            return {key: filled(item, variables) for key, item in value.items()}
-        case list():
-            return [filled(item, variables) for item in value]
-    return value
-
-
-def _filled(text: str, variables: JsonObject) -> str:
-    length = len(text)
-
-    def value_of(match: re.Match[str]) -> str:
-        nonlocal length
-        value: Any = variables
-        for step in match[1].split("."):
-            value = value.get(step) if isinstance(value, dict) else None
-        if value is None:
-            return match[0]
-        new = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        length += len(new)
-        if length > MAX_CHARACTERS:
-            raise OverlongError(
-                f"a text has more than {MAX_CHARACTERS:,} characters once its variables are filled in"
-            )
-        return new
-
-    return _VARIABLE.sub(value_of, text) if "{{" in text else text
-
-
-def _user_variable(texts: list[str], variables: JsonObject) -> str | None:
-    """The variable that is the user's line: a prompt of its own, one of a usual name, or the only one."""
-    candidates = [name for name, value in _parts(variables) if isinstance(value, str | int | float)]
-    alone = [found[1] for text in texts if (found := _VARIABLE.fullmatch(text.strip()))]
-    named = {name for text in texts for name in _VARIABLE.findall(text)} & set(candidates)
-    usual = [name for last in _USUAL_NAMES for name in named or candidates if name.rpartition(".")[2] == last]
-    likely = [
-        *(name for name in alone if name in candidates),
-        *usual,
-        *(candidates if not texts else []),
-    ]
-    return likely[0] if likely and (alone or usual or len(candidates) == 1) else None
-
-
-def _parts(variables: JsonObject) -> Iterator[tuple[str, Any]]:
-    """The variables, and the fields of those that are objects: `item.input`."""
-    for name, value in variables.items():
-        yield name, value
-        yield from ((f"{name}.{key}", part) for key, part in _object(value).items())
-
-
-def prompt_texts(prompts: Any) -> list[str]:
-    """The prompts in the file, or what names those in other files."""
-    texts = []
-    for item in prompts if isinstance(prompts, list) else [prompts]:
-        match item:
-            case str(text) | {"raw": str(text)} | {"id": str(text)}:
-                texts.append(text)
-    return texts
-
-
-def _messages(prompt: str) -> list[Any] | None:
-    if not prompt.lstrip().startswith("["):
-        return None
-    try:
-        found = json.loads(prompt)
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, list) else None

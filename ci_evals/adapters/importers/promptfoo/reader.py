@@ -19,14 +19,14 @@ from ci_evals.adapters.importers.imported import (
     cut,
     fixed,
     turns_at_most,
-    whole_document,
 )
+from ci_evals.adapters.importers.other_files import OtherFiles
 from ci_evals.adapters.importers.promptfoo.assertions import ReplySelector, map_assertion
-from ci_evals.adapters.importers.promptfoo.cases import (
+from ci_evals.adapters.importers.promptfoo.cases import PromptfooCase, cases
+from ci_evals.adapters.importers.promptfoo.configuration import Configuration, read_configuration
+from ci_evals.adapters.importers.promptfoo.lines import (
     OverlongError,
-    PromptfooCase,
     UserLines,
-    cases,
     filled,
     is_whole,
     prompt_texts,
@@ -35,17 +35,16 @@ from ci_evals.adapters.importers.promptfoo.cases import (
     user_lines_of_case,
     variables_in,
 )
-from ci_evals.adapters.importers.promptfoo.values import UnmappedError
-from ci_evals.domain.errors import SuiteError
+from ci_evals.adapters.importers.promptfoo.places import Place
+from ci_evals.adapters.importers.promptfoo.sources import FILE, Sources
+from ci_evals.adapters.importers.promptfoo.values import UnmappedError, templates_in
+from ci_evals.adapters.importers.records import kind_of
 from ci_evals.domain.suite import AUTO, MOST_LOOPS
-from ci_evals.planning.documents.document import Document, Path
 
 SIMULATED = "promptfoo:simulated-user"
 _DEFAULT_MAX_TURNS = 10
 """The default of promptfoo's simulated user."""
 
-_OF_SUITE = {"description", "prompts", "tests", "scenarios", "defaultTest", "providers", "targets", "$schema"}
-_OF_SUITE |= {"evaluateOptions", "assertionTemplates"}
 _OF_TEST = {"description", "vars", "assert", "provider", "metadata", "threshold", "options"}
 _OF_TRACE = {"tool_used", "tool_not_used", "tool_called", "tool_sequence", "max_tool_calls"}
 _AS_LINES = "if your agent can be given a history, add 'assistant' lines to the turns"
@@ -58,25 +57,22 @@ _REPLY: JsonObject = {"sample": {"output_text": "the reply"}}
 _OF_SIMULATED = {"instructions", "maxTurns", "initialMessages", "stateful"}
 
 
-def read(text: str, file: str) -> ImportedSuite:
-    """One test for each conversation."""
-    document = whole_document(text, file)
-    config = document.value
-    if not isinstance(config, dict) or not ({"tests", "scenarios"} & set(config)):
-        raise SuiteError(
-            [document.problem((), "must be promptfoo's configuration, with 'tests' or 'scenarios'")]
-        )
-    imported = ImportedSuite(str(config.get("description") or f"Imported from {PurePath(file).name}"))
-    if left := sorted(str(key) for key in set(config) - _OF_SUITE):
-        imported.fields["x-unmapped"] = left
-        imported.notes.append(f"{file}: no counterpart for {', '.join(left)}")
-    reader = _ConfigReader(document, config, imported)
-    groups = _conversations(list(cases(document, imported.notes)), together=remembers(config.get("prompts")))
+def read(text: str, file: str, files: OtherFiles | None = None) -> ImportedSuite:
+    """One test for each conversation of a configuration, or of a list of tests."""
+    imported = ImportedSuite(f"Imported from {PurePath(file).name}")
+    sources = Sources(files, imported)
+    place, configuration = read_configuration(text, file, sources, imported)
+    config = configuration.fields
+    reader = _ConfigReader(place, configuration, imported)
+    groups = _conversations(
+        cases(configuration, sources, imported), together=remembers(config.get("prompts"))
+    )
     for group in groups:
-        try:
-            reader.add(group)
-        except OverlongError as error:
-            raise SuiteError([document.problem(group[0].path, str(error))]) from error
+        with imported.leaving_out():
+            try:
+                reader.add(group)
+            except OverlongError as error:
+                raise group[0].place.fault(str(error)) from error
     reader.finish()
     return imported
 
@@ -94,18 +90,22 @@ def _conversations(all_cases: list[PromptfooCase], *, together: bool) -> Iterato
 class _ConfigReader:
     """Makes tests of cases, and notes what has no counterpart here."""
 
-    def __init__(self, document: Document, config: JsonObject, imported: ImportedSuite) -> None:
-        self.document = document
+    def __init__(self, place: Place, configuration: Configuration, imported: ImportedSuite) -> None:
+        self.place = place
+        config = configuration.fields
         self.config = config
         self.imported = imported
         self.unmapped: list[str] = []
         self.says_prompt = False
-        default = config.get("defaultTest")
-        self._defaults = default if isinstance(default, dict) else {}
+        _, self._defaults = configuration.default
         self.of_prompts = variables_in(prompt_texts(config.get("prompts")))
 
     def finish(self) -> None:
         prompts = self.config.get("prompts")
+        unread = [item for item in (prompts if isinstance(prompts, list) else []) if not prompt_texts(item)]
+        if unread:
+            found = ", ".join(map(kind_of, unread))
+            self.imported.note(self.place.at("prompts").problem(f"{found} is no prompt, and is left out"))
         lost = [text for text in prompt_texts(prompts) if not is_whole(text)]
         if prompts and (len(lost) > 1 or (lost and not self.says_prompt) or not prompt_texts(prompts)):
             shown = f" ({cut(lost[0])!r})" if lost else ""
@@ -113,13 +113,24 @@ class _ConfigReader:
         for key in ("providers", "targets"):
             if self.config.get(key):
                 self._left_of_suite(key, "name the agent in the suite, or by options")
-        options = self.config.get("evaluateOptions")
-        for key in options if isinstance(options, dict) else ():
+        options = self._options()
+        for key in options:
             if key != "repeat":
                 self._left_of_suite(f"evaluateOptions.{key}", "it has no counterpart")
+        repeat = options.get("repeat")
+        if repeat not in (None, 1) and self._loops() is None:
+            self._left_of_suite("evaluateOptions.repeat", f"it is not a number from 1 to {MOST_LOOPS}")
+
+    def _options(self) -> JsonObject:
+        options = self.config.get("evaluateOptions")
+        return options if isinstance(options, dict) else {}
+
+    def _loops(self) -> int | None:
+        repeat = self._options().get("repeat")
+        return repeat if type(repeat) is int and 1 < repeat <= MOST_LOOPS else None
 
     def _left_of_suite(self, key: str, reason: str) -> None:
-        problem = self.document.problem((key.partition(".")[0],), f"{key} is left out: {reason}")
+        problem = self.place.at(key.partition(".")[0]).problem(f"{key} is left out: {reason}")
         self.imported.fields.setdefault("x-unmapped", []).append(key)
         self.imported.notes.append(str(problem))
 
@@ -137,14 +148,14 @@ class _ConfigReader:
                     continue
                 if key == ROW_OF_DATA and isinstance(item, dict):
                     self._note(
-                        case.path, "its variable 'item' is a row of data, and the agent is not given it"
+                        case.place, "its variable 'item' is a row of data, and the agent is not given it"
                     )
                 elif key not in of_user and key in of_graders:
                     self._note(
-                        case.path, f"its variable {key!r} is for assertions, and the agent is not given it"
+                        case.place, f"its variable {key!r} is for assertions, and the agent is not given it"
                     )
                 elif key not in of_user and (key in self.of_prompts or _FOR_THE_AGENT.match(key)):
-                    self._note(case.path, f"its variable {key!r} is for the agent's prompt, and left out")
+                    self._note(case.place, f"its variable {key!r} is for the agent's prompt, and left out")
                 else:
                     info[key] = item
         return info
@@ -154,8 +165,10 @@ class _ConfigReader:
         self.unmapped = []
         first = group[0]
         for case in group:
+            if "assert" in case.part("vars"):
+                self._note(case.place, "has 'assert' among its variables: indent it less if it is its checks")
             for name in case.elsewhere:
-                self._note(case.path, f"its variable {name!r} is another file, which is not read")
+                self._note(case.place, f"its variable {name!r} is another file, which is not read")
         result = self._simulated(first) if first.provider == SIMULATED else self._planned(group)
         if result is None:
             return
@@ -170,10 +183,10 @@ class _ConfigReader:
         if metadata := {key: item for key, item in first.part("metadata").items() if key != "tags"}:
             test["x-metadata"] = metadata
             if others := sorted(set(metadata) - {"conversationId"}):
-                self._note(first.path, f"its metadata ({', '.join(others)}) is kept without any effect")
+                self._note(first.place, f"its metadata ({', '.join(others)}) is kept without any effect")
         if self.unmapped:
             test["x-unmapped"] = self.unmapped
-        self.imported.add(first.description or _first_words(test), test)
+        self.imported.add(first.description or _first_words(test), test, first.place.problem(""))
 
     def _of_steps(self, group: list[PromptfooCase], *, many: bool) -> list[JsonObject]:
         """Return the evaluations of a conversation; of several steps each checks its own reply."""
@@ -184,7 +197,7 @@ class _ConfigReader:
             if number > 1:
                 own = {"description", "threshold"} & set(case.fields) - set(self._defaults)
                 if own:
-                    self._note(case.path, f"a later step's {', '.join(sorted(own))} is left out")
+                    self._note(case.place, f"a later step's {', '.join(sorted(own))} is left out")
             positive: int | str = "any" if simulated else "last"
             whole = ReplySelector(positive, "any" if simulated or many else "last")
             selector = ReplySelector(number, number) if steps else whole
@@ -197,28 +210,24 @@ class _ConfigReader:
     def _simulated(self, case: PromptfooCase) -> tuple[JsonObject, set[str]] | None:
         config = case.provider_config
         instructions = config.get("instructions", case.variables.get("instructions"))
-        if (
-            not isinstance(instructions, str)
-            or not instructions.strip()
-            or instructions.startswith("file://")
-        ):
-            self._note(case.path, "left out: its simulated user has no instructions in this file")
+        if not isinstance(instructions, str) or not instructions.strip() or instructions.startswith(FILE):
+            self._leave_out(case.place, "its simulated user has no instructions in this file")
             return None
         most = config.get("maxTurns", _DEFAULT_MAX_TURNS)
         if type(most) is not int or most < 1:
-            raise SuiteError(
-                [self.document.problem(case.path, f"maxTurns: {most!r} is not a number of turns")]
-            )
+            raise case.place.fault(f"maxTurns: {most!r} is not a number of turns")
         given = case.variables.get("initialMessages", config.get("initialMessages")) or []
         opening = user_lines(given, case.variables) if isinstance(given, list) else UserLines()
         if given and not opening.lines:
-            self._note(case.path, "initialMessages are not in this file")
+            self._note(case.place, "initialMessages are not in this file")
         if opening.replies:
-            self._note(case.path, f"what the assistant said in initialMessages is left out; {_AS_LINES}")
-        self._unknown(case.path, config, _OF_SIMULATED)
+            self._note(case.place, f"what the assistant said in initialMessages is left out; {_AS_LINES}")
+        self._unknown(case.place, config, _OF_SIMULATED)
         turns = [fixed(line) for line in opening.lines]
+        guidelines = filled(instructions, case.variables)
+        self._note_templates(case.place, "what the simulated user is told", guidelines)
         test: JsonObject = {
-            "guidelines": filled(instructions, case.variables),
+            "guidelines": guidelines,
             "turns": turns or [{"user": AUTO}],
             "maxTurns": turns_at_most(len(turns) + most),
         }
@@ -230,45 +239,48 @@ class _ConfigReader:
         system = ""
         for case in group:
             lines = user_lines_of_case(self.config.get("prompts"), case.variables)
-            if not lines.known:
-                self._note(case.path, "left out: it is unknown which of its variables the user says")
+            if fault := lines.fault(case.variables):
+                self._leave_out(case.place, fault)
                 return None
             if lines.replies:
-                self._note(case.path, f"what the assistant said before is left out; {_AS_LINES}")
+                self._note(case.place, f"what the assistant said before is left out; {_AS_LINES}")
             user += lines.lines
             used |= lines.used
             self.says_prompt = self.says_prompt or lines.says_prompt
             system = system or lines.system
         test: JsonObject = {"guidelines": SAYS_ITS_LINES, "turns": [fixed(line) for line in user]}
         test |= {"systemPrompt": system} if system else {}
+        self._note_templates(group[0].place, "the system prompt", system)
         return test | {"maxTurns": turns_at_most(len(user))}, used
 
     def _evaluations(self, case: PromptfooCase, selector: ReplySelector) -> Iterator[JsonObject]:
-        for path, assertion in case.asserts:
+        for place, assertion in case.asserts:
             if not isinstance(assertion, dict):
-                self._note(path, "is no object")
+                self._note(place, "is no object")
                 continue
             kind = repr(assertion.get("type"))
             try:
                 result = map_assertion(filled(assertion, _REPLY | case.variables), selector)
             except UnmappedError as error:
-                self._note(path, f"{kind} {error}")
+                self._note(place, f"{kind} {error}")
                 continue
             if any(item.get("strict") in _OF_TRACE for item in result.evaluations):
-                self._note(path, f"{kind} needs a trace: it is undecided for an agent that returns only text")
+                self._note(
+                    place, f"{kind} needs a trace: it is undecided for an agent that returns only text"
+                )
             if result.left:
-                self._note(path, f"{kind}: no counterpart for its {', '.join(result.left)}")
+                self._note(place, f"{kind}: no counterpart for its {', '.join(result.left)}")
             yield from result.evaluations
 
     def _other_fields(self, case: PromptfooCase) -> None:
-        self._unknown(case.path, case.fields, _OF_TEST)
+        self._unknown(case.place, case.fields, _OF_TEST)
         if isinstance(given := case.fields.get("provider"), dict):
             known = {"id", "config"} if case.provider == SIMULATED else {"id"}
-            self._unknown(case.path, given, known, "provider.")
+            self._unknown(case.place, given, known, "provider.")
         if case.provider and case.provider != SIMULATED:
-            self._note(case.path, f"its own provider {case.provider!r}")
+            self._note(case.place, f"its own provider {case.provider!r}")
         self._unknown(
-            case.path, case.part("options"), {"disableVarExpansion", "disableDefaultAsserts"}, "options."
+            case.place, case.part("options"), {"disableVarExpansion", "disableDefaultAsserts"}, "options."
         )
 
     def _limits(self, case: PromptfooCase) -> JsonObject:
@@ -276,24 +288,28 @@ class _ConfigReader:
         threshold = case.fields.get("threshold")
         if threshold is not None:
             if type(threshold) not in {int, float} or not 0 <= threshold <= 1:
-                raise SuiteError(
-                    [self.document.problem(case.path, f"threshold: {threshold!r} is not between 0 and 1")]
-                )
+                raise case.place.fault(f"threshold: {threshold!r} is not between 0 and 1")
             limits["minScore"] = round(100 * threshold, 6)
-        options = self.config.get("evaluateOptions")
-        repeat = options.get("repeat") if isinstance(options, dict) else None
-        if type(repeat) is int and 1 < repeat <= MOST_LOOPS:
-            limits["loops"] = repeat
+        limits |= {"loops": loops} if (loops := self._loops()) else {}
         return limits
 
-    def _unknown(self, path: Path, given: JsonObject, known: set[str], prefix: str = "") -> None:
+    def _unknown(self, place: Place, given: JsonObject, known: set[str], prefix: str = "") -> None:
         if left := sorted(f"{prefix}{key}" for key in set(given) - known):
-            self._note(path, f"no counterpart for its {', '.join(left)}")
+            self._note(place, f"no counterpart for its {', '.join(left)}")
 
-    def _note(self, path: Path, message: str) -> None:
-        problem = self.document.problem(path, message)
+    def _note(self, place: Place, message: str) -> None:
+        problem = place.problem(message)
         self.unmapped.append(f"{problem.path}: {message}")
-        self.imported.notes.append(str(problem))
+        self.imported.note(problem)
+
+    def _leave_out(self, place: Place, reason: str) -> None:
+        note = str(place.problem(f"left out: {reason}"))
+        self.imported.notes.append(note)
+        self.imported.left_out.append(note)
+
+    def _note_templates(self, place: Place, name: str, text: str) -> None:
+        if "{{" in text or "{%" in text:
+            self._note(place, f"{name} has a template that cannot be filled: {templates_in(text)}")
 
 
 def _tags(case: PromptfooCase) -> list[str]:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ci_evals.adapters.importers.imported import JsonObject
-from ci_evals.adapters.importers.promptfoo.values import UnmappedError, number_of, text_of
+from ci_evals.adapters.importers.promptfoo.values import UnmappedError, number_of, templates_in, text_of
 
 _MOST = 1_000_000
 
@@ -73,8 +73,8 @@ def _args_match(value: Any, *, negated: bool) -> list[JsonObject]:
         raise UnmappedError("has a value that ci-evals does not support")
     ignored = _ignored(value, args, exact=mode == "exact")
     wanted = {key: _matcher(item, exact=mode == "exact") for key, item in args.items() if key not in ignored}
-    if "{{" in json.dumps(wanted):
-        raise UnmappedError("holds a template that cannot be filled")
+    if "{{" in (written := json.dumps(wanted)):
+        raise UnmappedError(f"holds a template that cannot be filled: {templates_in(written)}")
     shown = json.dumps(args, ensure_ascii=False)
     shown = shown if len(shown) <= 60 else shown[:59] + "…"
     check: JsonObject = {

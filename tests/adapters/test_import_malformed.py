@@ -1,0 +1,521 @@
+"""Parts of foreign files that have a wrong type are refused or named; one invalid test ends no import."""
+
+import copy
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import pytest
+import yaml
+
+from ci_evals.adapters.importers import READERS
+from ci_evals.adapters.importers.imported import suite_text
+from ci_evals.domain.errors import UsageError
+
+Path = tuple[str | int, ...]
+
+
+def imported(kind: str, file: str, text: str) -> tuple[list[dict[str, Any]], list[str]]:
+    found = READERS[kind](text, file)
+    tests = yaml.safe_load(suite_text(found, kind, file, "suite.yaml"))["tests"]
+    return tests, found.notes
+
+
+# Each field of a valid file, in turn, with a value of a wrong type
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """A valid file of an importer."""
+
+    kind: str
+    file: str
+    content: Any
+    free: tuple[Path, ...] = ()
+    """Parts that may hold anything, since they have no effect or are data."""
+    valid: Mapping[Path, list[Any]] = field(default_factory=dict)
+    """Values of other types that are as good."""
+
+
+PROMPTFOO = {
+    "description": "Help desk",
+    "prompts": ["{{question}}"],
+    "evaluateOptions": {"repeat": 2},
+    "assertionTemplates": {"kind": {"type": "llm-rubric", "value": "Is kind"}},
+    "defaultTest": {
+        "vars": {"shop": "Harbour"},
+        "options": {"disableVarExpansion": True},
+        "metadata": {"tags": ["desk"]},
+        "assert": [{"type": "not-icontains", "value": "as an ai"}],
+    },
+    "tests": [
+        {
+            "description": "Hours",
+            "vars": {"question": "When does {{shop}} open?"},
+            "threshold": 0.8,
+            "metadata": {"tags": ["hours"], "conversationId": "one"},
+            "options": {"disableDefaultAsserts": False},
+            "assert": [
+                {"type": "contains", "value": "9 am", "weight": 2, "metric": "facts"},
+                {"type": "contains-any", "value": ["9 am", "nine"]},
+                {"type": "similar", "value": "At nine", "threshold": 0.9},
+                {"type": "latency", "threshold": 1500},
+                {"type": "is-json", "value": {"type": "object"}},
+                {"type": "trajectory:tool-used", "value": {"name": "hours", "min": 1, "max": 2}},
+                {"type": "trajectory:tool-sequence", "value": {"mode": "exact", "steps": ["a", "b"]}},
+                {
+                    "type": "trajectory:tool-args-match",
+                    "value": {"name": "hours", "args": {"day": "Monday"}, "mode": "exact"},
+                },
+                {"type": "trajectory:step-count", "value": {"type": "tool", "max": 4}},
+                {"type": "assert-set", "assert": [{"type": "icontains", "value": "open"}]},
+                {"$ref": "#/assertionTemplates/kind"},
+            ],
+        },
+        {
+            "provider": {"id": "promptfoo:simulated-user", "config": {"maxTurns": 3, "instructions": "Ask."}},
+            "vars": {"initialMessages": [{"role": "user", "content": "Hi"}]},
+            "assert": [{"type": "llm-rubric", "value": "Is kind"}],
+        },
+    ],
+    "scenarios": [
+        {
+            "config": [{"vars": {"plan": "pro"}}],
+            "tests": [{"vars": {"question": "Price?"}, "assert": [{"type": "contains", "value": "9"}]}],
+        }
+    ],
+}
+GOLDEN = {
+    "name": "Broken jug",
+    "scenario": "You want a refund.",
+    "persona": {"name": "Ida", "characteristics": "In a hurry."},
+    "expected_outcome": "The refund is started",
+    "chatbot_role": "A clerk",
+    "expectations": {"must": ["Names the 5 days"], "must_not": ["Blames her"]},
+    "expected_tools": [{"name": "refund", "input_parameters": {"order": "A1"}}],
+    "turns": [
+        {"role": "user", "content": "Hello", "user_id": "u"},
+        {"role": "assistant", "content": "Hi!", "tools_called": [{"name": "greet"}]},
+    ],
+    "tags": ["refund"],
+    "id": "4",
+}
+OPENAI_ROW = {
+    "run_id": "r",
+    "data_source_idx": 3,
+    "item": {"input": [{"role": "user", "content": "Hi"}], "expected": ["Hello", "Hi there"]},
+    "sample": {"outputs": [{"role": "assistant", "content": "Hello"}]},
+    "grades": {"match": 1},
+}
+QUESTION = {"task_id": "q", "Question": "6 times 7?", "Level": 1, "Final answer": "42", "file_name": "a.txt"}
+SAMPLES = [
+    Sample(
+        "promptfoo",
+        "c.json",
+        PROMPTFOO,
+        free=(
+            ("assertionTemplates", "kind", "type"),  # named where it is used
+            ("defaultTest", "vars", "shop"),
+            ("tests", 0, "vars", "question"),
+            ("tests", 0, "assert", 7, "value", "args", "day"),
+            ("scenarios", 0, "config", 0, "vars", "plan"),
+            ("scenarios", 0, "tests", 0, "vars", "question"),
+        ),
+        valid={("tests", 1, "assert", 0, "value"): [["x", 7]]},
+    ),
+    Sample(
+        "deepeval",
+        "g.json",
+        [GOLDEN],
+        free=((0, "turns", 0, "user_id"), (0, "expected_tools", 0, "input_parameters", "order")),
+        valid={(0, "expected_tools", 0): ["x"], (0, "turns", 1, "tools_called", 0): ["x"]},
+    ),
+    Sample(
+        "deepeval",
+        "g.jsonl",
+        GOLDEN,
+        free=(("turns", 0, "user_id"), ("expected_tools", 0, "input_parameters", "order")),
+        valid={("expected_tools", 0): ["x"], ("turns", 1, "tools_called", 0): ["x"]},
+    ),
+    Sample(
+        "openai-evals",
+        "r.jsonl",
+        OPENAI_ROW,
+        free=(("run_id",), ("grades", "match"), ("sample", "outputs")),  # what another run made of it
+        valid={("data_source_idx",): ["x"], ("item", "expected"): ["x", 7, [7]], ("item", "input"): ["x"]},
+    ),
+    Sample("gaia", "m.jsonl", QUESTION, valid={("Level",): ["x"]}),
+]
+
+
+def text_of(sample: Sample, content: Any) -> str:
+    return json.dumps(content) + ("\n" if sample.file.endswith("l") else "")
+
+
+def fields(value: Any, path: Path = ()) -> Iterator[Path]:
+    if path:
+        yield path
+    items: Any = (
+        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    )
+    for key, inner in items:
+        yield from fields(inner, (*path, key))
+
+
+def wrong(value: Any) -> list[Any]:
+    """Return values of other types. A number is a text too, and one text a list."""
+    match value:
+        case bool():
+            return ["x", 7, ["x"], {"a": 1}]
+        case int() | float():
+            return ["x", ["x"], {"a": 1}, True]
+        case str():
+            return [["x", 7], {"a": 1}, True]
+        case list():
+            return [7, {"a": 1}, True, [7], [["x"]]]
+    return [7, ["x"], True, "x"]
+
+
+def changed(content: Any, path: Path, value: Any) -> Any:
+    content = copy.deepcopy(content)
+    part = content
+    for step in path[:-1]:
+        part = part[step]
+    part[path[-1]] = value
+    return content
+
+
+@cache
+def notes_of(sample: Sample) -> list[str]:
+    """Return what is said of the valid file."""
+    return imported(sample.kind, sample.file, text_of(sample, sample.content))[1]
+
+
+MUTATIONS = [
+    pytest.param(sample, path, id=f"{sample.file} {'.'.join(map(str, path))}")
+    for sample in SAMPLES
+    for path in fields(sample.content)
+    if not any(path[: len(free)] == free for free in sample.free)
+]
+
+
+@pytest.mark.parametrize(("sample", "path"), MUTATIONS)
+def test_a_field_of_a_wrong_type_is_refused_or_named(sample: Sample, path: Path) -> None:
+    """Never dropped without a word, so that a weaker test remains."""
+    before = notes_of(sample)
+    value: Any = sample.content
+    for step in path:
+        value = value[step]
+    for other in wrong(value):
+        if other in sample.valid.get(path, []):
+            continue
+        try:
+            _, notes = imported(
+                sample.kind, sample.file, text_of(sample, changed(sample.content, path, other))
+            )
+        except UsageError as error:
+            assert str(error).startswith(sample.file)  # noqa: PT017  # both ends are right
+        else:
+            assert set(notes) - set(before), f"{other!r} is not named"
+
+
+SILENT = [
+    ("assert: contains", {"assert": "contains"}, "must be a list of assertions, found 'contains'"),
+    (
+        "one assertion",
+        {"assert": {"type": "contains", "value": "a"}},
+        "must be a list of assertions, found an object",
+    ),
+    ("assert: true", {"assert": True}, "must be a list of assertions, found true"),
+    ("an assertion that is a text", {"assert": ["contains"]}, "is no object"),
+    ("an assertion that is null", {"assert": [None]}, "is no object"),
+    ("an assertion without a type", {"assert": [{"value": "a"}]}, "None has no counterpart"),
+    ("a type that is a list", {"assert": [{"type": ["contains"], "value": "a"}]}, "has no counterpart"),
+    ("a nested list", {"assert": [[{"type": "contains", "value": "a"}]]}, "is no object"),
+    (
+        "a set that is a text",
+        {"assert": [{"type": "assert-set", "assert": "contains"}]},
+        "'assert-set' has no",
+    ),
+    ("vars: text", {"vars": "question"}, "'question' is another file, which is not read"),
+    ("vars: number", {"vars": 7}, "must be an object, found 7"),
+    (
+        "assert in vars",
+        {"vars": {"question": "Hi", "assert": [{"type": "contains", "value": "a"}]}},
+        "has 'assert' among its variables",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("fields_", "reason"), [case[1:] for case in SILENT], ids=[case[0] for case in SILENT]
+)
+def test_a_malformed_test_of_promptfoo_is_left_out_or_named(fields_: dict[str, Any], reason: str) -> None:
+    tests = [{"vars": {"question": "Hi"}} | fields_, {"vars": {"question": "Bye"}, "assert": []}]
+    found, notes = imported("promptfoo", "c.json", json.dumps({"prompts": ["{{question}}"], "tests": tests}))
+    assert found[-1]["turns"] == [{"user": "Bye"}]
+    assert any(reason in note and note.startswith("c.json:1:") for note in notes)
+
+
+@pytest.mark.parametrize(
+    "default",
+    [
+        "contains",
+        7,
+        ["x"],
+        {"assert": "contains"},
+        {"assert": {"type": "contains"}},
+        {"vars": 7},
+        {"options": 7},
+    ],
+)
+def test_a_malformed_default_of_all_tests_is_refused_or_named(default: Any) -> None:
+    """Every test would lose its checks."""
+    config = {"defaultTest": default, "tests": [{"vars": {"question": "Hi"}}]}
+    try:
+        _, notes = imported("promptfoo", "c.json", json.dumps(config))
+    except UsageError as error:
+        assert "c.json:1:" in str(error)  # noqa: PT017  # both ends are right
+        assert "defaultTest" in str(error)  # noqa: PT017
+    else:
+        assert any("defaultTest" in note and note.endswith("(left out)") for note in notes)
+
+
+# One invalid test among others
+
+
+def lines(*rows: Any) -> str:
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def yaml_tests(*tests: Any) -> str:
+    return yaml.safe_dump({"prompts": ["{{question}}"], "tests": list(tests)})
+
+
+ASKED = {"vars": {"question": "Hi"}}
+LONG = {"vars": {"question": "{{a}}" * 999, "a": "{{b}}" * 999, "b": "c" * 999}}
+INVALID = [
+    (
+        "promptfoo",
+        "c.yaml",
+        yaml_tests({"vars": {"question": " "}}, ASKED),
+        "c.yaml:4:3: tests[0]: left out: the user's message is empty",
+    ),
+    ("promptfoo", "c.yaml", yaml_tests(5, ASKED), "c.yaml:4:3: tests[0]: must be an object, found 5"),
+    (
+        "promptfoo",
+        "c.yaml",
+        yaml_tests(ASKED | {"threshold": 7}, ASKED),
+        "threshold: 7 is not between 0 and 1",
+    ),
+    (
+        "promptfoo",
+        "c.yaml",
+        yaml_tests(LONG, ASKED),
+        "c.yaml:4:3: tests[0]: a text has more than 200,000 characters",
+    ),
+    (
+        "promptfoo",
+        "c.yaml",
+        yaml_tests({"vars": {str(i): ["a"] * 10 for i in range(9)}}, ASKED),
+        "combinations",
+    ),
+    ("promptfoo", "c.yaml", yaml_tests({"vars": {"question": "x" * 300_000}}, ASKED), "c.yaml:4:3: "),
+    (
+        "promptfoo",
+        "c.yaml",
+        yaml_tests({"vars": {"question": "Hi {{city}}"}}, ASKED),
+        "the user's message has a template that cannot be filled: {{city}}",
+    ),
+    ("csv", "t.csv", "user,expected\na,b,c\nHi,b\n", "t.csv:2:1: the row has 3 cells, the header 2"),
+    ("csv", "t.csv", "user,match,expected\na,nearly,b\nHi,,b\n", "t.csv:2:1: the test 'a' is not valid: "),
+    (
+        "csv",
+        "t.csv",
+        "user,max_turns\na,many\nHi,1\n",
+        "t.csv:2:1: max_turns: max_turns: 'many' is not a number",
+    ),
+    ("csv", "t.csv", "user,tags\n,b\nHi,\n", "t.csv:2:1: user: the row is empty"),
+    (
+        "deepeval",
+        "g.json",
+        json.dumps([{"name": "a"}, {"turns": [{"role": "user", "content": "Hi"}]}]),
+        "g.json:1:2: [0].scenario: is missing",
+    ),
+    (
+        "deepeval",
+        "g.json",
+        json.dumps([5, {"turns": [{"role": "user", "content": "Hi"}]}]),
+        "g.json:1:2: [0]: must be an object, found 5",
+    ),
+    (
+        "deepeval",
+        "g.jsonl",
+        lines({"turns": "{"}, {"turns": '[{"role": "user", "content": "Hi"}]'}),
+        "g.jsonl:1:11: turns: the text of 'turns' holds no JSON",
+    ),
+    (
+        "deepeval",
+        "g.jsonl",
+        lines({"turns": '"a"'}, {"turns": '[{"role": "user", "content": "Hi"}]'}),
+        "must be a list of turns",
+    ),
+    (
+        "deepeval",
+        "g.csv",
+        'scenario,turns\na,{\nb,"[{""role"": ""user"", ""content"": ""Hi""}]"\n',
+        "g.csv:2:1: turns: the cell 'turns' holds no JSON",
+    ),
+    (
+        "deepeval",
+        "g.jsonl",
+        lines(
+            {"scenario": "a", "expectedOutcome": "b", "expected_outcome": "c"},
+            {"turns": '[{"role": "user", "content": "Hi"}]'},
+        ),
+        "'expected_outcome' given twice, in two spellings",
+    ),
+    (
+        "gaia",
+        "m.jsonl",
+        lines({"task_id": "a"}, QUESTION | {"Question": "Hi"}),
+        "m.jsonl:1:1: Question: is missing",
+    ),
+    (
+        "gaia",
+        "m.jsonl",
+        lines(QUESTION | {"Final answer": "."}, QUESTION | {"Question": "Hi"}),
+        "m.jsonl:1:1: the test 'q' is not valid: ",
+    ),
+    (
+        "openai-evals",
+        "r.jsonl",
+        lines({"a": 1}, {"item": {"input": "Hi"}}),
+        "r.jsonl:1:1: item: must be rows of OpenAI's evals",
+    ),
+    (
+        "openai-evals",
+        "r.jsonl",
+        lines({"item": {"input": "a", "ideal": {"b": 1}}}, {"item": {"input": "Hi"}}),
+        "its 'ideal' must be a string, a number or a list",
+    ),
+]
+
+
+@pytest.mark.parametrize(("kind", "file", "text", "reason"), INVALID)
+def test_one_invalid_test_is_left_out_with_its_place(kind: str, file: str, text: str, reason: str) -> None:
+    """And the others are imported."""
+    found = READERS[kind](text, file)
+    tests = yaml.safe_load(suite_text(found, kind, file, "suite.yaml"))["tests"]
+    assert [test["turns"][0]["user"] for test in tests] == ["Hi"]
+    (note,) = found.left_out
+    assert reason in note
+    assert note in found.notes
+
+
+# Forms that are met in real files
+
+
+ACCEPTED: list[tuple[str, str, str, str, Callable[[dict[str, Any]], Any], Any]] = [
+    (
+        "a cell with line breaks",
+        "csv",
+        "t.csv",
+        'user,expected\n"a\nb\n\nc",d\n',
+        lambda t: t["turns"],
+        [{"user": "a\nb\n\nc"}],
+    ),
+    (
+        "turns with line breaks",
+        "csv",
+        "t.csv",
+        'user,turns\n"a\nb","c\nd"\n',
+        lambda t: [one["user"] for one in t["turns"]],
+        ["a\nb", "c", "d"],
+    ),
+    (
+        "a table that begins with empty lines",
+        "csv",
+        "t.csv",
+        "\n\r\nuser\na\n",
+        lambda t: t["turns"],
+        [{"user": "a"}],
+    ),
+    (
+        "cells that are empty at the end",
+        "csv",
+        "t.csv",
+        "user,expected\na,b,,\n",
+        lambda t: t["evaluations"][0]["expected"],
+        "b",
+    ),
+    (
+        "JSON Lines that begin with an empty line",
+        "gaia",
+        "m.jsonl",
+        "\n\r\n" + lines(QUESTION),
+        lambda t: t["name"],
+        "q",
+    ),
+    (
+        "turns as a text of JSON",
+        "deepeval",
+        "g.json",
+        json.dumps([GOLDEN | {"turns": json.dumps(GOLDEN["turns"])}]),
+        lambda t: t["turns"][0]["user"],
+        "Hello",
+    ),
+    (
+        "goldens under two keys",
+        "deepeval",
+        "g.json",
+        json.dumps({"goldens": [], "conversational_goldens": [GOLDEN]}),
+        lambda t: t["name"],
+        "Broken jug",
+    ),
+    (
+        "a row without data_source_idx",
+        "openai-evals",
+        "r.jsonl",
+        lines({"item": {"input": "Hi"}}),
+        lambda t: t["turns"],
+        [{"user": "Hi"}],
+    ),
+    (
+        "several right answers",
+        "openai-evals",
+        "r.jsonl",
+        lines({"item": {"input": "Hi", "ideal": ["a", 7]}}),
+        lambda t: t["evaluations"][0]["expected"],
+        ["a", "7"],
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "file", "text", "part", "wanted"),
+    [case[1:] for case in ACCEPTED],
+    ids=[case[0] for case in ACCEPTED],
+)
+def test_what_people_have_is_read(
+    kind: str, file: str, text: str, part: Callable[[dict[str, Any]], Any], wanted: Any
+) -> None:
+    (test,), _ = imported(kind, file, text)
+    assert part(test) == wanted
+
+
+def test_every_list_of_a_file_is_read() -> None:
+    """And other keys are named."""
+    golden = {"scenario": "b", "expected_outcome": "c"}
+    text = json.dumps({"goldens": [GOLDEN], "testCases": [golden], "alias": "x"})
+    tests, notes = imported("deepeval", "g.json", text)
+    assert [test["name"] for test in tests] == ["Broken jug", "b"]
+    assert "g.json:1:1: no counterpart for alias" in notes
+
+
+def test_a_short_row_is_imported_and_said() -> None:
+    tests, notes = imported("csv", "t.csv", "user,name,expected\na\nb,c,d\n")
+    assert [test["turns"][0]["user"] for test in tests] == ["a", "b"]
+    assert notes == ["t.csv:2:1: the row has 1 cells, the header 3: nothing is read for 'name', 'expected'"]

@@ -1,0 +1,311 @@
+"""promptfoo's tests in other files: read where they are data in the same repository, else named."""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from ci_evals.adapters.importers import READERS
+from ci_evals.adapters.importers.imported import suite_text
+from ci_evals.adapters.importers.other_files import OtherFiles
+from ci_evals.domain.errors import UsageError
+
+HOURS = {"vars": {"question": "When?"}, "assert": [{"type": "icontains", "value": "9 am"}]}
+SUNDAY = {"vars": {"question": "Sunday?"}, "assert": [{"type": "icontains", "value": "closed"}]}
+TWO = ["When?", "Sunday?"]
+
+
+def write(folder: Path, files: Mapping[str, Any]) -> None:
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+
+
+def imported(folder: Path, name: str, files: Mapping[str, Any]) -> tuple[list[dict[str, Any]], str]:
+    """Return the tests of the file called `name`, and what was said of it."""
+    write(folder, files)
+    path = folder / name
+    found = READERS["promptfoo"](path.read_text(encoding="utf-8"), name, OtherFiles(path))
+    text = suite_text(found, "promptfoo", name, "suite.yaml")
+    return yaml.safe_load(text)["tests"], "\n".join(found.notes)
+
+
+def refusal(folder: Path, name: str, files: Mapping[str, Any]) -> str:
+    with pytest.raises(UsageError) as error:
+        imported(folder, name, files)
+    return str(error.value)
+
+
+def lines(tests: list[dict[str, Any]]) -> list[str]:
+    return [test["turns"][0]["user"] for test in tests]
+
+
+def config(tests: Any, **fields: Any) -> dict[str, Any]:
+    return {"prompts": ["{{question}}"], "tests": tests} | fields
+
+
+CSV = "question,__expected\nWhen?,icontains: 9 am\nSunday?,icontains: closed\n"
+JSON_LINES = "\n" + json.dumps(HOURS) + "\n" + json.dumps(SUNDAY) + "\n"
+READ: list[tuple[str, Any, dict[str, Any]]] = [
+    ("a name", "t.yaml", {"t.yaml": [HOURS, SUNDAY]}),
+    ("a marked name", "file://t.yaml", {"t.yaml": [HOURS, SUNDAY]}),
+    ("a name from here", "file://./t.yml", {"t.yml": [HOURS, SUNDAY]}),
+    ("a list of names", ["file://a.yaml", "b.json"], {"a.yaml": [HOURS], "b.json": [SUNDAY]}),
+    ("names and tests", ["file://a.yaml", SUNDAY], {"a.yaml": [HOURS]}),
+    ("a file with one test", ["a.yaml", "b.yaml"], {"a.yaml": HOURS, "b.yaml": SUNDAY}),
+    ("JSON Lines", "file://t.jsonl", {"t.jsonl": JSON_LINES}),
+    ("a table", "file://t.csv", {"t.csv": CSV}),
+    ("a table with a byte order mark", "t.csv", {"t.csv": "\ufeff" + CSV}),
+    (
+        "rows in JSON",
+        "t.json",
+        {
+            "t.json": [
+                {"question": "When?", "__expected": "icontains: 9 am"},
+                {"question": "Sunday?", "__expected1": "icontains: closed"},
+            ]
+        },
+    ),
+    ("a path", {"path": "file://t.csv"}, {"t.csv": CSV}),
+    ("a list of paths", [{"path": "t.csv"}], {"t.csv": CSV}),
+    ("a pattern", "file://tests/*.yaml", {"tests/a.yaml": [HOURS], "tests/b.yaml": [SUNDAY]}),
+    ("a pattern of folders", "tests/**/*.yaml", {"tests/a.yaml": [HOURS], "tests/x/y/b.yaml": [SUNDAY]}),
+    ("a pattern of endings", "t/*.{yaml,json}", {"t/a.json": [HOURS], "t/b.yaml": [SUNDAY], "t/c.py": "x"}),
+    ("a pattern of names", "t[12].json", {"t1.json": HOURS, "t2.json": SUNDAY, "t3.json": HOURS}),
+    ("a file that names another", "a.yaml", {"a.yaml": [HOURS, "file://b.yaml"], "b.yaml": [SUNDAY]}),
+    (
+        "a file in a folder that names one there",
+        "t/a.yaml",
+        {
+            "t/a.yaml": ["file://b.yaml", SUNDAY],
+            "t/b.yaml": [HOURS],
+            "b.yaml": [SUNDAY],
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize(("tests", "files"), [case[1:] for case in READ], ids=[case[0] for case in READ])
+def test_tests_in_other_files_are_read(tmp_path: Path, tests: Any, files: dict[str, Any]) -> None:
+    """With all their checks."""
+    found, notes = imported(tmp_path, "c.json", files | {"c.json": config(tests)})
+    assert lines(found) == TWO
+    assert [test["evaluations"][0]["pattern"] for test in found] == ["(?i)9 am", "(?i)closed"]
+    assert "left out" not in notes
+
+
+ALONE: list[tuple[str, str, Any]] = [
+    ("a list in YAML", "t.yaml", yaml.safe_dump([HOURS, SUNDAY])),
+    ("a list in JSON", "t.json", [HOURS, SUNDAY]),
+    ("JSON Lines", "t.jsonl", JSON_LINES),
+    ("a table", "t.csv", CSV),
+    (
+        "a list of rows",
+        "t.json",
+        [
+            {"question": "When?", "__expected": "icontains: 9 am"},
+            {"question": "Sunday?", "__expected": "icontains: closed"},
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "content"), [case[1:] for case in ALONE], ids=[case[0] for case in ALONE])
+def test_a_file_of_tests_is_read_without_its_configuration(tmp_path: Path, name: str, content: Any) -> None:
+    found, _ = imported(tmp_path, name, {name: content})
+    assert lines(found) == TWO
+    assert [test["evaluations"][0]["pattern"] for test in found] == ["(?i)9 am", "(?i)closed"]
+
+
+def test_one_test_alone_is_read(tmp_path: Path) -> None:
+    found, _ = imported(tmp_path, "t.yaml", {"t.yaml": HOURS})
+    assert lines(found) == ["When?"]
+
+
+def test_other_parts_are_read_from_files_too(tmp_path: Path) -> None:
+    """`defaultTest`, scenarios with their parts, variables, assertions and prompts."""
+    files = {
+        "c.yaml": {
+            "prompts": ["file://prompt.txt"],
+            "defaultTest": "file://default.yaml",
+            "tests": [{"vars": ["file://vars.yaml", "v/*.json"], "assert": "file://asserts.yaml"}],
+            "scenarios": ["file://scenarios.yaml"],
+        },
+        "prompt.txt": "You are the desk.\n---\n{{customer}}",
+        "default.yaml": {"assert": [{"type": "not-icontains", "value": "as an ai"}]},
+        "vars.yaml": {"customer": "Hi", "plan": "pro"},
+        "v/city.json": {"city": "Bonn"},
+        "asserts.yaml": [{"type": "contains", "value": "Hello"}],
+        "scenarios.yaml": [{"config": "file://config.json", "tests": "file://t.csv"}],
+        "config.json": [{"vars": {"plan": "basic"}}],
+        "t.csv": "customer,__expected\nBye,contains: Bye\n",
+    }
+    found, notes = imported(tmp_path, "c.yaml", files)
+    assert lines(found) == ["Hi", "Bye"]
+    assert [test["userInfo"] for test in found] == [{"plan": "pro", "city": "Bonn"}, {"plan": "basic"}]
+    checks = [[check.get("pattern") or check["text"] for check in test["evaluations"]] for test in found]
+    assert checks == [["(?i)as an ai", "Hello"], ["(?i)as an ai", "Bye"]]
+    assert "left out: the agent has its own instructions" in notes
+
+
+OUTSIDE = "is outside of the repository of the imported file"
+NOT_READ: list[tuple[str, Any, str]] = [
+    ("an absolute path", "file:///etc/passwd.yaml", "is an absolute path"),
+    ("a path of Windows", "C:\\t.yaml", "is an absolute path"),
+    ("a home folder", "~/t.yaml", "is an absolute path"),
+    ("a parent of the repository", "file://../../t.yaml", OUTSIDE),
+    ("many parents", "file://" + "../" * 30 + "etc/t.json", OUTSIDE),
+    ("a pattern in a parent", "file://../../*.yaml", OUTSIDE),
+    ("a link out of the repository", "file://link.yaml", OUTSIDE),
+    ("a link in a pattern", "file://lin*.yaml", OUTSIDE),
+    ("a folder that is a link, in a pattern", "file://linked/*.yaml", OUTSIDE),
+    ("a pipe", "file://pipe.yaml", "cannot be read: it is a named pipe"),
+    ("a file that is not there", "file://none.yaml", "cannot be read: No such file"),
+    ("a pattern of nothing", "file://none/*.yaml", "cannot be read: No such file"),
+    ("a pattern that nothing matches", "file://*.csv", "matches no file"),
+    ("a folder", "file://folder", "is not a file that ends in .yaml"),
+    ("a folder with the name of a file", "file://folder.yaml", "cannot be read: Is a directory"),
+    ("another format", "file://t.toml", "is not a file that ends in .yaml"),
+    ("a spreadsheet", "file://t.xlsx#Sheet1", "is a spreadsheet: save it as CSV"),
+    ("Python", "file://t.py", "is code, which is not run"),
+    ("a function", "file://t.py:make_tests", "is code, which is not run"),
+    ("JavaScript", "t.mjs", "is code, which is not run"),
+    ("TypeScript", {"path": "file://t.ts:make", "config": {"a": 1}}, "is code, which is not run"),
+    ("an address", "https://docs.google.com/spreadsheets/d/x", "is an address, and nothing is fetched"),
+    ("a data set", "huggingface://datasets/a/b", "is an address, and nothing is fetched"),
+    ("no name", "file://", "is not the name of a file"),
+    ("a null character", "file://a\0.yaml", "cannot be read"),
+    ("a very long name", "a" * 5_000 + ".yaml", "is not the name of a file"),
+    ("another encoding", "file://latin.yaml", "it is not UTF-8"),
+    ("a file that names itself", "file://self.yaml", "names itself"),
+    ("braces by the dozen", "{a,b}" * 40 + ".yaml", "has more than 100 alternatives"),
+    ("a broken file", "file://broken.json", "broken.json:1:"),
+]
+
+
+@pytest.mark.parametrize(
+    ("tests", "reason"), [case[1:] for case in NOT_READ], ids=[case[0] for case in NOT_READ]
+)
+def test_what_is_not_read_is_named_and_the_rest_imported(tmp_path: Path, tests: Any, reason: str) -> None:
+    """Nothing is run, and nothing is read that is not a file of tests in the repository."""
+    write(tmp_path, {"t.yaml": [SUNDAY], "secret/t.yaml": [SUNDAY]})
+    repository = tmp_path / "repository"
+    folder = repository / "evals"
+    (repository / ".git").mkdir(parents=True)
+    (folder / "folder.yaml").mkdir(parents=True)
+    (folder / "folder").mkdir()
+    (folder / "link.yaml").symlink_to(tmp_path / "t.yaml")
+    (folder / "linked").symlink_to(tmp_path / "secret")
+    os.mkfifo(folder / "pipe.yaml")
+    (folder / "latin.yaml").write_bytes(b"- \xe9\n")
+    write(folder, {"self.yaml": ["file://self.yaml"], "broken.json": "[{]", "t.py": "raise SystemExit(7)"})
+    files = {"c.json": json.dumps(config([tests, HOURS]), indent=1)}
+    found, notes = imported(folder, "c.json", files)
+    assert lines(found) == ["When?"]
+    (note,) = [note for note in notes.splitlines() if reason in note]
+    assert note.endswith("(left out)")
+    assert any(place in note for place in (": tests[0]: ", "self.yaml:1:", "broken.json:1:"))
+
+
+def test_files_elsewhere_in_the_repository_are_read(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    write(tmp_path, {"shared/t.yaml": [SUNDAY]})
+    (tmp_path / "evals").mkdir()
+    (tmp_path / "evals" / "link.yaml").symlink_to(tmp_path / "shared" / "t.yaml")
+    files = {"c.yaml": config(["file://../shared/*.yaml", "file://link.yaml", HOURS])}
+    found, _ = imported(tmp_path / "evals", "c.yaml", files)
+    assert lines(found) == ["Sunday?", "Sunday?", "When?"]
+
+
+def test_without_a_repository_only_the_folder_is_read(tmp_path: Path) -> None:
+    write(tmp_path, {"t.yaml": [SUNDAY]})
+    files = {"c.yaml": config(["file://../t.yaml", HOURS])}
+    found, notes = imported(tmp_path / "evals", "c.yaml", files)
+    assert lines(found) == ["When?"]
+    assert "is outside of the folder of the imported file" in notes
+
+
+def test_the_number_of_other_files_is_bounded(tmp_path: Path) -> None:
+    files = {f"t/{number}.yaml": [HOURS] for number in range(201)}
+    message = refusal(tmp_path, "c.yaml", files | {"c.yaml": config("t/*.yaml")})
+    assert "is one more than the 200 other files that are read" in message
+
+
+def test_when_nothing_is_left_the_reasons_are_given(tmp_path: Path) -> None:
+    """Each with its position, so that nobody has to guess."""
+    tests = ["file://t.py", {"vars": {"a": "x", "b": "y"}}, {"vars": {"question": ""}}]
+    files = {"c.yaml": yaml.safe_dump({"prompts": ["file://p.py"], "tests": tests})}
+    message = refusal(tmp_path, "c.yaml", files)
+    assert message.startswith("c.yaml: contains nothing that can become a test:\n")
+    assert "c.yaml:4:3: tests[0]: 'file://t.py' is code, which is not run" in message
+    assert "c.yaml:5:3: tests[1]: left out: it is unknown which of its variables ('a', 'b')" in message
+    assert "c.yaml:8:3: tests[2]: left out: the user's message is empty" in message
+
+
+ROWS: list[tuple[str, str, dict[str, Any]]] = [
+    ("contains: a", "", {"strict": "contains", "text": "a"}),
+    ("not-contains:a b ", "", {"strict": "not_contains", "text": "a b"}),
+    ("contains-any: a, b", "", {"strict": "regex", "pattern": "a|b"}),
+    ("not-icontains-any:a,b", "", {"strict": "not_regex", "pattern": "(?i)a|b"}),
+    ("regex:a:b", "", {"strict": "regex", "pattern": "a:b"}),
+    ("similar(0.9):hello", "", {"expected": "hello", "threshold": 0.9}),
+    ("similar:hello", "", {"expected": "hello", "threshold": 0.8}),
+    ("latency(2000)", "", {"strict": "max_latency", "seconds": 2}),
+    ("grade: Is kind", "", {"criterion": "Is kind"}),
+    ("llm-rubric:Is kind", "tone", {"criterion": "Is kind", "category": "tone"}),
+    ("nine", "", {"strict": "answer_matches", "expected": "nine", "match": "exact"}),
+    ("unheard-of: nine", "", {"strict": "answer_matches", "expected": "unheard-of: nine"}),
+]
+
+
+@pytest.mark.parametrize(("cell", "metric", "check"), ROWS)
+def test_a_cell_is_an_assertion_in_short(
+    tmp_path: Path, cell: str, metric: str, check: dict[str, Any]
+) -> None:
+    """As promptfoo reads `__expected`."""
+    row = {"question": "Hi", "__expected": cell, "__metric": metric}
+    found, _ = imported(tmp_path, "t.json", {"t.json": [row]})
+    (evaluation,) = found[0]["evaluations"]
+    assert evaluation | check == evaluation
+
+
+def test_further_columns_of_a_table(tmp_path: Path) -> None:
+    """An empty cell is an empty value, and a short row is said."""
+    header = "question,__expected1,__expected2,__description,__threshold,__metadata:tags[],plan"
+    header += ",__config:__expected2:threshold"
+    rows = ['Hi,contains: a,similar: b,First,0.5,"x, y",,0.7', "Bye,contains: c"]
+    found, notes = imported(tmp_path, "t.csv", {"t.csv": "\n".join([header, *rows])})
+    first, second = found
+    assert (first["name"], first["minScore"], first["tags"]) == ("First", 50, ["x", "y"])
+    assert first["userInfo"] == {"plan": ""}
+    assert [check.get("threshold") for check in first["evaluations"]] == [None, 0.7]
+    assert second["turns"] == [{"user": "Bye"}]
+    assert "t.csv:3:1: the row has 2 cells, the header 8: nothing is read for '__expected2'" in notes
+
+
+BAD_ROWS = [
+    ("__expected", 'contains-any:"a', "its contains-any has a list with a quote that is not closed"),
+    ("__expected", "javascript: output", "'javascript' has no counterpart"),
+    ("__expected", "python: output", "'python' has no counterpart"),
+    ("__expected", "file://check.js", "names a file, which is not read"),
+    ("__threshold", "high", "__threshold: 'high' is not a number"),
+    ("__config:__expected3:threshold", "0.5", "it has a threshold for __expected3"),
+    ("_expected", "contains: a", "promptfoo does not read the column '_expected'"),
+    ("__config:threshold", "0.5", "promptfoo does not read the column '__config:threshold'"),
+    ("__prefix", "Be kind.", "no counterpart for its options.prefix"),
+    ("__providerOutput", "x", "no counterpart for its providerOutput"),
+]
+
+
+@pytest.mark.parametrize(("column", "cell", "reason"), BAD_ROWS)
+def test_a_row_that_cannot_be_read_is_named(tmp_path: Path, column: str, cell: str, reason: str) -> None:
+    """And the others are imported."""
+    rows = [{"question": "Hi", column: cell}, {"question": "Bye", "__expected": "a"}]
+    found, notes = imported(tmp_path, "t.jsonl", {"t.jsonl": "\n".join(map(json.dumps, rows))})
+    assert lines(found)[-1] == "Bye"
+    assert reason in notes

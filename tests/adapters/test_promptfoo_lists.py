@@ -1,0 +1,154 @@
+"""Lists of texts between commas in promptfoo's assertions: split as promptfoo 0.121 splits them."""
+
+import json
+from typing import Any
+
+import builders as build
+import pytest
+import yaml
+
+from ci_evals.adapters.importers import READERS
+from ci_evals.adapters.importers.imported import suite_text
+from ci_evals.adapters.importers.promptfoo.values import UnmappedError, split_at_commas
+from ci_evals.domain.checks.evaluation import Evaluation
+from ci_evals.domain.transcript import EndState, Transcript
+from ci_evals.domain.verdict import Outcome
+from ci_evals.grading import strict
+from ci_evals.planning.documents.interpolate import Reading
+from ci_evals.planning.parse import load
+
+SPLIT = [
+    ("Acme,Globex", ["Acme", "Globex"]),
+    (" Acme ,\tGlobex\n", ["Acme", "Globex"]),
+    ("Acme", ["Acme"]),
+    ("a b,c d", ["a b", "c d"]),
+    (",,a,, ,b,", ["a", "b"]),
+    ('"1,000",in stock', ["1,000", "in stock"]),
+    ('"a" , "b"', ["a", "b"]),
+    ('" a "', [" a "]),
+    (r'"say \"hi\"",b', ['say "hi"', "b"]),
+    ('"say ""hi""",b', ['say "hi"', "b"]),
+    ('""""', ['"']),
+    ('""""""', ['""']),
+    (r'"a\\",b', ["a\\", "b"]),
+    (r'"a\n",b', [r"a\n", "b"]),
+    ('a"b,c"', ['a"b', 'c"']),
+    ("'q,r'", ["'q", "r'"]),
+    ('""', [""]),
+    (",", []),
+    ("", []),
+    ("Zürich,東京", ["Zürich", "東京"]),
+]
+
+
+@pytest.mark.parametrize(("text", "parts"), SPLIT)
+def test_a_text_is_split_at_commas(text: str, parts: list[str]) -> None:
+    assert split_at_commas(text) == parts
+
+
+@pytest.mark.parametrize("text", ['"a,b', '"a"x,b', 'a,"b', r'"a\",b', '"a" "b"', '"', 'a,"b"c'])
+def test_a_quote_that_is_not_closed_is_an_error_as_it_is_there(text: str) -> None:
+    with pytest.raises(UnmappedError):
+        split_at_commas(text)
+
+
+def test_a_long_text_is_split_in_a_moment() -> None:
+    """Whatever its quotes."""
+    assert len(split_at_commas("a," * 50_000)) == 50_000
+    with pytest.raises(UnmappedError):
+        split_at_commas('"' + '\\"' * 100_000)
+
+
+def imported(assertion: Any, **variables: Any) -> tuple[list[Evaluation], list[str]]:
+    test = {
+        "vars": {"question": "Which?"} | variables,
+        "assert": [assertion],
+        "options": {"disableVarExpansion": True},
+    }
+    config = json.dumps({"prompts": ["{{question}}"], "tests": [test]})
+    found = READERS["promptfoo"](config, "c.json")
+    written = suite_text(found, "promptfoo", "c.json", "s.yaml")
+    assert yaml.safe_load(written)["tests"]
+    return list(load(written, "s.yaml", Reading()).suite.tests[0].evaluations), found.notes
+
+
+def passes(evaluations: list[Evaluation], reply: str) -> bool:
+    """Return whether promptfoo would pass: all evaluations of an assertion do."""
+    transcript = Transcript(turns=(build.turn(agent=reply),), status=EndState.COMPLETED)
+    return all(strict.decide(one, transcript).outcome is Outcome.PASSED for one in evaluations)
+
+
+TEXT = "Acme,Globex"
+LIST = ["Acme", "Globex"]
+VERDICTS = [
+    ("contains-any", "We like Globex.", True),
+    ("contains-any", "We like globex.", False),
+    ("contains-any", "We like Acme,Globex.", True),
+    ("icontains-any", "We like GLOBEX.", True),
+    ("icontains-any", "We like none.", False),
+    ("contains-all", "Acme and Globex", True),
+    ("contains-all", "Acme and globex", False),
+    ("contains-all", "Acme", False),
+    ("icontains-all", "acme and GLOBEX", True),
+    ("icontains-all", "acme", False),
+    ("not-contains-any", "We like Acme.", False),
+    ("not-contains-any", "We like Globex.", False),
+    ("not-contains-any", "We like acme.", True),
+    ("not-contains-any", "We like none.", True),
+    ("not-icontains-any", "We like acme.", False),
+    ("not-icontains-any", "We like GLOBEX.", False),
+    ("not-icontains-any", "We like none.", True),
+]
+
+
+@pytest.mark.parametrize(("kind", "reply", "passed"), VERDICTS)
+@pytest.mark.parametrize(
+    ("value", "variables"),
+    [
+        (TEXT, {}),
+        (LIST, {}),
+        ('"Acme", "Globex"', {}),
+        ("{{brands}}", {"brands": TEXT}),
+        ("{{brands}}", {"brands": LIST}),
+        ("{{first}},{{second}}", {"first": "Acme", "second": "Globex"}),
+        (["{{first}}", "{{second}}"], {"first": "Acme", "second": "Globex"}),
+    ],
+)
+def test_every_form_of_a_list_decides_the_same(
+    kind: str, reply: str, passed: bool, value: Any, variables: dict[str, Any]
+) -> None:
+    """A text, a list, and templates of both."""
+    evaluations, _ = imported({"type": kind, "value": value}, **variables)
+    assert passes(evaluations, reply) is passed
+
+
+def test_a_comma_in_a_list_or_in_one_text_is_a_comma() -> None:
+    """Only a text in the place of a list is split."""
+    assert passes(imported({"type": "contains", "value": "Acme,Globex"})[0], "Acme,Globex") is True
+    assert passes(imported({"type": "contains", "value": "Acme,Globex"})[0], "Acme") is False
+    assert passes(imported({"type": "contains-any", "value": ["Acme,Globex"]})[0], "Acme") is False
+    assert passes(imported({"type": "icontains", "value": "Acme,Globex"})[0], "Acme") is False
+
+
+@pytest.mark.parametrize("kind", ["contains-any", "icontains-all", "not-contains-any", "not-icontains-any"])
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        ("", "has a value that ci-evals does not support"),
+        (",", "has no value"),
+        ([], "has no value"),
+        ('"",a', "holds an empty text"),
+        (["", "a"], "has a value that ci-evals does not support"),
+        ('"a,b', "has a list with a quote that is not closed"),
+        ('"a"b', "has a list without a comma after a quote"),
+        ("{{unknown}},a", "holds a template that cannot be filled: {{unknown}}"),
+        ({"a": 1}, "has a value that ci-evals does not support"),
+        (True, "has a value that ci-evals does not support"),
+        (None, "has a value that ci-evals does not support"),
+    ],
+)
+def test_a_list_that_cannot_be_read_is_named(kind: str, value: Any, reason: str) -> None:
+    """And nothing is checked in its place."""
+    evaluations, notes = imported({"type": kind, "value": value})
+    assert [evaluation.criterion for evaluation in evaluations] == ["The agent answers"]
+    assert any(f"'{kind}' {reason}" in note for note in notes)
