@@ -319,7 +319,7 @@ class _Builder:
         )
 
     def _verdicts(self, row: Row, reason: str, category: str | None) -> Iterator[_Verdict]:
-        score = float(bool(row.passed)) if row.score is None else row.score
+        score = _share(row)
         if not row.checks or not _explain(row, score):
             reasons = [reason, *(self._check(check) for check in row.checks if check.passed is not True)]
             text = "\n".join(filter(None, reasons))[:_MOST_REASON]
@@ -327,8 +327,7 @@ class _Builder:
             return
         for check in row.checks:
             text = self.clean(check.reason[:_MOST_REASON]) or (reason if not check.passed else "")
-            own = float(bool(check.passed)) if check.score is None else check.score
-            yield self.clean(check.name), bool(check.passed), own, text, category
+            yield self.clean(check.name), bool(check.passed), _share(check), text, category
 
     def _check(self, check: Check) -> str:
         result = "undecided" if check.passed is None else "failed"
@@ -383,8 +382,14 @@ def _explain(row: Row, score: float) -> bool:
         return False
     if all(check.passed for check in row.checks) is not row.passed:
         return False
-    own = (float(bool(check.passed)) if check.score is None else check.score for check in row.checks)
-    return math.isclose(fmean(own), score, abs_tol=1e-9)
+    return math.isclose(fmean(map(_share, row.checks)), score, abs_tol=1e-9)
+
+
+def _share(result: Row | Check) -> float:
+    """Return the score of a row or a check; a full score of what failed is worth nothing."""
+    if result.score is None or (result.score == 1 and not result.passed):
+        return float(bool(result.passed))
+    return result.score
 
 
 @lru_cache(_MOST_KINDS)

@@ -203,6 +203,10 @@ def test_a_total_in_another_file_that_the_rows_contradict_leaves_no_verdict(gate
             "swe-bench/report-1.json",
             put("demo__shop-1", "tests_status", value={"FAIL_TO_PASS": {"failure": ["t"]}}),
         ),
+        (
+            "agentbench/base/demo-agent/dbbench-std/runs.jsonl",
+            put(0, "output", "result", "error", value="it broke"),
+        ),
         ("gaia/base.jsonl", drop(0)),
     ],
 )
@@ -384,3 +388,47 @@ def test_a_contradiction_is_in_every_report(gate):
     assert any("testFailed is 99" in reason for reason in results["gate"]["reasons"])
     for name in ("summary.md", "report.html"):
         assert "testFailed is 99" in Path("results", name).read_text()
+
+
+def bias(*metrics: tuple[float, bool]) -> list[dict[str, Any]]:
+    """Return test cases with a metric that has such scores and verdicts."""
+    return [
+        {
+            "name": f"t{i}",
+            "input": "q",
+            "success": passed,
+            "metricsData": [{"name": "Bias", "threshold": 0.5, "score": score, "success": passed}],
+        }
+        for i, (score, passed) in enumerate(metrics)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("metrics", "code", "scores"),
+    [
+        ([(0.9, True), (0.2, False)], 0, [90, 20]),
+        ([(0.0, True), (1.0, False), (0.5, True)], 0, [100, 0, 50]),  # lower is better
+        ([(0.0, True)], 0, [100]),
+        ([(0.9, True), (0.2, True)], 3, None),  # who knows
+    ],
+)
+def test_a_metric_of_deepeval_that_passes_below_its_threshold_is_read_right(gate, metrics, code, scores):
+    run = {"testCases": bias(*metrics), "metricsScores": []}
+    Path("run.json").write_text(json.dumps(run))
+    assert gate("run.json")[0] == code
+    (suite,) = json.loads(Path("results/_results.json").read_text())["suites"]
+    if scores:
+        assert [test["score"] for test in suite["tests"]] == pytest.approx(scores)
+
+
+def test_a_full_score_of_what_failed_is_worth_nothing(gate):
+    Path("rows.csv").write_text("test,passed,score\na,false,1\nb,true,1\n")
+    gate("rows.csv")
+    assert json.loads(Path("results/_results.json").read_text())["score"] == 50
+
+
+def test_one_run_of_deepeval_in_two_shapes_leaves_no_verdict(gate):
+    run = json.loads((FILES / "deepeval/shop.json").read_text())
+    Path("latest.json").write_text(json.dumps({"testRunData": run}))
+    code, printed = gate(str(FILES / "deepeval/shop.json"), "latest.json", "--max-errors=9")
+    assert (code, "has the same run as" in printed) == (3, True)

@@ -8,6 +8,7 @@ Read from files of deepeval 4.3.1. A test in which a metric broke has `success: 
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from ci_evals.adapters.result_files import fields
@@ -31,7 +32,8 @@ def read(file: SourceFile) -> Sequence[ResultSet] | None:
         return None
     cases = fields.tables(run["testCases"], "testCases")
     cases += fields.tables(run.get("conversationalTestCases") or [], "conversationalTestCases")
-    rows = [_row(case) for case in cases]
+    lower, higher = (_passing_below(cases, below=below) for below in (True, False))
+    rows = [_row(case, lower) for case in cases]
     passed, failed = fields.count(run.get("testPassed")) or 0, fields.count(run.get("testFailed")) or 0
     total = passed + failed
     parameters = run.get("hyperparameters")
@@ -47,7 +49,14 @@ def read(file: SourceFile) -> Sequence[ResultSet] | None:
             official=OfficialScore(
                 name="passed", value=passed / total if total else None, of=total, rule=_RULE
             ),
-            contradictions=tuple(_contradictions(run, cases)),
+            contradictions=(
+                *_contradictions(run, cases),
+                *(
+                    f"metric {name!r} passes above its threshold, and below it."
+                    for name in sorted(lower & higher)
+                ),
+            ),
+            run_ids=(digest(cases),),
         )
     ]
 
@@ -82,14 +91,32 @@ def _metric(metric: Mapping[str, Any]) -> str:
     return f"{fields.name(metric.get('name'), 'the name of a metric')} {metric.get('threshold')}"
 
 
-def _row(case: Mapping[str, Any]) -> Row:
+def _passing_below(cases: Sequence[Mapping[str, Any]], *, below: bool) -> set[str]:
+    """Return the metrics with a verdict that only a pass below, or only one above, the threshold explains."""
+    found = set()
+    for metric in (metric for case in cases for metric in _metrics(case)):
+        score, threshold = (fields.share_or_none(metric.get(key)) for key in ("score", "threshold"))
+        if score is not None and threshold is not None and score != threshold and not metric.get("error"):
+            passed = metric.get("success") is True
+            if (passed is (score < threshold)) is below:
+                found.add(str(metric.get("name")))
+    return found
+
+
+def _score(metric: Mapping[str, Any], lower: AbstractSet[str]) -> float | None:
+    """Return the score of a metric, of which 1 is best."""
+    score = fields.score_or_none(metric.get("score"))
+    return 1 - score if score is not None and str(metric.get("name")) in lower else score
+
+
+def _row(case: Mapping[str, Any], lower: AbstractSet[str]) -> Row:
     metrics = _metrics(case)
     common: dict[str, Any] = {
         "test": fields.test_name(case.get("name")),
         "groups": tuple(dict.fromkeys(fields.names(case.get("tags") or [], "tags"))),
         "definition": digest([case.get(key) for key in _ASKED]),
         "conversation": _conversation(case),
-        "checks": tuple(_check(metric) for metric in metrics) if len(metrics) > 1 else (),
+        "checks": tuple(_check(metric, lower) for metric in metrics) if len(metrics) > 1 else (),
         "cost_usd": fields.amount(case.get("tokenCost")),
         "seconds": fields.amount(case.get("completionTime")),
     }
@@ -105,19 +132,17 @@ def _row(case: Mapping[str, Any]) -> Row:
     passed = fields.truth(case["success"], f"success of {common['test']!r}")
     if deciding and passed is bool(failed):
         raise ValueError(f"success of {common['test']!r} does not agree with its metrics")
-    scores = [
-        score for metric in deciding if (score := fields.score_or_none(metric.get("score"))) is not None
-    ]
+    scores = [score for metric in deciding if (score := _score(metric, lower)) is not None]
     reason = "; ".join(f"{one['name']}: {fields.words(one.get('reason'))}" for one in failed)
     return Row(**common, passed=passed, score=sum(scores) / len(scores) if scores else None, reason=reason)
 
 
-def _check(metric: Mapping[str, Any]) -> Check:
+def _check(metric: Mapping[str, Any], lower: AbstractSet[str]) -> Check:
     title = fields.name(metric.get("name"), "the name of a metric")
     if broken := fields.words(metric.get("error")):
         return Check(title, passed=None, reason=broken)
     passed = metric.get("success")
-    score = fields.score_or_none(metric.get("score"))
+    score = _score(metric, lower)
     return Check(title, passed=passed is True, score=score, reason=fields.words(metric.get("reason")))
 
 

@@ -23,7 +23,7 @@ from ci_evals.domain.result_rows import OfficialScore, ResultSet, Row, Undecided
 
 _OUTCOMES = {"failure", "error", "skipped"}
 _PASSED = {
-    *("", "pass", "passed", "success", "successful", "succeeded", "ok", "true", "expected", "flaky", "fixed"),
+    *("pass", "passed", "success", "successful", "succeeded", "ok", "true", "expected", "flaky", "fixed"),
     *("run", "complete", "completed", "finished", "done", "executed", "xfail", "xfailed"),
 }
 _FAILED = {"failed", "failure", "fail", "false", "unexpected", "xpassed"}
@@ -111,7 +111,7 @@ READER = Reader("junit", "JUnit XML", read)
 
 def _tests(suite: _Suite, alone: str) -> Iterator[tuple[str, list[Row]]]:
     """Yield the tests of a suite, each with its attempts, in the order of the last ones."""
-    path = [name for name in suite.path if name != alone]
+    path = tuple(name for name in suite.path if name != alone)
     names = [identity(path, case.where, case.name) for case in suite.cases]
     if not suite.reruns:
         for name, case in zip(names, suite.cases, strict=True):
@@ -292,26 +292,37 @@ def _case(attributes: Mapping[str, str]) -> _Case:
     if where == name:  # jest-junit, unless it is configured otherwise
         where = ""
     group = where or attributes.get("file", "").strip()
-    row = Row(test="", groups=(group,) if group else (), seconds=_seconds(attributes.get("time", "")))
-    return _Case(name, where, _by_words(row, attributes))
+    passed, undecided, reason = _by_words(attributes)
+    row = Row(
+        test="",
+        passed=passed,
+        undecided=undecided,
+        reason=reason,
+        groups=(group,) if group else (),
+        seconds=_seconds(attributes.get("time", "")),
+    )
+    return _Case(name, where, row)
 
 
-def _by_words(row: Row, attributes: Mapping[str, str]) -> Row:
-    """Return the outcome that the attributes of a test case say."""
-    told = [attributes.get(key, "").strip() for key in ("status", "result")]
+def _by_words(attributes: Mapping[str, str]) -> tuple[bool | None, Undecided | None, str]:
+    """Return the outcome that the attributes of a test case say, and the reason of one that is unclear."""
+    told = [word for key in ("status", "result") if (word := attributes.get(key, "").strip())]
+    if not told:
+        return True, None, ""
     words = {re.sub(r"[\s_-]+", " ", word.lower()): word for word in told}
     if words.keys() & _FAILED:
-        return row._replace(passed=False)
+        return False, None, ""
     if unclear := [word for key, word in words.items() if key not in _PASSED | _NOT_RUN]:
-        reason = f"its status is {unclear[0][:100]!r}"
-        return row._replace(undecided=Undecided.ERROR, reason=reason)
+        return None, Undecided.ERROR, f"its status is {unclear[0][:100]!r}"
     if words.keys() & _NOT_RUN:
-        return row._replace(undecided=Undecided.SKIPPED)
-    return row._replace(passed=True)
+        return None, Undecided.SKIPPED, ""
+    return True, None, ""
 
 
 def _outcome(row: Row, children: Mapping[str, str]) -> Row:
     """Return the outcome of a test case with these elements, which say more than its attributes."""
+    if not children:
+        return row
     if "failure" in children:  # also of a test whose teardown then breaks
         return row._replace(passed=False, undecided=None, reason=children["failure"])
     if "error" in children:

@@ -7,7 +7,8 @@ run.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from functools import lru_cache
 
 OF = " › "
 """Between the parts of an identity."""
@@ -15,6 +16,8 @@ _OF_THE_WHOLE = frozenset({"pytest", "Root Suite", "Mocha Tests", "jest tests", 
 _TIME = re.compile(r"-\d{14}$")
 """unittest-xml-reporting adds the time to the name of a suite."""
 _ABSOLUTE = re.compile(r"/|[A-Za-z]:[\\/]")
+_MOST_PATHS = 10_000
+"""Paths of suites that are kept."""
 _MARKS = re.compile(r"[\\/.:]+")
 
 
@@ -23,7 +26,7 @@ def suite_name(text: str) -> str:
     return _TIME.sub("", text.strip())
 
 
-def identity(suites: Sequence[str], where: str, name: str) -> str:
+def identity(suites: tuple[str, ...], where: str, name: str) -> str:
     """Return the name of a test in its file.
 
     Args:
@@ -33,21 +36,26 @@ def identity(suites: Sequence[str], where: str, name: str) -> str:
     """
     if not (where or name):
         return ""
+    if where == name:
+        where = ""
+    path = _path(suites, where)
+    if where and path and path[-1].endswith(f"/{where}"):  # the package of Go, and its last part
+        where = ""
+    if path and (path[-1] == name or (not where and _repeats(path[-1], name))):
+        path = path[:-1]
+    return OF.join([*path, where, name] if where else [*path, name])
+
+
+@lru_cache(_MOST_PATHS)
+def _path(suites: tuple[str, ...], where: str) -> tuple[str, ...]:
+    """Return the names of suites that say something of a test of a class, which no next one repeats."""
     path = [
         suite
         for depth, suite in enumerate(suites, 1)
         if suite and suite not in _OF_THE_WHOLE and (depth == len(suites) or not _ABSOLUTE.match(suite))
     ]
-    if path and where and path[-1].endswith(f"/{where}"):  # the package of Go, and its last part
-        where = ""
-    own = [where, name] if where and where != name else [name]
-    after = [*path, own[0]][1:]
-    kept = [
-        part
-        for part, following in zip(path, after, strict=True)
-        if part != name and not _repeats(part, following)
-    ]
-    return OF.join([*kept, *own])
+    following = [*path, where][1:]
+    return tuple(part for part, after in zip(path, following, strict=True) if not _repeats(part, after))
 
 
 def _repeats(part: str, following: str) -> bool:

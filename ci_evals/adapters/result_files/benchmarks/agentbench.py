@@ -68,6 +68,9 @@ def _row(run: Mapping[str, Any]) -> Row:
     if status != "completed":
         raise ValueError(f"the status of sample {common['test']} is {fields.shown(status)}")
     score = _score(result)
+    if score == 1 and isinstance(result, dict) and result.get("error"):
+        reason = f"completed, with the error {fields.shown(result['error'])}"
+        return Row(**common, undecided=fields.ERROR, reason=reason)
     if score is None:
         return Row(**common, undecided=fields.EMPTY, reason="completed without is_correct, result or reward")
     return Row(**common, passed=score == 1, score=score, reason="" if score == 1 else _reason(result))
