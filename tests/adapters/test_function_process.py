@@ -1,30 +1,119 @@
 """What a suite's functions are given: probes that failed are unknown, and not absent."""
 
+import os
+
 import pytest
 
+from ci_evals.adapters.world import functions
 from ci_evals.adapters.world.function_process import Probes
+from ci_evals.ports import FunctionError
+from ci_evals.support.redaction import Redactor
 
 WITHOUT_ERROR = {"orders": [1]}
 
 
-@pytest.mark.parametrize(
-    "look",
-    [
-        lambda probes: probes["refunds"],
-        lambda probes: probes.get("refunds"),
-        lambda probes: "refunds" in probes,
-        lambda probes: [*probes],
-        len,
-        bool,
-        lambda probes: any(probes.values()),
-        lambda probes: [*probes.items()],
-        lambda probes: [*probes.keys()],
-    ],
-)
+LOOKS = {
+    "[]": 'probes["refunds"]',
+    "get": 'probes.get("refunds")',
+    "get with a default": 'probes.get("refunds", [])',
+    "in": '"refunds" in probes',
+    "not in": '"refunds" not in probes',
+    "pop": 'probes.pop("refunds", None)',
+    "setdefault": 'probes.setdefault("refunds", [])',
+    "assignment": 'probes.__setitem__("refunds", [])',
+    "iteration": "[name for name in probes]",
+    "keys": "list(probes.keys())",
+    "values": "any(probes.values())",
+    "items": "dict(probes.items())",
+    "reversed": "list(reversed(probes))",
+    "len": "len(probes)",
+    "bool": "not probes",
+    "equality": "probes == {'orders': [1]}",
+    "inequality": "probes != {'orders': [1]}",
+    "repr": "'refund' in repr(probes)",
+    "str": "f'{probes}'",
+    "dict": "dict(probes)",
+    "unpacked": "{**probes}",
+    "unpacked into a call": "dict(**probes)",
+    "copy": "probes.copy()",
+    "copy.copy": "copy.copy(probes)",
+    "copy.deepcopy": "copy.deepcopy(probes)",
+    "pickle": "pickle.dumps(probes)",
+    "union": "probes | {}",
+    "union, the other way": "{} | probes",
+    "update": "{}.update(probes)",
+    "JSON": "json.dumps(probes)",
+    "JSON on lines": "json.dumps(probes, indent=1)",
+    "sorted": "sorted(probes)",
+    "past the methods": 'len(dict.get(probes, "refunds"))',
+    "past the methods, and compared": 'dict.copy(probes)["refunds"] == []',
+    "a pattern": "match(probes)",
+}
+"""Ways to look at the probe `refunds`."""
+
+MODULE = """
+import copy, json, pickle
+
+def match(probes):
+    match probes:
+        case {"refunds": [_]}:
+            return True
+
+def swallows(probes):
+    try:
+        LOOK
+    except BaseException:
+        pass
+    return True
+
+async def swallows_later(probes):
+    return swallows(probes)
+
+def looks(probes):
+    return bool(LOOK) or True
+
+class Checks:
+    @staticmethod
+    def swallows(probes):
+        return swallows(probes), "all is well"
+
+def looks_elsewhere(probes, transcript):
+    return probes["orders"] == [1] and "orders" in probes and probes.get("claims") is None
+"""
+ERRORS = {"refunds": "no connection"}
+
+
+async def decide(name, look, folder, monkeypatch, values=WITHOUT_ERROR):
+    """What the function returns; raises if nothing."""
+    (folder / "checks.py").write_text(MODULE.replace("LOOK", look))
+    monkeypatch.chdir(folder)
+    arguments = {"transcript": {}, "trace": [], "probes": values, "probe_errors": ERRORS}
+    return await functions.call(f"checks:{name}", arguments, os.environ, Redactor(), timeout=60)
+
+
+@pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
 def test_to_look_for_a_failed_probe_is_an_error(look):
     """`not probes.get("refunds")` would else pass while the database is down."""
-    with pytest.raises(LookupError, match="the probe refunds failed: no connection"):
-        look(Probes(WITHOUT_ERROR, {"refunds": "no connection"}))
+    names = {}
+    exec(MODULE.replace("LOOK", "0"), names)
+    for values in (WITHOUT_ERROR, {}):
+        probes = Probes(values, ERRORS)
+        with pytest.raises(LookupError, match="the probe refunds failed: no connection"):
+            eval(look, names | {"probes": probes})
+        assert "no connection" in probes.unknown
+
+
+@pytest.mark.parametrize("name", ["swallows", "swallows_later", "Checks.swallows", "looks"])
+@pytest.mark.parametrize("look", ["get", "JSON", "past the methods"])
+async def test_a_function_that_catches_the_error_decides_nothing(tmp_path, monkeypatch, name, look):
+    """It went on without what it wanted to know."""
+    with pytest.raises(FunctionError, match="the probe refunds failed: no connection"):
+        await decide(name, LOOKS[look], tmp_path, monkeypatch)
+
+
+async def test_a_function_that_looks_elsewhere_decides(tmp_path, monkeypatch):
+    """A probe that failed is nothing to those that do not ask for it."""
+    assert await decide("looks_elsewhere", "0", tmp_path, monkeypatch) is True
 
 
 def test_other_probes_can_be_read():
