@@ -57,7 +57,9 @@ class LateEvidence:
         async def played(plan: Plan, **options: Any) -> Sequence[TrialResult | None]:
             results = await play(plan, **options)
             if not stop.interrupted:
-                await self.receiver.wait_for_late()
+                waiting = self.receiver.wait_for_late()
+                await (waiting if stop.requested else stop.run_until_stopped(waiting))
+            self.receiver.finish()
             return await self._settled(plan, results)
 
         return played

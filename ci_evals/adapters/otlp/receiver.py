@@ -26,7 +26,7 @@ from ci_evals.support.redaction import Redactor
 from ci_evals.threads import in_thread
 
 PATH = "/v1/traces"
-MOST_LATE_SECONDS = 10.0
+MOST_LATE_SECONDS = 5.0
 _KEPT_SECONDS = 60.0
 """The time for which spans of a trial that has ended are kept, to be compared with the agent's own report."""
 DEFAULT_PORT = 4318
@@ -165,6 +165,9 @@ class Receiver:
             if now >= until:
                 break
             await asyncio.sleep(until - now)
+
+    def finish(self) -> None:
+        """Note what the spans until now mean for trials that have ended."""
         self._give_up_unclaimed()
         for _, trial in self._unreleased:
             trial.finish()
