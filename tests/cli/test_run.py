@@ -92,7 +92,7 @@ def test_judge_and_user_on_a_real_provider_wire(tmp_path, agent, provider):
         ("And my order?", "auto"),
     ]
     judged = trial["findings"][0]
-    assert (judged["outcome"], judged["reason"], judged["evidence"]) == ("passed", "It greets.", [1])
+    assert (judged["outcome"], judged["reason"], judged["evidence"]) == ("passed", "It greets.", [1, 2])
     assert {(a.provider, a.model) for a in models.asked} == {(provider, "u-model"), (provider, "j-model")}
     usage = results_in(tmp_path)["usage"]
     assert [(u["role"], u["model"], u["calls"]) for u in usage["byRole"]] == [
