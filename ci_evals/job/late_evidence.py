@@ -8,17 +8,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ci_evals.adapters.journal import Journal
-from ci_evals.domain.checks.evaluation import Judged, Strict, compares_meanings
-from ci_evals.domain.checks.tool_checks import PythonCheck
 from ci_evals.domain.journal import JournalMark
 from ci_evals.domain.plan import Plan, Trial
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.suite import Test
-from ci_evals.domain.transcript import Transcript, Turn, Turns
-from ci_evals.domain.verdict import Cause, Finding, Outcome, Verdict
-from ci_evals.grading import strict
+from ci_evals.domain.transcript import Turn
+from ci_evals.domain.verdict import Cause, Verdict
+from ci_evals.job.less_evidence import with_turns
 from ci_evals.runner import SaveTrial
-from ci_evals.scoring import process
 from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
 
@@ -90,14 +87,9 @@ class LateEvidence:
 def with_gaps(test: Test, result: TrialResult, gaps: Mapping[int, str]) -> TrialResult:
     """Return a result whose turns have these gaps in their evidence, by number."""
     turns = tuple(_incomplete(turn, gaps.get(turn.index)) for turn in result.turns)
-    transcript = Transcript(turns=turns, status=result.status, probes=result.probes)
-    findings = tuple(
-        _finding(evaluation, finding, transcript, gaps)
-        for evaluation, finding in zip(test.evaluations, result.findings, strict=bool(result.findings))
-    )
-    traces = process.of_turns(Turns(turns), test.optimal_tools)
-    update = {"turns": Turns(turns), "findings": findings, "process": traces.process, "fired": traces.fired}
-    return result.model_copy(update=update)
+    number, gap = next(iter(gaps.items()))
+    reason = f"the evidence of turn {number} is incomplete: {gap}"
+    return with_turns(test, result, turns, Verdict.undecided(Cause.NO_TRACE, reason, *gaps))
 
 
 def _incomplete(turn: Turn, gap: str | None) -> Turn:
@@ -105,25 +97,3 @@ def _incomplete(turn: Turn, gap: str | None) -> Turn:
         return turn
     # A tool may hand over to a person.
     return turn.like(tool_calls_partial=True, trace_missing=gap, handed_over_apart=True)
-
-
-def _finding(
-    evaluation: Judged | Strict, finding: Finding, transcript: Transcript, gaps: Mapping[int, str]
-) -> Finding:
-    """Return the finding on a transcript with gaps: the same, or an undecided one."""
-    if finding.outcome is Outcome.UNDECIDED:
-        return finding
-    if isinstance(evaluation, Judged):
-        unseen = finding.rests_on == "absence"
-    else:
-        unseen = isinstance(evaluation, PythonCheck)
-    if unseen:
-        number, gap = next(iter(gaps.items()))
-        verdict = Verdict.undecided(
-            Cause.NO_TRACE, f"the evidence of turn {number} is incomplete: {gap}", *gaps
-        )
-    elif isinstance(evaluation, Judged) or compares_meanings(evaluation):
-        return finding
-    else:
-        verdict = strict.decide(evaluation, transcript)
-    return Finding.of(evaluation, verdict) if verdict.outcome is Outcome.UNDECIDED else finding

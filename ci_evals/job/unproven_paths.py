@@ -13,11 +13,10 @@ from pydantic import JsonValue
 
 from ci_evals.domain.plan import Plan, Trial
 from ci_evals.domain.results.trial import TrialResult
-from ci_evals.domain.suite import Suite, Test
-from ci_evals.domain.transcript import Transcript, Turn, Turns
+from ci_evals.domain.suite import Suite
+from ci_evals.domain.transcript import Turn
 from ci_evals.domain.verdict import Cause, Verdict
-from ci_evals.grading import less_evidence
-from ci_evals.scoring import process
+from ci_evals.job.less_evidence import with_turns
 from ci_evals.support.json_text import canonical
 
 _FIELDS = {
@@ -62,10 +61,12 @@ def settle(plan: Plan, played: Sequence[TrialResult | None]) -> Settled:
         own = [result for place in agent.places if (result := played[place])]
         unproven = _unproven(agent, own)
         reasons = {key: _reason(agent, key, path) for key, path in unproven.items()}
+        cannot_say = Verdict.undecided(Cause.NO_EVIDENCE, next(iter(reasons.values()), ""))
         warnings += [f"{reason}: checks of it are undecided" for reason in reasons.values()]
         for place in agent.places if reasons else ():
             if (result := played[place]) and (turns := _turns(agent, result, reasons)):
-                results[place] = _with_turns(plan.test_of(plan.trials[place]), result, turns, reasons)
+                test = plan.test_of(plan.trials[place])
+                results[place] = with_turns(test, result, turns, cannot_say).packed()
     return Settled(tuple(results), tuple(dict.fromkeys(warnings)))
 
 
@@ -143,21 +144,6 @@ def _unknown(agent: _Agent, turn: Turn, reasons: Mapping[str, str]) -> Turn:
     kept = {key: path for key, path in turn.unproven.items() if key not in keys}
     told = {key: reason for key, reason in reasons.items() if key in keys}
     return turn.like(**update, unproven=kept, not_found={**turn.not_found, **told})
-
-
-def _with_turns(
-    test: Test, result: TrialResult, turns: tuple[Turn, ...], reasons: Mapping[str, str]
-) -> TrialResult:
-    """Return a result with other turns, and the findings on them."""
-    transcript = Transcript(turns=turns, status=result.status, probes=result.probes)
-    told = Verdict.undecided(Cause.NO_EVIDENCE, next(iter(reasons.values())))
-    findings = tuple(
-        less_evidence.finding(evaluation, before, transcript, told)
-        for evaluation, before in zip(test.evaluations, result.findings, strict=bool(result.findings))
-    )
-    traces = process.of_turns(turns, test.optimal_tools)
-    update = {"turns": Turns(turns), "findings": findings, "process": traces.process, "fired": traces.fired}
-    return result.model_copy(update=update).packed()
 
 
 def _reason(agent: _Agent, key: str, path: str) -> str:
