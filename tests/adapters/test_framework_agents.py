@@ -74,9 +74,13 @@ async def refusal(target, **how) -> str:
 
 @pytest.mark.parametrize("kind", KINDS)
 async def test_a_conversation(kind):
-    """Calls with arguments and results, the tokens of all answers, and a memory."""
+    """Words also beside calls, arguments and results of these, the tokens of all answers, and a memory."""
     hello, refund, thanks = await replies(made(kind), "Hi", "A refund, please", "Thanks")
-    assert [hello.agent, refund.agent, thanks.agent] == ["Message 1.", "On its way.", "Message 3."]
+    assert [hello.agent, refund.agent, thanks.agent] == [
+        "Message 1.",
+        "One moment.\n\nOn its way.",
+        "Message 3.",
+    ]
     (call,) = refund.tool_calls
     assert (call.name, call.arguments) == ("refund", {"order": "A-1"})
     assert call.result in ({"refunded": 42}, "{'refunded': 42}")

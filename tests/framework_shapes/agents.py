@@ -37,6 +37,7 @@ class Runner:
             last = agent.successor
         calls, output = last.plan(items[-1]["content"], context, number)
         for place, (name, args, result, _) in enumerate(calls):
+            new.append(_message(last, "One moment."))
             if name.endswith("_call"):
                 new.append(_item("tool_call_item", last, {"type": name, "id": f"w{place}", **args}))
                 continue
@@ -44,6 +45,8 @@ class Runner:
             new.append(_item("tool_call_item", last, raw | {"arguments": json.dumps(args)}))
             returned = {"type": "function_call_output", "call_id": f"c{place}", "output": str(result)}
             new.append(_item("tool_call_output_item", last, returned, output=result))
+        if isinstance(output, str):
+            new.append(_message(last, output))
         waits = [_item("tool_approval_item", last, {"name": "delete"})] if output is None else []
         usage = SimpleNamespace(input_tokens=5, output_tokens=2)
         return SimpleNamespace(
@@ -54,6 +57,11 @@ class Runner:
             raw_responses=[SimpleNamespace(usage=usage)] * (len(calls) + 1),
             to_input_list=lambda: [*items, {"role": "assistant", "content": str(output)}],
         )
+
+
+def _message(agent, text):
+    content = [{"type": "output_text", "text": text}]
+    return _item("message_output_item", agent, {"type": "message", "content": content})
 
 
 def _item(kind, agent, raw, **fields):

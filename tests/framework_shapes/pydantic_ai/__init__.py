@@ -18,7 +18,8 @@ class AbstractAgent:
         new = [SimpleNamespace(kind="request", asks=True, parts=[_part("user-prompt", content=user_prompt)])]
         for place, (name, args, result, outcome) in enumerate(calls):
             called = {"tool_name": name, "tool_call_id": f"c{place}"}
-            new.append(_response(_part("tool-call", args=args, **called)))
+            said = _part("text", content="One moment.")
+            new.append(_response(said, _part("tool-call", args=args, **called)))
             returned = _part("tool-return", content=result, outcome=outcome, **called)
             new.append(SimpleNamespace(kind="request", asks=False, parts=[returned]))
         new.append(_response(_part("text", content=output)))
@@ -46,6 +47,6 @@ def _part(kind, **fields):
     return SimpleNamespace(part_kind=kind, **fields)
 
 
-def _response(part):
+def _response(*parts):
     usage = SimpleNamespace(input_tokens=5, output_tokens=2)
-    return SimpleNamespace(kind="response", parts=[part], usage=usage)
+    return SimpleNamespace(kind="response", parts=[*parts], usage=usage)

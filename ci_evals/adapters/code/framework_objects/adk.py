@@ -64,12 +64,13 @@ class AdkAgent(FrameworkAgent):
         running = self._runner.run_async(user_id=_USER, session_id=session.id, new_message=said)
         async with aclosing(running):
             events = [event async for event in running if not event.partial and event.author != "user"]
-        answer = "\n\n".join(filter(str.strip, map(_text, events)))
+        has_ended = any(_text(event).strip() for event in events if event.is_final_response())
         asked = list(_asked(events))
-        if asked and not answer:
+        if asked and not has_ended:
             raise waiting(asked, "the run waits for a person or a long process, at the tools")
         error = next((fault for event in reversed(events) if (fault := _fault(event))), None)
-        return self._reply(answer, _calls(events), _tokens(events), error=None if answer else error)
+        text = "\n\n".join(filter(str.strip, map(_text, events)))
+        return self._reply(text, _calls(events), _tokens(events), error=None if has_ended else error)
 
     async def read_state(self, session: _Session) -> JsonValue:
         """Return the state of the session."""
@@ -90,9 +91,7 @@ def _parts(event: Any) -> list[Any]:
 
 
 def _text(event: Any) -> str:
-    """Return what an event says to the user: words beside tool calls only say what will be done."""
-    if not event.is_final_response():
-        return ""
+    """Return what an event says to the user."""
     return "".join(part.text for part in _parts(event) if part.text and not part.thought)
 
 

@@ -156,6 +156,18 @@ def text_of_output(output: Any) -> str:
     return output if isinstance(output, str) else json.dumps(jsonable(output), ensure_ascii=False)
 
 
+def all_words(before: Iterable[str], output: Any) -> str:
+    """Return what an agent said before its output, such as words beside tool calls, and the output as a text.
+
+    An output that is no text stands alone: it is data for a program.
+    """
+    last = text_of_output(output)
+    if not isinstance(output, str):
+        return last
+    said = [text for text in before if text.strip()]
+    return "\n\n".join(said if said[-1:] == [last] else [*said, last])
+
+
 def waiting(tools: Iterable[object], what: str) -> NoAnswerError:
     """Return the error of a run that stopped for a person; `what` is a clause to go before the tools."""
     names = ", ".join(sorted({repr(str(tool)) for tool in tools}))

@@ -96,8 +96,7 @@ class LangGraphAgent(FrameworkAgent):
         answers = [message for message in new.own if message.type in _AI]
         if not answers:
             raise NoAnswerError("has no text: the graph added no message of an AI")
-        # A message beside tool calls says what will be done; the answer comes after it.
-        texts = [_text(message) for message in answers if not message.tool_calls] or [_text(answers[-1])]
+        texts = map(_text, answers)
         usages = [m.usage_metadata or {} for m in new.everything if m.type in _AI]
         tokens = [(usage.get("input_tokens"), usage.get("output_tokens")) for usage in usages]
         return self._reply("\n\n".join(filter(str.strip, texts)), _calls(new.everything), tokens)

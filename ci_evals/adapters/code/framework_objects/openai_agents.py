@@ -10,10 +10,11 @@ from pydantic import JsonValue
 
 from ci_evals.adapters.code.framework_objects.framework import (
     FrameworkAgent,
+    all_words,
     jsonable,
-    text_of_output,
     waiting,
 )
+from ci_evals.adapters.transport import payload
 from ci_evals.domain.suite import Test
 
 _OF_ITSELF = {"id", "type", "status", "results", "outputs", "output", "call_id"}
@@ -53,7 +54,15 @@ class OpenAiAgentsAgent(FrameworkAgent):
             (getattr(response.usage, "input_tokens", None), getattr(response.usage, "output_tokens", None))
             for response in result.raw_responses
         ]
-        return self._reply(text_of_output(result.final_output), _calls(result.new_items), tokens)
+        text = all_words(_texts(result.new_items), result.final_output)
+        return self._reply(text, _calls(result.new_items), tokens)
+
+
+def _texts(items: list[Any]) -> Iterator[str]:
+    """Yield the words of each message."""
+    for item in items:
+        if item.type == "message_output_item":
+            yield payload.joined(_raw(item).get("content"), "text", "refusal")
 
 
 def _calls(items: list[Any]) -> Iterator[dict[str, Any]]:

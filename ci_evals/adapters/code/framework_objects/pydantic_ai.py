@@ -13,7 +13,7 @@ from ci_evals.adapters.agent_settings import AgentSettings
 from ci_evals.adapters.code.framework_objects.framework import (
     PAGE,
     FrameworkAgent,
-    text_of_output,
+    all_words,
     waiting,
 )
 from ci_evals.domain.errors import AgentError, UsageError
@@ -76,7 +76,7 @@ class PydanticAiAgent(FrameworkAgent):
         messages = result.new_messages()
         output_tool = getattr(result, "_output_tool_name", None)
         calls = [call for call in _calls(messages) if call["name"] != output_tool]
-        return self._reply(text_of_output(result.output), calls, _tokens(messages))
+        return self._reply(all_words(_texts(messages), result.output), calls, _tokens(messages))
 
 
 def _messages(history: list[dict[str, Any]]) -> Iterator[Any]:
@@ -87,6 +87,13 @@ def _messages(history: list[dict[str, Any]]) -> Iterator[Any]:
             yield kinds.ModelRequest(parts=[kinds.UserPromptPart(content=message["content"])])
         else:
             yield kinds.ModelResponse(parts=[kinds.TextPart(content=message["content"])])
+
+
+def _texts(messages: list[Any]) -> Iterator[str]:
+    """Yield the words of each answer of a model."""
+    for message in messages:
+        if message.kind == "response":
+            yield "".join(part.content for part in message.parts if part.part_kind == "text")
 
 
 def _calls(messages: list[Any]) -> Iterator[dict[str, Any]]:

@@ -21,7 +21,8 @@ class InMemoryRunner:
         for place, (name, args, result, status) in enumerate(calls):
             waits = {f"c{place}"} if status == "waits" else None
             asked = SimpleNamespace(id=f"c{place}", name=name, args=args)
-            yield event(part(function_call=asked), final=waits is not None, long_running_tool_ids=waits)
+            parts = [*([] if waits else [part(text="One moment.")]), part(function_call=asked)]
+            yield event(*parts, final=waits is not None, long_running_tool_ids=waits)
             if not waits:
                 returned = SimpleNamespace(id=f"c{place}", name=name, response=result)
                 yield event(part(function_response=returned), usage_metadata=None)
