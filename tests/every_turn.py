@@ -14,9 +14,10 @@ class EveryTurn(str):
 
 
 def fitted(answer: Any, prompt: str) -> Any:
-    """Return the answer to a prompt, which looked at all turns of the conversation there."""
+    """Return the answer to a prompt, which looked at all turns of the conversation there, if there is one."""
     if not isinstance(answer, EveryTurn):
         return answer
-    (shown,) = _CONVERSATION.findall(prompt)
-    turns = [one["turn"] for one in json.loads(shown) if "turn" in one]
+    turns = [
+        one["turn"] for shown in _CONVERSATION.findall(prompt) for one in json.loads(shown) if "turn" in one
+    ]
     return json.dumps(json.loads(answer) | {"looked_at": turns})

@@ -35,7 +35,7 @@ PRICES = PriceTable.model_validate({"asOf": "2026-11-22", "models": {"known": {"
 DROP, DROPS = read_drops("5, suite:a=3")
 POLICY = Policy(
     min_score=70,
-    thresholds=read_thresholds("category:tone=60, tag:slow=50, suite:b=90, test:a0=100, logic:L1=1"),
+    thresholds=read_thresholds("category:tone=60, tag:slow=50, suite:b=90, test:a0=100, logic:L1=5"),
     max_errors=3,
     max_drop=DROP,
     max_drops=DROPS,
