@@ -33,6 +33,9 @@ _RESULTS = ("content", "output", "result", "response")
 _CHUNK = "AIMessageChunk"
 
 UNREADABLE = "a tool call in its messages cannot be read: each needs a name"
+NO_CALL = (
+    "its messages hold a tool's result without the call that it answers. Have the agent return the call too"
+)
 
 Object = dict[str, JsonValue]
 
@@ -69,7 +72,9 @@ def read(messages: Sequence[JsonValue], thread: Thread) -> Answer:
     calls = tool_calls.read_all([call for message in new for call in _calls(message)])
     if calls is None:
         return Answer(text, None, UNREADABLE)
-    return Answer(text, tool_calls.with_results(calls, [*_results(new)]), begin.doubt)
+    known = tool_calls.read_all([call for message in listed for call in _calls(message)]) or calls
+    doubt = begin.doubt or (NO_CALL if any(_lacks_call(one, known) for one in _all_results(new)) else None)
+    return Answer(text, tool_calls.with_results(calls, [*_results(new)]), doubt)
 
 
 def seen(messages: Sequence[JsonValue]) -> list[Seen]:
@@ -117,7 +122,10 @@ def _seen(message: Object) -> Seen:
 
 
 def _text(message: Object) -> str:
-    return payload.joined(_content(message), "text")
+    """Return the words of a message; OpenAI has those of a refusal apart."""
+    said = payload.joined(_content(message), "text", "refusal")
+    refusal = message.get("refusal")
+    return "\n\n".join(text for text in (said, refusal) if isinstance(text, str) and text)
 
 
 def _content(message: Object) -> JsonValue:
@@ -159,6 +167,8 @@ def _shows_calls(message: Object) -> bool:
 
 def _may_call(message: Object) -> bool:
     """Return whether a message or a part of it may be a call in a form that is unknown here."""
+    if message.get("invalid_tool_calls"):  # LangChain's name for calls with arguments that are no JSON
+        return True
     kinds = {*map(_kind, _parts(message))}
     if not message.get("role") and _role(message) not in _TOOL:
         kinds.add(_kind(message))
@@ -186,10 +196,25 @@ def _calls(message: Object) -> Iterator[JsonValue]:
         yield from (part for part in _parts(message) if _kind(part) in _CALL_PARTS)
 
 
+def _lacks_call(result: Object, calls: Sequence[ToolCall]) -> bool:
+    """Return whether a result of a tool answers none of the calls."""
+    call_id, name = result.get("tool_call_id"), result.get("name")
+    if call_id:
+        return all(call.id not in (None, call_id) for call in calls)
+    if name:
+        return all(call.name != name for call in calls)
+    return not calls
+
+
 def _results(messages: Sequence[Object]) -> Iterator[Object]:
-    """Yield results of tools, each with the id of its call as `tool_call_id`."""
+    """Yield results of tools that name their call, each with its id as `tool_call_id`."""
+    return (result for result in _all_results(messages) if result.get("tool_call_id"))
+
+
+def _all_results(messages: Sequence[Object]) -> Iterator[Object]:
+    """Yield results of tools, as messages of a tool."""
     for message in messages:
-        if _role(message) in _TOOL and "tool_call_id" in message:
+        if _role(message) in _TOOL and not any(_kind(part) in _RESULT_PARTS for part in _parts(message)):
             yield message
         for part in _parts(message):
             if _kind(part) in _RESULT_PARTS:

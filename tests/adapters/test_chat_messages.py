@@ -210,6 +210,63 @@ def test_no_call_is_missed(new: list[Any], names: list[str] | None) -> None:
     assert answer.text.endswith("Done")
 
 
+SAID = {"role": "assistant", "content": "Done", "tool_calls": []}
+LOOK_UP = {"role": "assistant", "content": None, "tool_calls": [
+    {"id": "1", "type": "function", "function": {"name": "look_up", "arguments": "{}"}}]}  # fmt: skip
+DOUBTFUL: dict[str, tuple[list[Any], str]] = {
+    "result alone": ([{"role": "tool", "tool_call_id": "9", "content": "ok"}, SAID], chat_messages.NO_CALL),
+    "result of another call": (
+        [LOOK_UP, {"role": "tool", "tool_call_id": "9", "content": "ok"}, SAID],
+        chat_messages.NO_CALL,
+    ),
+    "older result": ([{"role": "function", "name": "refund", "content": "ok"}, SAID], chat_messages.NO_CALL),
+    "result without id or name": ([{"role": "tool", "content": "ok"}, SAID], chat_messages.NO_CALL),
+    "part": (
+        [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "9", "content": "ok"}]}, SAID],
+        chat_messages.NO_CALL,
+    ),
+    "item": ([{"type": "function_call_output", "call_id": "9", "output": "ok"}, SAID], chat_messages.NO_CALL),
+    "part of google": (
+        [{"role": "user", "parts": [{"functionResponse": {"name": "refund", "response": {}}}]}, SAID],
+        chat_messages.NO_CALL,
+    ),
+    "invalid call": (
+        [{**SAID, "invalid_tool_calls": [{"name": "refund", "args": "{", "id": "1"}]}],
+        chat_messages.UNREADABLE,
+    ),
+}
+
+
+@pytest.mark.parametrize(("new", "doubt"), DOUBTFUL.values(), ids=DOUBTFUL)
+def test_a_sign_of_a_call_that_is_not_listed_is_a_doubt(new: list[Any], doubt: str) -> None:
+    """A tool that answered was called, and a call with broken arguments is one."""
+    assert chat_messages.read([ASKED, *new], asked("A refund")).doubt == doubt
+
+
+def test_a_result_of_an_earlier_turns_call_is_no_doubt() -> None:
+    """The call is in the thread."""
+    thread = asked("Hi", "A refund", before=("Wait", [LOOK_UP]))
+    messages = [
+        {"role": "user", "content": "Hi"}, LOOK_UP, ASKED,
+        {"role": "tool", "tool_call_id": "1", "content": "ok"}, SAID,
+    ]  # fmt: skip
+    assert chat_messages.read(messages, thread).doubt is None
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"role": "assistant", "content": None, "refusal": "I cannot."},
+        {"role": "assistant", "content": "", "refusal": "I cannot."},
+        {"role": "assistant", "content": [{"type": "refusal", "refusal": "I cannot."}]},
+    ],
+    ids=["no content", "empty content", "part"],
+)
+def test_a_refusal_is_said(message: Any) -> None:
+    """OpenAI has its words apart, and the user reads them."""
+    assert chat_messages.read([ASKED, message], asked("A refund")).text == "I cannot."
+
+
 def test_a_call_without_a_name_leaves_all_unknown() -> None:
     """It may be the one that matters."""
     assert (
