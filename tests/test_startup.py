@@ -147,8 +147,8 @@ ADAPTERS = {
     "responses": {"endpoints.responses_agent", "endpoints.responses_wire", "endpoints.chat_wire"},
     "http": {"endpoints.http_agent", "endpoints.http_wire", "endpoints.http_values", "endpoints.aui_trace"},
     "langgraph": {"frameworks", "frameworks.langgraph_agent", "frameworks.langgraph_wire"},
-    "ag-ui": {"frameworks", "frameworks.ag_ui_agent", "frameworks.ag_ui_wire"},
-    "a2a": {"frameworks", "frameworks.a2a_agent", "frameworks.a2a_wire"},
+    "ag-ui": {"frameworks", "frameworks.ag_ui_agent", "frameworks.ag_ui_run", "frameworks.ag_ui_wire"},
+    "a2a": {"frameworks", "frameworks.a2a_agent", "frameworks.a2a_card", "frameworks.a2a_wire"},
     "adk": {"frameworks", "frameworks.adk_agent", "frameworks.adk_wire"},
     "rasa": {"frameworks", "frameworks.rasa_agent", "frameworks.rasa_wire"},
 }

@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from ci_evals.adapters.agent_settings import AgentSettings
 from ci_evals.adapters.frameworks import ag_ui_wire
 from ci_evals.adapters.frameworks.ag_ui_agent import AgUiAgent
-from ci_evals.adapters.frameworks.ag_ui_wire import AgentState
+from ci_evals.adapters.frameworks.ag_ui_run import AgentState
 from ci_evals.adapters.transport.streams import Event
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.suite import Test

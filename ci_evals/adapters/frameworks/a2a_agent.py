@@ -13,8 +13,9 @@ from pydantic import JsonValue
 from ci_evals.adapters.agent_settings import AgentSettings
 from ci_evals.adapters.endpoints import agent_server
 from ci_evals.adapters.endpoints.agent_server import AgentRequest, AgentServer, NoSuchPathError
-from ci_evals.adapters.frameworks import a2a_wire
-from ci_evals.adapters.frameworks.a2a_wire import UNFINISHED, Answer, Call, Conversation, Interface
+from ci_evals.adapters.frameworks import a2a_card, a2a_wire
+from ci_evals.adapters.frameworks.a2a_card import Interface
+from ci_evals.adapters.frameworks.a2a_wire import UNFINISHED, Answer, Call, Conversation
 from ci_evals.adapters.transport.agent_client import AgentClient
 from ci_evals.adapters.transport.rate_limiter import RateLimiter
 from ci_evals.domain.agents import A2aOptions
@@ -135,7 +136,7 @@ class A2aAgent:
             card, _ = await self._server.ask(client, request)
         except NoSuchPathError as error:
             raise AgentError(f"{error} (no agent card there: see adapterOptions.card)") from error
-        return a2a_wire.interface_of(card, self._base_url, self._server.redactor)
+        return a2a_card.interface_of(card, self._base_url, self._server.redactor)
 
     async def _ask(
         self, session: _Session, call: Call, answer: Answer, seconds: float

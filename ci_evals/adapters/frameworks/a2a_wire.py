@@ -1,19 +1,20 @@
-"""Messages of the A2A protocol, versions 1.0 and 0.3: agent cards, requests, and what answers mean. Pure.
+"""Messages of the A2A protocol, versions 1.0 and 0.3: requests, and what answers mean. Pure.
 
 An answer is a message or a task. A task comes whole, or in updates of a stream, which `Answer` puts together.
 """
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import NamedTuple
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 from pydantic import JsonValue
 
 from ci_evals.adapters import tool_calls
+from ci_evals.adapters.frameworks.a2a_card import Interface
 from ci_evals.adapters.transport import payload
 from ci_evals.domain.actions import views_of
 from ci_evals.domain.errors import AgentError
@@ -29,7 +30,6 @@ _LOCKED = "AUTH_REQUIRED"
 _LAST = _FAILED | {"COMPLETED", _ASKS, _LOCKED}
 _OF_THE_PROTOCOL = frozenset({-32700, -32600, -32601, -32602, *range(-32009, -32000)} - {-32006})
 """Codes of errors that say what is wrong with the request, and nothing about the agent's work."""
-_LOOPBACK = frozenset({"localhost", "127.0.0.1", "0.0.0.0", "::1"})  # noqa: S104  # as cards name it
 _KINDS = {"status-update": "statusUpdate", "artifact-update": "artifactUpdate"}
 _METHODS = {
     "1.0": ("SendMessage", "SendStreamingMessage", "GetTask"),
@@ -42,23 +42,6 @@ _GET = 2
 Object = dict[str, JsonValue]
 
 
-class Interface(NamedTuple):
-    """The way to speak to an agent, as its card names it."""
-
-    version: str
-    """`1.0` or `0.3`."""
-    binding: str
-    """`JSONRPC` or `HTTP+JSON`."""
-    path: str
-    tenant: str | None
-    streams: bool
-
-    @property
-    def headers(self) -> Mapping[str, str]:
-        """The headers of a request: without a version, servers take it for 0.3."""
-        return {"A2A-Version": "1.0"} if self.version == "1.0" else {}
-
-
 class Call(NamedTuple):
     """One request."""
 
@@ -67,62 +50,6 @@ class Call(NamedTuple):
     body: JsonValue
     idempotent: bool = False
     """False for messages: the agent may have acted on one."""
-
-
-def interface_of(card: JsonValue, base_url: str, redactor: Redactor) -> Interface:
-    """Choose the first interface of an agent card that can be spoken; raise `AgentError` if there is none."""
-    offered = [*_interfaces(card)]
-    usable = [one for one in offered if (one[1], one[2]) in _SPOKEN]
-    if not usable:
-        listed = ", ".join(f"{binding} {version}" for _, binding, version, _ in offered) or "none"
-        raise AgentError(
-            "the agent card has no interface that can be used: it offers "
-            f"{payload.shorten(redactor.text(listed))}; ci-evals needs JSONRPC or HTTP+JSON 1.0, "
-            "or JSONRPC 0.3"
-        )
-    url, binding, version, tenant = usable[0]
-    parts, base = urlsplit(url), urlsplit(base_url)
-    if _origin(url) != _origin(base_url):
-        raise AgentError(
-            f"the agent card names {payload.shorten(redactor.text(url))}, another server than {base.netloc}, "
-            "which is not followed: set --base-url to that server"
-        )
-    streams = payload.member(payload.member(card, "capabilities"), "streaming") is True
-    return Interface(version, binding, parts.path.rstrip("/") or "/", tenant, streams)
-
-
-_SPOKEN = {("JSONRPC", "1.0"), ("HTTP+JSON", "1.0"), ("JSONRPC", "0.3")}
-
-
-def _interfaces(card: JsonValue) -> Iterator[tuple[str, str, str, str | None]]:
-    """Yield address, binding, version and tenant of each interface; that of 0.3 is the card itself."""
-    listed = payload.member(card, "supportedInterfaces")
-    if isinstance(listed, list) and listed:
-        items = [(one, "protocolBinding", _version(payload.member(one, "protocolVersion"))) for one in listed]
-    else:
-        version = _version(payload.member(card, "protocolVersion"))
-        more = payload.member(card, "additionalInterfaces")
-        items = [(card, "preferredTransport", version)]
-        items += [(one, "transport", version) for one in (more if isinstance(more, list) else ())]
-    for item, key, version in items:
-        url, binding = payload.name(payload.member(item, "url")), payload.name(payload.member(item, key))
-        if url:
-            yield url, binding or "JSONRPC", version, payload.name(payload.member(item, "tenant"))
-
-
-def _version(value: JsonValue) -> str:
-    """Return the major and minor version of a protocol."""
-    return ".".join(str(value or "of no version").split(".")[:2])
-
-
-def _origin(url: str) -> tuple[str, str, int | None]:
-    try:
-        parts = urlsplit(url)
-        host, port = (parts.hostname or "").lower(), parts.port
-    except ValueError:
-        return "", url, None
-    port = port or {"http": 80, "https": 443}.get(parts.scheme)
-    return parts.scheme, "loopback" if host in _LOOPBACK else host, port
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from ci_evals.adapters.agent_settings import AgentSettings
 from ci_evals.adapters.endpoints import agent_server
 from ci_evals.adapters.endpoints.agent_server import AgentRequest, AgentServer
 from ci_evals.adapters.frameworks import ag_ui_wire
-from ci_evals.adapters.frameworks.ag_ui_wire import AgentState, Message, Run
+from ci_evals.adapters.frameworks.ag_ui_run import AgentState, Message, Run
 from ci_evals.adapters.transport import payload
 from ci_evals.adapters.transport.agent_client import AgentClient
 from ci_evals.adapters.transport.rate_limiter import RateLimiter

@@ -6,13 +6,13 @@ Versions before 1.0 have the same events. Events of unknown types are skipped: t
 import json
 from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import JsonValue
 
 from ci_evals.adapters import chat_thread, tool_calls
 from ci_evals.adapters.chat_thread import Seen, Thread
+from ci_evals.adapters.frameworks.ag_ui_run import NO_STATE, AgentState, Message, OpenCall, Run
 from ci_evals.adapters.transport import payload
 from ci_evals.adapters.transport.streams import Event
 from ci_evals.domain.base import token_count
@@ -24,74 +24,9 @@ from ci_evals.support.redaction import Redactor
 
 MAX_ROUNDS = 10
 """Maximum number of runs for the results of tools in a row."""
-NO_STATE = "the agent sent no state: neither STATE_SNAPSHOT nor STATE_DELTA"
 
 _LAST = frozenset({"RUN_FINISHED", "RUN_ERROR"})
 _MAJOR_VERSIONS = frozenset({"0", "1"})
-
-Message = dict[str, Any]
-
-
-@dataclass
-class AgentState:
-    """The state that client and agent share in a conversation."""
-
-    value: JsonValue
-    problem: str | None = NO_STATE
-    """Why it is not known, if it is not."""
-
-
-@dataclass
-class _Call:
-    """A tool call, as far as its events have come."""
-
-    id: str
-    name: str
-    function: dict[str, JsonValue]
-    """Its part of the conversation, which gets the arguments when they are whole."""
-    arguments: list[str] = field(default_factory=list)
-    complete: bool = False
-    result: JsonValue = None
-    returned: bool = False
-    failed: bool = False
-    agent: str | None = None
-
-    def end(self) -> None:
-        self.complete = True
-        self.function["arguments"] = "".join(self.arguments)
-
-    def plain(self) -> dict[str, JsonValue]:
-        return {
-            "id": self.id,
-            "name": self.name,
-            "arguments": "".join(self.arguments),
-            "result": self.result,
-            "agent": self.agent,
-            **({"status": "error"} if self.failed or tool_calls.is_error(self.result) else {}),
-        }
-
-
-@dataclass
-class Run:
-    """The events of one run, read."""
-
-    texts: list[str] = field(default_factory=list)
-    """The agent's messages that have words, in order."""
-    calls: tuple[ToolCall, ...] | None = ()
-    partial: bool = False
-    """True if there may be calls that cannot be read."""
-    waiting: tuple[ToolCall, ...] = ()
-    """Calls that have no result."""
-    results: dict[str, JsonValue] = field(default_factory=dict)
-    """Results of calls that earlier runs made, by their ids."""
-    interrupts: list[Message] = field(default_factory=list)
-    messages: list[Message] = field(default_factory=list)
-    """The conversation so far, to be sent with the next message."""
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    first_token_seconds: float | None = None
-    error: str | None = None
-    """The agent's own error, with which the run ended."""
 
 
 def is_last(event: Event) -> bool:
@@ -127,7 +62,7 @@ class _Reader:
         """The messages of this run by id, in order."""
         self._deltas: dict[str, list[str]] = {}
         """The parts of streamed messages."""
-        self._calls: dict[str, _Call] = {}
+        self._calls: dict[str, OpenCall] = {}
         self._agents: dict[str, str] = {}
         """Names of subagents by the id of their run."""
         self._of_subagents: set[str] = set()
@@ -254,7 +189,7 @@ class _Reader:
                 parent["toolCalls"] = []
             parent["toolCalls"].append({"id": call_id, "type": "function", "function": function})
             agent = self._agents.get(_id(event.get("subagentRunId")))
-            self._calls[call_id] = _Call(call_id, name, function, agent=agent)
+            self._calls[call_id] = OpenCall(call_id, name, function, agent=agent)
 
     def _continue_call(self, event: Message, _: float) -> None:
         call, delta = self._calls.get(_id(event.get("toolCallId"))), event.get("delta")
@@ -342,7 +277,7 @@ class _Reader:
             elif call_id not in self._calls:
                 arguments = function.get("arguments")
                 text = arguments if isinstance(arguments, str) else written(arguments)
-                self._calls[call_id] = _Call(call_id, name, function, [text], complete=True)
+                self._calls[call_id] = OpenCall(call_id, name, function, [text], complete=True)
 
     def _name_subagent(self, event: Message, _: float) -> None:
         if name := payload.name(event.get("name")):
