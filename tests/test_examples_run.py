@@ -1,0 +1,198 @@
+"""Each example is run: its steps with our action as processes, with all that the example gives them."""
+
+import json
+import re
+import shutil
+import socket
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import github_api
+import pytest
+import yaml
+from commands import action
+from github_api import REPOSITORY, TOKEN
+from github_runner import Step
+from papers import ROOT
+from replay import BASE, HEAD, MERGE, pull_request
+
+from ci_evals.demo_agent.server import DemoServer
+
+EXAMPLES = sorted((ROOT / "examples").glob("*.yml"))
+RESULT_FILES = ROOT / "tests/adapters/result_files/files"
+OURS = "org/aui-evals-action"
+KEY = "a-key-of-the-agent"
+
+VALUES = {
+    "secrets.AGENT_KEY": KEY,
+    "secrets.OPENAI_API_KEY": "a-key-of-a-model",
+    "github.token": TOKEN,
+    "inputs.base": "main",
+    "inputs.pull-request": "7",
+}
+"""What GitHub puts in the place of expressions. A new one in an example needs its value here."""
+_EXPRESSION = re.compile(r"\$\{\{\s*(.*?)\s*\}\}")
+_CHOICE = re.compile(r".+ && '([^']*)' \|\| '([^']*)'")
+
+GATED = {
+    "gate-deepeval": ("deepeval/shop.json", 3),  # its judge broke in one test
+    "gate-inspect": ("inspect/stable.eval", 0),
+    "gate-promptfoo": ("promptfoo/shop.json", 1),
+    "gate-pytest": ("junit/pytest.xml", 3),  # a fixture broke
+}
+"""A file of the tool whose results an example gates, and the exit code that follows from it."""
+OF_FILES = {"gate-promptfoo": {"arm": "base · plain"}}
+"""What such a file needs beyond the inputs of the example."""
+WITHOUT_OURS = {"commands": "tests/test_commands_workflow.py"}
+"""Examples without a step of ours, and the tests that run them."""
+
+
+@dataclass(frozen=True)
+class Use:
+    """A step that uses our action."""
+
+    given: dict[str, str]
+    shard: int = 1
+
+
+def uses(file: Path) -> list[Use]:
+    """Return the steps of an example that use our action, a job of a matrix once for each shard."""
+    found: list[Use] = []
+    for job in yaml.safe_load(file.read_text())["jobs"].values():
+        shards = job.get("strategy", {}).get("matrix", {}).get("shard", [1])
+        for shard in shards:
+            steps = [step for step in job["steps"] if step.get("uses", "").startswith(OURS)]
+            found += [Use({key: str(text) for key, text in step["with"].items()}, shard) for step in steps]
+    return found
+
+
+def filled(text: str, choice: int, values: dict[str, str]) -> str:
+    """Return a text with its expressions evaluated; of two alternatives the one of this number."""
+
+    def value_of(match: re.Match[str]) -> str:
+        alternatives = _CHOICE.fullmatch(match[1])
+        return alternatives[choice + 1] if alternatives else values[match[1]]
+
+    return _EXPRESSION.sub(value_of, text)
+
+
+RUNS = [
+    pytest.param(file, choice, id=f"{file.stem}-{choice}" if "&& '" in str(uses(file)) else file.stem)
+    for file in EXAMPLES
+    if uses(file)
+    for choice in range(
+        2 if any(_CHOICE.search(text) for use in uses(file) for text in use.given.values()) else 1
+    )
+]
+
+
+def suite(url: str, name: str) -> dict[str, Any]:
+    check = {"criterion": "The agent answers", "strict": "regex", "pattern": "\\S"}
+    test = {
+        "guidelines": "-",
+        "turns": [{"user": "Hello"}],
+        "maxTurns": 1,
+        "evaluations": [check],
+        "tags": ["t"],
+    }
+    tests = [test | {"name": f"{name} {number}"} for number in range(3)]
+    return {"name": name, "agentId": "demo-retail", "baseUrl": url, "tests": tests}
+
+
+class Job:
+    """A job of an example: a workspace, in which its steps are run one after the other."""
+
+    def __init__(self, folder: Path, api: Any, url: str) -> None:
+        self.step = Step(folder)
+        self.workspace = self.step.workspace
+        self.api = api
+        self.run_id = str(api.add_run(HEAD, event="pull_request")["id"])
+        (self.step.folder / "workflow/event.json").write_text(json.dumps(pull_request(7, HEAD)))
+        (self.workspace / "evals/billing").mkdir(parents=True)
+        (self.workspace / "evals/refunds.json").write_text(json.dumps(suite(url, "Refunds")))
+        (self.workspace / "evals/billing/invoices.yaml").write_text(yaml.safe_dump(suite(url, "Invoices")))
+
+    def prepare(self) -> None:
+        """Leave what earlier steps and jobs would: results, a recording, those of a run before."""
+        given = {"suites": "evals/", "agent-key": KEY, "llm-key": VALUES["secrets.OPENAI_API_KEY"]}
+        done = self.run(given | {"record": "evals/recording", "comment": "never", "baseline": "none"})
+        assert done.returncode == 0, done.stdout + done.stderr
+        shutil.copytree(self.workspace / "results", self.workspace / "earlier")
+        shutil.copytree(self.workspace / "evals/recording", self.workspace / "base/evals/recording")
+
+    def run(self, given: dict[str, str]) -> Any:
+        """Run a step as GitHub's runner starts it."""
+        arguments = given.pop("args", "").split()
+        environment = self.step.variables(self.step.folder, {"github-token": TOKEN} | given)
+        variables = {
+            "GITHUB_EVENT_NAME": "pull_request",
+            "GITHUB_SHA": MERGE,
+            "GITHUB_REF": "refs/pull/7/merge",
+            "GITHUB_REPOSITORY": REPOSITORY,
+            "GITHUB_API_URL": self.api.url,
+            "GITHUB_RUN_ID": self.run_id,
+            "GITHUB_RUN_ATTEMPT": "1",
+        }
+        return action(*arguments, cwd=self.workspace, env=environment | variables)
+
+
+@pytest.mark.parametrize(("file", "choice"), RUNS)
+def test_every_step_of_an_example_runs(file: Path, choice: int, tmp_path: Path) -> None:
+    """With the inputs that the example gives it, whichever of their alternatives: none is refused."""
+    with github_api.serving() as api, DemoServer() as server:
+        api.add_commits(BASE)
+        api.add_commit(HEAD, BASE)
+        api.add_commit(MERGE, BASE, HEAD)
+        api.add_pull(7, HEAD)
+        job = Job(tmp_path, api, server.base_url)
+        job.prepare()
+        for number, use in enumerate(uses(file)):
+            values = VALUES | {"matrix.shard": str(use.shard)}
+            given = {key: filled(text, choice, values) for key, text in use.given.items()}
+            source, code = GATED.get(file.stem, ("", 0))
+            if source:
+                written = job.workspace / given["gate"].replace("*", Path(source).name)
+                written.parent.mkdir(exist_ok=True)
+                shutil.copy(RESULT_FILES / source, written)
+            if "resume" in given:  # no run before it was interrupted
+                shutil.rmtree(job.workspace / given["resume"])
+            done = job.run(served_here(given, server.base_url) | OF_FILES.get(file.stem, {}))
+            assert done.returncode == code, done.stdout + done.stderr
+            if "shard" in given:
+                folder = job.workspace / "shards" / str(number)
+                folder.mkdir(parents=True)
+                shutil.copy(job.workspace / "results/_results.json", folder)
+
+
+def free_port() -> int:
+    """Return a port that nothing listens on."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def served_here(given: dict[str, str], url: str) -> dict[str, str]:
+    """Return the inputs with the addresses of an example's agent replaced by those of one that is there.
+
+    Where the example gives no key, its suites would name one, or an agent without.
+    """
+    if "suites" in given:
+        given.setdefault("agent-key", KEY)
+    if "start" in given:
+        port = free_port()
+        given["start"] = f"{sys.executable} -m ci_evals demo-agent --port={port}"
+        url = f"http://127.0.0.1:{port}"
+    for key in ("base-url", "wait-for"):
+        if key in given:
+            given[key] = url
+    return given
+
+
+def test_every_example_is_run() -> None:
+    """By this file, or by one that is named."""
+    run = {param.values[0].stem for param in RUNS}
+    assert {file.stem for file in EXAMPLES} == run | WITHOUT_OURS.keys()
+    for stem, test in WITHOUT_OURS.items():
+        assert f"examples/{stem}.yml" in (ROOT / test).read_text()
