@@ -243,8 +243,8 @@ class BaselineSettings(GitHubSettings):
             help="Run to compare with.\n\n"
             "`auto`: the artifact `ci-evals-results-KEY` of the base commit or the nearest earlier commit "
             "of its branch on GitHub (needs `actions: read`). `required`: the same, but a run without a "
-            "comparison has no verdict (exit code 3). PATH: an earlier run's _results.json or its folder; a check "
-            "against it that cannot be made leaves no verdict. "
+            "comparison has no verdict (exit code 3). PATH: an earlier run's _results.json or its folder; a "
+            "check against it that cannot be made leaves no verdict. "
             "Default: `auto` in pull requests and merge queues, `none` elsewhere and with `--shard`.",
         ),
     ] = None
