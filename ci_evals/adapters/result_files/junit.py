@@ -39,6 +39,8 @@ _MOST_REASON = 4_000
 _MOST_CONTRADICTIONS = 5
 _OFFICIAL_RULE = "Errors count as failures, and of a test that was run again only the last attempt counts."
 
+_UNSTARTED = "took no time, in a run with failures: vitest lists tests so that --bail kept from starting"
+
 
 @dataclass
 class _Suite:
@@ -87,6 +89,7 @@ def read(file: SourceFile) -> Sequence[ResultSet] | None:
         if parser.root:
             raise file.broken(f"is broken JUnit XML, which may be cut off: {error}.") from error
         return None
+    _mark_unstarted(parser.suites)
     name, alone = parser.name()
     tests = [test for suite in parser.suites for test in _tests(suite, alone)]
     names = numbered([test for test, _ in tests])
@@ -107,6 +110,19 @@ def read(file: SourceFile) -> Sequence[ResultSet] | None:
 
 
 READER = Reader("junit", "JUnit XML", read)
+
+
+def _mark_unstarted(suites: Sequence[_Suite]) -> None:
+    """Take the passes that took no time, in a run of vitest with failures, for tests that never started.
+
+    With `--bail`, vitest lists these as it lists passes. A test that ran takes some time.
+    """
+    cases = [case for suite in suites if suite.totals.of_vitest for case in suite.cases]
+    if all(case.row.passed is not False for case in cases):
+        return
+    for case in cases:
+        if case.row.passed and case.row.seconds == 0:
+            case.row = case.row._replace(passed=None, undecided=Undecided.EMPTY, reason=_UNSTARTED)
 
 
 def _tests(suite: _Suite, alone: str) -> Iterator[tuple[str, list[Row]]]:

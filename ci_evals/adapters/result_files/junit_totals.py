@@ -17,6 +17,8 @@ from dataclasses import dataclass
 _KEYS = ("tests", "failures", "errors", "skipped", "disabled")
 _OF_PYTEST = ["errors", "failures", "skipped", "tests", "time", "timestamp", "hostname"]
 """The attributes of a suite as pytest writes them, in this order, after its name."""
+_OF_VITEST = ["timestamp", "hostname", "tests", "failures", "errors", "skipped", "time"]
+"""Likewise of vitest."""
 _SUBTESTS = (
     "The file may be cut off. If the tests use subtests, which pytest counts and does not list, parametrize "
     "them instead."
@@ -34,6 +36,7 @@ class Totals:
     line: int
     stated: Mapping[str, int]
     of_pytest: bool = False
+    of_vitest: bool = False
     cases: int = 0
     """Test cases in it, and in all suites within it."""
     failures: int = 0
@@ -106,8 +109,9 @@ class Totals:
 def totals_of(tag: str, attributes: Mapping[str, str], line: int) -> Totals:
     """Return the totals that an element states. What is no count is no total: mocha writes -1."""
     stated = {key: count for key in _KEYS if (count := _count(attributes.get(key, ""))) is not None}
-    of_pytest = [key for key in attributes if key != "name"] == _OF_PYTEST
-    return Totals(tag, attributes.get("name", "").strip(), line, stated, of_pytest)
+    keys = [key for key in attributes if key != "name"]
+    name = attributes.get("name", "").strip()
+    return Totals(tag, name, line, stated, of_pytest=keys == _OF_PYTEST, of_vitest=keys == _OF_VITEST)
 
 
 def _count(text: str) -> int | None:

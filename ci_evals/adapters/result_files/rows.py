@@ -39,10 +39,11 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
 _ROWS = "rows"
 _MOST_SHAPES = 100
 """Sets of keys whose columns are kept: most files have one or two."""
-_PASSED = frozenset({"true", "1", "yes", "y", "pass", "passed", "success", "ok"})
-_FAILED = frozenset({"false", "0", "no", "n", "fail", "failed", "failure"})
+_PASSED = frozenset({"true", "1", "1.0", "yes", "y", "pass", "passed", "success", "ok"})
+_FAILED = frozenset({"false", "0", "0.0", "no", "n", "fail", "failed", "failure"})
 _SKIPPED = frozenset({"skip", "skipped"})
 _ERRORS = frozenset({"error", "errored"})
+_NOTHING = "the row has no value for passed or score. With --map, check the paths of these fields"
 _NAMES = re.compile(r"\$(\.[A-Za-z_][\w-]*)+")
 
 Field = Callable[[Any], Any]
@@ -93,6 +94,8 @@ def read(file: SourceFile) -> Sequence[ResultSet] | None:
             raise file.broken(f"row {number} has no {test_column!r}, by which row 1 names its test.")
         getters = mapped or _getters(tuple(columns.items()))
         try:
+            if not mapped:
+                _check_agreement(item, _outcome_columns(tuple(item)))
             suite, arm, row = _row(item, getters)
         except ValueError as error:
             faults.append(f"row {number}: {error}.")
@@ -186,20 +189,39 @@ def _columns(keys: tuple[str, ...]) -> Mapping[str, str]:
 
 
 @lru_cache(_MOST_SHAPES)
+def _outcome_columns(keys: tuple[str, ...]) -> Sequence[str]:
+    """Return the columns that each say whether the test passed."""
+    return [key for key in keys if key.strip().lower() in COLUMNS["passed"]]
+
+
+def _check_agreement(item: Mapping[str, Any], columns: Sequence[str]) -> None:
+    """Raise `ValueError` if the columns that say whether the test passed say different things."""
+    if len(columns) < 2:
+        return
+    told = {key: outcome for key in columns if (outcome := _outcome(_given(item[key]))) != (None, None)}
+    if len(set(told.values())) > 1:
+        shown = ", ".join(f"{key} is {str(item[key])[:60]!r}" for key in told)
+        raise ValueError(f"{shown}: they contradict each other. Name the one that decides with --map")
+
+
+@lru_cache(_MOST_SHAPES)
 def _getters(columns: tuple[tuple[str, str], ...]) -> Mapping[str, Field]:
     return {field: methodcaller("get", column) for field, column in columns}
 
 
 def _row(item: Any, fields: Mapping[str, Field]) -> tuple[str, str | None, Row]:
-    values = {name: value for name, get in fields.items() if (value := get(item)) is not None and value != ""}
+    values = {name: value for name, get in fields.items() if (value := _given(get(item))) is not None}
     score, (passed, undecided) = _number(values, "score"), _outcome(values.get("passed"))
     error = values.get("error")
     if error not in (None, False):
         undecided = undecided or Undecided.ERROR
     if passed is None and score is not None:
         passed = score == 1
-    if undecided or passed is None:
-        passed, score, undecided = None, None, undecided or Undecided.EMPTY
+    reason = values.get("reason") or (error if isinstance(error, str) else "")
+    if passed is None and not undecided:
+        undecided, reason = Undecided.EMPTY, reason or _NOTHING
+    if undecided:
+        passed, score = None, None
     group = values.get("group", ())
     tokens = _number(values, "tokens")
     row = Row(
@@ -208,7 +230,7 @@ def _row(item: Any, fields: Mapping[str, Field]) -> tuple[str, str | None, Row]:
         passed=passed,
         score=score,
         undecided=undecided,
-        reason=_text(values.get("reason") or (error if isinstance(error, str) else "")),
+        reason=_text(reason),
         groups=tuple(map(_text, group if isinstance(group, list) else (group,))) if group else (),
         cluster=_text(values["cluster"]) if "cluster" in values else None,
         cost_usd=_number(values, "cost"),
@@ -227,6 +249,11 @@ def _error(item: Any, fields: Mapping[str, Field], reason: str) -> tuple[str, st
         names[name] = _text(value) if isinstance(value, str | int) and value != "" else None
     row = Row(test=names["test"] or "", trial=names["trial"], undecided=Undecided.ERROR, reason=reason)
     return names["suite"] or SUITE, names["arm"], row
+
+
+def _given(value: Any) -> Any:
+    """Return a value; None if it is empty."""
+    return None if value == "" else value
 
 
 def _text(value: Any) -> str:

@@ -78,6 +78,8 @@ BAD_ROWS = [
     ("a row whose score is on another scale", rows(score=70), "bad", "score 70.0"),
     ("a row whose score is a word", rows(score="high"), "bad", "score is 'high'"),
     ("a row whose outcome is a word", rows(passed="perhaps"), "bad", "passed is 'perhaps'"),
+    ("a row whose outcomes disagree", rows(passed=True, correct=False), "bad", "contradict each other"),
+    ("a row whose outcome has two forms", rows(success="yes", correct=0.0), "bad", "contradict each other"),
     ("a row whose cost is negative", rows(passed=True, cost=-1), "bad", "cost is -1"),
     ("a row without a name", rows(test="", passed=True), "row 4 (no name)", "no name"),
     ("a row whose name is an object", rows(test={"a": 1}, passed=True), "row 4 (no name)", "found a list or"),
@@ -123,6 +125,24 @@ def test_a_file_without_a_sound_row_is_refused(data: bytes, message: str) -> Non
     with pytest.raises(UsageError) as error:
         rows_of(data)
     assert message in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"passed": 1.0},
+        {"passed": "1.0"},
+        {"passed": True, "correct": 1},
+        {"passed": True, "correct": None},
+    ],
+)
+def test_a_pass_in_several_forms_or_columns_is_one(row: dict[str, Any]) -> None:
+    assert rows_of(json.dumps({"test": "a"} | row).encode())[0].passed
+
+
+def test_a_row_that_says_nothing_says_so() -> None:
+    (row,) = rows_of(b'{"test": "a", "passed": null}')
+    assert (row.undecided, "no value for passed or score" in row.reason) == (Undecided.EMPTY, True)
 
 
 LINE = b'{"test": "t", "passed": true}\n'

@@ -209,3 +209,30 @@ def test_the_suite_s_name_stays_in_a_test_where_not_all_have_it() -> None:
     """Else two tests would be taken for two trials of one."""
     results = read(suite('<testcase classname="p" name="a"/><testcase name="a"/>', 'name="p"'))
     assert [row.test for row in results.rows] == ["p › a", "a"]
+
+
+VITEST = 'name="a.test.js" timestamp="t" hostname="h" tests="2" failures="{}" errors="0" skipped="0" time="1"'
+FAILED = '<testcase classname="a.test.js" name="f" time="0.1"><failure message="m"/></testcase>'
+
+
+@pytest.mark.parametrize(
+    ("attributes", "other", "time", "expected"),
+    [
+        (VITEST.format(1), FAILED, "0", Undecided.EMPTY),
+        (VITEST.format(1), FAILED, "0.0001", True),
+        (VITEST.format(0), "", "0", True),
+        ('name="pytest"', FAILED, "0", True),
+    ],
+    ids=["not started", "ran", "no failure", "another runner"],
+)
+def test_tests_that_vitest_did_not_start_after_a_failure_are_undecided(
+    attributes: str, other: str, time: str, expected: object
+) -> None:
+    case = f'<testcase classname="a.test.js" name="a" time="{time}"></testcase>'
+    row = read(suite(other + case, attributes)).rows[-1]
+    assert (row.passed or row.undecided) == expected
+
+
+def test_a_run_of_vitest_that_ended_at_its_first_failure() -> None:
+    rows = read((FILES / "vitest-bail.xml").read_text()).rows
+    assert [row.passed for row in rows] == [True, False, *[None] * 14]
