@@ -1,18 +1,15 @@
-"""JSON Schemas of strangers: checked, and applied without network and without endless patterns."""
+"""JSON Schemas of strangers: checked, and applied without network and in bounded time."""
 
 from collections.abc import Collection, Iterator, Mapping
-from functools import cache
 from typing import Any
 
-import regex
 from pydantic import JsonValue
 
-PATTERN_SECONDS = 1.0
-"""Time limit of one pattern on one text."""
+from ci_evals.support import json_schema_keywords
+from ci_evals.support.json_schema_keywords import UnboundedError
 
-
-class EndlessPatternError(Exception):
-    """A pattern of the schema was searched without an end."""
+_MOST_OF_MESSAGE = 1_000
+"""Characters of a message: it may repeat the whole value."""
 
 
 def fault(schema: Mapping[str, JsonValue]) -> str | None:
@@ -20,7 +17,7 @@ def fault(schema: Mapping[str, JsonValue]) -> str | None:
     from jsonschema.exceptions import SchemaError  # noqa: PLC0415  # 0.1 s, and few suites need it
 
     try:
-        _validator().check_schema(schema)
+        json_schema_keywords.validator().check_schema(schema)
     except SchemaError as error:
         return _at(error)
     return next(_outer_references(schema, frozenset(_values_of(schema, "$id"))), None)
@@ -30,26 +27,28 @@ def violation(schema: Mapping[str, JsonValue], value: JsonValue) -> str | None:
     """Return the most telling reason why a value is not valid under a schema; None if it is valid.
 
     Raises:
-        EndlessPatternError: a pattern takes too long.
+        UnboundedError: that takes too long, or nests too deeply, so that nobody knows.
     """
     from jsonschema.exceptions import best_match  # noqa: PLC0415  # see above
     from referencing import Registry  # noqa: PLC0415
     from referencing.exceptions import Unresolvable  # noqa: PLC0415
 
     # A registry of its own: jsonschema's default one fetches references from the network.
-    validator = _validator()(schema, registry=Registry())
+    validator = json_schema_keywords.validator()(schema, registry=Registry())
     try:
-        error = best_match(validator.iter_errors(value))
+        with json_schema_keywords.bounded():
+            error = best_match(validator.iter_errors(value))
     except Unresolvable as reference:
         return f"the schema's reference {reference.ref!r} leads nowhere"
     except RecursionError:
-        return "it is nested too deeply for this schema"
+        raise UnboundedError("it is nested too deeply for this schema") from None
     return None if error is None else _at(error)
 
 
 def _at(error: Any) -> str:
     """Return an error of jsonschema with its place."""
-    return error.message if error.json_path == "$" else f"{error.json_path}: {error.message}"
+    text = error.message if error.json_path == "$" else f"{error.json_path}: {error.message}"
+    return text if len(text) <= _MOST_OF_MESSAGE else f"{text[:_MOST_OF_MESSAGE]}…"
 
 
 def _outer_references(schema: Mapping[str, JsonValue], own: Collection[str]) -> Iterator[str]:
@@ -66,31 +65,3 @@ def _values_of(schema: object, key: str) -> Iterator[str]:
         schema = [*schema.values()]
     for item in schema if isinstance(schema, list) else ():
         yield from _values_of(item, key)
-
-
-@cache
-def _validator() -> Any:
-    from jsonschema import Draft202012Validator  # noqa: PLC0415  # see above
-    from jsonschema.exceptions import ValidationError  # noqa: PLC0415
-    from jsonschema.validators import extend  # noqa: PLC0415
-
-    def pattern(_: Any, wanted: str, value: Any, __: Any) -> Iterator[ValidationError]:
-        if isinstance(value, str) and not _found(wanted, value):
-            yield ValidationError(f"{value!r} does not match {wanted!r}")
-
-    def pattern_properties(
-        validator: Any, patterns: Mapping[str, Any], value: Any, _: Any
-    ) -> Iterator[ValidationError]:
-        for wanted, schema in patterns.items() if isinstance(value, dict) else ():
-            for key in value:
-                if _found(wanted, key):
-                    yield from validator.descend(value[key], schema, path=key, schema_path=wanted)
-
-    return extend(Draft202012Validator, {"pattern": pattern, "patternProperties": pattern_properties})
-
-
-def _found(pattern: str, text: str) -> bool:
-    try:
-        return regex.search(pattern, text, timeout=PATTERN_SECONDS) is not None
-    except TimeoutError:
-        raise EndlessPatternError(pattern) from None

@@ -1,0 +1,219 @@
+"""JSON Schemas: no reply blocks a run, and what bounds them changes no answer."""
+
+import json
+import time
+from contextlib import suppress
+
+import builders as build
+import pytest
+from jsonschema import Draft202012Validator
+
+from ci_evals.domain.checks.tool_checks import JsonSchema
+from ci_evals.grading import strict
+from ci_evals.support import json_schema
+from ci_evals.support.json_schema_keywords import UnboundedError
+
+MANY = [{"id": number, "name": f"item {number}"} for number in range(60_000)]
+FIRST = {"$ref": "#/$defs/l0"}
+
+
+def doubled(keyword, applied=None, levels=40):
+    """A schema whose levels apply the next one twice each, from where `applied` refers to the first."""
+    definitions = {f"l{n}": {keyword: [{"$ref": f"#/$defs/l{n + 1}"}] * 2} for n in range(levels)}
+    return (applied or FIRST) | {"$defs": definitions | {f"l{levels}": {"type": "integer"}}}
+
+
+def nested(keyword, levels=2_000):
+    """A schema of so many levels."""
+    schema = {"type": "integer"}
+    for _ in range(levels):
+        schema = {keyword: [schema]}
+    return schema
+
+
+SLOW = {
+    "each two items": ({"uniqueItems": True}, MANY),
+    "each two items, in vain": ({"uniqueItems": True}, [*MANY, MANY[0]]),
+    "all of all": (doubled("allOf"), 1),
+    "any of any, in vain": (doubled("anyOf"), "a"),
+    "one of one": (doubled("oneOf"), 1),
+    "not": (doubled("allOf", {"not": FIRST}), 1),
+    "if": (doubled("anyOf", {"if": FIRST, "then": False}), "a"),
+    "contains": (doubled("anyOf", {"contains": FIRST}), ["a"] * 100),
+    "property names": (doubled("anyOf", {"propertyNames": FIRST}), {"a": 1}),
+    "endless recursion": ({"$ref": "#"}, 1),
+    "endless recursion of all": ({"allOf": [{"$ref": "#"}]}, 1),
+    "endless recursion, denied": ({"not": {"$ref": "#"}}, 1),
+    "many levels": (nested("allOf"), 1),
+    "a pattern": ({"pattern": "^(a|aa)+$"}, "a" * 60 + "!"),
+    "patterns": ({"items": {"pattern": "^(a|aa)+$"}}, ["a" * 60 + "!"] * 100),
+    "a pattern of names": ({"patternProperties": {"^(a|aa)+$": False}}, {"a" * 60 + "!": 1}),
+    "a pattern of other names": (
+        {"patternProperties": {"^(a|aa)+$": True}, "additionalProperties": True},
+        {"a" * 60 + "!": 1},
+    ),
+    "a pattern of names alone": ({"propertyNames": {"pattern": "^(a|aa)+$"}}, {"a" * 60 + "!": 1}),
+    "a pattern of unevaluated names": (
+        {"allOf": [{"patternProperties": {"^(a|aa)+$": True}}], "unevaluatedProperties": False},
+        {"a" * 60 + "!": 1},
+    ),
+    "unevaluated items": ({"contains": {"type": "object"}, "unevaluatedItems": False}, MANY),
+    "unevaluated names": (
+        {"properties": {"a": True}, "unevaluatedProperties": {"type": "integer"}},
+        {f"name {number}": number for number in range(60_000)},
+    ),
+    "all constants": ({"items": {"enum": [*range(100_000, 110_000)]}}, [*range(60_000)]),
+}
+"""Schemas and values that took minutes or for ever, or might."""
+
+
+@pytest.mark.parametrize("case", SLOW)
+def test_no_value_takes_long(case):
+    """It is valid, or not, or nobody knows; each within the limit of processor time, and some more."""
+    schema, value = SLOW[case]
+    started = time.thread_time()
+    with suppress(UnboundedError):
+        json_schema.violation(schema, value)
+    assert time.thread_time() - started < 30
+
+
+UNDECIDED = {
+    "all of all",
+    "any of any, in vain",
+    "not",
+    "endless recursion",
+    "contains",
+    "if",
+    "a pattern",
+    "patterns",
+}
+
+
+@pytest.mark.parametrize("case", sorted(UNDECIDED))
+def test_what_takes_too_long_decides_nothing(build_reply, case):
+    """With the reason; also where the schema is one that must not be met."""
+    schema, value = SLOW[case]
+    verdict = build_reply(schema, value)
+    assert verdict.outcome.value == "undecided"
+    assert "could not be checked" in verdict.reason
+
+
+def test_many_different_objects_are_seen_to_be_different(build_reply):
+    """In moments, and one that is there twice is found."""
+    assert build_reply({"uniqueItems": True}, MANY).outcome.value == "passed"
+    verdict = build_reply({"uniqueItems": True}, [*MANY, MANY[5]])
+    assert (verdict.outcome.value, len(verdict.reason) < 2_000) == ("failed", True)
+
+
+@pytest.fixture
+def build_reply():
+    """Decides a check of one reply."""
+
+    def decide(schema, value):
+        turn = build.turn(1, agent=json.dumps(value))
+        said = build.transcript("user: a | agent: b").model_copy(update={"turns": (turn,)})
+        return strict.decide(JsonSchema(criterion="c", strict="json_schema", schema=schema), said)
+
+    return decide
+
+
+ALIKE = [
+    (
+        {"uniqueItems": True},
+        [
+            [1, 1.0],
+            [1, True],
+            [0, False],
+            ["1", 1],
+            [[1], [1.0]],
+            [{"a": 1, "b": 2}, {"b": 2, "a": 1}],
+            [{}, []],
+            [None, None],
+            "aa",
+        ],
+    ),
+    ({"uniqueItems": False}, [[1, 1]]),
+    (
+        {"properties": {"a": True}, "additionalProperties": False},
+        [{}, {"a": 1}, {"b": 1}, {"a": 1, "b": 2}, [], 1],
+    ),
+    (
+        {"patternProperties": {"^a": {"type": "integer"}}, "additionalProperties": False},
+        [{"ab": 1}, {"ab": "x"}, {"b": 1}],
+    ),
+    (
+        {"additionalProperties": {"type": "integer"}, "properties": {"a": True}},
+        [{"a": "x", "b": 1}, {"b": "x"}],
+    ),
+    ({"additionalProperties": True}, [{"a": 1}]),
+    ({"pattern": "^a+$"}, ["aa", "b", 1]),
+    ({"properties": {"a": True}, "unevaluatedProperties": False}, [{"a": 1}, {"b": 1}, 1]),
+    ({"allOf": [{"properties": {"a": True}}], "unevaluatedProperties": False}, [{"a": 1}, {"b": 1}]),
+    (
+        {
+            "anyOf": [{"properties": {"a": {"const": 1}}, "required": ["a"]}, {"properties": {"b": True}}],
+            "unevaluatedProperties": False,
+        },
+        [{"a": 1}, {"b": 1}, {"a": 1, "b": 1}, {"a": 2}, {"c": 1}],
+    ),
+    (
+        {
+            "oneOf": [
+                {"required": ["a"], "properties": {"a": True}},
+                {"required": ["b"], "properties": {"b": True}},
+            ],
+            "unevaluatedProperties": False,
+        },
+        [{"a": 1}, {"b": 1}, {"a": 1, "b": 1}],
+    ),
+    (
+        {
+            "if": {"properties": {"a": {"const": 1}}, "required": ["a"]},
+            "then": {"properties": {"b": True}},
+            "else": {"properties": {"c": True}},
+            "unevaluatedProperties": False,
+        },
+        [{"a": 1, "b": 1}, {"a": 1, "c": 1}, {"c": 1}, {"b": 1}],
+    ),
+    (
+        {"$ref": "#/$defs/x", "$defs": {"x": {"properties": {"a": True}}}, "unevaluatedProperties": False},
+        [{"a": 1}, {"b": 1}],
+    ),
+    (
+        {
+            "dependentSchemas": {"a": {"properties": {"b": True}}},
+            "properties": {"a": True},
+            "unevaluatedProperties": False,
+        },
+        [{"a": 1, "b": 1}, {"b": 1}],
+    ),
+    (
+        {"patternProperties": {"^x": True}, "unevaluatedProperties": {"type": "integer"}},
+        [{"x": "s", "b": 1}, {"b": "s"}],
+    ),
+    (
+        {"allOf": [{"additionalProperties": {"type": "integer"}}], "unevaluatedProperties": False},
+        [{"b": 1}, {"b": "s"}],
+    ),
+    ({"prefixItems": [True], "unevaluatedItems": False}, [[1], [1, 2], {}]),
+    (
+        {"contains": {"type": "integer"}, "minContains": 2, "unevaluatedItems": {"type": "string"}},
+        [[1, 2, "a"], [1, "a"], [1, 2, None]],
+    ),
+    (
+        {
+            "$ref": "#/$defs/node",
+            "$defs": {"node": {"properties": {"next": {"$ref": "#/$defs/node"}, "v": {"type": "integer"}}}},
+        },
+        [{"v": 1, "next": {"v": 2}}, {"v": 1, "next": {"v": "x"}}],
+    ),
+]
+"""Schemas with values, valid and not."""
+
+
+@pytest.mark.parametrize(("schema", "values"), ALIKE, ids=lambda given: json.dumps(given)[:60])
+def test_bounds_change_no_answer(schema, values):
+    """Our keywords decide as jsonschema's."""
+    for value in values:
+        found = json_schema.violation(schema, value) is None
+        assert found is Draft202012Validator(schema).is_valid(value), value
