@@ -20,6 +20,7 @@ from random import Random
 from typing import Any
 
 import fakes
+from every_turn import fitted
 
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import EndState
@@ -256,7 +257,7 @@ class FaultyServer:
         if place is Place.USER:
             said = f"Line {number} to {task}"
         if place is Place.JUDGE:
-            said = fakes.judged("pass", f"{task} was judged")
+            said = fitted(fakes.judged("pass", f"{task} was judged"), text)
         fault = self.draw(place, number)
         asked = Asked(place, number, task, text, said, None if fault in UNDELIVERED else fault)
         return asked, written(asked)

@@ -5,6 +5,7 @@ A call is a name, or an object with a name: ours (`{name, arguments}`), OpenAI's
 those of AI SDK and pydantic-ai (`{toolName, toolCallId, …}`), or `{function: name, arguments}`.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -41,6 +42,13 @@ def read_all(items: Iterable[JsonValue]) -> tuple[ToolCall, ...] | None:
     calls = tuple(map(reader.call, call_pieces.join(items)))
     known = tuple(call for call in calls if call is not None)
     return known if len(known) == len(calls) else None
+
+
+def left_out(calls: Iterable[ToolCall], shown: Iterable[ToolCall]) -> str | None:
+    """Return why an agent's own list of calls is not complete: its messages show one that it lacks."""
+    missing = Counter(call.name for call in shown) - Counter(call.name for call in calls)
+    name = next(iter(missing), None)
+    return None if name is None else f"the agent's messages show a call of {name}, which its toolCalls lack"
 
 
 def with_results(calls: Iterable[ToolCall], messages: Iterable[dict[str, JsonValue]]) -> tuple[ToolCall, ...]:

@@ -149,3 +149,25 @@ def test_any_json_is_a_reply_or_refused(value):
     """And nothing else happens."""
     with suppress(ValueError):
         assert isinstance(plain_reply.read(value, 0), Reply)
+
+
+_CALL = {"id": "1", "type": "function", "function": {"name": "refund", "arguments": "{}"}}
+_MESSAGES = [{"role": "assistant", "content": "Done.", "tool_calls": [_CALL]}]
+
+
+@pytest.mark.parametrize(
+    ("listed", "partial"),
+    [
+        ([], True),
+        ([{"name": "lookup"}], True),
+        ([{"name": "refund"}], False),
+        ([{"name": "lookup"}, {"name": "refund"}], False),
+    ],
+)
+@pytest.mark.parametrize("key", ["toolCalls", "tool_calls"])
+def test_a_list_of_calls_that_lacks_one_of_the_messages_is_incomplete(key, listed, partial):
+    """The agent contradicts itself, so nothing passes for want of a call."""
+    reply = plain_reply.read({"messages": _MESSAGES, key: listed}, 0.1)
+    assert reply.tool_calls_partial is partial
+    assert ("toolCalls" in reply.not_found) is partial
+    assert not partial or "show a call of refund" in reply.not_found["toolCalls"]

@@ -92,13 +92,14 @@ def read(value: JsonValue, seconds: float, thread: Thread | None = None, *, keep
     clean JSON (see `payload.clean`), as it came. Raise `ValueError` if it is not a reply, with a clause to go
     after "the agent's answer". It quotes the answer, at any length: secrets must go before it is cut.
     """
-    read_value, doubt = _with_messages_read(value, thread or Thread())
+    read_value, doubt, shown = _with_messages_read(value, thread or Thread())
     try:
         reply = PlainReply.model_validate({"text": value} if isinstance(value, str) else read_value)
     except ValidationError as error:
         raise ValueError(_fault(value, error)) from None
     if len(reply.text) > payload.MAX_ANSWER_MB * 1_000_000:
         raise ValueError(f"is longer than {payload.MAX_ANSWER_MB} MB")
+    doubt = doubt or tool_calls.left_out(reply.tool_calls or (), shown)
     return Reply(
         agent=reply.text,
         latency_seconds=seconds,
@@ -120,28 +121,30 @@ def read(value: JsonValue, seconds: float, thread: Thread | None = None, *, keep
     )
 
 
-def _with_messages_read(value: JsonValue, thread: Thread) -> tuple[JsonValue, str | None]:
+def _with_messages_read(
+    value: JsonValue, thread: Thread
+) -> tuple[JsonValue, str | None, tuple[ToolCall, ...]]:
     """Return an answer with the words and calls of its messages, if it does not give them itself.
 
-    Also return why there may be other calls, if there may.
+    Also return why there may be other calls, if there may, and the calls that its messages show beside them.
     """
     if not isinstance(value, dict):
-        return value, None
+        return value, None, ()
     if value.get("role") == "assistant" and "text" not in value:  # a message itself
         value = {"messages": [value], **{key: value[key] for key in KEYS if key in value}}
     messages = value.get("messages")
     if not isinstance(messages, list):
-        return value, None
+        return value, None, ()
     try:
         answer = chat_messages.read(messages, thread)
     except ValueError as error:
         raise ValueError(f"has no {error} in its 'messages'") from None
     if not _CALLS.isdisjoint(value):
-        return {"text": answer.text, **value}, None
+        return {"text": answer.text, **value}, None, answer.calls or ()
     read: dict[str, JsonValue] = {"text": answer.text}
     if answer.calls is not None:
         read["toolCalls"] = [call.model_dump(mode="json", by_alias=True) for call in answer.calls]
-    return {**read, **value}, answer.doubt
+    return {**read, **value}, answer.doubt, ()
 
 
 def _fault(value: JsonValue, error: ValidationError) -> str:

@@ -126,7 +126,7 @@ class Reader:
             return _Said(text, calls, lacking=str(error))
         text = text if "text" in self._paths else answer.text
         if "tool_calls" in self._paths:
-            return _Said(text, calls)
+            return _Said(text, calls, tool_calls.left_out(calls or (), answer.calls or ()))
         return _Said(text, answer.calls, answer.doubt)
 
     def _no_words(self, lacking: str, body: JsonValue, redactor: Redactor) -> AgentError:
