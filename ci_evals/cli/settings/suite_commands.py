@@ -299,7 +299,7 @@ class RunSettings(
         bool,
         typer.Option(
             "--debug",
-            help="Keep the agent's raw replies, and unusable answers of the judge, in reports.",
+            help="Keep raw replies, and the judge's unusable answers.",
         ),
     ] = False
     quiet: Quiet = False
