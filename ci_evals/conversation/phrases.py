@@ -5,7 +5,7 @@ by a model looks for the rest.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.resources import files
 from itertools import islice
@@ -37,23 +37,57 @@ def has(name: str, text: str) -> bool:
 def both_sides(text: str) -> str | None:
     """Return the agent's line in a message with lines of user and agent; None without one."""
     text = _plain(text)
-    by_agent = _lines("by_agent", text)
-    if not by_agent:
-        return None
-    by_user = _lines("by_user", text)
-    before = text[: by_agent[0].start()].strip()
-    if by_user and text[: min(by_user[0].start(), by_agent[0].start())].rstrip().endswith(":"):
-        return None
+    by_agent, by_user = _turns("turn_by_agent", text), _turns("turn_by_user", text)
+    if not (by_agent and by_user and any(map(_is_sentence, by_agent + by_user))):
+        return _among_own_words(text, by_agent)
     # Words that introduce a quotation (`… wrote me:`) and the fields of a form are a person's own.
-    unlabelled = before and not before.endswith(":") and len(pattern("label").findall(text)) == len(by_agent)
-    return by_agent[0][0].strip() if unlabelled or by_user else None
+    return None if _is_introduced(text, by_agent + by_user) else by_agent[0][0].strip()
+
+
+def labeled(text: str) -> str | None:
+    """Return a line that is labeled as the user's in a message without other labels; None without one."""
+    text = _plain(text)
+    by_user = _turns("turn_by_user", text)
+    if not by_user or _is_introduced(text, by_user) or _labels(text) != len(by_user):
+        return None
+    return next((line[0].strip() for line in by_user if _is_sentence(line)), None)
+
+
+def _among_own_words(text: str, by_agent: Sequence[re.Match[str]]) -> str | None:
+    """Return the agent's line in a message that is otherwise the user's, without labels."""
+    lines = [line for line in by_agent if _is_sentence(line)]
+    if not lines or _is_introduced(text, by_agent) or _labels(text) != len(lines):
+        return None
+    return lines[0][0].strip() if text[: lines[0].start()].strip() else None
+
+
+def _turns(name: str, text: str) -> list[re.Match[str]]:
+    """Return the lines that are labeled as one side's."""
+    return list(pattern(name).finditer(text)) if ":" in text or "：" in text else []
+
+
+def _is_sentence(line: re.Match[str]) -> bool:
+    """Return whether a line is something that somebody says, and not the value of a field."""
+    said = line["said"]
+    if not pattern("sentence_end").search(said):
+        return False
+    return bool(pattern("some_words").search(said) or pattern("spirited").search(said))
+
+
+def _is_introduced(text: str, lines: Sequence[re.Match[str]]) -> bool:
+    """Return whether words before the first line announce it."""
+    return text[: min(line.start() for line in lines)].rstrip().endswith((":", "："))
+
+
+def _labels(text: str) -> int:
+    return len(pattern("any_label").findall(text))
 
 
 def as_agent(text: str) -> Iterator[Phrase]:
     """Yield phrases that only the agent's side would use."""
     for line in _lines("by_agent", _plain(text))[:1]:
         # A line with `me` or `my` rather speaks to the agent.
-        if line.start() == 0 and not has("own", line["said"]):
+        if line.start() == 0 and not has("own", line["said"]) and not both_sides(text):
             yield Phrase(line[0].strip(), line[0])
     yield from _phrases("as_agent", text)
 

@@ -37,6 +37,9 @@ _LONG_FACT = 40
 _SHORTEST_ECHO = 8
 """Words of a reply that the user repeats as its own."""
 
+_TOPICS = ("system prompt", "developer")
+"""Words about prompts that guidelines may hold too."""
+
 _WORD = re.compile(r"\w+(?:'\w+)*")
 _WITHOUT_SPACES = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 _QUOTED_PART = re.compile(r"\"[^\"]*\"|“[^”]*”|‘[^’]*’|«[^»]*»|(?<!\w)'[^']*'(?!\w)|`[^`]*`")
@@ -141,8 +144,11 @@ def _in_remark(test: Test, transcript: Transcript) -> Iterator[Violation]:
 
 
 def _alternation(_dialogue: _Dialogue, _index: int, text: str) -> _Match | None:
-    line = phrases.both_sides(text)
-    return _Match(line, "the message holds both sides of the conversation") if line else None
+    if line := phrases.both_sides(text):
+        return _Match(line, "the message holds both sides of the conversation")
+    if line := phrases.labeled(text):
+        return _Match(line, "the message is labeled as a line of a written dialogue")
+    return None
 
 
 def _as_agent(dialogue: _Dialogue, index: int, text: str) -> _Match | None:
@@ -170,6 +176,10 @@ def _is_echo(message: str, before: Sequence[Turn]) -> bool:
 def _meta(dialogue: _Dialogue, index: int, text: str) -> _Match | None:
     for phrase in phrases.meta(text):
         instructed = _is_sentence_in(spoken(phrase.sentence), dialogue.instructions)
+        # A user who is to attack the agent's prompt speaks of one.
+        instructed = instructed or any(
+            topic in spoken(phrase.text) and topic in dialogue.instructions for topic in _TOPICS
+        )
         if not instructed and not any(phrase.text in turn.agent for turn in dialogue.turns[:index]):
             return _Match(phrase.text, "the user mentions its role, or the message contains more than one")
     gesture = phrases.stage_direction(text)
