@@ -734,8 +734,9 @@ def _imported(kind: str, files: Mapping[str, str], data: bytes) -> None:
 
 @_target(samples.PROMPTFOO)
 def promptfoo(data: bytes) -> None:
-    """A configuration of promptfoo."""
-    _imported("promptfoo", {"c.yaml": "s.yaml", "c.json": "s.json"}, data)
+    """A configuration of promptfoo, or a file of its tests."""
+    files = {"c.yaml": "s.yaml", "c.json": "s.json", "t.csv": "s.yaml", "t.jsonl": "s.json"}
+    _imported("promptfoo", files, data)
 
 
 @_target(samples.DEEPEVAL)

@@ -47,8 +47,11 @@ class ImportedSuite:
             self.notes.append(f"{location}: {name}: {reason}")
 
     def note(self, problem: Problem) -> None:
-        """Note a problem of the file that leaves no test out."""
-        self.notes.append(str(problem))
+        """Note a problem of the file that leaves no test out; once, if many tests have it."""
+        note = str(problem)
+        if note not in self._left:
+            self._left.add(note)
+            self.notes.append(note)
 
     def leave_out(self, problem: Problem) -> None:
         """Note a test that is not imported, and why."""

@@ -94,7 +94,7 @@ def read(file: SourceFile) -> Sequence[ResultSet] | None:
     tests = [test for suite in parser.suites for test in _tests(suite, alone)]
     names = numbered([test for test, _ in tests])
     prefix = f"{name}{OF}"
-    if all(test.startswith(prefix) for test in names):  # Gradle and surefire: a file for each class
+    if all(test.startswith(prefix) for test in names if test):  # Gradle and surefire: a file for each class
         names = [test.removeprefix(prefix) for test in names]
     rows = [
         row._replace(test=test) for test, (_, attempts) in zip(names, tests, strict=True) for row in attempts
@@ -133,13 +133,16 @@ def _tests(suite: _Suite, alone: str) -> Iterator[tuple[str, list[Row]]]:
         for name, case in zip(names, suite.cases, strict=True):
             yield name, [*case.attempts, case.row]
         return
+    names = [
+        name or f"\0{index}" for index, name in enumerate(names)
+    ]  # without a name, none is the rerun of another
     last = {name: index for index, name in enumerate(names)}
     earlier: dict[str, list[Row]] = {}
     for index, (name, case) in enumerate(zip(names, suite.cases, strict=True)):
         attempts = earlier.setdefault(name, [])
         attempts += case.attempts
         if last[name] == index:
-            yield name, [*attempts, case.row]
+            yield name if case.name else "", [*attempts, case.row]
         elif case.row.passed:
             attempts.append(case.row._replace(passed=False, reason="failed and was run again"))
         else:

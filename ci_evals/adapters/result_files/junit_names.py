@@ -27,14 +27,14 @@ def suite_name(text: str) -> str:
 
 
 def identity(suites: tuple[str, ...], where: str, name: str) -> str:
-    """Return the name of a test in its file.
+    """Return the name of a test in its file; empty if it has none, whatever is around it.
 
     Args:
         suites: The names of the suites around it, from the outermost.
         where: Its class.
         name: Its own name.
     """
-    if not (where or name):
+    if not name:
         return ""
     if where == name:
         where = ""

@@ -21,6 +21,12 @@ def junit(name: str = "", time: str = "1") -> bytes:
     return f"<testsuite name='s' tests='{GOOD + 1}'>{cases}{bad}</testsuite>".encode()
 
 
+def junit_suites(bad: str, tests: int = 4) -> bytes:
+    cases = "".join(f"<testcase name='t{i}'/>" for i in range(GOOD))
+    suite = f"<testsuite name='refunds' tests='{tests}'>{cases}{bad}</testsuite>"
+    return f"<testsuites>{suite}</testsuites>".encode()
+
+
 def json_lines(good: Callable[[int], Any], bad: Any) -> bytes:
     return "".join(json.dumps(row) + "\n" for row in (*map(good, range(GOOD)), bad)).encode()
 
@@ -67,6 +73,18 @@ def table(bad: str) -> bytes:
 
 BAD_ROWS = [
     ("a JUnit case without a name", junit(), "row 4 (no name)", "no name"),
+    (
+        "a JUnit case with a class and no name",
+        junit_suites("<testcase classname='c'/>"),
+        "row 4 (no name)",
+        "no name",
+    ),
+    (
+        "a JUnit case without a name among reruns",
+        junit_suites("<testcase name=''/><testcase/>", 4),
+        "row 4 (no name)",
+        "no name",
+    ),
     ("a JUnit case with a very long name", junit("n" * 2_001), "row 4 (nnn", "2,000 characters"),
     ("a DeepEval test without a name", deepeval(name=""), "row 4 (no name)", "no name"),
     ("a DeepEval test whose name is null", deepeval(name=None), "row 4 (no name)", "no name"),

@@ -299,7 +299,7 @@ class _ConfigReader:
 
     def _note(self, place: Place, message: str) -> None:
         problem = place.problem(message)
-        self.unmapped.append(f"{problem.path}: {message}")
+        self.unmapped.append(f"{problem.path}: {message}" if problem.path else message)
         self.imported.note(problem)
 
     def _leave_out(self, place: Place, reason: str) -> None:
