@@ -481,11 +481,15 @@ scenarios:
             ]
         }
     ),
-    b"question,plan,__expected,__expected2,__metric,__metadata:tags[],__threshold,__config:__expected2:threshold\n"
-    b'"When do\nyou open?",pro,"contains-any: nine, 9 am",similar(0.8): At nine,facts,"a, b",0.5,0.7\n'
-    b"Hello,,llm-rubric: Is kind,,,,,\n",
-    b'\n{"vars": {"question": "Hi"}, "assert": [{"type": "not-icontains-any", "value": "Acme,Globex"}]}\n'
-    b'{"question": "Bye", "__expected": "not-contains: Hi"}\n',
+    (
+        b"question,plan,__expected,__expected2,__metric,__metadata:tags[],__threshold,__config:__expected2:threshold\n"
+        b'"When do\nyou open?",pro,"contains-any: nine, 9 am",similar(0.8): At nine,facts,"a, b",0.5,0.7\n'
+        b"Hello,,llm-rubric: Is kind,,,,,\n"
+    ),
+    (
+        b'\n{"vars": {"question": "Hi"}, "assert": [{"type": "not-icontains-any", "value": "Acme,Globex"}]}\n'
+        b'{"question": "Bye", "__expected": "not-contains: Hi"}\n'
+    ),
 ]
 DEEPEVAL = [
     *_json(
