@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from ci_evals.adapters.result_files.source import SourceFile
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.result_rows import Row, Undecided
 
+FILES = Path(__file__).parent / "files"
 NAN = float("nan")
 GOOD = 3
 
@@ -118,6 +120,32 @@ def test_a_bad_row_is_an_error_of_its_own(data: bytes, test: str, reason: str) -
     assert (bad.passed, bad.score, bad.undecided) == (None, None, Undecided.ERROR)
     assert bad.test.startswith(test)
     assert reason in bad.reason
+
+
+def changed(value: Any, path: tuple[str | int, ...]) -> bytes:
+    part = value
+    for step in path[:-1]:
+        part = part[step]
+    part[path[-1]] = NAN
+    return (json.dumps(value) if isinstance(value, dict) else "\n".join(map(json.dumps, value))).encode()
+
+
+OF_BENCHMARKS = [
+    ("tau2/base.json", ("simulations", 0, "reward_info", "reward")),
+    ("agentbench/base/demo-agent/webshop-std/runs.jsonl", (0, "output", "result", "reward")),
+]
+
+
+@pytest.mark.parametrize(("name", "path"), OF_BENCHMARKS, ids=[name for name, _ in OF_BENCHMARKS])
+def test_one_reward_that_is_nan_is_an_error_of_its_row(name: str, path: tuple[str | int, ...]) -> None:
+    """In files of benchmarks too."""
+    text = (FILES / name).read_text()
+    before = rows_of(text.encode())
+    value = [json.loads(line) for line in text.splitlines()] if name.endswith("l") else json.loads(text)
+    after = rows_of(changed(value, path))
+    wrong = [row for old, row in zip(before, after, strict=True) if old.result != row.result]
+    assert [row.undecided for row in wrong] == [Undecided.ERROR]
+    assert "nan" in wrong[0].reason.lower()
 
 
 ALL_BAD = [

@@ -98,7 +98,9 @@ def _official(runs: Sequence[Mapping[str, Any]]) -> OfficialScore | None:
     outputs = [run["output"] for run in runs if isinstance(run["output"], dict)]
     results = [one["result"] for one in outputs if isinstance(one.get("result"), dict)]
     if rewards := [fields.share(one["reward"], "a reward") for one in results if "reward" in one]:
-        return OfficialScore(name="reward", value=sum(rewards) / len(rewards), of=len(rewards), rule=_RULE)
+        mean = sum(rewards) / len(rewards)
+        value = None if fields.is_nan(mean) else mean
+        return OfficialScore(name="reward", value=value, of=len(rewards), rule=_RULE)
     if any("result" in one for one in results):
         passed = sum(bool(one.get("result")) for one in results)
         return OfficialScore(name="acc", value=passed / len(outputs), of=len(outputs), rule=_RULE)

@@ -126,6 +126,8 @@ def _row(simulation: Mapping[str, Any], tasks: Mapping[str, str]) -> Row:
     reward = simulation.get("reward") if info is None else fields.table(info, "reward_info").get("reward")
     if reward is None:
         return Row(**common, undecided=fields.EMPTY, reason=f"{words}, without a reward")
+    if fields.is_nan(reward):
+        return Row(**common, undecided=fields.ERROR, reason=f"{words}, with a reward that is NaN")
     passed = abs(_reward(reward) - 1) <= _FULL
     if passed and ended not in _ENDED:
         return Row(**common, undecided=fields.ERROR, reason=f"{words}, with a full reward")
