@@ -16,7 +16,7 @@ from ci_evals.adapters.transport import payload
 from ci_evals.domain.transcript import ToolCall
 
 _USER = frozenset({"user", "human"})
-_AGENT = frozenset({"assistant", "ai", "model", "aimessagechunk"})
+_AGENT = frozenset({"assistant", "ai", "model", "agent", "bot", "aimessagechunk"})
 _TOOL = frozenset({"tool", "function"})
 _CALL_PARTS = frozenset({
     "tool_use", "tool-call", "tool_call", "mcp_tool_use", "server_tool_use", "function_call",
@@ -129,8 +129,9 @@ def _text(message: Object) -> str:
 
 
 def _content(message: Object) -> JsonValue:
-    """Return the content, which the AI SDK and Google have in `parts`."""
-    return message["content"] if message.get("content") is not None else message.get("parts")
+    """Return the content, which the AI SDK and Google have in `parts`, and some agents in `text`."""
+    keys = ("content", "parts", "text")
+    return next((message[key] for key in keys if message.get(key) is not None), None)
 
 
 def _role(message: Object) -> str:

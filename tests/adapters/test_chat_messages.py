@@ -413,3 +413,20 @@ def test_any_list_is_read_or_refused(messages: list[Any]) -> None:
         return
     assert isinstance(text, str)
     assert calls is None or isinstance(calls, tuple)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"role": "agent", "content": "Secret."},
+        {"role": "bot", "content": "Secret."},
+        {"role": "assistant", "text": "Secret."},
+        {"role": "agent", "content": None, "text": "Secret."},
+        {"type": "ai", "parts": [{"text": "Secret."}]},
+    ],
+)
+def test_all_words_of_the_agent_belong_to_the_reply(message: dict[str, Any]) -> None:
+    """Whatever it calls itself, and wherever its messages hold the words."""
+    done = {"role": "assistant", "content": "Done."}
+    reply = plain_reply.read({"messages": [ASKED, message, done]}, 0.1)
+    assert reply.agent == "Secret.\n\nDone."
