@@ -41,7 +41,7 @@ Object = dict[str, JsonValue]
 
 
 class Answer(NamedTuple):
-    """What the messages of a turn say."""
+    """The words and calls of a turn's messages."""
 
     text: str
     calls: tuple[ToolCall, ...] | None

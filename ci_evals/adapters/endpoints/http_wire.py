@@ -50,7 +50,7 @@ class _Said(NamedTuple):
     doubt: str | None = None
     """Why there may be other calls, if there may."""
     lacking: str = "text"
-    """What is missing where there are no words."""
+    """The name of what is missing if there are no words."""
 
 
 class Reader:

@@ -33,7 +33,7 @@ _NESTED = (
     "expected_tools",
 )
 _TEXT_OF_JSON = ("turns",)
-"""What DeepEval's own loader also takes as a text of JSON, in every format."""
+"""Keys that DeepEval's own loader also takes as a text of JSON, in every format."""
 _KEPT = {
     "context": "x-context",
     "comments": "x-comments",

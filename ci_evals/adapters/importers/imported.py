@@ -86,7 +86,7 @@ class ImportedSuite:
     _numbers: dict[str, int] = field(default_factory=dict, repr=False)
     """The number of the last test of each name that was taken."""
     _places: list[Problem] = field(default_factory=list, repr=False)
-    """Where each test is in the file."""
+    """The place of each test in the file."""
 
     def unchecked(self) -> list[str]:
         """Return the names of the tests that check nothing but that the agent answers."""

@@ -78,7 +78,6 @@ class AgentClient:
         self._session: aiohttp.ClientSession | None = None
         self.websocket = WebSocket(max_mb)
         """Opened when a message is sent over it."""
-        self.is_closed = False
 
     async def send(self, message: Message) -> Answer:
         """Send a message, and read the whole answer.
@@ -143,7 +142,6 @@ class AgentClient:
 
     async def aclose(self) -> None:
         """Close the connections, broken or not. The client can be used again."""
-        self.is_closed = True
         session, self._session = self._session, None
         try:
             await self.websocket.close()
@@ -198,7 +196,6 @@ class AgentClient:
         }
 
     def _opened(self) -> aiohttp.ClientSession:
-        self.is_closed = False
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 # As many connections as needed: rate limiters limit calls.

@@ -60,7 +60,7 @@ class PromptfooCase:
 
 @dataclass(frozen=True)
 class _Part:
-    """What a test, a scenario or `defaultTest` gives to a case."""
+    """The parts of a case that a test, a scenario or `defaultTest` gives."""
 
     place: Place
     fields: JsonObject
