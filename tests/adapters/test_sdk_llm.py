@@ -582,6 +582,22 @@ def test_any_answer_is_read_or_an_error(make: Make, answer: bytes) -> None:
     asyncio.run(ask_once())
 
 
+@pytest.mark.parametrize("cookie", [b"session=1", b"session=\xe9; Path=/"])
+async def test_cookies_are_not_kept(make: Make, cookie: bytes) -> None:
+    """One beyond ASCII would even break the next request."""
+    answer = b"HTTP/1.1 400 X\r\nSet-Cookie: " + cookie + b"\r\nContent-Length: 2\r\n\r\n{}"
+    limiter = world.limiter(patience=world.ONCE)
+    async with (
+        world.raw_server(answer, answer, world.HANG_UP, world.HANG_UP) as (url, received),
+        closing(type(make())("m", "some-key", url, limiter=limiter)) as llm,
+    ):
+        for _ in range(2):
+            with pytest.raises(LLMError):
+                await llm.complete(PLAIN)
+    assert len(received) == 2
+    assert not any(b"\r\ncookie:" in request.lower() for request in received)
+
+
 async def test_a_truncated_answer_is_none(make: Make, models: Models) -> None:
     """Half an answer is not judged by."""
     models.truncates = True

@@ -358,6 +358,7 @@ class SdkLLM(ABC):
             headers=http_client.ACCEPT_ENCODING | {"Connection": "close"},
             timeout=None,
             limits=httpx2.Limits(max_connections=0, keepalive_expiry=0),  # 0 connections: any number
+            cookies=http_client.no_cookies(),
             event_hooks=http_client.size_limit(payload.MAX_ANSWER_MB),
         )
 

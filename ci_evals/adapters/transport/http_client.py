@@ -52,9 +52,14 @@ def new_client(
         trust_env=False,  # otherwise each client would read the environment again
         headers=ACCEPT_ENCODING | dict(headers or {}),
         follow_redirects=False,
-        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),  # none is needed
+        cookies=no_cookies(),
         event_hooks=size_limit(max_mb),
     )
+
+
+def no_cookies() -> CookieJar:
+    """Return a jar that keeps none: a cookie beyond ASCII would break the next request."""
+    return CookieJar(DefaultCookiePolicy(allowed_domains=[]))
 
 
 def proxy_of(address: str | None) -> httpx2.Proxy | None:
