@@ -2,11 +2,13 @@
 
 Read from what the converters of every-eval-ever 0.3.0 write: samples as JSON lines, and an aggregate with
 the official scores. There a sample's `score` is that of all its epochs together, the same in each of them:
-they are one row, and each epoch that broke is another. One that broke has `is_correct: true` beside its
-`error`, and so has half a point. Where the scores of epochs differ, or ci-evals wrote them, epochs are
-trials. Further metrics of a sample are its checks. `file_path` of an aggregate is not followed.
+they are one row. An epoch that broke has `is_correct: true` beside its `error`, and so has half a point: it
+is an undecided row, whatever the others say. Where the scores of epochs differ, or ci-evals wrote them,
+epochs are trials. A record that repeats the metric of another one is of another epoch, also where none is
+named. Further metrics of a sample are its checks. `file_path` of an aggregate is not followed.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -108,43 +110,57 @@ def _of_aggregate(aggregate: Mapping[str, Any]) -> list[ResultSet]:
 
 
 def _rows(test: str, records: list[Sample]) -> Iterator[Row]:
-    """Yield the row of a sample, or one of each epoch if their scores differ: these are trials then."""
-    epochs: dict[str, list[Sample]] = {}
-    each = False
-    for record in records:
-        told = record.get("metadata")
-        metadata = told if isinstance(told, dict) else {}
-        each = each or metadata.get("scored") == "each epoch"
-        epochs.setdefault(str(metadata.get("epoch")), []).append(record)
-    decided = (group[0] for group in epochs.values() if not group[0].get("error"))
-    if each or len({_score(sample) for sample in decided}) > 1:
-        yield from (_row(test, group) for group in epochs.values())
+    """Yield the row of a sample, or one of each epoch if their scores differ; each that broke has its own."""
+    epochs = _epochs(records)
+    whole = [epoch for epoch in epochs if not _broken(epoch)]
+    each = any(_metadata(record).get("scored") == "each epoch" for record in records)
+    if each or len({_score(epoch[0]) for epoch in whole}) > 1:
+        yield from (_row(test, epoch) for epoch in epochs)
         return
-    row = _row(test, records)
-    yield row
-    if row.passed is not None:  # the score is that of the epochs that did not break
-        broken = (group for group in epochs.values() if all(record.get("error") for record in group))
-        yield from (_row(test, group) for group in broken)
+    if whole:
+        yield _row(test, [record for epoch in whole for record in epoch])
+    yield from (_row(test, epoch) for epoch in epochs if _broken(epoch))
 
 
-def _row(test: str, records: list[Sample]) -> Row:
-    """Return the row of a sample: its first metric decides, in the epochs that did not break."""
-    metrics: dict[str, list[Sample]] = {}
+def _epochs(records: Sequence[Sample]) -> list[list[Sample]]:
+    """Return the records of each epoch, which has one of each metric."""
+    epochs: dict[tuple[str, int], list[Sample]] = {}
+    times: Counter[tuple[str, str]] = Counter()
     for record in records:
-        metrics.setdefault(str(record.get("evaluation_result_id")), []).append(record)
-    scored = {name: next((one for one in of if not one.get("error")), None) for name, of in metrics.items()}
-    first, sample = records[0], next(iter(scored.values()))
+        name = str(_metadata(record).get("epoch"))
+        metric = name, str(record.get("evaluation_result_id"))
+        epochs.setdefault((name, times[metric]), []).append(record)
+        times[metric] += 1
+    return list(epochs.values())
+
+
+def _metadata(record: Sample) -> Mapping[str, Any]:
+    metadata = record.get("metadata")
+    return metadata if isinstance(metadata, dict) else {}
+
+
+def _broken(records: Sequence[Sample]) -> Sample | None:
+    """Return the first record with an error."""
+    return next((record for record in records if record.get("error")), None)
+
+
+def _row(test: str, records: Sequence[Sample]) -> Row:
+    """Return the row of these records: undecided if one has an error, else the first metric decides."""
+    metrics: dict[str, Sample] = {}
+    for record in records:
+        metrics.setdefault(str(record.get("evaluation_result_id")), record)
+    sample = records[0]
     common: dict[str, Any] = {
         "test": test,
-        "definition": fields.words(first.get("sample_hash"))[:100] or None,
+        "definition": fields.words(sample.get("sample_hash"))[:100] or None,
     }
-    if sample is None:
-        return Row(**common, undecided=fields.ERROR, reason=fields.words(first["error"]) or "broke")
+    if broken := _broken(records):
+        return Row(**common, undecided=fields.ERROR, reason=fields.words(broken["error"]) or "broke")
     usage, performance = sample.get("token_usage"), sample.get("performance")
     latency = fields.amount(performance.get("latency_ms")) if isinstance(performance, dict) else None
     tokens = usage if isinstance(usage, dict) else {}
     passed, score = _score(sample)
-    checks = [(name, *_score(one)) for name, one in scored.items() if one]
+    checks = [(name, *_score(one)) for name, one in metrics.items()]
     return Row(
         **common,
         passed=passed,

@@ -550,6 +550,29 @@ def test_the_last_result_of_a_task_in_a_log_of_webarena_counts() -> None:
     assert outcomes(results)["95"] == [PASSED]
 
 
+CONFIG = "x - INFO - [Config file]: /srv/7.json\n"
+PASS, FAIL = (f"x - INFO - [Result] ({word}) /srv/7.json\n" for word in ("PASS", "FAIL"))
+CRASH = "x - INFO - [Unhandled Error] TimeoutError('gone')\n"
+
+
+@pytest.mark.parametrize(
+    ("log", "expected"),
+    [
+        (CONFIG + PASS + CRASH, [ERROR]),
+        (CONFIG + PASS + CONFIG + CRASH, [PASSED, ERROR]),
+        (CONFIG + PASS + CONFIG, [PASSED, ERROR]),
+        (CONFIG + CRASH + CONFIG + PASS, [PASSED]),  # a run that was continued
+        (CONFIG + FAIL + CONFIG + PASS, [FAILED, PASSED]),
+        (CONFIG + FAIL + PASS, [FAILED, PASSED]),
+    ],
+)
+def test_no_error_or_failure_of_a_task_of_webarena_is_lost_in_another_result(
+    log: str, expected: list[Any]
+) -> None:
+    (results,) = read_text(log, "log.txt")
+    assert outcomes(results) == {"7": expected}
+
+
 def test_results_of_webarena_verified() -> None:
     assert outcomes(one("webarena-verified/base/1/eval_result.json")) == {"1": [PASSED]}
     failed = one("webarena-verified/base/3/eval_result.json").rows[0]
@@ -588,7 +611,38 @@ def test_a_sample_of_every_eval_ever_that_broke_is_undecided_though_it_is_called
     broken = [line | {"error": "gone"} for line in lines if line["sample_id"] == "four"]
     assert any(line["evaluation"]["is_correct"] for line in broken)
     (results,) = read_text("".join(json.dumps(line) + "\n" for line in broken))
-    assert outcomes(results) == {"four": [ERROR]}
+    assert outcomes(results) == {"four": [ERROR] * 3}  # one for each epoch
+
+
+def eee_samples(*changes: dict[str, Any]) -> dict[str, list[Any]]:
+    """The outcomes of records of one sample that passed, each with its changes."""
+    text = (FILES / "eee/base/numbers_samples.jsonl").read_text().splitlines()
+    passed = next(line for line in map(json.loads, text) if line["sample_id"] == "one")
+    (results,) = read_text("".join(json.dumps(passed | change) + "\n" for change in changes))
+    return outcomes(results)
+
+
+@pytest.mark.parametrize(
+    "epochs", [[{"epoch": "1"}, {"epoch": "2"}], [{"epoch": "1"}] * 2, [{}, {}], [None] * 2]
+)
+def test_no_error_of_an_epoch_of_every_eval_ever_is_lost_in_another_epoch(epochs: list[Any]) -> None:
+    first, second = ({"metadata": epoch} for epoch in epochs)
+    assert eee_samples(first, second | {"error": "gone"}) == {"one": [PASSED, ERROR]}
+    assert eee_samples(first | {"error": "gone"}, second) == {"one": [PASSED, ERROR]}
+
+
+def test_an_epoch_of_every_eval_ever_breaks_with_any_of_its_metrics() -> None:
+    other = {"evaluation_result_id": "includes:accuracy"}
+    assert eee_samples({}, other | {"error": "gone"}) == {"one": [ERROR]}
+    assert eee_samples(other | {"error": "gone"}, {}) == {"one": [ERROR]}
+
+
+def test_a_record_of_every_eval_ever_that_repeats_a_metric_is_a_trial() -> None:
+    failed = {"evaluation": {"score": 0.0, "is_correct": False}}
+    for metadata in ({}, None, {"epoch": "1"}):
+        assert eee_samples({"metadata": metadata}, {"metadata": metadata, **failed}) == {
+            "one": [PASSED, FAILED]
+        }
 
 
 # All of them

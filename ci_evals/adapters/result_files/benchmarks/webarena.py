@@ -71,8 +71,8 @@ def _of_dump(key: str, task: Mapping[str, Any]) -> Row:
 
 
 def _of_log(text: str) -> list[Row]:
-    """Return a row for each task, with its last result: the log of a run that was continued has several."""
-    rows: dict[str, Row] = {}
+    """Return the rows of each task: one for each attempt, except those that a continued run made good."""
+    rows: dict[str, list[Row]] = {}
     key, intent = "", ""
     for line in text.splitlines():
         event = _EVENT.search(line[:10_000])
@@ -81,16 +81,25 @@ def _of_log(text: str) -> list[Row]:
         kind, said = event[1], event[2]
         if kind == "Config file" and (found := _ID.search(said)):
             key, intent = found[1], ""
-            rows.setdefault(key, Row(test=key, undecided=fields.ERROR, reason="has no result in the log"))
+            attempts = rows.setdefault(key, [])
+            _drop_unfinished(attempts)
+            attempts.append(Row(test=key, undecided=fields.ERROR, reason="has no result in the log"))
         elif kind == "Intent":
             intent = said
         elif kind == "Result" and (found := _ID.search(said)):
             passed = said.startswith("(PASS)")
             definition = digest(intent) if intent and found[1] == key else None
             reason = "" if passed else "failed"
-            rows[found[1]] = Row(test=found[1], passed=passed, reason=reason, definition=definition)
-        elif kind in {"Unhandled Error", "OpenAI Error"} and key and rows[key].passed is None:
-            rows[key] = Row(
-                test=key, undecided=fields.ERROR, reason=said, definition=digest(intent) if intent else None
-            )
-    return list(rows.values())
+            attempts = rows.setdefault(found[1], [])
+            _drop_unfinished(attempts)
+            attempts.append(Row(test=found[1], passed=passed, reason=reason, definition=definition))
+        elif kind in {"Unhandled Error", "OpenAI Error"} and key:
+            definition = digest(intent) if intent else None
+            rows[key][-1] = Row(test=key, undecided=fields.ERROR, reason=said, definition=definition)
+    return [row for attempts in rows.values() for row in attempts]
+
+
+def _drop_unfinished(attempts: list[Row]) -> None:
+    """Remove the last attempt if it has no result: the one that follows is in its place."""
+    if attempts and attempts[-1].undecided:
+        attempts.pop()
