@@ -40,10 +40,10 @@ COPY entrypoint.py /opt/ci-evals/
 FROM ${PYTHON_IMAGE} AS whole
 ENV PATH="/opt/ci-evals/venv/bin:${PATH}"
 COPY --from=build /opt/ci-evals /opt/ci-evals
-# What installs and builds packages, and Python's windows, for which the slim images lack the libraries.
+# What installs and builds packages, Python's windows, for which the slim images lack the libraries, and its manual.
 RUN rm -rf /usr/local/include /usr/local/bin/pip* /usr/local/bin/idle* /usr/local/lib/python3*/site-packages/* \
-        /var/cache/debconf/*-old \
-    && for part in ensurepip idlelib tkinter turtledemo; do rm -rf /usr/local/lib/python3*/"${part}"; done
+        /usr/local/lib/python3*/config-3* /usr/share/info /var/cache/debconf/*-old \
+    && for part in ensurepip idlelib pydoc_data tkinter turtledemo; do rm -rf /usr/local/lib/python3*/"${part}"; done
 # Without bytecode every start compiles what it imports, and the slim images carry none. Python leaves it beside what
 # is imported here: a run, the SDKs, and all modules of ours. Most of the standard library is never asked for.
 RUN ci-evals --help >/dev/null \
