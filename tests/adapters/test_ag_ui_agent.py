@@ -6,6 +6,7 @@ The files in wires/ were made by `RECORD=1 make frameworks`: pydantic-ai 2.68.0,
 import json
 import re
 import time
+from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -350,7 +351,7 @@ async def test_arguments_that_are_cut_off_are_unknown(events: list[Any], reason:
 @pytest.mark.parametrize(
     ("delta", "reason"),
     [
-        ([{"op": "add", "path": "/a/b", "value": 1}], "operation 0: nothing exists at '/a/b'"),
+        ([{"op": "add", "path": "/a/b", "value": 1}], "operation 0 (add '/a/b'): no such path"),
         ({"refunded": 1}, "the patch is not a list of operations"),
         ([{"op": "copy", "from": "", "path": f"/{n}"} for n in range(40)], "copies more than 100,000 values"),
     ],
@@ -363,6 +364,39 @@ async def test_a_patch_that_does_not_apply_leaves_the_state_unknown(delta: Any, 
     assert (done.problem or "").startswith("a STATE_DELTA does not apply to the state: ")
     assert reason in (done.problem or "")
     assert (await talk(ag_ui_run(*broken, SNAPSHOT, DELTA, text="Hi"))).state["refunded"] == 42
+
+
+async def test_patches_change_neither_the_test_nor_an_earlier_state() -> None:
+    """The next trial of the same test starts from the same user, and a probe keeps what it saw."""
+    delta = [{"op": "add", "path": "/orders/-", "value": "A-2"}]
+    run = ag_ui_run({"type": "STATE_DELTA", "delta": delta}, text="Hi")
+    done = await talk(run, userInfo="state")
+    assert done.state["orders"] == ["A-1", "A-2"]
+    assert TEST.user_info["orders"] == ["A-1"]
+
+    state = AgentState({})
+    events = [Event({"type": "STATE_DELTA", "delta": [{"op": "add", "path": "/a", "value": 1}]})]
+    ag_ui_wire.read(events, [], state, Redactor())
+    earlier = state.value
+    events = [Event({"type": "STATE_DELTA", "delta": [{"op": "replace", "path": "/a", "value": 2}]})]
+    ag_ui_wire.read(events, [], state, Redactor())
+    assert (earlier, state.value) == ({"a": 1}, {"a": 2})
+
+
+def test_what_was_received_stays_as_it_came() -> None:
+    """Messages of a snapshot, and a state, are changed in copies."""
+    messages = [{"id": "m", "role": "assistant", "content": "Hi", "toolCalls": []}]
+    listed = [
+        {"type": "MESSAGES_SNAPSHOT", "messages": messages},
+        {"type": "TEXT_MESSAGE_CONTENT", "messageId": "m", "delta": " there"},
+        {"type": "TOOL_CALL_START", "toolCallId": "c", "toolCallName": "f", "parentMessageId": "m"},
+        {"type": "STATE_SNAPSHOT", "snapshot": {"a": [1]}},
+        {"type": "STATE_DELTA", "delta": [{"op": "add", "path": "/a/-", "value": 2}]},
+    ]
+    before = deepcopy(listed)
+    run = ag_ui_wire.read([Event(event) for event in listed], [], AgentState({}), Redactor())
+    assert run.texts == ["Hi there"]
+    assert listed == before
 
 
 async def test_a_state_that_patches_nest_is_cut_off_where_nobody_can_read_it() -> None:

@@ -46,23 +46,34 @@ FAILS = {
     "A.9 a test that fails": (
         {"baz": "qux"},
         [["test", "/baz", "bar"]],
-        "operation 0: the test at '/baz' failed",
+        "operation 0 (test '/baz'): the values differ",
     ),
-    "A.12 no such parent": ({"foo": "bar"}, [["add", "/baz/bat", "qux"]], "nothing exists at '/baz/bat'"),
-    "A.15 a text is no number": ({"/": 9}, [["test", "/~1", "9"]], "the test at '//' failed"),
-    "true is not 1": ({"a": [1]}, [["test", "/a", [True]]], "the test at '/a' failed"),
+    "A.12 no such parent": (
+        {"foo": "bar"},
+        [["add", "/baz/bat", "qux"]],
+        "operation 0 (add '/baz/bat'): no such path",
+    ),
+    "A.15 a text is no number": ({"/": 9}, [["test", "/~1", "9"]], "(test '/~1'): the values differ"),
+    "true is not 1": ({"a": [1]}, [["test", "/a", [True]]], "(test '/a'): the values differ"),
     "nothing to replace": (
         {"a": 1},
         [["add", "/b", 1], ["replace", "/c", 1]],
-        "operation 1: nothing exists at '/c'",
+        "operation 1 (replace '/c'): no such path",
     ),
-    "nothing to remove": ({"a": [1]}, [["remove", "/a/1"]], "nothing exists at '/a/1'"),
-    "no index": ({"a": [1]}, [["add", "/a/01", 1]], "nothing exists at '/a/01'"),
-    "a negative index": ({"a": [1]}, [["replace", "/a/-1", 1]], "nothing exists at '/a/-1'"),
-    "below a text": ({"a": "b"}, [["add", "/a/0", 1]], "nothing exists at '/a/0'"),
-    "into itself": ({"a": {"b": 1}}, [["move", "/a/b/c", "/a"]], "moves '/a' into itself"),
-    "no pointer": ({}, [["add", "a", 1]], "has no JSON Pointer as its path"),
-    "no operation of the standard": ({}, [["addap", "/a", 1]], "'addap' is not an operation of JSON Patch"),
+    "nothing to remove": ({"a": [1]}, [["remove", "/a/1"]], "(remove '/a/1'): no such path"),
+    "no index": ({"a": [1]}, [["add", "/a/01", 1]], "(add '/a/01'): no such path"),
+    "a negative index": ({"a": [1]}, [["replace", "/a/-1", 1]], "(replace '/a/-1'): no such path"),
+    "below a text": ({"a": "b"}, [["add", "/a/0", 1]], "(add '/a/0'): no such path"),
+    "into itself": (
+        {"a": {"b": 1}},
+        [["move", "/a/b/c", "/a"]],
+        "(move '/a' to '/a/b/c'): Cannot move values into their own children",
+    ),
+    "nothing to copy": ({"a": [1]}, [["copy", "/b", "/a/-"]], "(copy '/a/-' to '/b'): "),
+    "the whole document removed": ({"a": 1}, [["remove", ""]], "(remove ''): "),
+    "a huge index": ({"a": [1]}, [["remove", "/a/" + "9" * 6000]], "…'): no such path"),
+    "no pointer": ({}, [["add", "a", 1]], "(add 'a'): no such path"),
+    "no operation of the standard": ({}, [["addap", "/a", 1]], "Unknown operation 'addap'"),
 }
 
 
@@ -95,7 +106,20 @@ def test_what_does_not_apply(case):
 
 
 @pytest.mark.parametrize(
-    "patch", [None, {"op": "add"}, [None], [{}], [{"op": "add", "path": "/a"}], [{"op": "test", "path": 1}]]
+    "patch",
+    [
+        None,
+        {"op": "add"},
+        [None],
+        ["add"],
+        [{}],
+        [{"op": [], "path": ""}],
+        [{"op": "add", "path": "/a"}],
+        [{"op": "copy", "path": "/a"}],
+        [{"op": "copy", "path": "/a", "from": {}}],
+        [{"op": "test", "path": 1}],
+        [{"op": "append", "path": "/a", "value": "no operation of the standard"}],
+    ],
 )
 def test_what_is_no_patch(patch):
     """Anything may come in its place."""
@@ -112,9 +136,25 @@ def test_copies_are_bounded():
     assert time.process_time() - begun < 2
 
 
+def test_copies_of_long_texts_are_bounded():
+    """A copy of a text takes no memory until the document is written."""
+    copies = [operation("copy", f"/b{number}", "/a") for number in range(1000)]
+    with pytest.raises(PatchError, match="copies more than"):
+        patched({"a": "x" * 1_000_000}, copies)
+    assert len(patched({"a": "x" * 1_000}, copies)) == 1001
+
+
+def test_messages_do_not_show_the_document():
+    """It can be large, and hold what nobody should read in a report."""
+    for failing in (operation("test", "/a", "y"), operation("add", "/b/c", 1), operation("remove", "/c")):
+        with pytest.raises(PatchError) as caught:
+            patched({"a": "private"}, [failing])
+        assert "private" not in str(caught.value)
+
+
 def test_depth_is_bounded():
     """What cannot be copied is refused, whatever is nested how."""
     nested = json.loads('{"a":' * 300 + "{}" + "}" * 300)
     deeper = [operation("add", "/a" * 301 * number, nested) for number in range(12)]
-    with pytest.raises(PatchError, match="operation 12: the value is nested too deep"):
+    with pytest.raises(PatchError, match=r"operation 12 \(copy .*\): the value is nested too deep"):
         patched(None, [*deeper, operation("copy", "/b", "")])

@@ -5,7 +5,6 @@ Versions before 1.0 have the same events. Events of unknown types are skipped: t
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from copy import deepcopy
 from typing import Any
 
 from pydantic import JsonValue
@@ -55,7 +54,7 @@ def tool_message(call: ToolCall, result: JsonValue, message_id: str) -> Message:
 class _Reader:
     def __init__(self, sent: Sequence[Message], state: AgentState, redactor: Redactor) -> None:
         self._state, self._redactor = state, redactor
-        self._patcher = Patcher(state.value)
+        self._patcher = Patcher(payload.clean(state.value))
         self._sent = [*sent]
         self._messages = [*sent]
         self._new: dict[str, Message] = {}
@@ -223,7 +222,8 @@ class _Reader:
         self._messages.append(message)
 
     def _replace_state(self, event: Message, _: float) -> None:
-        self._patcher.document, self._state.problem = deepcopy(event.get("snapshot")), None
+        self._patcher.document = payload.clean(event.get("snapshot"))
+        self._state.problem = None
 
     def _change_state(self, event: Message, _: float) -> None:
         if self._state.problem not in (None, NO_STATE):
@@ -238,7 +238,7 @@ class _Reader:
     def _replace_messages(self, event: Message, _: float) -> None:
         """Take over a conversation that is sent whole, with what is new in it."""
         self._join_deltas()
-        listed = event.get("messages")
+        listed: Any = payload.clean(event.get("messages"))
         messages = [one for one in listed if _is_message(one)] if isinstance(listed, list) else []
         begin = self._thread().begin([*map(_seen, messages)])
         self._run.partial |= begin.doubt is not None
