@@ -30,8 +30,6 @@ MAX_EXCERPT = 300
 # tag of any kind, since a search for its own end from every `<title>` would be quadratic.
 _TITLE = re.compile(r"<title\b[^<>]*>([^<]*)", re.IGNORECASE)
 _HTML = re.compile(r"\s*(<!doctype\s+html|<html|<head|<body)", re.IGNORECASE)
-_SIGNS = (",", "[", "{")
-_SIGNS_AS_BYTES = b",[{"
 _FEW = 50
 """So many signs are not worth telling from those in texts."""
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -53,12 +51,12 @@ class AnswerTooLargeError(Exception):
 def parse(body: bytes, most_values: int = MAX_VALUES) -> JsonValue:
     """Parse and clean JSON (see `clean`); raise `ValueError` if it is none, too deep or too large."""
     try:
-        # Many events of a stream are read: the usual ones, which are ASCII and short, in the shortest way.
         is_ascii = body.isascii() and 0 not in body[:4]
         text = body.decode() if is_ascii else body.decode(json.detect_encoding(body), "surrogatepass")
-        many = len(text) >= most_values and sum(map(text.count, _SIGNS)) >= most_values
-        too_many = many and _holds_more(text, most_values)
-        value = None if too_many else _decoded(text)
+        if too_many := _count(text, most_values) > most_values:
+            value = None
+        else:
+            value = _DECODER.decode(text)
     except RecursionError:
         raise ValueError("nested too deep to be read") from None
     except ValueError:  # also bytes that are no text, and numbers of thousands of digits
@@ -68,38 +66,29 @@ def parse(body: bytes, most_values: int = MAX_VALUES) -> JsonValue:
     return value if _is_clean(text, value) else clean(value)
 
 
-def _decoded(text: str) -> JsonValue:
-    value: JsonValue
-    try:
-        value, end = _DECODER.raw_decode(text)
-    except ValueError:  # blanks before the value, or none
-        end = -1
-    return value if end == len(text) else _DECODER.decode(text)
-
-
 def count_values(body: bytes) -> int:
     """Return the number of values in JSON, or of some more if there are few."""
-    signs = len(body) - len(body.translate(None, _SIGNS_AS_BYTES))
-    if signs <= _FEW:
+    return _count(body.decode(errors="replace"), _FEW)
+
+
+def _count(text: str, few: int) -> int:
+    """Return the number of values in JSON, of which signs in texts may count as some if there are `few`.
+
+    No more are counted than are refused in any case.
+    """
+    signs = text.count(",") + text.count("[") + text.count("{")
+    if signs < few:
         return 1 + signs
-    plain = body.decode(errors="replace").replace("\\\\", "").replace('\\"', "")
-    return 1 + sum(1 for match in _NEXT_VALUE.finditer(plain) if match[1])
-
-
-def _finite(number: str) -> float | None:
-    return value if math.isfinite(value := float(number)) else None
+    plain = text.replace("\\\\", "").replace('\\"', "")
+    signs_outside_texts = (True for match in _NEXT_VALUE.finditer(plain) if match[1])
+    return 1 + sum(islice(signs_outside_texts, max(few, MAX_VALUES)))
 
 
 def _is_clean(text: str, value: JsonValue) -> bool:
     """Return whether `clean` would change nothing: half a surrogate pair may be an escape or bad UTF-8."""
     if "\\ud" in text or "\\uD" in text or not (text.isascii() or _SURROGATE.search(text) is None):
         return False
-    few = len(text) <= MAX_DEPTH or text.count("[") + text.count("{") <= MAX_DEPTH
-    return few or _is_shallow(value)
-
-
-_DECODER = json.JSONDecoder(parse_float=_finite, parse_constant=lambda _: None)
-"""Reads numbers as `clean` leaves them."""
+    return text.count("[") + text.count("{") <= MAX_DEPTH or _is_shallow(value)
 
 
 def _is_shallow(value: JsonValue) -> bool:
@@ -113,11 +102,12 @@ def _is_shallow(value: JsonValue) -> bool:
     return False
 
 
-def _holds_more(text: str, limit: int) -> bool:
-    """Return whether JSON has more values, with as little reading as possible."""
-    plain = text.replace("\\\\", "").replace('\\"', "")
-    values = (True for match in _NEXT_VALUE.finditer(plain) if match[1])
-    return limit <= 0 or sum(1 for _ in islice(values, limit)) == limit
+def _finite(number: str) -> float | None:
+    return value if math.isfinite(value := float(number)) else None
+
+
+_DECODER = json.JSONDecoder(parse_float=_finite, parse_constant=lambda _: None)
+"""Reads numbers as `clean` leaves them."""
 
 
 def clean(value: Any, depth: int = 0) -> JsonValue:
