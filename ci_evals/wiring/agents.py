@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ci_evals.adapters.agent_settings import AgentSettings
 from ci_evals.adapters.code import plugins
-from ci_evals.adapters.transport.connections import host_of
+from ci_evals.adapters.transport.addresses import host_of
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, Waiting
 from ci_evals.domain.built_in_agents import BUILT_IN
 from ci_evals.domain.suite import Suite

@@ -41,7 +41,7 @@ from ci_evals.adapters.recording.replay import ReplayedAgent, ReplayedLLM, Trial
 from ci_evals.adapters.result_files import reading as result_files
 from ci_evals.adapters.result_files.source import SourceFile
 from ci_evals.adapters.transport import payload, retry
-from ci_evals.adapters.transport import rate_limits as limits
+from ci_evals.adapters.transport import refusals as limits
 from ci_evals.adapters.transport.network import Answer
 from ci_evals.adapters.transport.rate_limiter import RetryableError
 from ci_evals.cli.settings import inputs

@@ -17,7 +17,7 @@ import httpx2
 
 from ci_evals.adapters.code.command_agent import KEY_VARIABLE
 from ci_evals.adapters.transport import payload
-from ci_evals.adapters.transport.connections import proxy_for
+from ci_evals.adapters.transport.addresses import proxy_for
 from ci_evals.adapters.transport.http_client import new_client
 from ci_evals.adapters.transport.process import ChildProcess, environment_for_agent
 from ci_evals.adapters.transport.rate_limiter import Waiting

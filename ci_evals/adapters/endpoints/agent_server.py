@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from yarl import URL
 
 from ci_evals.adapters.agent_settings import AgentSettings
-from ci_evals.adapters.transport import connections, payload, rate_limits, retry, streams
+from ci_evals.adapters.transport import addresses, payload, refusals, retry, streams
 from ci_evals.adapters.transport.agent_client import AgentClient, Message, with_headers
 from ci_evals.adapters.transport.network import Answer, NetworkError, ProxyError, UnreachableError
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, RetryableError
@@ -74,12 +74,12 @@ class AgentServer:
         The secrets in `settings` are removed from error messages too. All calls to this server with this key
         share the limiter.
         """
-        self._who = f"the agent at {connections.host_of(url)}"
+        self._who = f"the agent at {addresses.host_of(url)}"
         secrets = (settings.api_key or "", *settings.headers.values())
         self.redactor = (redactor or Redactor()).knowing(keys=[secret.strip() for secret in secrets])
         self._url = url
         self._path = urlsplit(url).path
-        self._proxy = connections.proxy_for(url)
+        self._proxy = addresses.proxy_for(url)
         self._headers = dict(headers)
         self._limiter = limiter or RateLimiter()
         self._key_accepted = False
@@ -159,7 +159,7 @@ class AgentServer:
             for request in requests:
                 async with asyncio.timeout(request.timeout):
                     answer = await client.send(_message(request))
-                if not rate_limits.refuses_key(answer.status, answer.body):
+                if not refusals.refuses_key(answer.status, answer.body):
                     return
                 refusal = self._refusal(answer, request)
                 if answer.status != _UNAUTHORIZED:
@@ -193,7 +193,7 @@ class AgentServer:
         failure = self._refusal(answer, request)
         if isinstance(failure, AgentAccessError):
             raise failure
-        wait = rate_limits.requested_wait(answer.headers, datetime.now(UTC))
+        wait = refusals.requested_wait(answer.headers, datetime.now(UTC))
         status, requested = answer.status, "retry-after" in answer.headers and wait is not None
         repeatable = retry.may_resend(status, idempotent=request.idempotent, wait_requested=requested)
         if repeatable or retry.limits_rate(status, wait_requested=requested):
@@ -249,17 +249,17 @@ class AgentServer:
     def _refusal(self, answer: Answer, request: AgentRequest) -> AgentError:
         status = answer.status
         location = answer.headers.get("location")
-        if target := connections.redirect_of(str(request.url), status, location):
+        if target := addresses.redirect_of(str(request.url), status, location):
             return AgentError(
                 f"{self._who} redirects to {target} ({status}), which is not followed: "
                 "set --base-url to the final address"
             )
         detail = payload.error_detail(answer.body, self.redactor)
-        if status in _QUOTA_STATUSES and rate_limits.quota_used_up(status, answer.body):
+        if status in _QUOTA_STATUSES and refusals.quota_used_up(status, answer.body):
             return AgentAccessError(
                 f"{self._who} has no quota left for this key ({status}): {detail}; see its billing"
             )
-        wrong_key = status == 403 or rate_limits.is_wrong_key(status, answer.body)
+        wrong_key = status == 403 or refusals.is_wrong_key(status, answer.body)
         if status == _UNAUTHORIZED or (wrong_key and not self._key_accepted):
             return AgentAccessError(
                 f"{self._who} refused the key ({status}): {detail}; "
@@ -279,7 +279,7 @@ class AgentServer:
 def checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """Return headers without surrounding white space; raise `UsageError`, without values, if invalid."""
     checked = {
-        name.strip(): connections.header_value(value, f"the agent's header {name.strip()!r}")
+        name.strip(): addresses.header_value(value, f"the agent's header {name.strip()!r}")
         for name, value in headers.items()
     }
     for name in checked:
@@ -290,7 +290,7 @@ def checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
 
 def base_url(url: str) -> str:
     """Return an agent's address, which paths can be appended to; raise `UsageError` if it is none."""
-    parts = connections.base_url_parts(url)
+    parts = addresses.base_url_parts(url)
     return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/')}"
 
 
@@ -302,7 +302,7 @@ def headers_with_key(
     The key replaces `{{key}}`, or becomes `Authorization: Bearer` if no header, `varying` ones included,
     mentions it. Raise `UsageError`, without values, for invalid ones.
     """
-    key = connections.header_value(settings.api_key or "", "the agent's key")
+    key = addresses.header_value(settings.api_key or "", "the agent's key")
     headers = {name: placeholders.text(value, lambda _: key) for name, value in fixed.items()}
     if key and "key" not in placeholders.names([{**fixed}, {**(varying or {})}]):
         headers = with_headers({"Authorization": f"Bearer {key}"}, headers)

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from ci_evals.adapters.agent_settings import AgentSettings, AuiDialect
 from ci_evals.adapters.endpoints import agent_server, aui_wire
 from ci_evals.adapters.endpoints.agent_server import AgentRequest, AgentServer
-from ci_evals.adapters.transport import connections
+from ci_evals.adapters.transport import addresses
 from ci_evals.adapters.transport.agent_client import AgentClient
 from ci_evals.adapters.transport.rate_limiter import RateLimiter
 from ci_evals.domain.agents import AUI_ADDRESS
@@ -57,7 +57,7 @@ class AuiAgent:
         self._dialect = dialect or AuiDialect()
         url = aui_wire.external_url(settings.base_url or AUI_ADDRESS)
         headers = agent_server.checked_headers(settings.headers)
-        if key := connections.header_value(settings.api_key or "", "the agent's key"):
+        if key := addresses.header_value(settings.api_key or "", "the agent's key"):
             headers |= agent_server.checked_headers({self._dialect.key_header: key})
         self._server = AgentServer(settings, url, headers, redactor, limiter)
         # Made once: reading an address takes a noticeable share of a call's processor time.

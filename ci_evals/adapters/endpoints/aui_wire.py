@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from ci_evals.adapters.agent_settings import AuiDialect
 from ci_evals.adapters.endpoints import aui_trace
-from ci_evals.adapters.transport import connections, payload
+from ci_evals.adapters.transport import addresses, payload
 from ci_evals.domain.base import token_count
 from ci_evals.domain.choices import AgentIdLocation
 from ci_evals.domain.errors import AgentError
@@ -44,7 +44,7 @@ _ERROR_KEYS = ("error", "errors", "detail")
 
 def external_url(base_url: str) -> str:
     """Return the address before the paths of the API, whatever part of it `base_url` holds."""
-    parts = connections.base_url_parts(base_url)
+    parts = addresses.base_url_parts(base_url)
     path = parts.path.rstrip("/").removesuffix(_PREFIX)
     if not path and (parts.hostname or "").endswith(_AUI_HOSTS):
         path = _AUI_PREFIX

@@ -12,7 +12,7 @@ from ci_evals.adapters.agent_settings import AgentSettings
 from ci_evals.adapters.chat_thread import Thread
 from ci_evals.adapters.endpoints import agent_server, http_wire
 from ci_evals.adapters.endpoints.agent_server import AgentRequest, AgentServer
-from ci_evals.adapters.transport import connections
+from ci_evals.adapters.transport import addresses
 from ci_evals.adapters.transport.agent_client import AgentClient
 from ci_evals.adapters.transport.rate_limiter import RateLimiter
 from ci_evals.domain.agents import HttpOptions, HttpRequest
@@ -184,9 +184,7 @@ class HttpAgent:
         lookup = _lookup({**session.values, "key": (self._settings.api_key or "").strip()})
         try:
             return {
-                name: connections.header_value(
-                    placeholders.text(value, lookup), f"the agent's header {name!r}"
-                )
+                name: addresses.header_value(placeholders.text(value, lookup), f"the agent's header {name!r}")
                 for name, value in self._varying.items()
                 if "session" in session.values or "session" not in placeholders.names(value)
             }

@@ -15,11 +15,11 @@ from urllib.parse import urljoin, urlsplit
 
 import httpx2
 
-from ci_evals.adapters.transport.connections import header_value, host_of, proxy_for
+from ci_evals.adapters.transport.addresses import header_value, host_of, proxy_for
 from ci_evals.adapters.transport.http_client import new_client
 from ci_evals.adapters.transport.payload import AnswerTooLargeError, shorten
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, RetryableError
-from ci_evals.adapters.transport.rate_limits import seconds_until
+from ci_evals.adapters.transport.refusals import seconds_until
 from ci_evals.adapters.transport.retry import MAX_RESENDS, Patience, may_resend
 from ci_evals.domain.errors import GitHubError, UsageError
 from ci_evals.support.redaction import Redactor

@@ -15,9 +15,9 @@ from typing import ClassVar
 
 from pydantic import JsonValue
 
-from ci_evals.adapters.transport import connections, payload
+from ci_evals.adapters.transport import payload
 from ci_evals.adapters.transport.process import ChildProcess, environment_for_model
-from ci_evals.adapters.transport.rate_limiter import RateLimiter, Waiting
+from ci_evals.adapters.transport.rate_limiter import RateLimiter, Waiting, fair_share
 from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, UsageError
 from ci_evals.ports import Completion, Prompt
 from ci_evals.support.digest import digest
@@ -83,7 +83,7 @@ class ProgramLLM(ABC):
         self.address = self._address()
         self._timeout = timeout
         self._redactor = redactor or Redactor()
-        at_once = min(max(4, 2 * (os.cpu_count() or 1)), connections.fair_share())
+        at_once = min(max(4, 2 * (os.cpu_count() or 1)), fair_share())
         self.limiter = limiter or RateLimiter(max_concurrent=at_once)
 
     async def complete(self, prompt: Prompt) -> Completion:

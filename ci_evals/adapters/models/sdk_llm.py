@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 
 from pydantic import JsonValue
 
-from ci_evals.adapters.transport import connections, payload, rate_limits, retry
+from ci_evals.adapters.transport import addresses, payload, refusals, retry
 from ci_evals.adapters.transport.network import (
     Answer,
     NetworkError,
@@ -28,7 +28,7 @@ from ci_evals.adapters.transport.network import (
     UnreachableError,
     certificates,
 )
-from ci_evals.adapters.transport.rate_limiter import RateLimiter, RetryableError, Waiting
+from ci_evals.adapters.transport.rate_limiter import RateLimiter, RetryableError, Waiting, fair_share
 from ci_evals.domain.base import token_count
 from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, Paid, UsageError
 from ci_evals.ports import Completion, Prompt
@@ -140,22 +140,22 @@ class SdkLLM(ABC):
         self._key_hint = f"set LLM_API_KEY or {vendor.key} to a valid key (in a workflow the input llm-key)"
         if token and not key and vendor.bearer:
             self._key_hint = f"set {vendor.bearer} to a valid token"
-        self._key = connections.header_value(key or token or "", f"the key for {vendor.name}")
+        self._key = addresses.header_value(key or token or "", f"the key for {vendor.name}")
         if not self._key:
             raise UsageError(f"there is no key for {vendor.name}: {self._key_hint}")
         self._key_argument = vendor.bearer_argument if token and not key else "api_key"
         self._redactor = (redactor or Redactor()).knowing(keys=[self._key])
         self._timeout = timeout
         self.address = vendor.url(base_url, environ or {})
-        if not connections.is_address(self.address):
+        if not addresses.is_address(self.address):
             raise UsageError(f"the base URL {self.address!r} for {vendor.name} is not an http(s):// address")
-        self._who = f"{vendor.name} at {connections.host_of(self.address)}"
-        self._proxy = connections.proxy_for(self.address)
+        self._who = f"{vendor.name} at {addresses.host_of(self.address)}"
+        self._proxy = addresses.proxy_for(self.address)
         self._key_accepted = False
         """True if the key was accepted once: a later 403 is about one prompt, not about the key."""
         self._importing: asyncio.Task[ModuleType] | None = None
         self._client: Any = None
-        self.limiter = limiter or RateLimiter(max_concurrent=connections.fair_share())
+        self.limiter = limiter or RateLimiter(max_concurrent=fair_share())
         self._refused_formats = 0
         """Number of the vendor's formats that the server has refused for good."""
 
@@ -200,7 +200,7 @@ class SdkLLM(ABC):
                 await self._call(sdk, method, path, **options)
         except sdk.APIStatusError as error:
             answer = _answer(error.response)
-            return answer if rate_limits.refuses_key(answer.status, answer.body) else None
+            return answer if refusals.refuses_key(answer.status, answer.body) else None
         except (TimeoutError, NetworkError, payload.AnswerTooLargeError):
             pass
         return None
@@ -308,7 +308,7 @@ class SdkLLM(ABC):
         A format that the server refuses by name is not requested again, whatever the status.
         """
         status, failure = answer.status, self._status_failure(answer)
-        wait = rate_limits.requested_wait(answer.headers, datetime.now(UTC))
+        wait = refusals.requested_wait(answer.headers, datetime.now(UTC))
         repeatable = retry.may_resend(status, idempotent=True, wait_requested=wait is not None)
         # Both vendors' SDKs obey this header of their servers.
         repeatable = {"true": True, "false": False}.get(answer.headers.get("x-should-retry", ""), repeatable)
@@ -317,7 +317,7 @@ class SdkLLM(ABC):
         if (
             not repeatable
             or isinstance(failure, LLMAccessError)
-            or rate_limits.is_too_large(answer.body)
+            or refusals.is_too_large(answer.body)
             or (wants_format and refused.names_format)
         ):
             return refused
@@ -387,17 +387,17 @@ class SdkLLM(ABC):
 
     def _status_failure(self, answer: Answer) -> LLMError:
         status, location = answer.status, answer.headers.get("location")
-        if target := connections.redirect_of(self.address, status, location):
+        if target := addresses.redirect_of(self.address, status, location):
             return LLMError(
                 f"{self._who} redirects to {target} ({status}), which is not followed: "
                 f"set {self.vendor.address} to the final address"
             )
         detail = payload.error_detail(answer.body, self._redactor)
-        if rate_limits.quota_used_up(status, answer.body):
+        if refusals.quota_used_up(status, answer.body):
             return LLMAccessError(
                 f"{self._who} has no quota left for this key ({status}): {detail}; see its billing"
             )
-        wrong_key = status == 403 or rate_limits.is_wrong_key(status, answer.body)
+        wrong_key = status == 403 or refusals.is_wrong_key(status, answer.body)
         if status == 401 or (wrong_key and not self._key_accepted):
             return LLMAccessError(f"{self._who} refused the key ({status}): {detail}; {self._key_hint}")
         if status == 429:

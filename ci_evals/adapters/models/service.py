@@ -3,7 +3,7 @@
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from ci_evals.adapters.transport import connections
+from ci_evals.adapters.transport import addresses
 from ci_evals.support.digest import digest
 
 _PORTS = {"http": 80, "https": 443}
@@ -28,6 +28,6 @@ class Service(NamedTuple):
         parts = urlsplit(address)
         if parts.query or parts.fragment:
             return None
-        shown = f"{parts.scheme}://{connections.host_of(address)}"
+        shown = f"{parts.scheme}://{addresses.host_of(address)}"
         port = parts.port or _PORTS.get(parts.scheme)
         return cls(shown, digest([parts.scheme, parts.hostname, port, parts.path.rstrip("/")]))

@@ -15,7 +15,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from ci_evals._version import __version__
-from ci_evals.adapters.transport import connections, http_client, payload
+from ci_evals.adapters.transport import addresses, http_client, payload
 from ci_evals.domain.errors import CiEvalsError, UsageError
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestOutcome, TestResult
@@ -64,7 +64,7 @@ def _headers(environ: Mapping[str, str]) -> dict[str, str]:
     if not all(name.strip() and sign for name, sign, _ in pairs):
         raise UsageError(f"{HEADERS} is not a list of name=value pairs, separated by commas")
     return {
-        name.strip(): connections.header_value(unquote(value), f"the header {name.strip()!r} of {HEADERS}")
+        name.strip(): addresses.header_value(unquote(value), f"the header {name.strip()!r} of {HEADERS}")
         for name, _, value in pairs
     }
 
@@ -73,9 +73,9 @@ async def export(results: Results, endpoint: str, environ: Mapping[str, str], re
     """Send results, from which secrets are gone already; raise `ExportError` or `UsageError`."""
     url, own = _address(endpoint), _headers(environ)
     redactor = redactor.knowing(keys=[part for value in own.values() for part in (value, *value.split())])
-    where = redactor.text(connections.host_of(url))
+    where = redactor.text(addresses.host_of(url))
     client = http_client.new_client(
-        proxy=connections.proxy_for(url),
+        proxy=addresses.proxy_for(url),
         timeout=_SECONDS,
         headers={"Content-Type": "application/x-protobuf"} | own,
     )

@@ -7,7 +7,6 @@ so no answer can belong to another message or another conversation. Only a WebSo
 
 import asyncio
 import time
-from base64 import b64encode
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ import aiohttp
 from yarl import URL
 
 from ci_evals._version import __version__
+from ci_evals.adapters.transport.addresses import split_proxy
 from ci_evals.adapters.transport.aiohttp_errors import network_error
 from ci_evals.adapters.transport.network import Answer, NetworkError, certificates
 from ci_evals.adapters.transport.payload import MAX_ANSWER_MB, AnswerTooLargeError
@@ -67,14 +67,10 @@ class AgentClient:
         """Create a client whose answers may have `max_mb` each after decompression."""
         self._max_bytes, self._max_mb = max_mb * 1_000_000, max_mb
         self._headers = with_headers(_USUAL_HEADERS, headers or {})
-        self._proxy: URL | None = None
+        self._proxy: str | None = None
         self._proxy_key: dict[str, str] = {}
         if proxy:
-            url = URL(proxy)
-            self._proxy = url.with_user(None)
-            if url.user is not None:
-                secret = f"{url.user}:{url.password or ''}".encode()
-                self._proxy_key = {"Proxy-Authorization": f"Basic {b64encode(secret).decode()}"}
+            self._proxy, self._proxy_key = split_proxy(proxy)
         self._session: aiohttp.ClientSession | None = None
         self.websocket = WebSocket(max_mb)
         """Opened when a message is sent over it."""
@@ -187,11 +183,11 @@ class AgentClient:
         is_tls = message.url.scheme in ("https", "wss")
         if self._proxy_key and not is_tls:
             headers |= self._proxy_key
-        meets_tls = is_tls or (self._proxy is not None and self._proxy.scheme == "https")
+        meets_tls = is_tls or (self._proxy is not None and self._proxy.startswith("https"))
         return {
             "headers": headers,
             "proxy": self._proxy,
-            "proxy_headers": self._proxy_key if is_tls and self._proxy_key else None,
+            "proxy_headers": self._proxy_key if is_tls else None,
             "ssl": certificates() if meets_tls else True,
         }
 

@@ -1,13 +1,13 @@
 """HTTP clients of services that a run asks a few things: GitHub, GitLab, a test's world."""
 
 import asyncio
-from base64 import b64encode
 from collections.abc import AsyncIterator, Mapping
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any, cast
 
 import httpx2
 
+from ci_evals.adapters.transport.addresses import split_proxy
 from ci_evals.adapters.transport.network import certificates
 from ci_evals.adapters.transport.payload import MAX_ANSWER_MB, AnswerTooLargeError
 
@@ -63,15 +63,11 @@ def no_cookies() -> CookieJar:
 
 
 def proxy_of(address: str | None) -> httpx2.Proxy | None:
-    """Return a proxy, with its password as a header: so it passes through any library unchanged."""
+    """Return a proxy for a client of httpx2."""
     if address is None:
         return None
-    url = httpx2.URL(address)
-    if not url.userinfo:
-        return httpx2.Proxy(url)
-    secret = b64encode(f"{url.username}:{url.password}".encode()).decode()
-    plain = url.copy_with(username=None, password=None)
-    return httpx2.Proxy(plain, headers={"Proxy-Authorization": f"Basic {secret}"})
+    plain, headers = split_proxy(address)
+    return httpx2.Proxy(plain, headers=headers)
 
 
 def size_limit(max_mb: int) -> dict[str, list[Any]]:
@@ -79,43 +75,30 @@ def size_limit(max_mb: int) -> dict[str, list[Any]]:
 
     async def limit(response: httpx2.Response) -> None:
         body = cast("httpx2.AsyncByteStream", response.stream)
-        encodings = [header for header in response.headers.raw if header[0].lower() == b"content-encoding"]
-        if encodings:
-            body = _Decompressed(body, encodings)
-            del response.headers["content-encoding"]
-        response.stream = _Limited(body, max_mb)
+        encodings = response.headers.get_list("content-encoding")
+        response.stream = _Body(body, encodings, max_mb)
+        response.headers.pop("content-encoding", None)
         # Otherwise a server could name an encoding of Python's that is not for text (`hex`, `zlib`).
         response.encoding = "utf-8"
 
     return {"response": [limit]}
 
 
-class _Decompressed(httpx2.AsyncByteStream):
-    """A body, decompressed piece by piece as httpx2 does it."""
+class _Body(httpx2.AsyncByteStream):
+    """A body, decompressed piece by piece as httpx2 does it, up to the maximum size."""
 
-    def __init__(self, body: httpx2.AsyncByteStream, encodings: list[tuple[bytes, bytes]]) -> None:
-        self._response = httpx2.Response(200, headers=encodings, stream=body)
-
-    def __aiter__(self) -> AsyncIterator[bytes]:
-        return self._response.aiter_bytes()
-
-    async def aclose(self) -> None:
-        await self._response.aclose()
-
-
-class _Limited(httpx2.AsyncByteStream):
-    """A body up to the maximum size."""
-
-    def __init__(self, body: httpx2.AsyncByteStream, max_mb: int) -> None:
-        self._body, self._max_mb = body, max_mb
+    def __init__(self, packed: httpx2.AsyncByteStream, encodings: list[str], max_mb: int) -> None:
+        headers = [("content-encoding", encoding) for encoding in encodings]
+        self._response = httpx2.Response(200, headers=headers, stream=packed)
+        self._max_mb = max_mb
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         left = self._max_mb * 1_000_000
-        async for part in self._body:
-            left -= len(part)
+        async for piece in self._response.aiter_bytes():
+            left -= len(piece)
             if left < 0:
                 raise AnswerTooLargeError(self._max_mb)
-            yield part
+            yield piece
 
     async def aclose(self) -> None:
-        await self._body.aclose()
+        await self._response.aclose()

@@ -26,11 +26,18 @@ from datetime import UTC, datetime
 from itertools import count
 from typing import NamedTuple, TypeVar
 
+try:
+    import resource
+except ImportError:  # Windows, where sockets do not count as open files
+    resource = None  # type: ignore[assignment]
+
 from ci_evals.adapters.transport import retry
-from ci_evals.adapters.transport.rate_limits import Headers, used_up
+from ci_evals.adapters.transport.refusals import Headers, used_up
 from ci_evals.adapters.transport.retry import PATIENT, Patience
 
 A = TypeVar("A")
+
+MAX_SHARE = 1024
 
 _WEIGHT = 0.2
 _STRAY_SHARE = 0.1
@@ -41,6 +48,14 @@ _RECOVERY = 1 / 8
 """Share of a refusal that a success makes up for: one refusal in nine calls keeps the number as it is."""
 _MAX_LATE_SECONDS = 0.5
 """Delay of a call in this program that does not delay the calls after it."""
+
+
+def fair_share() -> int:
+    """Return the maximum number of connections to one service: a quarter of the files that may be open."""
+    if resource is None:
+        return MAX_SHARE
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return MAX_SHARE if most < 0 else max(1, min(most // 4, MAX_SHARE))
 
 
 class Waiting(NamedTuple):

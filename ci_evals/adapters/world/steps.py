@@ -11,7 +11,7 @@ from urllib.parse import quote
 import httpx2
 from pydantic import JsonValue
 
-from ci_evals.adapters.transport import connections, http_client, payload
+from ci_evals.adapters.transport import addresses, http_client, payload
 from ci_evals.adapters.transport.payload import AnswerTooLargeError
 from ci_evals.adapters.transport.process import ChildProcess, environment_for_step
 from ci_evals.adapters.world import functions
@@ -140,13 +140,13 @@ class WorldSteps:
                     f"names the path {call.url} of an agent without an address; write the full URL"
                 )
             url = self._base_url + url
-        host = connections.host_of(url)
+        host = addresses.host_of(url)
         headers = {
-            name: connections.header_value(_text(value, names), f"the header {name}")
+            name: addresses.header_value(_text(value, names), f"the header {name}")
             for name, value in call.headers.items()
         }
         try:
-            async with http_client.new_client(proxy=connections.proxy_for(url), max_mb=_MAX_MB) as client:
+            async with http_client.new_client(proxy=addresses.proxy_for(url), max_mb=_MAX_MB) as client:
                 body = _filled(call.json_, names)
                 response = await client.request(call.method, url, headers=headers, json=body)
         except AnswerTooLargeError as error:

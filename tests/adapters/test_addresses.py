@@ -10,7 +10,7 @@ import pytest
 import world
 from werkzeug import Response
 
-from ci_evals.adapters.transport import connections, http_client
+from ci_evals.adapters.transport import addresses, http_client, rate_limiter
 from ci_evals.adapters.transport.payload import AnswerTooLargeError
 from ci_evals.domain.errors import UsageError
 
@@ -42,19 +42,19 @@ def test_proxies_of_the_environment_are_honoured(
     monkeypatch.setenv("HTTPS_PROXY", "proxy.example:3128")
     monkeypatch.setenv("ALL_PROXY", "http://other.example")
     monkeypatch.setenv("NO_PROXY", ".corp.example,localhost")
-    assert connections.proxy_for(url) == expected
+    assert addresses.proxy_for(url) == expected
 
 
 def test_without_proxies_there_is_none() -> None:
     """The usual case."""
-    assert connections.proxy_for("https://api.aui.io") is None
+    assert addresses.proxy_for("https://api.aui.io") is None
 
 
 def test_a_proxy_that_is_not_supported_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """A SOCKS proxy is refused before the run, not in the middle of it."""
     monkeypatch.setenv("ALL_PROXY", "socks5://user:s3cret@proxy.example")
     with pytest.raises(UsageError, match="of the kind 'socks5'") as caught:
-        connections.proxy_for("https://api.aui.io")
+        addresses.proxy_for("https://api.aui.io")
     assert "s3cret" not in str(caught.value)
 
 
@@ -77,7 +77,7 @@ def test_a_proxy_that_is_no_address_is_the_users_mistake(monkeypatch: pytest.Mon
     """It is said before the run, without the password."""
     monkeypatch.setenv("HTTP_PROXY", proxy)
     with pytest.raises(UsageError, match=r"a proxy for agent.example that is not an address") as caught:
-        connections.proxy_for("http://agent.example")
+        addresses.proxy_for("http://agent.example")
     assert "s3cret" not in str(caught.value)
 
 
@@ -94,11 +94,11 @@ def test_an_exception_may_name_a_port(monkeypatch: pytest.MonkeyPatch, no_proxy:
     """As in curl and requests, an entry with a port is for that port alone."""
     monkeypatch.setenv("ALL_PROXY", "http://proxy.example:3128")
     monkeypatch.setenv("NO_PROXY", no_proxy)
-    assert connections.proxy_for(direct) is None
+    assert addresses.proxy_for(direct) is None
     if no_proxy != "*":
-        assert connections.proxy_for("http://other.example:8080") is not None
+        assert addresses.proxy_for("http://other.example:8080") is not None
     if ":" in no_proxy:
-        assert connections.proxy_for("http://agent.example:9999") is not None
+        assert addresses.proxy_for("http://agent.example:9999") is not None
 
 
 async def answered(answer: Response, path: str = "/here") -> httpx2.Response:
@@ -125,13 +125,13 @@ async def answered(answer: Response, path: str = "/here") -> httpx2.Response:
 )
 def test_a_redirect_is_told_by_its_host(location: str, expected: str) -> None:
     """With its scheme where that is another, and never with a path or a password."""
-    assert connections.redirect_of("http://127.0.0.1:80/x", 302, location) == expected
+    assert addresses.redirect_of("http://127.0.0.1:80/x", 302, location) == expected
 
 
 @pytest.mark.parametrize(("status", "location"), [(304, "/there"), (302, None), (200, "/there")])
 def test_what_does_not_redirect_leads_nowhere(status: int, location: str | None) -> None:
     """Another status, or one of redirection without an address."""
-    assert connections.redirect_of("http://agent.example", status, location) is None
+    assert addresses.redirect_of("http://agent.example", status, location) is None
 
 
 @pytest.mark.parametrize("size", [16_000_000, 16_000_001])
@@ -183,10 +183,10 @@ def test_a_neighbour_takes_its_share_of_open_files() -> None:
     most, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(256, hard), hard))
     try:
-        assert connections.fair_share() == 64
+        assert rate_limiter.fair_share() == 64
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
-    assert 1 <= connections.fair_share() <= connections.MAX_SHARE
+    assert 1 <= rate_limiter.fair_share() <= rate_limiter.MAX_SHARE
 
 
 @pytest.mark.parametrize(
@@ -202,4 +202,4 @@ def test_a_neighbour_takes_its_share_of_open_files() -> None:
 )
 def test_a_server_is_called_by_its_host(url: str, expected: str) -> None:
     """Messages name the host, and nothing that may be secret."""
-    assert connections.host_of(url) == expected
+    assert addresses.host_of(url) == expected

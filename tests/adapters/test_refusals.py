@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ci_evals.adapters.transport import rate_limits, retry
+from ci_evals.adapters.transport import refusals, retry
 
 NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 EPOCH = int(NOW.timestamp())
@@ -55,7 +55,7 @@ EPOCH = int(NOW.timestamp())
 )
 def test_how_times_are_told(header: str | None, expected: float | None) -> None:
     """As seconds, as a time of many kinds or as a duration; anything else counts as not told."""
-    found = rate_limits.seconds_until(header, NOW)
+    found = refusals.seconds_until(header, NOW)
     assert found == (None if expected is None else pytest.approx(expected))
 
 
@@ -97,7 +97,7 @@ ANTHROPIC = {
 )
 def test_a_limit_that_is_used_up(headers: dict[str, str], expected: float | None) -> None:
     """The longest reset of those limits of which nothing is left."""
-    assert rate_limits.used_up(httpx2.Headers(headers), NOW) == expected
+    assert refusals.used_up(httpx2.Headers(headers), NOW) == expected
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_a_limit_that_is_used_up(headers: dict[str, str], expected: float | None
 )
 def test_what_a_refusal_asks_for(headers: dict[str, str], expected: float | None) -> None:
     """Its own word first, then the reset of what is used up, then a reset alone; by its own clock."""
-    assert rate_limits.requested_wait(httpx2.Headers(headers), NOW) == expected
+    assert refusals.requested_wait(httpx2.Headers(headers), NOW) == expected
 
 
 NAMES = st.sampled_from([*OPENAI, *ANTHROPIC, "Retry-After", "retry-after-ms", "x-ratelimit-reset", "Date"])
@@ -143,7 +143,7 @@ VALUES = st.one_of(
 def test_no_header_breaks_the_reader(pairs: list[tuple[str, str]]) -> None:
     """Whatever a server puts there, the wait is a number of seconds within a minute, or our own."""
     headers = httpx2.Headers([(name.encode(), value.encode("latin-1")) for name, value in pairs])
-    for told in (rate_limits.requested_wait(headers, NOW), rate_limits.used_up(headers, NOW)):
+    for told in (refusals.requested_wait(headers, NOW), refusals.used_up(headers, NOW)):
         assert 0 <= retry.wait_seconds(0, told, 1.0) <= retry.MAX_WAIT_SECONDS
 
 
@@ -172,7 +172,7 @@ def error(**fields: object) -> bytes:
 )
 def test_a_quota_that_is_used_up(status: int, body: bytes, used_up: bool) -> None:
     """By the code, or by how its message begins: elsewhere the words may be a conversation's."""
-    assert rate_limits.quota_used_up(status, body) is used_up
+    assert refusals.quota_used_up(status, body) is used_up
 
 
 @pytest.mark.parametrize(
@@ -196,4 +196,4 @@ def test_a_quota_that_is_used_up(status: int, body: bytes, used_up: bool) -> Non
 )
 def test_an_answer_that_shows_a_key_to_be_no_good(status: int, body: bytes, refused: bool) -> None:
     """Only what holds for every other request too."""
-    assert rate_limits.refuses_key(status, body) is refused
+    assert refusals.refuses_key(status, body) is refused

@@ -1,21 +1,16 @@
-"""Checks addresses, proxies and headers."""
+"""Addresses, proxies and header values, checked before anything is sent."""
 
 import re
+from base64 import b64encode
 from ipaddress import ip_address
-from urllib.parse import SplitResult, urljoin, urlsplit
+from urllib.parse import SplitResult, unquote, urljoin, urlsplit
 from urllib.request import getproxies, proxy_bypass
-
-try:
-    import resource
-except ImportError:  # Windows, where sockets do not count as open files
-    resource = None  # type: ignore[assignment]
 
 from ci_evals.domain.errors import UsageError
 
 MAX_HOST_LENGTH = 255
 
-MAX_SHARE = 1024
-
+_UNREADABLE = "an address that cannot be read"
 _HEADER_VALUE = re.compile(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -48,6 +43,18 @@ def proxy_for(url: str) -> str | None:
     return proxy
 
 
+def split_proxy(proxy: str) -> tuple[str, dict[str, str]]:
+    """Return a proxy's address without its login, and the header that holds it: any library takes these."""
+    parts = urlsplit(proxy)
+    login, _, place = parts.netloc.rpartition("@")
+    plain = parts._replace(netloc=place).geturl()
+    if not login:
+        return plain, {}
+    user, _, password = login.partition(":")
+    secret = f"{unquote(user)}:{unquote(password)}".encode()
+    return plain, {"Proxy-Authorization": f"Basic {b64encode(secret).decode()}"}
+
+
 def base_url_parts(base_url: str) -> SplitResult:
     """Return the parts of an agent's address, which paths can be appended to.
 
@@ -73,7 +80,7 @@ def host_of(url: str) -> str:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
     except ValueError:
-        return "an address that cannot be read"
+        return _UNREADABLE
     host = f"[{host}]" if ":" in host else host
     return f"{host}:{port}" if port else host
 
@@ -86,25 +93,16 @@ def redirect_of(url: str, status: int, location: str | None) -> str | None:
     if status not in _REDIRECTS or location is None:
         return None
     try:
-        here, there = urlsplit(url), urlsplit(urljoin(url, location))
-        host, port = there.hostname, there.port
+        target = urljoin(url, location)
+        here, there = urlsplit(url), urlsplit(target)
     except ValueError:
-        return "an address that cannot be read"
+        return _UNREADABLE
     if (here.scheme, here.netloc) == (there.scheme, there.netloc):
         return "another path on the same host"
-    if not host:
-        return "an address that cannot be read"
-    host = f"[{host}]" if ":" in host else host
-    shown = (f"{host}:{port}" if port else host)[:MAX_HOST_LENGTH]
-    return shown if here.scheme == there.scheme else f"{there.scheme}://{shown}"
-
-
-def fair_share() -> int:
-    """Return the maximum number of connections to one service: a quarter of the files that may be open."""
-    if resource is None:
-        return MAX_SHARE
-    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return MAX_SHARE if most < 0 else max(1, min(most // 4, MAX_SHARE))
+    host = host_of(target)[:MAX_HOST_LENGTH] or _UNREADABLE
+    if here.scheme == there.scheme or host == _UNREADABLE:
+        return host
+    return f"{there.scheme}://{host}"
 
 
 def header_value(value: str, what: str) -> str:
