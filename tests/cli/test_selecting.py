@@ -210,11 +210,60 @@ def test_an_earlier_run_that_cannot_be_used_is_refused(tmp_path, agent):
         ran = run(agent, tmp_path, f"--only-failed={path}")
         assert (ran.returncode, ran.played) == (2, 0), path
         assert message in ran.stderr
+
+
+STANDS = "nothing was played: every test passed in the run of "
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "code"),
+    [
+        ((), (), 0),
+        ((), ("--min-score=100",), 0),
+        (("--max-p95-latency=0.000001",), ("--max-p95-latency=60",), 1),
+        (("--max-p95-latency=0.000001",), ("--no-gate",), 0),
+        (("--max-p95-latency=0.000001", "--no-gate"), (), 1),
+    ],
+)
+def test_where_nothing_failed_the_decision_of_the_earlier_run_stands(tmp_path, agent, before, now, code):
+    """Nothing is played, and every report of the earlier run is written again, with a word on that."""
+    write_suite(tmp_path, GREETS, REFUNDS)
+    agent.workflows.append("refund")
+    run(agent, tmp_path, "--output-dir=green", *before)
+    first = json.loads((tmp_path / "green/_results.json").read_text())
+    ran = run(agent, tmp_path, "--only-failed=green", *now)
+    assert (ran.returncode, ran.played) == (code, 0), ran.stderr
+    assert STANDS in ran.stderr
+    found = results_in(tmp_path)
+    assert found["gate"] == first["gate"] | {"exitCode": code}
+    assert (found["run"]["id"], found["score"]) == (first["run"]["id"], 100)
+    assert all(STANDS in (tmp_path / "results" / name).read_text() for name in ("summary.md", "report.html"))
+    again = run(agent, tmp_path, "--only-failed=results", "--output-dir=again", *now)
+    assert (again.returncode, again.played) == (code, 0)
+    assert (tmp_path / "again/_results.json").read_text().count(STANDS) == 1
+
+
+def test_shards_of_a_run_in_which_nothing_failed_merge_to_a_pass(tmp_path, agent):
+    write_suite(tmp_path, GREETS, REFUNDS)
     agent.workflows.append("refund")
     run(agent, tmp_path, "--output-dir=green")
-    ran = run(agent, tmp_path, "--only-failed=green")
+    for index in (1, 2):
+        ran = run(agent, tmp_path, "--only-failed=green", f"--shard={index}/2", f"--output-dir=s/{index}")
+        assert (ran.returncode, ran.played) == (0, 0), ran.stderr
+    merged = ci_evals("merge", "s/1", "s/2", cwd=tmp_path)
+    assert merged.returncode == 0, merged.stderr
+    assert "2 of 2 tests were not played" in merged.stdout
+
+
+def test_the_results_of_the_run_that_stands_are_not_overwritten(tmp_path, agent):
+    write_suite(tmp_path, GREETS)
+    run(agent, tmp_path)
+    (own,) = (tmp_path / "results").glob("*/*/_results.json")
+    before = files_in(tmp_path / "results")
+    ran = run(agent, tmp_path, f"--only-failed={own}")
     assert (ran.returncode, ran.played) == (2, 0)
-    assert "every test passed in green, so there is nothing to rerun" in ran.stderr
+    assert "--only-failed" in ran.stderr
+    assert files_in(tmp_path / "results") == before
 
 
 @pytest.mark.parametrize(

@@ -154,15 +154,18 @@ def _run(settings: RunSettings, trust: FileTrust) -> NoReturn:
         ci="github-actions" if context.in_actions else None,
         warnings=warnings,
     )
-    chosen = selecting.Selected(job) if skipped else selecting.select(job, settings, connections, github)
+    chosen = (
+        selecting.Selected(job, why_skipped(github, missing))
+        if skipped
+        else selecting.select(job, settings, connections, github)
+    )
     job = only_part(chosen.job, part, console.say)
     job = recording.replaying(job, recorded_run, connections)
     prepared = _PreparedRun(
         settings, github, job, journal, connections, paths, context, interruption, calibration
     )
     del loaded  # the suites' texts, which nobody asks for any more
-    why = why_skipped(github, missing) if skipped else chosen.nothing_left
-    sys.exit(_skip(prepared, why) if why else _play(prepared))
+    sys.exit(_finish(prepared, chosen))
 
 
 @dataclass(frozen=True)
@@ -180,6 +183,15 @@ class _PreparedRun:
     calibration: Addition | None
 
 
+def _finish(prepared: _PreparedRun, chosen: selecting.Selected) -> int:
+    """Play what was selected, if anything was, publish the results, and return the exit code."""
+    if chosen.nothing_left:
+        return _skip(prepared, chosen.nothing_left)
+    if chosen.standing:
+        return _let_stand(prepared, chosen.standing)
+    return _play(prepared)
+
+
 def _skip(prepared: _PreparedRun, why: str) -> int:
     """Publish that nothing was played, and return the exit code."""
     from ci_evals.cli.files.publish import publish
@@ -188,6 +200,24 @@ def _skip(prepared: _PreparedRun, why: str) -> int:
     code = publish(results, prepared.paths, prepared.context)
     # Dependabot's token may write: a comment that is there must not tell of an earlier commit.
     _tell_github(results, prepared, create=prepared.settings.comment is CommentMode.ALWAYS)
+    return code
+
+
+def _let_stand(prepared: _PreparedRun, results: Results) -> int:
+    """Publish the earlier run whose decision stands, and return its exit code.
+
+    Raises:
+        UsageError: its own file would be written over.
+    """
+    from ci_evals.cli.files.publish import publish
+
+    earlier = prepared.settings.only_failed
+    inputs = {"--only-failed": _within(earlier, RESULTS) if earlier else None}
+    for suite in results.suites:
+        check_output("--output-dir", prepared.paths.folder / suite.folder / RESULTS, inputs)
+    prepared.context.console.say(f"warning: {results.run.warnings[-1]}")
+    code = publish(results, prepared.paths, prepared.context, verbose=prepared.settings.verbose)
+    _tell_github(results, prepared)
     return code
 
 

@@ -11,12 +11,13 @@ from ci_evals.adapters.git.checkout import tracked_files, tracks
 from ci_evals.cli.github.github_job import GitHubJob
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.suite_commands import RunSettings
-from ci_evals.domain.errors import GitHubError, UsageError
-from ci_evals.domain.results.run import Git
+from ci_evals.domain.errors import Exit, GitHubError, UsageError
+from ci_evals.domain.results.run import Git, Results
 from ci_evals.domain.results.suite import TestResult
 from ci_evals.domain.suite import Suite, Test
 from ci_evals.job import Job
 from ci_evals.planning import paths
+from ci_evals.reports.facts.comparison import change
 from ci_evals.wiring.connections import Connections
 
 _ASK_SECONDS = 60.0
@@ -28,6 +29,8 @@ class Selected(NamedTuple):
     job: Job
     nothing_left: str | None = None
     """Why nothing is to be played, if so."""
+    standing: Results | None = None
+    """The earlier run whose decision stands, if every test passed there."""
 
 
 def check_options(settings: RunSettings) -> None:
@@ -57,7 +60,9 @@ def select(job: Job, settings: RunSettings, connections: Connections, github: Gi
         UsageError: the earlier run or the changes cannot be read, or are of no use here.
     """
     if settings.only_failed:
-        return _only_failed(job, settings.only_failed, connections, github.context)
+        chosen = _only_failed(job, settings.only_failed, connections, github.context)
+        # A shard is a part of the whole, also if it plays nothing: `merge` decides.
+        return chosen._replace(standing=None) if settings.shard else chosen
     if settings.changed_since:
         return _changed_since(job, settings.changed_since, connections, github)
     return Selected(job)
@@ -103,12 +108,29 @@ def _only_failed(job: Job, path: Path, connections: Connections, context: RunCon
             f"--only-failed: the results of {path} cannot be combined with this run: "
             f"{'; '.join(taking.different)}. Play all tests."
         )
-    if not taking.job.plan.trials:
-        raise UsageError(
-            f"--only-failed: every test passed in {path}, so there is nothing to rerun. Omit the option "
-            "to play all tests."
-        )
-    return Selected(_said(taking.job, (*notes, *taking.played_whole), context.console.say))
+    chosen = Selected(_said(taking.job, (*notes, *taking.played_whole), context.console.say))
+    if taking.job.plan.trials:
+        return chosen
+    return chosen._replace(standing=_standing(earlier, enforced=job.policy.enforced))
+
+
+def _standing(earlier: Results, *, enforced: bool) -> Results:
+    """Return the earlier run with its decision, and a warning that nothing was played since."""
+    note = (
+        f"nothing was played: every test passed in the run of {change.moment(earlier.run.started_at)}, "
+        "whose decision stands (--only-failed)"
+    )
+    gate, run = earlier.gate, earlier.run
+    code = gate.exit_code
+    if code in {Exit.PASSED, Exit.FAILED}:  # --no-gate of today counts, not that of the earlier run
+        code = Exit.PASSED if gate.passed or not enforced else Exit.FAILED
+    warnings = tuple(dict.fromkeys((*run.warnings, note)))
+    return earlier.model_copy(
+        update={
+            "gate": gate.model_copy(update={"exit_code": int(code)}),
+            "run": run.model_copy(update={"warnings": warnings}),
+        }
+    )
 
 
 def _other_commit(here: Git, there: Git, *, in_ci: bool) -> tuple[str, ...]:
