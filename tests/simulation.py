@@ -12,7 +12,6 @@ from populations import KINDS, MEANS, LogitAgent, Sessions
 
 from ci_evals.domain.results.gate import GateCheck, Odds
 from ci_evals.domain.results.suite import SuiteResult
-from ci_evals.scoring.gate.decision import CLOSE
 from ci_evals.scoring.gate.odds import odds_of
 from ci_evals.scoring.statistics import (
     ALPHA,
@@ -93,56 +92,14 @@ def fell(setting: Setting, damage: Damage, by: float = 0) -> float:
     return fmean(fmean(pair.delta for pair in played) < -by for played, _ in setting.pairs(damage))
 
 
-@dataclass(frozen=True)
-class Confirmed:
-    """What came of a first look and, where it was close, a second."""
-
-    looked_again: float
-    proven: float
-
-
-def confirmed(setting: Setting, damage: Damage, more: tuple[int, int]) -> Confirmed:
-    """The scheme of `--confirm`, with so many more trials for head and base."""
-    found = []
-    for whole, rng in setting.agents():
-        worse = damage(whole)
-        played = pairs(worse, whole, (setting.head, setting.base), rng)
-        again = _p(played, rng) <= CLOSE
-        if again:
-            played = [
-                ScorePair(pair.head + head.play(more[0], rng), pair.base + base.play(more[1], rng))
-                for pair, head, base in zip(played, worse, whole, strict=True)
-            ]
-        found.append((again, again and _p(played, rng) <= ALPHA))
-    return Confirmed(fmean(again for again, _ in found), fmean(worse for _, worse in found))
-
-
-@dataclass(frozen=True)
-class Alarms:
-    """How often an unchanged agent is called worse."""
-
-    first: float
-    """At the first look, by p."""
-    again: float
-    """How often it is rerun by `--confirm=4`."""
-    confirmed: float
-    """And called worse then."""
-
-
-def alarms(setting: Setting, sessions: Sessions) -> Alarms:
-    """What an unchanged agent meets if its two runs are of different sessions."""
+def alarms(setting: Setting, sessions: Sessions) -> float:
+    """How often an unchanged agent is called worse by p if its two runs are of different sessions."""
     found = []
     for whole, rng in setting.agents():
         head, base = sessions.of(whole, rng)
         played = pairs(head, base, (setting.head, setting.base), rng)
-        p = _p(played, rng)
-        if again := p <= CLOSE:
-            played = [
-                ScorePair(pair.head + case.play(4, rng), pair.base)
-                for pair, case in zip(played, head, strict=True)
-            ]
-        found.append((p <= ALPHA, again, again and _p(played, rng) <= ALPHA))
-    return Alarms(*(fmean(of_one) for of_one in zip(*found, strict=True)))
+        found.append(_p(played, rng) <= ALPHA)
+    return fmean(found)
 
 
 def false_claims(setting: Setting, sessions: Sessions) -> float:

@@ -4,6 +4,7 @@ import asyncio
 import math
 import shutil
 from collections import Counter
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import builders as build
@@ -137,10 +138,10 @@ async def test_trials_taken_up_are_held_against_what_is_optimal_now(tmp_path):
 
 async def test_a_second_look_goes_on_too(tmp_path):
     """Its trials stand in the journal as those of the first look do, and are told from them."""
-    plan, answers = some(4, loops=2), {"t0": "no"}
-    fields = {"confirm": 3, "policy": Policy(min_score=75)}
+    plan, answers = replace(some(4, loops=5), looks=(2, 5)), {"t0": "no"}
+    fields = {"policy": Policy(min_score=75)}
     whole = await halted(tmp_path, plan, 13, by_name(answers), **fields)
-    assert whole.run.confirmation
+    assert whole.run.rounds.played == 5
     journal, agent = Journal(tmp_path, resume=True), by_name(answers)
     results = await evaluate(job(plan, journal=journal, **fields), Participants(agent))
     journal.close()

@@ -144,16 +144,15 @@ async def test_a_budget_for_a_model_without_a_price_is_refused(tmp_path):
     assert not judge.prompts
 
 
-async def test_a_second_look_stays_within_the_budget(tmp_path):
-    """It is close, and more trials would cost more than is allowed: that is said, and the gate holds."""
+async def test_a_budget_that_ends_before_rounds_are_clear_leaves_no_verdict(tmp_path):
+    """Perfect trials do not decide a floor of 100: the gate stays closed, and the reason is the budget."""
     prices = PriceTable(models={"one": Price(input=1000, output=0)})
     judge = fakes.ScriptedLLM([Completion(fakes.judged("pass"), 10, 0)], model="one")
-    policy = Policy(max_cost=0.05, min_score=90)
-    results = await play(tmp_path, judge, policy=policy, prices=prices, confirm=4)
-    assert (results.gate.passed, results.run.confirmation, results.usage.cost_usd) == (True, None, 0.02)
-    assert any("--max-cost" in warning for warning in results.run.warnings)
-    dear = await play(tmp_path, judge, policy=Policy(max_cost=5, min_score=90), prices=prices, confirm=4)
-    assert (dear.run.confirmation.trials, dear.counts.trials) == (4, 10)
+    results = await play(
+        tmp_path, judge, policy=Policy(max_cost=0.05, min_score=100), prices=prices, rounds=(2, 7)
+    )
+    assert (results.gate.passed, results.gate.exit_code) == (False, 3)
+    assert "--max-cost" in results.run.stopped_because
 
 
 async def test_rounds_and_earlier_runs_decide_with_fewer_trials():
@@ -180,8 +179,7 @@ async def test_rounds_and_earlier_runs_decide_with_fewer_trials():
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"rounds": (2, 3), "loops": 2}, "omit loops and confirm"),
-        ({"rounds": (2, 3), "confirm": 2}, "omit loops and confirm"),
+        ({"rounds": (2, 3), "loops": 2}, "omit loops"),
         ({"rounds": (3, 2)}, "ascending"),
         ({"rounds": (0, 2)}, "ascending"),
     ],

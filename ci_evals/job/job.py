@@ -51,8 +51,6 @@ class Job:
     """The part of the whole plan that this one is."""
     origin: Origin | None = None
     """The run whose conversations these are, if none is played now."""
-    confirm: int = 0
-    """Further trials of each test if the results are close."""
     both_sides: BothSides = BothSides.AUTO
     """When the base arm of the plan, if it has one, is played."""
     prices: Callable[[], PriceTable] = lambda: NO_PRICES

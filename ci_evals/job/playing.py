@@ -1,4 +1,4 @@
-"""Play a plan, decide the gate, and play more trials of each test if a check is near its threshold."""
+"""Play a plan, decide the gate, and play more of it as long as the decision asks for that."""
 
 import asyncio
 import os
@@ -188,15 +188,10 @@ async def _play_in_stages(
         played = await play(stage.plan, done=finished)
         await checked
         _mark_outage(job, stop)
-        results = builder.results(stage.plan, played, stage.confirmation)
+        results = builder.results(stage.plan, played)
         following = None if stop.requested else next_stage(job, stage, results)
         if following is None:
             return results
-        # In rounds nothing is decided yet: then the budget ends the run, without a verdict.
-        if following.confirmation and _too_dear(job, results, len(following.plan.trials)):
-            warning = "the first look was close, but more trials would not stay within --max-cost"
-            info = results.run.model_copy(update={"warnings": (*results.run.warnings, warning)})
-            return results.model_copy(update={"run": info})
         done_now = zip(stage.plan.trials, played, strict=True)
         finished |= {trial: result for trial, result in done_now if result}
         listen(Extended(following.plan, following.because))
@@ -250,12 +245,6 @@ def _timed(job: Job, limits: LimitsWatcher) -> Iterator[None]:
         yield
     finally:
         timer.cancel()
-
-
-def _too_dear(job: Job, results: Results, trials: int) -> bool:
-    """Return whether this many trials like those played would cost more than is allowed, or nobody knows."""
-    allowed, cost = job.policy.max_cost, results.usage.cost_usd
-    return allowed is not None and (cost is None or cost * trials / results.counts.played_trials > allowed)
 
 
 @dataclass(frozen=True)

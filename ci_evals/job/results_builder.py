@@ -18,7 +18,6 @@ from ci_evals.domain.results.arms import Arm
 from ci_evals.domain.results.comparison import ComparisonLook, TestName
 from ci_evals.domain.results.gate import GateLook
 from ci_evals.domain.results.run import (
-    Confirmation,
     Digests,
     Results,
     Resumed,
@@ -117,9 +116,7 @@ class ResultsBuilder:
         """Seconds that the run has gone on, without the time in which it was interrupted."""
         return time.perf_counter() - self._begun
 
-    def results(
-        self, plan: Plan, played: Sequence[TrialResult | None], confirmation: Confirmation | None = None
-    ) -> Results:
+    def results(self, plan: Plan, played: Sequence[TrialResult | None]) -> Results:
         """Score, compare and decide, without secrets. `played` is in the order of the plan's trials."""
         settled = unproven_paths.settle(plan, played)
         played = settled.results
@@ -130,7 +127,7 @@ class ResultsBuilder:
             look = WORST_QUARTER
         results = replace(self._conclusion, look=look, screening=plan.first_arm_only).results(
             lambda: self._scorecard(plan, played, self._job.prices()),
-            lambda: self._info(plan, confirmation, settled),
+            lambda: self._info(plan, settled),
         )
         return self._looked_at(results, look, both_sides=both_sides) if look else results
 
@@ -152,7 +149,7 @@ class ResultsBuilder:
         """Return the results of this run while it is under way: nothing is played yet, nothing passed."""
         plan = self._job.plan
         card = self._scorecard(plan, [None] * len(plan.trials), NO_PRICES)
-        return self._conclusion.unfinished(card, self._info(plan, None, Settled(())))
+        return self._conclusion.unfinished(card, self._info(plan, Settled(())))
 
     @property
     def _conclusion(self) -> Conclusion:
@@ -230,7 +227,7 @@ class ResultsBuilder:
         names = [TestName(suite=text(own.suite.name), name=text(test.name)) for own, test in plan.again]
         return WorstQuarter(trials=plan.more, tests=tuple(names)) if names else None
 
-    def _info(self, plan: Plan, confirmation: Confirmation | None, settled: Settled) -> RunInfo:
+    def _info(self, plan: Plan, settled: Settled) -> RunInfo:
         job, skipped = self._job, self._skipped_because
         return RunInfo(
             id=self._id,
@@ -243,7 +240,6 @@ class ResultsBuilder:
             git=job.git,
             environment=environment(job.ci),
             digests=self._digests,
-            confirmation=confirmation,
             worst_quarter=self._worst_quarter(plan),
             rounds=Rounds(looks=plan.looks, played=plan.loops) if plan.looks else None,
             shard=job.shard,

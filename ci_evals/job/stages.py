@@ -4,19 +4,13 @@ from dataclasses import dataclass, replace
 
 from ci_evals.domain.choices import BothSides
 from ci_evals.domain.plan import BASE, Plan
-from ci_evals.domain.results.run import Confirmation, Results
+from ci_evals.domain.results.run import Results
 from ci_evals.job.job import Job
 from ci_evals.reports.facts.gate import near_threshold
 from ci_evals.scoring.comparison.earlier_runs import EarlierRuns
 from ci_evals.scoring.comparison.history import quarter_of
 from ci_evals.scoring.comparison.rounds import WORST_QUARTER
-from ci_evals.scoring.gate.decision import (
-    CLOSE,
-    checks_near_threshold,
-    compares,
-    leaves_drop_possible,
-    open_checks,
-)
+from ci_evals.scoring.gate.decision import CLOSE, compares, leaves_drop_possible, open_checks
 from ci_evals.scoring.scores import deciding, uncounted_trials
 
 
@@ -27,7 +21,6 @@ class Stage:
     plan: Plan
     because: tuple[str, ...] = ()
     """The reasons why more is played than before, in words."""
-    confirmation: Confirmation | None = None
 
 
 def first_stage(job: Job) -> Stage:
@@ -60,9 +53,7 @@ def next_stage(job: Job, stage: Stage, results: Results) -> Stage | None:
     """The stage that follows one; None if its results are those of the run."""
     plan, gate = stage.plan, results.gate
     if plan.first_arm_only and (why := _possible_drop(results)):
-        return Stage(_beside(job, plan, results), why, stage.confirmation)
-    if not plan.looks:
-        return _confirming(job, plan, results)
+        return Stage(_beside(job, plan, results), why)
     unsettled = [check for check in open_checks(gate) if not (plan.first_arm_only and compares(check))]
     following = next((look for look in plan.looks if look > plan.loops), None)
     if not unsettled or following is None:
@@ -104,13 +95,3 @@ def _possible_drop(results: Results) -> tuple[str, ...]:
     if not any(map(compares, gate.checks)) and comparison and (comparison.p is None or comparison.p <= CLOSE):
         return ("the score looks lower than in the baseline",)
     return ()
-
-
-def _confirming(job: Job, plan: Plan, results: Results) -> Stage | None:
-    """More trials of each test, if checks are near their threshold."""
-    near = checks_near_threshold(results.gate) if job.confirm and not plan.more else ()
-    if not near:
-        return None
-    because = tuple(map(near_threshold, near))
-    confirmation = Confirmation(trials=job.confirm, because=because)
-    return Stage(replace(plan, more=job.confirm), because, confirmation)

@@ -177,7 +177,6 @@ async def run_suite(
     policy: Policy | None = None,
     baseline: Results | None = None,
     history: Sequence[Results] = (),
-    confirm: int = 0,
     rounds: Sequence[int] = (),
     judge_check: JudgeChecking | None = None,
     prices: PriceTable | None = None,
@@ -199,9 +198,8 @@ async def run_suite(
         policy: What the gate asks; by default a run score of 80 and no errors.
         baseline: An earlier run to compare with, from `load_results`.
         history: Earlier runs of the same agent as the baseline, which show how much its runs differ.
-        confirm: The number of further trials of each test if the first look is close.
         rounds: Trials of each test after which the run is looked at, ascending, such as 2, 3, 5 and 7; it
-            ends as soon as the verdict is clear. In place of `loops` and `confirm`.
+            ends as soon as the verdict is clear. In place of `loops`.
         judge_check: Whether the judge is asked control questions whose answers are known. If too few answers
             are right there is no verdict; with `warn` that is a warning. `auto` asks unless the baseline or
             the judge's cache holds a passed check of the same judge of the last 30 days. Default: `auto`;
@@ -215,10 +213,10 @@ async def run_suite(
             of these methods.
         SuiteError: the suite cannot be run.
     """
-    if min(loops, parallel) < 1 or min(retries, confirm) < 0:
-        raise UsageError("loops and parallel must be at least 1, retries and confirm at least 0")
-    if rounds and (loops != 1 or confirm):
-        raise UsageError("rounds set how often tests are played: omit loops and confirm")
+    if min(loops, parallel) < 1 or retries < 0:
+        raise UsageError("loops and parallel must be at least 1, retries at least 0")
+    if rounds and loops != 1:
+        raise UsageError("rounds set how often tests are played: omit loops")
     if rounds and (list(rounds) != sorted(set(rounds)) or rounds[0] < 1):
         raise UsageError(f"rounds must be ascending numbers of trials, from 1 on, such as {LOOKS}")
     if history and baseline is None:
@@ -244,7 +242,6 @@ async def run_suite(
         ),
         redactor=redactor,
         baseline=BaselineResults(baseline, history=_in_order(history, baseline) if baseline else ()),
-        confirm=confirm,
         judge_check=CheckMode(judge_check),
         prices=(lambda: prices) if prices else price_files.bundled,
         config={

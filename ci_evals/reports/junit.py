@@ -215,7 +215,6 @@ def _of_run(results: Results) -> dict[str, str | None]:
     comparison, odds, cost = results.comparison, results.odds, results.usage.cost_usd
     compared = comparison if comparison and comparison.delta is not None else None
     drop = compared.detectable if compared else None
-    confirmation = results.run.confirmation
     return {
         "run-score": numbers.score(results.score),
         "run-delta": numbers.changed_for_programs(compared.base, compared.head) if compared else None,
@@ -223,7 +222,6 @@ def _of_run(results: Results) -> dict[str, str | None]:
         "run-detectable-drop": numbers.least(drop) if drop is not None else None,
         "run-odds": numbers.decimal(odds.share) if odds else None,
         "run-cost-usd": numbers.plain(round(cost, 6)) if cost is not None else None,
-        "run-confirm-trials": str(confirmation.trials) if confirmation else None,
         **{f"arm: {_line(arm.name)}": _of_arm(arm) for arm in arms.others(results)},
         "run-origin": highlights.origin(results.run),
         "run-judge-check": ", ".join(

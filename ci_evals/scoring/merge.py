@@ -12,7 +12,7 @@ from ci_evals.domain.choices import CheckMode
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.arms import Arm
 from ci_evals.domain.results.judge import JudgeCheck
-from ci_evals.domain.results.run import Confirmation, Digests, Git, Origin, Results, Resumed, RunInfo, Status
+from ci_evals.domain.results.run import Digests, Git, Origin, Results, Resumed, RunInfo, Status
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.scoring import shards as of_one_run
 from ci_evals.scoring.coverage import wanted_in
@@ -227,7 +227,6 @@ def _info(
         git=_git([info.git for info in infos]),
         environment=_agreed([info.environment for info in infos]),
         digests=_digests([run.results for run in runs], suites),
-        confirmation=_confirmation(infos),
         origin=_origin(infos),
         resumed=_resumed(infos),
         warnings=tuple(
@@ -299,17 +298,6 @@ def _models(provider: JsonValue, suites: Iterable[SuiteResult]) -> str:
     return of_models(provider, (suite.models.identity for suite in suites))
 
 
-def _confirmation(infos: Sequence[RunInfo]) -> Confirmation | None:
-    """The further trials, where all shards played as many."""
-    confirmations = [info.confirmation for info in infos if info.confirmation]
-    if len(confirmations) < len(infos) or len({confirmation.trials for confirmation in confirmations}) > 1:
-        return None
-    because = tuple(
-        dict.fromkeys(reason for confirmation in confirmations for reason in confirmation.because)
-    )
-    return Confirmation(trials=confirmations[0].trials, because=because)
-
-
 def _origin(infos: Sequence[RunInfo]) -> Origin | None:
     """The run behind all shards; of several what they would be called if they were merged."""
     origins = [info.origin for info in infos if info.origin]
@@ -348,7 +336,3 @@ def _warnings(runs: Sequence[ShardRun], suites: Sequence[SuiteResult], expected:
             yield f"No results of {', '.join(nothing)} are here."
     if values := differing(runs, [run.results.tool.version for run in runs]):
         yield f"the shards are of different versions of ci-evals: {values}"
-    infos = [run.results.run for run in runs]
-    more = [info.confirmation.trials if info.confirmation else 0 for info in infos]
-    if values := differing(runs, [str(trials) for trials in more]):
-        yield f"the shards played different numbers of further trials of each test (--confirm): {values}"

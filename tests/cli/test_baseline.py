@@ -198,47 +198,6 @@ def test_odds_of_a_noisy_agent(files, tmp_path):
     assert "max-drop" in easy.stdout
 
 
-def test_a_close_first_look_is_looked_at_again(tmp_path):
-    """A floor inside the interval: three more trials of each test, and the decision is on all five."""
-    with DemoServer(noise=0.2, seed=5) as server:
-        ran = ci_evals(
-            "run",
-            "demo:retail",
-            "--provider=offline",
-            f"--base-url={server.base_url}",
-            "--loops=2",
-            "--parallel=4",
-            "--min-score=80",
-            "--confirm=3",
-            cwd=tmp_path,
-        )
-    written = results_in(tmp_path)
-    assert written["run"]["confirmation"]["trials"] == 3
-    assert written["counts"]["trials"] == 12 * 5
-    (test, *_) = written["suites"][0]["tests"]
-    assert [trial["index"] for trial in test["trials"]] == [1, 2, 3, 4, 5]
-    assert "the result is close" in ran.stderr
-    assert "[60/60]" in ran.stderr
-    assert ran.returncode in {0, 1}
-
-
-def test_a_clear_first_look_is_not_looked_at_again(tmp_path):
-    """Nothing more is played."""
-    suite = write_suite(tmp_path, adapter="demo", agentId="demo-hr")
-    ran = ci_evals(
-        "run",
-        suite,
-        "--provider=offline",
-        "--min-score=5",
-        "--confirm=3",
-        cwd=tmp_path,
-        env={"AGENT_KEY": "k" * 9},
-    )
-    assert ran.returncode == 0, ran.stderr
-    assert results_in(tmp_path)["run"]["confirmation"] is None
-    assert results_in(tmp_path)["counts"]["trials"] == 1
-
-
 def odd(results: Results, change) -> str:
     data = json.loads(whole_text.dump(results))
     change(data)

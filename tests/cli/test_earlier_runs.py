@@ -247,7 +247,6 @@ def test_without_earlier_runs_no_test_looks_worst(folder):
     [
         (["--regression=any", "--against=agent-id=a"], "Add --regression=significant"),
         (["--rounds=auto", "--against=agent-id=a"], "does not work with --rounds"),
-        (["--loops=3", "--confirm=2", "--against=agent-id=a"], "does not work with --confirm"),
         (["--shard=1/2", "--against=agent-id=a"], "does not work with --shard"),
         (["--max-drop=3", "--against=agent-id=a"], "does not work with --max-drop"),
         ([], "Name one with --against"),

@@ -25,6 +25,13 @@ def test_a_suite_cannot_become_an_option():
     assert read({"INPUT_SUITES": "--no-gate"}).suites == ("--no-gate",)
 
 
+def test_a_gone_input_is_refused_with_its_successor():
+    """Ignored, the gate would only look as strict as before; also where the step has `args`."""
+    assert refused(suites="demo:hr", confirm="3") == "input 'confirm' is gone. Use rounds: auto instead."
+    with pytest.raises(UsageError, match=r"^input 'confirm' is gone. Use rounds: auto instead.$"):
+        check_unused({"INPUT_CONFIRM": "3"})
+
+
 def test_inputs_become_options():
     """The dash of an input's name is an underscore in the field's; lines inside a value stay."""
     inputs = read(

@@ -120,7 +120,6 @@ def test_a_run_that_was_killed_is_resumed(tmp_path, baseline):
     ("options", "says"),
     [
         (["--rounds=auto", "--loops=3"], "Omit --loops"),
-        (["--rounds=auto", "--confirm=3"], "Omit --confirm"),
         (["--rounds=2,3", "--shard=1/2"], "does not work with --shard"),
         (["--rounds=3,2"], "in ascending order"),
         (["--rounds=2,2"], "in ascending order"),

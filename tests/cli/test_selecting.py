@@ -154,7 +154,7 @@ def test_settings_of_a_taken_test_are_those_of_today(tmp_path, agent):
     assert by_name(found)["Greets"]["takenFrom"]
 
 
-def test_rounds_and_confirm_play_no_taken_test(tmp_path, agent):
+def test_rounds_play_no_taken_test(tmp_path, agent):
     """They are about what is played."""
     write_suite(tmp_path, GREETS, REFUNDS)
     run(agent, tmp_path, "--output-dir=earlier", "--loops=2")

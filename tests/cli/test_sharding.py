@@ -27,10 +27,6 @@ def test_a_part_is_asked_for():
         ({"shard": ""}, "--shard: '' is not a shard"),
         ({"shard": "3/2"}, "--shard: '3/2' is not a shard"),
         ({"shard": "1/3"}, "--shard=1/3: the plan has 2 tests; ask for at most 2 parts"),
-        (
-            {"shard": "1/2", "confirm": 2},
-            "--confirm=2 does not work with --shard=1/2: only the whole run shows whether",
-        ),
     ],
 )
 def test_what_cannot_be_played_is_refused(options, told):

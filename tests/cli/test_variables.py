@@ -53,6 +53,12 @@ def test_a_variable_of_somebody_else_is_left_alone(name, warns):
     assert all(warning.startswith(f"{name}: ") for warning in warnings)
 
 
+def test_the_variable_of_a_gone_option_is_refused_with_its_successor():
+    """Ignored, the gate would only look as strict as before."""
+    with pytest.raises(UsageError, match=r"^CI_EVALS_CONFIRM is gone. Use --rounds=auto instead.$"):
+        check_variables({"CI_EVALS_CONFIRM": "3"}, KNOWN)
+
+
 def test_an_empty_variable_sets_nothing():
     """As an input that nobody set."""
     assert check_variables({"CI_EVALS_MIN_SCOR": " "}, KNOWN) == ()

@@ -9,7 +9,7 @@ import reliability_cases
 from ci_evals.domain.base import Interval
 from ci_evals.domain.choices import Regression
 from ci_evals.domain.results.gate import Odds
-from ci_evals.domain.results.run import Confirmation, Git, Results
+from ci_evals.domain.results.run import Git, Results
 from ci_evals.domain.results.suite import ScoreGroup, TestResult
 from ci_evals.domain.results.trial import Attempt
 from ci_evals.domain.results.usage import Latency, RoleUsage, Tokens, Usage
@@ -385,8 +385,8 @@ def incomparable() -> Results:
     return decided(build.results(build.suite_result("Refunds", GOOD_TEST)), base, policy)
 
 
-def confirmed() -> Results:
-    """Three trials and, since that was close, two more; two tests are flaky; nothing is proven."""
+def unsure() -> Results:
+    """Five trials against three; two tests are flaky; nothing is proven."""
     head = [
         played(name, trials)
         for name, trials in zip(SIX[:4], ("ppppp", "pphph", "ppppp", "fpppp"), strict=True)
@@ -403,11 +403,6 @@ def confirmed() -> Results:
     run = build.results(
         build.suite_result("Refunds", *head, interval=bounds, **groups),
         interval=bounds,
-        run=build.run_info(
-            confirmation=Confirmation(
-                trials=2, because=("regression: chance alone shows such a drop with p = 0.19",)
-            )
-        ),
         usage=COSTLY,
         latency=Latency(replies=40, median=0.95, p95=1.9, slowest=2.2),
         odds=Odds(share=0.3, checks=(build.check_odds(name="regression", share=0.3),), floor=81.5, loops=5),
@@ -423,7 +418,7 @@ def confirmed() -> Results:
     )
 
 
-COMPARED = {"unproven": unproven, "proven": proven, "incomparable": incomparable, "confirmed": confirmed}
+COMPARED = {"unproven": unproven, "proven": proven, "incomparable": incomparable, "unsure": unsure}
 CASES = {
     "good": good,
     "bad": bad,

@@ -15,7 +15,7 @@ from ci_evals.domain.results.comparison import (
     TestChange,
     TestName,
 )
-from ci_evals.domain.results.run import Confirmation, Results
+from ci_evals.domain.results.run import Results
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Cause
 from ci_evals.reports.facts.comparison import change
@@ -36,7 +36,7 @@ DROP = {
 }
 
 
-def compared(*, names=TWELVE, trials="ppp", bounds=BOUNDS, confirmed=0, **fields):
+def compared(*, names=TWELVE, trials="ppp", bounds=BOUNDS, **fields):
     """Results of these tests and a comparison of all of them, of which the fields are told."""
     fields = DROP | fields
     baseline = fields.pop("baseline", {})
@@ -57,14 +57,11 @@ def compared(*, names=TWELVE, trials="ppp", bounds=BOUNDS, confirmed=0, **fields
         ),
         **fields,
     )
-    because = ("min-score: 80 lies within 79.0 to 91.0",)
-    confirmation = Confirmation(trials=confirmed, because=because) if confirmed else None
     return build.results(
         build.suite_result("Refunds", *tests),
         score=score,
         interval=bounds,
         comparison=found,
-        run=build.run_info(confirmation=confirmation),
     )
 
 
@@ -116,14 +113,10 @@ SINGLE = {"trials": "p", "estimated_from": "tests", "detectable": 11.9, "p": 0.1
             ),
         ),
         (
-            {"confirmed": 4},
-            f"{SCORE}, p = 0.06 after 4 more trials of each test: a drop that may be chance; {CAUGHT}",
-        ),
-        (
-            {"confirmed": 1, "p": 0.02, "interval": None},
+            {"p": 0.02, "interval": None},
             (
                 "Score 86.4 (79.0 to 91.0), baseline 90.1, change −3.7, "
-                "p = 0.02 after 1 more trial of each test: a drop larger than chance explains."
+                "p = 0.02: a drop larger than chance explains."
             ),
         ),
         (

@@ -314,7 +314,7 @@ def test_without_a_verdict_each_cause_stands_once_with_what_to_do():
 
 def test_a_comparison_without_checks_ends_with_the_sentence():
     """`compare` without options asks for nothing, so there is no verdict on the gate."""
-    text = console.comparison(cases.confirmed().model_copy(update={"gate": build.decision()}))
+    text = console.comparison(cases.unsure().model_copy(update={"gate": build.decision()}))
     assert text.splitlines()[-1].startswith("  Score 90.0 (66.9 to 97.1), baseline 95.8")
     assert "gate" not in text
 

@@ -223,8 +223,8 @@ def in_rounds(most: int) -> Results:
         ),
         (comment_cases.flaky(), "Not sure that the score fell: the drop may be chance (3 trials per test)"),
         (
-            cases.confirmed(),
-            "Not sure that the score fell: the drop may be chance (5 trials per test, 2 of them to confirm)",
+            cases.unsure(),
+            "Not sure that the score fell: the drop may be chance (5 trials per test)",
         ),
         (
             compared("fppp", "pfff"),

@@ -242,11 +242,10 @@ def test_the_baseline_stands_in_the_suites_properties():
 
 
 def test_the_runs_own_facts_stand_in_each_suite():
-    """With more trials that were played; and how the run stands where the gate does not tell."""
-    confirmed, *_ = ET.fromstring("".join(junit.render(cases.confirmed())))
-    assert properties(confirmed)["run-confirm-trials"] == "2"
-    assert properties(confirmed)["gate"] == "passed"
-    assert "gate-failed" not in properties(confirmed)
+    """Also how the run stands where the gate does not tell."""
+    unsure, *_ = ET.fromstring("".join(junit.render(cases.unsure())))
+    assert properties(unsure)["gate"] == "passed"
+    assert "gate-failed" not in properties(unsure)
     both = [properties(suite) for suite in ET.fromstring("".join(junit.render(cases.proven())))]
     assert {told["run-score"] for told in both} == {"78.3"}
     assert [told["compared-score"] for told in both] == ["66.6", "70.0"]

@@ -279,16 +279,10 @@ def test_the_extent_of_a_run_in_rounds(cost, config, beside, says):
     ("config", "beside", "says"),
     [
         ({}, False, None),
-        ({"against": False, "bothSides": "auto", "confirm": 0}, False, None),
-        ({"confirm": 4}, False, "3 to 7 trials of each test, for about $0.30 to $0.70."),
+        ({"against": False, "bothSides": "auto"}, False, None),
         (CONFIGURED, False, f"3 to 6 trials of each test{BASE_TOO}, for about $0.30 to $0.60."),
         (CONFIGURED, True, f"3 to 6 trials of each test{BASE_TOO}, for about $0.15 to $0.30."),
         (CONFIGURED | {"bothSides": "always"}, True, f"6 trials of each test{BASE_TOO}, for about $0.30."),
-        (
-            CONFIGURED | {"confirm": 4},
-            False,
-            f"3 to 14 trials of each test{BASE_TOO}, for about $0.30 to $1.40.",
-        ),
     ],
 )
 def test_the_extent_of_a_run_without_rounds(config, beside, says):

@@ -385,18 +385,18 @@ def test_below_a_skipped_run_stands_no_judge():
 
 def test_a_comparison_without_checks_gives_no_verdict():
     """`compare` without options asks for nothing."""
-    told = documents.comparison(cases.confirmed().model_copy(update={"gate": build.decision()}))
+    told = documents.comparison(cases.unsure().model_copy(update={"gate": build.decision()}))
     assert told.startswith("## Compared with the baseline\n\nScore 90.0 (66.9 to 97.1), baseline 95.8")
     assert "**Checks**" not in told
 
 
 def test_a_run_without_a_baseline_or_statistics_still_has_its_reports():
     """Its results lack statistics, comparison, odds, latency."""
-    made = whole_text.dump(cases.confirmed())
+    made = whole_text.dump(cases.unsure())
     data = json.loads(made)
     for name in ("comparison", "odds", "latency", "passAtK", "passHatK", "interval"):
         del data[name]
-    del data["run"]["confirmation"], data["usage"]["pricesAsOf"], data["usage"]["unpriced"]
+    del data["usage"]["pricesAsOf"], data["usage"]["unpriced"]
     for suite in data["suites"]:
         for name in ("passAtK", "passHatK", "interval"):
             del suite[name]

@@ -13,7 +13,7 @@ from ci_evals.domain.choices import Regression
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.prices import PriceTable
-from ci_evals.domain.results.run import Confirmation, Digests, Git, Origin, Results
+from ci_evals.domain.results.run import Digests, Git, Origin, Results
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.results.usage import RoleUsage, Tokens, Usage
 from ci_evals.domain.transcript import EndState
@@ -365,17 +365,6 @@ def test_a_cost_that_one_shard_does_not_know_is_unknown_of_all():
     usage = merged(run(a, usage=known, id="1"), run(b, usage=unknown, id="2")).card.usage
     assert (usage.cost_usd, usage.unpriced) == (None, ("new",))
     assert merged(run(a, usage=known, id="1"), run(b, usage=free, id="2")).card.usage.cost_usd == 0.5
-
-
-def test_further_trials_are_told_where_all_shards_played_as_many():
-    """The odds of the next run count without them; else a warning says why they do not."""
-    more = Confirmation(trials=2, because=("close",))
-    a, b = run(suite_of("a"), id="1", confirmation=more), run(suite_of("b"), id="2", confirmation=more)
-    assert merged(a, b).info.confirmation == more
-    mixed = merged(a, run(suite_of("b"), id="2")).info
-    assert mixed.confirmation is None
-    assert "--confirm" in mixed.warnings[0]
-    assert "2 (shard0); 0 (shard1)" in mixed.warnings[0]
 
 
 def test_shards_that_were_replayed_make_one_that_was():

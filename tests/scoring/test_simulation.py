@@ -16,7 +16,6 @@ from simulation import (
     Setting,
     alarms,
     claims,
-    confirmed,
     covers,
     covers_change,
     covers_if_trials_were_independent,
@@ -74,9 +73,7 @@ def _of_gates(times, size):
 
 def _of_drops(times, damage, tests):
     setting, harm = Setting(int(tests), times=times), DAMAGES[damage]
-    twice = Setting(int(tests), times=times // 5)
-    first = fell(setting, harm), fell(setting, harm, 5), proven(setting, harm)
-    return *first, *(confirmed(twice, harm, more).proven for more in ((4, 0), (4, 4)))
+    return fell(setting, harm), fell(setting, harm, 5), proven(setting, harm)
 
 
 def _of_claims(times, trials, tests):
@@ -97,14 +94,12 @@ def _of_odds(times, size):
 
 def _of_alarms(times, kind, tests):
     setting = Setting(int(tests), times=times, kind=kind)
-    found = [alarms(setting, Sessions(points)) for points in (0, 3, 5)]
-    return *(one.first for one in found), *(one.confirmed for one in found)
+    return [alarms(setting, Sessions(points)) for points in (0, 3, 5)]
 
 
 def _of_levels(times, kind, tests):
     single = proven(Setting(int(tests), 1, 1, times=times, kind=kind), unchanged)
-    found = alarms(Setting(int(tests), times=times, kind=kind), Sessions())
-    return single, found.first, found.again, found.confirmed
+    return single, alarms(Setting(int(tests), times=times, kind=kind), Sessions())
 
 
 def _of_intervals(times, kind, tests):
@@ -187,12 +182,10 @@ def test_every_interval_of_a_change():
 def test_a_stale_baseline_is_told_by_its_table():
     """The text names figures of the table, here and on the page of rounds."""
     rows = [shown("called worse", "heavy", str(tests)) for tests in (8, 20, 40)]
-    first, confirm = (
-        "{:.1f}, {:.1f} and {:.1f} %".format(*(100 * row[place] for row in rows)) for place in (1, 4)
-    )
+    first = "{:.1f}, {:.1f} and {:.1f} %".format(*(100 * row[1] for row in rows))
     fragile = shown("called worse", "perfect", "20")
-    assert f"in {first} of runs, and with `--confirm=4` in {confirm}:" in TEXT
-    assert f"it is {100 * fragile[1]:.1f} and {100 * fragile[4]:.1f} % with 20 tests" in TEXT
+    assert f"in {first} of runs:" in TEXT
+    assert f"it is {100 * fragile[1]:.1f} % with 20 tests" in TEXT
     assert f"of 8, 20 and 40 tests fails in {first}" in " ".join(page("rounds.md").split())
 
 
@@ -225,28 +218,10 @@ def test_an_unchanged_agent_is_called_worse_in_one_comparison_of_twenty(tests):
 def test_drops_are_found_as_often_as_the_docs_say(damage, tests):
     """And the score is lower, and lower by five points, as often."""
     setting = Setting(tests, times=400)
-    lower, five, found, _, _ = shown("damage", damage, str(tests))
+    lower, five, found = shown("damage", damage, str(tests))
     assert abs(proven(setting, DAMAGES[damage]) - found) <= error(found, 400, 10_000)
     assert abs(fell(setting, DAMAGES[damage]) - lower) <= error(lower, 400, 10_000)
     assert abs(fell(setting, DAMAGES[damage], 5) - five) <= error(five, 400, 10_000)
-
-
-@pytest.mark.parametrize(("tests", "more"), [(8, (4, 4)), (8, (4, 0)), (20, (4, 0))])
-def test_a_second_look_raises_no_more_alarms(tests, more):
-    """Also where the head alone is rerun, as the baseline cannot. One of four is looked at twice."""
-    found = confirmed(Setting(tests, times=600), unchanged, more)
-    assert found.proven < 0.06
-    assert abs(found.looked_again - 0.25) <= error(0.25, 600)
-
-
-@pytest.mark.parametrize("damage", ["spread", "concentrated"])
-def test_a_second_look_finds_more(damage):
-    """As many of the drops as the docs say, of the head alone and of both sides."""
-    _, _, first, alone, both = shown("damage", damage, "8")
-    assert first < alone < both
-    for share, more in ((alone, (4, 0)), (both, (4, 4))):
-        found = confirmed(Setting(8, times=100), DAMAGES[damage], more)
-        assert abs(found.proven - share) <= error(share, 100, 2_000)
 
 
 @pytest.mark.parametrize(
@@ -310,11 +285,11 @@ def test_what_the_docs_say_of_harder_agents():
     def rows(heading):
         return [shown(heading, *cells[:2]) for cells in table(heading, DOCS)]
 
-    for same, three, five, confirm_same, _, confirm_five in rows("called worse"):
-        assert max(same, confirm_same) <= 0.05 + error(0.05, 800)
-        assert confirm_five > five > three > 0.05
-    for single, first, _, confirm in rows("level"):
-        assert max(single, first, confirm) <= 0.05 + error(0.05, 1_000)
+    for same, three, five in rows("called worse"):
+        assert same <= 0.05 + error(0.05, 800)
+        assert five > three > 0.05
+    for single, several in rows("level"):
+        assert max(single, several) <= 0.05 + error(0.05, 1_000)
     for _, above, _, these, _, unequal, one_with_two in rows("intervals"):
         assert above < 0.08
         assert these >= 0.97

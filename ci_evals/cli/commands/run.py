@@ -139,7 +139,6 @@ def _run(settings: RunSettings, trust: FileTrust) -> NoReturn:
             fail_fast=settings.fail_fast,
         ),
         journal=journal,
-        confirm=settings.confirm,
         both_sides=settings.both_sides,
         judge_check=settings.judge_check,
         prices=prices,

@@ -62,7 +62,6 @@ def _check_worst_quarter(settings: PlanSettings) -> None:
     looks = {"--rounds": settings.rounds.strip().lower() not in {"", "off"}}
     if isinstance(settings, RunSettings):
         looks |= {
-            "--confirm": settings.confirm > 0,
             "--shard": settings.shard is not None,
             "--max-drop": bool(settings.max_drop),
         }

@@ -17,10 +17,6 @@ def looks_of(settings: PlanSettings) -> tuple[int, ...]:
     text = settings.rounds.strip().lower()
     if text in {"", "off"}:
         return ()
-    if isinstance(settings, RunSettings) and settings.confirm:
-        raise UsageError(
-            f"--rounds={text}, --confirm={settings.confirm}: rounds confirm a result. Omit --confirm."
-        )
     if settings.loops != PlanSettings.loops:
         raise UsageError(
             f"--rounds={text}, --loops={settings.loops}: rounds set how often tests are played. Omit --loops."

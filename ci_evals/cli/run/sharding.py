@@ -5,7 +5,6 @@ from dataclasses import replace
 
 from ci_evals.cli.settings.choices import CommentMode
 from ci_evals.cli.settings.suite_commands import RunSettings
-from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Plan
 from ci_evals.job import NO_BASELINE, Job
 from ci_evals.planning import sharding
@@ -29,16 +28,11 @@ def part_of(settings: RunSettings, plan: Plan) -> ShardNumber | None:
     """Return the part of the plan to play; None for the whole.
 
     Raises:
-        UsageError: it is none, has no test, or cannot be played so.
+        UsageError: it is none, or has no test.
     """
     if settings.shard is None:
         return None
     part = sharding.read(settings.shard)
-    if settings.confirm:
-        raise UsageError(
-            f"--confirm={settings.confirm} does not work with --shard={part}: only the whole run shows "
-            "whether a result is close. Use more --loops instead."
-        )
     sharding.check(plan, part)
     return part
 

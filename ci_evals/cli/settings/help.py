@@ -4,11 +4,15 @@ The first paragraph of an option's text is that line. The others are for the ref
 environment variables; `sections` has all of it.
 """
 
+import re
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 
 import typer
 from typer.core import TyperCommand
+
+from ci_evals.cli.settings.successors import refuse_option, refuse_value
+from ci_evals.domain.errors import UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -60,7 +64,7 @@ _GROUPS = {
         "llm_timeout",
         "prices",
     ),
-    "Repetition": ("loops", "rounds", "confirm", "retries", "resume", "record", "replay"),
+    "Repetition": ("loops", "rounds", "retries", "resume", "record", "replay"),
     "Gate": (
         "min_score",
         "thresholds",
@@ -133,6 +137,19 @@ class HelpCommand(TyperCommand):
             self.params, self.callback = whole.params, whole.callback
         return super().get_params(ctx)
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the command line as Typer does.
+
+        Raises:
+            UsageError: an option or a value is gone.
+        """
+        try:
+            return super().parse_args(ctx, args)
+        except typer.TyperException as error:
+            if sentence := _refused(error):
+                raise UsageError(sentence) from error
+            raise
+
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments and each group of options, their texts in one column."""
         groups = {title: [option.row for option in options] for title, options in sections(self, ctx).items()}
@@ -143,6 +160,16 @@ class HelpCommand(TyperCommand):
                 formatter.write_dl([(name.ljust(column), text) for name, text in rows], col_max=column)
         formatter.write_paragraph()
         formatter.write_text(f"Environment variables and details: {_REFERENCE}")
+
+
+def _refused(error: typer.TyperException) -> str | None:
+    """The sentence for an option or a value that is gone, if that is the error."""
+    if option := getattr(error, "option_name", None):
+        return refuse_option(option)
+    if not isinstance(error, typer.BadParameter) or error.param is None:
+        return None
+    value = re.match("'([^']*)'", error.message)
+    return refuse_value(error.param.opts[0], value[1]) if value else None
 
 
 class Application(typer.Typer):

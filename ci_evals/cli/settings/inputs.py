@@ -26,6 +26,7 @@ from ci_evals.cli.settings.result_commands import (
     RejudgeSettings,
     ReportSettings,
 )
+from ci_evals.cli.settings.successors import refuse_input
 from ci_evals.cli.settings.suite_commands import RunSettings
 from ci_evals.domain.errors import UsageError
 
@@ -114,7 +115,7 @@ def read(environ: Mapping[str, str]) -> ActionInputs:
                 _check_within_workspace(text, environ)
             options[name.replace("-", "_")] = types[name].parse(text)
         except ValueError as error:
-            problems.append(f"input {name!r} is {text!r}: {error}")
+            problems.append(refuse_input(name, text) or f"input {name!r} is {text!r}: {error}")
     if problems:
         raise UsageError("\n".join(problems))
     return ActionInputs(tuple(files or suites), options, "gate" if files else "run")
@@ -234,5 +235,7 @@ def _as_text(default: object) -> str:
 
 
 def _unknown(name: str, defaults: Iterable[str]) -> str:
+    if sentence := refuse_input(name):
+        return sentence
     nearest = difflib.get_close_matches(name, defaults, n=1, cutoff=0)
     return f"unknown input {name!r}: did you mean {nearest[0]!r}? docs/reference/options.md lists all inputs."

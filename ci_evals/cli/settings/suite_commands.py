@@ -55,7 +55,7 @@ class PlanSettings(SidesSettings, SuiteSettings):
             help="Stop as soon as the verdict is clear.\n\n"
             "Evaluates the run after these numbers of trials per test, some of 2,3,5,7, and stops if more "
             "could hardly change the verdict. `auto` is all of them. With `--against` or `--arms` it is "
-            "always 3,5,7. Not with `--loops` and `--confirm`.",
+            "always 3,5,7. Not with `--loops`.",
         ),
     ] = "off"
     test: Annotated[
@@ -157,15 +157,6 @@ class RunSettings(
             "so, and exits 0. Elsewhere a missing key is always an error.",
         ),
     ] = MissingSecrets.SKIP
-    confirm: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            max=1000,
-            help="Extra trials of each test for a close result.\n\n"
-            "If a result is near a threshold, more trials run, and all of them decide. 0: never.",
-        ),
-    ] = 0
     resume: Annotated[
         Path | None,
         Names.INPUT,

@@ -12,6 +12,7 @@ from typing import Any, get_args, get_type_hints
 from typer.models import OptionInfo
 
 from ci_evals.cli.settings.options import ENV_PREFIX
+from ci_evals.cli.settings.successors import refuse_variable
 from ci_evals.domain.errors import UsageError
 
 OTHERS = frozenset({"GITLAB_TOKEN", "INPUTS", "PIP_CACHE", "PROCESS"})
@@ -37,14 +38,16 @@ def check_variables(environ: Mapping[str, str], known: Collection[str]) -> tuple
     """Return a warning for each variable that no option has.
 
     Raises:
-        UsageError: with every variable that is almost the name of an option.
+        UsageError: with every variable whose option is gone, or that is almost the name of an option.
     """
     problems, warnings = [], []
     for name in sorted(environ):
         match = _OURS.fullmatch(name)
         if match is None or not environ[name].strip() or name.removeprefix(ENV_PREFIX) in known:
             continue
-        if meant := _nearest(match["option"], known):
+        if sentence := refuse_variable(name, ENV_PREFIX):
+            problems.append(sentence)
+        elif meant := _nearest(match["option"], known):
             problems.append(
                 f"{name}: there is no such variable. Did you mean {ENV_PREFIX}{meant}? Rename or unset it."
             )

@@ -137,9 +137,6 @@ def notice_of(event: Event, total: int) -> str | None:
         case Extended(plan, because) if plan.again:
             worst, more = numbers.count(len(plan.again), "test"), numbers.count(plan.more, "more trial")
             return f"the {worst} that look worst will run {more} with each agent: {'; '.join(because)}"
-        case Extended(plan, because) if plan.more:
-            more = numbers.count(plan.more, "more trial")
-            return f"the result is close, so {more} of each test will run: {'; '.join(because)}"
         case Extended(plan, because) if because:
             both_sides = len(plan.arms) > 1 and not plan.first_arm_only
             agents = "continuing with the base agent" if both_sides else "continuing"

@@ -64,13 +64,6 @@ class Digests(Record):
     scoring: CleanText = Field("1", description="The version of the rules that make scores of verdicts.")
 
 
-class Confirmation(Record):
-    """More trials that were played since the first look was close."""
-
-    trials: int = Field(description="Of each test, beyond those of the first look.")
-    because: tuple[str, ...] = Field(description="What was close.")
-
-
 class WorstQuarter(Record):
     """The tests that looked worst, which alone were played on both sides (`--both-sides=worst-quarter`)."""
 
@@ -140,7 +133,6 @@ class RunInfo(Record):
     git: Git = Git()
     environment: dict[str, str | None] = Field(default_factory=dict)
     digests: Digests
-    confirmation: Confirmation | None = None
     worst_quarter: WorstQuarter | None = Field(
         None, description="Null unless only the tests that looked worst were played on both sides."
     )

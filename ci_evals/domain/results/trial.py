@@ -19,7 +19,7 @@ _ENDS = frozenset({EndState.COMPLETED, EndState.STOPPED, EndState.ESCALATED})
 
 
 MOST_TRIALS = 2 * MOST_LOOPS
-"""The most trials of one test: its loops, and as many more to confirm. No more are believed of a file."""
+"""The most trials of one test that are believed of a file: earlier versions played up to twice the loops."""
 
 
 def passed_share(findings: Iterable[Finding]) -> Fraction | None:

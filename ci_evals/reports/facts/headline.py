@@ -541,12 +541,11 @@ def certainty(results: Results) -> str:
 
 def _trials(results: Results) -> str:
     least, most = _least_trials(results), _most_trials(results)
-    rounds, confirmation = results.run.rounds, results.run.confirmation
+    rounds = results.run.rounds
     played = f"{least} to {most}" if least < most else f"{most}"
     if rounds and rounds.played < rounds.looks[-1]:
         return f"{played} of at most {rounds.looks[-1]} trials per test"
-    each = "One trial per test" if least == most == 1 else f"{played} trials per test"
-    return f"{each}, {confirmation.trials} of them to confirm" if confirmation else each
+    return "One trial per test" if least == most == 1 else f"{played} trials per test"
 
 
 def _of_broken(results: Results, comparison: Comparison) -> str:

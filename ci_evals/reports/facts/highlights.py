@@ -83,17 +83,6 @@ def notes(results: Results) -> tuple[str, ...]:
     return (*out, *set_aside.sentences(results), *official.sentences(results), *results.run.warnings)
 
 
-def confirmation(results: Results) -> str | None:
-    """The reason why more trials were played to confirm the result, in a sentence; None if none were."""
-    if not (confirmed := results.run.confirmation):
-        return None
-    trials = numbers.count(confirmed.trials, "more trial")
-    return (
-        f"The first result was close ({'; '.join(confirmed.because)}), so {trials} of each test ran to "
-        "confirm it."
-    )
-
-
 def paid(results: Results) -> bool:
     """Return whether there is a cost to show: it is known, and a model was asked."""
     return results.usage.cost_usd is not None and results.usage.calls > 0

@@ -139,7 +139,6 @@ def certainty(results: Results) -> tuple[Section, ...]:
     sentences = [
         None if change.too_little_decided(results) else change.brief(score),
         change.small_print(comparison, results) if comparison and compared else None,
-        highlights.confirmation(results),
         *looks.sentences(results),
         headline.odds(results),
         sentence(cached) if (cached := judge.cached(results)) else None,

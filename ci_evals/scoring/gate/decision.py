@@ -80,17 +80,6 @@ def decide_change(given: GateInput) -> GateDecision:
     return GateDecision(passed, code, checks, reasons)
 
 
-def checks_near_threshold(decision: Decision) -> tuple[GateCheck, ...]:
-    """The checks near their threshold; none if the run has no verdict or clearly fails another check."""
-    near = tuple(check for check in decision.checks if _is_near(check))
-    # More trials may yet make a check that so few could not; each of these is one of the reasons.
-    unchecked = sum(check.blocks_verdict for check in decision.checks)
-    clear = any(
-        check not in near for check in decision.checks if check.passed is False or check.blocks_verdict
-    )
-    return () if len(decision.reasons) > unchecked or clear else near
-
-
 def open_checks(decision: Decision) -> tuple[GateCheck, ...]:
     """The checks that another round may still change; none if the run has no verdict or fails already."""
     unchecked = sum(check.blocks_verdict for check in decision.checks)
@@ -182,12 +171,7 @@ def _settled_in_any_case(given: GateInput, checks: tuple[GateCheck, ...]) -> tup
 def _is_near(check: GateCheck) -> bool:
     if check.kind is CheckKind.REGRESSION and check.required:  # a p, not the number of tests that fail newly
         return check.seen is not None and check.seen <= CLOSE
-    if check.passed is False and check.seen != check.seen_if_undecided_failed:
-        # More trials must not open a gate that undecided verdicts have closed.
-        return False
     bounds = check.interval
     if not bounds or check.required is None:
         return False
-    # A drop ends where scores do, so that its interval may begin at just what is allowed.
-    at_low = check.kind is CheckKind.MAX_DROP and bounds.low == check.required
-    return (bounds.low < check.required or at_low) and check.required <= bounds.high
+    return bounds.low <= check.required <= bounds.high

@@ -73,12 +73,11 @@ def odds_of(results: Results, checks: Iterable[GateCheck]) -> Odds | None:
 def _planned(run: RunInfo, suite: str, test: TestResult) -> int:
     """The trials of a test in a run like the recorded one.
 
-    Rounds decide at the level of a run that plays all of them; a run with further trials to confirm decides
-    most often without them.
+    Rounds decide at the level of a run that plays all of them.
     """
     if run.rounds:
         return run.rounds.looks[-1]
-    further, quarter = run.confirmation.trials if run.confirmation else 0, run.worst_quarter
+    further, quarter = 0, run.worst_quarter
     if quarter and TestName(suite=suite, name=test.name) in quarter.tests:
         further = quarter.trials
     return max(1, len(test.trials) + test.not_run - further)

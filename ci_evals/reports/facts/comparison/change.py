@@ -51,14 +51,12 @@ def brief(results: Results) -> str:
     if comparison.delta is None:
         return f"{score}; not compared with the baseline: {why_not(comparison)}."
     interval = f" ({_interval(comparison)})" if comparison.interval else ""
-    confirmation = results.run.confirmation
-    after = f" after {numbers.count(confirmation.trials, 'more trial')} of each test" if confirmation else ""
     chance = f", {numbers.p_value(comparison.p)}" if shows_p(comparison) else ""
     part = compared_part(results, comparison)
     compared = f"; compared on {part}: {numbers.score(comparison.head)}" if part else ""
     return (
         f"{score}{compared}, baseline {numbers.score(comparison.base)}, "
-        f"change {numbers.changed(comparison.base, comparison.head)}{interval}{chance}{after}: "
+        f"change {numbers.changed(comparison.base, comparison.head)}{interval}{chance}: "
         f"{significance_of(results, comparison)}."
     )
 

@@ -38,26 +38,25 @@ def sentences(results: Results) -> Iterator[str]:
 def extent(results: Results, loops: int) -> str | None:
     """How much a run like this one plays and costs, if that depends on what it sees; else None.
 
-    It does in rounds, with `--confirm`, and with a base agent (`--against`), which earlier runs may spare.
-    `loops` is how often it plays each test at most, without the trials that confirm.
+    It does in rounds, and with a base agent (`--against`), which earlier runs may spare.
+    `loops` is how often it plays each test at most.
     """
     run, config = results.run, results.run.config
-    confirm, both_sides = config.get("confirm"), config.get("bothSides")
-    more = confirm if isinstance(confirm, int) and not run.rounds else 0
+    both_sides = config.get("bothSides")
     agents = _agents(results)
-    if not run.rounds and not more and agents == 1:
+    if not run.rounds and agents == 1:
         return None
     if agents == 2 and both_sides == BothSides.WORST_QUARTER:
         return _extent_of_quarter(results, loops)
     least, spared = run.rounds.looks[0] if run.rounds else loops, both_sides != BothSides.ALWAYS
     first = least * (1 if spared and config.get("arms") is None else agents)
-    last = (loops + more) * agents
+    last = loops * agents
     base = f", those of {'the base agent' if agents == 2 else 'all agents'} included" if agents > 1 else ""
     trials = f"{numbers.extent(first, last, str)} {'trial' if last == 1 else 'trials'}"
     text = f"Such a run has {trials} of each test{base}"
     if not results.usage.cost_usd or results.counts.taken_trials:
         return f"{text}."
-    played = run.rounds.played if run.rounds else loops + (run.confirmation.trials if run.confirmation else 0)
+    played = run.rounds.played if run.rounds else loops
     of_trial = results.usage.cost_usd / (played * (len(results.arms) or 1))
     cost = numbers.extent(of_trial * first, of_trial * last, numbers.money)
     return f"{text}, for about {cost}."

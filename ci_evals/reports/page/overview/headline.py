@@ -74,8 +74,6 @@ def _reasons(results: Results, outcome: RunOutcome) -> Iterator[str]:
 def _details(results: Results) -> Iterator[str]:
     comparison = results.comparison
     yield change.brief(results)
-    if confirmed := highlights.confirmation(results):
-        yield confirmed
     yield from looks.sentences(results)
     if comparison and comparison.delta is not None:
         yield change.small_print(comparison, results)
