@@ -6,11 +6,12 @@ from ci_evals.domain.plan import Plan, PlannedSuite
 from ci_evals.domain.results.gate import Decision
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.trial import TrialResult
+from ci_evals.domain.run_ending import RunEnding
 from ci_evals.domain.suite import Suite
+from ci_evals.gate.checks import GateInput
+from ci_evals.gate.decision import decide
+from ci_evals.gate.policy import Policy
 from ci_evals.job.conclude import to_record
-from ci_evals.scoring.gate.checks import GateInput
-from ci_evals.scoring.gate.decision import decide
-from ci_evals.scoring.gate.policy import Policy, RunEnding
 from ci_evals.scoring.scorecard import Scorecard, SuiteFacts, score
 from ci_evals.scoring.scores import ScoreRule
 

@@ -12,7 +12,7 @@ from populations import KINDS, MEANS, LogitAgent, Sessions
 
 from ci_evals.domain.results.gate import GateCheck, Odds
 from ci_evals.domain.results.suite import SuiteResult
-from ci_evals.scoring.gate.odds import odds_of
+from ci_evals.gate.odds import odds_of
 from ci_evals.scoring.statistics import (
     ALPHA,
     ScorePair,

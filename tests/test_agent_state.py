@@ -11,10 +11,10 @@ from ci_evals.adapters.otlp.traced_agent import TracedAgent
 from ci_evals.adapters.world.steps import WorldSteps
 from ci_evals.domain.errors import AgentError, SuiteError
 from ci_evals.domain.world import MAX_PROBE_CHARACTERS
+from ci_evals.gate.policy import Policy
 from ci_evals.job import Job, evaluate
 from ci_evals.planning.agent_choice import AgentChoice, choose
 from ci_evals.runner import Options, Participants
-from ci_evals.scoring.gate.policy import Policy
 from ci_evals.support.redaction import Redactor
 
 REFUNDED = {"criterion": "c", "strict": "state", "probe": "agent_state", "path": "$.refunded", "equals": 42}

@@ -21,10 +21,10 @@ from ci_evals.adapters.journal import Journal
 from ci_evals.adapters.ray_cluster import reach
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.progress import TrialFinished, TurnPlayed
+from ci_evals.gate.policy import Policy
 from ci_evals.job import Job, Limits, evaluate
 from ci_evals.job.cluster import player, worker
 from ci_evals.runner import Options
-from ci_evals.scoring.gate.policy import Policy
 from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
 from ci_evals.wiring.connections import Connections

@@ -32,10 +32,10 @@ from ci_evals.domain.plan import Plan
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.verdict import Outcome
+from ci_evals.gate.policy import Policy
 from ci_evals.job import Job, Limits, evaluate
 from ci_evals.planning.selection import Selection, plan
 from ci_evals.runner import Options, Participants, run
-from ci_evals.scoring.gate.policy import Policy
 from ci_evals.scoring.scores import ScoreRule, Validity, validity
 from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor

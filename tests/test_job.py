@@ -18,10 +18,10 @@ from ci_evals.domain.plan import Plan
 from ci_evals.domain.prices import PriceTable
 from ci_evals.domain.progress import RunResumed, TrialFinished
 from ci_evals.domain.results.run import Origin, Results
+from ci_evals.gate.policy import Policy
 from ci_evals.job import Job, Limits, evaluate
 from ci_evals.ports import Completion
 from ci_evals.runner import Options, Participants
-from ci_evals.scoring.gate.policy import Policy
 from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
 

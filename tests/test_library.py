@@ -17,9 +17,9 @@ import ci_evals
 from ci_evals.domain.choices import Regression
 from ci_evals.domain.errors import SuiteError, UsageError
 from ci_evals.domain.prices import Price, PriceTable
+from ci_evals.gate.policy import Policy
 from ci_evals.ports import Completion
 from ci_evals.runner import Participants
-from ci_evals.scoring.gate.policy import Policy
 
 
 async def test_a_bundled_suite_offline():

@@ -21,10 +21,10 @@ from ci_evals.demo_agent.faults import Misbehavior
 from ci_evals.demo_agent.server import DemoServer
 from ci_evals.domain.checks.evaluation import Judged
 from ci_evals.domain.verdict import Outcome
+from ci_evals.gate.policy import Policy
+from ci_evals.gate.selectors import Selector, SelectorKind, SelectorLimit
 from ci_evals.grading import strict
 from ci_evals.runner import Participants
-from ci_evals.scoring.gate.policy import Policy
-from ci_evals.scoring.gate.selectors import Selector, SelectorKind, SelectorLimit
 from ci_evals.support.redaction import Redactor
 from ci_evals.support.templates import as_data
 

@@ -5,10 +5,10 @@ import builders as build
 from ci_evals.domain.base import Interval
 from ci_evals.domain.plan import BASE, HEAD, Plan
 from ci_evals.domain.results.run import Results
+from ci_evals.gate.policy import Policy
 from ci_evals.job.job import Job
 from ci_evals.job.stages import Stage, next_stage
 from ci_evals.runner import Options
-from ci_evals.scoring.gate.policy import Policy
 from ci_evals.support.redaction import Redactor
 
 SCREENING = Stage(Plan((), loops=1, arms=(HEAD, BASE), first_arm_only=True))

@@ -16,9 +16,9 @@ from ci_evals.adapters.transport.rate_limiter import RateLimiter, RetryableError
 from ci_evals.adapters.transport.waits import Reminder, report_waits
 from ci_evals.domain.errors import LLMAccessError, LLMError
 from ci_evals.domain.progress import StillWaiting
+from ci_evals.gate.policy import Policy
 from ci_evals.job import Job, evaluate
 from ci_evals.runner import Options, Participants
-from ci_evals.scoring.gate.policy import Policy
 from ci_evals.support.redaction import Redactor
 
 STRICT = [{"criterion": "No forwarding", "strict": "not_escalated"}]

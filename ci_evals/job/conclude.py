@@ -8,7 +8,13 @@ from ci_evals._version import __version__
 from ci_evals.domain.errors import Exit
 from ci_evals.domain.results.comparison import Comparison, Method
 from ci_evals.domain.results.gate import Decision
+from ci_evals.domain.results.judge import worst_check
 from ci_evals.domain.results.run import Results, RunInfo, Status, Tool
+from ci_evals.domain.run_ending import RunEnding
+from ci_evals.gate.checks import GateInput
+from ci_evals.gate.decision import GateDecision, decide
+from ci_evals.gate.odds import evaluated_checks, odds_of
+from ci_evals.gate.policy import Policy
 from ci_evals.job.judge_check import JudgeChecks
 from ci_evals.reports.facts.invalid_run import in_words
 from ci_evals.scoring.comparison.arms import compared_arms
@@ -16,11 +22,6 @@ from ci_evals.scoring.comparison.compare import RunComparer
 from ci_evals.scoring.comparison.earlier_runs import EarlierRuns
 from ci_evals.scoring.comparison.rounds import Look
 from ci_evals.scoring.coverage import compared
-from ci_evals.scoring.gate.checks import GateInput
-from ci_evals.scoring.gate.decision import GateDecision, decide
-from ci_evals.scoring.gate.invalid_run import worst
-from ci_evals.scoring.gate.odds import evaluated_checks, odds_of
-from ci_evals.scoring.gate.policy import Policy, RunEnding
 from ci_evals.scoring.scorecard import Scorecard
 from ci_evals.scoring.worst_quarter import only_again
 from ci_evals.stop import Stop
@@ -169,7 +170,7 @@ def conclude(
         tool=Tool(version=__version__),
         run=info,
         gate=Decision(passed=False, exit_code=Exit.PASSED),
-        judge_check=worst(ending.judge_checks),
+        judge_check=worst_check(ending.judge_checks),
         judge_checks=ending.judge_checks,
         **dict(card),
     )

@@ -13,11 +13,11 @@ from ci_evals.domain.plan import Plan
 from ci_evals.domain.prices import NO_PRICES, PriceTable
 from ci_evals.domain.results.run import Git, Origin, Results, Shard
 from ci_evals.domain.results.taken import TakenTests
+from ci_evals.gate.policy import Policy
 from ci_evals.job.conclude import NO_BASELINE, BaselineResults
 from ci_evals.job.limits import Limits
 from ci_evals.ports import Cluster
 from ci_evals.runner import Options
-from ci_evals.scoring.gate.policy import Policy
 from ci_evals.support.redaction import Redactor
 
 if TYPE_CHECKING:  # few runs are recorded or replayed

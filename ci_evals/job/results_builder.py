@@ -28,6 +28,9 @@ from ci_evals.domain.results.run import (
 )
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.domain.results.trial import TrialResult
+from ci_evals.gate.decision import gate_looks
+from ci_evals.gate.policy import Policy
+from ci_evals.gate.selectors import SelectorLimit
 from ci_evals.grading import graded_criteria, judge
 from ci_evals.job import unproven_paths
 from ci_evals.job.conclude import Conclusion
@@ -38,9 +41,6 @@ from ci_evals.job.unproven_paths import Settled
 from ci_evals.reports.names import folders_for
 from ci_evals.scoring import tool_names
 from ci_evals.scoring.comparison.rounds import WORST_QUARTER, Look, looks_at
-from ci_evals.scoring.gate.decision import gate_looks
-from ci_evals.scoring.gate.policy import Policy
-from ci_evals.scoring.gate.selectors import SelectorLimit
 from ci_evals.scoring.scorecard import Scorecard, SuiteFacts, score
 from ci_evals.scoring.scores import ScoreRule
 from ci_evals.scoring.usage import summed, usage_of_roles

@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from ci_evals.domain.choices import BothSides
 from ci_evals.domain.plan import BASE, Plan
 from ci_evals.domain.results.run import Results
+from ci_evals.gate.decision import CLOSE, compares, leaves_drop_possible, open_checks
 from ci_evals.job.job import Job
 from ci_evals.reports.facts.gate import near_threshold
 from ci_evals.scoring.comparison.earlier_runs import EarlierRuns
 from ci_evals.scoring.comparison.history import quarter_of
 from ci_evals.scoring.comparison.rounds import WORST_QUARTER
-from ci_evals.scoring.gate.decision import CLOSE, compares, leaves_drop_possible, open_checks
 from ci_evals.scoring.scores import deciding, uncounted_trials
 
 

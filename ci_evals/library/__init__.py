@@ -58,4 +58,4 @@ from ci_evals.ports import (
 from ci_evals.domain.results.run import Results as Results
 from ci_evals.planning.parse import LoadedSuite as LoadedSuite
 from ci_evals.runner import Participants as Participants
-from ci_evals.scoring.gate.policy import Policy as Policy
+from ci_evals.gate.policy import Policy as Policy

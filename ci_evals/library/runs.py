@@ -20,6 +20,8 @@ from ci_evals.domain.providers import Provider
 from ci_evals.domain.results.comparison import Comparison
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestResult
+from ci_evals.gate.policy import Policy
+from ci_evals.gate.selectors import check_names
 from ci_evals.job import BaselineResults, Job, evaluate
 from ci_evals.library.suites import SuiteLike, loaded
 from ci_evals.planning.adapter_options import read_options
@@ -33,8 +35,6 @@ from ci_evals.reports.page.comparison_runs import ComparisonRuns
 from ci_evals.runner import Options
 from ci_evals.scoring.comparison.compare import RunComparer
 from ci_evals.scoring.comparison.rounds import LOOKS
-from ci_evals.scoring.gate.policy import Policy
-from ci_evals.scoring.gate.selectors import check_names
 from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
 from ci_evals.wiring.connections import Connections, checked, keys_of

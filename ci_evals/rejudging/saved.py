@@ -18,8 +18,8 @@ from ci_evals.domain.results.usage import RoleUsage
 from ci_evals.domain.suite import AUTO, PlannedTurn, Test, planned_turns
 from ci_evals.domain.transcript import EndState, Transcript
 from ci_evals.domain.verdict import Finding, Verdict
+from ci_evals.gate.policy import Policy
 from ci_evals.job.conclude import NO_BASELINE, BaselineResults
-from ci_evals.scoring.gate.policy import Policy
 from ci_evals.support.redaction import Redactor
 from ci_evals.wiring.connections import votes_of
 

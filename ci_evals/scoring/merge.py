@@ -11,13 +11,12 @@ from pydantic import JsonValue
 from ci_evals.domain.choices import CheckMode
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.arms import Arm
-from ci_evals.domain.results.judge import JudgeCheck
+from ci_evals.domain.results.judge import JudgeCheck, worst_check
 from ci_evals.domain.results.run import Digests, Git, Origin, Results, Resumed, RunInfo, Status
 from ci_evals.domain.results.suite import SuiteResult, TestResult
+from ci_evals.domain.run_ending import RunEnding
 from ci_evals.scoring import shards as of_one_run
 from ci_evals.scoring.coverage import wanted_in
-from ci_evals.scoring.gate.invalid_run import worst
-from ci_evals.scoring.gate.policy import RunEnding
 from ci_evals.scoring.scorecard import Scorecard, recounted, total
 from ci_evals.scoring.scores import ScoreRule
 from ci_evals.scoring.shards import ShardRun, differing
@@ -125,7 +124,7 @@ def _judge_checks(runs: Iterable[ShardRun]) -> tuple[JudgeCheck, ...]:
     checks: dict[tuple[str | None, str | None, str], list[JudgeCheck]] = {}
     for check in (check for run in runs for check in run.results.judge_checks):
         checks.setdefault((check.provider, check.address_digest, check.model), []).append(check)
-    return tuple(found for same in checks.values() if (found := worst(same)))
+    return tuple(found for same in checks.values() if (found := worst_check(same)))
 
 
 def _parts(run: ShardRun) -> Iterator[_SuitePart]:

@@ -33,10 +33,10 @@ from ci_evals.domain.errors import SuiteError, UsageError
 from ci_evals.domain.progress import TrialFinished
 from ci_evals.domain.providers import Provider
 from ci_evals.domain.results.run import Tool
+from ci_evals.gate.policy import Policy
 from ci_evals.job import Job, evaluate
 from ci_evals.planning.selection import Selection, plan
 from ci_evals.runner import Options, Participants
-from ci_evals.scoring.gate.policy import Policy
 from ci_evals.support.redaction import Redactor
 
 ORDER = "ORDER/77 & 1029"

@@ -17,12 +17,12 @@ import pytest
 from commands import action, ci_evals, holders, results_in, start, write_suite
 
 from ci_evals.domain.errors import Exit
+from ci_evals.gate.policy import Policy
 from ci_evals.job import Job, evaluate
 from ci_evals.planning.documents.interpolate import Reading
 from ci_evals.planning.parse import load
 from ci_evals.planning.selection import Selection, plan
 from ci_evals.runner import Options
-from ci_evals.scoring.gate.policy import Policy
 from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
 from ci_evals.wiring.agents import RunAgents

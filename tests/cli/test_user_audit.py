@@ -8,8 +8,8 @@ from commands import ci_evals, results_in, write_suite
 
 from ci_evals import create_adapter, load_suite, run_suite
 from ci_evals.conversation import simulated_user
+from ci_evals.gate.policy import Policy
 from ci_evals.runner import Participants
-from ci_evals.scoring.gate.policy import Policy
 from ci_evals.support import templates
 
 SECRET = "tenant-4711-blue"

@@ -55,6 +55,11 @@ from ci_evals.domain.results.usage import RoleUsage
 from ci_evals.domain.suite import PlannedTurn, Suite, Test
 from ci_evals.domain.transcript import EndState, Reply, Transcript, Turn, UserSource
 from ci_evals.domain.verdict import Cause, Outcome
+from ci_evals.gate.checks import GateInput, checks_of
+from ci_evals.gate.decision import decide_change
+from ci_evals.gate.odds import odds_of
+from ci_evals.gate.policy import Policy
+from ci_evals.gate.selectors import check_names, read_drops, read_thresholds
 from ci_evals.grading import answer_matching, graded_criteria, quotes, strict
 from ci_evals.grading.judge import Judge, JudgeAnswer
 from ci_evals.job.conclude import to_record
@@ -71,11 +76,6 @@ from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
 from ci_evals.scoring import coverage
 from ci_evals.scoring import merge as merging
 from ci_evals.scoring.comparison.compare import RunComparer
-from ci_evals.scoring.gate.checks import GateInput, checks_of
-from ci_evals.scoring.gate.decision import decide_change
-from ci_evals.scoring.gate.odds import odds_of
-from ci_evals.scoring.gate.policy import Policy
-from ci_evals.scoring.gate.selectors import check_names, read_drops, read_thresholds
 from ci_evals.studies.calibration import later_runs, sheet_reading, terminal
 from ci_evals.studies.preference.conversation_pair import ComparedConversation, ConversationPair
 from ci_evals.support.json_path import JsonPath

@@ -13,16 +13,17 @@ from ci_evals.domain.results.run import Git, Results
 from ci_evals.domain.results.suite import ScoreGroup, TestResult
 from ci_evals.domain.results.trial import Attempt
 from ci_evals.domain.results.usage import Latency, RoleUsage, Tokens, Usage
+from ci_evals.domain.run_ending import RunEnding
 from ci_evals.domain.transcript import EndState, Integration, ProbeResult
 from ci_evals.domain.verdict import Cause, Outcome
+from ci_evals.gate.checks import GateInput
+from ci_evals.gate.decision import decide
+from ci_evals.gate.odds import evaluated_checks, odds_of
+from ci_evals.gate.policy import Policy
+from ci_evals.gate.selectors import read_drops
 from ci_evals.job.conclude import to_record
 from ci_evals.scoring import coverage
 from ci_evals.scoring.comparison.compare import RunComparer
-from ci_evals.scoring.gate.checks import GateInput
-from ci_evals.scoring.gate.decision import decide
-from ci_evals.scoring.gate.odds import evaluated_checks, odds_of
-from ci_evals.scoring.gate.policy import Policy, RunEnding
-from ci_evals.scoring.gate.selectors import read_drops
 from ci_evals.scoring.statistics import mean_interval
 
 GROUPS = {

@@ -11,14 +11,15 @@ from ci_evals.domain.results.run import Git, Results
 from ci_evals.domain.results.suite import TestResult
 from ci_evals.domain.results.trial import Attempt, TrialResult
 from ci_evals.domain.results.usage import Latency
+from ci_evals.domain.run_ending import RunEnding
 from ci_evals.domain.transcript import EndState, FailureCause, Integration
 from ci_evals.domain.verdict import Cause, Outcome
+from ci_evals.gate.checks import GateInput
+from ci_evals.gate.decision import decide
+from ci_evals.gate.odds import evaluated_checks, odds_of
+from ci_evals.gate.policy import Policy
 from ci_evals.job.conclude import to_record
 from ci_evals.reports.markdown.comment import SummaryContext
-from ci_evals.scoring.gate.checks import GateInput
-from ci_evals.scoring.gate.decision import decide
-from ci_evals.scoring.gate.odds import evaluated_checks, odds_of
-from ci_evals.scoring.gate.policy import Policy, RunEnding
 from ci_evals.scoring.scores import ScoreRule, alike, decided_share
 
 HEAD = "5c6a5de9e5af12275c6a5de9e5af12275c6a5de9"

@@ -7,13 +7,14 @@ from plans import card, planned, trial
 from ci_evals.cli.github.posting import worth_a_comment
 from ci_evals.cli.settings.choices import CommentOn
 from ci_evals.domain.results.gate import Decision
+from ci_evals.domain.run_ending import RunEnding
+from ci_evals.gate.checks import GateInput
+from ci_evals.gate.decision import decide
+from ci_evals.gate.policy import Policy
 from ci_evals.job.conclude import to_record
 from ci_evals.reports.facts.check_run import Conclusion, conclusion, title
 from ci_evals.reports.facts.headline import Trust
 from ci_evals.scoring.comparison.compare import RunComparer
-from ci_evals.scoring.gate.checks import GateInput
-from ci_evals.scoring.gate.decision import decide
-from ci_evals.scoring.gate.policy import Policy, RunEnding
 
 FOUR = planned(*({"name": name} for name in "abcd"))
 

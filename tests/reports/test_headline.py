@@ -8,11 +8,11 @@ import pytest
 from ci_evals.domain.base import Interval
 from ci_evals.domain.results.gate import Odds
 from ci_evals.domain.results.run import Git, Results, Rounds
+from ci_evals.gate.policy import Policy
 from ci_evals.reports.facts import gate as gate_facts
 from ci_evals.reports.facts import headline
 from ci_evals.reports.facts.headline import Became, Trust
 from ci_evals.reports.markdown.documents import summary
-from ci_evals.scoring.gate.policy import Policy
 
 MAIN = Git(commit=cases.BASE_COMMIT, ref="refs/heads/main")
 PULL = Git(commit="0" * 40, head_commit=comment_cases.HEAD, pull_request=214)

@@ -10,15 +10,16 @@ from ci_evals.domain.choices import Regression
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.comparison import Comparison
 from ci_evals.domain.results.run import Git, Results
+from ci_evals.domain.run_ending import RunEnding
 from ci_evals.domain.transcript import Turns
+from ci_evals.gate.checks import GateInput
+from ci_evals.gate.decision import decide, leaves_drop_possible
+from ci_evals.gate.policy import Policy
+from ci_evals.gate.selectors import Selector, SelectorKind, SelectorLimit, read_drops
 from ci_evals.job.conclude import to_record
 from ci_evals.reports import numbers
 from ci_evals.reports.facts.gate import near_threshold
 from ci_evals.scoring.comparison.compare import RunComparer
-from ci_evals.scoring.gate.checks import GateInput
-from ci_evals.scoring.gate.decision import decide, leaves_drop_possible
-from ci_evals.scoring.gate.policy import Policy, RunEnding
-from ci_evals.scoring.gate.selectors import Selector, SelectorKind, SelectorLimit, read_drops
 
 
 def points(*scores: float | str, **fields) -> tuple:

@@ -7,17 +7,18 @@ from plans import A, B, gate, planned, trial
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.results.gate import CheckKind, Decision
-from ci_evals.reports import numbers
-from ci_evals.reports.facts.gate import in_words
-from ci_evals.scoring.gate.checks import GateInput, checks_of
-from ci_evals.scoring.gate.policy import Policy, RunEnding
-from ci_evals.scoring.gate.selectors import (
+from ci_evals.domain.run_ending import RunEnding
+from ci_evals.gate.checks import GateInput, checks_of
+from ci_evals.gate.policy import Policy
+from ci_evals.gate.selectors import (
     Selector,
     SelectorKind,
     SelectorLimit,
     check_names,
     read_thresholds,
 )
+from ci_evals.reports import numbers
+from ci_evals.reports.facts.gate import in_words
 
 
 def checks(decision: Decision) -> dict[str, tuple]:

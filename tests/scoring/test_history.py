@@ -16,14 +16,15 @@ from ci_evals.domain.plan import BASE, HEAD
 from ci_evals.domain.results.arms import Arm
 from ci_evals.domain.results.gate import CheckKind
 from ci_evals.domain.results.run import Results
+from ci_evals.domain.run_ending import RunEnding
+from ci_evals.gate.checks import GateInput
+from ci_evals.gate.decision import CLOSE, decide
+from ci_evals.gate.policy import Policy
+from ci_evals.gate.selectors import read_drops, read_thresholds
 from ci_evals.job.conclude import BaselineResults, conclude
 from ci_evals.scoring.comparison import history
 from ci_evals.scoring.comparison.compare import RunComparer
 from ci_evals.scoring.comparison.rounds import LOOKS, looks_at
-from ci_evals.scoring.gate.checks import GateInput
-from ci_evals.scoring.gate.decision import CLOSE, decide
-from ci_evals.scoring.gate.policy import Policy, RunEnding
-from ci_evals.scoring.gate.selectors import read_drops, read_thresholds
 from ci_evals.scoring.scorecard import Scorecard
 from ci_evals.scoring.statistics import t_share_below
 

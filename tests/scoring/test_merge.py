@@ -16,12 +16,13 @@ from ci_evals.domain.prices import PriceTable
 from ci_evals.domain.results.run import Digests, Git, Origin, Results
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.results.usage import RoleUsage, Tokens, Usage
+from ci_evals.domain.run_ending import RunEnding
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Cause, Finding, Outcome, Vote
+from ci_evals.gate.policy import Policy
+from ci_evals.gate.selectors import read_drops, read_thresholds
 from ci_evals.job.conclude import BaselineResults, conclude
 from ci_evals.planning import sharding
-from ci_evals.scoring.gate.policy import Policy, RunEnding
-from ci_evals.scoring.gate.selectors import read_drops, read_thresholds
 from ci_evals.scoring.merge import Merged, merge
 from ci_evals.scoring.scorecard import recounted, total
 from ci_evals.scoring.scores import ScoreRule

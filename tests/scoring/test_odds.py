@@ -12,9 +12,10 @@ from ci_evals.domain.choices import Regression
 from ci_evals.domain.results.gate import GateCheck, Odds
 from ci_evals.domain.results.run import Rounds
 from ci_evals.domain.results.suite import SuiteResult
+from ci_evals.domain.run_ending import RunEnding
+from ci_evals.gate.odds import odds_of
+from ci_evals.gate.policy import Policy
 from ci_evals.job.conclude import BaselineResults, conclude
-from ci_evals.scoring.gate.odds import odds_of
-from ci_evals.scoring.gate.policy import Policy, RunEnding
 
 
 def suite(*tests: list, **fields) -> SuiteResult:

@@ -5,11 +5,11 @@ import pytest
 from plans import card, gate, planned, trial
 
 from ci_evals.domain.choices import Regression
+from ci_evals.domain.run_ending import RunEnding
 from ci_evals.domain.suite import Quarantine
+from ci_evals.gate.odds import evaluated_checks, odds_of
+from ci_evals.gate.selectors import read_thresholds
 from ci_evals.scoring.comparison.compare import RunComparer
-from ci_evals.scoring.gate.odds import evaluated_checks, odds_of
-from ci_evals.scoring.gate.policy import RunEnding
-from ci_evals.scoring.gate.selectors import read_thresholds
 
 WHY = {"reason": "The sandbox drops orders.", "until": "2026-12-31"}
 GOOD = {"name": "good"}

@@ -5,8 +5,8 @@ import pytest
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Results
+from ci_evals.gate.policy import Policy
 from ci_evals.job.conclude import conclude
-from ci_evals.scoring.gate.policy import Policy
 from ci_evals.scoring.merge import merge
 from ci_evals.scoring.shards import ShardRun
 

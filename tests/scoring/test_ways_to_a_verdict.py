@@ -9,12 +9,13 @@ from ci_evals.domain.choices import BothSides, Regression
 from ci_evals.domain.plan import BASE, HEAD, Plan
 from ci_evals.domain.results.arms import Arm
 from ci_evals.domain.results.run import Results, Rounds
+from ci_evals.domain.run_ending import RunEnding
+from ci_evals.gate.policy import Policy
 from ci_evals.job.conclude import BaselineResults, conclude
 from ci_evals.job.job import Job
 from ci_evals.job.stages import first_stage, next_stage
 from ci_evals.runner import Options
 from ci_evals.scoring.comparison.rounds import BOTH_SIDES_LOOKS, LOOKS, looks_at
-from ci_evals.scoring.gate.policy import Policy, RunEnding
 from ci_evals.scoring.scorecard import Scorecard
 from ci_evals.support.redaction import Redactor
 

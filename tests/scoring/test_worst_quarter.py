@@ -14,13 +14,14 @@ from ci_evals.domain.plan import BASE, HEAD
 from ci_evals.domain.results.arms import Arm
 from ci_evals.domain.results.comparison import TestName
 from ci_evals.domain.results.run import Results, WorstQuarter
+from ci_evals.domain.run_ending import RunEnding
+from ci_evals.gate.policy import Policy
 from ci_evals.job.conclude import BaselineResults, conclude
 from ci_evals.job.job import Job
 from ci_evals.job.stages import first_stage, largest_plan, next_stage
 from ci_evals.runner import Options
 from ci_evals.scoring.comparison.history import quarter_of, worst_tests
 from ci_evals.scoring.comparison.rounds import WORST_QUARTER
-from ci_evals.scoring.gate.policy import Policy, RunEnding
 from ci_evals.scoring.scorecard import Scorecard, recounted, total
 from ci_evals.scoring.scores import ScoreRule
 from ci_evals.support.redaction import Redactor

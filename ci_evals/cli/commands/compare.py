@@ -12,17 +12,17 @@ from ci_evals.cli.terminal.console import colored
 from ci_evals.domain.choices import Regression
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Results
+from ci_evals.gate.checks import GateInput, checks_of
+from ci_evals.gate.decision import decide_change
+from ci_evals.gate.odds import odds_of
+from ci_evals.gate.policy import Policy
+from ci_evals.gate.selectors import check_names, read_drops, read_thresholds
 from ci_evals.job.conclude import to_record
 from ci_evals.reports import console
 from ci_evals.reports.facts.comparison import looks
 from ci_evals.reports.markdown import documents
 from ci_evals.scoring.comparison.compare import RunComparer
 from ci_evals.scoring.coverage import compared
-from ci_evals.scoring.gate.checks import GateInput, checks_of
-from ci_evals.scoring.gate.decision import decide_change
-from ci_evals.scoring.gate.odds import odds_of
-from ci_evals.scoring.gate.policy import Policy
-from ci_evals.scoring.gate.selectors import check_names, read_drops, read_thresholds
 
 
 def compare(settings: CompareSettings, context: RunContext) -> None:

@@ -31,12 +31,13 @@ from ci_evals.domain.errors import UsageError
 from ci_evals.domain.prices import PriceTable
 from ci_evals.domain.result_rows import Undecided
 from ci_evals.domain.results.run import Digests, RunInfo
+from ci_evals.domain.run_ending import RunEnding
+from ci_evals.gate.policy import Policy
 from ci_evals.job.conclude import NO_BASELINE, BaselineResults, conclude
 from ci_evals.job.results_builder import environment
 from ci_evals.planning.documents.reader import read as read_document
 from ci_evals.reports import numbers
 from ci_evals.reports.names import folders_for
-from ci_evals.scoring.gate.policy import Policy, RunEnding
 from ci_evals.scoring.row_contradictions import contradictions
 from ci_evals.scoring.row_directions import with_directions
 from ci_evals.scoring.row_results import FileResults, arms_in, of_arm, scorecard, with_arms

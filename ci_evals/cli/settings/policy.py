@@ -10,8 +10,8 @@ from ci_evals.cli.settings.shared import REQUIRED, BaselineSettings, GateSetting
 from ci_evals.cli.settings.suite_commands import RunSettings
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.suite import SuiteResult
-from ci_evals.scoring.gate.policy import Policy
-from ci_evals.scoring.gate.selectors import check_names, read_drops, read_thresholds
+from ci_evals.gate.policy import Policy
+from ci_evals.gate.selectors import check_names, read_drops, read_thresholds
 
 if TYPE_CHECKING:
     from ci_evals.cli.settings.result_commands import GateFilesSettings, MergeSettings, RejudgeSettings

@@ -1,5 +1,6 @@
 """The judge of a run: its check by control questions, and how far its votes agree."""
 
+from collections.abc import Iterable
 from typing import Literal
 
 from pydantic import Field
@@ -51,6 +52,11 @@ class JudgeCheck(Record):
     taken_from: Literal["baseline", "cache"] | None = Field(
         None, description="Where an earlier check was found; null if this run asked."
     )
+
+
+def worst_check(checks: Iterable[JudgeCheck]) -> JudgeCheck | None:
+    """Return the check that speaks most against its judge; None without any."""
+    return min(checks, key=lambda check: (check.passed, check.right - check.required), default=None)
 
 
 class PartAgreement(Record):

@@ -8,9 +8,9 @@ from ci_evals.domain.errors import Exit
 from ci_evals.domain.results.gate import CheckKind, CheckNature, GateCheck
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestOutcome
+from ci_evals.gate.checks import IF_UNDECIDED_FAILED, GateInput
+from ci_evals.gate.selectors import Selector, SelectorKind
 from ci_evals.reports import numbers
-from ci_evals.scoring.gate.checks import IF_UNDECIDED_FAILED, GateInput
-from ci_evals.scoring.gate.selectors import Selector, SelectorKind
 
 _KINDS = {kind: f"the {kind}" for kind in SelectorKind} | {SelectorKind.LOGIC: "the AUI Logic"}
 _ERRORED = {

@@ -11,12 +11,12 @@ from ci_evals.domain.results.run import Results, Resumed, RunInfo
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.suite import is_bundled
 from ci_evals.domain.verdict import Cause, Outcome
+from ci_evals.gate.odds import WORTH_TELLING
 from ci_evals.reports import numbers
 from ci_evals.reports.facts import gate, official, set_aside
 from ci_evals.reports.facts.comparison import change
 from ci_evals.reports.facts.labels import OUTCOMES, RunOutcome
 from ci_evals.scoring import scores
-from ci_evals.scoring.gate.odds import WORTH_TELLING
 
 _MOSTLY = 2 / 3
 """The part of all failures from which on one check is named for them."""

@@ -3,8 +3,7 @@
 from typing import assert_never
 
 from ci_evals.domain.results.judge import JudgeCheck
-from ci_evals.reports import numbers
-from ci_evals.scoring.gate.invalid_run import (
+from ci_evals.gate.invalid_run import (
     BaseNotPlayed,
     Incomplete,
     InvalidRunReason,
@@ -18,6 +17,7 @@ from ci_evals.scoring.gate.invalid_run import (
     TooManyExcluded,
     UncountedDecide,
 )
+from ci_evals.reports import numbers
 
 
 def in_words(reason: InvalidRunReason) -> str:  # noqa: C901, PLR0911  # one case for each reason

@@ -15,11 +15,11 @@ from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.results.usage import Usage
 from ci_evals.domain.verdict import UNUSABLE
+from ci_evals.gate.policy import Policy
 from ci_evals.job import Job, Limits, evaluate
 from ci_evals.rejudging import RejudgeJob, judges, rejudge, to_judge
 from ci_evals.rejudging.saved import saved_conversation
 from ci_evals.runner import Options
-from ci_evals.scoring.gate.policy import Policy
 from ci_evals.scoring.usage import summed, usage_of
 from ci_evals.stop import Stop
 from ci_evals.studies.noise.budget_allocation import RunSize, TrialCosts, advice

@@ -1,13 +1,14 @@
 """The reasons why a run has no verdict, whatever its score."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ci_evals.domain.results.gate import GateCheck
 from ci_evals.domain.results.judge import JudgeCheck
 from ci_evals.domain.results.run import Results
-from ci_evals.scoring.gate.policy import Policy, RunEnding
+from ci_evals.domain.run_ending import RunEnding
+from ci_evals.gate.policy import Policy
 from ci_evals.scoring.scores import ScoreRule, deciding, ended_too_early, failed_in_error
 
 
@@ -145,8 +146,3 @@ def invalid_run_reasons(results: Results, policy: Policy, ending: RunEnding) -> 
 def _most_frequent_error(results: Results) -> str | None:
     errors = Counter(trial.error for test in results.tests for trial in test.trials if not trial.counts)
     return next((error for error, _ in errors.most_common() if error), None)
-
-
-def worst(checks: Iterable[JudgeCheck]) -> JudgeCheck | None:
-    """Return the check that speaks most against its judge; None without any."""
-    return min(checks, key=lambda check: (check.passed, check.right - check.required), default=None)

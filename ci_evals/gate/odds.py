@@ -20,8 +20,8 @@ from ci_evals.domain.results.comparison import TestName
 from ci_evals.domain.results.gate import CheckId, CheckKind, CheckOdds, GateCheck, Odds
 from ci_evals.domain.results.run import Results, RunInfo
 from ci_evals.domain.results.suite import TestResult
+from ci_evals.gate.selectors import Selector
 from ci_evals.scoring import scores
-from ci_evals.scoring.gate.selectors import Selector
 from ci_evals.scoring.scores import ScoreRule
 from ci_evals.scoring.statistics import noise_of, wilson
 

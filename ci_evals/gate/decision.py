@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 
 from ci_evals.domain.errors import Exit
 from ci_evals.domain.results.gate import CheckKind, CheckNature, Decision, GateCheck, GateLook, LookDecision
-from ci_evals.scoring.gate.checks import GateInput, changes_of, checks_of, why_not_compared
-from ci_evals.scoring.gate.invalid_run import (
+from ci_evals.domain.run_ending import RunEnding
+from ci_evals.gate.checks import GateInput, changes_of, checks_of, why_not_compared
+from ci_evals.gate.invalid_run import (
     InvalidRunReason,
     NotChecked,
     NotCompared,
@@ -18,7 +19,6 @@ from ci_evals.scoring.gate.invalid_run import (
     UncountedDecide,
     invalid_run_reasons,
 )
-from ci_evals.scoring.gate.policy import RunEnding
 from ci_evals.scoring.scores import deciding, uncounted_trials
 
 CLOSE = 0.25

@@ -11,13 +11,13 @@ from ci_evals.domain.results.gate import CheckKind, GateCheck
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.results.trial import points
+from ci_evals.gate.policy import Policy
+from ci_evals.gate.selectors import Selector, SelectorKind
 from ci_evals.scoring import scores
 from ci_evals.scoring.comparison.compare import RunComparer
 from ci_evals.scoring.comparison.earlier_runs import EarlierRuns
 from ci_evals.scoring.comparison.pairing import TestPair
 from ci_evals.scoring.comparison.rounds import Look
-from ci_evals.scoring.gate.policy import Policy
-from ci_evals.scoring.gate.selectors import Selector, SelectorKind
 from ci_evals.scoring.scores import FindingFilter, ScoreRule
 from ci_evals.scoring.statistics import ALPHA, ScorePair, mean_interval
 

@@ -1,13 +1,12 @@
-"""The requirements on a run, and the way in which it ended."""
+"""The requirements on a run."""
 
 import math
 from dataclasses import dataclass
 
 from ci_evals.domain.choices import Regression
 from ci_evals.domain.errors import UsageError
-from ci_evals.domain.results.judge import JudgeCheck
 from ci_evals.domain.score_scale import as_share, is_share
-from ci_evals.scoring.gate.selectors import SelectorLimit
+from ci_evals.gate.selectors import SelectorLimit
 
 
 @dataclass(frozen=True)
@@ -51,21 +50,3 @@ class Policy:
         floors = {f"--min-score={self.min_score:g}": self.min_score}
         floors |= {f"--thresholds: {one.selector}={one.limit:g}": one.limit for one in self.thresholds}
         return tuple(f"{option} {as_share(floor)}" for option, floor in floors.items() if is_share(floor))
-
-
-@dataclass(frozen=True)
-class RunEnding:
-    """The way in which a run ended."""
-
-    interrupted: bool = False
-    stopped_because: str | None = None
-    failed_fast: bool = False
-    """True if it was stopped since a trial had failed: then no more were wanted."""
-    bug: bool = False
-    """True if it was stopped by a bug of ours."""
-    judge_checks: tuple[JudgeCheck, ...] = ()
-    """The check of each model that judges."""
-    judge_only_warned: bool = False
-    """True if a judge that did not pass its check is a warning only (`--judge-check=warn`)."""
-    incomplete: tuple[str, ...] = ()
-    """The reasons why merged results are not complete."""
