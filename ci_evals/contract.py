@@ -17,8 +17,8 @@ from functools import partial
 from typing import Any
 from unittest import SkipTest
 
-from ci_evals.adapters.agent_settings import AgentSettings
-from ci_evals.adapters.code.loading import agent_of
+from ci_evals.agents.python.loading import agent_of
+from ci_evals.agents.settings import AgentSettings
 from ci_evals.domain.errors import AgentAccessError, AgentError
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Reply

@@ -10,8 +10,8 @@ import pytest
 from commands import CLEAN, ci_evals, write_suite
 from papers import ROOT, blocks, code, table
 
-from ci_evals.adapters.code import plain_reply
-from ci_evals.adapters.code.code_agent import Conversation
+from ci_evals.agents.code import plain_reply
+from ci_evals.agents.python.agent import Conversation
 
 PYTHON = (ROOT / "docs/python-agent.md").read_text()
 ADAPTER = (ROOT / "docs/writing-an-adapter.md").read_text()

@@ -12,10 +12,10 @@ import builders as build
 import pytest
 import yaml
 
-from ci_evals.adapters.agent_settings import AgentSettings
-from ci_evals.adapters.endpoints.aui_agent import AuiAgent
 from ci_evals.adapters.suites import bundled_names
 from ci_evals.adapters.world.steps import WorldSteps
+from ci_evals.agents.aui.agent import AuiAgent
+from ci_evals.agents.settings import AgentSettings
 from ci_evals.conversation.converse import ConversationPlayer
 from ci_evals.conversation.in_world import WorldPlayer
 from ci_evals.conversation.scripted_user import ScriptedUser

@@ -17,7 +17,7 @@ from endpoints import calls, completion
 from papers import ROOT, blocks, code, table
 from world import Fault
 
-from ci_evals.adapters.endpoints.http_wire import Reader
+from ci_evals.agents.http.wire import Reader
 from ci_evals.domain.agents import (
     OF_A_REQUEST,
     OF_A_TEST,

@@ -20,14 +20,14 @@ from faults import AGENT, HARMLESS, MODELS, Fault, FaultyServer, Place
 from papers import ROOT, code, table
 
 from ci_evals import load_suite
-from ci_evals.adapters.agent_settings import AgentSettings
-from ci_evals.adapters.endpoints.aui_agent import AuiAgent
 from ci_evals.adapters.journal import Journal
 from ci_evals.adapters.models.anthropic_llm import AnthropicLLM
 from ci_evals.adapters.models.openai_llm import OpenAILLM
 from ci_evals.adapters.models.sdk_llm import SdkLLM
 from ci_evals.adapters.transport.descendants import children_of
 from ci_evals.adapters.transport.rate_limiter import RateLimiter
+from ci_evals.agents.aui.agent import AuiAgent
+from ci_evals.agents.settings import AgentSettings
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.trial import TrialResult

@@ -11,9 +11,9 @@ from fakes import ScriptedLLM
 from test_bundled_suites import FOLDER, SUITES, in_world, strict_evaluations
 
 from ci_evals import load_suite, run_suite
-from ci_evals.adapters.agent_settings import AgentSettings
-from ci_evals.adapters.endpoints.aui_agent import AuiAgent
 from ci_evals.adapters.world.steps import WorldSteps
+from ci_evals.agents.aui.agent import AuiAgent
+from ci_evals.agents.settings import AgentSettings
 from ci_evals.conversation.converse import ConversationPlayer
 from ci_evals.conversation.scripted_user import ScriptedUser
 from ci_evals.demo_agent import catalog

@@ -4,7 +4,7 @@ import pytest
 import yaml
 from papers import ROOT, blocks, code, table
 
-from ci_evals.adapters.endpoints.http_wire import Reader
+from ci_evals.agents.http.wire import Reader
 from ci_evals.domain.agents import HttpOptions, HttpReply
 from ci_evals.support.redaction import Redactor
 

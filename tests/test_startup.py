@@ -139,18 +139,28 @@ def test_a_first_request_waits_for_nothing_that_comes_later(tmp_path, provider, 
 
 
 SENDS = {"send": {"body": "{{message}}"}, "reply": {"text": "$"}}
-OWN = "ci_evals.adapters."
-HTTP_AGENTS = {"endpoints", "endpoints.agent_server"}
+OWN = "ci_evals.agents."
+READERS_OF_LISTS = {"aui", "aui.trace", "chat_messages", "chat_thread"}
+SHARED = {"agent_server", "settings", "plugins"}
 ADAPTERS = {
-    "aui": {"endpoints.aui_agent", "endpoints.aui_wire", "endpoints.aui_trace"},
-    "openai": {"endpoints.chat_agent", "endpoints.chat_wire"},
-    "responses": {"endpoints.responses_agent", "endpoints.responses_wire", "endpoints.chat_wire"},
-    "http": {"endpoints.http_agent", "endpoints.http_wire", "endpoints.http_values", "endpoints.aui_trace"},
-    "langgraph": {"frameworks", "frameworks.langgraph_agent", "frameworks.langgraph_wire"},
-    "ag-ui": {"frameworks", "frameworks.ag_ui_agent", "frameworks.ag_ui_run", "frameworks.ag_ui_wire"},
-    "a2a": {"frameworks", "frameworks.a2a_agent", "frameworks.a2a_card", "frameworks.a2a_wire"},
-    "adk": {"frameworks", "frameworks.adk_agent", "frameworks.adk_wire"},
-    "rasa": {"frameworks", "frameworks.rasa_agent", "frameworks.rasa_wire"},
+    "aui": {"aui", "aui.agent", "aui.wire", "aui.trace"},
+    "openai": {"chat", "chat.agent", "chat.wire"},
+    "responses": {"responses", "responses.agent", "responses.wire", "chat", "chat.wire"},
+    "http": {
+        "http",
+        "http.agent",
+        "http.wire",
+        "http.values",
+        "aui",
+        "aui.trace",
+        "chat_messages",
+        "chat_thread",
+    },
+    "langgraph": {"langgraph", "langgraph.agent", "langgraph.wire"},
+    "ag-ui": {"ag_ui", "ag_ui.agent", "ag_ui.run", "ag_ui.wire", "chat_thread"},
+    "a2a": {"a2a", "a2a.agent", "a2a.card", "a2a.wire"},
+    "adk": {"adk", "adk.agent", "adk.wire"},
+    "rasa": {"rasa", "rasa.agent", "rasa.wire"},
 }
 """The modules of each adapter. Two read lists of integrations and parameters by `aui_trace`."""
 
@@ -173,11 +183,9 @@ def test_a_run_imports_the_adapter_of_its_suite_alone(tmp_path, name):
     command = ("run", str(tmp_path / "suite.json"), "--provider=offline", f"--output-dir={tmp_path / 'r'}")
     modules = imported(TOLD_AT_THE_FIRST_REQUEST, *command)
     ours = {module.removeprefix(OWN) for module in modules if module.startswith(OWN)}
-    rooms = ("endpoints", "frameworks", "code", "world", "otlp")
-    assert {module for module in ours if module.partition(".")[0] in rooms} - {
-        "code",
-        "code.plugins",
-    } == HTTP_AGENTS | ADAPTERS[name]
+    assert ours == SHARED | ADAPTERS[name]
+    rooms = ("ci_evals.adapters.world", "ci_evals.adapters.otlp")
+    assert not any(module.startswith(rooms) for module in modules)
 
 
 def test_who_cannot_speak_to_the_agent_waits_for_no_sdk(tmp_path):

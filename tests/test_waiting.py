@@ -10,10 +10,10 @@ import world
 from commands import ci_evals, results_in, write_suite
 from plans import planned
 
-from ci_evals.adapters.agent_settings import AgentSettings
-from ci_evals.adapters.endpoints.aui_agent import AuiAgent
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, RetryableError, Waiting
 from ci_evals.adapters.transport.waits import Reminder, report_waits
+from ci_evals.agents.aui.agent import AuiAgent
+from ci_evals.agents.settings import AgentSettings
 from ci_evals.domain.errors import LLMAccessError, LLMError
 from ci_evals.domain.progress import StillWaiting
 from ci_evals.gate.policy import Policy

@@ -7,14 +7,14 @@ import world
 import yaml
 from papers import ROOT, blocks
 
-from ci_evals.adapters.agent_settings import AgentSettings
-from ci_evals.adapters.endpoints.http_agent import HttpAgent
-from ci_evals.adapters.endpoints.responses_agent import ResponsesAgent
-from ci_evals.adapters.frameworks.a2a_agent import A2aAgent
-from ci_evals.adapters.frameworks.adk_agent import AdkAgent
-from ci_evals.adapters.frameworks.ag_ui_agent import AgUiAgent
-from ci_evals.adapters.frameworks.langgraph_agent import LangGraphAgent
-from ci_evals.adapters.frameworks.rasa_agent import RasaAgent
+from ci_evals.agents.a2a.agent import A2aAgent
+from ci_evals.agents.adk.agent import AdkAgent
+from ci_evals.agents.ag_ui.agent import AgUiAgent
+from ci_evals.agents.http.agent import HttpAgent
+from ci_evals.agents.langgraph.agent import LangGraphAgent
+from ci_evals.agents.rasa.agent import RasaAgent
+from ci_evals.agents.responses.agent import ResponsesAgent
+from ci_evals.agents.settings import AgentSettings
 from ci_evals.contract import AgentContract
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.suite import Test

@@ -11,7 +11,7 @@ from typing import Any, Literal, ParamSpec, TypeVar
 
 from ci_evals.adapters import files, input_files
 from ci_evals.adapters import prices as price_files
-from ci_evals.adapters.code import plugins
+from ci_evals.agents import plugins
 from ci_evals.domain.choices import CheckMode
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.prices import PriceTable

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ci_evals.adapters import suites as files
-from ci_evals.adapters.code import plugins
+from ci_evals.agents import plugins
 from ci_evals.domain.errors import Problem, SuiteError, UsageError
 from ci_evals.domain.suite import suite_schema as schema
 from ci_evals.planning.documents.interpolate import Reading

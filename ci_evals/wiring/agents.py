@@ -9,10 +9,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ci_evals.adapters.agent_settings import AgentSettings
-from ci_evals.adapters.code import plugins
 from ci_evals.adapters.transport.addresses import host_of
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, Waiting
+from ci_evals.agents import plugins
+from ci_evals.agents.settings import AgentSettings
 from ci_evals.domain.built_in_agents import BUILT_IN
 from ci_evals.domain.suite import Suite
 from ci_evals.planning.agent_choice import awaited_address
@@ -21,22 +21,22 @@ from ci_evals.support.redaction import Redactor
 from ci_evals.wiring.connections import Connections
 
 if TYPE_CHECKING:
-    from ci_evals.adapters.code.agent_program import AgentProgram
-    from ci_evals.adapters.code.hosting.host import Host
     from ci_evals.adapters.otlp.receiver import Receiver
     from ci_evals.adapters.otlp.trial_trace import Exporter
+    from ci_evals.agents.python.hosting.host import Host
+    from ci_evals.agents.started.program import AgentProgram
     from ci_evals.demo_agent.server import DemoServer
 
 _CLASSES = {
-    "aui": "endpoints.aui_agent:AuiAgent",
-    "openai": "endpoints.chat_agent:ChatAgent",
-    "responses": "endpoints.responses_agent:ResponsesAgent",
-    "http": "endpoints.http_agent:HttpAgent",
-    "langgraph": "frameworks.langgraph_agent:LangGraphAgent",
-    "ag-ui": "frameworks.ag_ui_agent:AgUiAgent",
-    "a2a": "frameworks.a2a_agent:A2aAgent",
-    "adk": "frameworks.adk_agent:AdkAgent",
-    "rasa": "frameworks.rasa_agent:RasaAgent",
+    "aui": "aui.agent:AuiAgent",
+    "openai": "chat.agent:ChatAgent",
+    "responses": "responses.agent:ResponsesAgent",
+    "http": "http.agent:HttpAgent",
+    "langgraph": "langgraph.agent:LangGraphAgent",
+    "ag-ui": "ag_ui.agent:AgUiAgent",
+    "a2a": "a2a.agent:A2aAgent",
+    "adk": "adk.agent:AdkAgent",
+    "rasa": "rasa.agent:RasaAgent",
 }
 """Module and class of each adapter for servers; `responses` is an API of `openai`."""
 
@@ -70,7 +70,7 @@ class RunAgents:
         """
         agent = self._untraced(suite, self._connections.headers if headers is None else headers)
         if (program := self._plan_start(suite)) is not None:
-            from ci_evals.adapters.code.started_agent import StartedAgent  # noqa: PLC0415  # few suites need it
+            from ci_evals.agents.started.agent import StartedAgent  # noqa: PLC0415  # few suites need it
 
             agent = StartedAgent(agent, program)
         if self._receiver is None or not (self._connections.otlp or suite.trace == "otlp"):
@@ -97,7 +97,7 @@ class RunAgents:
         settings = agent_settings(suite, redactor, debug=connections.debug)
         plugins.check_built_in(name)
         if name not in BUILT_IN:
-            from ci_evals.adapters.code.awaited_agent import AwaitedAgent  # noqa: PLC0415  # most suites speak to a server
+            from ci_evals.agents.code.awaited_agent import AwaitedAgent  # noqa: PLC0415  # most suites speak to a server
             from ci_evals.wiring import code  # noqa: PLC0415  # most suites speak to a server
 
             host = None if connections.agent_in_process else self._python_host
@@ -121,7 +121,7 @@ class RunAgents:
         address = awaited_address(suite)
         if address is None or not (suite.start or suite.wait_for):
             return None
-        from ci_evals.adapters.code.agent_program import AgentProgram  # noqa: PLC0415  # as above
+        from ci_evals.agents.started.program import AgentProgram  # noqa: PLC0415  # as above
 
         program = self._programs.setdefault(
             suite.start,
@@ -204,7 +204,7 @@ class RunAgents:
         return (*(note for note in notes if note), *strays)
 
     def _python_host(self) -> "Host":
-        from ci_evals.adapters.code.hosting.host import Host  # noqa: PLC0415  # as above
+        from ci_evals.agents.python.hosting.host import Host  # noqa: PLC0415  # as above
 
         if self._host is None:
             self._host = Host(self.environ, self._redactor)
@@ -239,7 +239,7 @@ def _set_environment(environ: Mapping[str, str]) -> Iterator[None]:
 def _class_of(adapter: str) -> Callable[..., Agent]:
     """Return the class of an adapter for servers. Only its own module is imported."""
     module, _, name = _CLASSES[adapter].partition(":")
-    kind: Callable[..., Agent] = getattr(import_module(f"ci_evals.adapters.{module}"), name)
+    kind: Callable[..., Agent] = getattr(import_module(f"ci_evals.agents.{module}"), name)
     return kind
 
 

@@ -6,10 +6,10 @@ from importlib import import_module
 from pathlib import Path
 
 from ci_evals.adapters import files
-from ci_evals.adapters.agent_settings import AgentSettings
-from ci_evals.adapters.code import loading
-from ci_evals.adapters.code.command_agent import CommandAgent
-from ci_evals.adapters.code.hosting.host import Host
+from ci_evals.agents.command.agent import CommandAgent
+from ci_evals.agents.python import loading
+from ci_evals.agents.python.hosting.host import Host
+from ci_evals.agents.settings import AgentSettings
 from ci_evals.domain.agents import COMMAND, PYTHON
 from ci_evals.domain.errors import UsageError
 from ci_evals.ports import Agent

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ci_evals.adapters.agent_settings import AuiDialect
+from ci_evals.agents.settings import AuiDialect
 from ci_evals.domain.agents import secrets_of
 from ci_evals.domain.checks.evaluation import compares_meanings
 from ci_evals.domain.errors import UsageError

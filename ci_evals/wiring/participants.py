@@ -113,8 +113,8 @@ def participants_for(
     the agent, and the models behind judge and simulated user too if it has their methods. `Participants` stay
     as they are.
     """
-    from ci_evals.adapters.code.four_methods import FourMethodAgent, MethodLLM  # noqa: PLC0415  # likewise
-    from ci_evals.adapters.code.loading import agent_of  # noqa: PLC0415  # 0.2 s, for libraries alone
+    from ci_evals.agents.python.four_methods import FourMethodAgent, MethodLLM  # noqa: PLC0415  # likewise
+    from ci_evals.agents.python.loading import agent_of  # noqa: PLC0415  # 0.2 s, for libraries alone
 
     if isinstance(target, Participants):
         return target
@@ -134,6 +134,6 @@ def participants_for(
 
 def judged_by_method(player: object) -> bool:
     """Return whether the judge is the method `call_judge` of a library caller's object."""
-    from ci_evals.adapters.code.four_methods import MethodLLM  # noqa: PLC0415  # as above
+    from ci_evals.agents.python.four_methods import MethodLLM  # noqa: PLC0415  # as above
 
     return isinstance(player, Participants) and isinstance(player.judge_llm, MethodLLM)

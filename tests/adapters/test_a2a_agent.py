@@ -15,8 +15,8 @@ import wires
 import world
 from agent_cases import NOBODY
 
-from ci_evals.adapters.agent_settings import AgentSettings
-from ci_evals.adapters.frameworks.a2a_agent import A2aAgent
+from ci_evals.agents.a2a.agent import A2aAgent
+from ci_evals.agents.settings import AgentSettings
 from ci_evals.contract import AgentContract
 from ci_evals.domain.errors import AgentAccessError, AgentError
 from ci_evals.domain.transcript import ToolCall

@@ -17,8 +17,8 @@ import world
 from endpoints import adk_event, any_json, sse
 from hypothesis import given, settings
 
-from ci_evals.adapters.frameworks import adk_wire
 from ci_evals.adapters.transport.streams import Event
+from ci_evals.agents.adk import wire as adk_wire
 from ci_evals.contract import AgentContract
 from ci_evals.domain.errors import AgentError
 from ci_evals.support.redaction import Redactor

@@ -19,11 +19,11 @@ import world
 from endpoints import ag_ui_call, ag_ui_run, any_json, sse
 from hypothesis import given, settings
 
-from ci_evals.adapters.agent_settings import AgentSettings
-from ci_evals.adapters.frameworks import ag_ui_wire
-from ci_evals.adapters.frameworks.ag_ui_agent import AgUiAgent
-from ci_evals.adapters.frameworks.ag_ui_run import AgentState
 from ci_evals.adapters.transport.streams import Event
+from ci_evals.agents.ag_ui import wire as ag_ui_wire
+from ci_evals.agents.ag_ui.agent import AgUiAgent
+from ci_evals.agents.ag_ui.run import AgentState
+from ci_evals.agents.settings import AgentSettings
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.suite import Test
 from ci_evals.support.redaction import Redactor

@@ -12,8 +12,8 @@ import world
 from hypothesis import HealthCheck, given, settings
 from world import Fault, Heard, StubAgent
 
-from ci_evals.adapters.agent_settings import AgentSettings, AuiDialect
-from ci_evals.adapters.endpoints.aui_agent import AuiAgent
+from ci_evals.agents.aui.agent import AuiAgent
+from ci_evals.agents.settings import AgentSettings, AuiDialect
 from ci_evals.domain.choices import AgentIdLocation
 from ci_evals.domain.errors import AgentAccessError, AgentError, UsageError
 from ci_evals.domain.suite import Test

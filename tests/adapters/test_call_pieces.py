@@ -9,11 +9,12 @@ import world
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ci_evals.adapters import call_pieces, chat_messages, tool_calls
-from ci_evals.adapters.agent_settings import AgentSettings
-from ci_evals.adapters.chat_thread import Thread
-from ci_evals.adapters.code import plain_reply
-from ci_evals.adapters.endpoints.http_agent import HttpAgent
+from ci_evals.adapters import call_pieces, tool_calls
+from ci_evals.agents import chat_messages
+from ci_evals.agents.chat_thread import Thread
+from ci_evals.agents.code import plain_reply
+from ci_evals.agents.http.agent import HttpAgent
+from ci_evals.agents.settings import AgentSettings
 from ci_evals.domain.suite import Test
 
 Piece = dict[str, Any]

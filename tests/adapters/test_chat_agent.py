@@ -14,9 +14,9 @@ from endpoints import Asked, Endpoint, calls, completion
 from hypothesis import HealthCheck, given, settings
 from world import Fault
 
-from ci_evals.adapters.agent_settings import AgentSettings
-from ci_evals.adapters.endpoints import chat_wire
-from ci_evals.adapters.endpoints.chat_agent import ChatAgent
+from ci_evals.agents.chat import wire as chat_wire
+from ci_evals.agents.chat.agent import ChatAgent
+from ci_evals.agents.settings import AgentSettings
 from ci_evals.domain.agents import ChatOptions
 from ci_evals.domain.errors import AgentAccessError, AgentError, UsageError
 from ci_evals.domain.suite import Test

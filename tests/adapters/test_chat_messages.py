@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ci_evals.adapters import chat_messages
-from ci_evals.adapters.chat_thread import Thread
-from ci_evals.adapters.code import plain_reply
-from ci_evals.adapters.endpoints.http_wire import Reader
+from ci_evals.agents import chat_messages
+from ci_evals.agents.chat_thread import Thread
+from ci_evals.agents.code import plain_reply
+from ci_evals.agents.http.wire import Reader
 from ci_evals.domain.actions import calls_of
 from ci_evals.domain.agents import HttpReply
 from ci_evals.domain.errors import AgentError

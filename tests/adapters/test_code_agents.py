@@ -14,9 +14,9 @@ import pytest
 from pydantic import BaseModel
 
 from ci_evals import load_suite
-from ci_evals.adapters.agent_settings import AgentSettings
-from ci_evals.adapters.code.four_methods import MethodLLM
-from ci_evals.adapters.code.loading import agent_of
+from ci_evals.agents.python.four_methods import MethodLLM
+from ci_evals.agents.python.loading import agent_of
+from ci_evals.agents.settings import AgentSettings
 from ci_evals.domain.errors import AgentError, LLMAnswerError, LLMError, UsageError
 from ci_evals.domain.suite import Suite, Test
 from ci_evals.domain.transcript import Reply
@@ -546,8 +546,8 @@ def test_the_interpreter_ends_though_a_function_hangs(tmp_path):
     """A thread cannot be killed, but it can be left."""
     program = """
 import asyncio, threading
-from ci_evals.adapters.code.loading import agent_of
-from ci_evals.adapters.agent_settings import AgentSettings
+from ci_evals.agents.python.loading import agent_of
+from ci_evals.agents.settings import AgentSettings
 from ci_evals.contract import AgentContract
 async def main():
     agent = agent_of(lambda message: threading.Event().wait(), "mine", AgentSettings())

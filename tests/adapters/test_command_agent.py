@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from ci_evals.adapters.agent_settings import AgentSettings
-from ci_evals.adapters.code.command_agent import CommandAgent
+from ci_evals.agents.command.agent import CommandAgent
+from ci_evals.agents.settings import AgentSettings
 from ci_evals.domain.errors import AgentError, UsageError
 from ci_evals.domain.suite import Test
 from ci_evals.support.redaction import Redactor

@@ -14,11 +14,11 @@ import world
 from every_evaluation import EVALUATIONS
 from fakes import ScriptedAgent
 
-from ci_evals.adapters.agent_settings import AgentSettings
-from ci_evals.adapters.code.command_agent import CommandAgent
-from ci_evals.adapters.code.hosting.host import Host
-from ci_evals.adapters.code.loading import load_plugin, load_python
-from ci_evals.adapters.endpoints.aui_agent import AuiAgent
+from ci_evals.agents.aui.agent import AuiAgent
+from ci_evals.agents.command.agent import CommandAgent
+from ci_evals.agents.python.hosting.host import Host
+from ci_evals.agents.python.loading import load_plugin, load_python
+from ci_evals.agents.settings import AgentSettings
 from ci_evals.contract import AgentContract
 from ci_evals.domain.errors import AgentAccessError, AgentError
 from ci_evals.domain.suite import Test

@@ -9,10 +9,10 @@ from random import Random
 import pytest
 import world
 
-from ci_evals.adapters.agent_settings import AgentSettings
-from ci_evals.adapters.code.command_agent import CommandAgent
-from ci_evals.adapters.endpoints.http_agent import HttpAgent
 from ci_evals.adapters.models.openai_llm import OpenAILLM
+from ci_evals.agents.command.agent import CommandAgent
+from ci_evals.agents.http.agent import HttpAgent
+from ci_evals.agents.settings import AgentSettings
 from ci_evals.domain.agents import HttpOptions
 from ci_evals.domain.errors import AgentError, LLMError
 from ci_evals.domain.suite import Test

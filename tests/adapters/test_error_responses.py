@@ -12,13 +12,13 @@ import world
 from endpoints import Asked, adk_event, ag_ui_call, completion, response, sse
 from papers import ROOT, table
 
-from ci_evals.adapters.agent_settings import AgentSettings
-from ci_evals.adapters.code.loading import agent_of
-from ci_evals.adapters.endpoints.aui_wire import read_reply
-from ci_evals.adapters.endpoints.chat_agent import ChatAgent
-from ci_evals.adapters.endpoints.http_agent import HttpAgent
-from ci_evals.adapters.endpoints.responses_agent import ResponsesAgent
-from ci_evals.adapters.frameworks.rasa_agent import RasaAgent
+from ci_evals.agents.aui.wire import read_reply
+from ci_evals.agents.chat.agent import ChatAgent
+from ci_evals.agents.http.agent import HttpAgent
+from ci_evals.agents.python.loading import agent_of
+from ci_evals.agents.rasa.agent import RasaAgent
+from ci_evals.agents.responses.agent import ResponsesAgent
+from ci_evals.agents.settings import AgentSettings
 from ci_evals.domain.actions import calls_of
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.suite import Test

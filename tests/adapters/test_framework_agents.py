@@ -11,9 +11,9 @@ from types import SimpleNamespace
 import commands
 import pytest
 
-from ci_evals.adapters.agent_settings import AgentSettings
-from ci_evals.adapters.code.framework_objects import adk
-from ci_evals.adapters.code.loading import agent_of
+from ci_evals.agents.python.framework_objects import adk
+from ci_evals.agents.python.loading import agent_of
+from ci_evals.agents.settings import AgentSettings
 from ci_evals.domain.errors import AgentError, UsageError
 from ci_evals.domain.suite import Test
 

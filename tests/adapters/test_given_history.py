@@ -12,8 +12,8 @@ import world
 from commands import ci_evals, results_in, write_suite
 from endpoints import completion, response
 
-from ci_evals.adapters.agent_settings import AgentSettings
-from ci_evals.adapters.code.loading import agent_of
+from ci_evals.agents.python.loading import agent_of
+from ci_evals.agents.settings import AgentSettings
 from ci_evals.contract import AgentContract
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.suite import Test

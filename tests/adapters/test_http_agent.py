@@ -15,9 +15,9 @@ from hypothesis import HealthCheck, given, settings
 from pydantic import ValidationError
 from world import Fault
 
-from ci_evals.adapters.agent_settings import AgentSettings
-from ci_evals.adapters.endpoints.http_agent import HttpAgent
-from ci_evals.adapters.endpoints.http_wire import Reader
+from ci_evals.agents.http.agent import HttpAgent
+from ci_evals.agents.http.wire import Reader
+from ci_evals.agents.settings import AgentSettings
 from ci_evals.domain.actions import with_calls
 from ci_evals.domain.agents import HttpOptions, HttpReply, secrets_of
 from ci_evals.domain.errors import AgentAccessError, AgentError, UsageError

@@ -18,8 +18,8 @@ from aiohttp import WSMsgType, web
 from papers import ROOT, code, table
 from pydantic import ValidationError
 
-from ci_evals.adapters.agent_settings import AgentSettings
-from ci_evals.adapters.endpoints.http_agent import HttpAgent
+from ci_evals.agents.http.agent import HttpAgent
+from ci_evals.agents.settings import AgentSettings
 from ci_evals.domain.agents import HttpOptions
 from ci_evals.domain.errors import AgentAccessError, AgentError
 from ci_evals.domain.suite import Test

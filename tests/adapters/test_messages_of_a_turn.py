@@ -13,10 +13,10 @@ import pytest
 import world
 from pydantic import TypeAdapter
 
-from ci_evals.adapters.agent_settings import AgentSettings
-from ci_evals.adapters.code.command_agent import CommandAgent
-from ci_evals.adapters.code.loading import agent_of
-from ci_evals.adapters.endpoints.http_agent import HttpAgent
+from ci_evals.agents.command.agent import CommandAgent
+from ci_evals.agents.http.agent import HttpAgent
+from ci_evals.agents.python.loading import agent_of
+from ci_evals.agents.settings import AgentSettings
 from ci_evals.domain.checks.evaluation import Strict
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import EndState, Transcript, Turn, UserSource

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ci_evals.adapters.agent_settings import AgentSettings
-from ci_evals.adapters.code import plain_reply
-from ci_evals.adapters.code.loading import agent_of
+from ci_evals.agents.code import plain_reply
+from ci_evals.agents.python.loading import agent_of
+from ci_evals.agents.settings import AgentSettings
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Integration, Reply

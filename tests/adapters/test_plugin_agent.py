@@ -4,9 +4,9 @@ import sys
 
 import pytest
 
-from ci_evals.adapters.agent_settings import AgentSettings
-from ci_evals.adapters.code import plugins
-from ci_evals.adapters.code.loading import load_plugin
+from ci_evals.agents import plugins
+from ci_evals.agents.python.loading import load_plugin
+from ci_evals.agents.settings import AgentSettings
 from ci_evals.contract import AgentContract
 from ci_evals.domain.errors import UsageError
 

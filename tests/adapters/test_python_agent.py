@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from ci_evals.adapters.agent_settings import AgentSettings
-from ci_evals.adapters.code.loading import load_python
+from ci_evals.agents.python.loading import load_python
+from ci_evals.agents.settings import AgentSettings
 from ci_evals.contract import AgentContract
 from ci_evals.domain.errors import UsageError
 

@@ -14,7 +14,7 @@ import wires
 import world
 from agent_cases import NOBODY
 
-from ci_evals.adapters.frameworks import rasa_wire
+from ci_evals.agents.rasa import wire as rasa_wire
 from ci_evals.contract import AgentContract
 from ci_evals.domain.errors import AgentAccessError, AgentError
 from ci_evals.domain.transcript import ToolCall

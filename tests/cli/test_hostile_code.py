@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from commands import CLEAN, ci_evals, files_in, holders, results_in, start, write_suite
 
-from ci_evals.adapters.agent_settings import AgentSettings
-from ci_evals.adapters.code.hosting.host import Host
+from ci_evals.agents.python.hosting.host import Host
+from ci_evals.agents.settings import AgentSettings
 from ci_evals.domain.errors import UsageError
 from ci_evals.support.redaction import Redactor
 

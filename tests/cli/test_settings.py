@@ -1,6 +1,6 @@
 """The options: declared once, and in step with what they set."""
 
-from ci_evals.adapters.agent_settings import AuiDialect
+from ci_evals.agents.settings import AuiDialect
 from ci_evals.cli.settings.suite_commands import RunSettings
 
 

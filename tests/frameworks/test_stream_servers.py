@@ -16,8 +16,8 @@ import world
 from frameworks.environments import AGENTS, environment, free_port, server
 from papers import ROOT, code, table
 
-from ci_evals.adapters.agent_settings import AgentSettings
-from ci_evals.adapters.endpoints.http_agent import HttpAgent
+from ci_evals.agents.http.agent import HttpAgent
+from ci_evals.agents.settings import AgentSettings
 from ci_evals.contract import AgentContract
 from ci_evals.domain.suite import Test
 

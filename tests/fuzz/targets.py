@@ -30,8 +30,6 @@ from pydantic import JsonValue
 from ci_evals.adapters import journal as journals
 from ci_evals.adapters import prices
 from ci_evals.adapters.answer_cache import AnswerCache
-from ci_evals.adapters.code import plain_reply
-from ci_evals.adapters.endpoints import aui_wire, chat_wire, http_wire
 from ci_evals.adapters.github import archive, context
 from ci_evals.adapters.importers import READERS
 from ci_evals.adapters.importers.imported import suite_text
@@ -44,6 +42,10 @@ from ci_evals.adapters.transport import payload, retry
 from ci_evals.adapters.transport import refusals as limits
 from ci_evals.adapters.transport.network import Answer
 from ci_evals.adapters.transport.rate_limiter import RetryableError
+from ci_evals.agents.aui import wire as aui_wire
+from ci_evals.agents.chat import wire as chat_wire
+from ci_evals.agents.code import plain_reply
+from ci_evals.agents.http import wire as http_wire
 from ci_evals.cli.settings import inputs
 from ci_evals.conversation.simulated_user import ModelUser
 from ci_evals.domain.agents import ChatOptions, HttpReply

@@ -13,13 +13,13 @@ from typing import Any
 import hostile_server as hostile
 import pytest
 
-from ci_evals.adapters.agent_settings import AgentSettings
-from ci_evals.adapters.endpoints.aui_agent import AuiAgent
-from ci_evals.adapters.endpoints.chat_agent import ChatAgent
-from ci_evals.adapters.endpoints.http_agent import HttpAgent
-from ci_evals.adapters.frameworks.a2a_agent import A2aAgent
-from ci_evals.adapters.frameworks.langgraph_agent import LangGraphAgent
-from ci_evals.adapters.frameworks.rasa_agent import RasaAgent
+from ci_evals.agents.a2a.agent import A2aAgent
+from ci_evals.agents.aui.agent import AuiAgent
+from ci_evals.agents.chat.agent import ChatAgent
+from ci_evals.agents.http.agent import HttpAgent
+from ci_evals.agents.langgraph.agent import LangGraphAgent
+from ci_evals.agents.rasa.agent import RasaAgent
+from ci_evals.agents.settings import AgentSettings
 from ci_evals.conversation.converse import ConversationPlayer
 from ci_evals.conversation.scripted_user import ScriptedUser
 from ci_evals.domain.agents import HttpOptions

@@ -7,9 +7,9 @@ from functools import partial
 from pathlib import Path
 
 from ci_evals.adapters import input_files
-from ci_evals.adapters.code import plugins
 from ci_evals.adapters.git.checkout import tracked_files
 from ci_evals.adapters.suites import SuiteSource, read_beside, sources
+from ci_evals.agents import plugins
 from ci_evals.cli import environment_secrets
 from ci_evals.cli.github.trust import FileTrust
 from ci_evals.cli.settings.shared import AgentApiSettings, SuiteSettings

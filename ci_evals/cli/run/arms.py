@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ci_evals.adapters.code import plugins
 from ci_evals.adapters.suite_paths import ENDINGS
 from ci_evals.adapters.suites import read_text
+from ci_evals.agents import plugins
 from ci_evals.cli.files.suite_loading import headers_of, options_file
 from ci_evals.cli.github.trust import FileTrust
 from ci_evals.cli.settings.suite_commands import PlanSettings, RunSettings

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ci_evals.adapters.agent_settings import AuiDialect
+from ci_evals.agents.settings import AuiDialect
 from ci_evals.cli.files.suite_loading import headers_of
 from ci_evals.cli.github.trust import FileTrust
 from ci_evals.cli.run.judge_cache import folder_of, refused

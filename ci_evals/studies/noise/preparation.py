@@ -9,7 +9,7 @@ from statistics import fmean
 from pydantic import JsonValue
 from pydantic.alias_generators import to_camel
 
-from ci_evals.adapters.agent_settings import AuiDialect
+from ci_evals.agents.settings import AuiDialect
 from ci_evals.cli.files.saved_run import SavedRun
 from ci_evals.cli.files.suite_loading import headers_of, load_suites, values_of
 from ci_evals.cli.github.github_job import GitHubJob

@@ -14,16 +14,16 @@ import world
 from emitting import JSON, TOOL, as_json, server, span
 from world import fault
 
-from ci_evals.adapters.agent_settings import AgentSettings
-from ci_evals.adapters.code.command_agent import CommandAgent
-from ci_evals.adapters.code.hosting.host import Host
-from ci_evals.adapters.code.loading import agent_of
-from ci_evals.adapters.endpoints.aui_agent import AuiAgent
-from ci_evals.adapters.endpoints.chat_agent import ChatAgent
-from ci_evals.adapters.endpoints.http_agent import HttpAgent
 from ci_evals.adapters.otlp.receiver import Receiver
 from ci_evals.adapters.otlp.traced_agent import TracedAgent
 from ci_evals.adapters.otlp.trial_trace import Exporter
+from ci_evals.agents.aui.agent import AuiAgent
+from ci_evals.agents.chat.agent import ChatAgent
+from ci_evals.agents.command.agent import CommandAgent
+from ci_evals.agents.http.agent import HttpAgent
+from ci_evals.agents.python.hosting.host import Host
+from ci_evals.agents.python.loading import agent_of
+from ci_evals.agents.settings import AgentSettings
 from ci_evals.contract import AgentContract
 from ci_evals.domain.errors import AgentError
 from ci_evals.support.redaction import Redactor

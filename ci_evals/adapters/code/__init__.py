@@ -1,1 +1,0 @@
-"""Agents that are code: functions, objects, programs and plug-ins."""

@@ -1,1 +1,0 @@
-"""Agents behind the servers of agent frameworks, each by its own protocol."""

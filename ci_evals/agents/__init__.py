@@ -1,0 +1,1 @@
+"""The agents under test, one folder for each kind."""

@@ -1,0 +1,1 @@
+"""Agents behind the Agent2Agent protocol."""

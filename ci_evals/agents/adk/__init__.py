@@ -1,0 +1,1 @@
+"""Apps on a server of Google's Agent Development Kit."""

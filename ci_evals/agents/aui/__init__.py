@@ -1,0 +1,1 @@
+"""Agents behind AUI's task API."""

@@ -1,0 +1,1 @@
+"""What agents that are code have in common."""

@@ -1,0 +1,1 @@
+"""Agents that are programs, which read and write JSON lines."""

@@ -1,0 +1,1 @@
+"""Agents behind any JSON endpoint."""

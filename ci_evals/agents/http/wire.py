@@ -1,0 +1,297 @@
+"""Reading the answers of any JSON endpoint by the paths in its options. Pure.
+
+A value without a path, or not at its path, is unknown (null). Only a value that is there and empty is
+evidence that nothing happened.
+"""
+
+import json
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from pydantic import JsonValue
+from pydantic.alias_generators import to_camel
+
+from ci_evals.adapters import tool_calls
+from ci_evals.adapters.call_pieces import NAME_KEYS
+from ci_evals.adapters.transport import payload
+from ci_evals.adapters.transport.streams import Event
+from ci_evals.agents import chat_messages
+from ci_evals.agents.chat_thread import Seen, Thread
+from ci_evals.agents.http import values
+from ci_evals.agents.http.values import NAMES, Matches
+from ci_evals.domain.actions import views_of
+from ci_evals.domain.agents import HttpReply
+from ci_evals.domain.errors import AgentError
+from ci_evals.domain.transcript import Reply, ToolCall
+from ci_evals.support.json_path import JsonPath
+from ci_evals.support.redaction import Redactor
+
+_EVIDENCE = {
+    "tool_calls": "tool_calls",
+    "workflows": "workflows",
+    "params": "params",
+    "rules": "rules",
+    "integrations": "integrations",
+    "escalated": "handed_over",
+    "error": "error_response",
+}
+"""Paths to what checks rest on, and the fields of a reply that are null where one finds nothing."""
+_LISTS = ("tool_calls", "workflows", "params", "rules", "integrations")
+"""Paths to lists, of which every entry must be readable."""
+_ENTRY_NAMES = frozenset({*NAMES, *NAME_KEYS})
+_UNREADABLE = {"tool_calls": f"Each call there needs its name under {tool_calls.NAMES}"}
+"""The advice if a path finds something else."""
+
+
+class _Said(NamedTuple):
+    """The words and calls of an answer."""
+
+    text: str | None
+    calls: tuple[ToolCall, ...] | None
+    doubt: str | None = None
+    """Why there may be other calls, if there may."""
+    lacking: str = "text"
+    """The name of what is missing if there are no words."""
+
+
+class Reader:
+    """Reads the answers of one agent."""
+
+    def __init__(self, paths: HttpReply, until: str | None = None, *, streamed: bool = False) -> None:
+        """With `streamed`, answers are lists of events, in which texts are parts of one text."""
+        self._until = JsonPath(until) if until else None
+        self._is_stream, self._joint = streamed, "" if streamed else "\n\n"
+        self._paths = {name: JsonPath(text) for name, text in paths.model_dump(exclude_none=True).items()}
+
+    def reply(
+        self,
+        body: JsonValue,
+        seconds: float,
+        redactor: Redactor,
+        *,
+        thread: Thread | None = None,
+        first_token_seconds: float | None = None,
+        keep_raw: bool = False,
+    ) -> Reply:
+        """Read a reply; raise `AgentError` if it holds no text, or is too large for the paths."""
+        matches = {name: self._find(name, body) for name in HttpReply.model_fields}
+        for name in _LISTS:
+            if name in self._paths and self._lacks_some(name, body, matches[name]):
+                matches[name] = (None,)
+        failed, detail = values.error(matches["error"], redactor)
+        escalated = values.escalated(matches["escalated"])
+        said = self._said(matches, thread or Thread())
+        text, calls = said.text, said.calls
+        if text is None:
+            if not (failed or escalated):
+                raise self._no_words(said.lacking, body, redactor)
+            text = ""
+        params, named_params = self._params(matches["params"])
+        reply = Reply(
+            agent=text,
+            latency_seconds=seconds,
+            first_token_seconds=first_token_seconds,
+            **self._views(calls, values.names_in(matches["workflows"]), params),
+            handed_over=escalated,
+            handed_over_apart="escalated" in self._paths or "workflows" not in self._paths,
+            named_params=named_params,
+            rules=values.names_in(matches["rules"]),
+            integrations=values.integrations_in(matches["integrations"]),
+            error_response=failed,
+            error_detail=detail,
+            input_tokens=values.tokens(matches["input_tokens"]),
+            output_tokens=values.tokens(matches["output_tokens"]),
+            trace=self._trace(matches["trace"]),
+            raw=body if keep_raw else None,
+        )
+        not_found = self._not_found(reply, matches, body, redactor)
+        unproven = self._unproven(matches, body)
+        update: dict[str, Any] = {"not_found": not_found, "unproven": unproven}
+        if said.doubt:
+            not_found["toolCalls"] = said.doubt
+            update["tool_calls_partial"] = calls is not None
+        return reply.model_copy(update=update) if not_found or unproven else reply
+
+    def messages(self, body: JsonValue) -> list[Seen]:
+        """Return the chat messages in an answer, as a thread keeps them."""
+        return chat_messages.seen(values.items_of(self._find("messages", body) or ()))
+
+    def _said(self, matches: dict[str, Matches], thread: Thread) -> _Said:
+        """Return the words and calls of an answer; those of its messages where they have no path."""
+        text, calls = self._text(matches["text"]), values.calls_in(matches["tool_calls"])
+        if "messages" not in self._paths:
+            return _Said(text, calls)
+        try:
+            answer = chat_messages.read(values.items_of(matches["messages"] or ()), thread)
+        except ValueError as error:
+            return _Said(text, calls, lacking=str(error))
+        text = text if "text" in self._paths else answer.text
+        if "tool_calls" in self._paths:
+            return _Said(text, calls, tool_calls.left_out(calls or (), answer.calls or ()))
+        return _Said(text, answer.calls, answer.doubt)
+
+    def _no_words(self, lacking: str, body: JsonValue, redactor: Redactor) -> AgentError:
+        key = "text" if "text" in self._paths else "messages"
+        return AgentError(
+            f"the agent's answer has no {lacking} at {self._paths[key].text}: {shown(body, redactor)} "
+            f"(see adapterOptions.reply.{key})"
+        )
+
+    def _not_found(
+        self, reply: Reply, matches: dict[str, Matches], body: JsonValue, redactor: Redactor
+    ) -> dict[str, str]:
+        """Return why evidence is unknown that has a path, by the path's key."""
+        not_found = {}
+        for name, field in _EVIDENCE.items():
+            if name in self._paths and getattr(reply, field) is None:
+                key, path = to_camel(name), self._paths[name].text
+                hint = "" if matches[name] is None else _UNREADABLE.get(name, "Correct the path")
+                not_found[key] = payload.why_not_found(path, f"reply.{key}", body, redactor, hint)
+        return not_found
+
+    def _unproven(self, matches: dict[str, Matches], body: JsonValue) -> dict[str, str]:
+        """Return the paths of evidence that reject all they could choose from, by their keys."""
+        return {
+            to_camel(name): self._paths[name].text
+            for name in _EVIDENCE
+            if matches[name] == () and self._paths[name].rejects_all(body)
+        }
+
+    def _views(
+        self,
+        calls: tuple[ToolCall, ...] | None,
+        workflows: tuple[str, ...] | None,
+        params: dict[str, JsonValue] | None,
+    ) -> dict[str, Any]:
+        """Return the calls and what follows from them, but for what has a path of its own and is unknown."""
+        lacking = {
+            name: None
+            for name, value in (("workflows", workflows), ("params", params))
+            if name in self._paths and value is None
+        }
+        return {
+            **views_of(calls, workflows, params),
+            **lacking,
+            "tool_calls_partial": bool(calls is not None and lacking),
+        }
+
+    def is_last(self, event: Event) -> bool:
+        """Return whether an event completes a streamed answer, by the path in `until`."""
+        value = event_of(event)
+        if self._until is None or self._until.finds_none_in_list_of(value):
+            return False
+        return any(map(values.is_true, values.items_of(self._search(self._until, [value]) or ())))
+
+    def first_token(self, events: Iterable[Event]) -> float | None:
+        """Return the seconds after which the first words of a streamed answer came."""
+        for event in events:
+            if (self._text(self._find("text", [event_of(event)])) or "").strip():
+                return event.seconds
+        return None
+
+    def check_message(self, body: JsonValue, message_id: str, redactor: Redactor) -> None:
+        """Raise `AgentError` if there is a path to message ids and the answer has another one there."""
+        if "message_id" not in self._paths:
+            return
+        ids = self._find("message_id", body)
+        if not ids:
+            raise AgentError(
+                f"the agent's answer has no message id at {self._paths['message_id'].text}: "
+                f"{shown(body, redactor)} (see adapterOptions.reply.messageId)"
+            )
+        if ids != (message_id,):
+            raise AgentError(
+                f"the agent answered another message: the answer has the id {shown([*ids], redactor)}, "
+                f'the message "{message_id}"'
+            )
+
+    def _find(self, name: str, body: JsonValue) -> Matches:
+        return self._search(self._paths.get(name), body)
+
+    def _search(self, path: JsonPath | None, body: JsonValue) -> Matches:
+        if path is None:
+            return None
+        try:
+            return path.find(body)
+        except ValueError as error:
+            raise AgentError(f"the agent's answer {error} for the path {path.text}") from None
+
+    def _lacks_some(self, name: str, body: JsonValue, matches: Matches) -> bool:
+        """Return whether an entry is null or lacks its name: it may be the one that matters.
+
+        In a stream nulls are usual: most events say nothing of most things.
+        """
+        if matches is None:
+            return False
+        holes = any(value is None for value in matches if not self._is_stream)
+        holes |= any(item is None for value in matches if isinstance(value, list) for item in value)
+        return holes or self._paths[name].skips_some(body, _ENTRY_NAMES)
+
+    def _text(self, matches: Matches) -> str | None:
+        items = values.known_items(values.with_texts_of_parts(matches))
+        if items is None:
+            return None
+        texts = [item if isinstance(item, str) else values.number_text(item) for item in items]
+        known = [text for text in texts if text is not None]
+        if items and not known:
+            return None
+        if len(known) > 1 and self._joint:
+            known = [text for text in known if text.strip()]
+        return self._joint.join(known)
+
+    def _params(self, matches: Matches) -> tuple[dict[str, JsonValue] | None, tuple[str, ...]]:
+        """Return parameters by name, and the names of those without a value."""
+        if matches is None or matches == (None,):
+            return None, ()
+        if self._paths["params"].single and isinstance(matches[0], dict):
+            return dict(matches[0]), ()
+        items = values.items_of(matches)
+        params: dict[str, JsonValue] = {}
+        bare: list[str] = []
+        for item in items:
+            name = payload.name(item, NAMES)
+            if not isinstance(item, dict):
+                if name is None:
+                    return None, ()
+                bare.append(name)
+            elif name is not None and "value" not in item and len(item) > 1:
+                return None, ()  # a name whose value is elsewhere, or parameters of which one is called so
+            elif name is None:
+                params |= item
+            elif "value" in item:
+                params[name] = item["value"]
+            else:
+                bare.append(name)
+        if items and not params and not bare:
+            return None, ()
+        return params, tuple(name for name in dict.fromkeys(bare) if name not in params)
+
+    def _trace(self, matches: Matches) -> JsonValue:
+        if matches is None:
+            return None
+        return matches[0] if self._paths["trace"].single else [*matches]
+
+
+def event_of(event: Event) -> JsonValue:
+    """Return an event as the paths see it: its value, or `{event, data}` if it has a name."""
+    return {"event": event.type, "data": event.value} if event.type else event.value
+
+
+def session_of(body: JsonValue, path: JsonPath, redactor: Redactor) -> str:
+    """Return the id of the conversation that was opened; raise `AgentError` if there is none."""
+    try:
+        matches = path.find(body)
+    except ValueError as error:
+        raise AgentError(f"the agent's answer {error} for the path {path.text}") from None
+    for value in matches or ():
+        if isinstance(value, str | int) and not isinstance(value, bool) and str(value).strip():
+            return str(value).strip()
+    raise AgentError(
+        f"the agent opened a conversation without an id at {path.text}: {shown(body, redactor)} "
+        "(see adapterOptions.open.session)"
+    )
+
+
+def shown(body: JsonValue, redactor: Redactor) -> str:
+    """Return an excerpt of an answer. Secrets are removed before it is shortened."""
+    return payload.shorten(json.dumps(redactor.json(body), ensure_ascii=False))

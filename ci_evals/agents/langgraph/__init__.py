@@ -1,0 +1,1 @@
+"""Graphs on a LangGraph Server."""

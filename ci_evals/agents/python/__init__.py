@@ -1,0 +1,1 @@
+"""Agents in Python: functions, objects, plug-ins, and agents of frameworks."""

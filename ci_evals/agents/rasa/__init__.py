@@ -1,0 +1,1 @@
+"""Assistants on a Rasa server."""

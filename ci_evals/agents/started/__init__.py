@@ -1,0 +1,1 @@
+"""Programs that a run starts to serve an agent."""
