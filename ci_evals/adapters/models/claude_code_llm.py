@@ -11,13 +11,11 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from ci_evals.adapters.models.program_llm import Event, Program, ProgramLLM
+from ci_evals.adapters.models.program_llm import Events, Program, ProgramLLM
 from ci_evals.adapters.models.sdk_llm import tokens
-from ci_evals.adapters.transport import payload, retry
-from ci_evals.adapters.transport.process import ChildProcess
-from ci_evals.adapters.transport.rate_limiter import RetryableError
+from ci_evals.adapters.transport import payload
 from ci_evals.domain.base import token_count
-from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, Paid
+from ci_evals.domain.errors import LLMAnswerError, Paid
 from ci_evals.ports import Completion, Prompt
 from ci_evals.support.text import whole
 
@@ -30,7 +28,6 @@ _TURNS, _TURNS_WITH_SCHEMA = 1, 4
 """A structured answer is a tool call, which takes a turn, and another each time that it does not fit."""
 _NO_MODEL_ANSWER = frozenset({"error_max_turns", "error_max_structured_output_retries"})
 
-_LIMITED = (429, 529)
 _USED_UP = re.compile(r"\bhit your\b.{0,40}\blimit|usage limit", re.IGNORECASE)
 _INPUT_KINDS = ("", "cache_creation_", "cache_read_")
 _MAX_DOLLARS = 1_000_000
@@ -95,62 +92,37 @@ class ClaudeCodeLLM(ProgramLLM):
         }
         return json.dumps(message).encode() + b"\n"
 
-    async def _result(self, process: ChildProcess, folder: Path) -> Event:  # noqa: ARG002  # all is printed
-        """Return the `result` event and ignore other output."""
-        other = b""
-        while line := await process.line():
-            try:
-                event = payload.parse(line)
-            except ValueError:
-                other = line
-            else:
-                if isinstance(event, dict) and event.get("type") == "result":
-                    return event
-                if _keeps_being_refused(event):
-                    raise self._refused(f"{payload.name(payload.member(event, 'error'))} (401)")
-        raise await self._no_result(process, other)
+    def _final_refusal(self, event: dict[str, JsonValue]) -> str:
+        # It asks for minutes with a key that was refused. The first time it may yet renew its login.
+        attempt, retries = event.get("attempt"), event.get("subtype") == "api_retry"
+        if retries and isinstance(attempt, int) and attempt > 1 and event.get("error_status") == 401:
+            return f"{payload.name(event.get('error'))} (401)"
+        return ""
 
-    def _read(self, result: Event, prompt: Prompt) -> Completion:
-        subtype, text = result.get("subtype"), result.get("result")
+    def _read(self, events: Events, folder: Path) -> Completion:  # noqa: ARG002  # it leaves no files
+        result = events["result"]
+        subtype, text, structured = (
+            result.get("subtype"),
+            result.get("result"),
+            result.get("structured_output"),
+        )
         if isinstance(subtype, str) and subtype in _NO_MODEL_ANSWER:
             raise LLMAnswerError(f"{self._who} gave no answer of the wanted form ({subtype})", _paid(result))
         if result.get("is_error") or subtype != "success":
-            failure, status = self._failure(result), result.get("api_error_status")
-            if status in _LIMITED and not isinstance(failure, LLMAccessError):
-                final = LLMAccessError(f"{failure}; {retry.GAVE_UP}")
-                raise RetryableError(failure, int(status), final=final)
-            raise failure
-        structured = result.get("structured_output")
-        if prompt.schema is not None and structured is not None:
+            status = result.get("api_error_status")
+            reason = payload.explain(text) or payload.explain(result.get("errors"))
+            reason = reason or f"{subtype}, status {status}"
+            no_access = status == 401 or self.no_access.search(reason) is not None
+            used_up = _USED_UP.search(reason) is not None
+            raise self._failure(reason, status, no_access=no_access, used_up=used_up)
+        if (structured := result.get("structured_output")) is not None:
             text = json.dumps(structured, ensure_ascii=False)
         if not isinstance(text, str) or not text.strip():
             raise LLMAnswerError(f"{self._who} gave an empty answer", _paid(result))
         return Completion.of(text, _paid(result))
 
-    def _failure(self, result: Event) -> LLMError:
-        status = result.get("api_error_status")
-        reason = payload.explain(result.get("result")) or payload.explain(result.get("errors"))
-        reason = self._one_line(reason or f"{result.get('subtype')}, status {status}")
-        if status == 401 or self.no_access.search(reason):
-            return self._refused(reason)
-        if _USED_UP.search(reason):
-            return LLMAccessError(f"{self._who} cannot be used for now: {reason}")
-        if status == 429:
-            return LLMError(f"{self._who} limits the rate of calls (429): {reason}; lower --parallel")
-        return LLMError(f"{self._who} failed: {reason}")
 
-
-def _keeps_being_refused(event: JsonValue) -> bool:
-    """Return whether the program retries with a key that was refused, which it does for minutes.
-
-    The first time it may yet renew its login.
-    """
-    attempt = payload.member(event, "attempt")
-    retried = payload.member(event, "subtype") == "api_retry" and isinstance(attempt, int) and attempt > 1
-    return retried and payload.member(event, "error_status") == 401
-
-
-def _paid(result: Event) -> Paid:
+def _paid(result: dict[str, JsonValue]) -> Paid:
     usage = result.get("usage")
     kinds = [payload.member(usage, f"{kind}input_tokens") for kind in _INPUT_KINDS]
     counts = [token_count(count) for count in kinds if count is not None]

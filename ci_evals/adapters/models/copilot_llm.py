@@ -9,15 +9,11 @@ import json
 import re
 from pathlib import Path
 
-from pydantic import JsonValue
-
-from ci_evals.adapters.models.program_llm import Event, Program, ProgramLLM
+from ci_evals.adapters.models.program_llm import Events, Program, ProgramLLM
 from ci_evals.adapters.models.sdk_llm import tokens, with_schema
-from ci_evals.adapters.transport import payload, retry
-from ci_evals.adapters.transport.process import ChildProcess
-from ci_evals.adapters.transport.rate_limiter import RetryableError
+from ci_evals.adapters.transport import payload
 from ci_evals.domain.base import token_count
-from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, Paid
+from ci_evals.domain.errors import LLMAnswerError, Paid
 from ci_evals.ports import Completion, Prompt
 from ci_evals.support.text import whole
 
@@ -38,9 +34,8 @@ _OPTIONS = (
 )
 _TOKENS = ("COPILOT_GITHUB_TOKEN", "COPILOT_PROVIDER_BASE_URL")
 """Variables with which the program needs nothing of its user's folder."""
-_USAGE = "usage.json"
-_LIMITED = (429, 529)
 _USED_UP = re.compile(r"quota|usage limit|premium request", re.IGNORECASE)
+_USAGE = "usage.json"
 
 
 class CopilotLLM(ProgramLLM):
@@ -77,31 +72,15 @@ class CopilotLLM(ProgramLLM):
     def _input(self, prompt: Prompt) -> bytes:
         return whole("\n\n".join(filter(None, (prompt.system, with_schema(prompt).text)))).encode()
 
-    async def _result(self, process: ChildProcess, folder: Path) -> Event:
-        """Return the `result` event with the last message or error, and the usage."""
-        other, seen = b"", Event()
-        while line := await process.line():
-            try:
-                event = payload.parse(line)
-            except ValueError:
-                other = line
-                continue
-            kind = payload.member(event, "type")
-            if kind in ("assistant.message", "session.error"):
-                seen[str(kind)] = payload.member(event, "data")
-            elif kind == "result" and isinstance(event, dict):
-                await process.code()  # its file is complete by then
-                return seen | {"exitCode": event.get("exitCode"), "usage": _usage(folder / _USAGE)}
-        raise await self._no_result(process, other)
-
-    def _read(self, result: Event, prompt: Prompt) -> Completion:  # noqa: ARG002  # any text is an answer
-        paid = _paid(result.get("usage"))
-        if error := result.get("session.error"):
-            failure, status = self._failure(error), payload.member(error, "statusCode")
-            if status in _LIMITED and isinstance(status, int) and not isinstance(failure, LLMAccessError):
-                raise RetryableError(failure, status, final=LLMAccessError(f"{failure}; {retry.GAVE_UP}"))
-            raise failure
-        message = result.get("assistant.message")
+    def _read(self, events: Events, folder: Path) -> Completion:
+        paid = _paid(folder / _USAGE)
+        if error := payload.member(events.get("session.error"), "data"):
+            kind, status = payload.member(error, "errorType"), payload.member(error, "statusCode")
+            reason = payload.explain(error) or f"{kind}, status {status}"
+            no_access = kind == "authentication" or status in (401, 403)
+            used_up = kind == "quota" or _USED_UP.search(reason) is not None
+            raise self._failure(reason, status, no_access=no_access, used_up=used_up)
+        message = payload.member(events.get("assistant.message"), "data")
         text = payload.member(message, "content")
         if payload.member(message, "toolRequests"):
             raise LLMAnswerError(f"{self._who} called a tool instead of answering", paid)
@@ -109,33 +88,20 @@ class CopilotLLM(ProgramLLM):
             raise LLMAnswerError(f"{self._who} gave an empty answer", paid)
         return Completion.of(text, paid)
 
-    def _failure(self, error: JsonValue) -> LLMError:
-        kind, status = payload.member(error, "errorType"), payload.member(error, "statusCode")
-        reason = self._one_line(payload.explain(error) or f"{kind}, status {status}")
-        if kind == "authentication" or status in (401, 403):
-            return self._refused(reason)
-        if kind == "quota" or _USED_UP.search(reason):
-            return LLMAccessError(f"{self._who} cannot be used for now: {reason}")
-        if status == 429:
-            return LLMError(f"{self._who} limits the rate of calls (429): {reason}; lower --parallel")
-        return LLMError(f"{self._who} failed: {reason}")
 
+def _paid(file: Path) -> Paid:
+    """Return the tokens of all models that the program called, by the file that it leaves.
 
-def _usage(file: Path) -> JsonValue:
-    """Return the usage of all models that the program called; None if it left none."""
+    Copilot bills requests, so its price is unknown.
+    """
     try:
         models = payload.member(json.loads(file.read_bytes()), "modelMetrics")
     except (OSError, ValueError, RecursionError):
-        return None
-    each = list(models.values()) if isinstance(models, dict) else []
-    return [payload.member(model, "usage") for model in each]
-
-
-def _paid(usage: JsonValue) -> Paid:
-    """Return the tokens of an answer. Copilot bills requests, so its price is unknown."""
-    models = usage if isinstance(usage, list) else []
-    read = [token_count(payload.member(model, "inputTokens")) for model in models]
-    written = [tokens(model, "outputTokens") for model in models]
+        models = None
+    each = models.values() if isinstance(models, dict) else ()
+    usage = [payload.member(model, "usage") for model in each]
+    read = [token_count(payload.member(model, "inputTokens")) for model in usage]
+    written = [tokens(model, "outputTokens") for model in usage]
     return Paid(_sum(read), _sum(written))
 
 

@@ -15,16 +15,20 @@ from typing import ClassVar
 
 from pydantic import JsonValue
 
-from ci_evals.adapters.transport import payload
+from ci_evals.adapters.transport import payload, retry
 from ci_evals.adapters.transport.process import ChildProcess, environment_for_model
-from ci_evals.adapters.transport.rate_limiter import RateLimiter, Waiting, fair_share
+from ci_evals.adapters.transport.rate_limiter import RateLimiter, RetryableError, Waiting, fair_share
 from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, UsageError
 from ci_evals.ports import Completion, Prompt
 from ci_evals.support.digest import digest
 from ci_evals.support.redaction import Redactor
 
-Event = dict[str, JsonValue]
+Events = dict[str, dict[str, JsonValue]]
+"""What a program has reported: its last event of each type."""
 
+_RESULT = "result"
+"""The type of the event that ends a program's output."""
+_LIMITED = (429, 529)
 _VERSION_SECONDS = 30
 _USER_INFO = re.compile(r"//[^/@]*@")
 _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
@@ -123,20 +127,21 @@ class ProgramLLM(ABC):
     def _input(self, prompt: Prompt) -> bytes:
         """Return the program's standard input."""
 
-    @abstractmethod
-    async def _result(self, process: ChildProcess, folder: Path) -> Event:
-        """Read the output to the event that ends it; raise `_no_result` if there is none."""
+    def _final_refusal(self, event: dict[str, JsonValue]) -> str:  # noqa: ARG002  # most end by themselves
+        """Return why the program's login is refused if an event shows that it asks in vain; else nothing."""
+        return ""
 
     @abstractmethod
-    def _read(self, result: Event, prompt: Prompt) -> Completion:
-        """Return the answer in the last event."""
+    def _read(self, events: Events, folder: Path) -> Completion:
+        """Return the answer in the events, of which one is a `result`, and in the files in `folder`."""
 
     async def _attempt(self, prompt: Prompt) -> Completion:
-        with TemporaryDirectory(prefix="ci-evals-", ignore_cleanup_errors=True) as folder:
-            return self._read(await self._answer(prompt, Path(folder)), prompt)
+        with TemporaryDirectory(prefix="ci-evals-", ignore_cleanup_errors=True) as name:
+            folder = Path(name)
+            return self._read(await self._answer(prompt, folder), folder)
 
-    async def _answer(self, prompt: Prompt, folder: Path) -> Event:
-        """Run the program in an empty folder and return its last event."""
+    async def _answer(self, prompt: Prompt, folder: Path) -> Events:
+        """Run the program in an empty folder and return its events."""
         empty = folder / "empty"
         empty.mkdir()
         try:
@@ -152,7 +157,7 @@ class ProgramLLM(ABC):
             process.write(self._input(prompt))
             process.end_input()
             async with asyncio.timeout(self._timeout):
-                return await self._result(process, folder)
+                return await self._events(process)
         except TimeoutError:
             process.kill()
             raise LLMError(f"{self._who} did not answer within {self._timeout:g} s") from None
@@ -161,6 +166,24 @@ class ProgramLLM(ABC):
             raise
         finally:
             await process.end()
+
+    async def _events(self, process: ChildProcess) -> Events:
+        """Read the output up to the `result`; lines that are no events are ignored."""
+        events, other = Events(), b""
+        while line := await process.line():
+            try:
+                event = payload.parse(line)
+            except ValueError:
+                other = line
+                continue
+            if isinstance(event, dict):
+                if reason := self._final_refusal(event):
+                    raise self._refused(reason)
+                events[payload.name(event.get("type")) or ""] = event
+            if _RESULT in events:
+                await process.code()  # its files are complete by then
+                return events
+        raise await self._no_result(process, other)
 
     async def _no_result(self, process: ChildProcess, other: bytes) -> LLMError:
         """Return the reason for the end of a program without a last event."""
@@ -175,6 +198,20 @@ class ProgramLLM(ABC):
         if code == 0 and other:
             return LLMAnswerError(f"{self._who} gave an answer that cannot be read: {output}")
         return LLMError(f"{self._who} ended with exit code {code} and no answer{output and f': {output}'}")
+
+    def _failure(self, reason: str, status: JsonValue, *, no_access: bool, used_up: bool) -> Exception:
+        """Turn an error that the program reports into ours: retryable if it is about the rate of calls."""
+        reason = self._one_line(reason)
+        if no_access:
+            return self._refused(reason)
+        if used_up:
+            return LLMAccessError(f"{self._who} cannot be used for now: {reason}")
+        failure = LLMError(f"{self._who} failed: {reason}")
+        if status == _LIMITED[0]:
+            failure = LLMError(f"{self._who} limits the rate of calls (429): {reason}; lower --parallel")
+        if isinstance(status, int) and status in _LIMITED:
+            return RetryableError(failure, status, final=LLMAccessError(f"{failure}; {retry.GAVE_UP}"))
+        return failure
 
     def _refused(self, reason: str) -> LLMAccessError:
         hint = f"log in on this machine ({self.program.login}), or see docs/providers.md"
