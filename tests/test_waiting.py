@@ -45,7 +45,7 @@ class Time:
         await asyncio.sleep(0)
 
     def limiter(self, **options):
-        return RateLimiter(sleep=self.sleep, clock=lambda: self.now, luck=lambda: 0.5, **options)
+        return RateLimiter(sleep=self.sleep, clock=lambda: self.now, jitter=lambda: 0.5, **options)
 
 
 @pytest.mark.parametrize("told", [{}, {"retry_after": "30"}], ids=["untold", "told"])

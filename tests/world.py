@@ -22,7 +22,7 @@ from werkzeug import Request, Response
 from werkzeug.datastructures import Headers
 
 from ci_evals.adapters.transport.rate_limiter import RateLimiter
-from ci_evals.adapters.transport.retry import PATIENT, Patience
+from ci_evals.adapters.transport.retry import RetryBudget
 
 LLM_KEY = "llm-key-7f2d91c4"
 AGENT_KEY = "API_KEY_a3f09b62"
@@ -31,7 +31,7 @@ JSON_ANSWER_MARK = "Answer with one JSON object"
 
 
 def limiter(
-    waits: list[float] | None = None, patience: Patience = PATIENT, most: int | None = None
+    waits: list[float] | None = None, budget: RetryBudget | None = None, most: int | None = None
 ) -> RateLimiter:
     """A limiter that waits in no time and keeps in `waits` how long it would have. Jitter is medium."""
 
@@ -39,12 +39,10 @@ def limiter(
         if waits is not None:
             waits.append(seconds)
 
-    return RateLimiter(
-        max_concurrent=most, patience=patience, sleep=sleep, clock=lambda: 0.0, luck=lambda: 0.5
-    )
+    return RateLimiter(max_concurrent=most, budget=budget, sleep=sleep, clock=lambda: 0.0, jitter=lambda: 0.5)
 
 
-ONCE = Patience(broken=0, limited=0)
+ONCE = RetryBudget(broken=0, limited=0)
 """No call is made again."""
 
 

@@ -197,7 +197,7 @@ class AgentServer:
         status, requested = answer.status, "retry-after" in answer.headers and wait is not None
         repeatable = retry.may_resend(status, idempotent=request.idempotent, wait_requested=requested)
         if repeatable or retry.limits_rate(status, wait_requested=requested):
-            final = AgentAccessError(f"{failure}; {retry.GAVE_UP}")
+            final = AgentAccessError(f"{failure}; {retry.BUDGET_SPENT}")
             raise RetryableError(failure, status, wait, repeatable=repeatable, final=final)
         raise failure
 

@@ -27,7 +27,7 @@ def program(tmp_path):
     def made(reply='return "Hello"', environ=None, version=claude_program.VERSION, **options):
         folder = tmp_path / "bin"
         claude_program.install(folder, reply, version)
-        options = {"limiter": world.limiter(patience=world.ONCE), **options}
+        options = {"limiter": world.limiter(budget=world.ONCE), **options}
         return ClaudeCodeLLM("sonnet", claude_program.environ(folder, **environ or {}), **options)
 
     made.asked = lambda: claude_program.asked(tmp_path / "bin")

@@ -33,7 +33,7 @@ async def embed(models: world.Models, *texts: str, key: str | None = None) -> Em
         EMBEDDER,
         key or models.key,
         models.openai_url,
-        limiter=world.limiter(patience=world.ONCE),
+        limiter=world.limiter(budget=world.ONCE),
         timeout=5,
     )
     embedder = OpenAIEmbedder(api)

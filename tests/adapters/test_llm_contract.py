@@ -81,7 +81,7 @@ async def llm_case(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncItera
         llms = [
             kind("m", models.key, url),
             kind("mute", models.key, url),
-            kind("m", models.key, "http://127.0.0.1:1", limiter=world.limiter(patience=world.ONCE)),
+            kind("m", models.key, "http://127.0.0.1:1", limiter=world.limiter(budget=world.ONCE)),
             kind("m", "wrong", url),
         ]
         yield LLMCase(*llms)

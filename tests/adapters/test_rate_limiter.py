@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, RetryableError, Slowdown
-from ci_evals.adapters.transport.retry import Patience
+from ci_evals.adapters.transport.retry import RetryBudget
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def sharing(processes: int, **settings: Any) -> Iterator[RateLimiter]:
     def tell(own: RateLimiter, slowdown: Slowdown) -> None:
         for other in limiters:
             if other is not own:
-                other.hear(slowdown)
+                other.on_remote_slowdown(slowdown)
 
     if processes > 1:
         for limiter in limiters:
@@ -288,7 +288,7 @@ async def test_until_there_is_room_again_calls_go_out_evenly() -> None:
 async def test_patience_is_one_thing_with_limits_and_another_with_trouble() -> None:
     """Each has its own number; what is raised in the end is the call's last failure, or any other at once."""
     waits: list[float] = []
-    limiter = world.limiter(waits, Patience(broken=2, limited=3))
+    limiter = world.limiter(waits, RetryBudget(broken=2, limited=3))
     left = [limited(5), BROKEN, limited(5), BROKEN, limited(5), limited(5)]
     attempts = []
 
@@ -358,7 +358,7 @@ def test_one_event_loop_after_the_other() -> None:
 )
 def test_every_call_ends(fates: list[str], parallel: int, most: int | None) -> None:
     """Whatever befalls calls, none is forgotten, and no more are under way than may be."""
-    limiter = world.limiter(most=most, patience=Patience(broken=1, limited=2))
+    limiter = world.limiter(most=most, budget=RetryBudget(broken=1, limited=2))
     left, under_way = iter(fates), 0
 
     async def attempt(_: int) -> Answer:
@@ -401,7 +401,7 @@ def test_a_crowd_before_a_server_that_limits_the_rate(tells: str, seconds: float
     served = refused = 0
     loop = _Loop()
     level, at, lucky = 50.0, loop.time(), random.Random(1)
-    limiters = sharing(processes, clock=loop.time, luck=lucky.random)
+    limiters = sharing(processes, clock=loop.time, jitter=lucky.random)
 
     async def attempt(_: int) -> Answer:
         nonlocal level, at, served, refused
@@ -435,7 +435,7 @@ def test_a_crowd_before_a_server_that_serves_few(tells: bool, processes: int) ->
     loop = _Loop()
     lucky = random.Random(1)
     minute, left = -1, 0
-    limiters = sharing(processes, clock=loop.time, luck=lucky.random)
+    limiters = sharing(processes, clock=loop.time, jitter=lucky.random)
 
     async def attempt(_: int) -> Answer:
         nonlocal minute, left
@@ -529,7 +529,7 @@ def test_a_server_that_refuses_for_ever_holds_nobody_up_for_hours(told: float | 
     loop = _Loop()
     ended: list[float] = []
     well = False
-    limiters = sharing(processes, clock=loop.time, luck=lambda: 0.5)
+    limiters = sharing(processes, clock=loop.time, jitter=lambda: 0.5)
 
     async def attempt(_: int) -> Answer:
         await asyncio.sleep(0.2)
@@ -564,7 +564,7 @@ def test_a_server_that_refuses_for_ever_holds_nobody_up_for_hours(told: float | 
 def test_refusals_at_random_cost_only_the_refused_calls_their_time() -> None:
     """A hundred at a time, one call in twenty refused without a word: they are never slowed down for long."""
     loop, lucky = _Loop(), random.Random(1)
-    limiter = RateLimiter(clock=loop.time, luck=lucky.random)
+    limiter = RateLimiter(clock=loop.time, jitter=lucky.random)
 
     async def attempt(_: int) -> Answer:
         if lucky.random() < 0.05:
@@ -590,7 +590,7 @@ def test_a_program_that_is_busy_makes_no_call_wait_longer() -> None:
         async def sleep(seconds: float) -> None:
             await asyncio.sleep(seconds + late)
 
-        limiter = RateLimiter(clock=loop.time, sleep=sleep, luck=lambda: 0.5)
+        limiter = RateLimiter(clock=loop.time, sleep=sleep, jitter=lambda: 0.5)
 
         async def attempt(_: int) -> Answer:
             nonlocal sent
@@ -618,7 +618,7 @@ class Time:
         self._sleeping: list[tuple[float, float, asyncio.Future[None]]] = []
 
     def limiter(self, **options: Any) -> RateLimiter:
-        return RateLimiter(sleep=self._sleep, clock=lambda: self._now, luck=lambda: 0.5, **options)
+        return RateLimiter(sleep=self._sleep, clock=lambda: self._now, jitter=lambda: 0.5, **options)
 
     @property
     def sleepers(self) -> list[float]:

@@ -50,7 +50,7 @@ def make(request: pytest.FixtureRequest, models: Models) -> Make:
     """Makes a model of each provider in turn, without repeats unless a test wants some."""
 
     def make(model: str = "some-model", **options: Any) -> LLM:
-        options = {"limiter": world.limiter(patience=world.ONCE), "timeout": 5, **options}
+        options = {"limiter": world.limiter(budget=world.ONCE), "timeout": 5, **options}
         if request.param == "openai":
             return OpenAILLM(model, options.pop("key", models.key), models.openai_url, **options)
         return AnthropicLLM(model, options.pop("key", models.key), models.url, **options)
@@ -499,7 +499,7 @@ async def test_nobody_there_says_nothing_of_the_key(make: Make) -> None:
 @pytest.mark.parametrize(("kind", "name"), [(OpenAILLM, "OpenAI"), (AnthropicLLM, "Anthropic")])
 async def test_a_server_that_is_not_there(kind: type[LLM], name: str) -> None:
     """The error says that it could not be reached."""
-    llm = kind("m", "key", "http://127.0.0.1:1", limiter=world.limiter(patience=world.ONCE))
+    llm = kind("m", "key", "http://127.0.0.1:1", limiter=world.limiter(budget=world.ONCE))
     assert f"{name} at 127.0.0.1:1 could not be reached" in str(await failure(llm))
 
 
@@ -507,7 +507,7 @@ async def test_a_connection_that_breaks(make: Make, models: Models) -> None:
     """The server was there: that is said otherwise than that it could not be reached."""
     async with world.raw_server() as (url, heard):
         error = str(
-            await failure(type(make())("m", "some-key", url, limiter=world.limiter(patience=world.ONCE)))
+            await failure(type(make())("m", "some-key", url, limiter=world.limiter(budget=world.ONCE)))
         )
     assert f" at {url.removeprefix('http://')} broke: Server disconnected" in error
     models.always = Fault(200, b"\x1f\x8b garbage", {"Content-Encoding": "gzip"})
@@ -545,7 +545,7 @@ async def test_the_time_is_for_a_whole_attempt(make: Make, models: Models) -> No
     async with await asyncio.start_server(drip, "127.0.0.1", 0) as server:
         host, port = server.sockets[0].getsockname()
         llm = type(make())(
-            "m", "some-key", f"http://{host}:{port}", limiter=world.limiter(patience=world.ONCE), timeout=0.05
+            "m", "some-key", f"http://{host}:{port}", limiter=world.limiter(budget=world.ONCE), timeout=0.05
         )
         assert str(await failure(llm)).endswith("did not answer within 0.05 s")
         await dried.wait()
@@ -577,7 +577,7 @@ def test_any_answer_is_read_or_an_error(make: Make, answer: bytes) -> None:
     async def ask_once() -> None:
         async with world.raw_server(*[answer, world.HANG_UP] * 2) as (url, _):
             with suppress(LLMError):
-                await ask(kind("m", "some-key", url, limiter=world.limiter(patience=world.ONCE)), JUDGING)
+                await ask(kind("m", "some-key", url, limiter=world.limiter(budget=world.ONCE)), JUDGING)
 
     asyncio.run(ask_once())
 
@@ -586,7 +586,7 @@ def test_any_answer_is_read_or_an_error(make: Make, answer: bytes) -> None:
 async def test_cookies_are_not_kept(make: Make, cookie: bytes) -> None:
     """One beyond ASCII would even break the next request."""
     answer = b"HTTP/1.1 400 X\r\nSet-Cookie: " + cookie + b"\r\nContent-Length: 2\r\n\r\n{}"
-    limiter = world.limiter(patience=world.ONCE)
+    limiter = world.limiter(budget=world.ONCE)
     async with (
         world.raw_server(answer, answer, world.HANG_UP, world.HANG_UP) as (url, received),
         closing(type(make())("m", "some-key", url, limiter=limiter)) as llm,

@@ -20,7 +20,7 @@ from ci_evals.adapters.transport.http_client import new_client
 from ci_evals.adapters.transport.payload import AnswerTooLargeError, shorten
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, RetryableError
 from ci_evals.adapters.transport.refusals import seconds_until
-from ci_evals.adapters.transport.retry import MAX_RESENDS, Patience, may_resend
+from ci_evals.adapters.transport.retry import MAX_RESENDS, RetryBudget, may_resend
 from ci_evals.domain.errors import GitHubError, UsageError
 from ci_evals.support.redaction import Redactor
 from ci_evals.support.text import visible
@@ -34,7 +34,7 @@ MAX_PAGES = 100
 PATIENCE_SECONDS = 60.0
 """Maximum of all waits of one client together."""
 
-_PATIENCE = Patience(limited=MAX_RESENDS, total_seconds=PATIENCE_SECONDS, jitter=0.0)
+_RETRY_BUDGET = RetryBudget(limited=MAX_RESENDS, total_seconds=PATIENCE_SECONDS, max_jitter=0.0)
 _TIMEOUT_SECONDS = 20.0
 _DOWNLOAD_SECONDS = 120.0
 _DEFAULT_LIMIT_SECONDS = 60.0
@@ -70,7 +70,7 @@ class GitHub:
         """Create a client. `redactor` removes the run's secrets and the token from error messages."""
         self._url, self._token, self._now = url.rstrip("/"), token, now
         self._redactor = (redactor or Redactor()).knowing(keys=[token])
-        self._limiter = RateLimiter(patience=_PATIENCE, sleep=sleep, clock=lambda: now().timestamp())
+        self._limiter = RateLimiter(budget=_RETRY_BUDGET, sleep=sleep, clock=lambda: now().timestamp())
 
     async def __aenter__(self) -> Self:
         if not _is_address(self._url):

@@ -19,14 +19,14 @@ from ci_evals.adapters.transport.http_client import new_client
 from ci_evals.adapters.transport.payload import AnswerTooLargeError
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, RetryableError
 from ci_evals.adapters.transport.refusals import seconds_until
-from ci_evals.adapters.transport.retry import MAX_RESENDS, Patience, may_resend
+from ci_evals.adapters.transport.retry import MAX_RESENDS, RetryBudget, may_resend
 from ci_evals.domain.errors import GitLabError, UsageError
 from ci_evals.support.redaction import Redactor
 
 PAGE = 100
 MAX_PAGES = 50
 _TIMEOUT_SECONDS = 20.0
-_PATIENCE = Patience(limited=MAX_RESENDS, total_seconds=60.0, jitter=0.0)
+_RETRY_BUDGET = RetryBudget(limited=MAX_RESENDS, total_seconds=60.0, max_jitter=0.0)
 
 TOKENS = "CI_EVALS_GITLAB_TOKEN or GITLAB_TOKEN"
 
@@ -52,7 +52,7 @@ class GitLab:
         self.of_job = of_job
         self._url, self._token, self._max_mb, self._timeout = url, token, max_mb, timeout
         self._redactor = (redactor or Redactor()).knowing(keys=[token])
-        self._limiter = RateLimiter(patience=_PATIENCE, sleep=sleep)
+        self._limiter = RateLimiter(budget=_RETRY_BUDGET, sleep=sleep)
 
     async def __aenter__(self) -> Self:
         try:

@@ -210,7 +210,7 @@ class ProgramLLM(ABC):
         if status == _LIMITED[0]:
             failure = LLMError(f"{self._who} limits the rate of calls (429): {reason}; lower --parallel")
         if isinstance(status, int) and status in _LIMITED:
-            return RetryableError(failure, status, final=LLMAccessError(f"{failure}; {retry.GAVE_UP}"))
+            return RetryableError(failure, status, final=LLMAccessError(f"{failure}; {retry.BUDGET_SPENT}"))
         return failure
 
     def _refused(self, reason: str) -> LLMAccessError:

@@ -321,7 +321,7 @@ class SdkLLM(ABC):
             or (wants_format and refused.names_format)
         ):
             return refused
-        given_up = LLMAccessError(f"{failure}; {retry.GAVE_UP}")
+        given_up = LLMAccessError(f"{failure}; {retry.BUDGET_SPENT}")
         return RetryableError(refused, status, wait, final=_RefusedError(given_up, status, detail))
 
     async def _sdk(self) -> Any:

@@ -3,8 +3,8 @@
 All calls that a service counts together share a limiter: those to one server with one key. At first nothing
 limits them but the user's own limit.
 
-- Up to a tenth of refused calls are strays, since some servers refuse at random: only the refused call waits.
-- Beyond that, each refused call lowers the number of concurrent calls by one. If the server names a wait, the
+- Up to a tenth of refused calls are taken for random, as some servers refuse: only the refused call waits.
+- Beyond that, each refusal lowers the number of concurrent calls by one. If the server names a wait, the
   number is halved and all calls wait. All calls wait too, longer each time, if every one is refused.
 - Every eight successes raise the number by one until it is where it was. Meanwhile calls are spread evenly
   over the time that one takes, since a burst after each wait would be refused again.
@@ -16,36 +16,37 @@ the others, as the part of one that it is of all: so the sum of their limits cha
 """
 
 import asyncio
-import heapq
 import math
 import random
 import time
+from bisect import insort
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import count
 from typing import NamedTuple, TypeVar
+
+from ci_evals.adapters.transport import retry
+from ci_evals.adapters.transport.refusals import Headers, used_up
+from ci_evals.adapters.transport.retry import RetryBudget
 
 try:
     import resource
 except ImportError:  # Windows, where sockets do not count as open files
     resource = None  # type: ignore[assignment]
 
-from ci_evals.adapters.transport import retry
-from ci_evals.adapters.transport.refusals import Headers, used_up
-from ci_evals.adapters.transport.retry import PATIENT, Patience
-
 A = TypeVar("A")
 
 MAX_SHARE = 1024
 
-_WEIGHT = 0.2
-_STRAY_SHARE = 0.1
+_RANDOM_SHARE = 0.1
 """Share of concurrent calls that may be refused without a meaning for the others."""
-_STRAYS_AFTER_SUCCESS = 3.0
-"""Additional strays while a server has answered well for long."""
+_CREDIT = 3.0
+"""Refusals beyond that share that mean nothing either, while a server has answered well for long."""
 _RECOVERY = 1 / 8
 """Share of a refusal that a success makes up for: one refusal in nine calls keeps the number as it is."""
+_WEIGHT = 0.2
+"""Of a call's time in their mean."""
 _MAX_LATE_SECONDS = 0.5
 """Delay of a call in this program that does not delay the calls after it."""
 
@@ -78,16 +79,6 @@ class Slowdown(NamedTuple):
     """Seconds for which all calls wait."""
 
 
-class Reduction(NamedTuple):
-    """How far one process has reduced its calls, for another that joins those that share the limits."""
-
-    limit: float | None
-    peak: int
-    reductions: int
-    floor: float
-    call_seconds: float
-
-
 class RetryableError(Exception):
     """A call failed in a way that the limiter has to know of."""
 
@@ -114,6 +105,50 @@ class RetryableError(Exception):
         """True if the server works and only limits the rate."""
 
 
+@dataclass
+class Reduction:
+    """How far concurrent calls are reduced, as refusals and successes have it."""
+
+    limit: float | None = None
+    """Concurrent calls; None while nothing is reduced."""
+    peak: int = 0
+    """Concurrent calls before the reduction."""
+    steps: int = 0
+    """Reductions so far, each by calls that were sent after the one before."""
+    floor: float = 1.0
+    """The lower bound of the last step."""
+    strain: float = 0.0
+    """Refusals that no successes have made up for; negative while there is credit for some."""
+    call_seconds: float = 0.0
+    """Mean time of a call."""
+    part: float = 1.0
+    """The part of all calls to the service that this process makes."""
+
+    def count_refusal(self, requested_wait: float | None, sent_after: int, under_way: int) -> bool:
+        """Reduce concurrent calls unless the refusal may be random. Return whether all calls have to wait."""
+        limit = self.limit or max(under_way, self.part)
+        self.strain = min(self.strain + self.part, limit)
+        if self.strain <= _RANDOM_SHARE * limit:
+            return False
+        is_new = sent_after >= self.steps  # otherwise the last step was for this refusal too
+        if is_new:
+            self.steps = sent_after + 1
+            self.floor = max(self.part, limit / 2)
+        self.peak = max(self.peak, under_way)
+        self.limit = max(self.floor, limit / 2 if requested_wait and is_new else limit - self.part)
+        return bool(requested_wait) or (is_new and self.strain >= self.limit)
+
+    def count_success(self, seconds: float) -> None:
+        """Let more calls go, until as many go as before."""
+        self.call_seconds += (seconds - self.call_seconds) * (_WEIGHT if self.call_seconds else 1)
+        least = -_CREDIT * self.part if self.limit is None else 0.0
+        self.strain = max(self.strain - _RECOVERY, least)
+        if self.limit is not None:
+            self.limit += _RECOVERY
+            if self.limit >= self.peak:
+                self.limit, self.peak = None, 0
+
+
 class RateLimiter:
     """Limits and retries the calls to one service. Serves one event loop after the other."""
 
@@ -121,32 +156,22 @@ class RateLimiter:
         self,
         *,
         max_concurrent: int | None = None,
-        patience: Patience = PATIENT,
+        budget: RetryBudget | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         clock: Callable[[], float] = time.monotonic,
-        luck: Callable[[], float] = random.random,
+        jitter: Callable[[], float] = random.random,
     ) -> None:
-        self._max_concurrent, self._patience = max_concurrent, patience
-        self._sleep, self._clock, self._luck = sleep, clock, luck
+        self._max_concurrent, self._budget = max_concurrent, budget or RetryBudget()
+        self._sleep, self._clock, self._jitter = sleep, clock, jitter
         self._tickets = count()
         self._queue: _Queue | None = None
-        self._limit: float | None = None
-        """Concurrent calls while they are reduced."""
-        self._peak = 0
-        """Concurrent calls before the reduction."""
-        self._reductions, self._floor = 0, 1.0
-        """Reductions so far, each by calls sent after the one before, and the lower bound of the last one."""
-        self._strain = 0.0
-        """Refusals that no successes have made up for; negative by some that would not matter."""
-        self._call_seconds = 0.0
+        self._reduction = Reduction()
         self._not_before: float | None = None
         """The time at which the next call may go out."""
         self._kinds: dict[str, _Kind] = {}
-        self._seconds_left = patience.total_seconds
+        self._seconds_left = self._budget.total_seconds
         self._refusals, self._statuses, self._waited_seconds, self._fewest = 0, set[int](), 0.0, 0
-        self._part = 1.0
-        """The part of all calls to the service that this process makes."""
-        self._tell: Callable[[Slowdown], None] = lambda _: None
+        self._broadcast: Callable[[Slowdown], None] = lambda _: None
 
     @property
     def at_a_time(self) -> int | None:
@@ -154,40 +179,40 @@ class RateLimiter:
 
         A limit below one, of a process among several, is kept by the time between calls.
         """
-        return self._max_concurrent if self._limit is None else max(1, int(self._limit))
-
-    def share(self, processes: int, tell: Callable[[Slowdown], None]) -> None:
-        """Share the service's limits with other processes, which hear of them by `tell`."""
-        self._part, self._tell = 1 / processes, tell
-        if self._max_concurrent:
-            self._max_concurrent = max(1, self._max_concurrent // processes)
-
-    def hear(self, slowdown: Slowdown) -> None:
-        """Heed a limit that the service has set in another process."""
-        if slowdown.status is not None:
-            under_way = self._queue.under_way if self._queue else 0
-            self._count_refusal(slowdown.status, slowdown.requested_wait, slowdown.sent_after, under_way)
-        seconds = self._pause(slowdown.pause)
-        if kind := self._kinds.get(slowdown.kind):
-            kind.fruitless_seconds += seconds
+        limit = self._reduction.limit
+        return self._max_concurrent if limit is None else max(1, int(limit))
 
     @property
     def reduction(self) -> Reduction:
         """How far calls are reduced now."""
-        return Reduction(self._limit, self._peak, self._reductions, self._floor, self._call_seconds)
+        return replace(self._reduction)
 
     @property
     def pause(self) -> float:
         """Seconds for which all calls still wait."""
         return max(0.0, (self._not_before or 0.0) - self._clock())
 
+    def share(self, processes: int, broadcast: Callable[[Slowdown], None]) -> None:
+        """Share the service's limits with other processes, to which `broadcast` passes them on."""
+        self._reduction.part, self._broadcast = 1 / processes, broadcast
+        if self._max_concurrent:
+            self._max_concurrent = max(1, self._max_concurrent // processes)
+
     def join(self, reduction: Reduction, pause: float) -> None:
         """Begin as far reduced as another process that shares the limits, after a pause of all calls."""
-        self._limit, self._peak, self._reductions, self._floor, self._call_seconds = reduction
+        self._reduction = replace(reduction)
         self._pause(pause)
 
+    def on_remote_slowdown(self, slowdown: Slowdown) -> None:
+        """Heed a limit that the service has set in another process."""
+        if slowdown.status is not None:
+            self._count_refusal(slowdown, slowdown.sent_after)
+        self._pause(slowdown.pause)
+        if kind := self._kinds.get(slowdown.kind):
+            kind.count_wait(slowdown.pause, self._clock())
+
     async def send(self, call: Callable[[int], Awaitable[A]], kind: str = "") -> A:
-        """Make a call when its turn comes, and retry it after a `RetryableError` as long as patience lasts.
+        """Make a call when its turn comes, and retry it after a `RetryableError` within the retry budget.
 
         The call takes the number of the attempt, from 1. Calls of one `kind` are refused or answered alike,
         such as those to one path. Raises the last failure.
@@ -195,60 +220,9 @@ class RateLimiter:
         known, ticket = self._kinds.setdefault(kind, _Kind(kind)), next(self._tickets)
         known.pending[ticket] = self._clock()
         try:
-            return await self._send(call, known, ticket)
+            return await self._attempts(call, known, ticket)
         finally:
             del known.pending[ticket]
-
-    async def _send(self, call: Callable[[int], Awaitable[A]], kind: "_Kind", ticket: int) -> A:
-        loop = asyncio.get_running_loop()
-        if self._queue is None or self._queue.loop is not loop:
-            self._queue = _Queue(loop)
-        queue = self._queue
-        limited = broken = 0
-        while True:
-            await self._wait_for_turn(queue, ticket)
-            reductions, sent_at = self._reductions, self._clock()
-            try:
-                answer = await call(1 + limited + broken)
-            except RetryableError as error:
-                step = limited if error.limits_rate else retry.BROKEN_STEP * broken
-                limited, broken = limited + error.limits_rate, broken + (not error.limits_rate)
-                patience = self._patience
-                wait = retry.wait_seconds(step, error.requested_wait, self._luck(), jitter=patience.jitter)
-                affordable = max(wait, error.requested_wait or 0.0) <= self._seconds_left
-                within = limited <= patience.limited and broken <= patience.broken
-                may_repeat = affordable and error.repeatable and within
-                all_wait = error.limits_rate and self._count_refusal(
-                    error.status or 0, error.requested_wait, reductions, queue.under_way
-                )
-                if may_repeat or (all_wait and affordable):
-                    self._seconds_left -= wait
-                if error.limits_rate:
-                    kind.refused_with = error.status
-                    pauses = all_wait and affordable and not self._is_given_up(kind)
-                    self._tell(
-                        Slowdown(
-                            kind.name, error.status, error.requested_wait, reductions, wait if pauses else 0.0
-                        )
-                    )
-                    if pauses:
-                        kind.fruitless_seconds += self._pause(wait)
-                        wait = 0.0
-                    else:
-                        kind.count_wait(wait, self._clock())
-                    self._waited_seconds += wait
-                if not may_repeat or self._is_given_up(kind):
-                    failure = error.final if self._is_given_up(kind) else error.failure
-                    raise failure from error.failure.__cause__
-            else:
-                kind.count_success(self._clock())
-                self._count_success(getattr(answer, "headers", None), sent_at)
-                return answer
-            finally:
-                queue.under_way -= 1
-                queue.wake_first()
-            if wait:
-                await self._sleep(wait)
 
     def waiting(self) -> Waiting | None:
         """Return the longest current wait for an answer of this service; None if nothing is pending."""
@@ -262,49 +236,92 @@ class RateLimiter:
             return None
         times = "once" if self._refusals == 1 else f"{self._refusals} times"
         statuses = ", ".join(map(str, sorted(self._statuses)))
-        if self._part < 1:  # the other processes have waited too, for longer or shorter
+        if self._reduction.part < 1:  # the other processes have waited too, for longer or shorter
             return f"{who} limited the rate {times} ({statuses})"
         waited = f"calls waited {self._waited_seconds:.0f} s in total"
         fewest = f", at least {self._fewest} at a time" if self._fewest else ""
         return f"{who} limited the rate {times} ({statuses}): {waited}{fewest}"
 
+    async def _attempts(self, call: Callable[[int], Awaitable[A]], kind: "_Kind", ticket: int) -> A:
+        loop = asyncio.get_running_loop()
+        if self._queue is None or self._queue.loop is not loop:
+            self._queue = _Queue(loop)
+        queue = self._queue
+        limited = broken = 0
+        while True:
+            await self._wait_for_turn(queue, ticket)
+            sent_after, sent_at = self._reduction.steps, self._clock()
+            try:
+                answer = await call(1 + limited + broken)
+            except RetryableError as error:
+                step = limited if error.limits_rate else retry.BROKEN_STEP * broken
+                limited, broken = limited + error.limits_rate, broken + (not error.limits_rate)
+                within = limited <= self._budget.limited and broken <= self._budget.broken
+                wait = self._after_failure(error, kind, step, sent_after, within=within)
+            else:
+                kind.count_success(self._clock())
+                self._heed(getattr(answer, "headers", None))
+                self._reduction.count_success(self._clock() - sent_at)
+                return answer
+            finally:
+                queue.under_way -= 1
+                queue.wake_first()
+            if wait:
+                await self._sleep(wait)
+
+    def _after_failure(
+        self, error: RetryableError, kind: "_Kind", step: int, sent_after: int, *, within: bool
+    ) -> float:
+        """Return the seconds that a failed call waits besides a pause of all; raise if it is not repeated."""
+        jitter, max_jitter = self._jitter(), self._budget.max_jitter
+        wait = retry.wait_seconds(step, error.requested_wait, jitter, max_jitter=max_jitter)
+        affordable = max(wait, error.requested_wait or 0.0) <= self._seconds_left
+        may_repeat = affordable and error.repeatable and within
+        all_wait = error.limits_rate and self._count_refusal(error, sent_after) and affordable
+        if may_repeat or all_wait:
+            self._seconds_left -= wait
+        if error.limits_rate:
+            kind.refused_with = error.status
+            all_wait = all_wait and not self._is_spent(kind)
+            pause = wait if all_wait else 0.0
+            self._broadcast(Slowdown(kind.name, error.status, error.requested_wait, sent_after, pause))
+            kind.count_wait(wait, self._clock())
+            if all_wait:
+                self._pause(wait)
+                wait = 0.0
+            self._waited_seconds += wait
+        if self._is_spent(kind):
+            raise error.final from error.failure.__cause__
+        if not may_repeat:
+            raise error.failure from error.failure.__cause__
+        return wait
+
     async def _wait_for_turn(self, queue: "_Queue", ticket: int) -> None:
         """Wait for the turn of a call, and count it as under way."""
-        limited = self._limit is not None or self._not_before is not None
-        if not queue.waiting and not limited and self._has_room(queue):
+        is_limited = self._reduction.limit is not None or self._not_before is not None
+        if not queue.waiting and not is_limited and self._has_room(queue):
             queue.under_way += 1
             return
         began_at, waiter = self._clock(), _Waiter(ticket)
         due: float | None = None
-        heapq.heappush(queue.waiting, waiter)
+        insort(queue.waiting, waiter)
         try:
-            while True:
-                if queue.waiting[0] is waiter:
-                    if self._not_before is not None:
-                        due = await self._sleep_until(self._not_before)
-                        continue
-                    if self._has_room(queue):
-                        break
-                due, waiter.woken = None, queue.loop.create_future()
-                await waiter.woken
+            while not (queue.waiting[0] is waiter and self._not_before is None and self._has_room(queue)):
+                if queue.waiting[0] is waiter and self._not_before is not None:
+                    due = await self._sleep_until(self._not_before)
+                else:
+                    due, waiter.woken = None, queue.loop.create_future()
+                    await waiter.woken
             queue.under_way += 1
-            if self._limit is not None:
-                late = 0.0 if due is None else min(max(self._clock() - due, 0.0), _MAX_LATE_SECONDS)
-                self._not_before = self._clock() - late + self._call_seconds / self._limit
+            if self._reduction.limit is not None:
+                now = self._clock()
+                late = 0.0 if due is None else min(max(now - due, 0.0), _MAX_LATE_SECONDS)
+                self._not_before = now - late + self._reduction.call_seconds / self._reduction.limit
         finally:
             queue.waiting.remove(waiter)
-            heapq.heapify(queue.waiting)
             queue.wake_first()
-            if limited:
+            if is_limited:
                 self._waited_seconds += self._clock() - began_at
-
-    def _is_given_up(self, kind: "_Kind") -> bool:
-        """Return whether the server refuses every call of a kind, and no wait has helped."""
-        return kind.fruitless_seconds >= self._patience.limited_seconds
-
-    def _has_room(self, queue: "_Queue") -> bool:
-        limit = self.at_a_time
-        return limit is None or queue.under_way < limit
 
     async def _sleep_until(self, due: float) -> float:
         seconds = due - self._clock()
@@ -314,40 +331,31 @@ class RateLimiter:
             self._not_before = None
         return due
 
-    def _count_refusal(
-        self, status: int, requested_wait: float | None, sent_after: int, under_way: int
-    ) -> bool:
-        """Reduce concurrent calls unless the refusal is a stray. Return whether all calls have to wait."""
-        self._refusals += 1
-        self._statuses.add(status)
-        limit = self._limit or max(under_way, self._part)
-        self._strain = min(self._strain + self._part, limit)
-        if self._strain <= _STRAY_SHARE * limit:
-            return False
-        is_new = sent_after >= self._reductions  # otherwise the last reduction was for this refusal too
-        if is_new:
-            self._reductions = sent_after + 1
-            self._floor = max(self._part, limit / 2)
-        self._peak = max(self._peak, under_way)
-        self._limit = max(self._floor, limit / 2 if requested_wait and is_new else limit - self._part)
-        self._fewest = min(self._fewest or self._peak, int(self._limit))
-        return bool(requested_wait) or (is_new and self._strain >= self._limit)
+    def _has_room(self, queue: "_Queue") -> bool:
+        limit = self.at_a_time
+        return limit is None or queue.under_way < limit
 
-    def _count_success(self, headers: Headers | None, sent_at: float) -> None:
+    def _is_spent(self, kind: "_Kind") -> bool:
+        """Return whether no wait within the budget has helped against refusals of every call of a kind."""
+        return kind.wait_seconds >= self._budget.limited_seconds
+
+    def _count_refusal(self, refusal: RetryableError | Slowdown, sent_after: int) -> bool:
+        """Count a refusal of this or another process. Return whether all calls have to wait."""
+        self._refusals += 1
+        self._statuses.add(refusal.status or 0)
+        under_way = self._queue.under_way if self._queue else 0
+        all_wait = self._reduction.count_refusal(refusal.requested_wait, sent_after, under_way)
+        if self._reduction.limit is not None:
+            self._fewest = min(self._fewest or self._reduction.peak, int(self._reduction.limit))
+        return all_wait
+
+    def _heed(self, headers: Headers | None) -> None:
+        """Hold all calls back if an answer says that it was the last one for now."""
         wait = used_up(headers, datetime.now(UTC)) if headers else None
         # A longer wait takes a refusal: some servers say with every answer that nothing is left.
         if wait and wait <= min(retry.MAX_WAIT_SECONDS, self._seconds_left):
             self._seconds_left -= self._pause(wait)
-            self._tell(Slowdown("", None, None, self._reductions, wait))
-        seconds = self._clock() - sent_at
-        self._call_seconds += (seconds - self._call_seconds) * (_WEIGHT if self._call_seconds else 1)
-        self._strain = max(
-            self._strain - _RECOVERY, -_STRAYS_AFTER_SUCCESS * self._part if self._limit is None else 0.0
-        )
-        if self._limit is not None:
-            self._limit += _RECOVERY
-            if self._limit >= self._peak:
-                self._limit, self._peak = None, 0
+            self._broadcast(Slowdown("", None, None, self._reduction.steps, wait))
 
     def _pause(self, seconds: float) -> float:
         """Hold all calls back. Return by how many seconds more than so far."""
@@ -364,7 +372,7 @@ class _Kind:
     name: str = ""
     pending: dict[int, float] = field(default_factory=dict)
     """Start times of calls without a final answer, by ticket."""
-    fruitless_seconds: float = 0.0
+    wait_seconds: float = 0.0
     """Time spent waiting since the last success; simultaneous waits count once."""
     waits_until: float = 0.0
     answered_at: float | None = None
@@ -372,11 +380,11 @@ class _Kind:
 
     def count_wait(self, seconds: float, now: float) -> None:
         until = max(self.waits_until, now + seconds)
-        self.fruitless_seconds += until - max(self.waits_until, now)
+        self.wait_seconds += until - max(self.waits_until, now)
         self.waits_until = until
 
     def count_success(self, now: float) -> None:
-        self.fruitless_seconds, self.waits_until, self.answered_at, self.refused_with = 0.0, now, now, None
+        self.wait_seconds, self.waits_until, self.answered_at, self.refused_with = 0.0, now, now, None
 
     def waiting(self, now: float) -> Waiting | None:
         """Return the current wait: since the first pending call or the last answer."""
@@ -389,7 +397,7 @@ class _Kind:
 
 @dataclass
 class _Queue:
-    """The calls that wait in one event loop, and the number under way there."""
+    """The calls that wait in one event loop, in their order, and the number under way there."""
 
     loop: asyncio.AbstractEventLoop
     waiting: list["_Waiter"] = field(default_factory=list)
@@ -404,4 +412,4 @@ class _Queue:
 @dataclass(order=True)
 class _Waiter:
     ticket: int
-    woken: "asyncio.Future[None] | None" = None
+    woken: "asyncio.Future[None] | None" = field(default=None, compare=False)

@@ -8,7 +8,9 @@ MAX_LIMITED_RESENDS = 16
 MAX_WAIT_SECONDS = 60.0
 MAX_LIMITED_SECONDS = 480.0
 
-GAVE_UP = f"it refused every such request, for {MAX_LIMITED_SECONDS / 60:g} minutes of waiting in this run"
+BUDGET_SPENT = (
+    f"it refused every such request, for {MAX_LIMITED_SECONDS / 60:g} minutes of waiting in this run"
+)
 """End of the message once a service is no longer waited for."""
 
 BROKEN_STEP = 3
@@ -22,7 +24,7 @@ _TOO_MANY_REQUESTS, _UNAVAILABLE, _OVERLOADED = 429, 503, 529
 
 
 @dataclass(frozen=True)
-class Patience:
+class RetryBudget:
     """Limits of retries."""
 
     broken: int = MAX_RESENDS
@@ -34,11 +36,8 @@ class Patience:
     last hours or days, and a run that waited for it would never end."""
     total_seconds: float = math.inf
     """Maximum wait of all calls together. If a server requests more than is left, the call fails at once."""
-    jitter: float = 0.1
+    max_jitter: float = 0.1
     """Maximum share added to a requested wait, so that programs with one key do not return at once."""
-
-
-PATIENT = Patience()
 
 
 def may_resend(status: int, *, idempotent: bool, wait_requested: bool) -> bool:
@@ -58,18 +57,18 @@ def limits_rate(status: int, *, wait_requested: bool) -> bool:
 
 
 def wait_seconds(
-    resend: int, requested: float | None, luck: float, *, jitter: float = Patience.jitter
+    resend: int, requested: float | None, jitter: float, *, max_jitter: float = RetryBudget.max_jitter
 ) -> float:
     """Return the seconds to wait before retry number `resend` (from 0), at most 60.
 
-    That is what the server requested and up to `jitter` of it more, and longer if it refused again and again
-    after such waits. Without a request it is a random part (`luck`, 0 to 1) of 0.5, 1, 2, …, which empties a
-    crowd fastest.
+    That is what the server requested and up to `max_jitter` of it more, and longer if it refused again and
+    again after such waits. Without a request it is a random part (`jitter`, 0 to 1) of 0.5, 1, 2, …, which
+    empties a crowd fastest.
     """
     if requested:
         least = _doubled(resend - _BELIEVED) if resend >= _BELIEVED else 0.0
-        return min(max(requested * (1 + jitter * luck), least), MAX_WAIT_SECONDS)
-    return luck * _doubled(resend)
+        return min(max(requested * (1 + max_jitter * jitter), least), MAX_WAIT_SECONDS)
+    return jitter * _doubled(resend)
 
 
 def _doubled(times: int) -> float:

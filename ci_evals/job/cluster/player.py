@@ -253,7 +253,7 @@ class ClusterPlayer:
                 self._stop.request(reason, outage=outage)
             case Limited(service, slowdown, reduction):
                 self._reductions[service] = reduction
-                self._participants.limiters()[service].hear(slowdown)
+                self._participants.limiters()[service].on_remote_slowdown(slowdown)
                 self._pass_on_slowdown(service, link, slowdown)
             case Left(printed):
                 link.left = True

@@ -68,7 +68,7 @@ class TrialWorker:
                     self._end(order)
                 case Heed(service, slowdown):
                     if self._participants:
-                        self._participants.limiters()[service].hear(slowdown)
+                        self._participants.limiters()[service].on_remote_slowdown(slowdown)
                 case Join(service, reduction, pause):
                     if self._participants:
                         self._participants.limiters()[service].join(reduction, pause)
