@@ -156,6 +156,12 @@ async def test_a_real_agent_that_fails() -> None:
     assert state == "the agent sent no state: neither STATE_SNAPSHOT nor STATE_DELTA"
 
 
+async def test_a_cancelled_run_is_no_reply() -> None:
+    """Nobody knows what it would have said and done."""
+    cancelled = ag_ui_run(*LOOKUP, text="Let me", outcome={"type": "cancelled"})
+    assert await fails(cancelled) == "the agent's run was cancelled before it completed"
+
+
 async def test_calls_come_with_arguments_and_results_in_order() -> None:
     """Also the tokens of all models, and the time to the first words."""
     usage = [{"inputTokens": 100, "outputTokens": 7}, {"inputTokens": 50, "outputTokens": 3}]

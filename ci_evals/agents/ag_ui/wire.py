@@ -38,7 +38,7 @@ def read(events: Sequence[Event], sent: Sequence[Message], state: AgentState, re
     """Read the events of a run for the messages `sent`, and bring the state up to date.
 
     Raises:
-        AgentError: they are none of AG-UI, or of another version of it.
+        AgentError: they are none of AG-UI, of another version of it, or of a run that was cancelled.
     """
     reader = _Reader(sent, state, redactor)
     for event in events:
@@ -131,6 +131,8 @@ class _Reader:
             interrupts = payload.member(outcome, "interrupts")
             listed = interrupts if isinstance(interrupts, list) else []
             self._run.interrupts = [one for one in listed if isinstance(one, dict)] or [{}]
+        elif payload.member(outcome, "type") == "cancelled":
+            raise AgentError("the agent's run was cancelled before it completed")
 
     def _fail(self, event: Message, _: float) -> None:
         told = self._redactor.json({key: event.get(key) for key in ("code", "message")})
