@@ -13,7 +13,7 @@ from ci_evals._version import __version__
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.help import WIDTH, Application
 from ci_evals.cli.settings.options import takes
-from ci_evals.cli.settings.workspace import Names
+from ci_evals.domain.options import Names
 from ci_evals.study_registry import register_commands
 
 if TYPE_CHECKING:  # a command's options are imported with it

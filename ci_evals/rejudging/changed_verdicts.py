@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from fractions import Fraction
 
+from ci_evals.domain import numbers
 from ci_evals.domain.verdict import Outcome
-from ci_evals.reports import numbers, sanitize
+from ci_evals.reports import sanitize
 from ci_evals.reports.columns import table
 from ci_evals.scoring.agreement.judges import Agreement, Twice, agreement, changes, in_words
 

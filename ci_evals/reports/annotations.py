@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
+from ci_evals.domain import numbers
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestOutcome, TestResult
-from ci_evals.reports import numbers, sanitize
+from ci_evals.reports import sanitize
 from ci_evals.reports.facts import failed_tests, gate, headline, highlights, labels, reliability, trial_errors
 from ci_evals.reports.facts.judging import verdicts
 from ci_evals.reports.facts.judging.parts import capitalized, sentence

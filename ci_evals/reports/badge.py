@@ -7,9 +7,9 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from ci_evals.domain import numbers
 from ci_evals.domain.errors import Exit
 from ci_evals.domain.results.run import Results
-from ci_evals.reports import numbers
 from ci_evals.reports.names import BADGE, BADGE_DATA
 from ci_evals.support.templates import render as fill
 

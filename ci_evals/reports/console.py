@@ -3,11 +3,12 @@
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
 
+from ci_evals.domain import numbers
 from ci_evals.domain.results.comparison import Comparison, TestChange
 from ci_evals.domain.results.gate import CheckKind, GateCheck, Odds
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestOutcome, TestResult
-from ci_evals.reports import numbers, sanitize
+from ci_evals.reports import sanitize
 from ci_evals.reports.columns import table, wrapped
 from ci_evals.reports.facts import gate, headline, highlights, listed_tests, reliability, rows, trial_errors
 from ci_evals.reports.facts.comparison import arms, change, looks

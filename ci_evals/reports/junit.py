@@ -16,6 +16,7 @@ from xml.sax.saxutils import escape
 from junit_xml import TestCase, TestSuite
 from tabulate import tabulate
 
+from ci_evals.domain import numbers
 from ci_evals.domain.errors import Exit
 from ci_evals.domain.results.arms import Arm
 from ci_evals.domain.results.comparison import SuiteComparison
@@ -24,7 +25,7 @@ from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Finding, Outcome
-from ci_evals.reports import numbers, sanitize
+from ci_evals.reports import sanitize
 from ci_evals.reports.facts import (
     failed_tests,
     gate,

@@ -13,6 +13,7 @@ from ci_evals.cli.files.saved_run import SavedRun
 from ci_evals.cli.process.interruption import Interruption
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.terminal import display, progress
+from ci_evals.domain import numbers
 from ci_evals.domain.errors import Exit, UsageError
 from ci_evals.domain.prices import PriceTable
 from ci_evals.domain.progress import Event
@@ -24,7 +25,7 @@ from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import EndState
 from ci_evals.job.results_builder import JUDGE_TEMPLATES
 from ci_evals.rejudging import judges
-from ci_evals.reports import numbers, sanitize
+from ci_evals.reports import sanitize
 from ci_evals.scoring.usage import usage_of
 from ci_evals.studies.asking import Asking
 from ci_evals.studies.keeping import check_whole, keep, text_of

@@ -7,7 +7,7 @@ import typer
 
 from ci_evals.cli.settings.choices import SuiteTrust
 from ci_evals.cli.settings.shared import LlmKey, LlmTimeout, Prices, Quiet, TrustSuites
-from ci_evals.cli.settings.workspace import Names
+from ci_evals.domain.options import Names
 from ci_evals.domain.providers import Provider
 
 

@@ -11,8 +11,9 @@ from github_api import FORK, REPOSITORY
 
 from ci_evals.cli.app import app, invoke
 from ci_evals.cli.run_context import RunContext
-from ci_evals.cli.settings.workspace import Names, label_of, names_of
+from ci_evals.cli.settings.workspace import label_of, names_of
 from ci_evals.domain.errors import UsageError
+from ci_evals.domain.options import Names
 from ci_evals.planning.arms import ARM_KEYS
 
 COMMANDS = typer.main.get_command(app).commands

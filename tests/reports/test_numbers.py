@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ci_evals.domain import numbers
 from ci_evals.domain.base import Interval
-from ci_evals.reports import numbers
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plans import A, B, gate, planned, trial
 
+from ci_evals.domain import numbers
 from ci_evals.domain.choices import Regression
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.comparison import Comparison
@@ -17,7 +18,6 @@ from ci_evals.gate.decision import decide, leaves_drop_possible
 from ci_evals.gate.policy import Policy
 from ci_evals.gate.selectors import Selector, SelectorKind, SelectorLimit, read_drops
 from ci_evals.job.conclude import to_record
-from ci_evals.reports import numbers
 from ci_evals.reports.facts.gate import near_threshold
 from ci_evals.scoring.comparison.compare import RunComparer
 

@@ -4,6 +4,7 @@ import builders as build
 import pytest
 from plans import A, B, gate, planned, trial
 
+from ci_evals.domain import numbers
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.results.gate import CheckKind, Decision
@@ -17,7 +18,6 @@ from ci_evals.gate.selectors import (
     check_names,
     read_thresholds,
 )
-from ci_evals.reports import numbers
 from ci_evals.reports.facts.gate import in_words
 
 

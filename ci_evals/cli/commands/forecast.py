@@ -8,6 +8,7 @@ from functools import cache
 
 from ci_evals.conversation.audit import Auditor
 from ci_evals.conversation.simulated_user import ModelUser, shown
+from ci_evals.domain import numbers
 from ci_evals.domain.checks.evaluation import Graded, Judged
 from ci_evals.domain.choices import CheckMode
 from ci_evals.domain.errors import LLMError
@@ -31,7 +32,7 @@ from ci_evals.planning.forecast import (
 )
 from ci_evals.planning.workload import of_test
 from ci_evals.ports import Completion, Prompt
-from ci_evals.reports import numbers, sanitize
+from ci_evals.reports import sanitize
 from ci_evals.support.redaction import Redactor
 from ci_evals.support.templates import as_data
 from ci_evals.wiring.connections import Connections

@@ -27,6 +27,7 @@ from ci_evals.cli.settings.choices import ResultFormat
 from ci_evals.cli.settings.policy import read_policy, recorded_options, unknown_names
 from ci_evals.cli.settings.result_commands import GateFilesSettings
 from ci_evals.cli.settings.shared import REQUIRED
+from ci_evals.domain import numbers
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.prices import PriceTable
 from ci_evals.domain.result_rows import Undecided
@@ -36,7 +37,6 @@ from ci_evals.gate.policy import Policy
 from ci_evals.job.conclude import NO_BASELINE, BaselineResults, conclude
 from ci_evals.job.results_builder import environment
 from ci_evals.planning.documents.reader import read as read_document
-from ci_evals.reports import numbers
 from ci_evals.reports.names import folders_for
 from ci_evals.scoring.row_contradictions import contradictions
 from ci_evals.scoring.row_directions import with_directions

@@ -12,8 +12,8 @@ from ci_evals.adapters.suite_paths import ENDINGS
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.result_commands import ImportSettings
 from ci_evals.cli.terminal.console import Console
+from ci_evals.domain import numbers
 from ci_evals.domain.errors import UsageError
-from ci_evals.reports import numbers
 
 MOST_NOTES = 20
 MOST_NAMES = 10

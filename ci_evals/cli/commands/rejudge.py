@@ -19,6 +19,7 @@ from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.policy import read_policy, recorded_options, unknown_names
 from ci_evals.cli.settings.result_commands import RejudgeSettings
 from ci_evals.cli.terminal.console import Console
+from ci_evals.domain import numbers
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.progress import Listener, TrialFinished
 from ci_evals.domain.providers import WITH_MODELS, Provider
@@ -28,7 +29,7 @@ from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.verdict import Outcome
 from ci_evals.library.runs import results_file
 from ci_evals.rejudging import Rejudged, RejudgeJob, changed_verdicts, judges, rejudge, to_judge
-from ci_evals.reports import numbers, sanitize
+from ci_evals.reports import sanitize
 from ci_evals.reports.names import RESULTS
 from ci_evals.stop import Stop
 from ci_evals.study_registry import after_rejudging

@@ -10,9 +10,10 @@ from ci_evals.adapters import files
 from ci_evals.cli.files.saved_run import SavedRun
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.result_commands import ReportSettings
+from ci_evals.domain import numbers
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Results
-from ci_evals.reports import numbers, report_files, sanitize
+from ci_evals.reports import report_files, sanitize
 from ci_evals.reports.names import PAGE, RESULTS, Format
 from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
 from ci_evals.support.redaction import Redactor

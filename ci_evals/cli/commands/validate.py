@@ -7,9 +7,10 @@ from ci_evals.cli.github.github_job import GitHubJob
 from ci_evals.cli.github.trust import FileTrust
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.suite_commands import ValidateSettings
+from ci_evals.domain import numbers
 from ci_evals.planning.parse import LoadedSuite
 from ci_evals.planning.quality import weaknesses
-from ci_evals.reports import numbers, sanitize
+from ci_evals.reports import sanitize
 
 
 def validate(settings: ValidateSettings, context: RunContext) -> Sequence[LoadedSuite]:

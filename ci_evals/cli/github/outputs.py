@@ -6,9 +6,9 @@ from ci_evals.adapters.github import workflow
 from ci_evals.cli.github import actions
 from ci_evals.cli.github.github_job import GitHubJob
 from ci_evals.cli.run_context import RunContext
+from ci_evals.domain import numbers
 from ci_evals.domain.errors import Exit
 from ci_evals.domain.results.run import Results
-from ci_evals.reports import numbers
 from ci_evals.reports.annotations import Severity, annotations
 from ci_evals.reports.markdown import documents
 from ci_evals.reports.markdown.sections import SummaryContext

@@ -21,9 +21,10 @@ from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.choices import CommentMode, SuiteTrust
 from ci_evals.cli.settings.shared import REQUIRED, CommentingSettings, HistorySettings
 from ci_evals.cli.settings.suite_commands import RunSettings
-from ci_evals.cli.settings.workspace import Names, label_of, names_of
+from ci_evals.cli.settings.workspace import label_of, names_of
 from ci_evals.domain.agents import is_program
 from ci_evals.domain.errors import GitHubError, UsageError
+from ci_evals.domain.options import Names
 from ci_evals.domain.suite import Suite
 from ci_evals.reports.names import RESULTS
 

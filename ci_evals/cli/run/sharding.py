@@ -5,11 +5,11 @@ from dataclasses import replace
 
 from ci_evals.cli.settings.choices import CommentMode
 from ci_evals.cli.settings.suite_commands import RunSettings
+from ci_evals.domain import numbers
 from ci_evals.domain.plan import Plan
 from ci_evals.job import NO_BASELINE, Job
 from ci_evals.planning import sharding
 from ci_evals.planning.sharding import ShardNumber
-from ci_evals.reports import numbers
 
 
 def for_shard(settings: RunSettings) -> RunSettings:

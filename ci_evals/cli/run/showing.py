@@ -7,9 +7,9 @@ from itertools import count
 from ci_evals.cli.github import actions
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.terminal import progress
+from ci_evals.domain import numbers
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.progress import Event, Listener, TrialFinished
-from ci_evals.reports import numbers
 
 
 @contextmanager

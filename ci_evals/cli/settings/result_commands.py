@@ -31,8 +31,8 @@ from ci_evals.cli.settings.shared import (
     Run,
     TrustSuites,
 )
-from ci_evals.cli.settings.workspace import Names
 from ci_evals.domain.choices import CheckMode, Regression
+from ci_evals.domain.options import Names
 from ci_evals.domain.providers import WITH_MODELS, Provider
 
 

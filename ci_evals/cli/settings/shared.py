@@ -8,8 +8,8 @@ import typer
 
 from ci_evals.cli.settings.choices import CommentMode, CommentOn, SuiteTrust
 from ci_evals.cli.settings.options import INPUT_DEFAULT
-from ci_evals.cli.settings.workspace import Names
 from ci_evals.domain.choices import AgentIdLocation, BothSides, CheckMode, Regression
+from ci_evals.domain.options import Names
 
 Suites = Annotated[
     list[str],

@@ -27,8 +27,8 @@ from ci_evals.cli.settings.shared import (
     SidesSettings,
     SuiteSettings,
 )
-from ci_evals.cli.settings.workspace import Names
 from ci_evals.domain.choices import CheckMode, Regression
+from ci_evals.domain.options import Names
 from ci_evals.domain.providers import Provider
 
 

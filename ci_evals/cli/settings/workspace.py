@@ -1,43 +1,12 @@
 """What each option names in the workspace. `cli/github/trust` has a rule for each kind."""
 
 import dataclasses
-from enum import Enum, auto
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
 from typer.models import ArgumentInfo, OptionInfo
 
-
-class Names(Enum):
-    """What the value of an option names, and so who may have written it.
-
-    Every option of text or paths has one in its annotation. Numbers, switches and closed sets of words name
-    nothing. In a job with secrets, a *foreign* checkout may hold somebody else's code.
-    """
-
-    TEXT = auto()
-    """Nothing in the workspace: a name, a model, a key, a pattern."""
-    ADDRESS = auto()
-    """An address. Whoever wrote the command chose it."""
-    INPUT = auto()
-    """A file or folder that decides where keys go, what may be spent, or what passes.
-
-    It may not be in a foreign checkout.
-    """
-    PROGRAM = auto()
-    """Code to run, which may not be in a foreign checkout. For `--adapter` only if it is code."""
-    AGENTS = auto()
-    """Lines with the options of a further agent. Each follows the rule of the option of its name."""
-    SUITES = auto()
-    """Suites. In a foreign checkout they may name no endpoint, no variable and no code."""
-    EVIDENCE = auto()
-    """Results to decide on. In a foreign checkout they must come from this job: git may not track them."""
-    SUBJECT = auto()
-    """Files that are shown, converted or judged again. They decide nothing."""
-    OUTPUT = auto()
-    """A file or folder to write. No link may lead elsewhere: see `cli/files/output_paths`."""
-    CACHE = auto()
-    """Signed answers, which may not be in a foreign checkout: see `cli/run/judge_cache`."""
+from ci_evals.domain.options import Names
 
 
 def names_of(settings: type[Any]) -> dict[str, Names | None]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from math import fsum
 
 from ci_evals.cli.terminal.console import Console, width_of
+from ci_evals.domain import numbers
 from ci_evals.domain.plan import Plan, Trial
 from ci_evals.domain.prices import PriceTable
 from ci_evals.domain.progress import (
@@ -20,7 +21,7 @@ from ci_evals.domain.progress import (
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import END_REASONS, EndState
 from ci_evals.domain.verdict import Cause, Finding, Outcome
-from ci_evals.reports import numbers, sanitize
+from ci_evals.reports import sanitize
 from ci_evals.reports.columns import shortened
 from ci_evals.scoring.usage import cost_of
 

@@ -3,9 +3,9 @@
 import json
 from typing import NamedTuple
 
+from ci_evals.domain import numbers
 from ci_evals.domain.actions import AgentAction, LogicKind, is_traced, shown_actions
 from ci_evals.domain.transcript import Reply, ToolCall, ToolStatus, Turn, is_empty
-from ci_evals.reports import numbers
 from ci_evals.support.json_text import canonical
 
 NO_TRACE = "this reply has no trace"

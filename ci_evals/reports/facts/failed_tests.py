@@ -5,13 +5,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from ci_evals.domain import numbers
 from ci_evals.domain.results.comparison import TestChange
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestOutcome, TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import Turn
 from ci_evals.domain.verdict import Finding, Outcome
-from ci_evals.reports import numbers
 from ci_evals.reports.facts import highlights, reliability
 from ci_evals.reports.facts.comparison import change
 from ci_evals.reports.facts.labels import OUTCOMES, RunOutcome

@@ -4,13 +4,13 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import assert_never
 
+from ci_evals.domain import numbers
 from ci_evals.domain.errors import Exit
 from ci_evals.domain.results.gate import CheckKind, CheckNature, GateCheck
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestOutcome
 from ci_evals.gate.checks import IF_UNDECIDED_FAILED, GateInput
 from ci_evals.gate.selectors import Selector, SelectorKind
-from ci_evals.reports import numbers
 
 _KINDS = {kind: f"the {kind}" for kind in SelectorKind} | {SelectorKind.LOGIC: "the AUI Logic"}
 _ERRORED = {

@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import chain
 
+from ci_evals.domain import numbers
 from ci_evals.domain.providers import Provider
 from ci_evals.domain.results.comparison import Comparison, TestChange
 from ci_evals.domain.results.gate import CheckKind, CheckNature, GateCheck
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestOutcome
-from ci_evals.reports import numbers
 from ci_evals.reports.facts import failed_tests, gate, highlights, set_aside, trial_errors
 from ci_evals.reports.facts.comparison import arms, change, significance
 from ci_evals.reports.facts.failed_tests import FailedTest

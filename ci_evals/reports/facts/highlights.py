@@ -5,6 +5,7 @@ Facts only, in plain words and not yet sanitized; each report puts them into its
 
 from collections.abc import Iterable, Iterator
 
+from ci_evals.domain import numbers
 from ci_evals.domain.errors import Exit
 from ci_evals.domain.results.gate import CheckKind, CheckOdds, Odds
 from ci_evals.domain.results.run import Results, Resumed, RunInfo
@@ -12,7 +13,6 @@ from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.suite import is_bundled
 from ci_evals.domain.verdict import Cause, Outcome
 from ci_evals.gate.odds import WORTH_TELLING
-from ci_evals.reports import numbers
 from ci_evals.reports.facts import gate, official, set_aside
 from ci_evals.reports.facts.comparison import change
 from ci_evals.reports.facts.labels import OUTCOMES, RunOutcome

@@ -2,6 +2,7 @@
 
 from typing import assert_never
 
+from ci_evals.domain import numbers
 from ci_evals.domain.results.judge import JudgeCheck
 from ci_evals.gate.invalid_run import (
     BaseNotPlayed,
@@ -17,7 +18,6 @@ from ci_evals.gate.invalid_run import (
     TooManyExcluded,
     UncountedDecide,
 )
-from ci_evals.reports import numbers
 
 
 def in_words(reason: InvalidRunReason) -> str:  # noqa: C901, PLR0911  # one case for each reason

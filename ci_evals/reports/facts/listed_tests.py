@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 
+from ci_evals.domain import numbers
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestOutcome, TestResult
-from ci_evals.reports import numbers
 from ci_evals.reports.facts.labels import OUTCOMES
 from ci_evals.reports.facts.once_per_run import once_per_run
 

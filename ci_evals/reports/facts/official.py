@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from ci_evals.domain import numbers
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import ScoreSummary
-from ci_evals.reports import numbers
 
 _SHOWN = 10
 """Suites whose scores are shown."""

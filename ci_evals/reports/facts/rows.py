@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
+from ci_evals.domain import numbers
 from ci_evals.domain.results.comparison import SuiteComparison
 from ci_evals.domain.results.gate import CheckKind, GateCheck
 from ci_evals.domain.results.suite import ScoreGroup, SuiteResult, TestOutcome, TestResult
 from ci_evals.domain.results.trial import TrialResult
-from ci_evals.reports import numbers
 from ci_evals.reports.facts import gate, highlights, labels, set_aside
 from ci_evals.reports.facts.comparison import change
 from ci_evals.reports.facts.judging import verdicts

@@ -6,10 +6,10 @@ Sentences and marks, not yet sanitized.
 from collections import Counter
 from collections.abc import Iterator
 
+from ci_evals.domain import numbers
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import Counts, TestResult
 from ci_evals.domain.results.taken import TakenFrom
-from ci_evals.reports import numbers
 from ci_evals.reports.facts.comparison import change
 from ci_evals.reports.facts.labels import OUTCOMES
 

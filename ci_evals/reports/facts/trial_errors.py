@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from ci_evals.domain import numbers
 from ci_evals.domain.results.simulated_user import Violation
 from ci_evals.domain.results.suite import SuiteResult, TestOutcome, TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import EndState, FailureCause
 from ci_evals.domain.verdict import Cause, Outcome
-from ci_evals.reports import numbers
 from ci_evals.reports.facts.labels import AT_FAULT, CAUSES, ERRORS, spaced
 from ci_evals.scoring.scores import once_made
 

@@ -2,9 +2,10 @@
 
 from itertools import islice
 
+from ci_evals.domain import numbers
 from ci_evals.domain.results.comparison import Comparison, TestChange
 from ci_evals.domain.results.run import Results
-from ci_evals.reports import numbers, sanitize
+from ci_evals.reports import sanitize
 from ci_evals.reports.facts import headline, listed_tests
 from ci_evals.reports.facts.comparison import change
 from ci_evals.reports.facts.headline import News

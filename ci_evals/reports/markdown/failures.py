@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 from urllib.parse import quote
 
-from ci_evals.reports import numbers, sanitize
+from ci_evals.domain import numbers
+from ci_evals.reports import sanitize
 from ci_evals.reports.facts import labels
 from ci_evals.reports.facts.comparison import divergence
 from ci_evals.reports.facts.failed_tests import FailedTest

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
+from ci_evals.domain import numbers
 from ci_evals.domain.results.process import Coverage, ProcessSummary, Reach, Times, TrialProcess
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.domain.results.trial import TrialResult
-from ci_evals.reports import numbers, sanitize
+from ci_evals.reports import sanitize
 from ci_evals.reports.markdown.sections import OPEN, Rank, Section, folded, table, tabled
 from ci_evals.scoring import coverage
 

@@ -8,7 +8,8 @@ from types import SimpleNamespace
 
 from tabulate import tabulate
 
-from ci_evals.reports import numbers, sanitize
+from ci_evals.domain import numbers
+from ci_evals.reports import sanitize
 from ci_evals.reports.facts import highlights, labels, set_aside
 from ci_evals.reports.facts.comparison import change
 from ci_evals.reports.facts.judging import verdicts

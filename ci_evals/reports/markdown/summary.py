@@ -3,9 +3,10 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
+from ci_evals.domain import numbers
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult
-from ci_evals.reports import numbers, sanitize
+from ci_evals.reports import sanitize
 from ci_evals.reports.facts import gate, headline, highlights, listed_tests, reliability, rows, trial_errors
 from ci_evals.reports.facts.comparison import arms, change, looks
 from ci_evals.reports.facts.headline import News, Trust

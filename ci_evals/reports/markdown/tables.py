@@ -3,10 +3,11 @@
 from collections.abc import Sequence
 from urllib.parse import quote
 
+from ci_evals.domain import numbers
 from ci_evals.domain.results.comparison import SuiteComparison
 from ci_evals.domain.results.gate import GateCheck
 from ci_evals.domain.results.suite import SuiteResult, TestResult
-from ci_evals.reports import numbers, sanitize
+from ci_evals.reports import sanitize
 from ci_evals.reports.facts import highlights, labels, rows
 from ci_evals.reports.facts.judging.parts import PlainTable
 from ci_evals.reports.markdown.sections import table

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from ci_evals.domain import numbers
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.verdict import Finding, Grade, Quote, Vote
-from ci_evals.reports import numbers, sanitize
+from ci_evals.reports import sanitize
 from ci_evals.reports.facts import labels, trial_errors
 from ci_evals.reports.facts.judging import verdicts
 from ci_evals.reports.markdown.sections import REASON_BYTES, section, table

@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from ci_evals.domain import numbers
 from ci_evals.domain.actions import AgentAction
 from ci_evals.domain.results.process import Times, TrialProcess
 from ci_evals.domain.results.simulated_user import Violation
@@ -17,7 +18,6 @@ from ci_evals.domain.results.usage import RoleUsage
 from ci_evals.domain.suite import AUTO, GivenReply
 from ci_evals.domain.transcript import EndState, ToolCall, Turn, UserSource
 from ci_evals.domain.verdict import Finding, Grade, Vote
-from ci_evals.reports import numbers
 from ci_evals.reports.facts import actions, labels, set_aside, trial_errors
 from ci_evals.reports.facts.comparison import divergence
 from ci_evals.reports.facts.judging import verdicts

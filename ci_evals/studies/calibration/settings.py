@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ci_evals.cli.settings.shared import Run
-from ci_evals.cli.settings.workspace import Names
+from ci_evals.domain.options import Names
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,9 +13,10 @@ from ci_evals.adapters import files as output_files
 from ci_evals.cli.files.output_paths import check_output
 from ci_evals.cli.files.saved_run import SavedRun
 from ci_evals.cli.run_context import RunContext
+from ci_evals.domain import numbers
 from ci_evals.domain.errors import UsageError
 from ci_evals.library.runs import results_file
-from ci_evals.reports import numbers, sanitize
+from ci_evals.reports import sanitize
 from ci_evals.reports.content_policy import policy_of
 from ci_evals.studies.calibration import sheet_reading
 from ci_evals.studies.calibration.items import Item, Part, items, sample

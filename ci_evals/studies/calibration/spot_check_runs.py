@@ -9,10 +9,11 @@ from pathlib import Path
 
 from ci_evals.cli.files.saved_run import SavedRun
 from ci_evals.cli.run_context import RunContext
+from ci_evals.domain import numbers
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Results
 from ci_evals.library.runs import results_file
-from ci_evals.reports import numbers, sanitize
+from ci_evals.reports import sanitize
 from ci_evals.scoring.agreement.judges import judge_of, unlike
 from ci_evals.scoring.comparison.pairing import pair
 from ci_evals.scoring.worst_quarter import only_again

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 
+from ci_evals.domain import numbers
 from ci_evals.domain.results.judge import Estimate
-from ci_evals.reports import numbers, sanitize
+from ci_evals.reports import sanitize
 from ci_evals.reports.columns import table
 from ci_evals.studies.calibration.result import Calibration, Rater
 

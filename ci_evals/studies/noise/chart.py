@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from ci_evals.domain import numbers
 from ci_evals.domain.results.judge import Estimate
-from ci_evals.reports import numbers
 from ci_evals.reports.facts.figure import Figure
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import Drawn

@@ -6,9 +6,9 @@ from contextlib import ExitStack
 from ci_evals.cli.process.interruption import Interruption
 from ci_evals.cli.run.showing import show_count, show_progress
 from ci_evals.cli.run_context import RunContext
+from ci_evals.domain import numbers
 from ci_evals.domain.errors import Exit
 from ci_evals.domain.progress import Listener
-from ci_evals.reports import numbers
 from ci_evals.stop import Stop
 from ci_evals.studies.keeping import keep, text_of
 from ci_evals.studies.noise.preparation import prepare

@@ -15,6 +15,7 @@ from ci_evals.cli.files.suite_loading import headers_of, load_suites, values_of
 from ci_evals.cli.github.github_job import GitHubJob
 from ci_evals.cli.github.trust import FileTrust
 from ci_evals.cli.run_context import RunContext
+from ci_evals.domain import numbers
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import SuiteModels
 from ci_evals.domain.providers import Provider
@@ -26,7 +27,6 @@ from ci_evals.job.results_builder import JUDGE_TEMPLATES
 from ci_evals.planning.selection import Selection, plan
 from ci_evals.planning.workload import of_plan
 from ci_evals.rejudging.saved import is_judged
-from ci_evals.reports import numbers
 from ci_evals.studies.keeping import check_whole
 from ci_evals.studies.noise.sample import SamplePlan, match_tests, pick_tests, plan_sample
 from ci_evals.studies.noise.settings import NoiseSettings

@@ -1,7 +1,7 @@
 """The facts of a study of where the noise comes from."""
 
+from ci_evals.domain import numbers
 from ci_evals.domain.results.run import Results
-from ci_evals.reports import numbers
 from ci_evals.reports.facts.figure import Figure
 from ci_evals.reports.facts.judging.parts import PlainTable, StudyReport, capitalized, other_judge, sentence
 from ci_evals.studies.noise.result import SOURCES, Noise

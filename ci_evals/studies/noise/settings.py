@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from ci_evals.cli.settings.shared import AgentApiSettings, Run, SuiteSettings
-from ci_evals.cli.settings.workspace import Names
+from ci_evals.domain.options import Names
 from ci_evals.studies.settings import JudgeSettings
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from ci_evals.cli.files.saved_run import SavedRun
 from ci_evals.cli.run_context import RunContext
+from ci_evals.domain import numbers
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.comparison import TestName
 from ci_evals.domain.results.suite import TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.rejudging.saved import is_judged, transcript_of, turns_of
-from ci_evals.reports import numbers
 from ci_evals.scoring.comparison.pairing import pair
 from ci_evals.studies.asking import Asking, spread_evenly
 from ci_evals.studies.conversations import is_usable

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from ci_evals.domain import numbers
 from ci_evals.domain.results.run import Results
-from ci_evals.reports import numbers
 from ci_evals.reports.facts.judging.parts import (
     CriterionWarning,
     PlainTable,

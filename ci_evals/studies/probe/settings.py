@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from ci_evals.cli.settings.suite_commands import ValidateSettings
-from ci_evals.cli.settings.workspace import Names
+from ci_evals.domain.options import Names
 from ci_evals.domain.providers import Provider
 
 

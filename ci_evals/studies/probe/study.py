@@ -9,13 +9,14 @@ from pathlib import Path
 from ci_evals.cli.files.saved_run import SavedRun
 from ci_evals.cli.files.suite_loading import values_of
 from ci_evals.cli.run_context import RunContext
+from ci_evals.domain import numbers
 from ci_evals.domain.checks.evaluation import Judged
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.suite import Suite, Test
 from ci_evals.domain.verdict import UNUSABLE, Finding, Outcome
 from ci_evals.grading.grade import grade
 from ci_evals.planning.parse import LoadedSuite
-from ci_evals.reports import numbers, sanitize
+from ci_evals.reports import sanitize
 from ci_evals.scoring.agreement.clustered import wilson_share
 from ci_evals.studies.asking import Asking, spread_evenly
 from ci_evals.studies.conversations import JudgedConversation, check_judged, conversations_of

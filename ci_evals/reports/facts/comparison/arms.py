@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
+from ci_evals.domain import numbers
 from ci_evals.domain.plan import BASE
 from ci_evals.domain.results.arms import Arm
 from ci_evals.domain.results.run import Results
-from ci_evals.reports import numbers
 from ci_evals.reports.facts.judging.parts import PlainTable
 from ci_evals.scoring.statistics import ALPHA
 

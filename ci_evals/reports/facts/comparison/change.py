@@ -5,11 +5,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from ci_evals.domain import numbers
 from ci_evals.domain.results.comparison import Change, Comparison, SuiteComparison, TestChange
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.domain.verdict import Outcome
-from ci_evals.reports import numbers
 from ci_evals.reports.facts.comparison import significance
 from ci_evals.scoring.scores import ScoreRule, Validity, kinds, validity
 

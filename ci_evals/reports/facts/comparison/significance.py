@@ -2,8 +2,8 @@
 
 from math import comb
 
+from ci_evals.domain import numbers
 from ci_evals.domain.results.comparison import Change, Comparison
-from ci_evals.reports import numbers
 from ci_evals.scoring.statistics import ALPHA
 
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
+from ci_evals.domain import numbers
 from ci_evals.domain.results.judge import JudgeCheck
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.verdict import Outcome
-from ci_evals.reports import numbers
 
 TOPIC = "Judge"
 """The topic of remarks on the verdicts themselves."""

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from ci_evals.domain import numbers
 from ci_evals.domain.results.judge import JudgeUsed
 from ci_evals.domain.results.run import Results
-from ci_evals.reports import numbers, sanitize
+from ci_evals.reports import sanitize
 from ci_evals.reports.facts.figure import Figure
 from ci_evals.scoring.agreement.judges import judge_of, unlike
 

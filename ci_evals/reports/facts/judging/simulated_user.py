@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from ci_evals.domain import numbers
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.simulated_user import UserChecks
-from ci_evals.reports import numbers
 from ci_evals.reports.facts.judging.parts import PlainTable
 from ci_evals.reports.facts.labels import spaced
 

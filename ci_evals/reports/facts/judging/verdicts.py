@@ -3,8 +3,9 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from ci_evals.domain import numbers
 from ci_evals.domain.verdict import Finding, Outcome, Vote
-from ci_evals.reports import numbers, sanitize
+from ci_evals.reports import sanitize
 
 NO_REASON = "no reason was given"
 _SHORT_BYTES = 1_024

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from ci_evals.domain import numbers
 from ci_evals.domain.results.judge import PartAgreement, VoteAgreement
 from ci_evals.domain.results.run import Results
-from ci_evals.reports import numbers
 from ci_evals.reports.facts.judging.parts import CriterionWarning, PlainTable, criterion, listed
 
 TOPIC = "Votes"

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from ci_evals.domain import numbers
 from ci_evals.domain.results.judge import Estimate, PartAgreement
 from ci_evals.domain.results.run import Results
-from ci_evals.reports import numbers
 from ci_evals.reports.facts.figure import Figure
 from ci_evals.reports.page.charts import frame
 from ci_evals.reports.page.charts.drawing import Drawn

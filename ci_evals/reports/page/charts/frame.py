@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeAlias
 
-from ci_evals.reports import numbers
+from ci_evals.domain import numbers
 from ci_evals.reports.facts.figure import Figure
 from ci_evals.reports.page.charts import drawing
 from ci_evals.reports.page.charts.drawing import WIDTH, Drawn

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 
+from ci_evals.domain import numbers
 from ci_evals.domain.results.comparison import ComparisonLook
 from ci_evals.domain.results.gate import LookDecision
 from ci_evals.domain.results.run import Results
-from ci_evals.reports import numbers
 from ci_evals.reports.facts.figure import Figure
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import WIDTH, Drawn

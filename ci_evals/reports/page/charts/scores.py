@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
+from ci_evals.domain import numbers
 from ci_evals.domain.base import Interval
 from ci_evals.domain.results.gate import CheckNature, GateCheck
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestResult
 from ci_evals.gate.selectors import Selector, SelectorKind
-from ci_evals.reports import numbers
 from ci_evals.reports.facts.figure import Figure
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.frame import MOST_ROWS, SCORES, Entry, TrackRow

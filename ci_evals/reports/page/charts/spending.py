@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from functools import partial
 
+from ci_evals.domain import numbers
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.usage import RoleUsage
-from ci_evals.reports import numbers
 from ci_evals.reports.facts.figure import Figure
 from ci_evals.reports.facts.labels import ROLES
 from ci_evals.reports.page.charts import drawing, frame

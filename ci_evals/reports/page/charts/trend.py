@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
+from ci_evals.domain import numbers
 from ci_evals.domain.results.run import Results
-from ci_evals.reports import numbers
 from ci_evals.reports.facts.figure import Figure
 from ci_evals.reports.facts.labels import RunOutcome
 from ci_evals.reports.page.charts import drawing, frame

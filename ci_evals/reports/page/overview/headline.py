@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from ci_evals.domain import numbers
 from ci_evals.domain.results.run import Results
-from ci_evals.reports import numbers
 from ci_evals.reports.facts import gate, headline, highlights, reliability
 from ci_evals.reports.facts.comparison import change, looks
 from ci_evals.reports.facts.headline import Numbers, Trust

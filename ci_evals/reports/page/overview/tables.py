@@ -3,11 +3,11 @@
 from collections.abc import Callable, Collection, Sequence
 from typing import NamedTuple
 
+from ci_evals.domain import numbers
 from ci_evals.domain.actions import LogicKind
 from ci_evals.domain.results.process import ProcessSummary, Reach
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.usage import Latency, RoleUsage
-from ci_evals.reports import numbers
 from ci_evals.reports.facts import gate, labels, rows
 from ci_evals.reports.facts.comparison import change
 from ci_evals.scoring import coverage

@@ -7,9 +7,10 @@ from functools import cached_property
 from statistics import median
 from typing import NamedTuple
 
+from ci_evals.domain import numbers
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.transcript import EndState
-from ci_evals.reports import numbers, sanitize
+from ci_evals.reports import sanitize
 from ci_evals.reports.facts import headline, highlights, labels, set_aside
 from ci_evals.reports.facts.failed_tests import FailedTest
 from ci_evals.reports.facts.headline import Became

@@ -4,9 +4,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+from ci_evals.domain import numbers
 from ci_evals.domain.results.comparison import TestChange
 from ci_evals.domain.results.run import Results
-from ci_evals.reports import numbers, sanitize
+from ci_evals.reports import sanitize
 from ci_evals.reports.facts import headline, highlights, listed_tests, trial_errors
 from ci_evals.reports.facts.comparison import change, divergence
 from ci_evals.reports.facts.failed_tests import FailedCriterion, FailedTest
