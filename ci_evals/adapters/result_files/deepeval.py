@@ -106,7 +106,9 @@ def _passing_below(cases: Sequence[Mapping[str, Any]], *, below: bool) -> set[st
 def _score(metric: Mapping[str, Any], lower: AbstractSet[str]) -> float | None:
     """Return the score of a metric, of which 1 is best."""
     score = fields.score_or_none(metric.get("score"))
-    return 1 - score if score is not None and str(metric.get("name")) in lower else score
+    if score is None or not 0 <= score <= 1:
+        return score
+    return 1 - score if str(metric.get("name")) in lower else score
 
 
 def _row(case: Mapping[str, Any], lower: AbstractSet[str]) -> Row:
@@ -134,7 +136,9 @@ def _row(case: Mapping[str, Any], lower: AbstractSet[str]) -> Row:
         raise ValueError(f"success of {common['test']!r} does not agree with its metrics")
     scores = [score for metric in deciding if (score := _score(metric, lower)) is not None]
     reason = "; ".join(f"{one['name']}: {fields.words(one.get('reason'))}" for one in failed)
-    return Row(**common, passed=passed, score=sum(scores) / len(scores) if scores else None, reason=reason)
+    wrong = next((score for score in scores if not 0 <= score <= 1), None)
+    score = wrong if wrong is not None or not scores else sum(scores) / len(scores)
+    return Row(**common, passed=passed, score=score, reason=reason)
 
 
 def _check(metric: Mapping[str, Any], lower: AbstractSet[str]) -> Check:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Self
 
 from ci_evals.domain.result_rows import Message, Undecided
 from ci_evals.domain.transcript import ToolCall
@@ -44,9 +44,29 @@ def share_or_none(value: Any) -> float | None:
     return float(value) if isinstance(value, bool | int | float) and 0 <= value <= 1 else None
 
 
+class NoScore(float):
+    """The NaN in the place of a score that is no number; its `repr` is what the file has there."""
+
+    _quote: str
+
+    def __new__(cls, value: Any) -> Self:
+        """Return a NaN that quotes the value."""
+        self = super().__new__(cls, math.nan)
+        self._quote = shown(value)
+        return self
+
+    def __repr__(self) -> str:
+        return self._quote
+
+
 def score_or_none(value: Any) -> float | None:
-    """Return the score of a row or a check: as `share_or_none`, but NaN stays and makes its row an error."""
-    return math.nan if is_nan(value) else share_or_none(value)
+    """Return the score of a row or a check; None if it has none.
+
+    What is no number from 0 to 1 stays, and makes its row an error (`reading.check`).
+    """
+    if value is None:
+        return None
+    return float(value) if isinstance(value, bool | int | float) else NoScore(value)
 
 
 def is_nan(value: Any) -> bool:

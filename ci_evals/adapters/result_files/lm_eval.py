@@ -53,10 +53,16 @@ READER = Reader("lm-eval", "lm-evaluation-harness results or samples", read)
 
 def _metric(sample: Mapping[str, Any]) -> str:
     metrics = fields.names(sample["metrics"], "metrics")
-    found = next((one for one in metrics if fields.score_or_none(sample.get(one)) is not None), None)
+    found = next((one for one in metrics if _share(sample, one) is not None), None)
     if found is None:
         raise ValueError(f"none of its metrics ({', '.join(metrics)[:200]}) is a score from 0 to 1")
     return found
+
+
+def _share(sample: Mapping[str, Any], metric: str) -> float | None:
+    """Return a metric of a sample; None if it is another thing than a score, such as a perplexity."""
+    value = sample.get(metric)
+    return fields.share(value, metric) if fields.is_nan(value) else fields.share_or_none(value)
 
 
 def _row(sample: Mapping[str, Any], metric: str) -> Row:
@@ -65,7 +71,7 @@ def _row(sample: Mapping[str, Any], metric: str) -> Row:
     asked = [
         fields.name(sample[key], key) for key in ("doc_hash", "prompt_hash", "target_hash") if sample.get(key)
     ]
-    scores = [(one, share) for one in metrics if (share := fields.score_or_none(sample.get(one))) is not None]
+    scores = [(one, share) for one in metrics if (share := _share(sample, one)) is not None]
     return Row(
         test=fields.name(sample["doc_id"], "doc_id"),
         passed=score == 1,

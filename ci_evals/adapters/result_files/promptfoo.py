@@ -121,7 +121,8 @@ def _of_document(document: Any) -> tuple[list[dict[str, Any]] | None, str]:
     if results.get("version") != 3:
         raise ValueError(f"its version is {fields.shown(results.get('version'))}, and only 3 is known")
     rows = fields.tables(results["results"], "results.results")
-    if wrong := next((i for i, row in enumerate(rows) if not _is_row(row)), None):
+    wrong = next((i for i, row in enumerate(rows) if not _is_row(row)), None)
+    if wrong is not None:
         raise ValueError(f"results.results[{wrong}] has no testCase, provider, prompt or failureReason")
     config = document.get("config")
     return rows, fields.words(config.get("description"))[:200] if isinstance(config, dict) else ""

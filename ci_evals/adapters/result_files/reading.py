@@ -171,6 +171,8 @@ def _wrong_outcome(row: Row) -> str | None:
     for score in (row.score, *(check.score for check in row.checks)):
         if score is not None and not 0 <= score <= 1:  # nor is NaN
             return f"the score {score!r} is not a number from 0 to 1"
+    if row.passed and row.score == 0:
+        return "it passed, and its score is 0: they contradict each other"
     return None
 
 

@@ -42,8 +42,8 @@ def deepeval(**bad: Any) -> bytes:
     return json.dumps({"testCases": [*cases, case(**bad)], "metricsScores": []}).encode()
 
 
-def promptfoo(score: float) -> bytes:
-    def row(number: int, score: float) -> dict[str, Any]:
+def promptfoo(score: Any, check: Any = 1) -> bytes:
+    def row(number: int, score: Any, check: Any = 1) -> dict[str, Any]:
         return {
             "testCase": {"description": f"t{number}"},
             "provider": {"id": "p"},
@@ -51,10 +51,18 @@ def promptfoo(score: float) -> bytes:
             "failureReason": 0,
             "success": True,
             "score": score,
-            "gradingResult": {"pass": True, "componentResults": [{"pass": True, "score": 1}]},
+            "gradingResult": {"pass": True, "componentResults": [{"pass": True, "score": check}]},
         }
 
-    return json_lines(lambda number: row(number, 1), row(9, score))
+    return json_lines(lambda number: row(number, 1), row(9, score, check))
+
+
+def every_eval_ever(score: Any) -> bytes:
+    def record(number: int, score: Any) -> dict[str, Any]:
+        names = {"evaluation_id": "e", "model_id": "m", "evaluation_name": "n", "sample_id": f"t{number}"}
+        return {"schema_version": "0.3.0", "evaluation": {"score": score, "is_correct": True}} | names
+
+    return json_lines(lambda number: record(number, 1), record(9, score))
 
 
 def lm_eval(value: float) -> bytes:
@@ -92,6 +100,26 @@ BAD_ROWS = [
     ("a DeepEval test whose name is null", deepeval(name=None), "row 4 (no name)", "no name"),
     ("a DeepEval score that is NaN", deepeval(name="bad", score=NAN), "bad", "score nan"),
     ("a promptfoo score that is NaN", promptfoo(NAN), "t9", "score nan"),
+    *[
+        (f"a score of {tool} that is {score!r}", make(score), name, "is not a number from 0 to 1")
+        for score in ("NaN", "many", -3.0, 7.0, [1])
+        for tool, make, name in (
+            ("promptfoo", promptfoo, "t9"),
+            ("an assertion of promptfoo", lambda score: promptfoo(1, score), "t9"),
+            ("DeepEval", lambda score: deepeval(name="bad", score=score), "bad"),
+            ("Every Eval Ever", every_eval_ever, "t9"),
+        )
+    ],
+    ("a score that is quoted", promptfoo("many"), "t9", "the score 'many' is not"),
+    ("a score on another scale that is quoted", promptfoo(-3), "t9", "the score -3.0 is not"),
+    ("a promptfoo row that passed with 0", promptfoo(0), "t9", "passed, and its score is 0"),
+    (
+        "a DeepEval test that passed with 0",
+        deepeval(name="bad", score=0),
+        "bad",
+        "passed, and its score is 0",
+    ),
+    ("a row that passed with 0", rows(passed=True, score=0), "bad", "passed, and its score is 0"),
     ("an lm-eval metric that is NaN", lm_eval(NAN), "9", "score nan"),
     ("a row whose score is NaN", rows(score=NAN), "bad", "score is 'nan'"),
     ("a row whose score is infinite", rows(score=float("inf")), "bad", "score is 'inf'"),

@@ -645,6 +645,13 @@ def test_a_record_of_every_eval_ever_that_repeats_a_metric_is_a_trial() -> None:
         }
 
 
+@pytest.mark.parametrize("index", [0, 1])
+def test_a_row_of_promptfoo_without_its_parts_is_named(index: int) -> None:
+    document = loaded("promptfoo/shop.json")
+    del document["results"]["results"][index]["prompt"]
+    assert f"results.results[{index}] has no testCase, provider, prompt or" in refusal(document)
+
+
 # All of them
 
 
