@@ -5,11 +5,7 @@ import builders as build
 from ci_evals.domain.base import Interval
 from ci_evals.domain.plan import BASE, HEAD, Plan
 from ci_evals.domain.results.run import Results
-from ci_evals.gate.policy import Policy
-from ci_evals.job.job import Job
 from ci_evals.job.stages import Stage, next_stage
-from ci_evals.runner import Options
-from ci_evals.support.redaction import Redactor
 
 SCREENING = Stage(Plan((), loops=1, arms=(HEAD, BASE), first_arm_only=True))
 CLOSE = build.check("min-score", 80, 85.0, passed=True, interval=Interval(low=70, high=95))
@@ -22,7 +18,7 @@ def run_of(*checks, status: str = "completed") -> Results:
 
 
 def following(results: Results) -> Stage | None:
-    return next_stage(Job(SCREENING.plan, Policy(), Options(), Redactor()), SCREENING, results)
+    return next_stage(SCREENING, results)
 
 
 def test_a_close_floor_does_not_start_the_base_agent():

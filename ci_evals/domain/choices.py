@@ -29,11 +29,7 @@ class BothSides(StrEnum):
 
     AUTO = "auto"
     """If the earlier runs of the base branch, or the lack of them, leave a drop possible."""
-    WORST_QUARTER = "worst-quarter"
-    """As `auto`, but then only the tests that looked worst are played, with new trials of both agents."""
     ALWAYS = "always"
-    NEVER = "never"
-    """Earlier runs decide."""
 
 
 class AgentIdLocation(StrEnum):

@@ -1,6 +1,6 @@
 """The ordered work of a run, and the models that it is done with."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from ci_evals.domain.suite import PlannedTurn, Suite, Test
@@ -26,10 +26,6 @@ class PlannedSuite:
     """More headers for this agent alone; None for those of the run."""
     taken: frozenset[str] = frozenset()
     """The names of tests of which nothing is played: their trials are those of an earlier run."""
-    again: frozenset[str] | None = None
-    """The names of tests of which more trials than those of the loops are played; None for all."""
-    only_again: bool = False
-    """True if these further trials are all that is played."""
 
     @property
     def has_worlds(self) -> bool:
@@ -60,8 +56,6 @@ class Plan:
     suites: tuple[PlannedSuite, ...]
     """Those of the first arm, then the same ones with the agent of each other arm."""
     loops: int
-    more: int = 0
-    """Trials of each test beyond those of its loops, played because a first look was close."""
     arms: tuple[str, ...] = (HEAD,)
     """The names of the agents that are played side by side, first the one that is tested."""
     reference: str | None = None
@@ -93,13 +87,13 @@ class Plan:
         return replace(self, suites=own, arms=(self.arms[number],), first_arm_only=False)
 
     def loops_of(self, test: Test) -> int:
-        """The number of trials of this test: its own `loops`, or the run's, and those added later.
+        """The number of trials of this test: its own `loops`, or the run's.
 
         In rounds every test is played as often; one with more `loops` of its own has these from the first.
         """
         if self.looks:
             return max(test.loops or 0, self.loops)
-        return (test.loops or self.loops) + self.more
+        return test.loops or self.loops
 
     def played_of(self, suite: PlannedSuite, test: Test) -> int:
         """The number of trials of this test that the run plays itself."""
@@ -108,33 +102,7 @@ class Plan:
     def indexes_of(self, suite: PlannedSuite, test: Test) -> range:
         """The numbers of the trials of this test that the run plays itself."""
         last = 0 if test.name in suite.taken else self.loops_of(test)
-        if suite.again is None:
-            return range(1, last + 1)
-        begun = last - self.more
-        return range(begun + 1 if suite.only_again else 1, 1 + (last if test.name in suite.again else begun))
-
-    def playing_again(self, places: Collection[tuple[int, int]], more: int) -> "Plan":
-        """The plan with more trials of these tests alone, which the other arms play too: them, and no others.
-
-        `places` are suites and tests of the first arm.
-        """
-        size = len(self.suites) // len(self.arms)
-        suites = tuple(
-            replace(
-                planned,
-                again=frozenset(planned.tests[test].name for suite, test in places if suite == index % size),
-                only_again=index >= size,
-            )
-            for index, planned in enumerate(self.suites)
-        )
-        return replace(self, suites=suites, more=more, first_arm_only=False)
-
-    @property
-    def again(self) -> tuple[tuple[PlannedSuite, Test], ...]:
-        """The tests of the first arm of which more is played than of the others."""
-        first = self.suites[: len(self.suites) // len(self.arms)]
-        chosen = ((suite, suite.again or ()) for suite in first)
-        return tuple((suite, test) for suite, names in chosen for test in suite.tests if test.name in names)
+        return range(1, last + 1)
 
     def test_of(self, trial: Trial) -> Test:
         """The test that a trial plays."""

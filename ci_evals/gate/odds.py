@@ -16,7 +16,6 @@ from functools import cache, cached_property, lru_cache
 from itertools import product
 from statistics import fmean
 
-from ci_evals.domain.results.comparison import TestName
 from ci_evals.domain.results.gate import CheckId, CheckKind, CheckOdds, GateCheck, Odds
 from ci_evals.domain.results.run import Results, RunInfo
 from ci_evals.domain.results.suite import TestResult
@@ -70,17 +69,14 @@ def odds_of(results: Results, checks: Iterable[GateCheck]) -> Odds | None:
     )
 
 
-def _planned(run: RunInfo, suite: str, test: TestResult) -> int:
+def _planned(run: RunInfo, test: TestResult) -> int:
     """The trials of a test in a run like the recorded one.
 
     Rounds decide at the level of a run that plays all of them.
     """
     if run.rounds:
         return run.rounds.looks[-1]
-    further, quarter = 0, run.worst_quarter
-    if quarter and TestName(suite=suite, name=test.name) in quarter.tests:
-        further = quarter.trials
-    return max(1, len(test.trials) + test.not_run - further)
+    return max(1, len(test.trials) + test.not_run)
 
 
 def evaluated_checks(checks: Iterable[GateCheck]) -> tuple[GateCheck, ...]:
@@ -116,7 +112,7 @@ class _TrialNoise:
         ]
         self.tests = [(suite.name, test) for suite, test, _ in deciding]
         self.numbers = [place for _, _, place in deciding]
-        self.planned = [_planned(run, suite, test) for suite, test in self.tests]
+        self.planned = [_planned(run, test) for _, test in self.tests]
         self._seed = run.id
         self._shown = ScoreRule(offline=run.offline)
         self.scores = lru_cache(_KEPT)(self._scores)

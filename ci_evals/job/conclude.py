@@ -23,7 +23,6 @@ from ci_evals.scoring.comparison.earlier_runs import EarlierRuns
 from ci_evals.scoring.comparison.rounds import Look
 from ci_evals.scoring.coverage import compared
 from ci_evals.scoring.scorecard import Scorecard
-from ci_evals.scoring.worst_quarter import only_again
 from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
 
@@ -193,9 +192,7 @@ def conclude(
     of_base = baseline.of_base_commit and not base_side
     comparer = None
     if base and not skipped:
-        again = base_side and info.worst_quarter
-        head = only_again(results, base, again) if again else results
-        comparer = RunComparer(head, base, method, of_base_commit=of_base)
+        comparer = RunComparer(results, base, method, of_base_commit=of_base)
     gate = results.gate
     if not skipped:
         gate_input = GateInput(results, policy, comparer, baseline.missing, earlier=decides, look=look)

@@ -189,7 +189,7 @@ async def _play_in_stages(
         await checked
         _mark_outage(job, stop)
         results = builder.results(stage.plan, played)
-        following = None if stop.requested else next_stage(job, stage, results)
+        following = None if stop.requested else next_stage(stage, results)
         if following is None:
             return results
         done_now = zip(stage.plan.trials, played, strict=True)

@@ -15,7 +15,7 @@ from ci_evals.domain.journal import JournalHeader
 from ci_evals.domain.plan import BASE, Plan, Trial
 from ci_evals.domain.prices import NO_PRICES, PriceTable
 from ci_evals.domain.results.arms import Arm
-from ci_evals.domain.results.comparison import ComparisonLook, TestName
+from ci_evals.domain.results.comparison import ComparisonLook
 from ci_evals.domain.results.gate import GateLook
 from ci_evals.domain.results.run import (
     Digests,
@@ -24,7 +24,6 @@ from ci_evals.domain.results.run import (
     Rounds,
     RunInfo,
     Tool,
-    WorstQuarter,
 )
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.domain.results.trial import TrialResult
@@ -40,7 +39,7 @@ from ci_evals.job.setup import RunSetup
 from ci_evals.job.unproven_paths import Settled
 from ci_evals.reports.names import folders_for
 from ci_evals.scoring import tool_names
-from ci_evals.scoring.comparison.rounds import WORST_QUARTER, Look, looks_at
+from ci_evals.scoring.comparison.rounds import Look, looks_at
 from ci_evals.scoring.scorecard import Scorecard, SuiteFacts, score
 from ci_evals.scoring.scores import ScoreRule
 from ci_evals.scoring.usage import summed, usage_of_roles
@@ -123,8 +122,6 @@ class ResultsBuilder:
         both_sides = (BASE in plan.arms or plan.reference is not None) and not plan.first_arm_only
         looks = looks_at(plan.looks, both_sides=both_sides)
         look = next((look for look in looks if look.trials == plan.loops), None)
-        if plan.again:
-            look = WORST_QUARTER
         results = replace(self._conclusion, look=look, screening=plan.first_arm_only).results(
             lambda: self._scorecard(plan, played, self._job.prices()),
             lambda: self._info(plan, settled),
@@ -134,8 +131,7 @@ class ResultsBuilder:
     def _looked_at(self, results: Results, look: Look, *, both_sides: bool) -> Results:
         """Results with what this look and those before it came to."""
         gate, comparison, looks = results.gate, results.comparison, self._looks[both_sides]
-        if look is not WORST_QUARTER:
-            self._gate_looks[look.trials] = tuple(gate_looks(gate.checks, look.trials))
+        self._gate_looks[look.trials] = tuple(gate_looks(gate.checks, look.trials))
         of_scores = tuple(chain.from_iterable(self._gate_looks.values()))
         update: dict[str, Any] = {"gate": gate.model_copy(update={"looks": of_scores})}
         if comparison and comparison.p is not None:
@@ -222,11 +218,6 @@ class ResultsBuilder:
             commit=context.checkout or context.commit,
         )
 
-    def _worst_quarter(self, plan: Plan) -> WorstQuarter | None:
-        text = self._job.redactor.text
-        names = [TestName(suite=text(own.suite.name), name=text(test.name)) for own, test in plan.again]
-        return WorstQuarter(trials=plan.more, tests=tuple(names)) if names else None
-
     def _info(self, plan: Plan, settled: Settled) -> RunInfo:
         job, skipped = self._job, self._skipped_because
         return RunInfo(
@@ -240,7 +231,6 @@ class ResultsBuilder:
             git=job.git,
             environment=environment(job.ci),
             digests=self._digests,
-            worst_quarter=self._worst_quarter(plan),
             rounds=Rounds(looks=plan.looks, played=plan.loops) if plan.looks else None,
             shard=job.shard,
             origin=job.origin,

@@ -8,9 +8,6 @@ from ci_evals.domain.results.run import Results
 from ci_evals.gate.decision import CLOSE, compares, leaves_drop_possible, open_checks
 from ci_evals.job.job import Job
 from ci_evals.reports.facts.gate import near_threshold
-from ci_evals.scoring.comparison.earlier_runs import EarlierRuns
-from ci_evals.scoring.comparison.history import quarter_of
-from ci_evals.scoring.comparison.rounds import WORST_QUARTER
 from ci_evals.scoring.scores import deciding, uncounted_trials
 
 
@@ -35,25 +32,11 @@ def first_plan(plan: Plan, both_sides: BothSides, *, compares: bool) -> Plan:
     return replace(plan, loops=loops, first_arm_only=screened)
 
 
-def largest_plan(plan: Plan, both_sides: BothSides) -> Plan:
-    """The most that is played of a plan: where the worst tests are, nobody knows, so the longest ones."""
-    if BASE not in plan.arms or both_sides is not BothSides.WORST_QUARTER:
-        return plan
-    places = [
-        (len(planned.suite.turns_of(test)), (s, t))
-        for s, planned in enumerate(plan.arm(0).suites)
-        for t, test in enumerate(planned.tests)
-        if test.quarantine is None
-    ]
-    longest = [place for _, place in sorted(places, reverse=True)[: quarter_of(len(places))]]
-    return max(plan, plan.playing_again(longest, WORST_QUARTER.trials), key=lambda one: len(one.trials))
-
-
-def next_stage(job: Job, stage: Stage, results: Results) -> Stage | None:
+def next_stage(stage: Stage, results: Results) -> Stage | None:
     """The stage that follows one; None if its results are those of the run."""
     plan, gate = stage.plan, results.gate
     if plan.first_arm_only and (why := _possible_drop(results)):
-        return Stage(_beside(job, plan, results), why)
+        return Stage(replace(plan, first_arm_only=False), why)
     unsettled = [check for check in open_checks(gate) if not (plan.first_arm_only and compares(check))]
     following = next((look for look in plan.looks if look > plan.loops), None)
     if not unsettled or following is None:
@@ -61,16 +44,6 @@ def next_stage(job: Job, stage: Stage, results: Results) -> Stage | None:
     return Stage(
         replace(plan, loops=following), tuple(f"{check.name} is not decided yet" for check in unsettled)
     )
-
-
-def _beside(job: Job, plan: Plan, results: Results) -> Plan:
-    """The plan with the base agent: of all tests, or of those that look worst."""
-    baseline = job.baseline
-    if job.both_sides is BothSides.WORST_QUARTER and baseline.results:
-        earlier = EarlierRuns(results, baseline.history or (baseline.results,))
-        if worst := earlier.worst_tests():
-            return plan.playing_again([(suite - 1, test - 1) for suite, test in worst], WORST_QUARTER.trials)
-    return replace(plan, first_arm_only=False)
 
 
 def _possible_drop(results: Results) -> tuple[str, ...]:

@@ -8,6 +8,8 @@ from commands import ci_evals
     ("option", "sentence"),
     [
         ("--confirm=3", "--confirm is gone. Use --rounds=auto instead."),
+        ("--both-sides=worst-quarter", "--both-sides=worst-quarter is gone. Use --rounds=auto instead."),
+        ("--both-sides=never", "--both-sides=never is gone. Leave --against out instead."),
     ],
 )
 def test_a_gone_option_is_refused_with_its_successor(tmp_path, option, sentence):

@@ -6,7 +6,7 @@ from test_headline import compared
 
 from ci_evals.domain.results.arms import Arm
 from ci_evals.domain.results.comparison import ComparisonLook, HistoryComparison, TestName
-from ci_evals.domain.results.run import Results, Rounds, WorstQuarter
+from ci_evals.domain.results.run import Results, Rounds
 from ci_evals.domain.results.usage import RoleUsage, Usage
 from ci_evals.reports.facts.comparison import looks
 
@@ -24,10 +24,6 @@ PLAYED = "The base agent was played in the same run, alternating trial by trial"
 SPREAD = "Runs of main differ among themselves by 3.0 points; a drop below 5.6 would not stand out"
 
 CONFIGURED = {"against": True, "bothSides": "auto"}
-SIX_WORST = (
-    "The 6 tests that looked worst were played 9 times more with each agent (A; B; C; D; E; and 1 more)"
-)
-ONE_WORST = "The test that looked worst was played 9 times more with each agent (A)"
 BASE_TOO = ", those of the base agent included"
 
 
@@ -120,34 +116,6 @@ def test_a_run_without_a_verdict_was_not_decided(update):
 def test_both_sides(told, sentence):
     """What was played, and what came of it."""
     assert sentences(both_sides(told)) == [sentence]
-
-
-@pytest.mark.parametrize(
-    ("names", "told", "sentence"),
-    [
-        (
-            "ABCDEF",
-            {"delta": -6.1, "p": 0.01},
-            f"{SIX_WORST}: there, this agent scores 6.1 lower (p = 0.01).",
-        ),
-        (
-            "A",
-            {"delta": 0.0},
-            f"{ONE_WORST}: there both score the same.",
-        ),
-        (
-            "A",
-            {"delta": None},
-            f"{ONE_WORST}; no test was scored on both sides.",
-        ),
-    ],
-)
-def test_the_tests_that_looked_worst(names, told, sentence):
-    """Which they were, and what came of the new trials."""
-    again = WorstQuarter(trials=9, tests=tuple(TestName(suite="S", name=name) for name in names))
-    results = both_sides(told)
-    info = results.run.model_copy(update={"worst_quarter": again})
-    assert sentences(results.model_copy(update={"run": info})) == [sentence]
 
 
 @pytest.mark.parametrize(
@@ -252,12 +220,6 @@ def test_names_of_broken_tests():
         (0.30, {}, False, "2 to 7 trials of each test, for about $0.20 to $0.70."),
         (0.60, {}, True, f"2 to 14 trials of each test{BASE_TOO}, for about $0.20 to $1.40."),
         (0.30, CONFIGURED, False, f"2 to 14 trials of each test{BASE_TOO}, for about $0.20 to $1.40."),
-        (
-            0.30,
-            CONFIGURED | {"bothSides": "never"},
-            False,
-            "2 to 7 trials of each test, for about $0.20 to $0.70.",
-        ),
         (
             0.60,
             {"bothSides": "always"},

@@ -12,7 +12,7 @@ from statistics import fmean
 from populations import KINDS, LogitAgent, LogitCase
 
 from ci_evals.scoring.comparison import history
-from ci_evals.scoring.comparison.rounds import BOTH_SIDES_LOOKS, LOOKS, WORST_QUARTER, looks_at
+from ci_evals.scoring.comparison.rounds import BOTH_SIDES_LOOKS, LOOKS, looks_at
 from ci_evals.scoring.statistics import ALPHA, ScorePair, chance_of_drop
 
 Scores = list[tuple[float, ...]]
@@ -142,19 +142,6 @@ def screened(pair: Agents, runs: int = 10) -> Outcome:
     if min(_p(first, earlier[-1]), _pooled(first, earlier)) > SCREEN:
         return Outcome(failed=False, conversations=3)
     return _beside(head, pair.play(pair.base, LOOKS[-1], session))
-
-
-def worst_quarter(pair: Agents, runs: int = 10) -> Outcome:
-    """The same screen, and then new trials of both agents, of the tests that look worst."""
-    earlier, session = pair.recorded(runs, 3), pair.session()
-    head = pair.play(pair.head, 3 + WORST_QUARTER.trials, session)
-    first = _first(head, 3)
-    if min(_p(first, earlier[-1]), _pooled(first, earlier)) > SCREEN:
-        return Outcome(failed=False, conversations=3)
-    base = pair.play(pair.base, WORST_QUARTER.trials, session)
-    places = history.worst_tests(first, earlier)
-    p = _p([head[index][3:] for index in places], [base[index] for index in places])
-    return Outcome(p <= WORST_QUARTER.fails_at, 3 + 2 * WORST_QUARTER.trials * len(places) / len(head))
 
 
 def both_sides_in_rounds(pair: Agents) -> Outcome:

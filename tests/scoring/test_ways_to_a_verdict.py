@@ -64,7 +64,7 @@ def decided(plan: Plan, head, base, earlier, *, both_sides=BothSides.AUTO) -> Re
         results = conclude(
             card, own.run, policy, RunEnding(), baseline, look=look, screening=now.first_arm_only
         )
-        following = next_stage(job, stage, results)
+        following = next_stage(stage, results)
         if following is None:
             return results
         stage = following

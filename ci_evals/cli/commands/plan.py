@@ -14,7 +14,7 @@ from ci_evals.cli.settings.suite_commands import PlanSettings
 from ci_evals.domain import numbers
 from ci_evals.domain.plan import Plan, PlannedSuite
 from ci_evals.grading import control
-from ci_evals.job.stages import first_plan, largest_plan
+from ci_evals.job.stages import first_plan
 from ci_evals.planning.selection import Selection
 from ci_evals.planning.selection import plan as make_plan
 from ci_evals.planning.workload import Workload, of_plan, of_test
@@ -36,7 +36,6 @@ def plan(settings: PlanSettings, context: RunContext) -> None:
     arms = arms_of(settings, trust, masked=True)
     planned = with_agents(alone, arms, settings.gate_arm, unasked=True)
     fewest = first_plan(planned, settings.both_sides, compares=True)
-    planned = largest_plan(planned, settings.both_sides)
     for suite in alone.suites:
         context.show(sanitize.log_line(f"{suite.suite.name} ({suite.file})"))
         context.show(_table(alone, suite, connections, context) + "\n")

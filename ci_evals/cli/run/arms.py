@@ -9,8 +9,8 @@ from ci_evals.adapters.suites import read_text
 from ci_evals.agents import plugins
 from ci_evals.cli.files.suite_loading import headers_of, options_file
 from ci_evals.cli.github.trust import FileTrust
-from ci_evals.cli.settings.suite_commands import PlanSettings, RunSettings
-from ci_evals.domain.choices import BothSides, Regression
+from ci_evals.cli.settings.suite_commands import PlanSettings
+from ci_evals.domain.choices import BothSides
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import BASE, Plan
 from ci_evals.planning.adapter_options import OptionsFile
@@ -46,34 +46,13 @@ def arms_of(settings: PlanSettings, trust: FileTrust, *, masked: bool) -> tuple[
         return arms
     if settings.gate_arm is not None:
         raise UsageError("--gate-arm: it names an agent of --arms, which is not given.")
-    if settings.against is None and settings.both_sides in {BothSides.ALWAYS, BothSides.WORST_QUARTER}:
+    if settings.against is None and settings.both_sides is BothSides.ALWAYS:
         raise UsageError(
             f"--both-sides={settings.both_sides}: there is no base agent to play. Name one with --against."
         )
-    if settings.both_sides is BothSides.WORST_QUARTER:
-        _check_worst_quarter(settings)
-    if settings.against is None or settings.both_sides is BothSides.NEVER:
+    if settings.against is None:
         return ()
     return (reader.against(settings.against),)
-
-
-def _check_worst_quarter(settings: PlanSettings) -> None:
-    """Refuse what a part of the tests cannot decide, or what would look at them more than once."""
-    looks = {"--rounds": settings.rounds.strip().lower() not in {"", "off"}}
-    if isinstance(settings, RunSettings):
-        looks |= {
-            "--shard": settings.shard is not None,
-            "--max-drop": bool(settings.max_drop),
-        }
-        if settings.regression is not Regression.SIGNIFICANT:
-            raise UsageError(
-                "--both-sides=worst-quarter decides whether the score fell. Add --regression=significant."
-            )
-    if wrong := [option for option, given in looks.items() if given]:
-        raise UsageError(
-            f"--both-sides=worst-quarter does not work with {', '.join(wrong)}: it plays all tests, then the "
-            "worst ones again, once. Use --loops, or --both-sides=auto."
-        )
 
 
 def with_agents(plan: Plan, arms: Sequence[Arm], gate_arm: str | None, *, unasked: bool) -> Plan:

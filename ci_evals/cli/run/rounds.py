@@ -1,7 +1,6 @@
 """`--rounds`: when a run is looked at."""
 
 from ci_evals.cli.settings.suite_commands import PlanSettings, RunSettings
-from ci_evals.domain.choices import BothSides
 from ci_evals.domain.errors import UsageError
 from ci_evals.scoring.comparison.rounds import BOTH_SIDES_LOOKS, LOOKS
 
@@ -26,8 +25,7 @@ def looks_of(settings: PlanSettings) -> tuple[int, ...]:
             f"--rounds={text} does not work with --shard={settings.shard}: only the whole run shows whether "
             "it is decided. Use --loops instead."
         )
-    against = settings.against is not None and settings.both_sides is not BothSides.NEVER
-    both_sides = against or settings.arms is not None
+    both_sides = settings.against is not None or settings.arms is not None
     if text == "auto":
         return BOTH_SIDES_LOOKS if both_sides else LOOKS
     parts = [part.strip() for part in text.split(",")]

@@ -168,7 +168,7 @@ def _refused(error: typer.TyperException) -> str | None:
         return refuse_option(option)
     if not isinstance(error, typer.BadParameter) or error.param is None:
         return None
-    value = re.match("'([^']*)'", error.message)
+    value = re.search("'([^']*)' is not one of", error.message)
     return refuse_value(error.param.opts[0], value[1]) if value else None
 
 

@@ -324,9 +324,7 @@ class SidesSettings:
             metavar="WHEN",
             help="When to run the base agent.\n\n"
             "`auto`: if the score looks lower than in earlier runs of the base branch, or there are none. "
-            "`worst-quarter`: the same, but only the tests that look worst, 9 more trials with each agent, "
-            "which decide; with `--regression=significant`. `always`: in every run. `never`: only earlier "
-            "runs decide.",
+            "`always`: in every run.",
         ),
     ] = BothSides.AUTO
 

@@ -10,7 +10,9 @@ _SUCCESSORS = {
 }
 """What to use instead of an option, by the name of its field, as on a command line."""
 
-_SUCCESSORS_OF_VALUES: dict[str, dict[str, str]] = {}
+_SUCCESSORS_OF_VALUES = {
+    "both_sides": {"worst-quarter": "Use --rounds=auto", "never": "Leave --against out"},
+}
 """The same for values of options that stay."""
 
 _OPTION = re.compile(r"--([a-z-]+)(?:=(\S+))?")

@@ -135,9 +135,6 @@ def notice_of(event: Event, total: int) -> str | None:
             return f"resuming the run of {began}: {trials} of {numbers.count(total, 'trial')} had finished"
         case StillWaiting(neighbor, seconds, reason):
             return f"waiting for {sanitize.log_line(neighbor, 100)} for {seconds:.0f} s: {reason}"
-        case Extended(plan, because) if plan.again:
-            worst, more = numbers.count(len(plan.again), "test"), numbers.count(plan.more, "more trial")
-            return f"the {worst} that look worst will run {more} with each agent: {'; '.join(because)}"
         case Extended(plan, because) if because:
             both_sides = len(plan.arms) > 1 and not plan.first_arm_only
             agents = "continuing with the base agent" if both_sides else "continuing"

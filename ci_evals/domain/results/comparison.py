@@ -178,11 +178,9 @@ class Efficiency(Record):
 
 
 class ComparisonLook(Record):
-    """The p of a drop at one look at a run in rounds, or at the tests that looked worst."""
+    """The p of a drop at one look at a run in rounds."""
 
-    trials: Positive = Field(
-        description="Of each test, until then; with `run.worstQuarter`, those of its tests that are compared."
-    )
+    trials: Positive = Field(description="Of each test, until then.")
     p: float
     decision: LookDecision
 

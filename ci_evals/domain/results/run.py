@@ -10,7 +10,7 @@ from ci_evals.domain.base import JSON_SCHEMA, Amount, CleanText, Instant, Positi
 from ci_evals.domain.plan import BASE
 from ci_evals.domain.providers import Provider
 from ci_evals.domain.results.arms import Arm
-from ci_evals.domain.results.comparison import Comparison, TestName
+from ci_evals.domain.results.comparison import Comparison
 from ci_evals.domain.results.gate import Decision, Odds
 from ci_evals.domain.results.judge import JudgeCheck, VoteAgreement
 from ci_evals.domain.results.process import Coverage, ProcessSummary
@@ -62,15 +62,6 @@ class Digests(Record):
     )
     loops: CleanText = Field(description="How many trials of each test.")
     scoring: CleanText = Field("1", description="The version of the rules that make scores of verdicts.")
-
-
-class WorstQuarter(Record):
-    """The tests that looked worst, which alone were played on both sides (`--both-sides=worst-quarter`)."""
-
-    trials: Positive = Field(
-        description="Of each of these tests and each agent, beyond the loops. They alone are compared."
-    )
-    tests: tuple[TestName, ...]
 
 
 class Rounds(Record):
@@ -133,9 +124,6 @@ class RunInfo(Record):
     git: Git = Git()
     environment: dict[str, str | None] = Field(default_factory=dict)
     digests: Digests
-    worst_quarter: WorstQuarter | None = Field(
-        None, description="Null unless only the tests that looked worst were played on both sides."
-    )
     rounds: Rounds | None = Field(None, description="Null if every test was played as often as was planned.")
     shard: Shard | None = Field(None, description="Null if the whole plan was played.")
     origin: Origin | None = Field(None, description="Null if the conversations were played in this run.")

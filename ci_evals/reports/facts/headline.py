@@ -138,14 +138,6 @@ def news(results: Results) -> News:
     if comparison is None:
         return News(failed=others)
     uncompared = {(test.suite, test.name) for test in (*comparison.new, *comparison.changed)}
-    if results.run.worst_quarter and (base := results.base_side):  # which did not play the other tests
-        failed_there = {
-            (suite.name, test.name)
-            for suite in base.suites
-            for test in suite.tests
-            if test.outcome is TestOutcome.FAILED
-        }
-        uncompared |= {(test.suite, test.name) for test in others} - failed_there
     nothing_compared = comparison.delta is None
     fresh = tuple(test for test in others if nothing_compared or (test.suite, test.name) in uncompared)
     fell = {(test.suite, test.name): test for test in change.suspects(comparison)}

@@ -101,18 +101,6 @@ class EarlierRuns:
         names = [TestName(suite=pair.suite, name=pair.head.name) for pair in shared]
         return tuple(names[index] for index in found.broken), tuple(names[index] for index in found.probably)
 
-    def worst_tests(self) -> tuple[tuple[int, int], ...]:
-        """The numbers of the tests that look worst, for the noise of their own earlier trials.
-
-        A trial that has no score is looked at as a failed one.
-        """
-        rule = replace(self._strict, assumed=0)
-        head, together = self._head(rule), self._together(rule)
-        if not together:
-            return ()
-        numbers = [*head]
-        return tuple(numbers[index] for index in history.worst_tests([*head.values()], together))
-
     def _together(self, rule: ScoreRule) -> list[list[Sequence[float]]]:
         """The scores of the runs that belong together."""
         return self._runs(rule)[1][-self.together :] if self.together else []

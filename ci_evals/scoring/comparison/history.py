@@ -16,8 +16,6 @@ from ci_evals.scoring.statistics import (
     ScorePair,
     chance_of_drop,
     p_of_tests,
-    pooled_variance,
-    shrunk_variance,
     t_share_below,
 )
 
@@ -34,8 +32,6 @@ _FELL = 15.0
 """Points that a test must have fallen by to be named."""
 _FALSE_SHARE = 0.10
 """The share of false names that is allowed among those that are probably broken."""
-_FEWEST_WORST = 3
-"""Tests that are played again where a quarter of all is fewer."""
 _TIE = 1e-9
 
 
@@ -131,27 +127,6 @@ def broken_tests(head: Run, runs: Sequence[Run], seed: str) -> Broken:
     ranked = [p if index in fell else 1.0 for index, p in enumerate(p_of_each)]
     named = fell & {index for index, p in enumerate(_false_shares(ranked)) if p <= _FALSE_SHARE}
     return Broken(tuple(sorted(surely)), tuple(sorted(named - surely)))
-
-
-def worst_tests(head: Run, runs: Sequence[Run]) -> tuple[int, ...]:
-    """The positions of the quarter of the tests that fell furthest, for the noise of their earlier trials.
-
-    `head` has no part in that noise: a test that scores still lower stays among them.
-    """
-    pairs = _pooled_pairs(head, runs)
-    pool = pooled_variance([pair.base for pair in pairs])
-
-    def fall(index: int) -> float:
-        pair = pairs[index]
-        noise = 1.0 if pool is None else math.sqrt(shrunk_variance(pair.base, pool) + _TIE)
-        return pair.delta / noise
-
-    return tuple(sorted(sorted(range(len(pairs)), key=fall)[: quarter_of(len(pairs))]))
-
-
-def quarter_of(tests: int) -> int:
-    """The number of tests that are played again of so many."""
-    return min(tests, max(_FEWEST_WORST, round(tests / 4)))
 
 
 def adjusted(p_of_each: Sequence[float]) -> list[float]:

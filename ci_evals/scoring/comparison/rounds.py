@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from ci_evals.domain.results.gate import LookDecision
-from ci_evals.scoring.statistics import ALPHA, ScorePair, pooled_variance, shrunk_variance, t_quantile
+from ci_evals.scoring.statistics import ScorePair, pooled_variance, shrunk_variance, t_quantile
 
 LOOKS = (2, 3, 5, 7)
 """The trials of each test after which `--rounds=auto` looks."""
@@ -68,10 +68,6 @@ class Look:
         squares = math.fsum(shrunk_variance(scores, pool) / len(scores) for scores in tests)
         error = math.sqrt(squares) / len(sides[0])
         return abs(distance) > self.margin * t_quantile(freedom) / _Z * error
-
-
-WORST_QUARTER = Look(trials=9, fails_at=ALPHA, passes_above=ALPHA, margin=0, is_last=True)
-"""The one look at the tests that looked worst. No trial that chose them counts, so it is exact."""
 
 
 def looks_at(trials: Sequence[int], *, both_sides: bool = False) -> tuple[Look, ...]:

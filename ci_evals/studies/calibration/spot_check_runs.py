@@ -16,7 +16,6 @@ from ci_evals.library.runs import results_file
 from ci_evals.reports import sanitize
 from ci_evals.scoring.agreement.judges import judge_of, unlike
 from ci_evals.scoring.comparison.pairing import pair
-from ci_evals.scoring.worst_quarter import only_again
 from ci_evals.studies.calibration import sheet_reading
 from ci_evals.studies.calibration.items import Item, all_items, spread
 from ci_evals.studies.calibration.labeled_verdicts import LabeledVerdict
@@ -54,8 +53,6 @@ class SpotCheckRuns:
                 raise UsageError(
                     f"--spot-check={base}: this run has no base agent. Name a run of the baseline."
                 )
-            if this.run.worst_quarter:
-                this = only_again(this, other, this.run.worst_quarter)
         else:
             other = SavedRun.open(files[1], redactor).results
         judges = [judge_of(run) for run in (this, other)]
@@ -72,11 +69,7 @@ class SpotCheckRuns:
             raise UsageError(f"--spot-check={base}: the runs {why}.")
         if most < 2:
             raise UsageError("--items: a spot check takes at least 4 verdicts, 2 of each run.")
-        again = this.run.worst_quarter if other is not this.base_side else None
-        chosen = {(test.suite, test.name) for test in again.tests} if again else set()
-        equal = [
-            _as_many(own[key], others[key], again.trials if again and key in chosen else 0) for key in shared
-        ]
+        equal = [_as_many(own[key], others[key]) for key in shared]
         head_items, base_items = ([item for side in equal for item in side[number]] for number in (0, 1))
         return cls(head_items, base_items, most, seed, sum(len(suite.changed) for suite in paired))
 
@@ -166,17 +159,14 @@ def _points(share: float, error: float) -> str:
     return f"{numbers.signed(100 * share)} ({shown[0]} to {shown[1]})"
 
 
-def _as_many(head: list[Item], base: list[Item], again: int) -> tuple[list[Item], list[Item]]:
+def _as_many(head: list[Item], base: list[Item]) -> tuple[list[Item], list[Item]]:
     """The verdicts of as many trials on both sides: a test that one run played more would weigh more there.
 
     Args:
         head: The verdicts on a test of this run.
         base: Those of the baseline.
-        again: The trials that this run played because the test looked worst, its last: they are left out.
     """
     trials = [sorted({item.trial.index for item in side}) for side in (head, base)]
-    begun = len(head[0].test.trials) + head[0].test.not_run - again
-    trials[0] = [index for index in trials[0] if index <= begun]
     most = min(map(len, trials))
     here, there = (
         [item for item in side if item.trial.index in indexes[:most]]

@@ -10,8 +10,6 @@ from ci_evals.domain.results.run import Results, Rounds
 from ci_evals.gate.decision import CLOSE
 from ci_evals.reports.facts.comparison import arms
 from ci_evals.reports.facts.judging.parts import capitalized
-from ci_evals.scoring.comparison.history import quarter_of
-from ci_evals.scoring.comparison.rounds import WORST_QUARTER
 from ci_evals.scoring.usage import agent_models
 
 _NAMED = 5
@@ -24,11 +22,7 @@ def sentences(results: Results) -> Iterator[str]:
     if comparison is None:
         return
     if comparison.method == "both-sides":
-        yield (
-            _worst_quarter(results, comparison)
-            if results.run.worst_quarter
-            else _both_sides(results, comparison)
-        )
+        yield _both_sides(results, comparison)
     if history := comparison.history:
         yield from _earlier_runs(history, comparison)
         yield from _names(comparison, history)
@@ -46,8 +40,6 @@ def extent(results: Results, loops: int) -> str | None:
     agents = _agents(results)
     if not run.rounds and agents == 1:
         return None
-    if agents == 2 and both_sides == BothSides.WORST_QUARTER:
-        return _extent_of_quarter(results, loops)
     least, spared = run.rounds.looks[0] if run.rounds else loops, both_sides != BothSides.ALWAYS
     first = least * (1 if spared and config.get("arms") is None else agents)
     last = loops * agents
@@ -64,22 +56,7 @@ def extent(results: Results, loops: int) -> str | None:
 
 def _agents(results: Results) -> int:
     """The number of agents that such a run plays, with a base agent even if it was spared in this one."""
-    config = results.run.config
-    given = config.get("against") is True and config.get("bothSides") != BothSides.NEVER
-    return max(len(results.arms), 2 if given else 1)
-
-
-def _extent_of_quarter(results: Results, loops: int) -> str:
-    """The same where only the tests that look worst are played on both sides, if any are."""
-    counts, base = results.counts, results.base_side
-    tests = counts.tests - counts.quarantined
-    first = loops * tests
-    last = first + max(2 * WORST_QUARTER.trials * quarter_of(tests), first)
-    text = f"Such a run has {numbers.extent(first, last, str)} trials, those of the base agent included"
-    if not results.usage.cost_usd or counts.taken_trials:
-        return f"{text}."
-    of_trial = results.usage.cost_usd / (counts.trials + (base.counts.trials if base else 0))
-    return f"{text}, for about {numbers.extent(of_trial * first, of_trial * last, numbers.money)}."
+    return max(len(results.arms), 2 if results.run.config.get("against") is True else 1)
 
 
 def _rounds(results: Results) -> Iterator[str]:
@@ -107,18 +84,6 @@ def _decided_early(results: Results, rounds: Rounds) -> str:
     )
 
 
-def _worst_quarter(results: Results, comparison: Comparison) -> str:
-    """The tests that were played again, and what came of it."""
-    again = results.run.worst_quarter
-    names = [test.name for test in again.tests] if again else []
-    one, times = len(names) == 1, numbers.count(WORST_QUARTER.trials, "time")
-    begun = (
-        f"The {'test' if one else f'{len(names)} tests'} that looked worst {'was' if one else 'were'} played "
-        f"{times} more with each agent ({numbers.listed(names, _NAMED)})"
-    )
-    return _outcome(begun, results, comparison, "there")
-
-
 def _both_sides(results: Results, comparison: Comparison) -> str:
     history, screened = comparison.history, results.run.config.get("bothSides") != BothSides.ALWAYS
     if history and screened and history.p_of_trials <= CLOSE:
@@ -129,24 +94,24 @@ def _both_sides(results: Results, comparison: Comparison) -> str:
     else:
         agent = capitalized(arms.base_agent(results))
         begun = f"{agent} was played in the same run, alternating trial by trial"
-    return _outcome(begun, results, comparison, "in this run")
+    return _outcome(begun, results, comparison)
 
 
-def _outcome(begun: str, results: Results, comparison: Comparison, where: str) -> str:
+def _outcome(begun: str, results: Results, comparison: Comparison) -> str:
     if comparison.delta is None:
         return f"{begun}; no test was scored on both sides."
     chance = (
         f" ({numbers.p_value(comparison.p)})" if comparison.p is not None and comparison.delta < 0 else ""
     )
     if comparison.delta == 0:
-        return f"{begun}: {where} both score the same."
+        return f"{begun}: in this run both score the same."
     points = numbers.changed(comparison.base, comparison.head).lstrip("+−")
     lower = "lower" if comparison.delta < 0 else "higher"
     failed = any(
         check.kind is CheckKind.REGRESSION and check.passed is False for check in results.gate.checks
     )
     fails = ", which fails" if chance and failed else ""
-    return f"{begun}: {where}, this agent scores {points} {lower}{chance}{fails}."
+    return f"{begun}: in this run, this agent scores {points} {lower}{chance}{fails}."
 
 
 def _earlier_runs(history: HistoryComparison, comparison: Comparison) -> Iterator[str]:
