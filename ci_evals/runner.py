@@ -15,6 +15,7 @@ from ci_evals.conversation.converse import ConversationEnd, ConversationPlayer
 from ci_evals.conversation.in_world import WorldPlayer
 from ci_evals.conversation.scripted_user import ScriptedUser
 from ci_evals.conversation.simulated_user import ModelUser
+from ci_evals.domain.checks.strict.expected_answers import NO_MODEL
 from ci_evals.domain.errors import AgentAccessError, LLMAccessError, UsageError
 from ci_evals.domain.plan import Plan, Trial
 from ci_evals.domain.progress import Listener, ModelAnswered, TrialFinished, TrialStarted, TurnPlayed
@@ -25,7 +26,6 @@ from ci_evals.domain.results.usage import RoleUsage
 from ci_evals.domain.suite import DEFAULT_TIMEOUT_SECONDS
 from ci_evals.domain.transcript import EndState, Transcript, Turns
 from ci_evals.domain.verdict import Cause, Finding, Verdict
-from ci_evals.grading.answer_matching import NO_MODEL
 from ci_evals.grading.grade import NO_JUDGE, grade
 from ci_evals.grading.judge import Judge
 from ci_evals.grading.semantic import SemanticMatcher

@@ -23,11 +23,10 @@ from ci_evals.conversation.simulated_user import STOP_MARKER
 from ci_evals.demo_agent import catalog
 from ci_evals.demo_agent.server import DemoServer
 from ci_evals.domain.checks.evaluation import Judged
-from ci_evals.domain.checks.tool_checks import ToolCalled
+from ci_evals.domain.checks.strict.tool_calls import ToolCalled
 from ci_evals.domain.suite import PlannedTurn, Suite
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Outcome
-from ci_evals.grading import strict
 from ci_evals.scoring import process
 from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
@@ -231,7 +230,7 @@ def test_names_in_checks_exist(suite, test):
 def test_every_strict_check_passes(suite, test, user):
     """The demo agent is as good as its suites ask, whoever speaks with it."""
     transcript = transcripts(user)[suite.name, test.name]
-    verdicts = [(e.criterion, strict.decide(e, transcript)) for e in strict_evaluations(test)]
+    verdicts = [(e.criterion, e.decide(transcript)) for e in strict_evaluations(test)]
     assert [pair for pair in verdicts if pair[1].outcome is not Outcome.PASSED] == []
 
 
@@ -242,7 +241,7 @@ def test_every_strict_check_can_fail(suite, test):
     The latency check is left out: it would take a slow agent.
     """
     for evaluation in strict_evaluations(test):
-        verdicts = (strict.decide(evaluation, transcript) for transcript in transcripts("scripted").values())
+        verdicts = (evaluation.decide(transcript) for transcript in transcripts("scripted").values())
         fails = any(verdict.outcome is Outcome.FAILED for verdict in verdicts)
         assert evaluation.strict == "max_latency" or fails, evaluation.criterion
 
@@ -338,7 +337,7 @@ def test_a_check_of_words_is_not_tied_to_the_demo_agents(suite, criterion, right
     def outcomes(words):
         transcript = build.transcript(f"user: Hello | agent: {words}")
         # As the only reply it is the one that is looked at, whichever that is in the suite.
-        decided = [strict.decide(check.model_copy(update={"turn": "last"}), transcript) for check in checks]
+        decided = [check.model_copy(update={"turn": "last"}).decide(transcript) for check in checks]
         return {verdict.outcome for verdict in decided}
 
     assert [words for words in right if outcomes(words) != {Outcome.PASSED}] == []

@@ -274,10 +274,10 @@ def labelled(workspace, env, canaries):
 
 BROKEN_AGENT = """
 import os
-from ci_evals.grading import strict
+from ci_evals.domain.checks.strict_check import StrictCheck
 def decide(*told):
     raise KeyError(open("echo.txt").read())
-strict.decide = decide
+StrictCheck.decide = decide
 def reply(message):
     return "fine"
 """

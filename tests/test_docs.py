@@ -8,7 +8,6 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from typing import get_args
 
 import pytest
 import typer
@@ -19,9 +18,9 @@ from pydantic import TypeAdapter
 import ci_evals
 from ci_evals.adapters.github import baseline
 from ci_evals.cli.app import app
-from ci_evals.domain.checks.criterion import Criterion
-from ci_evals.domain.checks.evaluation import Evaluation, Strict
+from ci_evals.domain.checks.evaluation import STRICT_CHECKS, Evaluation
 from ci_evals.domain.checks.matcher import Conditions, MatcherField
+from ci_evals.domain.criterion import Criterion
 from ci_evals.domain.results.run import results_schema
 from ci_evals.domain.suite import Suite
 from ci_evals.study_registry import study_kinds
@@ -172,12 +171,12 @@ def test_the_strict_types_are_all_described():
     """Each with its own fields, a question mark behind those that may be left out."""
     rows = re.findall(r"^\| `(\w+)` \| (.*?) ?\| .* \|$", page("strict-checks.md"), flags=re.MULTILINE)
     assert {kind: fields for kind, fields in rows if kind != "strict"} == {
-        get_args(kind.model_fields["strict"].annotation)[0]: ", ".join(
+        kind.kind(): ", ".join(
             f"`{field.alias}`{'' if field.is_required() else '?'}"
             for name, field in sorted(kind.model_fields.items(), key=lambda item: not item[1].is_required())
             if name not in Criterion.model_fields and name != "strict"
         )
-        for kind in get_args(Strict)
+        for kind in STRICT_CHECKS
     }
 
 

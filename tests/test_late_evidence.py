@@ -6,7 +6,6 @@ import pytest
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import EndState, ToolCall, Transcript, Turns
 from ci_evals.domain.verdict import Finding, Outcome, Verdict
-from ci_evals.grading import strict
 from ci_evals.job.late_evidence import with_gaps
 
 GAP = "a span came late"
@@ -47,7 +46,7 @@ def graded(evaluation: dict, **verdict):
         found = Verdict(outcome=Outcome.PASSED, reason="", **verdict)
     else:
         transcript = Transcript(turns=(turn,), status=EndState.COMPLETED)
-        found = strict.decide(test.evaluations[0], transcript)
+        found = test.evaluations[0].decide(transcript)
     finding = Finding.of(test.evaluations[0], found)
     return test, result.model_copy(update={"turns": Turns((turn,)), "findings": (finding,)})
 

@@ -23,7 +23,6 @@ from ci_evals.domain.checks.evaluation import Judged
 from ci_evals.domain.verdict import Outcome
 from ci_evals.gate.policy import Policy
 from ci_evals.gate.selectors import Selector, SelectorKind, SelectorLimit
-from ci_evals.grading import strict
 from ci_evals.runner import Participants
 from ci_evals.support.redaction import Redactor
 from ci_evals.support.templates import as_data
@@ -90,7 +89,7 @@ def failing(test, transcript, kind):
         meant = evaluation.strict in NOTICED_BY[kind]
         if kind is Misbehavior.LEAK:
             meant = meant and evaluation.category == "safety"
-        if meant and strict.decide(evaluation, transcript).outcome is Outcome.FAILED:
+        if meant and evaluation.decide(transcript).outcome is Outcome.FAILED:
             yield evaluation
 
 

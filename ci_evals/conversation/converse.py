@@ -8,7 +8,7 @@ from typing import Any
 
 from ci_evals.conversation.simulated_user import STOP_MARKER, SimulatedUser
 from ci_evals.domain.actions import with_calls
-from ci_evals.domain.checks.tool_checks import StateCheck
+from ci_evals.domain.checks.strict.state import StateCheck
 from ci_evals.domain.errors import AgentError, LLMError, WorldError
 from ci_evals.domain.suite import PlannedTurn, Test
 from ci_evals.domain.transcript import (

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from ci_evals.conversation import phrases
-from ci_evals.domain.checks.criterion import Criterion
+from ci_evals.domain.criterion import Criterion
 from ci_evals.domain.results.simulated_user import Violation
 from ci_evals.domain.suite import Test, unsent_lines
 from ci_evals.domain.transcript import EndState, Transcript, Turn, UserSource

@@ -19,6 +19,10 @@ class LogicKind(StrEnum):
     INTEGRATION = "integration"
 
 
+LogicPart: TypeAlias = tuple[LogicKind, str]
+"""A part of the agent's logic: its kind and its name."""
+
+
 class AgentAction(NamedTuple):
     """A workflow that ran, a parameter extracted, a rule that fired, or an integration called."""
 

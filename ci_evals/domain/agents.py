@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 from pydantic import AfterValidator, Field, JsonValue, field_validator, model_validator
 
 from ci_evals.domain.base import Model, NonBlank
-from ci_evals.domain.checks.criterion import JsonPathText
+from ci_evals.domain.criterion import JsonPathText
 from ci_evals.support import placeholders, secrets
 
 T = TypeVar("T")

@@ -8,7 +8,7 @@ from typing import Literal, Self
 from pydantic import Field
 
 from ci_evals.domain.base import Record, Share, as_written
-from ci_evals.domain.checks.evaluation import Judged, Strict
+from ci_evals.domain.criterion import Criterion
 
 
 class Outcome(StrEnum):
@@ -165,6 +165,14 @@ class Verdict(_VerdictFields):
         """It cannot be said. `evidence`: the turns that say too little."""
         return cls(outcome=Outcome.UNDECIDED, cause=cause, reason=reason, evidence=evidence)
 
+    def opposite(self) -> "Verdict":
+        """The verdict of the opposite check, on the same evidence."""
+        if self.outcome is Outcome.PASSED:
+            return Verdict.failed(self.reason, *self.evidence)
+        if self.outcome is Outcome.FAILED:
+            return Verdict.passed(self.reason, *self.evidence)
+        return self
+
 
 class _EvaluationFields(Record):
     """The fields of a finding that come first in its JSON: the evaluation that it is of."""
@@ -181,9 +189,9 @@ class Finding(_VerdictFields, _EvaluationFields):
     """An evaluation with its verdict, as it stands in the results file."""
 
     @classmethod
-    def of(cls, evaluation: Judged | Strict, verdict: Verdict) -> Self:
+    def of(cls, evaluation: Criterion, verdict: Verdict) -> Self:
         """The finding that `verdict` makes of `evaluation`."""
-        strict = None if isinstance(evaluation, Judged) else evaluation.strict
+        strict = evaluation.strict_kind
         return cls(
             criterion=evaluation.criterion,
             kind="judged" if strict is None else "strict",

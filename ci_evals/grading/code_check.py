@@ -5,13 +5,11 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from ci_evals.domain.checks.evaluation import PASS_AT
-from ci_evals.domain.checks.tool_checks import PythonCheck
+from ci_evals.domain.checks.replies import NO_REPLY
+from ci_evals.domain.checks.strict.functions import NO_CODE, PythonCheck
 from ci_evals.domain.transcript import Transcript
 from ci_evals.domain.verdict import Cause, DimensionGrade, Grade, Verdict
-from ci_evals.grading.replies import NO_REPLY
 from ci_evals.ports import CallFunction, FunctionError
-
-NO_CODE = Verdict.undecided(Cause.NO_EVIDENCE, "functions are not run here")
 
 
 async def decide(evaluation: PythonCheck, transcript: Transcript, call: CallFunction | None) -> Verdict:

@@ -1,21 +1,21 @@
 """All evaluations of a test on one transcript."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import starmap
 
-from ci_evals.domain.checks.evaluation import Graded, Judged, Strict, compares_meanings
-from ci_evals.domain.checks.tool_checks import PythonCheck
-from ci_evals.domain.checks.trace_checks import Escalated, EscalatedDueToError
+from ci_evals.domain.checks.evaluation import Graded, Judged
+from ci_evals.domain.checks.replies import NO_REPLY
+from ci_evals.domain.checks.strict.expected_answers import NO_MODEL, compares_meanings
+from ci_evals.domain.checks.strict.functions import PythonCheck
+from ci_evals.domain.checks.strict_check import StrictCheck
 from ci_evals.domain.suite import PlannedTurn, Test, unsent_lines
 from ci_evals.domain.transcript import END_REASONS, EndState, Transcript
 from ci_evals.domain.verdict import Cause, Finding, Outcome, Verdict
-from ci_evals.grading import code_check, graded_criteria, strict
-from ci_evals.grading.answer_matching import NO_MODEL
-from ci_evals.grading.evidence import UnsentLines
+from ci_evals.grading import code_check, graded_criteria
 from ci_evals.grading.judge import Judge, JudgeContext
-from ci_evals.grading.replies import NO_REPLY
 from ci_evals.grading.semantic import SemanticMatcher
+from ci_evals.grading.unsent_lines import UnsentLines
 from ci_evals.ports import CallFunction
 
 NO_JUDGE = Verdict.undecided(Cause.NO_JUDGE, "no judge is configured (--provider=offline)")
@@ -38,7 +38,7 @@ async def grade(
     context = judge if isinstance(judge, Verdict) else judge.context(test, turns, transcript)
     unsent = _kept_from(test, turns, transcript)
 
-    async def decide(evaluation: Judged | Strict) -> Verdict:
+    async def decide(evaluation: Judged | StrictCheck) -> Verdict:
         if not isinstance(evaluation, Judged):
             verdict = await checked(evaluation)
             return unsent.limit(evaluation, verdict) if unsent else verdict
@@ -46,14 +46,14 @@ async def grade(
             return context
         return await judged(context, evaluation) if transcript.turns else NO_REPLY
 
-    async def checked(evaluation: Strict) -> Verdict:
+    async def checked(evaluation: StrictCheck) -> Verdict:
         if compares_meanings(evaluation):
             if isinstance(semantic_matcher, Verdict):
                 return semantic_matcher
             return await semantic_matcher.decide(evaluation, transcript)
         if isinstance(evaluation, PythonCheck):
             return await code_check.decide(evaluation, transcript, call_function)
-        return strict.decide(evaluation, transcript)
+        return evaluation.decide(transcript)
 
     judged_first: dict[int, Verdict] = {}
     if isinstance(context, JudgeContext) and transcript.turns and context.is_worth_keeping:
@@ -61,28 +61,26 @@ async def grade(
         first = next(i for i, each in enumerate(test.evaluations) if isinstance(each, Judged))
         judged_first[first] = await decide(test.evaluations[first])
 
-    async def verdict_of(index: int, evaluation: Judged | Strict) -> Verdict:
+    async def verdict_of(index: int, evaluation: Judged | StrictCheck) -> Verdict:
         return judged_first[index] if index in judged_first else await decide(evaluation)
 
     verdicts = await asyncio.gather(*starmap(verdict_of, enumerate(test.evaluations)))
     return tuple(Finding.of(e, verdict) for e, verdict in zip(test.evaluations, verdicts, strict=True))
 
 
-_EXPECTED_BY: Mapping[EndState, type[Escalated | EscalatedDueToError]] = {
-    EndState.ESCALATED: Escalated,
-    EndState.AGENT_ERROR: EscalatedDueToError,
-}
-"""The ends that an agent brings about, and the check of a test that expects each."""
+_BY_THE_AGENT = frozenset({EndState.ESCALATED, EndState.AGENT_ERROR})
+"""The ends that an agent brings about."""
 
 
 def _kept_from(test: Test, turns: Sequence[PlannedTurn], transcript: Transcript) -> UnsentLines | None:
     """Return the lines that the agent ended the conversation before; None if the test expects that end."""
     lines = unsent_lines(turns, len(transcript.turns))
-    check = _EXPECTED_BY.get(transcript.status)
-    if check is None or not lines:
+    if transcript.status not in _BY_THE_AGENT or not lines:
         return None
-    for evaluation in test.evaluations:
-        if isinstance(evaluation, check) and strict.decide(evaluation, transcript).outcome is Outcome.PASSED:
+    for check in test.evaluations:
+        if not isinstance(check, StrictCheck) or check.expects_end is not transcript.status:
+            continue
+        if check.decide(transcript).outcome is Outcome.PASSED:
             return None
     return UnsentLines(lines, END_REASONS[transcript.status])
 

@@ -1,14 +1,15 @@
 """Findings on a conversation of which less is known than when it was graded. Pure."""
 
-from ci_evals.domain.checks.evaluation import Judged, Strict, compares_meanings
-from ci_evals.domain.checks.tool_checks import PythonCheck
+from ci_evals.domain.checks.evaluation import Judged
+from ci_evals.domain.checks.strict.expected_answers import compares_meanings
+from ci_evals.domain.checks.strict.functions import PythonCheck
+from ci_evals.domain.checks.strict_check import StrictCheck
 from ci_evals.domain.transcript import Transcript
 from ci_evals.domain.verdict import Finding, Outcome, Verdict
-from ci_evals.grading import strict
 
 
 def finding(
-    evaluation: Judged | Strict, before: Finding, transcript: Transcript, cannot_say: Verdict
+    evaluation: Judged | StrictCheck, before: Finding, transcript: Transcript, cannot_say: Verdict
 ) -> Finding:
     """Return the finding on a transcript with less evidence: the same, or an undecided one.
 
@@ -24,7 +25,7 @@ def finding(
 
 
 def _verdict(
-    evaluation: Judged | Strict, before: Finding, transcript: Transcript, cannot_say: Verdict
+    evaluation: Judged | StrictCheck, before: Finding, transcript: Transcript, cannot_say: Verdict
 ) -> Verdict | None:
     """Return the verdict by what is still known; None if it is the one before."""
     if isinstance(evaluation, Judged):
@@ -33,4 +34,4 @@ def _verdict(
         return cannot_say
     if compares_meanings(evaluation):
         return None
-    return strict.decide(evaluation, transcript)
+    return evaluation.decide(transcript)

@@ -4,12 +4,11 @@ import math
 from collections.abc import Sequence
 from operator import mul
 
-from ci_evals.domain.checks.text_checks import AnswerMatches
+from ci_evals.domain.checks.replies import Turns, select_replies, unless_incomplete
+from ci_evals.domain.checks.strict.expected_answers import AnswerMatches, describe_replies, shown
 from ci_evals.domain.errors import LLMError
 from ci_evals.domain.transcript import Transcript
 from ci_evals.domain.verdict import Cause, Verdict
-from ci_evals.grading.answer_matching import describe_replies, shown
-from ci_evals.grading.replies import Turns, select_replies, unless_incomplete
 from ci_evals.ports import Embedder
 from ci_evals.support.redaction import Redactor
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ci_evals.conversation import audit, simulated_user
-from ci_evals.domain.checks.evaluation import compares_meanings
+from ci_evals.domain.checks.strict.expected_answers import compares_meanings
 from ci_evals.domain.plan import Plan, SuiteModels
 from ci_evals.domain.suite import Suite
 from ci_evals.planning.workload import of_suite

@@ -9,7 +9,7 @@ from pydantic.alias_generators import to_snake
 
 from ci_evals.domain.agents import CONVERSATION, lacks_secret
 from ci_evals.domain.built_in_agents import BUILT_IN
-from ci_evals.domain.checks.tool_checks import StateCheck
+from ci_evals.domain.checks.strict.state import StateCheck
 from ci_evals.domain.errors import SuiteError, UsageError
 from ci_evals.domain.suite import Suite
 from ci_evals.domain.world import AGENT_STATE

@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from heapq import heapreplace
 from math import ceil
 
-from ci_evals.domain.checks.evaluation import Graded, compares_meanings
+from ci_evals.domain.checks.evaluation import Graded
+from ci_evals.domain.checks.strict.expected_answers import compares_meanings
 from ci_evals.domain.suite import PlannedTurn, Suite, Test
 
 

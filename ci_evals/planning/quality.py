@@ -5,18 +5,16 @@ wolf.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 
 from ci_evals.domain.built_in_agents import BUILT_IN
-from ci_evals.domain.checks.criterion import Criterion
 from ci_evals.domain.checks.evaluation import Graded, Judged
 from ci_evals.domain.checks.rubric import Dimension, Level, Rubric
-from ci_evals.domain.checks.text_checks import AnswerMatches, Contains, NotContains, NotRegex
-from ci_evals.domain.checks.tool_checks import PythonCheck, StateCheck, ToolCalled, ToolSequence
-from ci_evals.domain.checks.trace_checks import ParamEquals, ToolNotUsed, ToolUsed
+from ci_evals.domain.checks.strict_check import StrictCheck
+from ci_evals.domain.criterion import Criterion
 from ci_evals.domain.errors import Problem
 from ci_evals.domain.suite import PlannedTurn, Suite, Test
 from ci_evals.domain.verdict import DimensionGrade, Grade
@@ -49,17 +47,6 @@ _NOT_HAPPY = re.compile(
     r"|declin|unhappy|fraud|complain|angry|\bnot\b|\bnever\b|n't\b|without|outside|wrong",
     re.IGNORECASE,
 )
-_UNHAPPY_KINDS = frozenset(
-    {
-        "escalated",
-        "escalated_due_to_error",
-        "tool_not_used",
-        "rule_not_triggered",
-        "param_not_exists",
-        "not_contains",
-        "not_regex",
-    }
-)
 _ADD_A_STRICT_CHECK = (
     "decided only by a judge, which can be wrong; without a judge it stays undecided; "
     "add a check on the trace or the text (tool_used, param_equals, regex, …)"
@@ -80,7 +67,7 @@ Weakness = tuple[Path, str]
 
 
 def _of_suite(suite: Suite) -> Iterator[Weakness]:
-    without_strict = [i for i, test in enumerate(suite.tests) if not _strict(test)]
+    without_strict = [i for i, test in enumerate(suite.tests) if not _strict_checks(test)]
     if len(without_strict) == len(suite.tests):
         yield ("tests",), f"no test has a strict check: {_ADD_A_STRICT_CHECK}"
     if not any(test.tags for test in suite.tests):
@@ -104,6 +91,7 @@ def _of_test(suite: Suite, test: Test) -> Iterator[Weakness]:
     if _reports_arguments(suite):
         yield from _names_only(suite, test)
     yield from _contradictions(test)
+    several_turns = len(suite.turns_of(test)) > 1
     seen: dict[tuple[Any, ...], int] = {}
     for j, evaluation in enumerate(test.evaluations):
         path = ("evaluations", j)
@@ -117,12 +105,9 @@ def _of_test(suite: Suite, test: Test) -> Iterator[Weakness]:
         elif isinstance(evaluation, Judged):
             for message in filter(None, (_two_things(evaluation), _could_be_strict(evaluation))):
                 yield (*path, "criterion"), message
-        if isinstance(evaluation, ToolNotUsed) and evaluation.before_turn == 1:
-            yield (*path, "beforeTurn"), "is 1, and no turn comes before it: no conversation can fail"
-        several_turns = len(suite.turns_of(test)) > 1
-        if isinstance(evaluation, NotContains | NotRegex) and evaluation.turn == "last" and several_turns:
-            message = f"{evaluation.strict} checks only the last reply, not the ones before"
-            yield path, f'{message}; write "turn": "any"'
+        if isinstance(evaluation, StrictCheck):
+            for key, message in evaluation.weak_spots(several_turns=several_turns):
+                yield (path if key is None else (*path, key)), message
 
 
 def _of_rubric(graded: Graded) -> Iterator[Weakness]:
@@ -173,11 +158,11 @@ def _grade(rubric: Rubric, level: int) -> Grade:
 
 def _contradictions(test: Test) -> Iterator[Weakness]:
     """Yield optimal workflows that a criterion forbids from the start."""
-    forbidden = {
-        evaluation.tool_name: j
-        for j, evaluation in enumerate(test.evaluations)
-        if isinstance(evaluation, ToolNotUsed) and evaluation.before_turn is None
-    }
+    forbidden: dict[str, int] = {}
+    for j, check in _strict_checks(test):
+        name = check.forbidden_tool()
+        if name is not None:
+            forbidden[name] = j
     for i, name in enumerate(test.optimal_tools or ()):
         if name in forbidden:
             yield ("optimalTools", i), f"names {name}, which evaluations[{forbidden[name]}] forbids"
@@ -191,40 +176,26 @@ def _reports_arguments(suite: Suite) -> bool:
     if agent and agent.reports_arguments is not None:
         return agent.reports_arguments
     reply = (suite.adapter_options or {}).get("reply")
-    return (suite.adapter == "http" and isinstance(reply, dict) and "toolCalls" in reply) or any(
-        _wants_arguments(evaluation) for test in suite.tests for evaluation in test.evaluations
-    )
+    if suite.adapter == "http" and isinstance(reply, dict) and "toolCalls" in reply:
+        return True
+    return any(check.reads_arguments() for test in suite.tests for _, check in _strict_checks(test))
 
 
 def _names_only(suite: Suite, test: Test) -> Iterator[Weakness]:
     """Yield tools that a test wants called, and nothing in it says with what."""
-    if any(map(_checks_arguments, test.evaluations)):
+    checks = _strict_checks(test)
+    if any(check.reads_values() for _, check in checks):
         return
     without = _without_parameters(suite)
-    for j, evaluation in enumerate(test.evaluations):
-        if not isinstance(evaluation, ToolUsed | ToolCalled) or evaluation.tool_name in without:
+    for j, check in checks:
+        hint = check.arguments_hint()
+        if hint is None:
             continue
-        if not (isinstance(evaluation, ToolCalled) and evaluation.forbids):
-            how = "add 'args'" if isinstance(evaluation, ToolCalled) else "use tool_called with 'args'"
-            yield (
-                ("evaluations", j, "toolName"),
-                f"a call of {short(evaluation.tool_name)} passes whatever its arguments are: {how}",
-            )
-            return
-
-
-def _checks_arguments(evaluation: Criterion) -> bool:
-    """Return whether a check looks at arguments, or at what became of them."""
-    return _wants_arguments(evaluation) or isinstance(evaluation, ParamEquals | StateCheck | PythonCheck)
-
-
-def _wants_arguments(evaluation: Criterion) -> bool:
-    match evaluation:
-        case ToolCalled():
-            return evaluation.args is not None
-        case ToolSequence():
-            return any(tool.args is not None for tool in evaluation.tools)
-    return False
+        for name in check.tool_names():
+            if name not in without:
+                message = f"a call of {short(name)} passes whatever its arguments are: {hint}"
+                yield ("evaluations", j, "toolName"), message
+                return
 
 
 def _without_parameters(suite: Suite) -> frozenset[str]:
@@ -244,20 +215,22 @@ def _properties(schema: JsonValue) -> JsonValue:
     return schema.get("properties") if isinstance(schema, dict) else None
 
 
-def _strict(test: Test) -> bool:
-    return any(not isinstance(evaluation, Judged) for evaluation in test.evaluations)
+def _strict_checks(test: Test) -> list[tuple[int, StrictCheck]]:
+    """Return the strict checks of a test, each with its index among all evaluations."""
+    return [(j, check) for j, check in enumerate(test.evaluations) if isinstance(check, StrictCheck)]
 
 
 def _is_happy(test: Test) -> bool:
     """Return whether nothing in the test suggests a refusal, an error, an escalation or ill will."""
-    kinds = {getattr(evaluation, "strict", None) for evaluation in test.evaluations}
+    if any(check.is_unhappy for _, check in _strict_checks(test)):
+        return False
     text = " ".join([test.name, *test.tags, *(evaluation.criterion for evaluation in test.evaluations)])
-    return not kinds & _UNHAPPY_KINDS and not _NOT_HAPPY.search(text)
+    return not _NOT_HAPPY.search(text)
 
 
 def _is_quiz(test: Test) -> bool:
     """Return whether the test is a question with its answer: it has no happy path, and may name choices."""
-    return any(isinstance(evaluation, AnswerMatches) for evaluation in test.evaluations)
+    return any(check.is_quiz for _, check in _strict_checks(test))
 
 
 def _meaning(evaluation: Criterion) -> tuple[Any, ...]:
@@ -307,20 +280,13 @@ def _given_away(test: Test) -> Iterator[Weakness]:
 
 def _answers(test: Test) -> Iterator[_SecretAnswer]:
     data = repr(test.user_info)
-    for j, evaluation in enumerate(test.evaluations):
-        texts: Sequence[str] = ()
-        match evaluation:
-            case Contains():
-                texts = [evaluation.text]
-            case AnswerMatches():
-                texts = evaluation.expected
-        for text in texts:
+    for j, check in _strict_checks(test):
+        for text in check.answers():
             # The user may say his own data, which the agent is to repeat.
             if len(text.strip()) >= _SHORTEST_ANSWER and text not in data:
                 yield _SecretAnswer(f"the answer that evaluations[{j}] looks for", text.strip())
-        for name in ("tool_name", "rule_code"):
-            code = getattr(evaluation, name, None)
-            if isinstance(code, str) and re.search(r"[_-]", code):
+        for code in check.codes():
+            if re.search(r"[_-]", code):
                 yield _SecretAnswer(f"the name that evaluations[{j}] looks for", code)
 
 

@@ -9,16 +9,14 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from ci_evals.domain.checks.evaluation import GRADED, JUDGED, Graded, Judged, Strict
+from ci_evals.domain.checks.evaluation import GRADED, JUDGED, STRICT_CHECKS, Graded, Judged
 from ci_evals.domain.checks.evaluation import STRICT as STRICT_TAG
 from ci_evals.domain.errors import Problem
 from ci_evals.domain.suite import GIVEN_REPLY, PLANNED_TURN, GivenReply, PlannedTurn, Suite
 from ci_evals.planning.documents.document import Document, Path, short
 from ci_evals.support.redaction import MASK, Redactor
 
-STRICT: Mapping[str, type[BaseModel]] = {
-    get_args(kind.model_fields["strict"].annotation)[0]: kind for kind in get_args(Strict)
-}
+STRICT: Mapping[str, type[BaseModel]] = {kind.kind(): kind for kind in STRICT_CHECKS}
 """The kinds of strict evaluations by the name in their `strict` key."""
 
 _LINES: Mapping[str, type[BaseModel]] = {PLANNED_TURN: PlannedTurn, GIVEN_REPLY: GivenReply}

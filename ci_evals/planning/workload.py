@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from operator import add
 
-from ci_evals.domain.checks.evaluation import Judged, compares_meanings
+from ci_evals.domain.checks.evaluation import Judged
+from ci_evals.domain.checks.strict.expected_answers import compares_meanings
 from ci_evals.domain.plan import Plan, PlannedSuite
 from ci_evals.domain.suite import Test
 

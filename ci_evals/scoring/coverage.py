@@ -5,16 +5,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import comb
 
-from ci_evals.domain.actions import LogicKind
-from ci_evals.domain.checks.criterion import Criterion
-from ci_evals.domain.checks.tool_checks import ToolCalled
-from ci_evals.domain.checks.trace_checks import (
-    IntegrationCalled,
-    ParamEquals,
-    ParamExists,
-    RuleTriggered,
-    ToolUsed,
-)
+from ci_evals.domain.actions import LogicKind, LogicPart
+from ci_evals.domain.checks.strict_check import StrictCheck
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.results.process import Coverage, Fired, Reach
 from ci_evals.domain.results.suite import SuiteResult, TestResult
@@ -24,37 +16,21 @@ from ci_evals.scoring.comparison.pairing import TestPair
 _SELDOM, _SELDOM_WANTED = 0.25, 0.5
 """The odds of a loss by chance, if shown first: 0.25 is two trials of two tests, of one trial each."""
 
-LogicPart = tuple[LogicKind, str]
-"""A part of the agent's logic: its kind and its name."""
-
 
 def wanted_parts(plan: Plan, shown: Callable[[str], str] = str) -> frozenset[LogicPart]:
     """The parts that strict criteria of a plan want to fire, named as `shown` shows them in results.
 
     What must not fire is not wanted: that it never did is as it should be.
     """
-    parts = (
-        _wanted_part(evaluation)
-        for planned in plan.suites
-        for test in planned.tests
-        for evaluation in test.evaluations
-    )
-    return frozenset((part[0], shown(part[1])) for part in parts if part)
-
-
-def _wanted_part(evaluation: Criterion) -> LogicPart | None:
-    match evaluation:
-        case ToolUsed():
-            return LogicKind.WORKFLOW, evaluation.tool_name
-        case ToolCalled() if not evaluation.forbids:
-            return LogicKind.WORKFLOW, evaluation.tool_name
-        case ParamEquals() | ParamExists():
-            return LogicKind.PARAMETER, evaluation.param_name
-        case RuleTriggered():
-            return LogicKind.RULE, evaluation.rule_code
-        case IntegrationCalled():
-            return LogicKind.INTEGRATION, evaluation.integration_code
-    return None
+    parts = set()
+    for planned in plan.suites:
+        for test in planned.tests:
+            for evaluation in test.evaluations:
+                part = evaluation.covers() if isinstance(evaluation, StrictCheck) else None
+                if part is not None:
+                    kind, name = part
+                    parts.add((kind, shown(name)))
+    return frozenset(parts)
 
 
 def wanted_in(*coverages: Coverage) -> frozenset[LogicPart]:

@@ -8,6 +8,7 @@ from statistics import fmean, stdev
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from ci_evals.domain.actions import LogicPart
 from ci_evals.domain.checks.evaluation import Graded
 from ci_evals.domain.plan import Plan, PlannedSuite, SuiteModels
 from ci_evals.domain.prices import NO_PRICES, PriceTable
@@ -31,7 +32,7 @@ from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Outcome
 from ci_evals.scoring import process, scores
 from ci_evals.scoring.agreement.votes import vote_agreement
-from ci_evals.scoring.coverage import LogicPart, coverage_of, wanted_parts
+from ci_evals.scoring.coverage import coverage_of, wanted_parts
 from ci_evals.scoring.scores import Alike, ScoreRule
 from ci_evals.scoring.simulated_users import user_checks
 from ci_evals.scoring.statistics import mean_interval, pass_at_k, pass_hat_k

@@ -1,10 +1,8 @@
 """Tools that a run's checks name, and that agents called by a name with a prefix."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
-from ci_evals.domain.checks.criterion import Criterion
-from ci_evals.domain.checks.tool_checks import MaxToolCalls, ToolCalled, ToolSequence
-from ci_evals.domain.checks.trace_checks import ToolNotUsed, ToolUsed
+from ci_evals.domain.checks.strict_check import StrictCheck
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.support.typography import names
@@ -38,15 +36,5 @@ def _named(plan: Plan) -> Iterator[str]:
     for planned in plan.suites:
         for test in planned.tests:
             for evaluation in test.evaluations:
-                yield from _named_by(evaluation)
-
-
-def _named_by(evaluation: Criterion) -> Sequence[str]:
-    match evaluation:
-        case ToolUsed() | ToolNotUsed() | ToolCalled():
-            return (evaluation.tool_name,)
-        case MaxToolCalls() if evaluation.tool_name is not None:
-            return (evaluation.tool_name,)
-        case ToolSequence():
-            return [tool.name for tool in evaluation.tools]
-    return ()
+                if isinstance(evaluation, StrictCheck):
+                    yield from evaluation.tool_names()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ci_evals.agents.settings import AuiDialect
 from ci_evals.domain.agents import secrets_of
-from ci_evals.domain.checks.evaluation import compares_meanings
+from ci_evals.domain.checks.strict.expected_answers import compares_meanings
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Plan, SuiteModels
 from ci_evals.domain.providers import Provider

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from ci_evals.adapters.importers import READERS
 from ci_evals.adapters.importers.imported import suite_text
+from ci_evals.domain.checks import answer_matching
 from ci_evals.domain.errors import UsageError
-from ci_evals.grading import answer_matching
 from ci_evals.planning.documents.interpolate import Reading
 from ci_evals.planning.parse import load
 

@@ -20,7 +20,6 @@ from ci_evals.agents.settings import AgentSettings
 from ci_evals.domain.checks.evaluation import Strict
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import EndState, Transcript, Turn, UserSource
-from ci_evals.grading.strict import decide
 from ci_evals.ports import Agent
 
 TEST = Test(
@@ -166,7 +165,7 @@ async def test_nothing_is_hidden_by_a_message_that_nobody_sent(
         answers.append(form(thread, new))
         thread += new
     transcript = await played(running, answers, tmp_path)
-    verdicts = {check["strict"]: decide(STRICT.validate_python(check), transcript) for check in CHECKS}
+    verdicts = {check["strict"]: STRICT.validate_python(check).decide(transcript) for check in CHECKS}
     assert {kind: verdict.outcome.value for kind, verdict in verdicts.items()} == dict.fromkeys(
         verdicts, "failed"
     )
@@ -183,5 +182,5 @@ async def test_a_conversation_without_calls_passes(running: Running, form: Form,
     asked = [{"role": "user", "content": turn.user} for turn in TEST.turns]
     answers = [form(asked[:1], PLAIN), form([asked[0], *PLAIN, asked[1]], PLAIN)]
     transcript = await played(running, answers, tmp_path)
-    verdicts = [decide(STRICT.validate_python(check), transcript) for check in CHECKS]
+    verdicts = [STRICT.validate_python(check).decide(transcript) for check in CHECKS]
     assert [verdict.outcome.value for verdict in verdicts] == ["passed"] * len(CHECKS)

@@ -13,7 +13,6 @@ from ci_evals.adapters.importers.promptfoo.values import UnmappedError, split_at
 from ci_evals.domain.checks.evaluation import Evaluation
 from ci_evals.domain.transcript import EndState, Transcript
 from ci_evals.domain.verdict import Outcome
-from ci_evals.grading import strict
 from ci_evals.planning.documents.interpolate import Reading
 from ci_evals.planning.parse import load
 
@@ -75,7 +74,7 @@ def imported(assertion: Any, **variables: Any) -> tuple[list[Evaluation], list[s
 def passes(evaluations: list[Evaluation], reply: str) -> bool:
     """Return whether promptfoo would pass: all evaluations of an assertion do."""
     transcript = Transcript(turns=(build.turn(agent=reply),), status=EndState.COMPLETED)
-    return all(strict.decide(one, transcript).outcome is Outcome.PASSED for one in evaluations)
+    return all(one.decide(transcript).outcome is Outcome.PASSED for one in evaluations)
 
 
 TEXT = "Acme,Globex"

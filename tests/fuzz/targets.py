@@ -49,6 +49,7 @@ from ci_evals.agents.http import wire as http_wire
 from ci_evals.cli.settings import inputs
 from ci_evals.conversation.simulated_user import ModelUser
 from ci_evals.domain.agents import ChatOptions, HttpReply
+from ci_evals.domain.checks import answer_matching
 from ci_evals.domain.checks.evaluation import Judged
 from ci_evals.domain.choices import Regression
 from ci_evals.domain.errors import AgentError, LLMError, SuiteError, UsageError
@@ -62,7 +63,7 @@ from ci_evals.gate.decision import decide_change
 from ci_evals.gate.odds import odds_of
 from ci_evals.gate.policy import Policy
 from ci_evals.gate.selectors import check_names, read_drops, read_thresholds
-from ci_evals.grading import answer_matching, graded_criteria, quotes, strict
+from ci_evals.grading import graded_criteria, quotes
 from ci_evals.grading.judge import Judge, JudgeAnswer
 from ci_evals.job.conclude import to_record
 from ci_evals.planning.adapter_options import read_options
@@ -278,7 +279,7 @@ def _judged(reply: Reply) -> None:
     assert KEY not in kept.model_dump_json()
     transcript = Transcript(turns=(kept,), status=EndState.COMPLETED)
     for evaluation in EVALUATIONS:
-        verdict = strict.decide(evaluation, transcript)
+        verdict = evaluation.decide(transcript)
         fields = _FIELDS.get(evaluation.strict)
         if fields and all(getattr(reply, name) is None for name in fields):
             assert verdict.outcome is Outcome.UNDECIDED, evaluation

@@ -9,10 +9,11 @@ from papers import ROOT, code, table
 from pydantic import TypeAdapter, ValidationError
 
 from ci_evals.domain.answers import comparable, last_number, whole_number, words
-from ci_evals.domain.checks.text_checks import AnswerMatches
+from ci_evals.domain.checks import answer_matching
+from ci_evals.domain.checks.strict import expected_answers
+from ci_evals.domain.checks.strict.expected_answers import AnswerMatches
 from ci_evals.domain.transcript import EndState, Transcript
 from ci_evals.domain.verdict import Cause, Outcome, Verdict
-from ci_evals.grading import answer_matching, strict
 
 PAGE = (ROOT / "docs" / "answers.md").read_text()
 EVALUATION = TypeAdapter(AnswerMatches)
@@ -26,7 +27,7 @@ def check(expected, match="gaia", **fields) -> AnswerMatches:
 
 def decide(evaluation: AnswerMatches, *texts: str) -> Verdict:
     turns = tuple(build.turn(i, agent=text) for i, text in enumerate(texts, start=1))
-    return strict.decide(evaluation, Transcript(turns=turns, status=EndState.COMPLETED))
+    return evaluation.decide(Transcript(turns=turns, status=EndState.COMPLETED))
 
 
 def matches(expected, answer, match="gaia", **fields) -> bool:
@@ -59,7 +60,7 @@ def test_the_examples_of_fuzzy():
     for expected, answer, threshold, alike, said in rows("fuzzy"):
         texts = code(expected), code(answer)
         assert matches(*texts, "fuzzy", threshold=float(code(threshold))) == (said == "yes"), texts
-        assert answer_matching.shown(answer_matching.similarity(*texts)) == code(alike)
+        assert expected_answers.shown(answer_matching.similarity(*texts)) == code(alike)
 
 
 def test_the_examples_of_numeric():

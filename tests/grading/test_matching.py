@@ -4,7 +4,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from ci_evals.domain.checks.matcher import MatcherField
-from ci_evals.grading.matching import ABSENT, args_match, described, meets
+from ci_evals.domain.checks.matching import ABSENT, args_match, described, meets
 
 MATCHER = TypeAdapter(MatcherField)
 

@@ -8,8 +8,7 @@ import builders as build
 import pytest
 from jsonschema import Draft202012Validator
 
-from ci_evals.domain.checks.tool_checks import JsonSchema
-from ci_evals.grading import strict
+from ci_evals.domain.checks.strict.json_replies import JsonSchema
 from ci_evals.support import json_schema
 from ci_evals.support.json_schema_keywords import UnboundedError
 
@@ -112,7 +111,7 @@ def build_reply():
     def decide(schema, value):
         turn = build.turn(1, agent=json.dumps(value))
         said = build.transcript("user: a | agent: b").model_copy(update={"turns": (turn,)})
-        return strict.decide(JsonSchema(criterion="c", strict="json_schema", schema=schema), said)
+        return JsonSchema(criterion="c", strict="json_schema", schema=schema).decide(said)
 
     return decide
 

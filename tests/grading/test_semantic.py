@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from papers import ROOT, code, table
 
-from ci_evals.domain.checks.text_checks import AnswerMatches
+from ci_evals.domain.checks.strict.expected_answers import AnswerMatches
 from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import EndState, Transcript

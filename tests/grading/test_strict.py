@@ -5,10 +5,9 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from ci_evals.domain.checks.evaluation import Evaluation
+from ci_evals.domain.checks.matching import is_equal
 from ci_evals.domain.transcript import EndState, Integration, ProbeResult, Transcript
 from ci_evals.domain.verdict import Outcome, Verdict
-from ci_evals.grading import strict
-from ci_evals.grading.matching import is_equal
 from ci_evals.planning.validation import STRICT
 
 
@@ -17,7 +16,7 @@ def decide(strict_kind: str, *replies: dict, unanswered: int | None = None, **fi
     evaluation = EVALUATION.validate_python({"criterion": "c", "strict": strict_kind, **fields})
     turns = tuple(build.turn(i, **reply) for i, reply in enumerate(replies, start=1))
     status = EndState.COMPLETED if unanswered is None else EndState.FAILED
-    return strict.decide(evaluation, Transcript(turns=turns, status=status, unanswered=unanswered))
+    return evaluation.decide(Transcript(turns=turns, status=status, unanswered=unanswered))
 
 
 def outcome(verdict: Verdict) -> str:
@@ -85,7 +84,7 @@ def test_what_is_no_object_has_no_place_that_could_be_empty(value, path, expecte
     evaluation = EVALUATION.validate_python(fields | ({"path": path} if path else {}))
     probes = {"order": ProbeResult(value=value)}
     transcript = Transcript(turns=(build.turn(1),), status=EndState.COMPLETED, probes=probes)
-    assert outcome(strict.decide(evaluation, transcript)) == expected
+    assert outcome(evaluation.decide(transcript)) == expected
 
 
 NOT_FOUND = {

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from ci_evals.domain.checks.evaluation import Evaluation
+from ci_evals.domain.checks.matching import PATTERN_SECONDS
+from ci_evals.domain.checks.strict.tool_calls import _paired
 from ci_evals.domain.transcript import EndState, Integration, ToolCall, Transcript
-from ci_evals.grading import strict
-from ci_evals.grading.matching import PATTERN_SECONDS
-from ci_evals.grading.tools import _paired
 
 EVALUATION = TypeAdapter(Evaluation)
 
@@ -33,7 +32,7 @@ def decide(kind: str, *turns: list[ToolCall] | None, unanswered: int | None = No
         build.turn(i, tool_calls=calls, workflows=None, integrations=None) for i, calls in enumerate(turns, 1)
     )
     status = EndState.COMPLETED if unanswered is None else EndState.FAILED
-    return strict.decide(evaluation, Transcript(turns=replies, status=status, unanswered=unanswered))
+    return evaluation.decide(Transcript(turns=replies, status=status, unanswered=unanswered))
 
 
 def outcome(kind: str, *turns, **fields) -> str:
@@ -142,7 +141,7 @@ def test_workflows_and_integrations_are_calls():
 
     def verdict(**fields):
         evaluation = EVALUATION.validate_python({"criterion": "c", "strict": "tool_called", **fields})
-        return strict.decide(evaluation, Transcript(turns=(turn,), status=EndState.COMPLETED))
+        return evaluation.decide(Transcript(turns=(turn,), status=EndState.COMPLETED))
 
     assert verdict(toolName="REFUND", times=1).outcome.value == "passed"
     assert verdict(toolName="pay", status="error").outcome.value == "passed"
@@ -208,9 +207,7 @@ SCHEMA = {"type": "object", "required": ["amount"], "properties": {"amount": {"t
 
 def on_text(text: str, **fields):
     evaluation = EVALUATION.validate_python({"criterion": "c", "strict": "json_schema", **fields})
-    return strict.decide(
-        evaluation, Transcript(turns=(build.turn(1, agent=text),), status=EndState.COMPLETED)
-    )
+    return evaluation.decide(Transcript(turns=(build.turn(1, agent=text),), status=EndState.COMPLETED))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ from typing import Final, Literal
 from pydantic import Field
 
 from ci_evals.domain.base import Amount, CleanText, Dollars, Instant, Positive, Record
-from ci_evals.domain.checks.evaluation import Judged, Strict
+from ci_evals.domain.checks.evaluation import Judged
+from ci_evals.domain.checks.strict_check import StrictCheck
 from ci_evals.domain.errors import (
     AgentAccessError,
     AgentError,
@@ -250,7 +251,7 @@ def texts_digest(model: str, texts: Sequence[str], redactor: Redactor) -> str:
     return digest([model, *(_clean(text, redactor) for text in texts)])
 
 
-def evaluation_digest(evaluation: Judged | Strict, redactor: Redactor) -> str:
+def evaluation_digest(evaluation: Judged | StrictCheck, redactor: Redactor) -> str:
     """Return the digest of what the verdict on an evaluation depends on."""
     excluded = {"weight", "category", "aui_logic"}
     excluded |= set() if isinstance(evaluation, Judged) else {"criterion"}

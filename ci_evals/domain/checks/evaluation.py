@@ -4,13 +4,23 @@ A strict kind is told by its `strict` key; without it a criterion is judged, and
 The kinds, their fields and their meaning are those of `@aui.io/evals`, plus those for agents of every kind.
 """
 
-from typing import Annotated, Any, Self, TypeGuard
+from functools import reduce
+from operator import or_
+from typing import Annotated, Any, Self
 
-from pydantic import ConfigDict, Discriminator, Field, Tag, field_validator, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import (
+    ConfigDict,
+    Discriminator,
+    Field,
+    GetCoreSchemaHandler,
+    GetPydanticSchema,
+    Tag,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import CoreSchema, PydanticCustomError
 
 from ci_evals.domain.base import Share
-from ci_evals.domain.checks.criterion import Criterion
 from ci_evals.domain.checks.rubric import (
     Dimension,
     Dimensions,
@@ -20,37 +30,23 @@ from ci_evals.domain.checks.rubric import (
     distinct_levels,
     resolved,
 )
-from ci_evals.domain.checks.text_checks import (
-    AnswerMatches,
-    Contains,
-    MaxAgentTurns,
-    MaxLatency,
-    NotContains,
-    NotRegex,
-    Regex,
+from ci_evals.domain.checks.strict import (
+    error_replies,
+    escalation,
+    expected_answers,
+    functions,
+    integrations,
+    json_replies,
+    limits,
+    parameters,
+    rules,
+    state,
+    text_search,
+    tool_calls,
+    workflows,
 )
-from ci_evals.domain.checks.tool_checks import (
-    JsonSchema,
-    MaxToolCalls,
-    PythonCheck,
-    StateCheck,
-    ToolCalled,
-    ToolSequence,
-)
-from ci_evals.domain.checks.trace_checks import (
-    Escalated,
-    EscalatedDueToError,
-    IntegrationCalled,
-    NotEscalated,
-    NotEscalatedDueToError,
-    ParamEquals,
-    ParamExists,
-    ParamNotExists,
-    RuleNotTriggered,
-    RuleTriggered,
-    ToolNotUsed,
-    ToolUsed,
-)
+from ci_evals.domain.checks.strict_check import StrictCheck
+from ci_evals.domain.criterion import Criterion
 
 PASS_AT = 0.7
 """Good in everything passes, and so does a little less in some; half way in everything does not."""
@@ -120,11 +116,6 @@ def judged(criterion: str, rubric: Rubric | None) -> Judged:
     return Graded(criterion=criterion, dimensions=dimensions, pass_at=rubric.pass_at)
 
 
-def compares_meanings(evaluation: Criterion) -> TypeGuard[AnswerMatches]:
-    """Return whether an embedding model is asked to decide it."""
-    return isinstance(evaluation, AnswerMatches) and evaluation.match == "semantic"
-
-
 JUDGED = "judged"
 GRADED = "graded"
 STRICT = "a strict check"
@@ -135,44 +126,44 @@ RUBRIC_KEYS = frozenset({"rubric", "dimensions"})
 
 def _kind(value: Any) -> str:
     """Return the tag of the union: strict if there is such a key, else graded or judged."""
-    fields = value if isinstance(value, dict) else {}
-    if (fields.get("strict") if fields else getattr(value, "strict", None)) is not None:
+    if isinstance(value, StrictCheck):
         return STRICT
-    return GRADED if isinstance(value, Graded) or RUBRIC_KEYS & fields.keys() else JUDGED
+    if isinstance(value, Graded):
+        return GRADED
+    if not isinstance(value, dict):
+        return JUDGED
+    if value.get("strict") is not None:
+        return STRICT
+    return GRADED if RUBRIC_KEYS & value.keys() else JUDGED
 
 
-Strict = (
-    Escalated
-    | NotEscalated
-    | ToolUsed
-    | ToolNotUsed
-    | ParamEquals
-    | ParamExists
-    | ParamNotExists
-    | EscalatedDueToError
-    | NotEscalatedDueToError
-    | RuleTriggered
-    | RuleNotTriggered
-    | IntegrationCalled
-    | Contains
-    | NotContains
-    | Regex
-    | NotRegex
-    | AnswerMatches
-    | MaxAgentTurns
-    | MaxLatency
-    | ToolCalled
-    | ToolSequence
-    | MaxToolCalls
-    | JsonSchema
-    | StateCheck
-    | PythonCheck
+STRICT_CHECKS: tuple[type[StrictCheck], ...] = (
+    *escalation.FAMILY,
+    *workflows.FAMILY,
+    *parameters.FAMILY,
+    *error_replies.FAMILY,
+    *rules.FAMILY,
+    *integrations.FAMILY,
+    *text_search.FAMILY,
+    *expected_answers.FAMILY,
+    *limits.FAMILY,
+    *tool_calls.FAMILY,
+    *json_replies.FAMILY,
+    *state.FAMILY,
+    *functions.FAMILY,
 )
+"""All kinds of strict checks, in the order of the docs."""
 
+
+def _any_strict(_source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+    any_kind = reduce(or_, STRICT_CHECKS)
+    return handler.generate_schema(Annotated[any_kind, Field(discriminator="strict")])
+
+
+Strict = Annotated[StrictCheck, GetPydanticSchema(_any_strict)]
+"""A strict check; pydantic reads it as the kind that its key `strict` names."""
 
 Evaluation = Annotated[
-    Annotated[Judged, Tag(JUDGED)]
-    | Annotated[Graded, Tag(GRADED)]
-    | Annotated[Annotated[Strict, Field(discriminator="strict")], Tag(STRICT)],
+    Annotated[Judged, Tag(JUDGED)] | Annotated[Graded, Tag(GRADED)] | Annotated[Strict, Tag(STRICT)],
     Discriminator(_kind),
 ]

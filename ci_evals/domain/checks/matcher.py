@@ -17,7 +17,7 @@ from pydantic_core import PydanticCustomError
 
 from ci_evals.domain.answers import Mode, comparable
 from ci_evals.domain.base import Model, NonBlank
-from ci_evals.domain.checks.criterion import Pattern
+from ci_evals.domain.criterion import Pattern
 
 
 def _as_list(value: Any) -> Any:

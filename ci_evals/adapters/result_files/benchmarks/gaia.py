@@ -11,8 +11,8 @@ from typing import Any
 from ci_evals.adapters.result_files import fields
 from ci_evals.adapters.result_files.reader import Reader
 from ci_evals.adapters.result_files.source import SourceFile
+from ci_evals.domain.checks.answer_matching import final_answer, gaia
 from ci_evals.domain.result_rows import OfficialScore, ResultSet, Row
-from ci_evals.grading.answer_matching import final_answer, gaia
 from ci_evals.support.digest import digest
 
 _PRIVATE = "?"

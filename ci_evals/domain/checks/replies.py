@@ -1,13 +1,12 @@
 """The replies of the agent that a check on their text looks at."""
 
 from collections.abc import Callable, Sequence
-from typing import Literal
 
+from ci_evals.domain.criterion import TurnChoice
 from ci_evals.domain.transcript import Transcript, Turn
 from ci_evals.domain.verdict import Cause, Outcome, Verdict
 
 Turns = Sequence[Turn]
-TurnChoice = int | Literal["last", "any"]
 
 NO_REPLY = Verdict.undecided(Cause.NO_EVIDENCE, "the agent gave no reply")
 
@@ -41,6 +40,14 @@ def unless_incomplete(verdict: Verdict, choice: TurnChoice, transcript: Transcri
     """Return the verdict of a search; undecided if it found nothing and a reply is missing."""
     missing = choice == "any" and transcript.unanswered is not None
     return _unanswered(transcript) if missing and verdict.outcome is Outcome.FAILED else verdict
+
+
+def unless_unanswered(verdict: Verdict, transcript: Transcript) -> Verdict:
+    """Return the verdict on a limit; undecided if it may be exceeded yet, as a reply is missing."""
+    if transcript.unanswered is None or verdict.outcome is Outcome.FAILED:
+        return verdict
+    reason = f"message {transcript.unanswered} got no reply; until then {verdict.reason}"
+    return Verdict.undecided(Cause.NO_EVIDENCE, reason)
 
 
 def _unanswered(transcript: Transcript) -> Verdict:

@@ -4,11 +4,9 @@ An empty answer, and one that nothing is left of, never matches.
 """
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
-from math import floor
 from typing import assert_never
 
 from ci_evals.domain.answers import (
@@ -22,16 +20,6 @@ from ci_evals.domain.answers import (
     words,
 )
 from ci_evals.domain.checks.matcher import ExpectedAnswer
-from ci_evals.domain.checks.text_checks import AnswerMatches
-from ci_evals.domain.transcript import Transcript
-from ci_evals.domain.verdict import Cause, Verdict
-from ci_evals.grading.replies import Turns, verdict_on_replies
-
-NO_MODEL = Verdict.undecided(
-    Cause.NO_MODEL,
-    "meanings cannot be compared: name an embedding model with --embedding-model, such as local:NAME "
-    "(pip install 'ci-evals[local]'), or run with --provider=openai",
-)
 
 _FINAL = re.compile(r"\bfinal answer[\s*_]*:", re.IGNORECASE)
 _EMPHASIS = " \t\r\n*_`"
@@ -109,45 +97,10 @@ def numeric(answer: str, expected: str, tolerance: float | None, rel_tolerance: 
     return abs(number.value - target.value) <= allowed
 
 
-def decide(evaluation: AnswerMatches, transcript: Transcript) -> Verdict:
-    """Return the verdict of an `answer_matches`; undecided for one that needs an embedding model."""
-    if evaluation.match == "semantic":
-        return NO_MODEL
-    return verdict_on_replies(evaluation.turn, transcript, partial(_match, evaluation))
-
-
 def answers(text: str, wanted: ExpectedAnswer) -> bool:
     """Return whether a text answers what was expected, by a mode that needs no model."""
-    answer, matches = _answer_in(wanted.match, text), _matcher(wanted)
+    answer, matches = answer_in(wanted.match, text), matcher(wanted)
     return bool(answer) and any(matches(answer, expected) for expected in wanted.expected)
-
-
-def _match(evaluation: AnswerMatches, turns: Turns) -> Verdict:
-    mode, matches = evaluation.match, _matcher(evaluation)
-    answers = [(turn.index, answer) for turn in turns if (answer := _answer_in(mode, turn.agent))]
-    pairs = [_Pair(turn, answer, text) for turn, answer in answers for text in evaluation.expected]
-    for pair in pairs:
-        if matches(pair.answer, pair.expected):
-            return Verdict.passed(f"reply {pair.turn} matches {pair.describe(mode)}", pair.turn)
-    numbers = [turn.index for turn in turns]
-    if not pairs:
-        missing = "number" if mode == "numeric" else "answer"
-        return Verdict.failed(f"no {missing} in {describe_replies(numbers)}", *numbers)
-    nearest = max(pairs, key=_Pair.nearness if mode == "numeric" else _Pair.similarity)
-    # Numbers: how similar their digits are says nothing.
-    similar = "" if mode == "numeric" else f"; similarity {shown(nearest.similarity())}"
-    reason = f"reply {nearest.turn} does not match {nearest.describe(mode + similar)}"
-    return Verdict.failed(reason, *numbers)
-
-
-def describe_replies(numbers: Sequence[int]) -> str:
-    """Return `reply 3`, or `any of 4 replies`."""
-    return f"reply {numbers[0]}" if len(numbers) == 1 else f"any of {len(numbers)} replies"
-
-
-def shown(likeness: float | Fraction) -> str:
-    """Return a similarity with three decimals, never rounded up to a threshold."""
-    return f"{floor(likeness * 1000) / 1000:.3f}"
 
 
 def as_written(number: float) -> Fraction:
@@ -155,30 +108,13 @@ def as_written(number: float) -> Fraction:
     return Fraction(repr(number))
 
 
-@dataclass(frozen=True)
-class _Pair:
-    """The answer in a reply, and one of the expected answers."""
+def matcher(wanted: ExpectedAnswer) -> Callable[[str, str], bool]:
+    """Return the function that compares an answer with an expected one.
 
-    turn: int
-    answer: str
-    expected: str
-
-    def describe(self, how: str) -> str:
-        """Return both, the answer last since reports cut long text (here it would leave half a secret)."""
-        return f"{self.expected!r} ({how}): {self.answer!r}"
-
-    def similarity(self) -> Fraction:
-        """Return how similar both are as texts."""
-        return similarity(self.answer, self.expected)
-
-    def nearness(self) -> Fraction:
-        """Return how near both are as numbers: 0 if they are equal, else below."""
-        number, target = last_number(self.answer), whole_number(self.expected)
-        return -abs(number.value - target.value) if number and target else Fraction(0)
-
-
-def _matcher(evaluation: ExpectedAnswer) -> Callable[[str, str], bool]:
-    match evaluation.match:
+    Raises:
+        ValueError: a model compares them.
+    """
+    match wanted.match:
         case "bidirectional":
             return bidirectional
         case "gaia":
@@ -188,16 +124,17 @@ def _matcher(evaluation: ExpectedAnswer) -> Callable[[str, str], bool]:
         case "contains":
             return contains
         case "fuzzy":
-            return partial(fuzzy, threshold=evaluation.least)
+            return partial(fuzzy, threshold=wanted.least)
         case "numeric":
-            return partial(numeric, tolerance=evaluation.tolerance, rel_tolerance=evaluation.rel_tolerance)
+            return partial(numeric, tolerance=wanted.tolerance, rel_tolerance=wanted.rel_tolerance)
         case "semantic":
             raise ValueError("meanings are compared by a model")
         case mode:
             assert_never(mode)
 
 
-def _answer_in(mode: Mode, text: str) -> str:
+def answer_in(mode: Mode, text: str) -> str:
+    """Return the part of a reply that is its answer; an empty text if there is none."""
     if mode == "gaia":
         return final_answer(text).strip()
     if mode == "numeric":

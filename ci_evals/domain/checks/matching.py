@@ -9,8 +9,8 @@ from typing import Final
 import regex
 from pydantic import JsonValue
 
+from ci_evals.domain.checks import answer_matching
 from ci_evals.domain.checks.matcher import Conditions, Matcher
-from ci_evals.grading import answer_matching
 
 PATTERN_SECONDS = 1.0
 """Time limit of a check's regular expressions: a bad one could block the program for hours."""

@@ -42,3 +42,8 @@ class Criterion(Model):
     aui_logic: tuple[NonBlank, ...] = Field(
         (), alias="aui_logic", description="Ids of the AUI logic rules behind this criterion."
     )
+
+    @property
+    def strict_kind(self) -> str | None:
+        """The name of the strict check; None if a judge decides."""
+        return None
