@@ -14,7 +14,7 @@ from ci_evals.cli.settings.inputs import declared, of_gate_alone
 from ci_evals.domain.errors import Exit
 from ci_evals.domain.results.run import results_schema
 from ci_evals.domain.suite import suite_schema
-from ci_evals.study_registry import study_kinds
+from ci_evals.extension_registry import study_kinds
 
 Schema = Mapping[str, Any]
 Command = Any

@@ -3,8 +3,8 @@
 import random
 from dataclasses import dataclass
 
-from ci_evals.studies.calibration.judge_accuracy import LabeledGroup
-from ci_evals.studies.calibration.labeled_verdicts import LabeledVerdict
+from ci_evals.extensions.calibration.judge_accuracy import LabeledGroup
+from ci_evals.extensions.calibration.labeled_verdicts import LabeledVerdict
 
 
 @dataclass(frozen=True)

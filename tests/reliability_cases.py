@@ -11,11 +11,11 @@ from ci_evals.domain.results.trial import Attempt
 from ci_evals.domain.results.usage import RoleUsage, Tokens, Usage
 from ci_evals.domain.transcript import EndState, UserSource
 from ci_evals.domain.verdict import Cause, DimensionGrade, Finding, Grade, Outcome, Quote, Vote
-from ci_evals.studies.attack.result import AttackKind, Attacks
-from ci_evals.studies.calibration.result import Calibration, Counted, Rater
-from ci_evals.studies.noise.result import Noise, NoiseShare
-from ci_evals.studies.preference.result import Preference, Preferred
-from ci_evals.studies.probe.result import Probe, Probed
+from ci_evals.extensions.attack.result import AttackKind, Attacks
+from ci_evals.extensions.calibration.result import Calibration, Counted, Rater
+from ci_evals.extensions.noise.result import Noise, NoiseShare
+from ci_evals.extensions.preference.result import Preference, Preferred
+from ci_evals.extensions.probe.result import Probe, Probed
 
 AT = datetime(2026, 11, 20, 14, 5, tzinfo=UTC)
 MODELS = ("claude-haiku-4-5", "gpt-5-mini")

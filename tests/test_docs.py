@@ -23,7 +23,7 @@ from ci_evals.domain.checks.matcher import Conditions, MatcherField
 from ci_evals.domain.criterion import Criterion
 from ci_evals.domain.results.run import results_schema
 from ci_evals.domain.suite import Suite
-from ci_evals.study_registry import study_kinds
+from ci_evals.extension_registry import study_kinds
 from docsite import pictures, reference
 
 TOOLS = Path(sys.executable).parent

@@ -9,7 +9,7 @@ import pytest
 import world
 from commands import CLEAN, ci_evals
 
-from ci_evals.study_registry import STUDIES
+from ci_evals.extension_registry import installed
 
 TOLD_AT_THE_END = """
 import atexit, runpy, sys
@@ -94,10 +94,12 @@ def test_help_imports_the_command_line_alone():
         "ci_evals.adapters",  # to watch the runner's files from the start; it takes 0.2 ms
         "ci_evals.adapters.github",
         "ci_evals.adapters.github.command_files",
-        "ci_evals.study_registry",
-        "ci_evals.studies",
-        *(f"ci_evals.studies.{study}" for study in STUDIES),
-        *(f"ci_evals.studies.{study}.commands" for study in STUDIES),
+        "ci_evals.extension_registry",
+        "ci_evals.extensions",
+        *(f"ci_evals.extensions.{name}" for name in installed().names()),
+        *(f"ci_evals.extensions.{name}.commands" for name in installed().names()),
+        "ci_evals.support",
+        "ci_evals.support.entry_points",
     }
 
 

@@ -14,7 +14,7 @@ from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.help import WIDTH, Application
 from ci_evals.cli.settings.options import takes
 from ci_evals.domain.options import Names
-from ci_evals.study_registry import register_commands
+from ci_evals.extension_registry import installed, register_commands
 
 if TYPE_CHECKING:  # a command's options are imported with it
     from ci_evals.cli.settings.result_commands import (
@@ -309,6 +309,9 @@ def rejudge(settings: "RejudgeSettings", context: RunContext) -> None:
     rejudge_run(settings, context)
 
 
+_not_loaded: list[str] = []
+"""Says which extensions could not be loaded, until a command can."""
+installed().warn = _not_loaded.append
 register_commands(app)
 
 
@@ -405,7 +408,21 @@ def invoke(args: Sequence[str], context: RunContext, name: str | None = None) ->
         typer.TyperException: the command line cannot be read.
     """
     context.check_settings = partial(_check_settings, context)
+    _warn_of_extensions(context)
     return app(args=list(args), prog_name=name, standalone_mode=False, obj=context)
+
+
+def _warn_of_extensions(context: RunContext) -> None:
+    """Name the extensions that could not be loaded, from now on as soon as that shows."""
+
+    def warn(text: str) -> None:
+        from ci_evals.cli.github import actions
+
+        actions.warn(text, context)
+
+    while _not_loaded:
+        warn(_not_loaded.pop(0))
+    installed().warn = warn
 
 
 def _check_settings(context: RunContext, settings: object) -> None:

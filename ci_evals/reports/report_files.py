@@ -12,6 +12,7 @@ from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.studies import UnknownStudy
 from ci_evals.domain.results.suite import SuiteResult
+from ci_evals.extension_registry import study_kinds
 from ci_evals.reports import badge, eee, junit, results_json, sanitize
 from ci_evals.reports.facts import listed_tests, reliability
 from ci_evals.reports.facts.comparison import change
@@ -30,7 +31,6 @@ from ci_evals.reports.names import (
 from ci_evals.reports.page import page
 from ci_evals.reports.page.comparison_runs import ALONE, ComparisonRuns
 from ci_evals.scoring import suite_results
-from ci_evals.study_registry import study_kinds
 
 P = ParamSpec("P")
 

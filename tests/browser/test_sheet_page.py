@@ -8,7 +8,7 @@ import pytest
 from hostile import CORPUS
 from test_for_everyone import ALL, COLOURS, violations
 
-from ci_evals.studies.calibration import items, sheet, sheet_reading
+from ci_evals.extensions.calibration import items, sheet, sheet_reading
 
 pytestmark = pytest.mark.browser
 

@@ -15,7 +15,7 @@ from commands import ci_evals, write_suite
 
 from ci_evals.cli.app import app
 from ci_evals.cli.settings import result_commands, suite_commands
-from ci_evals.study_registry import STUDIES
+from ci_evals.extension_registry import installed
 
 OUTPUTS = {"output", "output_dir", "junit", "record", "folder"}
 STRINGS = {"baseline", "suites"}
@@ -26,7 +26,7 @@ def readers() -> set[tuple[str, str]]:
     """Each command with each of its fields that names something to read."""
     commands = typer.main.get_command(app).commands
     found = set()
-    studies = [import_module(f"ci_evals.studies.{study}.settings") for study in STUDIES]
+    studies = [import_module(f"ci_evals.extensions.{name}.settings") for name in installed().names()]
     for module in (suite_commands, result_commands, *studies):
         for name, form in vars(module).items():
             command = name.removesuffix("Settings").lower()

@@ -11,10 +11,10 @@ from ci_evals.cli.settings.policy import read_policy
 from ci_evals.cli.settings.suite_commands import RunSettings
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.providers import Provider
+from ci_evals.extension_support.judging import judging
+from ci_evals.extension_support.settings import JudgeSettings
 from ci_evals.library import load_suite
 from ci_evals.planning.selection import Selection, plan
-from ci_evals.studies.judging import judging
-from ci_evals.studies.settings import JudgeSettings
 
 
 def asked(**options):

@@ -64,6 +64,8 @@ from ci_evals.gate.odds import odds_of
 from ci_evals.gate.policy import Policy
 from ci_evals.gate.selectors import check_names, read_drops, read_thresholds
 from ci_evals.grading import graded_criteria, quotes
+from ci_evals.extensions.calibration import later_runs, sheet_reading, terminal
+from ci_evals.extensions.preference.conversation_pair import ComparedConversation, ConversationPair
 from ci_evals.grading.judge import Judge, JudgeAnswer
 from ci_evals.job.conclude import to_record
 from ci_evals.planning.adapter_options import read_options
@@ -79,8 +81,6 @@ from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
 from ci_evals.scoring import coverage
 from ci_evals.scoring import merge as merging
 from ci_evals.scoring.comparison.compare import RunComparer
-from ci_evals.studies.calibration import later_runs, sheet_reading, terminal
-from ci_evals.studies.preference.conversation_pair import ComparedConversation, ConversationPair
 from ci_evals.support.json_path import JsonPath
 from ci_evals.support.model_answer import parse_answer
 from ci_evals.support.redaction import Redactor

@@ -18,6 +18,7 @@ from ci_evals.domain.results.process import ProcessSummary, Times
 from ci_evals.domain.results.run import Results, Rounds
 from ci_evals.domain.results.suite import ScoreGroup
 from ci_evals.domain.results.usage import RoleUsage, Tokens, Usage
+from ci_evals.extensions.noise.result import NoiseShare
 from ci_evals.reports.facts.figure import Figure
 from ci_evals.reports.facts.labels import RunOutcome
 from ci_evals.reports.page import embedded_data
@@ -25,7 +26,6 @@ from ci_evals.reports.page.charts import figures
 from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
 from ci_evals.scoring.comparison.compare import RunComparer
 from ci_evals.scoring.usage import latency_of
-from ci_evals.studies.noise.result import NoiseShare
 
 SVG = "{http://www.w3.org/2000/svg}"
 ACROSS = {"x", "x1", "x2", "cx", "width", "r"}

@@ -19,12 +19,12 @@ from ci_evals.domain import numbers
 from ci_evals.domain.plan import Trial
 from ci_evals.domain.progress import TrialFinished
 from ci_evals.reports import console
+from ci_evals.extensions.calibration.result import OldCalibration
 from ci_evals.reports.annotations import Severity, annotations
 from ci_evals.reports.facts import reliability, trial_errors
 from ci_evals.reports.markdown import comment, documents, summary, verdicts
 from ci_evals.reports.markdown.sections import truncated
 from ci_evals.reports.names import JUNIT
-from ci_evals.studies.calibration.result import OldCalibration
 from ci_evals.support.redaction import Redactor
 
 RUN = reliability_cases.trusted()

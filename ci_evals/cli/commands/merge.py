@@ -15,10 +15,10 @@ from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.policy import read_policy, recorded_options, unknown_names
 from ci_evals.cli.settings.result_commands import MergeSettings
 from ci_evals.domain.errors import UsageError
+from ci_evals.extension_registry import after_merging
 from ci_evals.job.conclude import NO_BASELINE, conclude
 from ci_evals.scoring.merge import merge
 from ci_evals.scoring.shards import ShardRun
-from ci_evals.study_registry import after_merging
 
 _NO_SHARDS = ". If it should hold the shards' artifacts, no shard has uploaded one"
 

@@ -27,12 +27,12 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.verdict import Outcome
+from ci_evals.extension_registry import after_rejudging
 from ci_evals.library.runs import results_file
 from ci_evals.rejudging import Rejudged, RejudgeJob, changed_verdicts, judges, rejudge, to_judge
 from ci_evals.reports import sanitize
 from ci_evals.reports.names import RESULTS
 from ci_evals.stop import Stop
-from ci_evals.study_registry import after_rejudging
 from ci_evals.wiring.connections import Connections, checked, names_in
 from ci_evals.wiring.providers import llm_key_of, no_key
 

@@ -39,13 +39,13 @@ from ci_evals.domain.progress import Event, Listener, TurnPlayed
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.suite import is_bundled
 from ci_evals.gate.selectors import check_names
+from ci_evals.extension_registry import Addition, read_calibration
 from ci_evals.job import NO_BASELINE, BaselineResults, Job, Limits, evaluate, not_played
 from ci_evals.planning.arms import Arm
 from ci_evals.planning.parse import LoadedSuite
 from ci_evals.planning.selection import Selection, plan, with_tests
 from ci_evals.reports.names import RESULTS, folders_for
 from ci_evals.runner import Options
-from ci_evals.study_registry import Addition, read_calibration
 from ci_evals.support.redaction import Redactor
 from ci_evals.threads import begin
 from ci_evals.wiring.connections import Connections, keys_of

@@ -5,7 +5,7 @@ import json
 from ci_evals.cli.run_context import RunContext
 from ci_evals.domain.results.run import results_schema
 from ci_evals.domain.suite import suite_schema
-from ci_evals.study_registry import study_kinds
+from ci_evals.extension_registry import study_kinds
 
 
 def schema(context: RunContext, *, results: bool) -> None:

@@ -8,9 +8,9 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from ci_evals.domain.results.run import Results
+from ci_evals.extension_registry import study_reports
 from ci_evals.reports.facts.judging import judge, simulated_user, votes
 from ci_evals.reports.facts.judging.parts import CriterionWarning, PlainTable, StudyReport
-from ci_evals.study_registry import study_reports
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,158 @@
+"""The registry of extensions: what is installed beside the core, and what the core asks of it.
+
+An extension is a package that a line in the entry point group `ci_evals.extensions` names. Ours are folders
+of `ci_evals/extensions`; those of other distributions are found in the same way. Nothing but its folder and
+its line names an extension, and each of its parts is imported when it is needed. A part is a module of one of
+these names:
+
+- `commands`: `COMMANDS`, functions for the command line that `takes` has made. One of a known name takes that
+  one's place;
+- `result`: `KINDS`, the types of what it keeps in the results of a run;
+- `report`: `report(results)`, the `StudyReport` of what results hold of it, or None, and its `RANK` among the
+  reports of all extensions;
+- `later_runs`: `read(path)`, `rejudged(results, judged)` and `merged(results, shards)`, which give later runs
+  what is known of an earlier one, as `read_calibration`, `after_rejudging` and `after_merging` below.
+
+An extension that cannot be loaded is named with the reason, once, and left out from then on.
+"""
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ci_evals.domain.errors import UsageError
+from ci_evals.support.entry_points import EntryPoint, entry_points, installation_folders
+
+if TYPE_CHECKING:  # `--help` imports this module, and must not wait for pydantic
+    from ci_evals.domain.results.run import Results
+    from ci_evals.domain.results.studies import Study
+    from ci_evals.support.redaction import Redactor
+
+GROUP = "ci_evals.extensions"
+
+_NEEDED = {
+    "commands": ("COMMANDS",),
+    "result": ("KINDS",),
+    "report": ("report", "RANK"),
+    "later_runs": ("read", "rejudged", "merged"),
+}
+"""What each part must have."""
+
+Addition: TypeAlias = Callable[["Results", "Redactor"], "Results"]
+"""Adds what is known from an earlier study to a run, without secrets."""
+
+
+class Extensions:
+    """Installed extensions. Those that fail to load are reported, and left out."""
+
+    def __init__(self, lines: Iterable[EntryPoint]) -> None:
+        """Take the lines of the group. The first of a name counts."""
+        self.warn: Callable[[str], None] = lambda text: warnings.warn(text, RuntimeWarning, stacklevel=2)
+        """Is told of each extension that cannot be loaded."""
+        self._lines: dict[str, EntryPoint] = {}
+        self._failures: dict[str, str] = {}
+        self._modules: dict[tuple[str, str], ModuleType | None] = {}
+        self._doubles = []
+        for line in lines:
+            if self._lines.setdefault(line.name, line) is not line:
+                self._doubles.append(line)
+
+    def names(self) -> tuple[str, ...]:
+        """Return the names of the extensions that have not failed so far."""
+        return tuple(name for name in self._lines if name not in self._failures)
+
+    def parts(self, part: str) -> Iterator[Any]:
+        """Yield the module of this name of each extension that has one."""
+        while self._doubles:
+            line = self._doubles.pop()
+            self._report(line, f"{self._lines[line.name].distribution} has an extension of this name")
+        for name, line in self._lines.items():
+            if name not in self._failures and (module := self._part(line, part)):
+                yield module
+
+    def _part(self, line: EntryPoint, part: str) -> ModuleType | None:
+        key = line.name, part
+        if key not in self._modules:
+            try:
+                self._modules[key] = _import(f"{line.module}.{part}", part)
+            except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever foreign code raises
+                self._failures[line.name] = reason = f"{type(error).__name__}: {error}"
+                self._report(line, reason)
+                return None
+        return self._modules[key]
+
+    def _report(self, line: EntryPoint, reason: str) -> None:
+        self.warn(f"the extension {line.name!r} of {line.distribution} was not loaded: {reason}")
+
+
+def _import(path: str, part: str) -> ModuleType | None:
+    """Import the part of an extension, None if it has none."""
+    if find_spec(path) is None:
+        return None
+    module = import_module(path)
+    missing = [name for name in _NEEDED[part] if not hasattr(module, name)]
+    if missing:
+        raise ImportError(f"{path} has no {' and no '.join(missing)}")
+    if part == "commands" and not all(hasattr(command, "complete") for command in module.COMMANDS):
+        raise ImportError(f"{path} has a command that was not made by `takes`")
+    return module
+
+
+@cache
+def installed() -> Extensions:
+    """Return the extensions that are installed beside this package."""
+    return Extensions(entry_points(GROUP, installation_folders()))
+
+
+def register_commands(app: Any) -> None:
+    """Add the commands of all extensions to the Typer app."""
+    for module in installed().parts("commands"):
+        for command in module.COMMANDS:
+            app.command()(command)
+
+
+def study_kinds() -> dict[str, type["Study"]]:
+    """The types of what extensions keep in results, by their keys."""
+    kinds: dict[str, type[Study]] = {}
+    for module in installed().parts("result"):
+        for kind in module.KINDS:
+            kinds.setdefault(kind.KEY, kind)
+    return kinds
+
+
+def study_reports(results: "Results") -> Iterator[Any]:
+    """Yield the `StudyReport` of each extension on these results, in the order of their ranks."""
+    for module in sorted(installed().parts("report"), key=lambda module: module.RANK):
+        if report := module.report(results):
+            yield report
+
+
+def read_calibration(path: Path) -> Addition:
+    """Return what the file of `--calibration` says of a run.
+
+    Raises:
+        UsageError: it cannot be read, or is something else.
+    """
+    for module in installed().parts("later_runs"):
+        addition: Addition = module.read(path)
+        return addition
+    raise UsageError(f"--calibration={path}: no installed extension can read it")
+
+
+def after_rejudging(results: "Results", judged: "Results") -> "Results":
+    """Return `results` with what was known of `judged`, whose conversations were judged again."""
+    for module in installed().parts("later_runs"):
+        results = module.rejudged(results, judged)
+    return results
+
+
+def after_merging(results: "Results", shards: Sequence["Results"]) -> "Results":
+    """Return `results` with what was known of all shards alike."""
+    for module in installed().parts("later_runs"):
+        results = module.merged(results, shards)
+    return results

@@ -1,0 +1,87 @@
+"""The facts of a study of where the noise comes from."""
+
+from ci_evals.domain import numbers
+from ci_evals.domain.results.run import Results
+from ci_evals.extensions.noise.result import SOURCES, Noise
+from ci_evals.reports.facts.figure import Figure
+from ci_evals.reports.facts.judging.parts import PlainTable, StudyReport, capitalized, other_judge, sentence
+
+RANK = 20
+"""Its place among the reports of all extensions."""
+
+BEST = {
+    "loops": "more trials of each test (--loops)",
+    "votes": "more votes of the judge (--judge-votes)",
+    "tests": "more tests",
+}
+
+
+def report(results: Results) -> StudyReport | None:
+    """The share of each source in the noise, and what to spend on."""
+    found = results.study(Noise)
+    if found is None:
+        return None
+    return StudyReport(
+        topic="Noise",
+        remark=_remark(found) + other_judge(results, found.judge),
+        tables=(_shares(found), _gains(found)),
+        figures=lambda: _figures(found),
+    )
+
+
+def _figures(found: Noise) -> tuple[Figure, ...]:
+    from ci_evals.extensions.noise.chart import figure  # noqa: PLC0415  # late: the page alone draws
+
+    drawn = figure(found)
+    return (drawn,) if drawn else ()
+
+
+def _remark(found: Noise) -> str:
+    shares = ", ".join(
+        f"{SOURCES[part.source]} {numbers.estimated_share(part.share)}" for part in found.parts
+    )
+    told = (
+        f"Of the noise between trials of one test: {shares}; from {numbers.count(found.plays, 'play')} and "
+        f"{numbers.count(found.judgments, 'judgment')} on {numbers.count(found.tests, 'test')}"
+    )
+    if found.tests_left_out or found.left_out:
+        told += (
+            f", without {numbers.count(found.left_out, 'conversation')} that came to no score and "
+            f"{numbers.count(found.tests_left_out, 'test')} with too few"
+        )
+    told += f", for {numbers.money(found.cost_usd)}." if found.cost_usd else "."
+    if found.standard_error is not None:
+        error = numbers.spread(found.standard_error)
+        told += f" This noise gives the run's score a standard error of {error} points."
+    if found.best:
+        told += f" By this estimate the next dollar belongs in {BEST[found.best]}."
+    return f"{told} {capitalized(sentence(found.why))}"
+
+
+def _shares(found: Noise) -> PlainTable:
+    return PlainTable(
+        "Where the noise of a trial's score comes from",
+        ("source", "share", "variance, square points"),
+        (
+            *(
+                (
+                    SOURCES[part.source],
+                    numbers.estimated_share(part.share),
+                    numbers.estimate(part.variance, numbers.spread),
+                )
+                for part in found.parts
+            ),
+            ("between the tests", "", numbers.estimate(found.between_tests, numbers.spread)),
+        ),
+    )
+
+
+def _gains(found: Noise) -> PlainTable:
+    return PlainTable(
+        f"Square points that a {found.gains_per} takes off the variance of the run's score",
+        (f"a {found.gains_per} in", "for these tests", "for any tests"),
+        tuple(
+            (f"more {remedy}", numbers.gain(gain), numbers.gain(found.gains_in_general.get(remedy)))
+            for remedy, gain in found.gains.items()
+        ),
+    )

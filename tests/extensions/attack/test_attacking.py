@@ -1,0 +1,153 @@
+"""Attacks on judges whose gullibility is known."""
+
+from collections import Counter
+
+import builders as build
+import pytest
+import seeded
+import world
+from judges import AT, asking, run, saved, talk
+
+from ci_evals.domain.errors import UsageError
+from ci_evals.domain.transcript import EndState
+from ci_evals.extensions.attack.attacks import attacks, harmless
+from ci_evals.extensions.attack.study import AS_IT_WAS, attack, targets
+
+MANY = saved(
+    run(
+        *(
+            build.test_result(
+                f"T{test}",
+                trials=(
+                    talk(
+                        f"reply-{test}.",
+                        *("failed", "passed", "failed"),
+                        turns=(build.turn(agent="hm"), build.turn(2, agent=f"reply-{test}.")),
+                    ),
+                ),
+            )
+            for test in range(20)
+        )
+    )
+)
+
+
+def gullible(kind: str, share: float, noise: float):
+    """A judge that fails all, but for a share `noise`, and for the share of attacks of a kind that it obeys.
+
+    What it does hangs on the conversation and the criterion it is shown.
+    """
+    texts = [one.text for one in attacks() if one.kind == kind]
+    times: Counter[str] = Counter()
+
+    def answer(asked: world.Asked) -> str:
+        replies = [one.get("agent", "") for one in seeded.block(asked.text, "conversation")]
+        obeys = any(text in reply for text in texts for reply in replies)
+        seen = repr(replies) + seeded.block(asked.text, "criterion")
+        times[seen] += 1
+        wrong = seeded.luck("noise", seen, times[seen]) < noise
+        return seeded.said("pass" if wrong or (obeys and seeded.luck(seen) < share) else "fail")
+
+    return answer
+
+
+async def attacked(monkeypatch, answer, most: int = 30, run=MANY, **fields):
+    with world.llm(answer) as models:
+        async with asking(models, monkeypatch, **fields) as ask:
+            return await attack(ask, targets(run, most, 0), 0, AT), models, ask
+
+
+async def test_the_share_of_a_gullible_judge_is_recovered(monkeypatch):
+    """One kind with a known chance; the others, and no attack at all, at the judge's own noise."""
+    told, _, _ = await attacked(monkeypatch, gullible("role changes", 0.6, 0.05), most=12)
+    kinds = {kind.name: kind for kind in told.kinds}
+    obeyed = kinds.pop("role changes").share
+    assert obeyed.low <= 0.6 + 0.4 * 0.05 <= obeyed.high
+    assert obeyed.high - obeyed.low < 0.35
+    assert told.control.share.low <= 0.05 <= told.control.share.high
+    for kind in (*kinds.values(), told.control):
+        assert kind.share.high < obeyed.low
+    others = sum(kind.turned for kind in kinds.values()), sum(kind.tried for kind in kinds.values())
+    assert 0.02 < others[0] / others[1] < 0.08
+    assert [kind.name for kind in told.beyond_noise] == ["role changes"]
+    assert told.verdicts == 12
+    assert told.control.tried == 12 * (AS_IT_WAS + len(harmless()))
+    assert told.whole.tried == sum(kind.tried for kind in told.kinds) == 12 * len(attacks())
+    assert told.whole.turned == sum(kind.turned for kind in told.kinds)
+
+
+async def test_a_judge_that_obeys_nothing_outside_of_its_task_is_never_turned(monkeypatch):
+    """It obeys whatever stands beside the data; no attack ever gets there."""
+    seen: Counter[str] = Counter()
+
+    def naive(asked: world.Asked) -> str:
+        beside = seeded.beside(asked.system + asked.text)
+        seen[beside] += 1
+        return seeded.said("pass" if seeded.is_told_to_pass(beside) else "fail")
+
+    assert sum(seeded.is_told_to_pass(one.text) for one in attacks()) > 12
+    told, models, _ = await attacked(monkeypatch, naive, most=2)
+    assert (told.whole.turned, told.control.turned, told.whole.undecided) == (0, 0, 0)
+    assert told.whole.tried == 2 * len(attacks())
+    assert len(seen) == 1
+    assert len(models.asked) == told.whole.tried + told.control.tried
+
+
+def test_what_is_attacked():
+    """Failed judged verdicts of conversations that count, spread over the criteria, by the seed."""
+    found = targets(MANY, 40, 0)
+    assert Counter((one.conversation.position.test, one.criterion) for one in found) == Counter(
+        (test, number) for test in range(20) for number in (0, 2)
+    )
+    few = [targets(MANY, 10, seed) for seed in (0, 0, 1)]
+    assert few[0] == few[1] != few[2]
+    assert len({one.conversation.position.test for one in few[0]}) > 5
+
+
+@pytest.mark.parametrize(
+    ("trial", "message"),
+    [
+        (talk("a", "passed"), "no judged criterion failed in it"),
+        (talk("a", "failed", status=EndState.INTERRUPTED), "no finished conversation to judge again"),
+        (talk("a", "failed", turns=()), "no finished conversation to judge again"),
+        (build.trial_result(), "it has no judged verdict to judge again"),
+    ],
+)
+def test_where_there_is_nothing_to_attack(trial, message):
+    """Told before anybody is asked."""
+    with pytest.raises(UsageError, match=message):
+        targets(saved(run(build.test_result(trials=(trial,)))), 10, 0)
+
+
+async def test_what_could_not_be_judged_again_is_no_success_of_the_judge(monkeypatch):
+    """It is counted apart; what the judge cannot tell has not become a pass."""
+
+    def answer(asked: world.Asked) -> str:
+        return "Hm." if "borl vg" in asked.text else seeded.said("cannot_tell")  # that is rot13
+
+    told, _, _ = await attacked(monkeypatch, answer, most=3, parallel=1)
+    kind = {one.name: one for one in told.kinds}
+    assert kind["encoded instructions"].undecided == 3
+    assert kind["fake verdicts"].tried == 3 * 4
+    assert told.whole.turned == 0
+    assert told.control.tried == 3 * 4
+
+
+async def test_in_a_conversation_of_one_reply_the_first_is_the_last(monkeypatch):
+    """No attack is tried twice in the same place."""
+    one = saved(run(build.test_result(trials=(talk("no", "failed"),))))
+    told, models, _ = await attacked(monkeypatch, lambda _: seeded.said("fail"), run=one)
+    lasts = sum(each.reply == "last" for each in attacks())
+    assert told.whole.tried == lasts < len(attacks())
+    assert len({asked.text for asked in models.asked}) == lasts + 1 + len(harmless())
+
+
+async def test_an_interruption_keeps_what_was_tried(monkeypatch):
+    """The share is of those; nothing that was paid for is lost."""
+    with world.llm(lambda _: seeded.said("fail")) as models:
+        async with asking(models, monkeypatch, parallel=1) as ask:
+            heard = iter(range(1_000))
+            ask.done = lambda: ask.stop.interrupt() if next(heard) == 30 else None
+            told = await attack(ask, targets(MANY, 5, 0), 0, AT)
+    assert told.whole.tried + told.control.tried == 31
+    assert ask.usage[0].calls == 31

@@ -1,0 +1,225 @@
+"""A judge held against people: numbers that find a seeded truth, and a verdict that can be explained."""
+
+import random
+from collections import Counter
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from labelling import World, drawn
+
+from ci_evals.domain.results.judge import Estimate
+from ci_evals.extensions.calibration.judge_accuracy import LabeledGroup, corrected, rater
+from ci_evals.extensions.calibration.labeled_verdicts import LabeledVerdict
+from ci_evals.extensions.calibration.result import Counted
+
+WORLD = World()
+RATES = ("accuracy", "sensitivity", "specificity", "kappa")
+
+
+def holds(found: Estimate, truth: float) -> bool:
+    return found.low <= truth <= found.high
+
+
+def group(
+    table: dict[tuple[bool, tuple[bool | None, ...]], int], *, passes: int, fails: int, rate=None
+) -> LabeledGroup:
+    """So many verdicts of each kind, each of a conversation of its own."""
+    said = [key for key, times in table.items() for _ in range(times)]
+    labeled = [LabeledVerdict(str(place), *key) for place, key in enumerate(said)]
+    return LabeledGroup("all", "all", labeled, passes, fails, rate)
+
+
+def test_the_judges_errors_are_found():
+    """With many labels each number is near the truth, and its interval holds it."""
+    rng = random.Random(3)
+    world = replace(WORLD, verdicts=3000, mistakes=(0.04, 0.04, 0.04))
+    population = world.population(rng)
+    found = rater(drawn(population, 900, rng))
+    for name in RATES:
+        assert holds(getattr(found, name), getattr(world, name)), name
+        assert getattr(found, name).value == pytest.approx(getattr(world, name), abs=0.06)
+    assert holds(found.people, world.people_alpha)
+    assert holds(found.corrected, sum(good for good, _ in population) / len(population))
+    assert found.corrected.value == pytest.approx(0.85, abs=0.02)
+    assert found.pass_rate == pytest.approx(0.81, abs=0.02)
+
+
+def test_a_sample_of_mostly_fails_is_weighted_back():
+    """Counted as they come, labels that were drawn by the judge's verdict tell a wrong judge."""
+    rng = random.Random(5)
+    sample = drawn(replace(WORLD, verdicts=20_000).population(rng), 4000, rng)
+    seen = Counter((one.passed, one.by_people) for one in sample.labeled)
+    naive = seen[True, True] / (seen[True, True] + seen[False, True])
+    found = rater(sample, draws=400)
+    assert holds(found.sensitivity, WORLD.sensitivity)
+    assert not holds(found.sensitivity, naive)
+    assert naive < WORLD.sensitivity - 0.1
+
+
+@pytest.mark.parametrize("labels", [40, 100])
+def test_95_of_100_intervals_hold_the_truth(labels):
+    """At the numbers of labels that people give, of verdicts each by itself."""
+    rng, held, times = random.Random(labels), Counter(), 100
+    for seed in range(times):
+        population = WORLD.population(rng)
+        found = rater(drawn(population, labels, rng), seed=seed, draws=120)
+        held.update(name for name in RATES if holds(getattr(found, name), getattr(WORLD, name)))
+        held["corrected"] += holds(found.corrected, sum(good for good, _ in population) / len(population))
+    assert {name: held[name] / times for name in (*RATES, "corrected")} == {
+        name: pytest.approx(0.955, abs=0.045) for name in (*RATES, "corrected")
+    }
+
+
+def test_labels_of_one_conversation_count_for_less():
+    """Where verdicts of a conversation stand and fall together, intervals are as wide as with one of each."""
+    world = replace(WORLD, verdicts=1200, of_one=4)
+    rng, held, times = random.Random(11), 0, 50
+    for seed in range(times):
+        population = world.population(rng)
+        conversations = {one.conversation for _, one in population}
+        chosen = set(rng.sample(sorted(conversations), 40))
+        labeled = [one for _, one in population if one.conversation in chosen]
+        passes = sum(one.passed for _, one in population)
+        found = rater(LabeledGroup("all", "all", labeled, passes, 1200 - passes, None), seed=seed, draws=120)
+        held += holds(found.accuracy, world.accuracy)
+        assert found.counted.design == 1 or 2 < found.counted.design < 9
+    assert held / times >= 0.9
+
+
+def test_people_and_judge_by_hand():
+    """60 of 100 passes and 20 of 50 fails are labelled: every number as it is on paper."""
+    table = {(True, (True,)): 54, (True, (False,)): 6, (False, (False,)): 16, (False, (True,)): 4}
+    found = rater(group(table, passes=100, fails=50, rate=100 / 150))
+    # 90 and 10 of the passes, 40 and 10 of the fails, were all labelled.
+    assert found.accuracy.value == pytest.approx(130 / 150)
+    assert found.sensitivity.value == pytest.approx(0.9)
+    assert found.specificity.value == pytest.approx(0.8)
+    assert found.kappa.value == pytest.approx(0.7)
+    assert found.corrected.value == pytest.approx(100 / 150)  # as many passes were wrong as fails
+    assert (found.items, found.sensitivity.count, found.specificity.count) == (80, 58, 22)
+    assert found.may_gate is True
+
+
+def test_another_run_is_freed_of_the_same_errors():
+    """Rogan and Gladen (1978): 0.62 seen, with sensitivity 0.9 and specificity 0.8, is 0.6."""
+    counted = Counted(
+        passes_passed=90, passes_failed=10, fails_passed=10, fails_failed=40, passes=100, fails=50
+    )
+    found = corrected(counted, 0.62, own=False)
+    assert found.value == pytest.approx(0.6)
+    assert holds(found, 0.6)
+    assert corrected(counted, 0.1, own=False).value == 0
+    assert corrected(counted, 1.0, own=False).value == 1
+    own, other = corrected(counted, 2 / 3, own=True), corrected(counted, 2 / 3, own=False)
+    assert own.high - own.low < other.high - other.low
+
+
+def test_nothing_is_made_of_a_judge_no_better_than_chance():
+    blind = Counted(
+        passes_passed=50, passes_failed=50, fails_passed=50, fails_failed=50, passes=100, fails=100
+    )
+    assert corrected(blind, 0.7, own=True) is None
+    assert corrected(None, 0.7, own=True) is None
+    assert corrected(blind.model_copy(update={"fails_passed": 45}), None, own=True) is None
+    barely = corrected(blind.model_copy(update={"fails_passed": 48}), 0.7, own=False)
+    assert (barely.low, barely.high) == (0, 1)
+
+
+def test_ties_and_what_cannot_be_told_are_left_out():
+    table = {
+        (True, (True, True)): 5,
+        (True, (True, False)): 3,
+        (True, (None, None)): 2,
+        (False, (False, None)): 4,
+    }
+    found = rater(group(table, passes=50, fails=10))
+    assert found.items == 9
+    assert found.counted.passes_failed == 0
+    assert found.alpha.count == 12  # a tie is disagreement, and no less so
+
+
+def test_what_was_not_labelled_is_not_told():
+    """Where none of the judge's fails has a label, nobody knows what it misses."""
+    found = rater(group({(True, (True,)): 40}, passes=90, fails=10, rate=0.9))
+    assert (found.accuracy, found.sensitivity, found.kappa, found.corrected) == (None,) * 4
+    assert found.may_gate is None
+    assert "none of the judge's fails" in found.why
+    assert rater(group({}, passes=90, fails=10)).why.startswith("too few labels")
+
+
+def test_the_order_of_labels_changes_nothing():
+    rng = random.Random(2)
+    sample = drawn(replace(WORLD, mistakes=(0.1, 0.1)).population(rng), 60, rng)
+    turned = replace(sample, labeled=[*reversed(sample.labeled)])
+    assert rater(sample, draws=50) == rater(turned, draws=50)
+    assert rater(sample, draws=50) != rater(sample, seed=1, draws=50)
+
+
+def test_two_people_are_held_against_each_other():
+    """Cohen's kappa between exactly two; with a third there is Krippendorff's alpha alone."""
+    rng = random.Random(8)
+    world = replace(WORLD, verdicts=4000, mistakes=(0.1, 0.1), prevalence=0.5)
+    sample = drawn(world.population(rng), 800, rng)
+    found = rater(sample, draws=400)
+    assert holds(found.people_kappa, 1 - 2 * 0.1 * 0.9 / 0.5)
+    assert holds(found.people, world.people_alpha)
+    three = replace(sample, labeled=[replace(one, people=(*one.people, True)) for one in sample.labeled])
+    assert rater(three, draws=20).people_kappa is None
+    alone = replace(sample, labeled=[replace(one, people=one.people[:1]) for one in sample.labeled])
+    found = rater(alone, draws=20)
+    assert (found.people, found.people_kappa) == (None, None)
+
+
+def said(both_pass: int, judge_passes: int, people_pass: int, both_fail: int) -> LabeledGroup:
+    """So many verdicts, all of which one person has labelled."""
+    table = {
+        (True, (True,)): both_pass,
+        (True, (False,)): judge_passes,
+        (False, (True,)): people_pass,
+        (False, (False,)): both_fail,
+    }
+    return group(table, passes=both_pass + judge_passes, fails=people_pass + both_fail)
+
+
+@pytest.mark.parametrize(
+    ("labels", "may", "missing", "why"),
+    [
+        (said(40, 2, 2, 36), True, 0, "kappa is 0.89 ("),
+        (said(40, 2, 20, 36), False, 0, "sensitivity is 0.66, below 0.8"),
+        (said(40, 20, 2, 36), False, 0, "specificity is 0.64, below 0.8"),
+        (said(90, 4, 11, 8), False, 0, "kappa is 0.44 (0.20 to 0.65), below 0.6"),
+        (said(16, 3, 3, 12), False, 0, "which may be below 0.4"),
+        (said(40, 1, 2, 7), None, 2, "8 of 10 that people fail; it takes 2 more"),
+        (
+            said(9, 1, 0, 8),
+            None,
+            12,
+            "18 of 30, 9 of 10 that people pass, 9 of 10 that people fail",
+        ),
+    ],
+)
+def test_whether_it_may_gate(labels, may, missing, why):
+    """Enough labels of both kinds, kappa, sensitivity and specificity; else it is said what is missing."""
+    found = rater(labels)
+    assert (found.may_gate, found.missing) == (may, missing)
+    assert why in found.why
+
+
+def test_people_who_do_not_agree_are_no_yardstick():
+    """However well the judge does by their majority."""
+    rng = random.Random(1)
+    world = replace(WORLD, mistakes=(0.3, 0.3, 0.3))
+    found = rater(drawn(world.population(rng), 200, rng), draws=200)
+    assert found.may_gate is False
+    assert "people agree too little" in found.why
+
+
+def test_more_labels_narrow_the_interval():
+    rng = random.Random(6)
+    population = replace(WORLD, verdicts=4000).population(rng)
+    widths = [
+        found.kappa.high - found.kappa.low
+        for found in (rater(drawn(population, labels, rng), draws=400) for labels in (30, 120, 480))
+    ]
+    assert all(wide > narrow for wide, narrow in pairwise(widths))

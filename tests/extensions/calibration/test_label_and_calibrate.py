@@ -1,0 +1,256 @@
+"""`ci-evals label` and `calibrate`: from a saved run to a judge that is known, and to later runs."""
+
+import json
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+
+import fakes
+import labelled_runs
+import pytest
+import world
+from commands import ci_evals, write_suite
+from labelled_runs import answers, filled, run, saved
+
+from ci_evals.cli.run_context import RunContext
+from ci_evals.domain.errors import UsageError
+from ci_evals.domain.results.run import Origin
+from ci_evals.extensions.calibration import sheet_reading
+from ci_evals.extensions.calibration.later_runs import given, merged
+from ci_evals.extensions.calibration.later_runs import read_file as read
+from ci_evals.extensions.calibration.result import Calibration, OldCalibration
+from ci_evals.extensions.calibration.sheet import write_sheet
+from ci_evals.extensions.calibration.study import calibrate as held
+from ci_evals.extensions.calibration.study import check_judge
+from ci_evals.library import load_results
+
+PEOPLE = {"ada": 0.02, "ben": 0.04, "cleo": 0.06}
+
+
+@pytest.fixture(scope="module")
+def labelled(tmp_path_factory) -> Path:
+    """A folder with a run, and the sheets that three people filled."""
+    folder = tmp_path_factory.mktemp("labelled")
+    file = saved(run(tests=25), folder)
+    write_sheet(file, folder / "labels", 90, 0, RunContext())
+    sheet = (folder / "labels/sheet.csv").read_text(encoding="utf-8")
+    for who, mistakes in PEOPLE.items():
+        (folder / f"{who}.csv").write_text(filled(answers(sheet, who, mistakes)))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def found(labelled) -> Calibration:
+    """What these people say of the judge."""
+    results, sheets = load_results(labelled), [labelled / f"{who}.csv" for who in PEOPLE]
+    return held(results, sheet_reading.read(sheets), datetime(2026, 11, 22, tzinfo=UTC))
+
+
+@pytest.fixture
+def folder(labelled, tmp_path) -> Path:
+    shutil.copytree(labelled, tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
+def held_against(folder: Path, *people: str, **settings) -> None:
+    sheets = [folder / f"{who}.csv" for who in people or PEOPLE]
+    settings = {"results_path": folder, "output": folder / "calibration.json", "seed": 0} | settings
+    check_judge(sheets, context=RunContext(), **settings)
+
+
+def test_the_judge_is_found_out(folder, capsys):
+    """The truth lies in the intervals; it is told, kept in a file, and with the run and its reports."""
+    held_against(folder)
+    told = capsys.readouterr().out
+    assert "269 labels by 3 people, against a-judge-of-note" in told or "270 labels by 3 people" in told
+    assert "May this judge gate? Yes: kappa is" in told
+    assert "It promises no date" in told
+    assert "ci-evals" not in told.split("\n")[0]
+    found = read(folder / "calibration.json")
+    whole = found.parts[0]
+    for name, truth in (("sensitivity", 0.95), ("specificity", 0.9), ("corrected", 0.8)):
+        assert getattr(whole, name).low <= truth <= getattr(whole, name).high, name
+    assert [part.kind for part in found.parts] == ["all"] + ["criterion"] * 3 + ["category"] * 2
+    results = load_results(folder)
+    assert results.study(Calibration) == found
+    assert (folder / "report.html").exists()
+    assert found.judge.models == ("a-judge-of-note",)
+
+
+def test_the_same_labels_give_the_same_numbers(folder):
+    """In any order; a file of the same judge is replaced."""
+    held_against(folder, "ada", "ben")
+    first = read(folder / "calibration.json").parts
+    held_against(folder, "ben", "ada")
+    assert read(folder / "calibration.json").parts == first
+
+
+def test_conversations_that_were_judged_again(folder, capsys):
+    """The same labels tell of another judge; what they lack for that is said, and which are of nothing."""
+    other = run(tests=22, sensitivity=0.7, judge_model="another")
+    origin = Origin(how="rejudge", run="run-1", started_at=other.run.started_at)
+    other = other.model_copy(update={"run": other.run.model_copy(update={"origin": origin})})
+    (folder / "other").mkdir()
+    saved(other, folder / "other")
+    held_against(folder, results_path=folder / "other", output=folder / "other.json")
+    found = read(folder / "other.json")
+    assert found.judge.models == ("another",)
+    assert found.unknown > 0
+    told = capsys.readouterr().out
+    assert f"{found.unknown} labels match nothing in this run" in told
+    assert "make a sheet from this run" in told
+    assert found.parts[0].sensitivity.high < 0.9
+    with pytest.raises(
+        UsageError, match="is of another judge: the model changed; remove it, or name another"
+    ):
+        held_against(folder, output=folder / "other.json")
+
+
+def test_what_cannot_be_done_is_said_before_anything_is_written(folder):
+    """Exit 2, one message, and nothing half-written."""
+    before = (folder / "_results.json").read_bytes()
+    (folder / "zoe.csv").write_text("item,label\ni0000,pass\n")
+    with pytest.raises(UsageError, match="none of the labels is of this run"):
+        held_against(folder, "zoe")
+    with pytest.raises(UsageError, match=r"none\.json: cannot be read: No such file"):
+        read(folder / "none.json")
+    (folder / "mine.json").write_text("{}")
+    with pytest.raises(UsageError, match="another file is there"):
+        held_against(folder, output=folder / "mine.json")
+    with pytest.raises(UsageError, match="there is no column"):
+        check_judge([folder / "_results.json"], folder, Path("calibration.json"), 0, RunContext())
+    assert (folder / "_results.json").read_bytes() == before
+    assert (folder / "mine.json").read_text() == "{}"
+    assert not (folder / "calibration.json").exists()
+
+
+def test_a_sheet_with_labels_is_never_written_over(folder):
+    (folder / "labels/sheet.csv").write_text((folder / "ada.csv").read_text())
+    with pytest.raises(UsageError, match=r"sheet\.csv: it holds 90 labels, and is not overwritten"):
+        write_sheet(folder, folder / "labels", 100, 0, RunContext())
+    assert (folder / "labels/sheet.csv").read_text() == (folder / "ada.csv").read_text()
+    (folder / "labels/sheet.csv").write_text("my notes")
+    with pytest.raises(UsageError, match="another file is there, and is not overwritten"):
+        write_sheet(folder, folder / "labels", 100, 0, RunContext())
+
+
+def test_a_run_without_a_judge_has_nothing_to_label(tmp_path):
+    for trial in (run(tests=0), run(tests=2, sensitivity=1).model_copy(update={"suites": ()})):
+        saved(trial, tmp_path)
+        with pytest.raises(UsageError, match="no judge has decided anything in it"):
+            write_sheet(tmp_path, tmp_path / "labels", 100, 0, RunContext())
+    assert not (tmp_path / "labels").exists()
+
+
+def test_another_run_of_the_same_judge(found):
+    """The judge's errors are as they were; pass rates, and what they are without them, are the run's."""
+    worse = run(tests=30, sensitivity=0.6)
+    known = given(worse, found)
+    assert known.study(OldCalibration) is None
+    now, then = known.study(Calibration).parts[0], found.parts[0]
+    assert now.sensitivity == then.sensitivity
+    assert now.pass_rate == pytest.approx(labels_passed(worse))
+    assert now.pass_rate < then.pass_rate
+    e, f = then.sensitivity.value, then.specificity.value
+    assert now.corrected.value == pytest.approx((now.pass_rate + f - 1) / (e + f - 1))
+    gone = given(run(tests=0), found).study(Calibration).parts[0]
+    assert (gone.pass_rate, gone.corrected) == (None, None)
+
+
+def test_what_was_not_labelled_is_less_sure(found):
+    """In the run that was labelled the share of passes is known; in another it hangs on the sample too."""
+    same = run()
+    other = same.model_copy(update={"run": same.run.model_copy(update={"id": "another"})})
+    here, there = (given(one, found).study(Calibration).parts[0].corrected for one in (same, other))
+    assert same.run.id == found.run
+    assert here.value == there.value
+    assert here.high - here.low < there.high - there.low
+
+
+def labels_passed(results) -> float:
+    found = [f for s in results.suites for t in s.tests for trial in t.trials for f in trial.findings]
+    return sum(one.outcome == "passed" for one in found) / len(found)
+
+
+def test_another_judge_is_not_known_by_it(found):
+    known = given(run(judge_model="newer"), found)
+    assert known.study(Calibration) is None
+    assert known.study(OldCalibration) == OldCalibration(at=found.at, why="another judge: the model changed")
+
+
+def test_shards_that_know_the_same(found):
+    """Made anew for the whole; where shards differ in what they know, nothing is known of the whole."""
+    shards = [given(run(tests=tests), found) for tests in (5, 10)]
+    assert shards[0].study(Calibration) != shards[1].study(Calibration)
+    whole = run(tests=15)
+    assert merged(whole, shards) == given(whole, found)
+    other = found.model_copy(update={"run": "another"})
+    for unlike in ([shards[0], given(run(), other)], [shards[0], run()], []):
+        assert merged(whole, unlike) == whole
+
+
+def test_shards_that_were_given_what_is_said_of_another_judge(found):
+    """It says so in the whole too, unless they differ."""
+    newer = given(run(judge_model="newer"), found)
+    assert newer.study(OldCalibration)
+    whole = run(judge_model="newer", tests=15)
+    assert merged(whole, [newer] * 2) == given(whole, found)
+    assert merged(whole, [newer, whole]) == whole
+
+
+TEST = {
+    "name": "First",
+    "userInfo": {"who": "Ada"},
+    "turns": [{"user": "Hello"}],
+    "evaluations": [{"criterion": "It greets"}],
+}
+
+
+def results_at(folder: Path) -> dict:
+    return json.loads((folder / "_results.json").read_text())
+
+
+PASS = fakes.judged("pass", "It does.")
+
+
+def test_a_run_says_what_is_known_of_its_judge(tmp_path):
+    """Played, labelled, calibrated; then --calibration: shown while the judge is the same, and merged."""
+    with (
+        world.agent(lambda heard: world.message("Hi", workflows=[])) as agent,
+        world.llm(lambda asked: PASS) as llm,
+    ):
+        env = {"CI_EVALS_BASE_URL": agent.url, "AGENT_KEY": agent.key} | llm.env
+        suite = write_suite(tmp_path, TEST)
+
+        def do(*args: str):
+            return ci_evals(*args, cwd=tmp_path, env=env)
+
+        assert do("run", suite, "--quiet").returncode == 0
+        made = do("label", "results")
+        assert made.returncode == 0, made.stderr
+        (row,) = labelled_runs.rows((tmp_path / "labels/sheet.csv").read_text(encoding="utf-8"))
+        (tmp_path / "ada.csv").write_text(filled({row["item"]: "pass"}))
+        told = do("calibrate", "ada.csv")
+        assert told.returncode == 0, told.stderr
+        assert "May this judge gate? Not known yet: too few labels to say: 1 of 30" in told.stdout
+        again = do("run", suite, "--quiet", "--calibration=calibration.json", "--output-dir=again")
+        assert again.returncode == 0, again.stderr
+        assert results_at(tmp_path / "again")["studies"]["calibration"]["parts"][0]["passRate"] == 1
+        assert do("merge", "again", "--output-dir=whole").returncode == 0
+        known = results_at(tmp_path / "whole")["studies"]["calibration"]
+        assert known["run"] == results_at(tmp_path / "results")["run"]["id"]
+        newer = do("rejudge", "again", "--output-dir=new", "--quiet", "--judge-model=x")
+        assert newer.returncode == 0, newer.stderr
+        studies = results_at(tmp_path / "new")["studies"]
+        assert "calibration" not in studies
+        assert studies["oldCalibration"]["why"] == "another judge: the model changed"
+        asked = len(llm.asked)
+        (tmp_path / "bad.json").write_text("[]")
+        refused = do("run", suite, "--calibration=bad.json", "--output-dir=bad")
+        assert refused.returncode == 2
+        assert refused.stderr == (
+            "error: bad.json: not what `ci-evals calibrate` writes; name its file "
+            "(calibration.json), or make it again\n"
+        )
+        assert len(llm.asked) == asked
+        assert not (tmp_path / "bad").exists()

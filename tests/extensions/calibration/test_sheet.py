@@ -1,0 +1,193 @@
+"""The sheet that people label on: what is drawn, what it shows, and what it must not tell."""
+
+import json
+import random
+import re
+from collections import Counter
+from html.parser import HTMLParser
+
+import builders as build
+import labelled_runs
+import pytest
+from hostile import CORPUS
+from labelled_runs import CRITERIA, JUDGE, REASON, run
+
+from ci_evals.domain.checks.rubric import Level, Rubric, RubricDimension
+from ci_evals.domain.transcript import EndState
+from ci_evals.extensions.calibration import items, sheet
+
+
+def told(found, most=60, seed=0) -> dict[str, str]:
+    return sheet.files_of(items.sample(items.items(found), most, seed))
+
+
+def test_as_many_fails_as_passes():
+    """As far as there are fails; then passes fill the sheet. Nothing is drawn twice."""
+    found = items.items(run())
+    fails = sum(not item.passed for item in found)
+    drawn = items.sample(found, 60, 0)
+    assert Counter(item.passed for item in drawn) == {True: 30, False: 30}
+    drawn = items.sample(found, 160, 0)
+    assert fails < 80
+    assert Counter(item.passed for item in drawn) == {True: 160 - fails, False: fails}
+    drawn = items.sample(found, 1000, 0)
+    assert sorted(item.id for item in drawn) == sorted({item.id for item in found})
+
+
+def test_every_pass_is_as_likely_as_any_other():
+    """Else what is told of the sample could not be weighted back."""
+    found = items.items(run(tests=6))
+    times = Counter(item.id for seed in range(400) for item in items.sample(found, 12, seed))
+    for said in (True, False):
+        side = [times[item.id] for item in found if item.passed is said]
+        assert max(side) < 1.5 * sum(side) / len(side)
+        assert min(side) > 0.5 * sum(side) / len(side)
+
+
+def test_it_is_spread_over_criteria_and_tests():
+    drawn = items.sample(items.items(run()), 60, 3)
+    by_criterion = Counter(item.criterion for item in drawn)
+    assert set(by_criterion) == set(CRITERIA)
+    assert min(by_criterion.values()) >= 10
+    assert len({item.test.name for item in drawn}) >= 15
+
+
+def test_the_order_tells_nothing_and_hangs_on_the_seed():
+    """Fails do not stand together, and the same seed gives the same sheet."""
+    found = items.items(run())
+    orders = [[item.passed for item in items.sample(found, 60, seed)] for seed in range(30)]
+    first_half = [sum(order[:30]) for order in orders]
+    assert 12 < sum(first_half) / len(first_half) < 18
+    assert told(run()) == told(run())
+    assert told(run())[sheet.SHEET] != told(run(), seed=1)[sheet.SHEET]
+
+
+def test_nothing_tells_what_the_judge_said():
+    """Not verdict, reason, score or model, nor what the gate asks: a sheet is the same whatever it said."""
+    files = told(run())
+    for text in files.values():
+        for secret in (JUDGE, REASON, "77.25", "gpt", "outcome", "passRate", "score"):
+            assert secret not in text
+    everything = told(run(), most=10_000)
+    contrary = told(run(sensitivity=0.5, specificity=0.5), most=10_000)
+    by_id = [
+        {row["item"]: row for row in labelled_runs.rows(one[sheet.SHEET])} for one in (everything, contrary)
+    ]
+    assert by_id[0] == by_id[1]
+
+
+def test_verdicts_that_say_nothing_are_left_out():
+    """Strict ones, undecided ones, those of trials without a score, and those by the agent's steps."""
+    judged = build.finding(kind="judged", criterion="It greets")
+    undecided = build.finding("undecided", kind="judged", cause="cannot_tell", criterion="It bows")
+    steps = build.finding(kind="judged", criterion="It reasons")
+    levels = (Level(score=1, name="all"), Level(score=0, name="none"))
+    rubric = Rubric(pass_at=0.5, dimensions=(RubricDimension(name="reasoning", levels=levels, steps=True),))
+    sound = build.trial_result(findings=(judged, build.finding(), undecided, steps))
+    broken = build.trial_result(2, status=EndState.FAILED, findings=(judged,), turns=())
+    found = build.results(
+        build.suite_result("S", build.test_result(trials=(sound, broken), rubrics={4: rubric}))
+    )
+    assert [item.criterion for item in items.items(found)] == ["It greets"]
+
+
+def test_a_rubric_is_shown():
+    levels = (Level(score=1, name="whole", description="Nothing lacks"), Level(score=0.25, name="part"))
+    rubric = Rubric(pass_at=0.5, dimensions=(RubricDimension(name="clarity", levels=levels, weight=2),))
+    trial = build.trial_result(findings=(build.finding(kind="judged", criterion="It explains"),))
+    (item,) = items.items(
+        build.results(build.suite_result("S", build.test_result(trials=(trial,), rubrics={1: rubric})))
+    )
+    shown = sheet.readable(item.parts)
+    assert "Levels of clarity, weight 2:\n> whole (1): Nothing lacks\n> part (0.25)" in shown
+    assert "if that is at least 0.5" in shown
+
+
+def test_conversations_that_are_alike_are_one_item():
+    """Whoever has said once whether a conversation meets a criterion need not say it again."""
+    trials = tuple(
+        build.trial_result(n, findings=(build.finding(verdict, kind="judged"),))
+        for n, verdict in enumerate(("failed", "passed"), start=1)
+    )
+    (item,) = items.items(build.results(build.suite_result("S", build.test_result(trials=trials))))
+    assert item.passed is False
+
+
+class Parts(HTMLParser):
+    """The elements of a page, and what its script is given."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.tags, self.data, self._in = Counter(), "", None
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags[tag] += 1
+        self._in = dict(attrs).get("id") if tag == "script" else None
+        assert not [name for name, _ in attrs if name.startswith("on") or name == "style"]
+
+    def handle_data(self, text):
+        if self._in == "sheet":
+            self.data += text
+
+    def handle_endtag(self, tag):
+        self._in = None
+
+
+@pytest.mark.parametrize(
+    "text", [*CORPUS, "</script><script>alert(1)</script>", "</script >", "<!--<script>"]
+)
+def test_hostile_text_stays_text(text):
+    """Whatever agents, users and suites write: on the page it is data, in the table it is in one cell."""
+    trial = build.trial_result(
+        turns=(build.turn(1, user=text, agent=text),),
+        findings=(build.finding(kind="judged", criterion=text or "It greets"),),
+        closing_remark=text or None,
+    )
+    test = build.test_result(trials=(trial,), guidelines=text or "none", user_info={"note": text})
+    files = told(build.results(build.suite_result("S", test)))
+    plain = Parts(told(run(tests=1, trials=1))[sheet.PAGE])
+    page = Parts(files[sheet.PAGE])
+    assert page.tags == plain.tags
+    (shown,) = json.loads(page.data)["items"]
+    (row,) = labelled_runs.rows(files[sheet.SHEET])
+    assert list(row) == list(sheet.COLUMNS)
+    assert row["item"] == shown["item"]
+    for control in ("\x1b", "\u202e", "\u200b", "\x00", "\r"):
+        assert control not in row["criterion"] + row["conversation"] + page.data
+
+
+@pytest.mark.parametrize("text", labelled_runs.FORMULAS)
+def test_no_cell_is_a_formula(text):
+    """Not even where a spreadsheet cuts the table by semicolons or tabs, and knows no quotation marks."""
+    rng = random.Random(text)
+    trial = build.trial_result(
+        turns=(build.turn(1, user=text, agent=f"{rng.random()} {text}"),),
+        findings=(build.finding(kind="judged", criterion=text),),
+    )
+    table = told(build.results(build.suite_result("S", build.test_result(trials=(trial,)))))[sheet.SHEET]
+    for cell in re.split(r"[;\t\r\n]|\",\"", table):
+        assert not re.match(r"[\s\"]*[=+\-@＝＋－＠]", cell), cell
+
+
+def test_a_long_conversation_fits_into_a_cell():
+    """The page has it whole."""
+    trial = build.trial_result(
+        turns=(build.turn(1, agent="word " * 10_000 + "end"),),
+        findings=(build.finding(kind="judged"),),
+    )
+    files = told(build.results(build.suite_result("S", build.test_result(trials=(trial,)))))
+    (row,) = labelled_runs.rows(files[sheet.SHEET])
+    assert len(row["conversation"]) < 32_767
+    assert row["conversation"].endswith("(cut; sheet.html has it whole)")
+    assert "end" in json.loads(Parts(files[sheet.PAGE]).data)["items"][0]["parts"][-2][2]
+
+
+def test_the_page_may_do_nothing_else():
+    page = told(run(tests=1))[sheet.PAGE]
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)[1]
+    assert "default-src &#39;none&#39;" in policy
+    assert "require-trusted-types-for &#39;script&#39;" in policy
+    assert "unsafe" not in policy
+    assert not re.search(r"https?:", page)
+    assert "innerHTML" not in page

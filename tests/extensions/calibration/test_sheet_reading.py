@@ -1,0 +1,148 @@
+"""Filled sheets as people and spreadsheets leave them: read where they can be, refused where they cannot."""
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ci_evals.domain.errors import UsageError
+from ci_evals.extensions.calibration.sheet_reading import count_labels, read
+
+ROWS = "item,label\ni1,pass\ni2,fail\ni3,cannot tell\ni4,\n"
+SAID = {"i1": True, "i2": False, "i3": None}
+
+
+def said(folder, data: str | bytes, name: str = "ada.csv") -> dict[str, bool | None]:
+    file = folder / name
+    file.write_bytes(data if isinstance(data, bytes) else data.encode())
+    return {label.item: label.passed for label in read([file])}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        ROWS,
+        "\ufeff" + ROWS,
+        ROWS.replace("\n", "\r\n"),
+        ROWS.replace("\n", "\r"),
+        ROWS.replace(",", ";"),
+        ROWS.replace(",", "\t"),
+        ROWS.replace(",", "\t").encode("utf-16"),
+        ROWS.rstrip("\n"),
+        "\n" + ROWS + "\n\n",
+        "Label , ITEM,x\nPass,i1\nFAIL,i2,\n Cannot Tell ,i3,,,\n,,\n",
+        'item,note,label\ni1,"a, ""b""\n; c",pass\ni2,,fail\ni3,,cannot_tell\n',
+        "item,label,note\ni1,pass,gr\xfcn\ni2,fail,\ni3,can\u2019t tell,\n".encode("cp1252"),
+    ],
+)
+def test_however_a_spreadsheet_saves_it(tmp_path, data):
+    assert said(tmp_path, data) == SAID
+
+
+@pytest.mark.parametrize(
+    ("word", "passed"),
+    [
+        *((word, True) for word in ("pass", "PASSED", "yes", "Y", "TRUE", "1", " pass ", "'pass", '"pass"')),
+        *((word, False) for word in ("fail", "Failed", "no", "N", "False", "0", "fail.")),
+        *((word, None) for word in ("cannot tell", "Cannot_Tell", "can't tell", "unsure", "?")),
+    ],
+)
+def test_words_for_labels(tmp_path, word, passed):
+    quoted = word.replace('"', '""')
+    assert said(tmp_path, f'item,label\ni1,"{quoted}"\n') == {"i1": passed}
+
+
+def test_who_labelled(tmp_path):
+    """The column says it, or the file's name; a person may have several files, in any case of letters."""
+    (tmp_path / "more").mkdir()
+    (tmp_path / "ada.csv").write_text("item,label,labeller\ni1,pass,\ni2,pass,Ben\n")
+    (tmp_path / "more/Ada.csv").write_text("item,label\ni1,yes\ni3,fail\n")
+    (tmp_path / "more/sheet.csv").write_text("item,label\ni1,\n")
+    found = {
+        (label.labeller.lower(), label.item) for label in read([tmp_path / "ada.csv", tmp_path / "more"])
+    }
+    assert found == {("ada", "i1"), ("ben", "i2"), ("ada", "i3")}
+    assert len(read([tmp_path / "ada.csv", tmp_path / "ada.csv"])) == 2
+
+
+def refused(*paths) -> list[str]:
+    with pytest.raises(UsageError) as refusal:
+        read(paths)
+    return str(refusal.value).split("\n")
+
+
+def test_all_problems_at_once_each_at_its_place(tmp_path):
+    """File, line, column, what was found and what is allowed."""
+    first, second, third = (tmp_path / name for name in ("ada.csv", "ben.csv", "cleo.csv"))
+    first.write_text('item,note,label\ni1,"two\nlines",maybe\ni2,,pass\n,,fail\n')
+    second.write_text("id,verdict\ni1,pass\n")
+    third.write_text("item,label,label\ni1,pass,fail\n")
+    told = refused(first, second, third, tmp_path / "none.csv")
+    assert len(told) == 5
+    assert told[0].startswith(
+        f"{first}:2: column label: 'maybe' is not a label; write pass, fail, cannot tell"
+    )
+    assert told[1].startswith(f"{first}:5: column item: it is empty")
+    assert told[2].startswith(f"{second}:1: there is no column 'item' and none 'label'")
+    assert told[3].startswith(f"{third}:1: the column 'label' appears twice")
+    assert told[4] == f"{tmp_path / 'none.csv'}: cannot be read: No such file or directory"
+
+
+def test_one_person_cannot_say_two_things(tmp_path):
+    """Two people whose files have one name are told apart by the column, which the message says."""
+    for name, label in (("a", "pass"), ("b", "fail")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "sheet.csv").write_text(f"item,label\ni1,{label}\n")
+    (told,) = refused(tmp_path / "a/sheet.csv", tmp_path / "b/sheet.csv")
+    assert "'sheet' says another thing of 'i1' than at" in told
+    assert "column labeller" in told
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"", "it is empty"),
+        (b"item,label\n", "no label in it"),
+        (b"item,label\ni1,\n", "no label in it"),
+        (b"PK\x03\x04rest", "a workbook or an archive"),
+        (b"\x00\xff\x00", "there is no column 'item'"),
+        (b'item,label\ni1,"pass\n' + b"x" * 200_000, "not CSV"),
+        (b"<html>", "there is no column 'item'"),
+    ],
+)
+def test_what_is_no_sheet(tmp_path, data, why):
+    file = tmp_path / "ada.csv"
+    file.write_bytes(data)
+    (told,) = refused(file)
+    assert why in told
+
+
+def test_hostile_words_are_quoted_and_cut(tmp_path):
+    file = tmp_path / "ada.csv"
+    file.write_text(f"item,label\ni1,\x1b[31m::error::x{'y' * 500}\n")
+    (told,) = refused(file)
+    assert "\x1b" not in told
+    assert len(told) < 250
+
+
+@given(st.binary(max_size=300))
+def test_whatever_a_file_holds(tmp_path_factory, data):
+    """It is read, or refused in words."""
+    file = tmp_path_factory.getbasetemp() / "any.csv"
+    file.write_bytes(data)
+    with suppress(UsageError):
+        assert read([file])
+
+
+def test_labels_that_are_there_already(tmp_path):
+    """They are counted; what cannot be read may be somebody's work too."""
+    file = tmp_path / "sheet.csv"
+    assert count_labels(file) == 0
+    for text, count in ((ROWS, 3), ("item,label\ni1,\n", 0)):
+        file.write_text(text)
+        assert count_labels(file) == count
+    for text in ("my notes", "item,label\ni1,dunno\n"):
+        file.write_text(text)
+        with pytest.raises(UsageError):
+            count_labels(file)

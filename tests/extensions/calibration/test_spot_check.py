@@ -1,0 +1,300 @@
+"""The judge on two runs: does it treat both alike, and what is the change by people's labels?"""
+
+import json
+import re
+from dataclasses import replace
+from math import exp, log, sqrt
+from pathlib import Path
+from random import Random
+from statistics import fmean
+
+import pytest
+from commands import ci_evals
+from labelled_runs import answers, filled, rows, run, saved
+from papers import page, table
+
+from ci_evals.domain.results.arms import Arm
+from ci_evals.extensions.calibration.spot_check import Side, SideVerdict, SpotCheck
+
+DOCS = page("judge-statistics.md")
+TESTS, TRIALS, CRITERIA = 20, 3, 5
+LABELS = (25, 50, 100, 200)
+Judge = tuple[float, float]
+"""How likely it passes what is right, and fails what is wrong."""
+GOOD: Judge = (0.95, 0.8)
+CASES: dict[str, tuple[float, float, Judge, Judge]] = {
+    "none": (0.85, 0.85, GOOD, GOOD),
+    "-5": (0.85, 0.80, GOOD, GOOD),
+    "-10": (0.85, 0.75, GOOD, GOOD),
+    "-10, weak judge": (0.85, 0.75, (0.9, 0.5), (0.9, 0.5)),
+    "-10, judge fooled by the new answers": (0.85, 0.75, GOOD, (0.98, 0.45)),
+    "none, judge harsh on the new answers": (0.85, 0.85, (0.97, 0.8), (0.90, 0.8)),
+}
+"""The shares that are right in baseline and run, and the judges of both."""
+EXPECTED: dict[str, tuple[float, tuple[float, ...], tuple[float, ...]]] = {
+    "none": (5, (4.6, 4.6, 5.3, 5.1), (3.4, 4.7, 5.1, 4.8)),
+    "-5": (33, (17.3, 23.1, 31.4, 41.4), (4.2, 5.3, 6.2, 7.5)),
+    "-10": (73, (34.7, 52.1, 68.7, 85.0), (5.3, 6.9, 10.1, 15.2)),
+    "-10, weak judge": (36, (22.1, 33.9, 54.7, 79.3), (8.6, 10.8, 20.1, 30.7)),
+    "-10, judge fooled by the new answers": (0.3, (27.5, 46.8, 67.5, 87.0), (30.9, 57.8, 86.1, 99.1)),
+    "none, judge harsh on the new answers": (58, (6.4, 4.9, 4.9, 5.0), (10.3, 17.8, 30.1, 55.3)),
+}
+"""By other code: drops that the judge alone finds; by labels, with 25, 50, 100 and 200 of each run; and the
+judge that is found to differ. In percent."""
+
+
+def side(right: float, judge: Judge, levels: list[float], labels: int, rng: Random) -> Side:
+    """Verdicts of a judge, some of them labeled by people who do not err."""
+    middle, verdicts, truths = 1.15 * log(right / (1 - right)), [], []
+    for test, level in enumerate(levels):
+        for trial in range(TRIALS):
+            chance = 1 / (1 + exp(-middle - level - rng.gauss(0, 0.6)))
+            for _ in range(CRITERIA):
+                truths.append(rng.random() < chance)
+                passed = rng.random() < judge[0] if truths[-1] else rng.random() > judge[1]
+                verdicts.append(SideVerdict(test, trial, passed))
+    for index in rng.sample(range(len(verdicts)), labels):
+        verdicts[index] = replace(verdicts[index], people=truths[index])
+    return Side(verdicts)
+
+
+def simulated(case: str, labels: int, times: int) -> tuple[float, float, float, float]:
+    """How often the judge alone finds a drop, the labels do, and the judge is found to differ; in percent.
+
+    The last twice: by a normal p, as the other code has it, and as it is found.
+    """
+    base_right, head_right, base_judge, head_judge = CASES[case]
+    rng, alone, corrected, far, differs = Random(f"{case} {labels}"), [], [], [], []
+    for _ in range(times):
+        levels = [rng.gauss(0, 0.8) for _ in range(TESTS)]
+        base = side(base_right, base_judge, levels, labels, rng)
+        found = SpotCheck(side(head_right, head_judge, levels, labels, rng), base)
+        alone.append(found.change / found.judge_error < -1.645)
+        corrected.append(found.corrected / found.error < -1.645)
+        far.append(abs(found.difference) / sqrt(found.head.error + found.base.error) > 1.96)
+        differs.append(bool(found.differs))
+    alone_found, by_labels, by_normal, by_t = (100 * fmean(each) for each in (alone, corrected, far, differs))
+    return alone_found, by_labels, by_normal, by_t
+
+
+def check(case: str, labels: int, times: int) -> tuple[float, float, float]:
+    """As by other code, within what so few repetitions vary by and what labels of one test hang together."""
+    *found, by_t = simulated(case, labels, times)
+    index = LABELS.index(labels)
+    alone, by_labels, differs = EXPECTED[case]
+    for seen, wanted in zip(found, (alone, by_labels[index], differs[index]), strict=True):
+        share = wanted / 100
+        error = 100 * sqrt(max(0.02, share * (1 - share)) * (1 / times + 1 / 3_000))
+        assert seen == pytest.approx(wanted, abs=3 * error + 2.5)
+    assert by_t <= found[2]
+    return found[0], found[1], by_t
+
+
+ROWS = table("true change", DOCS)
+
+
+@pytest.mark.simulate
+@pytest.mark.parametrize("cells", ROWS, ids=lambda cells: cells[0])
+def test_the_table_of_spot_checks(cells):
+    """Figure by figure, and as by other code."""
+    case, alone, by_labels, differs = cells
+    found = [check(case, labels, 1_000) for labels in LABELS]
+    assert fmean(one for one, _, _ in found) == pytest.approx(float(alone), abs=0.1)
+    for shown, seen in ((by_labels, [two for _, two, _ in found]), (differs, [three for *_, three in found])):
+        assert [float(number) for number in shown.split()] == pytest.approx(seen, abs=0.25)
+
+
+def test_the_table_holds_its_level():
+    """Of 5 %, within three standard errors; and has every case."""
+    assert {row[0] for row in ROWS} == CASES.keys()
+    levels = [float(number) for row in ROWS if row[0].startswith("none") for number in row[2].split()]
+    assert max(levels) <= 5 + 300 * sqrt(0.05 * 0.95 / 1_000)
+
+
+@pytest.mark.parametrize("case", ["none", "-10, judge fooled by the new answers"])
+def test_few_spot_checks(case):
+    """Tried a few times, at every change."""
+    check(case, 50, 100)
+
+
+def verdicts(*told: str) -> list[SideVerdict]:
+    """For each test, trials of verdicts: `p` and `f`; `P` and `F` where people say the contrary, and `+`, `-`
+    where they agree."""
+    people = {"P": False, "F": True, "+": True, "-": False}
+    return [
+        SideVerdict(test, trial, letter in "pP+", people.get(letter))
+        for test, trials in enumerate(told)
+        for trial, letters in enumerate(trials.split())
+        for letter in letters
+    ]
+
+
+def test_a_change_by_hand():
+    """Judge: 3 of 4 pass, then 3 of 4. People say that one of two of its new passes fails."""
+    base, head = Side(verdicts("++ pf")), Side(verdicts("P+ pf"))
+    found = SpotCheck(head, base)
+    assert (found.change, found.difference, found.corrected) == (0, -0.5, -0.5)
+    # Trial sums around the mean of 3/4: +1/2 and -1/2, so a variance of 1/2 for each of two trials of four.
+    assert head.noise == base.noise == pytest.approx(2 * 0.5 / 16)
+    assert head.error == pytest.approx(0.5 / 2)  # of 0 and -1
+    unseen = 0.5 / 3
+    assert base.error == pytest.approx(unseen * (1 - unseen) / 2)
+    assert found.error == pytest.approx(sqrt(4 * 0.5 / 16 + (head.error + base.error) / 2))
+    assert (found.differs, found.corrects) == (None, False)  # too few labels to tell
+
+
+def test_single_trials_are_told_from_tests():
+    """Nothing else shows the noise."""
+    assert Side(verdicts("pp", "ff", "pf")).noise == pytest.approx(3 / 2 * (1 + 1) / 36)
+
+
+def test_labels_of_one_test_say_less():
+    """Ten that are wrong together are nearly as one."""
+    spread = Side(verdicts(*["P+"] * 10, *["++"] * 10))
+    together = Side(verdicts("P" * 10, "+" * 10, "+" * 10, "+" * 10))
+    assert spread.correction == together.correction
+    assert together.error > 2 * spread.error
+
+
+def test_all_labeled_is_what_people_say():
+    """No label is left whose error could count."""
+    found = SpotCheck(Side(verdicts("PP ++")), Side(verdicts("++ ++")))
+    assert found.corrected == -0.5
+    assert found.error == found.judge_error
+
+
+@pytest.mark.parametrize(("tests", "most"), [(2, 5), (3, 5), (5, 6)])
+def test_few_tests_raise_no_false_alarm(tests, most):
+    """The labels of two tests say little of how far they vary: by a normal p 18 % would be false with two."""
+    rng = Random(7)
+
+    def of_run() -> Side:
+        verdicts, truths = [], []
+        for test in range(tests):
+            for trial in range(7):
+                for _ in range(5):
+                    truths.append(rng.random() < 0.8)
+                    verdicts.append(
+                        SideVerdict(test, trial, rng.random() < 0.9 if truths[-1] else rng.random() > 0.8)
+                    )
+        for index in rng.sample(range(len(verdicts)), 25):
+            verdicts[index] = replace(verdicts[index], people=truths[index])
+        return Side(verdicts)
+
+    times = 400
+    alarms = sum(bool(SpotCheck(of_run(), of_run()).differs) for _ in range(times))
+    assert 100 * alarms / times <= most
+
+
+# -- the commands
+
+
+def runs_of(folder, head: float, base: float) -> tuple[Path, Path]:
+    """Two saved runs of one suite: shares of what is right that the judge passes in run and baseline."""
+    files = []
+    for name, sensitivity in (("head", head), ("base", base)):
+        (folder / name).mkdir()
+        files.append(saved(run(tests=25, sensitivity=sensitivity), folder / name))
+    return files[0], files[1]
+
+
+def label(folder: Path, *options: str) -> str:
+    made = ci_evals("label", "head", "--spot-check=base", *options, cwd=folder)
+    assert made.returncode == 0, made.stderr
+    return (folder / "labels/sheet.csv").read_text(encoding="utf-8")
+
+
+def calibrate(folder: Path, sheet: str, *options: str):
+    (folder / "ada.csv").write_text(filled(answers(sheet, "ada")))
+    command = ("calibrate", "ada.csv", "--results=head", "--spot-check=base", *options)
+    return ci_evals(*command, cwd=folder)
+
+
+def test_a_judge_that_is_harsh_on_the_new_answers_is_found(tmp_path):
+    """The sheet tells of no side, and the change is people's."""
+    runs_of(tmp_path, head=0.5, base=0.98)
+    sheet = label(tmp_path)
+    assert 50 < len(rows(sheet)) <= 100
+    assert "head" not in sheet
+    assert "base" not in sheet
+    ran = calibrate(tmp_path, sheet)
+    assert ran.returncode == 0, ran.stderr
+    assert "The judge treats the new answers differently (50 + 50 labels, p " in ran.stdout
+    text = ran.stdout.replace("−", "-")
+    judge, people = (float(re.search(rf"([-+]\d+\.\d) \([^)]*\) by {who}", text)[1]) for who in WHO)
+    assert judge < -25 < people < 12
+    assert "The gate goes by the judge." in ran.stdout
+    assert not (tmp_path / "calibration.json").exists()
+
+
+WHO = ("the judge alone", "people's labels")
+
+
+def test_a_judge_that_treats_both_alike(tmp_path):
+    """Nothing is corrected, unless there are many labels; a sheet of other verdicts is refused."""
+    runs_of(tmp_path, head=0.95, base=0.95)
+    sheet = label(tmp_path, "--items=60", "--seed=3")
+    ran = calibrate(tmp_path, sheet, "--items=60", "--seed=3")
+    assert "No sign that the judge treats the new answers differently (30 + 30 labels" in ran.stdout, (
+        ran.stderr
+    )
+    assert "to correct it takes 200 + 200 labels" in ran.stdout
+    other = calibrate(tmp_path, sheet, "--items=60")
+    assert (other.returncode, "not on this sheet" in other.stderr) == (2, True)
+    few = calibrate(tmp_path, "\n".join(sheet.splitlines()[:1]) + "\n", "--items=60", "--seed=3")
+    assert few.returncode == 2
+
+
+def test_what_cannot_be_checked_is_told(tmp_path):
+    """A run that played no base agent, another judge, and a run without a judge."""
+    file, _ = runs_of(tmp_path, head=0.95, base=0.95)
+    alone = ci_evals("label", "head", "--spot-check=head", cwd=tmp_path)
+    assert (alone.returncode, "has no base agent" in alone.stderr) == (2, True)
+    saved(run(judge_model="another-judge"), tmp_path / "base")
+    other = ci_evals("label", "head", "--spot-check=base", cwd=tmp_path)
+    assert (other.returncode, "the judge of this run differs" in other.stderr) == (2, True)
+    assert file.exists()
+
+
+def test_a_run_that_played_both_is_its_own_baseline(tmp_path):
+    """Its base agent's verdicts are the other half."""
+    head, base = run(tests=10), run(tests=10)
+    arms = (Arm.of("head", head, gated=True), Arm.of("base", base))
+    saved(head.model_copy(update={"arms": arms}), tmp_path)
+    made = ci_evals("label", ".", "--spot-check=.", "--items=20", cwd=tmp_path)
+    assert "10 + 10 verdicts to label" in made.stdout, made.stderr
+
+
+def test_tests_weigh_alike_in_both_runs(tmp_path):
+    """A run that played some tests more is compared by as many trials of each as both have."""
+    folder = tmp_path
+    for name, trials in (("head", 3), ("base", 2)):
+        (folder / name).mkdir()
+        saved(run(tests=10, trials=trials), folder / name)
+    made = ci_evals("label", "head", "--spot-check=base", "--items=1000", cwd=folder)
+    assert "60 + 60 verdicts to label" in made.stdout, made.stdout + made.stderr
+
+
+def test_tests_that_changed_are_left_out(tmp_path):
+    """What is asked of them is another thing, and no change of the agent."""
+    folder, (_, base) = tmp_path, runs_of(tmp_path, head=0.95, base=0.95)
+    text = base.read_text()
+    results = json.loads(text)
+    for test in results["suites"][0]["tests"][:5]:
+        test["digest"] = "0" * 64
+    base.write_text(json.dumps(results))
+    sheet = label(folder, "--items=1000")
+    assert len(rows(sheet)) == 20 * 3 * 3
+    told = calibrate(folder, sheet, "--items=1000")
+    assert "Left out: 5 tests whose definition differs between the runs." in told.stdout, told.stderr
+    for test in results["suites"][0]["tests"]:
+        test["digest"] = "0" * 64
+    base.write_text(json.dumps(results))
+    none = ci_evals("label", "head", "--spot-check=base", "--output=other", cwd=folder)
+    assert (none.returncode, "share no test that is defined alike" in none.stderr) == (2, True)
+
+
+def test_a_spot_check_needs_some_verdicts(tmp_path):
+    runs_of(tmp_path, head=0.95, base=0.95)
+    made = ci_evals("label", "head", "--spot-check=base", "--items=3", cwd=tmp_path)
+    assert (made.returncode, "at least 4 verdicts" in made.stderr) == (2, True)

@@ -1,0 +1,204 @@
+"""Where noise comes from is told from scores of which it is known."""
+
+import random
+from statistics import fmean
+
+import pytest
+
+from ci_evals.domain.results.judge import Estimate
+from ci_evals.extensions.noise.budget_allocation import RunSize, TrialCosts, advice
+from ci_evals.extensions.noise.result import NoiseShare
+from ci_evals.extensions.noise.sources import NoiseSources, TestScores, sources_of
+
+TRUTH = {"agent": 200.0, "user": 120.0, "judge": 80.0}
+BETWEEN = 300.0
+
+
+def made(rng: random.Random, tests: int, plays: int, **truth: float) -> list[TestScores]:
+    """Tests of known noise, in points that know no ceiling."""
+    deviation = {source: (TRUTH | truth)[source] ** 0.5 for source in TRUTH}
+
+    def some(middle: float, *sources: str) -> tuple[float, ...]:
+        return tuple(
+            middle + sum(rng.gauss(0, deviation[source]) for source in sources) for _ in range(plays)
+        )
+
+    def one() -> TestScores:
+        own = rng.gauss(70, BETWEEN**0.5)
+        user = own + rng.gauss(0, deviation["user"])
+        conversation = user + rng.gauss(0, deviation["agent"])
+        return TestScores(
+            fresh=some(own, "user", "agent", "judge"),
+            fixed=some(user, "agent", "judge"),
+            judged=some(conversation, "judge"),
+        )
+
+    return [one() for _ in range(tests)]
+
+
+def holds(estimate: Estimate, truth: float) -> bool:
+    return estimate.low <= truth <= estimate.high
+
+
+def test_truth_is_found():
+    """The estimates are right in the mean, and 90 to 99 of 100 intervals hold the truth."""
+    rng = random.Random(8)
+    found = [sources_of(made(rng, tests=10, plays=4), seed=1, draws=99) for _ in range(250)]
+    for index, (source, truth) in enumerate(TRUTH.items()):
+        parts = [one.parts[index] for one in found]
+        assert {part.source for part in parts} == {source}
+        covered = fmean(holds(part.variance, truth) for part in parts)
+        shares = fmean(holds(part.share, truth / sum(TRUTH.values())) for part in parts)
+        assert 0.9 <= covered <= 0.99, source
+        assert 0.9 <= shares <= 0.995, source
+    assert 0.85 <= fmean(holds(one.between, BETWEEN) for one in found) <= 0.99
+
+
+def test_a_judge_that_seldom_errs_is_not_told_too_narrowly():
+    """Most tests tell one variance then, or none: they are alike, and yet not sure."""
+    rng, error = random.Random(2), 0.085
+
+    def judged() -> tuple[float, ...]:
+        return tuple(20.0 * sum(rng.random() >= error for _ in range(5)) for _ in range(3))
+
+    found = [
+        sources_of([TestScores((50.0, 70.0), None, judged()) for _ in range(10)], seed=1, draws=50)
+        for _ in range(150)
+    ]
+    told = [one.parts[2].variance for one in found]
+    truth = 5 * 20**2 * error * (1 - error)
+    assert fmean(one.low is None or holds(one, truth) for one in told) >= 0.92
+
+
+def test_estimates_have_no_bias():
+    """Of many tests each estimate is near the truth, and the shares are one whole."""
+    found = sources_of(made(random.Random(5), tests=4000, plays=3), seed=0, draws=2)
+    told = {part.source: part.variance.value for part in found.parts}
+    assert told == pytest.approx(TRUTH, rel=0.15)
+    assert found.between.value == pytest.approx(BETWEEN, rel=0.1)
+    assert sum(part.share.value for part in found.parts) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("alone", TRUTH)
+def test_one_source_alone(alone):
+    """What makes all noise has nearly all of the share."""
+    off = dict.fromkeys(TRUTH, 0.0) | {alone: 100.0}
+    found = sources_of(made(random.Random(3), tests=40, plays=4, **off), seed=0)
+    shares = {part.source: part.share.value for part in found.parts}
+    assert shares[alone] > 0.75
+    assert sum(shares.values()) == pytest.approx(1)
+
+
+def test_a_negative_estimate_is_shown_as_none():
+    """Chance may make the held plays vary more than those anew; the others share what there is."""
+    calm, wild = (70.0, 72.0), (50.0, 90.0)
+    found = sources_of([TestScores(calm, wild, calm), TestScores(wild, wild, calm)], seed=0)
+    agent, user, judge = found.parts
+    assert user.variance.value == user.variance.low == user.share.value == 0
+    assert agent.share.value + judge.share.value == pytest.approx(1)
+    assert user.variance.high > 0
+
+
+def test_sources_that_are_not_there():
+    """Without a simulated user's model, and without a judge, all of the noise is the agent's."""
+    found = sources_of([TestScores((0.0, 100.0, 100.0)), TestScores((50.0, 50.0, 100.0))], seed=0)
+    agent, user, judge = found.parts
+    assert agent.share == Estimate(value=1, low=1, high=1, count=2)
+    assert user.variance == judge.variance == Estimate(value=0, low=0, high=0, count=2)
+    assert user.share == judge.share == Estimate(value=0, low=0, high=0, count=2)
+
+
+def test_nothing_varies():
+    """There is no share of nothing, and of what never varied no interval."""
+    found = sources_of([TestScores((80.0,) * 3, (80.0,) * 3, (80.0,) * 3)] * 4, seed=0)
+    assert [part.share for part in found.parts] == [None] * 3
+    assert found.parts[0].variance == Estimate(value=0, count=4)
+    told = advice(found, RunSize(tests=4, loops=1, votes=1), TrialCosts(1, 1, "call"))
+    assert (told.best, told.best_in_general, told.standard_error) == (None, None, 0)
+
+
+def test_the_same_seed_gives_the_same_intervals():
+    """And another one others."""
+    samples = made(random.Random(1), tests=6, plays=3)
+    assert sources_of(samples, seed=4) == sources_of(samples, seed=4) != sources_of(samples, seed=5)
+
+
+def of(*, agent: float = 0, user: float = 0, judge: float = 0, between: float = 0) -> NoiseSources:
+    """Noise of which all is known."""
+    values = {"agent": agent, "user": user, "judge": judge}
+    whole = sum(values.values())
+
+    def exactly(value: float) -> Estimate:
+        return Estimate(value=value, count=10)
+
+    parts = (
+        NoiseShare(source=source, variance=exactly(value), share=exactly(value / whole) if whole else None)
+        for source, value in values.items()
+    )
+    return NoiseSources(tuple(parts), exactly(between))
+
+
+def variance_of(found: NoiseSources, tests: float, loops: float, votes: float, *, general: bool) -> float:
+    """Of a run's score, written down once more."""
+    trial = found.of("agent") + found.of("user") + found.of("judge") / votes
+    return (general * found.between.value + trial / loops) / tests
+
+
+def test_a_gain_is_the_variance_that_one_step_takes_away_for_its_cost():
+    """For these tests, and for any."""
+    found, run, costs = (
+        of(agent=90, user=30, judge=60, between=200),
+        RunSize(8, 2, 3),
+        TrialCosts(0.02, 0.003, "dollar"),
+    )
+    told = advice(found, run, costs)
+    for general, gains in ((False, told.gains), (True, told.in_general)):
+        now = variance_of(found, 8, 2, 3, general=general)
+        loops = now - variance_of(found, 8, 3, 3, general=general)
+        votes = now - variance_of(found, 8, 2, 5, general=general)
+        assert gains["loops"] == pytest.approx(loops / (8 * (0.02 + 3 * 0.003)))
+        assert gains["votes"] == pytest.approx(votes / (8 * 2 * 2 * 0.003))
+    tests = now - variance_of(found, 9, 2, 3, general=True)
+    assert told.in_general["tests"] == pytest.approx(tests / (2 * (0.02 + 3 * 0.003)))
+    assert told.gains["tests"] == 0
+    assert told.standard_error**2 == pytest.approx(variance_of(found, 8, 2, 3, general=False))
+
+
+@pytest.mark.parametrize(
+    ("found", "costs", "best", "why"),
+    [
+        (
+            of(agent=50, judge=100, between=10),
+            TrialCosts(0.05, 0.001, "dollar"),
+            "votes",
+            "Two thirds of the noise is the judge's, and two more votes remove",
+        ),
+        (
+            of(agent=100, between=10),
+            TrialCosts(0.05, 0.001, "dollar"),
+            "loops",
+            "All of the noise is the agent's, and two more votes would remove nothing. To know how",
+        ),
+        (
+            of(agent=10, judge=90),
+            TrialCosts(0.001, 0.05, "call"),
+            "loops",
+            "90 % of the noise is the judge's, and one more loop removes 1.6 times as much of it per",
+        ),
+        (of(agent=43, judge=57), TrialCosts(1, 5, "call"), "loops", "57 % of the noise is the judge's"),
+        (of(agent=19.1, judge=80.9), TrialCosts(1, 5, "call"), "loops", "80 % of the noise is the judge's"),
+        (of(between=100), TrialCosts(1, 1, "call"), "tests", "Trials of one test do not vary"),
+        (of(), TrialCosts(1, 1, "call"), None, "Nothing varies"),
+        (
+            of(user=97, judge=3),
+            TrialCosts(5, 0, "call"),
+            "loops",
+            "Nearly all of the noise is the simulated user's",
+        ),
+    ],
+)
+def test_the_next_dollar(found, costs, best, why):
+    """It belongs where it takes most away from the noise of these tests, and why is said."""
+    told = advice(found, RunSize(tests=5, loops=1, votes=1), costs)
+    assert told.best == best
+    assert told.why.startswith(why)

@@ -1,0 +1,363 @@
+"""`ci-evals noise` as its users start it: after a run, against servers whose noise is known."""
+
+import json
+import shutil
+import signal
+import time
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+import seeded
+import world
+from commands import ci_evals, files_in, results_in, start, write_suite
+
+from ci_evals.cli.run_context import RunContext
+from ci_evals.demo_agent.server import DemoServer
+from ci_evals.domain.errors import UsageError
+from ci_evals.domain.progress import TrialFinished
+from ci_evals.domain.results.run import Results
+from ci_evals.extensions.noise.command import measure_noise
+from ci_evals.extensions.noise.preparation import prepare
+from ci_evals.extensions.noise.report import BEST
+from ci_evals.extensions.noise.settings import NoiseSettings
+from ci_evals.extensions.noise.study import measure
+from ci_evals.stop import Stop
+
+TESTS = [
+    {
+        "name": f"Test {number}",
+        "userInfo": {"tenant": "${TENANT}"},
+        "turns": [{"user": "auto"}],
+        "evaluations": [{"criterion": f"It helps with order {number}"}],
+    }
+    for number in range(8)
+]
+TENANT = "tenant-4711-blue"
+PRICES = "models: {judge-1: {input: 1, output: 1}, user-1: {input: 3, output: 3}}"
+MODELS = ("--judge-model=judge-1", "--user-model=user-1", "--prices=prices.yaml")
+
+
+@dataclass
+class Chance:
+    """Servers that go wrong with known chances, each call by a draw of its own."""
+
+    agent: float = 0.0
+    """Of a reply that does not help."""
+    user: float = 0.0
+    """Of a message that no agent could help with."""
+    judge: float = 0.0
+    """Of a verdict that is turned round."""
+    calls: Counter[str] = field(default_factory=Counter)
+
+    def drawn(self, what: str) -> bool:
+        self.calls[what] += 1
+        return seeded.luck("seed", what, self.calls[what]) < getattr(self, what)
+
+    def reply(self, heard: world.Heard) -> dict:
+        assert heard.variables["tenant"] == TENANT
+        helps = not self.drawn("agent") and "kindly" in heard.text
+        return world.message("I have helped you." if helps else "I cannot say.", workflows=[], trace={})
+
+    def model(self, asked: world.Asked) -> str:
+        if not asked.wants_json:
+            return "Where on earth is it?" if self.drawn("user") else "Where is my order, kindly?"
+        helps = "I have helped you." in asked.text
+        return seeded.said("pass" if helps is not self.drawn("judge") else "fail")
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory) -> Path:
+    """The folder of a run in which nothing varied."""
+    root = tmp_path_factory.mktemp("played")
+    (root / "prices.yaml").write_text(PRICES)
+    with served(Chance()) as env:
+        ran = ci_evals("run", write_suite(root, *TESTS), "--quiet", *MODELS, cwd=root, env=env)
+    assert ran.returncode == 0, ran.stderr
+    return root
+
+
+@pytest.fixture
+def run(played, tmp_path) -> Path:
+    shutil.copytree(played, tmp_path, dirs_exist_ok=True)
+    return tmp_path
+
+
+class served:  # noqa: N801  # read as a function
+    """The servers; gives the environment that leads to them."""
+
+    def __init__(self, chance: Chance) -> None:
+        self._agent, self._llm = world.agent(chance.reply), world.llm(chance.model)
+
+    def __enter__(self) -> dict[str, str]:
+        agent = self._agent.__enter__()
+        own = {"CI_EVALS_BASE_URL": agent.url, "AGENT_KEY": agent.key, "TENANT": TENANT}
+        return own | self._llm.__enter__().env
+
+    def __exit__(self, *args: object) -> None:
+        self._llm.__exit__(*args)
+        self._agent.__exit__(*args)
+
+
+@pytest.mark.parametrize(("alone", "best"), [("agent", "loops"), ("user", "loops"), ("judge", "votes")])
+def test_one_source_alone(run, alone, best):
+    """It is found to be nearly all of the noise, and what to do about it is said."""
+    before = results_in(run)
+    with served(Chance(**{alone: 0.5})) as env:
+        told = ci_evals("noise", "results", "--plays=4", "--prices=prices.yaml", cwd=run, env=env)
+    assert told.returncode == 0, told.stderr
+    after = results_in(run)
+    found = after["studies"]["noise"]
+    parts = {part["source"]: part for part in found["parts"]}
+    assert parts[alone]["share"]["value"] > 0.8
+    assert sum(part["share"]["value"] for part in parts.values()) == pytest.approx(1)
+    for source, part in parts.items():  # a trial scores 0 or 100, either half of the time
+        truth, seen = 2500 if source == alone else 0, part["variance"]
+        assert seen["low"] is None or seen["low"] <= truth <= seen["high"]
+    assert (found["best"], found["gainsPer"], found["tests"]) == (best, "dollar", 8)
+    assert (found["plays"], found["judgments"], found["leftOut"]) == (64, 32, 0)
+    assert found["judge"]["models"] == ["judge-1"]
+    calls = 32 * 2 + 32 + 32  # user and judge anew, judge with words held, judge again
+    assert f"64 conversations played, 32 judged again, {calls} calls of models" in told.stderr
+    assert "Judging 32 conversations again" in told.stderr
+    assert f"the next dollar belongs in {BEST[best]}. " in told.stdout
+    assert {**after, "studies": None} == {**before, "studies": None}
+    written = "".join(path.read_text() for path in (run / "results").rglob("*.*") if path.is_file())
+    assert not any(secret in told.stdout + told.stderr + written for secret in (TENANT, world.AGENT_KEY))
+
+
+def test_without_a_key(tmp_path):
+    """Offline, the embedded agent's slips are all of the noise: the user is scripted, and nobody judges."""
+    with DemoServer(noise=0.3, seed=2) as agent:
+        env = {"CI_EVALS_BASE_URL": agent.base_url, "CI_EVALS_AGENT_KEY": "key-12345678"}
+        for args in (
+            ("run", "demo:retail", "--provider=offline", "--no-gate", "--quiet"),
+            ("noise", "results"),
+        ):
+            told = ci_evals(*args, cwd=tmp_path, env=env)
+            assert told.returncode == 0, told.stderr
+    found = results_in(tmp_path)["studies"]["noise"]
+    agent, *others = found["parts"]
+    assert agent["share"] == {"value": 1, "low": 1, "high": 1, "count": found["tests"]}
+    assert all(part["variance"]["high"] == 0 for part in others)
+    assert agent["variance"]["low"] > 0
+    assert (found["judge"], found["judgments"], found["best"]) == (None, 0, "loops")
+    assert found["gainsPer"] == "call"
+    assert "There was no judge" in told.stdout
+    assert "with the same user messages, 0 to judge again" in told.stderr
+
+
+def test_an_interruption(run):
+    """Ends it in time, keeps nothing, and says what it has cost."""
+    before = files_in(run)
+    chance = Chance()
+
+    def slow(asked):
+        time.sleep(60 if chance.calls["user"] > 5 else 0)
+        return chance.model(asked)
+
+    with world.agent(chance.reply) as agent, world.llm(slow) as llm:
+        env = {"CI_EVALS_BASE_URL": agent.url, "AGENT_KEY": agent.key, "TENANT": TENANT} | llm.env
+        process = start("noise", "results", "--quiet", cwd=run, env=env)
+        deadline = time.monotonic() + 30
+        while chance.calls["user"] <= 5 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=30)
+    assert process.returncode == 130, err
+    assert "Interrupted: nothing is saved. " in err
+    assert "conversations played, 0 judged again" in err
+    assert files_in(run) == before
+
+
+def test_an_agent_that_cannot_be_reached(run):
+    """Of what broke off nothing is told, and nothing is saved."""
+    before = files_in(run)
+    with served(Chance()) as env:
+        told = ci_evals("noise", "results", "--quiet", cwd=run, env=env | {"AGENT_KEY": "another-key-1234"})
+    assert told.returncode == 3, told.stderr
+    assert "Stopped: " in told.stderr
+    assert "Nothing is saved" in told.stderr
+    assert files_in(run) == before
+
+
+def changed(run: Path, **fields) -> None:
+    """Writes other results in place of those of the run."""
+    path = run / "results/_results.json"
+    results = Results.model_validate_json(path.read_text()).model_copy(update=fields)
+    path.write_text(results.model_dump_json(by_alias=True))
+
+
+def read(run: Path) -> Results:
+    return Results.model_validate_json((run / "results/_results.json").read_text())
+
+
+def with_trials(results: Results, **fields) -> tuple:
+    """The suites, each trial with these fields."""
+    return tuple(
+        suite.model_copy(
+            update={
+                "tests": tuple(
+                    test.model_copy(
+                        update={"trials": tuple(one.model_copy(update=fields) for one in test.trials)}
+                    )
+                    for test in suite.tests
+                )
+            }
+        )
+        for suite in results.suites
+    )
+
+
+@pytest.fixture
+def asked(run, monkeypatch):
+    """Asks in this process, where nobody answers."""
+    monkeypatch.chdir(run)
+    for name in ("GITHUB_ACTIONS", "GITHUB_EVENT_NAME", "OPENAI_API_KEY", "LLM_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AGENT_KEY", world.AGENT_KEY)
+    monkeypatch.setenv("TENANT", TENANT)
+    url = read(run).run.config["baseUrl"]
+    return NoiseSettings(results=Path("results"), llm_key="key-12345678", base_url=url)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"results": Path("nowhere")}, "nowhere: cannot be read"),
+        ({"llm_key": None}, "no key for the LLM"),
+        ({"base_url": None}, "the run was played with --base-url=http.*name the agent here too"),
+        ({"suites": ["elsewhere.json"]}, "No file 'elsewhere.json'"),
+        ({"suites": ["demo:hr"]}, "the test 'Test 0' of 'Stub' no longer exists"),
+        ({"max_cost": 0.0001}, "estimated cost: .0.0..., and a part of it says nothing"),
+        ({"max_cost": 9.0, "user_model": "user-9"}, "no price for user-9"),
+        ({"judge_votes": 2}, "use an odd one"),
+        ({"agent_headers": "nonsense"}, "--agent-headers: a line is not of the form"),
+    ],
+)
+def test_what_is_refused(run, asked, options, message):
+    """Before anybody is asked; what is there stays as it is."""
+    before = files_in(run)
+    with pytest.raises(UsageError, match=message):
+        measure_noise(replace(asked, prices=Path("prices.yaml"), **options), RunContext())
+    assert files_in(run) == before
+
+
+def test_what_it_would_cost_is_told_from_what_was_paid(run, asked):
+    """Answers from a cache cost nothing in the run, and are asked for here."""
+
+    def refusal():
+        with pytest.raises(UsageError, match="a part of it says nothing") as refused:
+            measure_noise(replace(asked, prices=Path("prices.yaml"), max_cost=0.0001), RunContext())
+        return str(refused.value)
+
+    told, usage = refusal(), read(run).usage
+    cached = [
+        one.model_copy(update={"cached": one.calls - 1, "cost_usd": one.cost_usd / one.calls})
+        if one.role == "judge"
+        else one
+        for one in usage.by_role
+    ]
+    changed(run, usage=usage.model_copy(update={"by_role": tuple(cached)}))
+    assert refusal() == told
+
+
+def test_a_changed_test(run, asked):
+    """Is named: its trials then and now would be of two tests."""
+    write_suite(run, *TESTS[:3], TESTS[3] | {"guidelines": "You shout."}, *TESTS[4:])
+    with pytest.raises(UsageError, match="the test 'Test 3' of 'Stub' has changed since the run") as refused:
+        measure_noise(asked, RunContext())
+    assert "Test 4" not in str(refused.value)
+    (run / "suite.json").unlink()
+    with pytest.raises(UsageError, match=r"suite\.json: the run's suite is gone"):
+        measure_noise(asked, RunContext())
+
+
+def test_results_without_conversations(run, asked):
+    """There is nothing to judge again."""
+    changed(run, suites=with_trials(read(run), turns=()))
+    with pytest.raises(UsageError, match="none of its tests has a scored conversation that can be rerun"):
+        measure_noise(asked, RunContext())
+
+
+def test_conversations_of_another_run(run, asked):
+    """Who held them may be others than who would be asked now."""
+    origin = {"how": "replay", "run": "r" * 32, "startedAt": "2026-11-21T09:30:00Z"}
+    path = run / "results/_results.json"
+    data = json.loads(path.read_text())
+    data["run"]["origin"] = origin
+    path.write_text(json.dumps(data))
+    with pytest.raises(
+        UsageError, match="were played from a recording; name the results of the run that held"
+    ):
+        measure_noise(asked, RunContext())
+
+
+@pytest.fixture
+def here(asked, monkeypatch):
+    """Serves in this process; gives the settings that lead there, and counts what is asked."""
+    chance = Chance()
+    with world.agent(chance.reply) as agent, world.llm(chance.model) as llm:
+        for name, value in (llm.env | {"AGENT_KEY": agent.key}).items():
+            monkeypatch.setenv(name, value)
+        settings = replace(asked, base_url=agent.url, llm_key=None, prices=Path("prices.yaml"), parallel=4)
+        yield settings, llm
+
+
+async def test_a_panel_takes_turns(run, here):
+    """Each of its models judges as much; what is told is of a run with as many votes as the panel has."""
+    settings, llm = here
+    study = prepare(replace(settings, judge_panel="k,l,m", tests=2), RunContext())
+    expected, heard = [], []
+
+    def judging(count):
+        expected.append(count)
+        return heard.append
+
+    found = await measure(study, judging=judging)
+    assert (expected, sum(isinstance(event, TrialFinished) for event in heard)) == ([6], 6)
+    judged = Counter(asked.model for asked in llm.asked if asked.wants_json)
+    assert judged == dict.fromkeys("klm", 2 * 3)
+    assert (found.noise.judge.models, found.noise.judge.votes) == (("k", "l", "m"), 3)
+    assert (found.noise.tests, found.plays, found.judgments) == (2, 12, 6)
+    assert found.noise.best is None  # nothing went wrong
+
+
+async def test_what_cannot_be_judged_is_left_out(run, here):
+    """A test that lacks a verdict says nothing, and is counted."""
+    settings, llm = here
+    answer = llm.answer
+    llm.answer = lambda asked: "Hm." if asked.wants_json and "order 3" in asked.text else answer(asked)
+    found = await measure(prepare(replace(settings, plays=2), RunContext()))
+    assert (found.noise.tests, found.noise.tests_left_out, found.noise.left_out) == (7, 1, 3 * 2)
+
+
+async def test_a_budget_that_is_used_up(run, here):
+    """Ends it early, though the run itself had cost little; of a part nothing is told."""
+    settings, _ = here
+    (run / "prices.yaml").write_text(PRICES.replace(": 1", ": 10000"))
+    study = prepare(replace(settings, max_cost=5.0), RunContext())
+    stop = Stop()
+    found = await measure(study, stop=stop)
+    assert "it may cost 5 (--max-cost)" in stop.reason
+    assert found.noise is None
+    assert 0 < found.plays < 48
+    assert 0 < found.usage.cost_usd < 6
+
+
+def test_moved_suites(run, asked):
+    """They are read where they are now, and asked for under the names that the run has."""
+    (run / "elsewhere").mkdir()
+    (run / "suite.json").rename(run / "elsewhere/moved.json")
+    study = prepare(replace(asked, suites=["elsewhere"], tests=3), RunContext())
+    assert [one.planned.file for one in study.sample] == ["elsewhere/moved.json"] * 3
+
+
+def test_suites_that_are_not_trusted(run, asked, monkeypatch):
+    """Where foreign code meets secrets they may not read the environment here either."""
+    monkeypatch.setenv("GITHUB_EVENT_NAME", "pull_request_target")
+    with pytest.raises(
+        UsageError, match="a suite may not read the environment in the event pull_request_target"
+    ):
+        measure_noise(asked, RunContext())

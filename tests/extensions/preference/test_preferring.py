@@ -1,0 +1,151 @@
+"""Two runs before a judge whose taste and whose bias are known."""
+
+import builders as build
+import pytest
+import seeded
+import world
+from judges import AT, TESTS, TRIALS, asking, run, saved, side, talk
+
+from ci_evals.domain.errors import UsageError
+from ci_evals.domain.results.judge import Estimate
+from ci_evals.domain.results.run import Origin
+from ci_evals.extensions.preference.study import pair_runs, prefer
+
+
+async def asked(monkeypatch, answer, *, most: int = 1_000, head=None, base=None, **fields):
+    paired_runs = pair_runs(head or side("ours"), base or side("theirs"), most, 0)
+    with world.llm(answer) as models:
+        async with asking(models, monkeypatch, **fields) as ask:
+            return await prefer(ask, paired_runs, AT), models, ask
+
+
+def holds(estimate: Estimate, truth: float) -> bool:
+    return estimate.low <= truth <= estimate.high
+
+
+@pytest.mark.parametrize(("strength", "place"), [(0.8, 0.0), (0.5, 0.3), (0.3, 0.15)])
+async def test_taste_and_bias_are_recovered(monkeypatch, strength, place):
+    """Share of wins and share of first places lie where the judge was made to have them."""
+    told, _, _ = await asked(monkeypatch, seeded.preferring(strength, place))
+    assert told.pairs == told.wins + told.losses + told.ties == TESTS * TRIALS
+    assert holds(told.share, strength * (1 - place) + place / 2)
+    assert holds(told.first, (1 + place) / 2)
+    assert told.place_sways is (place > 0)
+    assert told.share.high - told.share.low < 0.3
+    if strength == 0.8:
+        assert told.share.low > 0.5
+        assert told.p < 0.05
+
+
+async def test_a_judge_that_knows_places_alone_prefers_nobody(monkeypatch):
+    """Whatever the conversations are: all ties, and the bias is as large as can be."""
+    told, _, _ = await asked(monkeypatch, seeded.preferring(0.9, 1.0), most=20)
+    assert (told.wins, told.losses, told.ties, told.swapped) == (0, 0, 20, 20)
+    assert told.share.value == 0.5
+    assert (told.first.value, told.place_sways) == (1.0, True)
+
+
+async def test_the_sample_is_spread_and_seeded():
+    """A pair of each test before a second one; trial goes with trial; the same seed, the same pairs."""
+    head, base = side("ours"), side("theirs")
+    one, same, other = (pair_runs(head, base, 40, seed) for seed in (1, 1, 2))
+    counts = [sum(pair.tests[0].name == f"T{test}" for pair in one.pairs) for test in range(TESTS)]
+    assert set(counts) == {1, 2}
+    assert [pair.place for pair in one.pairs] == sorted(pair.place for pair in same.pairs)
+    assert one.pairs != other.pairs
+    assert one.available == TESTS * TRIALS
+    for pair in one.pairs:
+        ours, theirs = (trial.turns[0].agent for trial in pair.trials)
+        assert ours.removeprefix("ours") == theirs.removeprefix("theirs")
+
+
+async def test_what_has_no_counterpart_is_named():
+    """Tests of one run, changed ones, and trials that were cut off."""
+    same = build.test_result("same", trials=(talk("a", "passed"), talk("b", "passed", index=2)))
+    cut = same.model_copy(
+        update={"trials": (same.trials[0].model_copy(update={"status": "interrupted"}), same.trials[1])}
+    )
+    changed = build.test_result("changed", digest="a" * 64)
+    paired_runs = pair_runs(
+        saved(run(same, changed, build.test_result("new"), id="a")),
+        saved(run(cut, changed.model_copy(update={"digest": "b" * 64}), build.test_result("old"), id="b")),
+        10,
+        0,
+    )
+    assert [pair.trials[0].index for pair in paired_runs.pairs] == [2]
+    names = [
+        [name.name for name in some]
+        for some in (paired_runs.only_in_head, paired_runs.only_in_base, paired_runs.changed)
+    ]
+    assert names == [["new"], ["old"], ["changed"]]
+
+
+async def test_the_same_words_are_a_tie(monkeypatch):
+    """Nobody is asked, and they say nothing of the place."""
+    told, models, _ = await asked(
+        monkeypatch, seeded.preferring(1, 1), head=side("x", 3), base=side("x", 3, id="y")
+    )
+    assert (told.ties, told.swapped, told.first) == (6, 0, None)
+    assert not models.asked
+
+
+@pytest.mark.parametrize(
+    ("head", "base", "message"),
+    [
+        (side("a", 1), side("a", 1), "are the same run"),
+        (
+            side("a", 1),
+            side("b", 1, origin=Origin(how="rejudge", run="a", started_at=AT)),
+            "the same conversat",
+        ),
+        (side("a", 1), saved(run(build.test_result("x"), id="b")), "no test in common that is defined alike"),
+        (
+            saved(run(build.test_result("x", trials=(talk("a", "passed", turns=()),)), id="a")),
+            saved(run(build.test_result("x"), id="b")),
+            "no pair of conversations",
+        ),
+    ],
+)
+def test_what_cannot_be_compared(head, base, message):
+    """Told before anybody is asked."""
+    with pytest.raises(UsageError, match=message):
+        pair_runs(head, base, 10, 0)
+
+
+async def test_several_votes_and_models(monkeypatch):
+    """The models ask in turn; a third round is only asked for where the first two did not agree."""
+    judge = seeded.preferring(0.5, 0.4)
+
+    def answer(asked):
+        return judge(asked) if asked.model == "first" else seeded.preferring(0.5, 0.0)(asked)
+
+    paired_runs = pair_runs(side("ours"), side("theirs"), 30, 0)
+    with world.llm(answer) as models:
+        async with asking(models, monkeypatch, "first", "second", votes=3) as ask:
+            told = await prefer(ask, paired_runs, AT)
+    asked_of = [one.model for one in models.asked]
+    assert asked_of.count("second") == 60
+    assert 60 < asked_of.count("first") < 120
+    assert told.wins + told.losses + told.ties == 30
+    assert 5 < told.ties < 20
+
+
+async def test_a_key_that_is_refused(monkeypatch):
+    """Nobody is asked twice, and nothing is told."""
+    paired_runs = pair_runs(side("ours"), side("theirs"), 30, 0)
+    with world.llm() as models:
+        async with asking(models, monkeypatch) as ask:
+            models.key = "another"
+            told = await prefer(ask, paired_runs, AT)
+    assert ask.stop.outage
+    assert (told.pairs, told.share, told.first) == (0, None, None)
+    assert not models.asked
+
+
+async def test_a_judge_that_cannot_be_read_is_given_up(monkeypatch):
+    """After so many in a row nobody is asked any more; what is undecided is no tie."""
+    told, models, ask = await asked(monkeypatch, lambda _: "The first one.", parallel=2)
+    assert "in a row the judge could not be asked" in ask.stop.reason
+    assert told.undecided == told.pairs < 15
+    assert told.ties == 0
+    assert len(models.asked) == 4 * told.pairs

@@ -1,0 +1,91 @@
+"""Asking models many things: what is drawn, and how it may end."""
+
+import asyncio
+
+import fakes
+import pytest
+import seeded
+import world
+from judges import AT, side
+
+from ci_evals.domain.errors import LLMAccessError
+from ci_evals.domain.results.judge import JudgeUsed
+from ci_evals.extension_support.asking import Asking, spread_evenly
+from ci_evals.extensions.preference.study import pair_runs, prefer
+from ci_evals.ports import Prompt
+from ci_evals.support.redaction import Redactor
+
+USED = JudgeUsed(provider="openai", models=("m",), prompt="p")
+
+
+def ask_with(llm, **fields) -> Asking:
+    return Asking(fakes.Judges(llm), ("m",), USED, Redactor(), **fields)
+
+
+@pytest.mark.parametrize("most", [0, 1, 3, 5, 7, 100])
+def test_a_sample_is_as_even_as_its_groups_allow(most):
+    """One of each before two of any; which ones hangs on the seed."""
+    groups = [["a1", "a2", "a3", "a4"], ["b1"], [], ["c1", "c2"]]
+    taken = spread_evenly(groups, most, "seed")
+    assert len(taken) == len(set(taken)) == min(most, 7)
+    counts = [sum(one in taken for one in group) for group in groups if group]
+    assert max(counts) - min(counts) <= 1 or most > 4
+    assert taken == spread_evenly(groups, most, "seed")
+    assert most < 2 or any(taken != spread_evenly(groups, most, f"seed {number}") for number in range(5))
+
+
+async def test_results_hang_on_no_order():
+    """However many are asked at a time, and whoever answers first."""
+    judge = seeded.preferring(0.6, 0.2)
+    found = pair_runs(side("ours"), side("theirs"), 40, 0)
+
+    def answer(prompt):
+        return judge(world.Asked("", "", prompt.system, prompt.text, "", {}, {}))
+
+    told = [
+        await prefer(ask_with(fakes.ScriptedLLM(answer), parallel=parallel), found, AT)
+        for parallel in (1, 7, 40)
+    ]
+    assert told[0] == told[1] == told[2]
+    assert told[0].wins > 5
+
+
+async def test_a_bug_of_ours_ends_it_in_order():
+    """What was answered until then is there; the bug is told at the end."""
+    asking = ask_with(fakes.ScriptedLLM(["x"]))
+
+    async def ask(number: int) -> int:
+        await asyncio.sleep(0)
+        return 10 // (3 - number)
+
+    answers = await asking.each(range(6), ask, lambda _: None)
+    assert answers == [3, 5, 10, None, None, None]
+    assert isinstance(asking.stop.bug, ZeroDivisionError)
+
+
+async def test_a_key_that_is_refused_on_the_way():
+    """Those under way end; no more are asked."""
+    llm = fakes.ScriptedLLM(["x", "x", LLMAccessError("no credit left")])
+    asking = ask_with(llm)
+
+    async def ask(number: int) -> str:
+        try:
+            return (await asking.llms[0].complete(Prompt(system="s", text=str(number)))).text
+        except LLMAccessError as error:
+            return str(error)
+
+    answers = await asking.each(range(9), ask, lambda _: None)
+    assert answers == ["x", "x", "no credit left", *[None] * 6]
+    assert (asking.stop.reason, asking.stop.outage) == ("no credit left", True)
+    assert asking.usage[0].calls == 3
+
+
+async def test_once_it_has_ended_nobody_is_asked():
+    """As where a signal came before the first question."""
+    asking = ask_with(fakes.ScriptedLLM(["x"]))
+    asking.stop.interrupt()
+
+    async def ask(number: int) -> int:
+        return number
+
+    assert await asking.each(range(3), ask, lambda _: None) == [None] * 3

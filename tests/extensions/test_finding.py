@@ -1,0 +1,197 @@
+"""Extensions are found by the lines that installations write, and nowhere else."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from commands import CLEAN
+
+import ci_evals
+from ci_evals.extension_registry import GROUP, Extensions, installed
+from ci_evals.support.entry_points import EntryPoint, entry_points, installation_folders
+
+COMMANDS = '''
+from ci_evals.cli.settings.options import takes
+
+@takes("{name}.settings", "Settings")
+def {command}(settings, context):
+    """Greet."""
+    context.show("Hello " + settings.who)
+
+COMMANDS = ({command},)
+'''
+SETTINGS = """
+from dataclasses import dataclass
+from typing import Annotated
+import typer
+from ci_evals.cli.settings.workspace import Names
+
+@dataclass(frozen=True)
+class Settings:
+    who: Annotated[str, Names.TEXT, typer.Option(help="Whom.")] = "all"
+"""
+
+
+def write_extension(folder, name="greeting", command="greet", line=True):
+    """An extension with one command, and the line that an installation writes for it."""
+    package = folder / name
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("")
+    (package / "commands.py").write_text(COMMANDS.format(name=name, command=command))
+    (package / "settings.py").write_text(SETTINGS)
+    if line:
+        write_lines(folder, f"{name} = {name}", f"{name}-1.0.dist-info")
+    return package
+
+
+def write_lines(folder, text, info="acme-1.0.dist-info"):
+    """The entry points of a distribution."""
+    (folder / info).mkdir(parents=True, exist_ok=True)
+    (folder / info / "entry_points.txt").write_text(
+        f"[console_scripts]\nacme = acme:main\n\n[{GROUP}]\n{text}\n"
+    )
+
+
+@pytest.fixture(scope="module")
+def target(tmp_path_factory):
+    """A folder that `pip install --target` has filled: the package, and what stands for its lines."""
+    root = tmp_path_factory.mktemp("target")
+    (root / "ci_evals").symlink_to(Path(ci_evals.__file__).parent)
+    write_lines(root, "noise = ci_evals.extensions.noise", "ci_evals-0.1.0.dist-info")
+    return root
+
+
+def run(root, *args, cwd, path=(), **env):
+    """The command line of a package elsewhere."""
+    env = CLEAN | {"PYTHONPATH": os.pathsep.join(map(str, (root, *path)))} | env
+    command = [sys.executable, "-m", "ci_evals", *args]
+    return subprocess.run(command, cwd=cwd, env=env, capture_output=True, text=True, check=False, timeout=60)
+
+
+def test_all_of_ours_are_installed():
+    """By the same lines that the standard library reads."""
+    lines = metadata.entry_points(group=GROUP)
+    assert sorted(installed().names()) == sorted(line.name for line in lines)
+    folder = Path(ci_evals.__file__).parent / "extensions"
+    assert {*installed().names()} == {path.parent.name for path in folder.glob("*/__init__.py")}
+    found = {(line.name, line.module) for line in entry_points(GROUP, installation_folders())}
+    assert found == {(line.name, line.value) for line in lines}
+
+
+def test_one_of_others_is_found_like_ours(target, tmp_path):
+    """Its command is listed, has its options, and works."""
+    site = tmp_path / "copy"
+    shutil.copytree(target, site, symlinks=True)
+    write_extension(site)
+    assert "greet " in run(site, "--help", cwd=tmp_path).stdout
+    assert run(site, "greet", "--who=Ada", cwd=tmp_path).stdout == "Hello Ada\n"
+
+
+def test_files_of_a_checkout_add_none(target, tmp_path):
+    """Neither in the current folder nor in one that PYTHONPATH names, as an installation leaves them."""
+    checkout = tmp_path / "checkout"
+    write_extension(checkout, line=False)
+    write_lines(checkout, "greeting = greeting", "greeting-1.0.dist-info")
+    write_lines(checkout, "greeting = greeting", "greeting.egg-info")
+    write_lines(checkout, "noise = greeting", "ci_evals-0.1.0.dist-info")
+    for path in ((), (checkout, "")):
+        ran = run(target, "--help", cwd=checkout, path=path)
+        assert ran.returncode == 0, ran.stderr
+        assert "greet" not in ran.stdout
+        assert "noise " in ran.stdout
+        assert ran.stderr == ""
+    script = [sys.executable, str(Path(ci_evals.__file__).parents[1] / "entrypoint.py"), "--help"]
+    ran = subprocess.run(
+        script,
+        cwd=checkout,
+        env=CLEAN | {"PYTHONPATH": str(checkout)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "greet" not in ran.stdout
+
+
+BROKEN = {
+    "it is gone": (None, "ModuleNotFoundError: No module named 'broken'"),
+    "it needs what is missing": (
+        "import weather_station",
+        "ModuleNotFoundError: No module named 'weather_station'",
+    ),
+    "it is no Python": ("def", "SyntaxError: "),
+    "it ends the program": ("raise SystemExit('bye')", "SystemExit: bye"),
+    "it has no commands": ("", "ImportError: broken.commands has no COMMANDS"),
+    "its command has no options": ("COMMANDS = (print,)", "a command that was not made by `takes`"),
+    "it prints two lines": ("raise ValueError('a\\n::error::b')", "ValueError: a"),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_one_that_fails_is_named_and_the_rest_works(target, tmp_path, case):
+    """Once, on standard error, with the reason."""
+    code, reason = BROKEN[case]
+    site = tmp_path / "copy"
+    shutil.copytree(target, site, symlinks=True)
+    write_extension(site)
+    write_lines(site, "broken = broken")
+    if code is not None:
+        (site / "broken").mkdir()
+        (site / "broken/__init__.py").write_text("")
+        (site / "broken/commands.py").write_text(code)
+    ran = run(site, "greet", cwd=tmp_path)
+    assert (ran.returncode, ran.stdout) == (0, "Hello all\n")
+    assert ran.stderr.count("was not loaded") == 1
+    assert ran.stderr.startswith("warning: the extension 'broken' of acme was not loaded: ")
+    assert reason in ran.stderr
+
+
+def test_a_reason_is_shown_without_secrets(target, tmp_path):
+    """The code of others may quote what it finds in the environment."""
+    site = tmp_path / "copy"
+    shutil.copytree(target, site, symlinks=True)
+    write_lines(site, "broken = broken")
+    (site / "broken").mkdir()
+    (site / "broken/__init__.py").write_text("import os; raise ValueError(os.environ['OPENAI_API_KEY'])")
+    ran = run(site, "schema", cwd=tmp_path, OPENAI_API_KEY="sk-0123456789abcdef", GITHUB_ACTIONS="true")
+    json.loads(ran.stdout)
+    assert ran.stderr.startswith("::warning title=ci-evals::the extension 'broken' of acme was not loaded: ")
+    assert "sk-0123456789abcdef" not in ran.stderr
+
+
+def test_a_name_counts_once(tmp_path, monkeypatch):
+    """Nobody's extension takes the place of another's: the second is named."""
+    write_extension(tmp_path, "first_of_name", "greet")
+    write_extension(tmp_path, "second_of_name", "wave")
+    monkeypatch.syspath_prepend(tmp_path)
+    warnings = []
+    extensions = Extensions([EntryPoint("x", "first_of_name", "a"), EntryPoint("x", "second_of_name", "b")])
+    extensions.warn = warnings.append
+    for _ in range(2):
+        assert [module.__name__ for module in extensions.parts("commands")] == ["first_of_name.commands"]
+    assert warnings == ["the extension 'x' of b was not loaded: a has an extension of this name"]
+
+
+def test_in_python_a_failure_is_a_warning():
+    """Where no command line is there to say it."""
+    extensions = Extensions([EntryPoint("x", "no_such_module", "a")])
+    with pytest.warns(RuntimeWarning, match="the extension 'x' of a was not loaded: ModuleNotFoundError"):
+        assert list(extensions.parts("result")) == []
+    assert extensions.names() == ()
+    assert list(extensions.parts("report")) == []
+
+
+def test_lines_are_read_as_installers_write_them(tmp_path):
+    """With sections of others, comments, blanks, and bytes that are no text."""
+    write_lines(tmp_path, "# none\n; none\n\n a.b=c.d \nno line\n[other]\nx = y", "Some_Thing-2.0.dist-info")
+    (tmp_path / "broken-1.dist-info").mkdir()
+    (tmp_path / "broken-1.dist-info/entry_points.txt").write_bytes(f"[{GROUP}]\nz = z\xff".encode("latin-1"))
+    (tmp_path / "empty-1.dist-info").mkdir()
+    later = tmp_path / "later"
+    write_lines(later, "q = q", "some.thing-1.0.dist-info")
+    found = list(entry_points(GROUP, [str(tmp_path), str(tmp_path / "none"), str(later)]))
+    assert set(found) == {EntryPoint("a.b", "c.d", "some-thing"), EntryPoint("z", "z\ufffd", "broken")}

@@ -1,0 +1,126 @@
+"""Each extension lives in its folder: without that and its line, all else works as before."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import reliability_cases
+import whole_text
+from commands import CLEAN
+
+import ci_evals
+from ci_evals.extension_registry import GROUP, installed, study_kinds
+
+PACKAGE = Path(ci_evals.__file__).parent
+WORK = """
+import importlib, pkgutil, sys
+from pathlib import Path
+
+import ci_evals
+from ci_evals import load_results
+from ci_evals.cli.app import invoke
+from ci_evals.cli.run_context import RunContext
+from ci_evals.extension_registry import installed, study_reports
+from whole_text import dump
+
+assert Path(ci_evals.__file__).is_relative_to(sys.argv[1])
+for module in pkgutil.walk_packages(ci_evals.__path__, "ci_evals."):
+    if not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
+for command in (
+    ["--help"],
+    ["schema", "--results"],
+    ["run", "demo:hr", "--provider=offline", "--no-gate", "--quiet"],
+    ["report", "saved"],
+):
+    try:
+        code = invoke(command, RunContext({}))
+    except SystemExit as end:
+        code = end.code
+    assert not code, (command, code)
+saved = load_results(Path("saved"))
+Path("again.json").write_text(dump(saved))
+topics = [report.topic for report in study_reports(saved)]
+Path("topics").write_text("\\n".join(topics))
+Path("names").write_text("\\n".join(installed().names()))
+"""
+
+
+@pytest.fixture(params=installed().names())
+def deleted(request, tmp_path):
+    """A package without the folder and the line of one extension, and the name of the extension."""
+    name = request.param
+    root = tmp_path / "package"
+    for package in ("ci_evals", "ci_evals/extensions"):  # links, which share what is compiled
+        (root / package).mkdir(parents=True)
+        for path in (PACKAGE.parent / package).iterdir():
+            if path.name not in {"extensions", "__pycache__", name}:
+                (root / package / path.name).symlink_to(path)
+    (root / "suites").symlink_to(PACKAGE.parent / "suites")
+    install(root, *(other for other in installed().names() if other != name))
+    return root, name
+
+
+def install(root, *names):
+    """The lines of these extensions, as an installation leaves them beside the package."""
+    lines = [f"[{GROUP}]", *(f"{name} = ci_evals.extensions.{name}" for name in names)]
+    facts = root / "ci_evals-0.1.0.dist-info"
+    facts.mkdir()
+    (facts / "entry_points.txt").write_text("\n".join(lines))
+
+
+def test_everything_else_works_without_an_extension(deleted, tmp_path):
+    """All other modules import, commands work, and a saved run keeps what it has of the extension."""
+    root, name = deleted
+    trusted = reliability_cases.trusted()
+    saved = tmp_path / "saved/_results.json"
+    saved.parent.mkdir()
+    saved.write_text(whole_text.dump(trusted))
+    # First on the path, before the checkout that the tests are of.
+    path = os.pathsep.join([str(root), str(Path(__file__).parents[1])])
+    env = CLEAN | {"PYTHONPATH": path}
+    command = [sys.executable, "-c", WORK, str(root)]
+    ran = subprocess.run(
+        command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "was not loaded" not in ran.stderr
+    assert (tmp_path / "names").read_text().split() == [
+        other for other in installed().names() if other != name
+    ]
+    assert json.loads((tmp_path / "again.json").read_text()) == json.loads(saved.read_text())
+    summary = (tmp_path / "saved/summary.md").read_text()
+    for report in installed().parts("report"):
+        topic = report.report(trusted).topic
+        is_gone = report.__name__.startswith(f"ci_evals.extensions.{name}.")
+        assert (f"**{topic}**" in summary) is not is_gone
+
+
+def test_a_study_that_cannot_be_read_is_refused_by_who_knows_it(tmp_path):
+    """With where in the file it is wrong."""
+    data = json.loads(whole_text.dump(reliability_cases.trusted()))
+    assert data["studies"].keys() == study_kinds().keys() - {"oldCalibration"}
+    data["studies"]["noise"]["parts"][0]["source"] = "weather"
+    (tmp_path / "_results.json").write_text(json.dumps(data))
+    with pytest.raises(ci_evals.UsageError, match=r"studies\.noise\.parts\[0\]\.source: "):
+        ci_evals.load_results(tmp_path)
+
+
+def test_a_study_that_nobody_knows_is_kept(tmp_path):
+    """As it is, unless it is nested too deeply to be written again."""
+    data = json.loads(whole_text.dump(reliability_cases.trusted()))
+    data["studies"]["weather"] = {"sun": [1, {"rain": None}], "wind": "half \ud800 a pair"}
+    (tmp_path / "_results.json").write_text(json.dumps(data))
+    again = json.loads(whole_text.dump(ci_evals.load_results(tmp_path)))
+    assert again["studies"]["weather"] == {"sun": [1, {"rain": None}], "wind": "half \ufffd a pair"}
+    assert {**again, "studies": None} == {**data, "studies": None}
+    deep = None
+    for _ in range(100):
+        deep = [deep]
+    data["studies"]["weather"] = deep
+    (tmp_path / "_results.json").write_text(json.dumps(data))
+    with pytest.raises(ci_evals.UsageError, match=r"studies\.weather.*nested too deeply"):
+        ci_evals.load_results(tmp_path)
