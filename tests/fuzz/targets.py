@@ -58,14 +58,14 @@ from ci_evals.domain.results.usage import RoleUsage
 from ci_evals.domain.suite import PlannedTurn, Suite, Test
 from ci_evals.domain.transcript import EndState, Reply, Transcript, Turn, UserSource
 from ci_evals.domain.verdict import Cause, Outcome
+from ci_evals.extensions.calibration import later_runs, sheet_reading, terminal
+from ci_evals.extensions.preference.conversation_pair import ComparedConversation, ConversationPair
 from ci_evals.gate.checks import GateInput, checks_of
 from ci_evals.gate.decision import decide_change
 from ci_evals.gate.odds import odds_of
 from ci_evals.gate.policy import Policy
 from ci_evals.gate.selectors import check_names, read_drops, read_thresholds
 from ci_evals.grading import graded_criteria, quotes
-from ci_evals.extensions.calibration import later_runs, sheet_reading, terminal
-from ci_evals.extensions.preference.conversation_pair import ComparedConversation, ConversationPair
 from ci_evals.grading.judge import Judge, JudgeAnswer
 from ci_evals.job.conclude import to_record
 from ci_evals.planning.adapter_options import read_options

@@ -38,8 +38,8 @@ from ci_evals.domain.plan import HEAD, Plan
 from ci_evals.domain.progress import Event, Listener, TurnPlayed
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.suite import is_bundled
-from ci_evals.gate.selectors import check_names
 from ci_evals.extension_registry import Addition, read_calibration
+from ci_evals.gate.selectors import check_names
 from ci_evals.job import NO_BASELINE, BaselineResults, Job, Limits, evaluate, not_played
 from ci_evals.planning.arms import Arm
 from ci_evals.planning.parse import LoadedSuite
