@@ -29,7 +29,7 @@ SETTINGS = """
 from dataclasses import dataclass
 from typing import Annotated
 import typer
-from ci_evals.cli.settings.workspace import Names
+from ci_evals.domain.options import Names
 
 @dataclass(frozen=True)
 class Settings:

@@ -18,8 +18,8 @@ from ci_evals.cli.terminal.console import Console
 from ci_evals.domain import numbers
 from ci_evals.domain.plan import Trial
 from ci_evals.domain.progress import TrialFinished
-from ci_evals.reports import console
 from ci_evals.extensions.calibration.result import OldCalibration
+from ci_evals.reports import console
 from ci_evals.reports.annotations import Severity, annotations
 from ci_evals.reports.facts import reliability, trial_errors
 from ci_evals.reports.markdown import comment, documents, summary, verdicts

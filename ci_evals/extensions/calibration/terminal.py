@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 
 from ci_evals.domain import numbers
 from ci_evals.domain.results.judge import Estimate
-from ci_evals.reports import sanitize
 from ci_evals.extensions.calibration.result import Calibration, Rater
+from ci_evals.reports import sanitize
 from ci_evals.reports.columns import table
 
 _HEADS = ("", "labels", "sensitivity", "specificity", "kappa", "pass rate", "corrected")

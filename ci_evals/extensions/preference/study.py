@@ -25,7 +25,6 @@ from ci_evals.extensions.preference.conversation_pair import (
 from ci_evals.extensions.preference.result import Preference
 from ci_evals.extensions.preference.tally import ComparedPair, Round, decided, preference
 from ci_evals.rejudging.saved import is_judged, transcript_of, turns_of
-from ci_evals.reports import numbers
 from ci_evals.scoring.comparison.pairing import pair
 from ci_evals.support import templates
 
