@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from commands import ci_evals
 
 from ci_evals.cli.app import invoke
@@ -69,6 +70,88 @@ def test_an_earlier_gated_run_is_a_baseline_too(gate):
     for baseline in ("main", "main/_results.json"):
         text = gate("b.csv", f"--baseline={baseline}", "--max-drop=1", code=1, b_csv=WORSE)
         assert "at most 1 allowed" in text
+
+
+MAP = "test: $.test\npassed: $.passed\nscore: $.score\n"
+
+
+@pytest.mark.parametrize("option", ["--format=rows", "--map=map.yaml"])
+def test_options_of_format_are_not_about_a_baseline_of_ours(gate, option):
+    Path("map.yaml").write_text(MAP)
+    gate("a.csv", "--output-dir=main", "--min-score=50", a_csv=MAIN)
+    for baseline in ("main", "main/_results.json"):
+        text = gate("b.csv", option, f"--baseline={baseline}", "--max-drop=1", code=1, b_csv=WORSE)
+        assert "at most 1 allowed" in text
+    said = gate(
+        "b.csv", option, "--baseline=a.csv", "--max-drop=1", code=1
+    )  # one of another tool is like FILE
+    assert "at most 1 allowed" in said
+    old = json.loads(Path("main/_results.json").read_text()) | {"schemaVersion": 0}
+    Path("old.json").write_text(json.dumps(old))
+    said = gate("b.csv", option, "--baseline=old.json", code=2)
+    assert said.startswith("--baseline: old.json: was written by another version")
+
+
+UNKNOWN_COLUMNS = [
+    (
+        "question_id,verdict\nq1,true\n",
+        "question_id, verdict",
+        {"test": "$.question_id", "passed": "$.verdict"},
+    ),
+    ('{"case": "a", "reward": 0.5}\n', "case, reward", {"test": "$.case", "score": "$.reward"}),
+    (
+        '[{"task": {"id": 1}, "my \'mark\'": 0.25, "cost": 1}]',
+        "task, my 'mark', cost",
+        {"test": "$.task.id", "score": "$['my \\\\'mark\\\\'']", "cost": "$.cost"},
+    ),
+    (
+        '{"when": 1, "results": [{"task_id": "a", "reached": true}]}',
+        "task_id, reached",
+        {"rows": "$.results[*]", "test": "$.task_id", "passed": "$.reached"},
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "keys", "fields"), UNKNOWN_COLUMNS)
+def test_rows_that_need_a_map_are_shown_one(gate, text, keys, fields):
+    """It is for the columns seen, and works as it is shown."""
+    said = gate("a.txt", "--format=rows", code=2, a_txt=text)
+    assert "--map is missing" in said
+    assert f"its keys: {keys}. " in said
+    shown = said.partition("\n\n")[2]
+    assert yaml.safe_load(shown) == {name: path.replace("\\\\", "\\") for name, path in fields.items()}
+    assert gate("a.txt", "--map=map.yaml", "--min-score=0", "--max-errors=1", map_yaml=shown) != ""
+    assert saved()["score"] is not None
+
+
+WRONG_PATHS = [
+    (
+        "test: $.task.id\npassed: $.ok",
+        "row 1: --map: test: $.task.id finds nothing in it; its keys: id, ok, note",
+    ),
+    (
+        "test: $.id\npassed: $.done\nscore: $.s[0]",
+        "row 1: --map: passed: $.done and score: $.s[0] find nothing in it; its keys: id, ok, note",
+    ),
+    (
+        "rows: $.items\ntest: $.id\npassed: $.ok",
+        "has no list at $.items (--map, rows): it is not an object but a list",
+    ),
+]
+
+
+def test_the_path_of_a_map_that_finds_nothing_is_named_with_the_keys_of_the_row(gate):
+    rows = [{"id": "a", "ok": True, "note": None}, {"id": "b", "okay": True}]
+    for paths, message in WRONG_PATHS:
+        assert message in gate("a.json", "--map=map.yaml", code=2, a_json=json.dumps(rows), map_yaml=paths)
+    paths = "test: $.id\npassed: $.ok\nerror: $.exception\nreason: $.note\n"
+    said = gate("a.json", "--map=map.yaml", "--max-errors=1", "--min-score=0", code=0, map_yaml=paths)
+    assert (
+        "warning: a.json: --map: error: $.exception finds nothing in any row. Row 1: its keys: id, ok" in said
+    )
+    assert "reason: $.note finds" not in said
+    (_, wrong) = saved()["suites"][0]["tests"]
+    assert "--map: passed: $.ok finds nothing in it; its keys: id, okay" in wrong["trials"][0]["error"]
 
 
 def test_the_same_files_give_the_same_numbers(gate):

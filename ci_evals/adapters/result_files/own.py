@@ -15,9 +15,9 @@ from ci_evals.domain.verdict import Cause, Finding, Outcome
 
 def read(file: SourceFile) -> Sequence[ResultSet] | None:
     """Read the suites of a run; of a run with several agents each is an arm."""
-    document = file.json()
-    if not isinstance(document, dict) or "schemaVersion" not in document or "suites" not in document:
+    if not is_own(file):
         return None
+    document = file.json()
     if document["schemaVersion"] != 2:
         raise file.broken("was written by another version of ci-evals.")
     run = document["run"]
@@ -37,6 +37,12 @@ def read(file: SourceFile) -> Sequence[ResultSet] | None:
     for arm in (arm for arm in arms if not arm.get("gated")):
         sets += _sets(arm["suites"], arm["name"], offline=offline)
     return [replace(one, run_ids=(fields.name(run["id"], "run.id"),)) for one in sets]
+
+
+def is_own(file: SourceFile) -> bool:
+    """Return whether a file is a `_results.json` of ours, of any version."""
+    document = file.json()
+    return isinstance(document, dict) and {"schemaVersion", "suites"} <= document.keys()
 
 
 READER = Reader("ci-evals", "results of ci-evals", read)

@@ -77,6 +77,8 @@ def read_file(file: SourceFile, form: str = AUTO) -> tuple[Reader, Sequence[Resu
                 why = "no rows, so there is nothing to gate. Did the tool end before it ran a test?"
                 raise file.broken(f"has {why}")
             return reader, _with_repeated_keys([check(one, file, reader) for one in sets], file)
+    if form == rows.READER.format and "map" not in file.options and (hint := rows.without_map(file)):
+        raise file.broken(hint)
     if form != AUTO:
         raise file.broken(f"is not {READERS[form].title} (--format={form}).")
     if not file.data.strip():

@@ -12,6 +12,7 @@ from functools import lru_cache
 from operator import methodcaller
 from typing import Any
 
+from ci_evals.adapters.result_files import map_hints
 from ci_evals.adapters.result_files.reader import Reader
 from ci_evals.adapters.result_files.source import SourceFile
 from ci_evals.domain.errors import UsageError
@@ -43,8 +44,11 @@ _PASSED = frozenset({"true", "1", "1.0", "yes", "y", "pass", "passed", "success"
 _FAILED = frozenset({"false", "0", "0.0", "no", "n", "fail", "failed", "failure"})
 _SKIPPED = frozenset({"skip", "skipped"})
 _ERRORS = frozenset({"error", "errored"})
-_NOTHING = "the row has no value for passed or score. With --map, check the paths of these fields"
+_NOTHING = "the row has no value for passed or score"
 _NAMES = re.compile(r"\$(\.[A-Za-z_][\w-]*)+")
+
+_MISSING: Any = object()
+"""The value of a path that finds nothing in a row; null is a value."""
 
 Field = Callable[[Any], Any]
 
@@ -79,34 +83,105 @@ def read(file: SourceFile) -> Sequence[ResultSet] | None:
     if found is None:
         return None
     sets: dict[tuple[str, str | None], list[Row]] = {}
-    mapped: Mapping[str, Field] = {name: _getter(path) for name, path in (paths or {}).items()}
-    test_column = ""
+    layout = _Mapped(paths) if paths else _Columns()
     faults: list[str] = []
     for number, item in enumerate(found, 1):
         if not isinstance(item, dict):
             raise file.broken(f"row {number} is not an object.")
-        columns = {} if mapped else _columns(tuple(item))
-        if number == 1 and not mapped:
-            if "test" not in columns or not columns.keys() & {"passed", "score", "error"}:
-                return None
-            test_column = columns["test"]
-        if columns.get("test", "") != test_column:  # another name might take two tests for one
-            raise file.broken(f"row {number} has no {test_column!r}, by which row 1 names its test.")
-        getters = mapped or _getters(tuple(columns.items()))
+        fields = layout.fields(item)
+        if fields is None and number == 1:
+            return None
+        if fields is None:  # another name might take two tests for one
+            raise file.broken(f"row {number} has no {layout.test!r}, by which row 1 names its test.")
         try:
-            if not mapped:
-                _check_agreement(item, _outcome_columns(tuple(item)))
-            suite, arm, row = _row(item, getters)
+            layout.check(item)
+            suite, arm, row = _row(item, fields)
         except ValueError as error:
             faults.append(f"row {number}: {error}.")
-            suite, arm, row = _error(item, getters, faults[-1])
+            suite, arm, row = _error(item, fields, faults[-1])
         sets.setdefault((suite, arm), []).append(row)
     if faults and len(faults) == sum(map(len, sets.values())):
         raise file.broken(faults[0])
-    return [ResultSet(suite=suite, arm=arm, rows=rows) for (suite, arm), rows in sets.items()]
+    warnings = tuple(layout.warnings())
+    return [
+        ResultSet(suite=suite, arm=arm, rows=rows, warnings=warnings) for (suite, arm), rows in sets.items()
+    ]
+
+
+class _Columns:
+    """Rows whose columns are known by their names."""
+
+    def __init__(self) -> None:
+        self.test = ""
+        """The column by which the first row names its test."""
+
+    def fields(self, item: Mapping[str, Any]) -> Mapping[str, Field] | None:
+        """Return how to find each field; None if the test or the result of the row has another column."""
+        columns = _columns(tuple(item))
+        if not self.test and columns.keys() & {"passed", "score", "error"}:
+            self.test = columns.get("test", "")
+        if not self.test or columns.get("test", "") != self.test:
+            return None
+        return _getters(tuple(columns.items()))
+
+    def check(self, item: Mapping[str, Any]) -> None:
+        """Raise `ValueError` if the row contradicts itself."""
+        _check_agreement(item, _outcome_columns(tuple(item)))
+
+    def warnings(self) -> Iterable[str]:
+        """Return no warnings: a column is there or not."""
+        return ()
+
+
+class _Mapped:
+    """Rows whose fields a map finds."""
+
+    test = ""
+
+    def __init__(self, paths: Mapping[str, JsonPath]) -> None:
+        self._paths = paths
+        self._fields = {name: _getter(path) for name, path in paths.items() if name != _ROWS}
+        self._never_found = dict.fromkeys(self._fields)
+        self._keys = ""
+
+    def fields(self, _: Mapping[str, Any]) -> Mapping[str, Field] | None:
+        """Return how to find each field."""
+        return self._fields
+
+    def check(self, item: Mapping[str, Any]) -> None:
+        """Raise `ValueError` if a path that the row needs finds nothing in it."""
+        self._keys = self._keys or map_hints.keys_of(item)
+        for name in [name for name in self._never_found if self._fields[name](item) is not _MISSING]:
+            del self._never_found[name]
+        results = [name for name in ("passed", "score") if name in self._fields]
+        missing = [name for name in ("test", *results) if self._fields[name](item) is _MISSING]
+        if "test" in missing or missing == results:
+            named = " and ".join(f"{name}: {self._paths[name].text}" for name in missing)
+            found = "finds" if len(missing) == 1 else "find"
+            raise ValueError(f"--map: {named} {found} nothing in it; {map_hints.keys_of(item)}")
+
+    def warnings(self) -> Iterable[str]:
+        """Yield the paths that found nothing in any row."""
+        for name in self._never_found:
+            path = self._paths[name].text
+            yield f"--map: {name}: {path} finds nothing in any row. Row 1: {self._keys}"
 
 
 READER = Reader("rows", "rows in CSV, JSON or JSON Lines", read)
+
+
+def without_map(file: SourceFile) -> str | None:
+    """Return that rows need a map, and one for their columns; None if the file has no rows."""
+    path, first = map_hints.list_of_rows(file.json())
+    if path is None:
+        first = next(iter(_rows(file, None) or ()), None)
+    if not isinstance(first, dict) or not first:
+        return None
+    lines = map_hints.example(first, _columns(tuple(first)), path)
+    return (
+        "has rows with other columns than the known ones, and --map is missing, which says what they hold. "
+        f"In row 1, {map_hints.keys_of(first)}. Write a file such as this, and name it with --map:\n\n{lines}"
+    )
 
 
 def _rows(file: SourceFile, path: JsonPath | None) -> Iterable[Any] | None:
@@ -120,7 +195,7 @@ def _rows(file: SourceFile, path: JsonPath | None) -> Iterable[Any] | None:
         matches = path.find(document)
         found = matches[0] if matches and path.single else matches
         if not isinstance(found, list | tuple):
-            raise file.broken(f"has no list at {path.text} (--map, rows).")
+            raise file.broken(f"has no list at {path.text} (--map, rows): {map_hints.keys_of(document)}.")
         return found
     if isinstance(document, list):
         return document
@@ -163,14 +238,14 @@ def _getter(path: JsonPath) -> Field:
 
         def search(row: Any) -> Any:
             matches = path.find(row)
-            return matches[0] if matches else None
+            return matches[0] if matches else _MISSING
 
         return search
     keys = path.text[2:].split(".")
 
     def get(row: Any) -> Any:
         for key in keys:
-            row = row.get(key) if isinstance(row, dict) else None
+            row = row.get(key, _MISSING) if isinstance(row, dict) else _MISSING
         return row
 
     return get
@@ -252,8 +327,8 @@ def _error(item: Any, fields: Mapping[str, Field], reason: str) -> tuple[str, st
 
 
 def _given(value: Any) -> Any:
-    """Return a value; None if it is empty."""
-    return None if value == "" else value
+    """Return a value; None if it is empty or missing."""
+    return None if value is _MISSING or value == "" else value
 
 
 def _text(value: Any) -> str:

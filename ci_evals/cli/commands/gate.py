@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ci_evals.adapters import input_files
+from ci_evals.adapters.result_files.own import is_own
 from ci_evals.adapters.result_files.reading import read_file
 from ci_evals.adapters.result_files.rows import read_map
 from ci_evals.adapters.result_files.source import SourceFile
@@ -230,9 +231,10 @@ class _GateJob:
         if option in {"auto", "none", REQUIRED} or not Path(option).is_file():
             return baseline_of(settings, self.github).redacted(self.redactor)
         try:
-            other = _read([Path(option)], settings)
-            if other[0].format == ResultFormat.CI_EVALS:
+            if is_own(source := SourceFile(option, _bytes(Path(option)))):  # --format is about FILE
+                read_file(source, ResultFormat.CI_EVALS)
                 return baseline_of(settings, self.github).redacted(self.redactor)
+            other = _read([Path(option)], settings)
             arm = settings.arm if settings.arm in arms_in(other) else None
             return self._as_baseline(of_arm(other, arm), f"Baseline: {option}")
         except UsageError as error:
