@@ -24,7 +24,7 @@ from ci_evals.adapters.journal import Journal
 from ci_evals.adapters.models.anthropic_llm import AnthropicLLM
 from ci_evals.adapters.models.openai_llm import OpenAILLM
 from ci_evals.adapters.models.sdk_llm import SdkLLM
-from ci_evals.adapters.transport.descendants import children_of
+from ci_evals.adapters.processes.descendants import children_of
 from ci_evals.adapters.transport.rate_limiter import RateLimiter
 from ci_evals.agents.aui.agent import AuiAgent
 from ci_evals.agents.settings import AgentSettings

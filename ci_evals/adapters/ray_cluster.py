@@ -21,7 +21,7 @@ from types import ModuleType, TracebackType
 from typing import Any, Self
 
 from ci_evals._version import __version__
-from ci_evals.adapters.transport.process import OF_THE_MACHINE
+from ci_evals.domain.environments import OF_THE_MACHINE
 from ci_evals.domain.errors import UsageError
 from ci_evals.ports import Worker, WorkerLostError
 

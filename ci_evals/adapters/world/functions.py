@@ -9,8 +9,9 @@ from typing import Any
 
 from pydantic import JsonValue
 
+from ci_evals.adapters.processes.child_process import ChildProcess
 from ci_evals.adapters.transport import payload
-from ci_evals.adapters.transport.process import ChildProcess, environment_for_step
+from ci_evals.domain.environments import environment_for_step
 from ci_evals.ports import FunctionError
 from ci_evals.support.redaction import Redactor
 

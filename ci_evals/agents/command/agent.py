@@ -15,13 +15,14 @@ from uuid import uuid4
 
 from pydantic import JsonValue
 
+from ci_evals.adapters.processes.child_process import ChildProcess
 from ci_evals.adapters.transport import payload
-from ci_evals.adapters.transport.process import ChildProcess, environment_for_agent
 from ci_evals.adapters.transport.trace_context import trace_headers
 from ci_evals.agents.chat_thread import Thread
 from ci_evals.agents.code import plain_reply
 from ci_evals.agents.settings import AgentSettings
 from ci_evals.domain.agents import COMMAND
+from ci_evals.domain.environments import environment_for_agent
 from ci_evals.domain.errors import AgentError, UsageError
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Reply

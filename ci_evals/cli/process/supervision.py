@@ -215,7 +215,7 @@ def _kill(processes: Iterable[int]) -> None:
 
 
 def _children(parent: int) -> list[int]:
-    from ci_evals.adapters.transport.descendants import children_of  # noqa: PLC0415  # rarely needed
+    from ci_evals.adapters.processes.descendants import children_of  # noqa: PLC0415  # rarely needed
 
     return children_of(parent)
 

@@ -10,9 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, assert_never
 
-from ci_evals.adapters.transport.process import OF_THE_MACHINE
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, Slowdown
 from ci_evals.adapters.transport.waits import report_waits
+from ci_evals.domain.environments import OF_THE_MACHINE
 from ci_evals.domain.errors import CiEvalsError, exhausted
 from ci_evals.domain.plan import Trial
 from ci_evals.domain.progress import ModelAnswered, StillWaiting, TurnPlayed

@@ -1,14 +1,14 @@
-"""Child processes: their environment, input and output by lines, and termination with all descendants."""
+"""Child processes: input and output by lines, and termination with all descendants."""
 
 import asyncio
 import os
 import signal
 from collections import deque
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Self, cast
 
-from ci_evals.adapters.transport.descendants import MARK, kill_marked, new_mark
+from ci_evals.adapters.processes.descendants import MARK, kill_marked, new_mark
 from ci_evals.adapters.transport.payload import MAX_EXCERPT
 from ci_evals.support.redaction import Redactor
 from ci_evals.threads import in_thread
@@ -21,82 +21,11 @@ _HIDDEN_START = 16_000
 """Characters that are not shown of a cut standard error, since half a secret would not be recognized. No
 secret is as long."""
 
-_OURS = ("INPUT_", "CI_EVALS_", "ACTIONS_RUNTIME_")
-_FILE_COMMANDS = frozenset(
-    {"GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_PATH", "GITHUB_STEP_SUMMARY", "GITHUB_STATE"}
-)
-"""Files that the runner obeys: a program that knows them could make a step pass."""
-_OF_THE_RUNNER = ("ACTIONS_",)
-_OUR_KEYS = frozenset({"GITHUB_TOKEN", "LLM_API_KEY"})
-_OF_THE_PLATFORM = frozenset(
-    {
-        *("GH_TOKEN", "GH_ENTERPRISE_TOKEN", "GITHUB_ENTERPRISE_TOKEN"),
-        *(
-            "GITLAB_TOKEN",
-            "CI_JOB_TOKEN",
-            "CI_JOB_JWT",
-            "CI_JOB_JWT_V2",
-            "CI_BUILD_TOKEN",
-            "CI_REPOSITORY_URL",
-        ),
-        *("CI_REGISTRY_PASSWORD", "CI_DEPLOY_PASSWORD", "CI_DEPENDENCY_PROXY_PASSWORD"),
-    }
-)
-"""Tokens of GitHub and GitLab, also in addresses."""
-_OF_PROVIDERS = frozenset(
-    {
-        *("OPENAI_API_KEY", "AZURE_OPENAI_API_KEY", "AZURE_OPENAI_AD_TOKEN"),
-        *("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"),
-        *("COPILOT_GITHUB_TOKEN", "COPILOT_PROVIDER_API_KEY", "COPILOT_PROVIDER_BEARER_TOKEN"),
-        *("OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS"),
-    }
-)
-"""Keys of the judge, the simulated user and the backend that results are exported to."""
-
-OF_THE_MACHINE = frozenset({
-    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD", "HOSTNAME", "LANG", "LC_ALL", "TMPDIR", "TMP", "TEMP",
-    "VIRTUAL_ENV", "PYTHONPATH", "PYTHONHOME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT",
-    "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE",
-})  # fmt: skip
-"""Variables that each machine has of its own."""
-
 _KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has only the one
 _LINE_BYTES = 64
 """Memory of a line besides its text."""
 _SETTLING_SECONDS = 0.5
 """Time for the last output of a program to arrive after its end."""
-
-
-def environment_for_step(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of a program or function of a suite: without any key or token of ours."""
-    return _without(environment_for_agent(environ), _OF_PROVIDERS)
-
-
-def environment_for_agent(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of an agent that is code, which may have a model provider's key of its own."""
-    return _without(environment_for_model(environ), _OF_THE_PLATFORM)
-
-
-def environment_for_model(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of a program that is a model, which has its own login."""
-    return {
-        name: value
-        for name, value in _without(environment_for_worker(environ), _OUR_KEYS).items()
-        if not name.startswith(_OF_THE_RUNNER)
-    }
-
-
-def _without(environ: Mapping[str, str], names: Collection[str]) -> dict[str, str]:
-    return {name: value for name, value in environ.items() if name not in names}
-
-
-def environment_for_worker(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of a part of the run on another machine, without our options and files."""
-    return {
-        name: value
-        for name, value in environ.items()
-        if not name.startswith(_OURS) and name not in _FILE_COMMANDS
-    }
 
 
 class ChildProcess(asyncio.SubprocessProtocol):
