@@ -1,22 +1,30 @@
 # One command each. They need python3 (3.11 or later) and make; everything else goes into .venv.
 PYTHON ?= python3
 BIN := .venv/bin
+DEMO := build/demo
+PIP := -m pip install --quiet --disable-pip-version-check --only-binary=:all: --require-hashes
 # On all processors, in long stretches: most of what a file sets up for its tests is then set up once, and no
 # processor waits at the end for another's long file.
 PYTEST = $(BIN)/pytest --numprocesses auto --dist worksteal
+# Tests that run only by a target of their name. The tiers of the others are in tests/README.md.
+ON_DEMAND := endurance or simulate or frameworks or cluster
+FAST := not ($(ON_DEMAND)) and (end_to_end or not (slow or browser or container))
+SLOW := not ($(ON_DEMAND)) and not end_to_end and (slow or browser or container)
 UV := uv==0.13.9
 TOO_OLD = ci-evals needs Python 3.11 or later as $(PYTHON). To name another: make PYTHON=python3.13 $(MAKECMDGOALS)
+CHECK_PYTHON = $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo '$(TOO_OLD)' >&2; exit 1; }
 LOCK = $(BIN)/uv pip compile $(UPGRADE) --quiet --no-config --generate-hashes --no-emit-index-url --no-emit-find-links \
 	--custom-compile-command 'make lock'
 
-.PHONY: help demo test lint unit docs reference lookalikes pictures bench endurance simulate frameworks cluster image lock upgrade clean
+.PHONY: help demo test test-all lint unit docs reference lookalikes pictures bench endurance simulate frameworks cluster image lock upgrade clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo 'make demo    run two bundled suites against the embedded agent: no key, no network'
-	@echo 'make test    every check, then all tests'
+	@echo 'make test    every check, then the fast tests; some minutes'
+	@echo 'make test-all  the same, then all other tests'
 	@echo 'make lint    the checks alone'
-	@echo 'make unit    the tests alone, without those that build the container'
+	@echo 'make unit    the fast tests alone'
 	@echo 'make docs    build the documentation site in build/site'
 	@echo 'make reference  write the generated pages of docs/reference'
 	@echo 'make lookalikes FROM=FILE  write the table of look-alikes from Unicode'"'"'s confusables.txt'
@@ -31,15 +39,17 @@ help:
 	@echo 'make upgrade lock the newest versions that pyproject.toml allows'
 	@echo 'make clean   remove .venv, results and caches'
 
-demo: .venv/installed
-	$(BIN)/ci-evals run demo:hr demo:retail --provider=offline
+demo: $(DEMO)/installed
+	$(DEMO)/bin/python -m ci_evals run demo:hr demo:retail --provider=offline
 	@echo 'Open results/report.html first; results/junit.xml and results/_results.json are for programs.'
 
-test: lint
-	$(PYTEST)
+test: lint unit
+
+test-all: test
+	$(PYTEST) -m '$(SLOW)'
 
 unit: .venv/installed
-	$(PYTEST) -m 'not container and not endurance and not simulate and not frameworks and not cluster'
+	$(PYTEST) -m '$(FAST)'
 
 bench: .venv/installed
 	$(BIN)/python -m bench
@@ -106,8 +116,15 @@ clean:
 
 # An environment without this mark was left half done, so it is made anew.
 .venv/installed: requirements/dev.txt pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo '$(TOO_OLD)' >&2; exit 1; }
+	@$(CHECK_PYTHON)
 	@[ -e $@ ] || $(PYTHON) -m venv --clear .venv
-	$(BIN)/pip install --quiet --disable-pip-version-check --only-binary=:all: --require-hashes -r requirements/dev.txt
+	$(BIN)/python $(PIP) -r requirements/dev.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# What a run needs, and nothing else. The package itself is imported from this folder.
+$(DEMO)/installed: requirements/run.txt
+	@$(CHECK_PYTHON)
+	@[ -e $@ ] || $(PYTHON) -m venv --clear $(DEMO)
+	$(DEMO)/bin/python $(PIP) --no-compile -r requirements/run.txt
 	@touch $@

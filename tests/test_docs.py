@@ -135,11 +135,10 @@ def demo(tmp_path_factory):
     """What `make demo` runs: its output, and the files it leaves."""
     folder = tmp_path_factory.mktemp("demo")
     (command,) = re.findall(
-        r"^\t\$\(BIN\)/(ci-evals run .+)$", (ROOT / "Makefile").read_text(), flags=re.MULTILINE
+        r"^\t\$\(DEMO\)/bin/python (-m ci_evals run .+)$", (ROOT / "Makefile").read_text(), flags=re.MULTILINE
     )
-    program, *arguments = command.split()
     done = subprocess.run(
-        [TOOLS / program, *arguments], cwd=folder, capture_output=True, text=True, check=False
+        [sys.executable, *command.split()], cwd=folder, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout, {file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file()}
