@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from docsite import composite, reference
+from docsite import composite, reference, strict_checks
 
 PAGES = Path(__file__).parent.parent / "docs/reference"
 
@@ -16,3 +16,4 @@ else:
     for name, text in reference.pages().items():
         (PAGES / name).write_text(text)
     composite.COMPOSITE.write_text(composite.text())
+    strict_checks.PAGE.write_text(strict_checks.text())

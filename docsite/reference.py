@@ -15,6 +15,7 @@ from ci_evals.domain.errors import Exit
 from ci_evals.domain.results.run import results_schema
 from ci_evals.domain.suite import suite_schema
 from ci_evals.extension_registry import study_kinds
+from docsite.markdown import row, table
 
 Schema = Mapping[str, Any]
 Command = Any
@@ -80,9 +81,9 @@ def _options(of_run: Options, of_gate: Options) -> Iterator[str]:
     for group, options in [*of_run.items(), ("Result files, with gate", with_gate)]:
         named = [(option, _input(option)) for option in options]
         if shown := [(option, name) for option, name in named if name in inputs]:
-            yield from ("", f"## {group}", "", *_table("name | default | meaning"))
+            yield from ("", f"## {group}", "", *table("name | default | meaning"))
         for option, name in shown:
-            yield _row(f"`{name}`", f"`{inputs[name]}`" if inputs[name] else "", _meaning(option))
+            yield row(f"`{name}`", f"`{inputs[name]}`" if inputs[name] else "", _meaning(option))
 
 
 def _input(option: OptionReference) -> str:
@@ -92,9 +93,9 @@ def _input(option: OptionReference) -> str:
 
 def _commands(commands: Mapping[str, Command], options: Mapping[str, Options]) -> Iterator[str]:
     yield ""
-    yield from _table("command | does")
+    yield from table("command | does")
     for name, command in commands.items():
-        yield _row(f"[`{name}`](#{name})", " ".join(command.help.split("\n\n")[0].split()))
+        yield row(f"[`{name}`](#{name})", " ".join(command.help.split("\n\n")[0].split()))
     for name, command in commands.items():
         yield from ("", f"## {name}", "", *_help(command.help))
         if name == "run":
@@ -104,10 +105,10 @@ def _commands(commands: Mapping[str, Command], options: Mapping[str, Options]) -
             option for group in options[name].values() for option in group if "--help" not in option.name
         ]
         if shown:
-            yield from ("", *_table("name | default | meaning"))
+            yield from ("", *table("name | default | meaning"))
         for option in shown:
             title = f"{option.name} {option.metavar}".strip()
-            yield _row(f"`{title}`", f"`{option.default}`" if option.default else "", _meaning(option))
+            yield row(f"`{title}`", f"`{option.default}`" if option.default else "", _meaning(option))
 
 
 def _meaning(option: OptionReference) -> str:
@@ -169,12 +170,12 @@ def _keys(
     shown = {key: value for key, value in part["properties"].items() if key not in without}
     if shown:
         yield ""
-        yield from _table("key | type | meaning")
+        yield from table("key | type | meaning")
     for key, value in shown.items():
         required = " (required)" if key in part.get("required", ()) and "default" not in value else ""
         default = value.get("default")
         told = "" if default is None or isinstance(default, list | dict) else f" Default: `{default}`."
-        yield _row(f"`{key}`", _type(value, links) + required, _text(value) + told)
+        yield row(f"`{key}`", _type(value, links) + required, _text(value) + told)
 
 
 def _text(schema: Schema) -> str:
@@ -203,17 +204,8 @@ def _type(schema: Schema, links: Iterable[str]) -> str:
 
 def _exit_codes() -> Iterator[str]:
     yield ""
-    yield from _table("code | means")
+    yield from table("code | means")
     for name, words in re.findall(
         r'^    (\w+) = \d+\n    """(.*?)"""', inspect.getsource(Exit), re.DOTALL | re.MULTILINE
     ):
-        yield _row(str(Exit[name].value), " ".join(words.split()))
-
-
-def _table(head: str) -> Iterator[str]:
-    yield f"| {head} |"
-    yield "| " + " | ".join("---" for _ in head.split(" | ")) + " |"
-
-
-def _row(*cells: str) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+        yield row(str(Exit[name].value), " ".join(words.split()))

@@ -24,7 +24,7 @@ from ci_evals.domain.criterion import Criterion
 from ci_evals.domain.results.run import results_schema
 from ci_evals.domain.suite import Suite
 from ci_evals.extension_registry import study_kinds
-from docsite import pictures, reference
+from docsite import pictures, reference, strict_checks
 
 TOOLS = Path(sys.executable).parent
 PAPERS = [
@@ -166,9 +166,14 @@ def test_the_readmes_python_uses_what_is_exported():
     assert set(names) <= set(ci_evals.__all__)
 
 
+def test_the_table_of_strict_checks_is_generated():
+    """`make reference` writes it."""
+    assert page("strict-checks.md") == strict_checks.text()
+
+
 def test_the_strict_types_are_all_described():
     """Each with its own fields, a question mark behind those that may be left out."""
-    rows = re.findall(r"^\| `(\w+)` \| (.*?) ?\| .* \|$", page("strict-checks.md"), flags=re.MULTILINE)
+    rows = re.findall(r"^\| `(\w+)` \| (.*?) ?\| .* \| .*\|$", page("strict-checks.md"), flags=re.MULTILINE)
     assert {kind: fields for kind, fields in rows if kind != "strict"} == {
         kind.kind(): ", ".join(
             f"`{field.alias}`{'' if field.is_required() else '?'}"
