@@ -212,7 +212,6 @@ def test_no_secret_leaves_a_run(tmp_path):
             "record": "recording",
             "judge-cache": "cache",
             "audit-user": "true",
-            "max-failures-in-row": "0",
         }
         played = Actions(api, tmp_path, files).of_pull_request(
             7,

@@ -293,7 +293,7 @@ async def test_a_dead_agent_does_not_burn_the_whole_plan(tmp_path):
     # The sixth had begun while the fifth was being graded.
     assert results.gate.exit_code == 3
     assert results.run.stopped_because == (
-        "5 trials in a row errored or could not be judged (--max-failures-in-row); the last one: refused"
+        "5 trials in a row errored or could not be judged; the last one: refused"
     )
     journal, agent = Journal(tmp_path, resume=True), says()
     results = await evaluate(job(plan, limits=limits, journal=journal), Participants(agent))

@@ -289,8 +289,6 @@ async def test_an_agent_that_does_not_start_is_no_verdict(port):
         await ci_evals.run_suite(
             ci_evals.create_adapter(provider="offline", base_url=url, wait_for="8o80"), GREETS
         )
-    with pytest.raises(UsageError, match="start_timeout: 0 is too short"):
-        ci_evals.create_adapter(start="x", start_timeout=0)
 
 
 async def test_the_reports_of_a_run(tmp_path):

@@ -5,8 +5,6 @@ from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
-from ci_evals.domain.choices import AgentIdLocation
-
 
 @dataclass(frozen=True)
 class AgentSettings:
@@ -22,12 +20,3 @@ class AgentSettings:
     """Headers of every request to a server, over those of the options. Their values are secrets."""
     debug: bool = False
     """True if replies keep the raw answer."""
-
-
-@dataclass(frozen=True)
-class AuiDialect:
-    """The details in which servers of AUI's task API differ."""
-
-    key_header: str = "x-network-api-key"
-    agent_id_in: AgentIdLocation = AgentIdLocation.TOP
-    task_origin_type: str = "web-widget"

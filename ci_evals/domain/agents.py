@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 from pydantic import AfterValidator, Field, JsonValue, field_validator, model_validator
 
 from ci_evals.domain.base import Model, NonBlank
+from ci_evals.domain.choices import AgentIdLocation
 from ci_evals.domain.criterion import JsonPathText
 from ci_evals.support import placeholders, secrets
 
@@ -33,6 +34,22 @@ def is_program(adapter: str) -> bool:
 
 def _of_the_key_only(headers: dict[str, str]) -> dict[str, str]:
     return _check_names(headers, ("key",))
+
+
+class AuiOptions(Model):
+    """Options of `aui`: the details in which servers of AUI's task API differ."""
+
+    key_header: str = Field(
+        "x-network-api-key",
+        pattern=r"^[A-Za-z0-9_!#$%&'*+.^`|~-]+$",
+        description="The header with the agent's key.",
+    )
+    agent_id_in: AgentIdLocation = Field(
+        AgentIdLocation.TOP,
+        description="Field that names the agent when a task is created: `top` is `agent_id`, `nested` is "
+        "`agent.agent_id`; or `both`, `none`.",
+    )
+    task_origin_type: NonBlank = Field("web-widget", description="The `task_origin_type` of tasks.")
 
 
 class ChatOptions(Model):
@@ -357,10 +374,15 @@ class RasaOptions(Model):
 _SECRET_HEADER = re.compile(r"auth|key|token|secret|cookie|session|password", re.IGNORECASE)
 
 
+_OF_HEADERS = frozenset({"headers", "keyHeader"})
+"""Options whose names of headers show which values are secret; the name of a header itself is not."""
+
+
 def secrets_of(options: Mapping[str, JsonValue] | None) -> Iterator[str]:
     """Yield the secrets in an adapter's options, as far as names of options and headers reveal them."""
     headers = (options or {}).get("headers")
-    yield from secrets.in_options({key: item for key, item in (options or {}).items() if key != "headers"})
+    others = {key: item for key, item in (options or {}).items() if key not in _OF_HEADERS}
+    yield from secrets.in_options(others)
     for name, value in headers.items() if isinstance(headers, dict) else ():
         if isinstance(value, str) and _SECRET_HEADER.search(str(name)):
             yield from (part for part in value.split() if "{{" not in part and "}}" not in part)

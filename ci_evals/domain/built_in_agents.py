@@ -40,7 +40,8 @@ _TOOLS = "adapterOptions.escalationTools"
 BUILT_IN: Mapping[str, BuiltInAgent] = {
     "aui": BuiltInAgent(
         "An AUI agent, over HTTP.",
-        address=agents.AUI_ADDRESS,
+        agents.AuiOptions,
+        agents.AUI_ADDRESS,
         needs={"agentId": "is missing; or name the agent with --agent-id"},
         own_server=False,
         keyed=True,

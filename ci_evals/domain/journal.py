@@ -14,7 +14,7 @@ _OF_DIGESTS: Mapping[str, str] = {
     "suites": "the suites, or which of their tests are played (--test, --tag, --shard)",
     "agents": "the agent",
     "models": "the provider or a model",
-    "user_prompt": "the audit of the user (--audit-user, --audit-model), or the version of ci-evals",
+    "user_prompt": "the audit of the user (--audit-user, auditModel), or the version of ci-evals",
     "loops": "the number of trials (--loops)",
 }
 

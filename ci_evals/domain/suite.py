@@ -328,6 +328,12 @@ class Suite(Model):
     wait_for: AwaitedAddress | None = Field(
         None, description="Address or port that answers once the agent is up. Default: `baseUrl`."
     )
+    start_timeout: float | None = Field(
+        None,
+        ge=1,
+        le=3600,
+        description="Maximum wait for the agent to start, in seconds. Default: 60.",
+    )
     trace: Literal["otlp"] | None = Field(
         default=None,
         description="`otlp`: tool calls are read from the spans that the agent exports (OpenTelemetry).",
@@ -337,6 +343,9 @@ class Suite(Model):
     )
     judge_model: NonBlank | None = Field(default=None, description="The judge's model.")
     user_model: NonBlank | None = Field(default=None, description="The simulated user's model.")
+    audit_model: NonBlank | None = Field(
+        default=None, description="Model of `--audit-user`. Default: the simulated user's."
+    )
     max_turns: int = Field(
         default=DEFAULT_MAX_TURNS,
         ge=1,

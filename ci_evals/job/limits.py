@@ -23,6 +23,8 @@ _TIE = 1e-9
 
 _FIRST = 4
 """Trials that begin before the cost of one is known, if there is a budget."""
+FAILURES_IN_ROW = 10
+"""Broken trials in a row that end a run."""
 _LOOK_SECONDS = 0.5
 """The interval at which those that wait for them check whether the run was stopped."""
 
@@ -152,8 +154,7 @@ class LimitsWatcher:
         if self._most_in_row and self._in_row >= self._most_in_row:
             last = result.error or next(finding.reason for finding in result.findings if finding.cause)
             self._stop.request(
-                f"{self._in_row} trials in a row errored or could not be judged (--max-failures-in-row); "
-                f"the last one: {last}",
+                f"{self._in_row} trials in a row errored or could not be judged; the last one: {last}",
                 outage=True,
             )
 

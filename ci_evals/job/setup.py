@@ -1,6 +1,6 @@
 """The agents and models of a run, as its budget and its results know them."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
 from ci_evals.conversation import audit, simulated_user
@@ -35,12 +35,14 @@ class RunSetup:
         suites = [planned.suite for planned in plan.suites]
         if isinstance(clients, Participants):
             models = tuple(_models_of(clients, suite) for suite in suites)
-            audit_model = clients.audit_llm.model if clients.audit_llm else None
-            return cls(models, _user_prompt(models, bool(clients.audit_llm), audit_model))
+            auditors = {clients.audit_llm.model} if clients.audit_llm else set()
+            return cls(models, _user_prompt(models, bool(clients.audit_llm), auditors))
         models = tuple(map(clients.models, suites))
+        named = {suite.audit_model for suite in suites if suite.audit_model}
+        auditors = named if clients.audit_user else set()
         return cls(
             models,
-            _user_prompt(models, clients.audit_user, clients.audit_model),
+            _user_prompt(models, clients.audit_user, auditors),
             provider=clients.provider,
             offline=clients.offline,
             reports_cost=clients.reports_cost,
@@ -72,15 +74,14 @@ def _models_of(participants: Participants, suite: Suite) -> SuiteModels:
     )
 
 
-def _user_prompt(models: Iterable[SuiteModels], audited: bool, audit_model: str | None) -> str:
+def _user_prompt(models: Iterable[SuiteModels], audited: bool, auditors: Collection[str]) -> str:
+    """A digest of the prompts, and of auditors that are named: else a simulated user's own model audits."""
     if all(suite.user is None for suite in models):
         return digest("scripted")
     prompts = templates.digest(*simulated_user.TEMPLATES, *(audit.TEMPLATES if audited else ()))
-    return digest([prompts, audit_model]) if audit_model else prompts
+    return digest([prompts, *sorted(auditors)]) if auditors else prompts
 
 
 def _connection(connections: Connections) -> str:
     """Values of headers are secrets, and left out."""
-    headers = sorted(name.lower() for name in connections.headers)
-    aui = connections.aui
-    return digest([aui.key_header.lower(), headers, aui.agent_id_in, aui.task_origin_type])
+    return digest(sorted(name.lower() for name in connections.headers))

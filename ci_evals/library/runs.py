@@ -53,7 +53,6 @@ def create_adapter(
     judge_votes: int = 1,
     judge_panel: Sequence[str] = (),
     audit_user: bool = False,
-    audit_model: str | None = None,
     judge_cache: str | Path | None = None,
     adapter: str | None = None,
     adapter_options: Mapping[str, Any] | None = None,
@@ -62,7 +61,6 @@ def create_adapter(
     base_url: str | None = None,
     start: str | None = None,
     wait_for: str | int | None = None,
-    start_timeout: float = 60,
     agent_log: str | Path | None = None,
     otlp: bool = False,
     otlp_host: str = "127.0.0.1",
@@ -81,8 +79,8 @@ def create_adapter(
         embedding_model: The model that compares answers by their meaning; `local:NAME` for one of yours.
         judge_votes: Votes on each judged criterion, an odd number; no more are asked for once it is decided.
         judge_panel: Models that vote in turn, instead of the one judge's; by default each has a vote.
-        audit_user: Whether a model looks if the simulated user kept to its guidelines and data.
-        audit_model: That model; by default the simulated user's own.
+        audit_user: Whether a model looks if the simulated user kept to its guidelines and data: the suite's
+            `auditModel`, by default the simulated user's own.
         judge_cache: A folder in which the judge's answers are kept, and given again; None for none.
         adapter: How the agent is spoken to: `aui`, `demo`, `openai`, `http`, `python:module:attribute`,
             `command: program`, or a plug-in's name.
@@ -92,7 +90,6 @@ def create_adapter(
         base_url: Where the agent's API is.
         start: The shell command that serves the agent; each run starts it, and ends it.
         wait_for: The URL or port that has to answer before a run begins; with `start` by default `base_url`.
-        start_timeout: Seconds that it may take; after that the run has no verdict.
         agent_log: The file for the output of agents that a run starts, without secrets; None for none.
         otlp: Whether tool calls are read from the spans that the agent exports (OpenTelemetry).
         otlp_host: The address on which spans are received.
@@ -104,8 +101,6 @@ def create_adapter(
         UsageError: there is no such provider, the options cannot be read, a number is out of its range, or
             models contradict one another.
     """
-    if not start_timeout >= 1:
-        raise UsageError(f"start_timeout: {start_timeout!r} is too short; give at least 1 second")
     if provider not in set(Provider):
         raise UsageError(f"unknown provider {provider!r}; available: {', '.join(Provider)}")
     options = None
@@ -120,12 +115,10 @@ def create_adapter(
         judge_votes=judge_votes,
         judge_panel=tuple(judge_panel),
         audit_user=audit_user,
-        audit_model=audit_model,
         judge_cache=Path(judge_cache) if judge_cache else None,
         otlp=otlp,
         otlp_host=otlp_host,
         otlp_port=otlp_port,
-        start_timeout=start_timeout,
         agent_log=Path(agent_log).absolute() if agent_log else None,
         agent_in_process=agent_in_process,
         choice=AgentChoice(

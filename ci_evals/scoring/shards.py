@@ -62,7 +62,7 @@ def differing(runs: Sequence[ShardRun], values: Sequence[str | None]) -> str | N
 def _unlike_runs(runs: Sequence[ShardRun]) -> Iterator[str]:
     """Yield the reasons why scores of these runs do not mean the same."""
     comparable = "Their scores do not mean the same: run all shards with one version of ci-evals."
-    audited = f"{comparable[:-1]}, and with the same --audit-user and --audit-model."
+    audited = f"{comparable[:-1]}, and with the same --audit-user and auditModel."
     provider = "Their scores do not mean the same: run all shards with one --provider."
     infos = [run.results.run for run in runs]
     for what, values, remedy in (

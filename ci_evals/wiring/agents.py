@@ -111,8 +111,6 @@ class RunAgents:
         url = settings.base_url or BUILT_IN[name].address
         limiter = self.limiter(url, settings.api_key or "")
         settings = replace(settings, base_url=url, headers=headers)
-        if name == "aui":
-            return _class_of(name)(settings, connections.aui, redactor=redactor, limiter=limiter)
         api = "responses" if name == "openai" and settings.options.get("api") == "responses" else name
         return _class_of(api)(settings, redactor=redactor, limiter=limiter)
 
@@ -128,7 +126,7 @@ class RunAgents:
             AgentProgram(suite.start, self._redactor, self._connections.agent_log),
         )
         own = agent_settings(suite, self._redactor)
-        program.serve(address, own.api_key, talks_at=own.base_url)
+        program.serve(address, own.api_key, talks_at=own.base_url, timeout=suite.start_timeout)
         return program
 
     async def start_programs(self) -> None:
@@ -142,7 +140,7 @@ class RunAgents:
             self._stack.push_async_callback(program.end)
             await program.start(self.environ)
         for program in self._programs.values():
-            await program.wait_until_up(self._connections.start_timeout)
+            await program.wait_until_up()
 
     async def ended_program(self) -> str:
         """Return how a program that serves an agent has ended, once one has; never if none does."""

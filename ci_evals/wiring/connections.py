@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from ci_evals.agents.settings import AuiDialect
 from ci_evals.domain.agents import secrets_of
 from ci_evals.domain.checks.strict.expected_answers import compares_meanings
 from ci_evals.domain.errors import UsageError
@@ -40,16 +39,11 @@ class Connections:
     """At most, on one criterion; odd."""
     judge_panel: tuple[str, ...] = ()
     audit_user: bool = False
-    audit_model: str | None = None
-    """Checks whether the simulated user kept to its role; None for the user's own model."""
     llm_timeout: float = 120.0
     judge_cache: Path | None = None
     """The folder in which the judge's answers are kept; None for no cache."""
     choice: AgentChoice = field(default_factory=AgentChoice)
-    aui: AuiDialect = field(default_factory=AuiDialect)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    start_timeout: float = 60.0
-    """Seconds that an agent which a run starts may take until it answers."""
     otlp: bool = False
     """True if spans of all agents are received; else of those whose suite has `trace: otlp`."""
     otlp_host: str = "127.0.0.1"
@@ -103,18 +97,13 @@ class Connections:
             votes=self.judge_votes,
             user=user,
             embedder=embedder,
-            auditor=(self.audit_model or user) if self.audit_user else None,
+            auditor=(suite.audit_model or user) if self.audit_user else None,
         )
 
 
 def checked(connections: Connections) -> Connections:
     """Return the settings with the most votes that there will be; raise `UsageError` if they contradict."""
     panel = panel_of(connections.judge_panel, connections.judge_model)
-    if connections.audit_model and not connections.audit_user:
-        raise UsageError(
-            f"--audit-model={connections.audit_model}: it has no effect without --audit-user; give both "
-            "or neither"
-        )
     return replace(connections, judge_panel=panel, judge_votes=votes_of(connections.judge_votes, panel))
 
 

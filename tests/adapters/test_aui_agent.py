@@ -13,8 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from world import Fault, Heard, StubAgent
 
 from ci_evals.agents.aui.agent import AuiAgent
-from ci_evals.agents.settings import AgentSettings, AuiDialect
-from ci_evals.domain.choices import AgentIdLocation
+from ci_evals.agents.settings import AgentSettings
 from ci_evals.domain.errors import AgentAccessError, AgentError, UsageError
 from ci_evals.domain.suite import Test
 from ci_evals.support.redaction import Redactor
@@ -51,11 +50,10 @@ def agent_at(
     url: str,
     waits: list[float] | None = None,
     redactor: Redactor | None = None,
-    dialect: AuiDialect | None = None,
     **settings: Any,
 ) -> AuiAgent:
     settings_ = AgentSettings("a1", world.AGENT_KEY, url, **settings)
-    return AuiAgent(settings_, dialect, redactor=redactor, limiter=world.limiter(waits))
+    return AuiAgent(settings_, redactor=redactor, limiter=world.limiter(waits))
 
 
 @asynccontextmanager
@@ -96,7 +94,7 @@ async def test_options_reach_the_wire(stub: StubAgent) -> None:
     agent = agent_at(
         f"{stub.url}/ia-controller/",
         headers={"x-network-api-key": "other", "X-Team": " qa "},
-        dialect=AuiDialect("x-aui-api-key", AgentIdLocation.NESTED, "third-party"),
+        options={"keyHeader": "x-aui-api-key", "agentIdIn": "nested", "taskOriginType": "third-party"},
         debug=True,
     )
     (reply,) = await say(agent, "Hello")
@@ -389,8 +387,8 @@ def test_what_cannot_be_sent_is_found_before_the_run(config: dict[str, Any], mes
 
 def test_a_key_header_that_cannot_be_sent_is_found_before_the_run() -> None:
     """Its name is an option too."""
-    with pytest.raises(UsageError, match="'x key' is not the name"):
-        AuiAgent(AgentSettings("a1", "k", "http://127.0.0.1"), AuiDialect(key_header="x key"))
+    with pytest.raises(ValueError, match="keyHeader"):
+        AuiAgent(AgentSettings("a1", "k", "http://127.0.0.1", options={"keyHeader": "x key"}))
 
 
 def test_a_config_does_not_show_its_secrets() -> None:

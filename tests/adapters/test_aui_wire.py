@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from ci_evals.adapters import tool_calls
 from ci_evals.adapters.transport import payload
 from ci_evals.agents.aui import wire as aui_wire
+from ci_evals.domain.agents import AuiOptions
 from ci_evals.domain.choices import AgentIdLocation
 from ci_evals.domain.errors import AgentError, UsageError
 from ci_evals.domain.transcript import Integration, Reply
@@ -79,7 +80,7 @@ def test_an_address_holds_no_password() -> None:
 )
 def test_the_agent_is_named_where_the_server_looks(place: AgentIdLocation, expected: dict[str, Any]) -> None:
     """The create-task body names the agent in the place that was set."""
-    body = aui_wire.task_body("u1", "a1", aui_wire.AuiDialect(agent_id_in=place))
+    body = aui_wire.task_body("u1", "a1", AuiOptions(agent_id_in=place))
     assert body == {"user_id": "u1", "task_origin_type": "web-widget", **expected}
 
 

@@ -236,8 +236,6 @@ def ended(pid: int) -> bool:
 ENDING = """
 import time
 def reply(message):
-    if message == "fall":
-        raise LookupError("down")
     if message == "wait":
         time.sleep(30)
     return message
@@ -250,8 +248,6 @@ OTHER = {"turns": [{"user": "other"}]}
     [
         ("--fail-fast", OTHER, 1, ["passed", "failed", "not_run", "not_run"]),
         ("--max-duration=1", {"turns": [{"user": "wait"}]}, 3, ["passed", "error", "not_run", "not_run"]),
-        # The third had begun while the second was graded.
-        ("--max-failures-in-row=1", {"turns": [{"user": "fall"}]}, 3, ["passed", "error", None, "not_run"]),
     ],
 )
 def test_a_limit_ends_the_run_in_order(folder, option, second, code, outcomes):
@@ -265,7 +261,6 @@ def test_a_limit_ends_the_run_in_order(folder, option, second, code, outcomes):
     assert time.monotonic() - began < 15
     assert ran.returncode == code, ran.stderr
     results = results_in(folder)
-    found = [test["outcome"] for test in results["suites"][0]["tests"]]
-    assert [seen if wanted else None for seen, wanted in zip(found, outcomes, strict=True)] == outcomes
+    assert [test["outcome"] for test in results["suites"][0]["tests"]] == outcomes
     assert option.partition("=")[0] in results["run"]["stoppedBecause"]
     assert option.partition("=")[0] in (folder / "results/summary.md").read_text()

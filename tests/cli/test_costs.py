@@ -94,7 +94,7 @@ def test_what_is_free_costs_nothing_however_it_counts(tmp_path, models):
 def test_an_answer_of_no_use_is_paid_for(tmp_path, models, provider):
     """One that is cut off at the token limit costs what it says, and a budget ends the run."""
     models.truncates = True
-    ran = run(tmp_path, models, "--max-cost=0.2", "--max-failures-in-row=0", provider=provider)
+    ran = run(tmp_path, models, "--max-cost=0.2", provider=provider)
     assert ran.returncode == 3
     results = results_in(tmp_path)
     assert "(--max-cost)" in results["run"]["stoppedBecause"]

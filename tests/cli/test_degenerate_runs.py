@@ -178,7 +178,7 @@ def test_a_baseline_without_half_of_the_tests(folder, head, code):
 @pytest.mark.parametrize(("base", "lost"), [(HALF, 9), (GONE, 18)])
 def test_a_base_agent_that_is_down(folder, side, base, lost):
     """For half of the tests or all: no verdict, though the head's score is 100."""
-    against = ("--max-failures-in-row=0", side, f"--against={base}")
+    against = (side, f"--against={base}")
     exit_code, said = compare(folder, 6, "--loops=3", *against)
     assert exit_code == 3, said
     assert f"{lost} of 18 trials of the base agent errored or could not be judged" in said
@@ -186,7 +186,7 @@ def test_a_base_agent_that_is_down(folder, side, base, lost):
 
 def test_a_base_agent_that_is_down_once_it_is_needed(folder):
     """The score looks lower than in the recorded run: without the base agent that is no verdict."""
-    against = ("--max-failures-in-row=0", f"--against={GONE}")
+    against = (f"--against={GONE}",)
     exit_code, said = compare(folder, 6, "--baseline=one/0", "--loops=3", *against, head=BAD)
     assert exit_code == 3, said
     assert "regression was not checked: no test was scored on both sides" in said

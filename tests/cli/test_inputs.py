@@ -27,10 +27,10 @@ def test_a_suite_cannot_become_an_option():
 
 def test_a_gone_input_is_refused_with_its_successor():
     """Ignored, the gate would only look as strict as before; also where the step has `args`."""
-    assert refused(suites="demo:hr", confirm="3") == "input 'confirm' is gone. Use rounds: auto instead."
-    never = "input 'both-sides' is 'never', which is gone. Leave against out instead."
+    assert refused(suites="demo:hr", confirm="3") == "input 'confirm' is gone: use rounds: auto."
+    never = "the value 'never' of the input 'both-sides' is gone: leave against out."
     assert refused(suites="demo:hr", both_sides="never") == never
-    with pytest.raises(UsageError, match=r"^input 'confirm' is gone. Use rounds: auto instead.$"):
+    with pytest.raises(UsageError, match=r"^input 'confirm' is gone: use rounds: auto.$"):
         check_unused({"INPUT_CONFIRM": "3"})
 
 

@@ -23,9 +23,9 @@ def asked(**options):
 
 def test_what_is_asked_of_judge_and_auditor_is_passed_on():
     """And the limit of the gate."""
-    adapter = asked(judge_votes=5, judge_panel=" a, b/c:free ,d", audit_user=True, audit_model="small")
+    adapter = asked(judge_votes=5, judge_panel=" a, b/c:free ,d", audit_user=True)
     assert (adapter.judge_votes, adapter.judge_panel) == (5, ("a", "b/c:free", "d"))
-    assert (adapter.audit_user, adapter.audit_model) == (True, "small")
+    assert adapter.audit_user
     assert read_policy(RunSettings(suites=[], max_invalid_users=3)).max_invalid_users == 3
 
 
@@ -44,7 +44,6 @@ def test_a_panel_votes_until_each_model_has_had_a_say(panel, votes):
         ({"judge_panel": " , "}, "--judge-panel=,: a name is empty"),
         ({"judge_panel": "a, b,a"}, "--judge-panel=a,b,a: 'a' appears twice"),
         ({"judge_panel": "a,b", "judge_model": "c"}, "--judge-model=c: --judge-panel names the judges"),
-        ({"audit_model": "m"}, "--audit-model=m: it has no effect without --audit-user"),
     ],
 )
 def test_what_makes_no_sense_is_refused(options, told):
@@ -82,6 +81,6 @@ def test_a_library_asks_for_the_same():
     """With the same checks."""
     adapter = ci_evals.create_adapter(judge_panel=["a", "b"], audit_user=True)
     assert (adapter.judge_panel, adapter.judge_votes, adapter.audit_user) == (("a", "b"), 3, True)
-    for wrong in ({"judge_votes": 2}, {"judge_panel": ["a", "a"]}, {"audit_model": "m"}, {"judge_votes": -1}):
+    for wrong in ({"judge_votes": 2}, {"judge_panel": ["a", "a"]}, {"judge_votes": -1}):
         with pytest.raises(UsageError):
             ci_evals.create_adapter(**wrong)

@@ -1,14 +1,6 @@
 """The options: declared once, and in step with what they set."""
 
-from ci_evals.agents.settings import AuiDialect
 from ci_evals.cli.settings.suite_commands import RunSettings
-
-
-def test_defaults_are_those_of_the_parts_they_set():
-    """`--help` must not import the adapters, so they are written twice."""
-    defaults = RunSettings(suites=[])
-    chosen = AuiDialect(defaults.agent_key_header, defaults.agent_id_in, defaults.task_origin_type)
-    assert chosen == AuiDialect()
 
 
 def test_keys_do_not_show():

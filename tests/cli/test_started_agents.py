@@ -165,7 +165,7 @@ def test_an_agent_that_dies_at_start_is_no_verdict(folder, port):
     """At once, with its last words, and nothing is played."""
     command = f"echo starting; python -c \"raise SystemExit('no model for {KEY}')\""
     began = time.monotonic()
-    ran = run(folder, suite(folder, port), f"--start={command}", "--start-timeout=50")
+    ran = run(folder, suite(folder, port, startTimeout=50), f"--start={command}")
     assert ran.returncode == Exit.INVALID
     assert time.monotonic() - began < 30
     why = reason(folder)
@@ -187,11 +187,11 @@ def test_a_command_in_the_background_is_told_where_it_belongs(folder, port):
 
 def test_an_agent_that_never_answers_is_no_verdict(folder, port):
     """After the time that it has, with the address and what to do."""
-    ran = run(folder, suite(folder, port), "--start=echo loading; sleep 60", "--start-timeout=1")
+    ran = run(folder, suite(folder, port, startTimeout=1), "--start=echo loading; sleep 60")
     assert ran.returncode == Exit.INVALID
     why = reason(folder)
     assert f"did not answer at http://127.0.0.1:{port} within 1 s" in why
-    assert "Correct baseUrl, name another address with --wait-for, or raise --start-timeout" in why
+    assert "Correct baseUrl, name another address with --wait-for, or raise startTimeout" in why
     assert "ends: loading)" in why
 
 
@@ -270,7 +270,7 @@ def test_an_agent_that_somebody_else_starts_is_only_awaited(folder, port):
         theirs.wait()
         for holder in holders(folder / "held"):
             os.kill(int(holder.parts[2]), signal.SIGKILL)
-    ran = run(folder, suite(folder, port, start=None), f"--wait-for={port}", "--start-timeout=1")
+    ran = run(folder, suite(folder, port, start=None, startTimeout=1), f"--wait-for={port}")
     assert ran.returncode == Exit.INVALID
     assert reason(folder).startswith(f"the agent did not answer at port {port} within 1 s")
 
@@ -399,7 +399,6 @@ WRONG = {
     "--wait-for=8o80": "--wait-for: '8o80' is neither an http(s):// address nor a port, 1 to 65535",
     "--wait-for=70000": "--wait-for: '70000' is neither",
     "--wait-for=http://": "--wait-for: 'http://' is neither",
-    "--start-timeout=0": "--start-timeout",
     "--adapter=demo": "start: the embedded demo agent needs no start and no wait",
 }
 

@@ -107,12 +107,12 @@ def test_users_that_broke_their_role_are_left_out_recorded_and_found_again(tmp_p
 async def test_from_python(tmp_path, monkeypatch):
     """The same options, and a limit in the policy."""
     own = {key: value for key, value in TEST.items() if key != "userInfo"} | {"guidelines": "Cancel it."}
-    suite = load_suite(str(tmp_path / write_suite(tmp_path, own, apiKey="key-of-the-agent")))
+    suite = load_suite(
+        str(tmp_path / write_suite(tmp_path, own, apiKey="key-of-the-agent", auditModel="looker"))
+    )
     with world.agent(lambda _: world.message("I see.")) as agent, world.llm(models()) as llm:
         monkeypatch.setenv("OPENAI_BASE_URL", llm.openai_url)
-        adapter = create_adapter(
-            llm_key=llm.key, base_url=agent.url, agent_key=agent.key, audit_user=True, audit_model="looker"
-        )
+        adapter = create_adapter(llm_key=llm.key, base_url=agent.url, agent_key=agent.key, audit_user=True)
         policy = Policy(min_score=60, max_invalid_users=1)
         results = await run_suite(adapter, suite, policy=policy, judge_check="off")
     assert (results.gate.exit_code, results.user_checks.invalid) == (0, 1)
@@ -147,14 +147,15 @@ def test_a_run_without_an_audit_does_not_go_on_with_an_audited_one(tmp_path):
         again = ci_evals("run", suite, "--no-gate", "--resume=results", cwd=tmp_path, env=env)
     assert ran.returncode in {0, 3}, ran.stderr
     assert again.returncode == 2
-    assert "it differs in the audit of the user (--audit-user, --audit-model)" in again.stderr
+    assert "it differs in the audit of the user (--audit-user, auditModel)" in again.stderr
 
 
 def test_a_plan_reckons_with_the_auditor(tmp_path):
     """A call for each trial in which the simulated user has a say, with its tokens."""
-    suite = write_suite(tmp_path, TEST | {"userInfo": {}, "guidelines": "g"}, agentId="a", apiKey="k" * 12)
+    own = {"agentId": "a", "apiKey": "k" * 12, "auditModel": "nobody-knows-it"}
+    suite = write_suite(tmp_path, TEST | {"userInfo": {}, "guidelines": "g"}, **own)
     plain = ci_evals("plan", suite, cwd=tmp_path)
-    audited = ci_evals("plan", suite, "--audit-user", "--audit-model=nobody-knows-it", cwd=tmp_path)
+    audited = ci_evals("plan", suite, "--audit-user", cwd=tmp_path)
     assert "judge 3\n" in plain.stdout
     assert "judge 3, auditor 3\n" in audited.stdout
     assert "no price for nobody-knows-it" in audited.stdout

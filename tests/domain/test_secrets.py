@@ -94,6 +94,7 @@ def test_options_of_adapters_hold_secrets_wherever_they_stand():
     }
     assert set(secrets_of(options)) == {"short-key", MADE, f"Bearer {MADE}2", f"{MADE}2"}
     assert set(secrets_of(None)) == set()
+    assert set(secrets_of({"keyHeader": "x-network-api-key-2f9a1c7e"})) == set()
 
 
 @pytest.mark.parametrize(

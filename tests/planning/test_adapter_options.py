@@ -82,7 +82,7 @@ def test_an_option_has_one_spelling():
     ]
 
 
-@pytest.mark.parametrize("adapter", ["aui", "demo"])
+@pytest.mark.parametrize("adapter", ["demo"])
 def test_options_for_an_adapter_that_takes_none(adapter):
     """They would be passed over in silence."""
     assert problems({"adapter": adapter, "adapterOptions": {"x": 1}}) == [
@@ -96,6 +96,29 @@ def test_code_and_plugins_take_any_options():
     assert suite.adapter_options == {"deep": [1]}
 
 
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("keyHeader", "x key"),
+        ("keyHeader", "x:\n"),
+        ("agentIdIn", "both of them"),
+        ("taskOriginType", ""),
+        ("keyHeaders", "x"),
+    ],
+)
+def test_options_of_an_aui_agent_are_checked_at_their_place(key, value):
+    """A name that is no header would only fail once the key is sent."""
+    (problem,) = problems({"adapterOptions": {key: value}})
+    assert problem.startswith(f"adapterOptions.{key}: ")
+
+
+@pytest.mark.parametrize("seconds", [0, -1, 3601, 1e300])
+def test_the_time_that_an_agent_has_to_start_is_bounded(seconds):
+    """A second to an hour."""
+    (problem,) = problems({"startTimeout": seconds})
+    assert problem.startswith("startTimeout: ")
+
+
 def test_in_events_of_strangers_a_suite_names_no_program_and_no_request():
     """The same as for an endpoint: what it names meets the job's keys."""
     where = "in the event workflow_run"
@@ -104,6 +127,8 @@ def test_in_events_of_strangers_a_suite_names_no_program_and_no_request():
         assert told == f"adapter: a suite may not name a program to run {where}; use --adapter"
     (told,) = problems({"adapter": "acme"}, distrusted=where, plugins=frozenset({"acme"}))
     assert told == f"adapter: a suite may not name a program to run {where}; use --adapter"
+    (told,) = problems({"adapterOptions": {"keyHeader": "X-Forwarded-For"}}, distrusted=where)
+    assert told == f"adapterOptions: a suite may not set what an agent is sent {where}; use --adapter-options"
     (told,) = problems({"adapter": "http", "adapterOptions": HTTP}, distrusted=where)
     assert told == f"adapterOptions: a suite may not set what an agent is sent {where}; use --adapter-options"
     assert loaded({"adapter": "openai", "model": "m"}, distrusted=where).suite.adapter == "openai"

@@ -410,7 +410,7 @@ def test_shards_of_different_versions_are_warned_of():
         ({"config": {}}, "different providers: openai (shard0, shard1); its own (shard2)"),
         ({"judge_prompt": "x"}, "different prompts of the judge"),
         ({"user_prompt": "x"}, "different prompts of the simulated user"),
-        ({"user_prompt": "x"}, "one version of ci-evals, and with the same --audit-user and --audit-model."),
+        ({"user_prompt": "x"}, "one version of ci-evals, and with the same --audit-user and auditModel."),
         ({"scoring": "2"}, "different rules of scoring"),
     ],
 )

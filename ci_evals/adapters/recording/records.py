@@ -222,7 +222,6 @@ class ModelsRecord(Record):
     judge_votes: Positive = 1
     judge_panel: tuple[str, ...] = ()
     audit_user: bool = False
-    audit_model: str | None = None
 
 
 RECORDING_VERSION: Final = 2

@@ -12,8 +12,8 @@ from ci_evals.adapters.transport.rate_limiter import RateLimiter
 from ci_evals.agents import agent_server
 from ci_evals.agents.agent_server import AgentRequest, AgentServer
 from ci_evals.agents.aui import wire
-from ci_evals.agents.settings import AgentSettings, AuiDialect
-from ci_evals.domain.agents import AUI_ADDRESS
+from ci_evals.agents.settings import AgentSettings
+from ci_evals.domain.agents import AUI_ADDRESS, AuiOptions
 from ci_evals.domain.errors import AgentAccessError, AgentError
 from ci_evals.domain.suite import DEFAULT_TIMEOUT_SECONDS, Test
 from ci_evals.domain.transcript import Reply
@@ -44,7 +44,6 @@ class AuiAgent:
     def __init__(
         self,
         settings: AgentSettings,
-        dialect: AuiDialect | None = None,
         *,
         redactor: Redactor | None = None,
         limiter: RateLimiter | None = None,
@@ -55,11 +54,11 @@ class AuiAgent:
         Creating a task may take `open_timeout` seconds; a message has its turn's timeout.
         """
         self._settings, self._open_timeout = settings, open_timeout
-        self._dialect = dialect or AuiDialect()
+        self._options = AuiOptions.model_validate(settings.options)
         url = wire.external_url(settings.base_url or AUI_ADDRESS)
         headers = agent_server.checked_headers(settings.headers)
         if key := addresses.header_value(settings.api_key or "", "the agent's key"):
-            headers |= agent_server.checked_headers({self._dialect.key_header: key})
+            headers |= agent_server.checked_headers({self._options.key_header: key})
         self._server = AgentServer(settings, url, headers, redactor, limiter)
         # Made once: reading an address takes a noticeable share of a call's processor time.
         self._tasks = self._server.at(wire.TASKS_PATH)
@@ -68,7 +67,7 @@ class AuiAgent:
     async def open_session(self, test: Test) -> _AuiSession:
         """Create a task for a new user."""
         client = self._server.new_client()
-        body = wire.task_body(f"ci-evals-{uuid4().hex}", self._settings.agent_id, self._dialect)
+        body = wire.task_body(f"ci-evals-{uuid4().hex}", self._settings.agent_id, self._options)
         # A second, unused task does no harm: creating one counts as idempotent.
         request = AgentRequest("POST", self._tasks, self._open_timeout, idempotent=True, body=body)
         try:

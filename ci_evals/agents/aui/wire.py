@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from ci_evals.adapters.transport import addresses, payload
 from ci_evals.agents.aui import trace as aui_trace
-from ci_evals.agents.settings import AuiDialect
+from ci_evals.domain.agents import AuiOptions
 from ci_evals.domain.base import token_count
 from ci_evals.domain.choices import AgentIdLocation
 from ci_evals.domain.errors import AgentError
@@ -51,12 +51,12 @@ def external_url(base_url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}{path}{_PREFIX}"
 
 
-def task_body(user_id: str, agent_id: str | None, dialect: AuiDialect) -> dict[str, Any]:
+def task_body(user_id: str, agent_id: str | None, options: AuiOptions) -> dict[str, Any]:
     """Return the body that creates a task."""
-    body: dict[str, Any] = {"user_id": user_id, "task_origin_type": dialect.task_origin_type}
-    if agent_id and dialect.agent_id_in in (AgentIdLocation.TOP, AgentIdLocation.BOTH):
+    body: dict[str, Any] = {"user_id": user_id, "task_origin_type": options.task_origin_type}
+    if agent_id and options.agent_id_in in (AgentIdLocation.TOP, AgentIdLocation.BOTH):
         body["agent_id"] = agent_id
-    if agent_id and dialect.agent_id_in in (AgentIdLocation.NESTED, AgentIdLocation.BOTH):
+    if agent_id and options.agent_id_in in (AgentIdLocation.NESTED, AgentIdLocation.BOTH):
         body["agent"] = {"agent_id": agent_id}
     return body
 

@@ -27,6 +27,8 @@ from ci_evals.support.redaction import Redactor
 
 LOG_BYTES = 500_000
 """The part of a program's output that is kept, from the end."""
+START_TIMEOUT = 60.0
+"""Seconds that an agent may take until it answers, unless its suite says otherwise."""
 _END_SECONDS = 3.0
 """Time from SIGTERM to SIGKILL."""
 _DEATH_SECONDS = 2.0
@@ -54,6 +56,7 @@ class AgentProgram:
         self._others: dict[str, None] = {}
         """Further addresses of the agent, at which nothing may answer before it is started."""
         self._key: str | None = None
+        self._timeout = 0.0
         self._awaited: tuple[str, float] | None = None
         """The address that is waited for, and since when."""
 
@@ -64,12 +67,15 @@ class AgentProgram:
             return "the agent"
         return f"the agent started by {payload.shorten(self._redactor.text(self._command))!r}"
 
-    def serve(self, address: str, key: str | None, *, talks_at: str | None = None) -> None:
+    def serve(
+        self, address: str, key: str | None, *, talks_at: str | None = None, timeout: float | None = None
+    ) -> None:
         """Add a URL or port at which it has to answer, and the agent's key, of which it gets the first.
 
         `talks_at` is the address at which it is talked to, if that is another one: on this machine it has to
-        be free as well.
+        be free as well. It has the longest `timeout` that is given, in seconds.
         """
+        self._timeout = max(self._timeout, timeout or 0.0)
         self._addresses[address] = None
         if talks_at and urlsplit(talks_at).hostname in _THIS_MACHINE:
             self._others[talks_at] = None
@@ -103,9 +109,9 @@ class AgentProgram:
                 f"{self.name} could not be started: {self._redactor.text(str(error))}"
             ) from error
 
-    async def wait_until_up(self, seconds: float) -> None:
+    async def wait_until_up(self) -> None:
         """Wait until all addresses answer; raise `AgentError` if the program ends or the time is over."""
-        begun = time.monotonic()
+        begun, seconds = time.monotonic(), self._timeout or START_TIMEOUT
         for address in self._addresses:
             self._awaited = address, time.monotonic()
             answer = asyncio.create_task(_answer(address))
@@ -181,7 +187,7 @@ class AgentProgram:
         why = await _failure(address, _LOOK_SECONDS) or "it answers only now"
         return (
             f"{self.name} did not answer at {_shown(address)} within {seconds:g} s ({why}). Correct "
-            f"baseUrl, name another address with --wait-for, or raise --start-timeout{self._last_words()}"
+            f"baseUrl, name another address with --wait-for, or raise startTimeout{self._last_words()}"
         )
 
     def _last_words(self) -> str:

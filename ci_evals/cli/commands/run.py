@@ -41,6 +41,7 @@ from ci_evals.domain.suite import is_bundled
 from ci_evals.extension_registry import Addition, read_calibration
 from ci_evals.gate.selectors import check_names
 from ci_evals.job import NO_BASELINE, BaselineResults, Job, Limits, evaluate, not_played
+from ci_evals.job.limits import FAILURES_IN_ROW
 from ci_evals.planning.arms import Arm
 from ci_evals.planning.parse import LoadedSuite
 from ci_evals.planning.selection import Selection, plan, with_tests
@@ -135,7 +136,7 @@ def _run(settings: RunSettings, trust: FileTrust) -> NoReturn:
         baseline=baseline,
         limits=Limits(
             max_duration=settings.max_duration,
-            failures_in_row=settings.max_failures_in_row,
+            failures_in_row=FAILURES_IN_ROW,
             fail_fast=settings.fail_fast,
         ),
         journal=journal,

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ci_evals.agents.settings import AuiDialect
 from ci_evals.cli.files.suite_loading import headers_of
 from ci_evals.cli.github.trust import FileTrust
 from ci_evals.cli.run.judge_cache import folder_of, refused
@@ -37,9 +36,7 @@ def read_connections(settings: RunSettings, context: RunContext) -> Connections:
         llm_token=token,
         llm_timeout=settings.llm_timeout,
         judge_cache=_judge_cache(settings, context),
-        aui=AuiDialect(settings.agent_key_header, settings.agent_id_in, settings.task_origin_type),
         headers=headers_of(settings.agent_headers),
-        start_timeout=settings.start_timeout,
         otlp=settings.otlp,
         otlp_host=settings.otlp_host,
         otlp_port=settings.otlp_port,

@@ -66,7 +66,6 @@ def open_recording(settings: RunSettings) -> Opened:
         user_model=settings.user_model or then.user_model,
         embedding_model=settings.embedding_model or then.embedding_model,
         audit_user=settings.audit_user or then.audit_user,
-        audit_model=settings.audit_model or then.audit_model,
         agent_headers=None,  # in a fork's pull request they lack their secret
     )
     return Opened(settings, recording)
@@ -146,7 +145,6 @@ def recording_job(job: Job, settings: RunSettings, console: Console) -> Iterator
         judge_votes=settings.judge_votes,
         judge_panel=panel_of(names_in(settings.judge_panel)),
         audit_user=settings.audit_user,
-        audit_model=settings.audit_model,
     )
     recorder = RunRecorder(settings.record, job.plan, models, job.redactor, console.say)
     try:

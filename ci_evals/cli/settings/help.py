@@ -35,12 +35,8 @@ _GROUPS = {
         "agent_key",
         "base_url",
         "agent_headers",
-        "agent_key_header",
-        "agent_id_in",
-        "task_origin_type",
         "start",
         "wait_for",
-        "start_timeout",
         "agent_timeout",
         "otlp",
         "otlp_port",
@@ -60,7 +56,6 @@ _GROUPS = {
         "judge_cache",
         "calibration",
         "audit_user",
-        "audit_model",
         "llm_timeout",
         "prices",
     ),
@@ -95,7 +90,7 @@ _GROUPS = {
         "github_token",
         "on_missing_secrets",
     ),
-    "Limits": ("parallel", "cluster", "max_cost", "max_duration", "max_failures_in_row", "fail_fast"),
+    "Limits": ("parallel", "cluster", "max_cost", "max_duration", "fail_fast"),
 }
 _ARGUMENTS, _OTHERS = "Arguments", "Options"
 _REFERENCE = "docs/reference/options.md"

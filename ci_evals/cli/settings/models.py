@@ -19,6 +19,5 @@ def models_asked(settings: PlanSettings) -> Connections:
             judge_votes=settings.judge_votes,
             judge_panel=names_in(settings.judge_panel),
             audit_user=settings.audit_user,
-            audit_model=settings.audit_model,
         )
     )

@@ -8,7 +8,7 @@ import typer
 
 from ci_evals.cli.settings.choices import CommentMode, CommentOn, SuiteTrust
 from ci_evals.cli.settings.options import INPUT_DEFAULT
-from ci_evals.domain.choices import AgentIdLocation, BothSides, CheckMode, Regression
+from ci_evals.domain.choices import BothSides, CheckMode, Regression
 from ci_evals.domain.options import Names
 
 Suites = Annotated[
@@ -397,14 +397,6 @@ class AgentApiSettings:
             "base URL with `--start`, otherwise nothing.",
         ),
     ] = None
-    start_timeout: Annotated[
-        float,
-        typer.Option(
-            min=1,
-            metavar="SECONDS",
-            help="Maximum wait for the agent to start.\n\nAfter that there is no verdict (exit code 3).",
-        ),
-    ] = 60
     otlp: Annotated[
         bool,
         typer.Option(
@@ -427,9 +419,6 @@ class AgentApiSettings:
             "too.",
         ),
     ] = "127.0.0.1"
-    agent_key_header: Annotated[
-        str, Names.TEXT, typer.Option(metavar="NAME", help="Header of the agent's key.\n\nAdapter aui.")
-    ] = "x-network-api-key"
     agent_headers: Annotated[
         str | None,
         Names.TEXT,
@@ -439,14 +428,3 @@ class AgentApiSettings:
             "Their values are secrets. For all adapters that call servers.",
         ),
     ] = field(default=None, repr=False)
-    agent_id_in: Annotated[
-        AgentIdLocation,
-        typer.Option(
-            help="Field that names the agent.\n\n"
-            "Adapter aui. In the body that creates a task, `top` is `agent_id`, `nested` is "
-            "`agent.agent_id`.",
-        ),
-    ] = AgentIdLocation.TOP
-    task_origin_type: Annotated[
-        str, Names.TEXT, typer.Option(metavar="TYPE", help="The `task_origin_type` of tasks.\n\nAdapter aui.")
-    ] = "web-widget"

@@ -121,11 +121,6 @@ class PlanSettings(SidesSettings, SuiteSettings):
             "It must follow its guidelines and data. Checks without a model always run.",
         ),
     ] = False
-    audit_model: Annotated[
-        str | None,
-        Names.TEXT,
-        typer.Option(metavar="MODEL", help="Model of --audit-user. Default: the simulated user's."),
-    ] = None
     parallel: Annotated[int, typer.Option(min=1, max=10_000, help="Concurrent conversations.")] = 1
     prices: Prices = None
 
@@ -222,15 +217,6 @@ class RunSettings(
             "Finished trials are reported; the rest is not run. Set it below the job's timeout.",
         ),
     ] = None
-    max_failures_in_row: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            help="Stop after this many broken trials in a row.\n\n"
-            "0: never. A trial is broken if the agent failed or nothing could be judged. The effective "
-            "minimum is the number of concurrent trials.",
-        ),
-    ] = 10
     record: Annotated[
         Path | None,
         Names.OUTPUT,

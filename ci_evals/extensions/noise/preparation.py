@@ -9,7 +9,6 @@ from statistics import fmean
 from pydantic import JsonValue
 from pydantic.alias_generators import to_camel
 
-from ci_evals.agents.settings import AuiDialect
 from ci_evals.cli.files.saved_run import SavedRun
 from ci_evals.cli.files.suite_loading import headers_of, load_suites, values_of
 from ci_evals.cli.github.github_job import GitHubJob
@@ -145,10 +144,7 @@ def _connections(settings: NoiseSettings, results: Results, environ: Mapping[str
         llm_timeout=settings.llm_timeout,
         embedding_model=_text(config.get("embeddingModel")) if same else None,
         audit_user=audits,
-        audit_model=_text(config.get("auditModel")) if audits else None,
-        aui=AuiDialect(settings.agent_key_header, settings.agent_id_in, settings.task_origin_type),
         headers=headers_of(settings.agent_headers),
-        start_timeout=settings.start_timeout,
         otlp=settings.otlp,
         otlp_host=settings.otlp_host,
         otlp_port=settings.otlp_port,
