@@ -5,7 +5,9 @@ from typing import Any, ClassVar
 
 from pydantic import JsonValue
 
-from ci_evals.adapters.models.sdk_llm import AnswerFormat, SdkLLM, Vendor, explanation, tokens
+from ci_evals.adapters.models.answer_formats import AnswerFormat
+from ci_evals.adapters.models.sdk_api import Vendor
+from ci_evals.adapters.models.sdk_llm import SdkLLM, explanation, tokens
 from ci_evals.domain.errors import Paid
 from ci_evals.ports import LEAST_SHARED, Prompt
 from ci_evals.support.model_answer import is_object
@@ -35,10 +37,11 @@ class AnthropicLLM(SdkLLM):
         default_address="https://api.anthropic.com",
         path="/v1/messages",
         models_path="/v1/models",
-        formats=(AnswerFormat.JSON_SCHEMA, AnswerFormat.TEXT),
         bearer="ANTHROPIC_AUTH_TOKEN",
         bearer_argument="auth_token",
     )
+
+    formats = (AnswerFormat.JSON_SCHEMA, AnswerFormat.TEXT)
 
     def _body(self, prompt: Prompt, answer_format: AnswerFormat) -> dict[str, Any]:
         body: dict[str, Any] = {

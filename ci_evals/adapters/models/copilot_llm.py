@@ -9,8 +9,9 @@ import json
 import re
 from pathlib import Path
 
+from ci_evals.adapters.models.answer_formats import with_schema
 from ci_evals.adapters.models.program_llm import Events, Program, ProgramLLM
-from ci_evals.adapters.models.sdk_llm import tokens, with_schema
+from ci_evals.adapters.models.sdk_llm import tokens
 from ci_evals.adapters.transport import payload
 from ci_evals.domain.base import token_count
 from ci_evals.domain.errors import LLMAnswerError, Paid

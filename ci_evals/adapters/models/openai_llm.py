@@ -7,7 +7,9 @@ from urllib.parse import urlsplit
 
 from pydantic import JsonValue
 
-from ci_evals.adapters.models.sdk_llm import AnswerFormat, SdkLLM, Vendor, explanation, tokens
+from ci_evals.adapters.models.answer_formats import AnswerFormat
+from ci_evals.adapters.models.sdk_api import Vendor
+from ci_evals.adapters.models.sdk_llm import SdkLLM, explanation, tokens
 from ci_evals.adapters.transport import payload
 from ci_evals.domain.base import token_count
 from ci_evals.domain.errors import Paid, UsageError
@@ -34,8 +36,9 @@ class OpenAILLM(SdkLLM):
         default_address="https://api.openai.com/v1",
         path="/chat/completions",
         models_path="/models",
-        formats=(AnswerFormat.JSON_SCHEMA, AnswerFormat.JSON_OBJECT, AnswerFormat.TEXT),
     )
+
+    formats = (AnswerFormat.JSON_SCHEMA, AnswerFormat.JSON_OBJECT, AnswerFormat.TEXT)
 
     @classmethod
     def for_environment(cls, environ: Mapping[str, str]) -> type[SdkLLM]:

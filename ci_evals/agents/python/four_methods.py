@@ -10,7 +10,7 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any
 
-from ci_evals.adapters.models.sdk_llm import with_schema
+from ci_evals.adapters.models.answer_formats import with_schema
 from ci_evals.agents.aui import wire as aui_wire
 from ci_evals.agents.chat_thread import Thread
 from ci_evals.agents.code.foreign_code import CodeCaller, ForeignError, message_of, takes
