@@ -113,7 +113,7 @@ def register_commands(app: Any) -> None:
     """Add the commands of all extensions to the Typer app."""
     for module in installed().parts("commands"):
         for command in module.COMMANDS:
-            app.command()(command)
+            app.command(command.__name__.strip("_").replace("_", "-"))(command)
 
 
 def study_kinds() -> dict[str, type["Study"]]:

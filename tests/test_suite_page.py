@@ -6,11 +6,11 @@ from itertools import product
 import pytest
 from papers import blocks, code, page, table
 
-from ci_evals.adapters.importers import READERS
-from ci_evals.adapters.importers.imported import suite_text
-from ci_evals.adapters.importers.table import COLUMNS, USER_INFO
 from ci_evals.domain.checks.evaluation import PASS_AT, Graded
 from ci_evals.domain.verdict import DimensionGrade, Grade
+from ci_evals.extensions.importers.formats import IMPORTERS
+from ci_evals.extensions.importers.imported import suite_text
+from ci_evals.extensions.importers.table import COLUMNS, USER_INFO
 from ci_evals.planning.documents.interpolate import Reading
 from ci_evals.planning.parse import load
 from ci_evals.planning.quality import weaknesses
@@ -38,7 +38,7 @@ def test_its_table_is_imported():
     """As the text above it says."""
     (example,) = blocks("csv", IMPORT)
     suite = load(
-        suite_text(READERS["csv"](example, "t.csv"), "csv", "t.csv", "s.yaml"), "s.yaml", Reading()
+        suite_text(IMPORTERS["csv"].read(example, "t.csv"), "csv", "t.csv", "s.yaml"), "s.yaml", Reading()
     ).suite
     assert [test.name for test in suite.tests] == ["Opening hours", "Closed on Sundays"]
     assert [len(test.evaluations) for test in suite.tests] == [2, 1]
@@ -60,7 +60,7 @@ def test_assertions_become_what_the_page_says(assertion, evaluation):
     """Each alone."""
     given = {"type": assertion, "value": "a"} | VALUES.get(assertion.removeprefix("not-"), {})
     config = json.dumps({"tests": [{"vars": {"question": "Hi"}, "assert": [given]}]})
-    (test,) = READERS["promptfoo"](config, "c.json").tests
+    (test,) = IMPORTERS["promptfoo"].read(config, "c.json").tests
     assert [item.get("strict", "judged") for item in test["evaluations"]] == [evaluation]
 
 

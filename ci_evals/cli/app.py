@@ -21,7 +21,6 @@ if TYPE_CHECKING:  # a command's options are imported with it
         CommentSettings,
         CompareSettings,
         GateFilesSettings,
-        ImportSettings,
         InitSettings,
         MergeSettings,
         OddsSettings,
@@ -119,28 +118,6 @@ def init(settings: "InitSettings", context: RunContext) -> None:
     from ci_evals.cli.commands.init import init as work
 
     work(settings, context)
-
-
-@app.command("import")
-@takes(_RESULTS, "ImportSettings")
-def import_(settings: "ImportSettings", context: RunContext) -> None:
-    """Convert another tool's file to a suite.
-
-    What cannot be converted is listed, and kept in the suite under x-unmapped.
-
-    \b
-    gaia       the questions of the GAIA benchmark (metadata.jsonl)
-    promptfoo  the tests of a configuration (promptfooconfig.yaml)
-    deepeval   conversational goldens or test cases (.json, .jsonl, .csv)
-    openai-evals  rows of OpenAI's hosted evals (.jsonl), or a promptfoo file
-    csv        a table: name, user, guidelines, expected, criterion, tags
-
-    \b
-    ci-evals import gaia metadata.jsonl --output=evals/gaia.yaml
-    """
-    from ci_evals.cli.commands.importing import import_suite
-
-    import_suite(settings, context)
 
 
 @app.command()

@@ -31,8 +31,6 @@ from ci_evals.adapters import journal as journals
 from ci_evals.adapters import prices
 from ci_evals.adapters.answer_cache import AnswerCache
 from ci_evals.adapters.github import archive, context
-from ci_evals.adapters.importers import READERS
-from ci_evals.adapters.importers.imported import suite_text
 from ci_evals.adapters.models import anthropic_llm, claude_code_llm, copilot_llm, embedders, openai_llm
 from ci_evals.adapters.recording.reader import Recording
 from ci_evals.adapters.recording.replay import ReplayedAgent, ReplayedLLM, TrialReplay
@@ -59,6 +57,8 @@ from ci_evals.domain.suite import PlannedTurn, Suite, Test
 from ci_evals.domain.transcript import EndState, Reply, Transcript, Turn, UserSource
 from ci_evals.domain.verdict import Cause, Outcome
 from ci_evals.extensions.calibration import later_runs, sheet_reading, terminal
+from ci_evals.extensions.importers.formats import IMPORTERS
+from ci_evals.extensions.importers.imported import suite_text
 from ci_evals.extensions.preference.conversation_pair import ComparedConversation, ConversationPair
 from ci_evals.gate.checks import GateInput, checks_of
 from ci_evals.gate.decision import decide_change
@@ -728,7 +728,7 @@ def _imported(kind: str, files: Mapping[str, str], data: bytes) -> None:
         return
     for source, output in files.items():
         try:
-            written = suite_text(READERS[kind](text, source), kind, source, output)
+            written = suite_text(IMPORTERS[kind].read(text, source), kind, source, output)
         except UsageError as error:
             _is_worded(error, MOST_BYTES * 10)
         else:

@@ -56,16 +56,6 @@ class StarterProvider(StrEnum):
         return "" if self is StarterProvider.OFFLINE else f"{self.upper()}_API_KEY"
 
 
-class ImportFormat(StrEnum):
-    """Formats of other tools, whose files can be made a suite."""
-
-    GAIA = "gaia"
-    PROMPTFOO = "promptfoo"
-    DEEPEVAL = "deepeval"
-    OPENAI_EVALS = "openai-evals"
-    CSV = "csv"
-
-
 class ResultFormat(StrEnum):
     """Formats of results that `gate` reads."""
 

@@ -5,7 +5,7 @@ environment variables; `sections` has all of it.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import typer
@@ -129,6 +129,9 @@ class HelpCommand(TyperCommand):
             alone = typer.Typer(add_completion=False)
             alone.command()(complete())
             whole = typer.main.get_command(alone)
+            formats = getattr(self.callback, "formats", None)
+            if formats:
+                self.help = (self.help or "").replace("FORMATS", _columns(list(formats())))
             self.params, self.callback = whole.params, whole.callback
         return super().get_params(ctx)
 
@@ -155,6 +158,12 @@ class HelpCommand(TyperCommand):
                 formatter.write_dl([(name.ljust(column), text) for name, text in rows], col_max=column)
         formatter.write_paragraph()
         formatter.write_text(f"Environment variables and details: {_REFERENCE}")
+
+
+def _columns(rows: Sequence[tuple[str, str]]) -> str:
+    """Return rows of two columns as lines."""
+    width = max(len(name) for name, _ in rows)
+    return "\n".join(f"{name:{width}}  {text}" for name, text in rows)
 
 
 def _refused(error: typer.TyperException) -> str | None:

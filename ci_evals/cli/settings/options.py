@@ -6,12 +6,12 @@ are plain dataclasses, since `--help` must not wait for pydantic.
 
 import dataclasses
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from enum import Enum
 from functools import wraps
 from importlib import import_module
 from types import NoneType
-from typing import Any, get_args, get_type_hints
+from typing import Any, TypeAlias, get_args, get_type_hints
 
 import typer
 from typer.models import OptionInfo, ParameterInfo
@@ -24,10 +24,17 @@ INPUT_DEFAULT = "input default"
 """Metadata of a field whose input has another default in action.yml than the option."""
 
 
-def takes(module: str, name: str) -> Callable[[Callable[[Any, RunContext], None]], Callable[..., None]]:
+Formats: TypeAlias = Callable[[], Iterable[tuple[str, str]]]
+"""Returns the name of each format that a command knows, and what it is."""
+
+
+def takes(
+    module: str, name: str, *, formats: Formats | None = None
+) -> Callable[[Callable[[Any, RunContext], None]], Callable[..., None]]:
     """Make a function of a settings value into a Typer command with an option for each of its fields.
 
     The settings are imported and their options made for the command that is called: `--help` lists them all.
+    So are the formats, which stand in the help of the command in place of `FORMATS`.
     """
 
     def decorate(command: Callable[[Any, RunContext], None]) -> Callable[..., None]:
@@ -40,6 +47,7 @@ def takes(module: str, name: str) -> Callable[[Callable[[Any, RunContext], None]
 
         listed.__annotations__ = {"ctx": typer.Context}
         listed.complete = complete  # type: ignore[attr-defined]  # for `HelpCommand`
+        listed.formats = formats  # type: ignore[attr-defined]  # likewise
         listed.settings = (module, name)  # type: ignore[attr-defined]  # for those who list all options
         del listed.__wrapped__
         return listed

@@ -8,7 +8,6 @@ import typer
 
 from ci_evals.cli.settings.choices import (
     ComparisonFormat,
-    ImportFormat,
     Platform,
     ResultFormat,
     StarterProvider,
@@ -34,19 +33,6 @@ from ci_evals.cli.settings.shared import (
 from ci_evals.domain.choices import CheckMode, Regression
 from ci_evals.domain.options import Names
 from ci_evals.domain.providers import WITH_MODELS, Provider
-
-
-@dataclass(frozen=True, kw_only=True)
-class ImportSettings:
-    """Options of `import`."""
-
-    format: Annotated[ImportFormat, typer.Argument(metavar="FORMAT", help="Format of the file.")]
-    file: Annotated[Path, Names.SUBJECT, typer.Argument(help="File to import.")]
-    output: Annotated[
-        Path | None,
-        Names.OUTPUT,
-        typer.Option(metavar="SUITE", help="New .yaml or .json file for the suite. Default: print it."),
-    ] = None
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 import yaml
 
-from ci_evals.adapters.importers import READERS
-from ci_evals.adapters.importers.imported import suite_text
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.suite import Suite
+from ci_evals.extensions.importers.formats import IMPORTERS
+from ci_evals.extensions.importers.imported import suite_text
 from ci_evals.planning.documents.interpolate import Reading
 from ci_evals.planning.parse import load
 
@@ -42,7 +42,7 @@ def lines(rows: list[Any]) -> str:
 def imported(
     text: str, file: str = "eval_items_1.jsonl", kind: str = "openai-evals"
 ) -> tuple[Suite, Any, list[str]]:
-    found = READERS[kind](text, file)
+    found = IMPORTERS[kind].read(text, file)
     written = suite_text(found, kind, file, "suite.yaml")
     return load(written, "suite.yaml", Reading()).suite, yaml.safe_load(written), found.notes
 

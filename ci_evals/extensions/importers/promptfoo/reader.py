@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Any
 
-from ci_evals.adapters.importers.imported import (
+from ci_evals.domain.suite import AUTO, MOST_LOOPS
+from ci_evals.extensions.importers.imported import (
     ANSWERS,
     SAYS_ITS_LINES,
     ImportedSuite,
@@ -20,11 +21,12 @@ from ci_evals.adapters.importers.imported import (
     fixed,
     turns_at_most,
 )
-from ci_evals.adapters.importers.other_files import OtherFiles
-from ci_evals.adapters.importers.promptfoo.assertions import ReplySelector, map_assertion
-from ci_evals.adapters.importers.promptfoo.cases import PromptfooCase, cases
-from ci_evals.adapters.importers.promptfoo.configuration import Configuration, read_configuration
-from ci_evals.adapters.importers.promptfoo.lines import (
+from ci_evals.extensions.importers.importer import Importer
+from ci_evals.extensions.importers.other_files import OtherFiles
+from ci_evals.extensions.importers.promptfoo.assertions import ReplySelector, map_assertion
+from ci_evals.extensions.importers.promptfoo.cases import PromptfooCase, cases
+from ci_evals.extensions.importers.promptfoo.configuration import Configuration, read_configuration
+from ci_evals.extensions.importers.promptfoo.lines import (
     OverlongError,
     UserLines,
     filled,
@@ -35,11 +37,10 @@ from ci_evals.adapters.importers.promptfoo.lines import (
     user_lines_of_case,
     variables_in,
 )
-from ci_evals.adapters.importers.promptfoo.places import Place
-from ci_evals.adapters.importers.promptfoo.sources import FILE, Sources
-from ci_evals.adapters.importers.promptfoo.values import UnmappedError, templates_in
-from ci_evals.adapters.importers.records import kind_of
-from ci_evals.domain.suite import AUTO, MOST_LOOPS
+from ci_evals.extensions.importers.promptfoo.places import Place
+from ci_evals.extensions.importers.promptfoo.sources import FILE, Sources
+from ci_evals.extensions.importers.promptfoo.values import UnmappedError, templates_in
+from ci_evals.extensions.importers.records import kind_of
 
 SIMULATED = "promptfoo:simulated-user"
 _DEFAULT_MAX_TURNS = 10
@@ -321,3 +322,6 @@ def _tags(case: PromptfooCase) -> list[str]:
 def _first_words(test: JsonObject) -> str:
     line = str(test["turns"][0]["user"])
     return str(test["guidelines"]) if line == AUTO else line
+
+
+IMPORTER = Importer("promptfoo", "the tests of a configuration (promptfooconfig.yaml)", read)

@@ -6,9 +6,10 @@ from typing import Any
 
 import regex
 
-from ci_evals.adapters.importers.imported import JsonObject
-from ci_evals.adapters.importers.promptfoo import trajectories
-from ci_evals.adapters.importers.promptfoo.values import (
+from ci_evals.domain.errors import SuiteError
+from ci_evals.extensions.importers.imported import JsonObject
+from ci_evals.extensions.importers.promptfoo import trajectories
+from ci_evals.extensions.importers.promptfoo.values import (
     UnmappedError,
     list_of,
     number_of,
@@ -16,7 +17,6 @@ from ci_evals.adapters.importers.promptfoo.values import (
     text_of,
     texts_of,
 )
-from ci_evals.domain.errors import SuiteError
 from ci_evals.planning.documents.reader import read
 from ci_evals.support import json_schema
 

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from ci_evals.adapters.importers.imported import cut
+from ci_evals.extensions.importers.imported import cut
 
 
 class UnmappedError(Exception):

@@ -8,26 +8,26 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ci_evals.adapters.importers import READERS
-from ci_evals.adapters.importers.imported import suite_text
 from ci_evals.domain.checks import answer_matching
 from ci_evals.domain.errors import UsageError
+from ci_evals.extensions.importers.formats import IMPORTERS
+from ci_evals.extensions.importers.imported import suite_text
 from ci_evals.planning.documents.interpolate import Reading
 from ci_evals.planning.parse import load
 
 
 def imported(kind, text, file):
     """The suite as our own reader has it, its text, and what was told."""
-    found = READERS[kind](text, file)
+    found = IMPORTERS[kind].read(text, file)
     written = suite_text(found, kind, file, "suite.yaml")
-    assert written == suite_text(READERS[kind](text, file), kind, file, "suite.yaml")
+    assert written == suite_text(IMPORTERS[kind].read(text, file), kind, file, "suite.yaml")
     suite = load(written, "suite.yaml", Reading(environ={"HOME": "/home/secret-user"})).suite
     return suite, yaml.safe_load(written), found.notes
 
 
 def refusal(kind, text, file):
     with pytest.raises(UsageError) as caught:
-        suite_text(READERS[kind](text, file), kind, file, "suite.yaml")
+        suite_text(IMPORTERS[kind].read(text, file), kind, file, "suite.yaml")
     return str(caught.value)
 
 
@@ -728,7 +728,7 @@ def test_no_json_breaks_a_reader(kind, value, listed):
         value = {"tests": [value]}
     text = json.dumps([value] if listed and kind != "promptfoo" else value)
     try:
-        written = suite_text(READERS[kind](text, "f.json"), kind, "f.json", "suite.json")
+        written = suite_text(IMPORTERS[kind].read(text, "f.json"), kind, "f.json", "suite.json")
     except UsageError:
         return
     assert "/home/secret-user" not in str(
@@ -744,7 +744,7 @@ def test_no_text_breaks_a_reader(kind, file, text):
     said = []
     for whole in (text, f"user,turns,scenario\n{text}"):
         try:
-            suite_text(READERS[kind](whole, file), kind, file, "suite.yaml")
+            suite_text(IMPORTERS[kind].read(whole, file), kind, file, "suite.yaml")
         except UsageError as error:
             said.append(str(error))
     assert all(said)

@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ci_evals.adapters import files, input_files
-from ci_evals.adapters.importers import READERS, ImportedSuite, OtherFiles
-from ci_evals.adapters.importers.imported import suite_text
 from ci_evals.adapters.suite_paths import ENDINGS
 from ci_evals.cli.run_context import RunContext
-from ci_evals.cli.settings.result_commands import ImportSettings
 from ci_evals.cli.terminal.console import Console
 from ci_evals.domain import numbers
 from ci_evals.domain.errors import UsageError
+from ci_evals.extensions.importers.formats import IMPORTERS
+from ci_evals.extensions.importers.imported import ImportedSuite, suite_text
+from ci_evals.extensions.importers.other_files import OtherFiles
+from ci_evals.extensions.importers.settings import ImportSettings
 
 MOST_NOTES = 20
 MOST_NAMES = 10
@@ -31,8 +32,11 @@ def import_suite(settings: ImportSettings, context: RunContext) -> None:
         raise UsageError(f"--output: {str(output)!r} is not a suite's name. End it in {', '.join(ENDINGS)}.")
     if output and os.path.lexists(output):
         raise UsageError(f"--output: {str(output)!r} exists already and is not overwritten. Name a new file.")
+    importer = IMPORTERS.get(settings.format)
+    if importer is None:
+        raise UsageError(f"FORMAT: {settings.format!r} is not one of {', '.join(IMPORTERS)}.")
     source = settings.file.as_posix()
-    imported = READERS[settings.format](_text(settings.file), source, OtherFiles(settings.file))
+    imported = importer.read(_text(settings.file), source, OtherFiles(settings.file))
     text = suite_text(imported, settings.format, source, str(output or _PRINTED))
     if output:
         files.write_new(output.parent, {output.name: text})

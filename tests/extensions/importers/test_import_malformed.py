@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 import yaml
 
-from ci_evals.adapters.importers import READERS
-from ci_evals.adapters.importers.imported import suite_text
 from ci_evals.domain.errors import UsageError
+from ci_evals.extensions.importers.formats import IMPORTERS
+from ci_evals.extensions.importers.imported import suite_text
 
 Path = tuple[str | int, ...]
 
 
 def imported(kind: str, file: str, text: str) -> tuple[list[dict[str, Any]], list[str]]:
-    found = READERS[kind](text, file)
+    found = IMPORTERS[kind].read(text, file)
     tests = yaml.safe_load(suite_text(found, kind, file, "suite.yaml"))["tests"]
     return tests, found.notes
 
@@ -407,7 +407,7 @@ INVALID = [
 @pytest.mark.parametrize(("kind", "file", "text", "reason"), INVALID)
 def test_one_invalid_test_is_left_out_with_its_place(kind: str, file: str, text: str, reason: str) -> None:
     """And the others are imported."""
-    found = READERS[kind](text, file)
+    found = IMPORTERS[kind].read(text, file)
     tests = yaml.safe_load(suite_text(found, kind, file, "suite.yaml"))["tests"]
     assert [test["turns"][0]["user"] for test in tests] == ["Hi"]
     (note,) = found.left_out

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
-from ci_evals.adapters.importers import READERS
-from ci_evals.adapters.importers.imported import suite_text
-from ci_evals.adapters.importers.other_files import OtherFiles
 from ci_evals.domain.errors import UsageError
+from ci_evals.extensions.importers.formats import IMPORTERS
+from ci_evals.extensions.importers.imported import suite_text
+from ci_evals.extensions.importers.other_files import OtherFiles
 
 HOURS = {"vars": {"question": "When?"}, "assert": [{"type": "icontains", "value": "9 am"}]}
 SUNDAY = {"vars": {"question": "Sunday?"}, "assert": [{"type": "icontains", "value": "closed"}]}
@@ -30,7 +30,7 @@ def imported(folder: Path, name: str, files: Mapping[str, Any]) -> tuple[list[di
     """Return the tests of the file called `name`, and what was said of it."""
     write(folder, files)
     path = folder / name
-    found = READERS["promptfoo"](path.read_text(encoding="utf-8"), name, OtherFiles(path))
+    found = IMPORTERS["promptfoo"].read(path.read_text(encoding="utf-8"), name, OtherFiles(path))
     text = suite_text(found, "promptfoo", name, "suite.yaml")
     return yaml.safe_load(text)["tests"], "\n".join(found.notes)
 

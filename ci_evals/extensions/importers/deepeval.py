@@ -9,7 +9,8 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from ci_evals.adapters.importers.imported import (
+from ci_evals.domain.suite import AUTO
+from ci_evals.extensions.importers.imported import (
     ANSWERS,
     SAYS_ITS_LINES,
     ImportedSuite,
@@ -17,9 +18,9 @@ from ci_evals.adapters.importers.imported import (
     fixed,
     turns_at_most,
 )
-from ci_evals.adapters.importers.other_files import OtherFiles
-from ci_evals.adapters.importers.records import ImportedRecord, kind_of, records
-from ci_evals.domain.suite import AUTO
+from ci_evals.extensions.importers.importer import Importer
+from ci_evals.extensions.importers.other_files import OtherFiles
+from ci_evals.extensions.importers.records import ImportedRecord, kind_of, records
 
 _HOLDERS = ("goldens", "conversational_goldens", "conversationalGoldens", "test_cases", "testCases")
 _NESTED = (
@@ -261,3 +262,6 @@ def _criteria(record: ImportedRecord) -> list[JsonObject]:
             for text in inner.texts("must_not", "mustNot")
         ]
     return criteria
+
+
+IMPORTER = Importer("deepeval", "conversational goldens or test cases (.json, .jsonl, .csv)", read)

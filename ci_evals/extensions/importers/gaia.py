@@ -4,10 +4,11 @@ The fields are those of the data set's card (gaia-benchmark/GAIA): `task_id`, `Q
 answer` (`?` in the test split, whose answers are private), `file_name`. `Annotator Metadata` is left out.
 """
 
-from ci_evals.adapters.importers.imported import SAYS_ITS_LINES, ImportedSuite, JsonObject, fixed
-from ci_evals.adapters.importers.other_files import OtherFiles
-from ci_evals.adapters.importers.records import ImportedRecord, records
 from ci_evals.domain.errors import UsageError
+from ci_evals.extensions.importers.imported import SAYS_ITS_LINES, ImportedSuite, JsonObject, fixed
+from ci_evals.extensions.importers.importer import Importer
+from ci_evals.extensions.importers.other_files import OtherFiles
+from ci_evals.extensions.importers.records import ImportedRecord, records
 
 NEEDS_FILE = "needs-file"
 _PRIVATE = "?"
@@ -74,3 +75,6 @@ def _test(record: ImportedRecord, question: str, answer: str) -> JsonObject:
     if task_id := record.text("task_id"):
         test["x-id"] = task_id
     return test
+
+
+IMPORTER = Importer("gaia", "the questions of the GAIA benchmark (metadata.jsonl)", read)

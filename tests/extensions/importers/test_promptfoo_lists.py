@@ -7,12 +7,12 @@ import builders as build
 import pytest
 import yaml
 
-from ci_evals.adapters.importers import READERS
-from ci_evals.adapters.importers.imported import suite_text
-from ci_evals.adapters.importers.promptfoo.values import UnmappedError, split_at_commas
 from ci_evals.domain.checks.evaluation import Evaluation
 from ci_evals.domain.transcript import EndState, Transcript
 from ci_evals.domain.verdict import Outcome
+from ci_evals.extensions.importers.formats import IMPORTERS
+from ci_evals.extensions.importers.imported import suite_text
+from ci_evals.extensions.importers.promptfoo.values import UnmappedError, split_at_commas
 from ci_evals.planning.documents.interpolate import Reading
 from ci_evals.planning.parse import load
 
@@ -65,7 +65,7 @@ def imported(assertion: Any, **variables: Any) -> tuple[list[Evaluation], list[s
         "options": {"disableVarExpansion": True},
     }
     config = json.dumps({"prompts": ["{{question}}"], "tests": [test]})
-    found = READERS["promptfoo"](config, "c.json")
+    found = IMPORTERS["promptfoo"].read(config, "c.json")
     written = suite_text(found, "promptfoo", "c.json", "s.yaml")
     assert yaml.safe_load(written)["tests"]
     return list(load(written, "s.yaml", Reading()).suite.tests[0].evaluations), found.notes

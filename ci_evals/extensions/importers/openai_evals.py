@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any
 
-from ci_evals.adapters.importers.imported import (
+from ci_evals.domain.errors import UsageError
+from ci_evals.extensions.importers.imported import (
     ANSWERS,
     SAYS_ITS_LINES,
     ImportedSuite,
@@ -17,10 +18,10 @@ from ci_evals.adapters.importers.imported import (
     fixed,
     turns_at_most,
 )
-from ci_evals.adapters.importers.other_files import OtherFiles
-from ci_evals.adapters.importers.promptfoo import reader as promptfoo
-from ci_evals.adapters.importers.records import JSON_LINES, ImportedRecord, kind_of, records
-from ci_evals.domain.errors import UsageError
+from ci_evals.extensions.importers.importer import Importer
+from ci_evals.extensions.importers.other_files import OtherFiles
+from ci_evals.extensions.importers.promptfoo import reader as promptfoo
+from ci_evals.extensions.importers.records import JSON_LINES, ImportedRecord, kind_of, records
 from ci_evals.support.digest import digest
 
 _USER = (
@@ -192,3 +193,6 @@ def _content(message: Mapping[str, Any]) -> str:
 def _reply(sample: JsonObject) -> str:
     outputs = _messages(sample.get("outputs"))
     return next((text for one in outputs if one.get("role") == "assistant" and (text := _content(one))), "")
+
+
+IMPORTER = Importer("openai-evals", "rows of OpenAI's hosted evals (.jsonl), or a promptfoo file", read)

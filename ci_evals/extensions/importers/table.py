@@ -4,7 +4,9 @@ import difflib
 import re
 from dataclasses import replace
 
-from ci_evals.adapters.importers.imported import (
+from ci_evals.domain.errors import SuiteError
+from ci_evals.domain.suite import AUTO
+from ci_evals.extensions.importers.imported import (
     ANSWERS,
     SAYS_ITS_LINES,
     ImportedSuite,
@@ -12,10 +14,9 @@ from ci_evals.adapters.importers.imported import (
     fixed,
     turns_at_most,
 )
-from ci_evals.adapters.importers.other_files import OtherFiles
-from ci_evals.adapters.importers.records import ImportedRecord, rows
-from ci_evals.domain.errors import SuiteError
-from ci_evals.domain.suite import AUTO
+from ci_evals.extensions.importers.importer import Importer
+from ci_evals.extensions.importers.other_files import OtherFiles
+from ci_evals.extensions.importers.records import ImportedRecord, rows
 
 COLUMNS = (
     "id",
@@ -142,3 +143,6 @@ def _evaluations(record: ImportedRecord) -> list[JsonObject]:
 
 def _cell(record: ImportedRecord, column: str) -> list[str]:
     return [line.strip() for line in record.text(column).splitlines() if line.strip()]
+
+
+IMPORTER = Importer("csv", "a table: name, user, guidelines, expected, criterion, tags", read)

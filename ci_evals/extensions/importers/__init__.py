@@ -1,0 +1,1 @@
+"""The command `import`: suites out of other tools' files, by one importer for each format."""
