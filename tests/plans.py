@@ -8,8 +8,8 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.run_ending import RunEnding
 from ci_evals.domain.suite import Suite
-from ci_evals.gate.checks import GateInput
 from ci_evals.gate.decision import decide
+from ci_evals.gate.gate_input import GateInput
 from ci_evals.gate.policy import Policy
 from ci_evals.job.conclude import to_record
 from ci_evals.scoring.scorecard import Scorecard, SuiteFacts, score
@@ -70,5 +70,5 @@ def gate(plan, *trials, offline=False, ending=None, comparer=None, **policy) -> 
     """What the gate says of these trials."""
     config = {"provider": "offline" if offline else "openai"}
     results = build.of_card(card(plan, *trials, offline=offline), config=config)
-    case = GateInput(results, Policy(**policy), comparer)
-    return to_record(decide(case, ending or RunEnding()))
+    case = GateInput(results, comparer)
+    return to_record(decide(case, Policy(**policy), ending or RunEnding()))

@@ -54,3 +54,14 @@ class Option:
     names: Names | None = None
     group: str = "Gate"
     """The heading in the help of a command."""
+
+    def accepts(self, value: Any) -> bool:
+        """Return whether a recorded value is one that the option can have. None is not: it is no value."""
+        if issubclass(self.kind, Enum):
+            return value in [member.value for member in self.kind]
+        kinds = (int, float) if self.kind is float else (self.kind,)
+        if isinstance(value, bool) or not isinstance(value, kinds):
+            return False
+        if self.minimum is not None and not value >= self.minimum:
+            return False
+        return self.maximum is None or value <= self.maximum

@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from ci_evals.domain.errors import Exit
-from ci_evals.domain.results.gate import CheckKind, CheckNature, Decision, GateCheck, GateLook, LookDecision
+from ci_evals.domain.results.gate import CheckKind, Decision, GateCheck, GateLook, LookDecision
 from ci_evals.domain.run_ending import RunEnding
-from ci_evals.gate.checks import GateInput, changes_of, checks_of, why_not_compared
+from ci_evals.gate.checks import changes_of, checks_of, compares, is_floor
+from ci_evals.gate.gate_input import GateInput, why_not_compared
 from ci_evals.gate.invalid_run import (
     InvalidRunReason,
     NotChecked,
@@ -19,10 +20,10 @@ from ci_evals.gate.invalid_run import (
     UncountedDecide,
     invalid_run_reasons,
 )
+from ci_evals.gate.policy import Policy
+from ci_evals.gate.rules import rule_of
+from ci_evals.gate.rules.fail_fast import FailFast
 from ci_evals.scoring.scores import deciding, uncounted_trials
-
-CLOSE = 0.25
-"""The p up to which a drop counts as near the threshold."""
 
 
 @dataclass(frozen=True)
@@ -35,19 +36,19 @@ class GateDecision:
     reasons: tuple[InvalidRunReason, ...] = ()
 
 
-def decide(given: GateInput, ending: RunEnding) -> GateDecision:
+def decide(given: GateInput, policy: Policy, ending: RunEnding) -> GateDecision:
     """Make all checks, and derive the exit code from them."""
-    reasons = tuple(invalid_run_reasons(given.results, given.policy, ending))
+    reasons = tuple(invalid_run_reasons(given.results, policy, ending))
     if ending.failed_fast:
-        checks = (_fail_fast(ending), *checks_of(_only_played(given)))
+        checks = (FailFast.ended(ending), *checks_of(_only_played(given), policy))
     else:
-        checks = _settled_in_any_case(given, checks_of(given))
-        reasons = reasons or tuple(_uncounted_decide(given, checks_of))
-        if given.policy.baseline_required:
+        checks = _settled_in_any_case(given, policy, checks_of(given, policy))
+        reasons = reasons or tuple(_uncounted_decide(given, policy, checks_of))
+        if policy.baseline_required:
             why = why_not_compared(given)
             checks = checks if why else _blocking(checks)
             reasons = (*reasons, *([NotCompared(why)] if why else _not_checked(checks)))
-        elif given.policy.baseline_named:
+        elif policy.baseline_named:
             checks = _blocking(checks)
             reasons = (*reasons, *_not_checked(checks))
         if given.results.score is None and _none_fails(checks):
@@ -60,14 +61,14 @@ def decide(given: GateInput, ending: RunEnding) -> GateDecision:
     elif reasons:
         code = Exit.INVALID
     else:
-        code = Exit.PASSED if passed or not given.policy.enforced else Exit.FAILED
+        code = Exit.PASSED if passed or not policy.enforced else Exit.FAILED
     return GateDecision(passed, code, checks, reasons)
 
 
-def decide_change(given: GateInput) -> GateDecision:
+def decide_change(given: GateInput, policy: Policy) -> GateDecision:
     """Decide by the checks against the baseline alone. One that cannot be made leaves no verdict."""
-    checks = _blocking(changes_of(given))
-    undecided: tuple[InvalidRunReason, ...] = tuple(_uncounted_decide(given, changes_of))
+    checks = _blocking(changes_of(given, policy))
+    undecided: tuple[InvalidRunReason, ...] = tuple(_uncounted_decide(given, policy, changes_of))
     run = given.results.run
     unfinished = () if run.status == "completed" else (Stopped(run.stopped_because or run.status),)
     reasons = (
@@ -92,7 +93,7 @@ def open_checks(decision: Decision) -> tuple[GateCheck, ...]:
 def gate_looks(checks: Iterable[GateCheck], trials: int) -> Iterator[GateLook]:
     """Yield what a look after so many trials came to, by the checks of a score or of its drop."""
     for check in checks:
-        by_score = check.kind.nature is CheckNature.FLOOR or check.kind is CheckKind.MAX_DROP
+        by_score = is_floor(check) or check.kind is CheckKind.MAX_DROP
         if by_score and check.passed is not None:
             decided: LookDecision = "pass" if check.passed else "fail"
             yield GateLook(
@@ -103,19 +104,9 @@ def gate_looks(checks: Iterable[GateCheck], trials: int) -> Iterator[GateLook]:
             )
 
 
-def compares(check: GateCheck) -> bool:
-    """Return whether a check compares the run with its baseline."""
-    return check.kind.nature is CheckNature.CHANGE
-
-
 def leaves_drop_possible(check: GateCheck) -> bool:
     """Return whether a check against the baseline fails, could not be made, or is near its threshold."""
-    return compares(check) and (check.passed is not True or _is_near(check))
-
-
-def _fail_fast(ending: RunEnding) -> GateCheck:
-    kind, note = CheckKind.FAIL_FAST, ending.stopped_because or "a trial failed"
-    return GateCheck(name=kind, kind=kind, required=None, seen=None, passed=False, note=note)
+    return compares(check) and (check.passed is not True or rule_of(check).is_near(check))
 
 
 def _only_played(given: GateInput) -> GateInput:
@@ -135,7 +126,7 @@ def _blocking(checks: Iterable[GateCheck]) -> tuple[GateCheck, ...]:
     """Mark the checks against the baseline that could not be made: without them there is no verdict."""
     return tuple(
         check.model_copy(update={"blocks_verdict": True})
-        if check.passed is None and check.kind.nature is CheckNature.CHANGE
+        if check.passed is None and compares(check)
         else check
         for check in checks
     )
@@ -146,32 +137,25 @@ def _not_checked(checks: Iterable[GateCheck]) -> tuple[NotChecked, ...]:
 
 
 def _uncounted_decide(
-    given: GateInput, checks: Callable[[GateInput], Iterable[GateCheck]]
+    given: GateInput, policy: Policy, checks: Callable[[GateInput, Policy], Iterable[GateCheck]]
 ) -> Iterator[UncountedDecide]:
     """Yield a reason if these checks depend on how the uncounted trials would have scored."""
     uncounted = sum(map(uncounted_trials, deciding(given.results.tests)))
     if not uncounted:
         return
-    worst, best = (_none_fails(checks(replace(given, assumed=score))) for score in (0, 100))
+    worst, best = (_none_fails(checks(replace(given, assumed_score=score), policy)) for score in (0, 100))
     if worst != best:
         yield UncountedDecide(uncounted)
 
 
-def _settled_in_any_case(given: GateInput, checks: tuple[GateCheck, ...]) -> tuple[GateCheck, ...]:
+def _settled_in_any_case(
+    given: GateInput, policy: Policy, checks: tuple[GateCheck, ...]
+) -> tuple[GateCheck, ...]:
     """Mark the checks of a round that are settled only because trials without a score were left out."""
     if given.look is None or not any(map(uncounted_trials, deciding(given.results.tests))):
         return checks
-    worst, best = (checks_of(replace(given, assumed=score)) for score in (0, 100))
+    worst, best = (checks_of(replace(given, assumed_score=score), policy) for score in (0, 100))
     return tuple(
         check.model_copy(update={"settled": check.settled and low.settled and high.settled})
         for check, low, high in zip(checks, worst, best, strict=True)
     )
-
-
-def _is_near(check: GateCheck) -> bool:
-    if check.kind is CheckKind.REGRESSION and check.required:  # a p, not the number of tests that fail newly
-        return check.seen is not None and check.seen <= CLOSE
-    bounds = check.interval
-    if not bounds or check.required is None:
-        return False
-    return bounds.low <= check.required <= bounds.high

@@ -9,6 +9,8 @@ from ci_evals.domain.results.judge import JudgeCheck
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.run_ending import RunEnding
 from ci_evals.gate.policy import Policy
+from ci_evals.gate.rules.max_errors import MaxErrors
+from ci_evals.gate.rules.max_invalid_users import MaxInvalidUsers
 from ci_evals.scoring.scores import ScoreRule, deciding, ended_too_early, failed_in_error
 
 
@@ -117,6 +119,7 @@ InvalidRunReason = (
 def invalid_run_reasons(results: Results, policy: Policy, ending: RunEnding) -> Iterator[InvalidRunReason]:
     """Yield every reason that lies in the run itself."""
     counts = results.counts
+    max_errors = policy.rule(MaxErrors).max_errors
     yield from map(Incomplete, ending.incomplete)
     if ending.stopped_because and not ending.failed_fast:
         yield Stopped(ending.stopped_because)
@@ -126,19 +129,19 @@ def invalid_run_reasons(results: Results, policy: Policy, ending: RunEnding) -> 
     rule = ScoreRule(offline=results.run.offline)
     # The check of max-errors fails by these too, and with it the run: it has a verdict.
     by_agent = sum(failed_in_error(trial, rule) for trial in trials)
-    if counts.errors - by_agent > policy.max_errors:
+    if counts.errors - by_agent > max_errors:
         broke_off = sum(not (trial.counts or trial.excluded) for trial in trials)
         yield TooManyErrored(counts.errors, len(trials), broke_off)
     if base := results.base_side:
         errored, not_run = base.counts.errors, base.counts.not_run
         cut_short = not ending.failed_fast and (not_run or base.score is None)
-        if errored > policy.max_errors or cut_short:
+        if errored > max_errors or cut_short:
             yield BaseNotPlayed(errored, not_run, base.counts.trials + not_run, _most_frequent_error(base))
-    if counts.invalid_users > policy.max_invalid_users:
+    if counts.invalid_users > policy.rule(MaxInvalidUsers).max_invalid_users:
         yield TooManyExcluded(counts.invalid_users, counts.trials)
     if not ending.judge_only_warned:
         yield from (JudgeFailed(check) for check in ending.judge_checks if not check.passed)
-    all_errored = len(trials) == counts.errors > policy.max_errors
+    all_errored = len(trials) == counts.errors > max_errors
     if results.score is None and not all_errored and not any(map(ended_too_early, trials)):
         yield NothingScored(quarantined=0 < counts.quarantined == counts.tests)
 

@@ -1,52 +1,88 @@
 """The requirements on a run."""
 
-import math
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeVar
 
-from ci_evals.domain.choices import Regression
-from ci_evals.domain.errors import UsageError
-from ci_evals.domain.score_scale import as_share, is_share
-from ci_evals.gate.selectors import SelectorLimit
+from ci_evals.domain.results.suite import SuiteResult
+from ci_evals.domain.suite import Suite
+from ci_evals.gate.rule import Rule
+from ci_evals.gate.rules import RULES
+
+R = TypeVar("R", bound=Rule)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Policy:
-    """The requirements on a run.
+    """The requirements on a run: rules with their limits.
+
+    Limits are keyword arguments: `Policy(min_score=90, max_cost=2.5)`. The others have their defaults.
 
     Raises:
         UsageError: a number is none, or has no end.
+        TypeError: no rule has a limit of that name.
     """
 
-    min_score: float = 80
-    thresholds: tuple[SelectorLimit, ...] = ()
-    max_errors: int = 0
-    max_invalid_users: int = 0
-    """Trials left out since the simulated user broke character."""
-    max_drop: float | None = None
-    """Most points that the score may fall below the baseline's."""
-    max_drops: tuple[SelectorLimit, ...] = ()
-    """The same for parts of the run."""
-    regression: Regression = Regression.OFF
-    max_cost: float | None = None
-    """US dollars."""
-    max_p95_latency: float | None = None
-    """Seconds."""
-    baseline_required: bool = False
+    rules: tuple[Rule, ...]
+    """One of each kind, in the order of reports."""
+    baseline_required: bool
     """True if a run that cannot be compared has no verdict (`--baseline=required`)."""
-    baseline_named: bool = False
+    baseline_named: bool
     """True if the options name the baseline: a check against it that cannot be made leaves no verdict."""
-    enforced: bool = True
-    """True if a gate that does not hold fails the build (`--no-gate` says no)."""
+    enforced: bool
+    """True if a failed gate fails the build (`--no-gate` says no)."""
 
-    def __post_init__(self) -> None:
-        for name in ("min_score", "max_drop", "max_cost", "max_p95_latency"):
-            number = getattr(self, name)
-            if number is not None and not math.isfinite(number):
-                raise UsageError(f"--{name.replace('_', '-')}: {number} is not a limit; name a finite number")
+    def __init__(
+        self,
+        *,
+        rules: Iterable[Rule] | None = None,
+        baseline_required: bool = False,
+        baseline_named: bool = False,
+        enforced: bool = True,
+        **limits: Any,
+    ) -> None:
+        unchanged = (kind() for kind in RULES) if rules is None else rules
+        chosen = tuple(_changed(unchanged, limits))
+        values = (chosen, baseline_required, baseline_named, enforced)
+        for field, value in zip(fields(self), values, strict=True):
+            object.__setattr__(self, field.name, value)
+
+    @classmethod
+    def from_options(cls, options: Mapping[str, Any], **flags: bool) -> "Policy":
+        """Return the policy that options ask for, by their names in snake_case.
+
+        Raises:
+            UsageError: a value cannot be read.
+        """
+        return cls(rules=(rule.from_options(options) for rule in RULES), **flags)
+
+    def rule(self, kind: type[R]) -> R:
+        """Return the rule of a kind, with its limits."""
+        return next(rule for rule in self.rules if isinstance(rule, kind))
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Floors that look like shares of 1, where scores run from 0 to 100."""
-        floors = {f"--min-score={self.min_score:g}": self.min_score}
-        floors |= {f"--thresholds: {one.selector}={one.limit:g}": one.limit for one in self.thresholds}
-        return tuple(f"{option} {as_share(floor)}" for option, floor in floors.items() if is_share(floor))
+        """Sentences about limits that are probably not meant."""
+        return tuple(warning for rule in self.rules for warning in rule.warnings())
+
+    def check_names(self, suites: Sequence[Suite | SuiteResult]) -> None:
+        """Look whether these suites have every part of a run that a limit names.
+
+        Raises:
+            UsageError: one is missing: its limit would guard nothing.
+        """
+        for rule in self.rules:
+            rule.check_names(suites)
+
+    def redacted(self, redact: Callable[[str], str]) -> "Policy":
+        """Return the policy with its parts named as in results, where secrets are taken out of names too."""
+        return replace(self, rules=tuple(rule.redacted(redact) for rule in self.rules))
+
+
+def _changed(rules: Iterable[Rule], limits: dict[str, Any]) -> Iterator[Rule]:
+    """Yield the rules with these limits instead of theirs."""
+    for rule in rules:
+        own = {field.name for field in fields(rule)} & limits.keys()
+        yield replace(rule, **{name: limits.pop(name) for name in own})
+    if limits:
+        raise TypeError(f"Policy() has no limit {', '.join(map(repr, limits))}")

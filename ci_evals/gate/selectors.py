@@ -2,8 +2,8 @@
 
 import difflib
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from ci_evals.domain.errors import UsageError
@@ -62,6 +62,10 @@ class SelectorLimit:
 
     selector: Selector
     limit: float
+
+    def redacted(self, redact: Callable[[str], str]) -> "SelectorLimit":
+        """Return the limit with its part named as in results, without secrets."""
+        return replace(self, selector=replace(self.selector, name=redact(self.selector.name)))
 
 
 _KINDS = "|".join(SelectorKind)

@@ -11,8 +11,8 @@ from ci_evals.domain.results.gate import Decision
 from ci_evals.domain.results.judge import worst_check
 from ci_evals.domain.results.run import Results, RunInfo, Status, Tool
 from ci_evals.domain.run_ending import RunEnding
-from ci_evals.gate.checks import GateInput
 from ci_evals.gate.decision import GateDecision, decide
+from ci_evals.gate.gate_input import GateInput
 from ci_evals.gate.odds import evaluated_checks, odds_of
 from ci_evals.gate.policy import Policy
 from ci_evals.job.judge_check import JudgeChecks
@@ -37,7 +37,7 @@ class BaselineResults:
     results: Results | None = None
     note: str | None = None
     """A sentence that names the baseline, or says why there is none."""
-    missing: str = GateInput.unpaired
+    missing: str = GateInput.no_baseline_reason
     """The reason why there is none, as a clause."""
     history: tuple[Results, ...] = ()
     """The newest runs of the base branch, oldest first, `results` among them."""
@@ -195,8 +195,8 @@ def conclude(
         comparer = RunComparer(results, base, method, of_base_commit=of_base)
     gate = results.gate
     if not skipped:
-        gate_input = GateInput(results, policy, comparer, baseline.missing, earlier=decides, look=look)
-        gate = to_record(decide(gate_input, ending))
+        gate_input = GateInput(results, comparer, baseline.missing, earlier=decides, look=look)
+        gate = to_record(decide(gate_input, policy, ending))
     noise = None
     if not (skipped or gate.reasons or ending.interrupted or ending.stopped_because):
         noise = odds_of(results, evaluated_checks(gate.checks))

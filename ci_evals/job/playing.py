@@ -27,6 +27,7 @@ from ci_evals.domain.prices import check_priced
 from ci_evals.domain.progress import Event, Extended, Listener, ModelAnswered, RunResumed
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.trial import TrialResult
+from ci_evals.gate.rules.max_cost import MaxCost
 from ci_evals.job.job import Job
 from ci_evals.job.judge_check import JudgeChecks
 from ci_evals.job.late_evidence import LateEvidence, PlayPlan
@@ -64,12 +65,12 @@ async def evaluate(
     """
     stop = stop or Stop()
     setup = RunSetup.of(job.plan, clients)
-    if job.policy.max_cost is not None and not setup.reports_cost:
+    if job.policy.rule(MaxCost).max_cost is not None and not setup.reports_cost:
         check_priced(set(setup.paid_models(job.plan)), job.prices())
     async with _participants(job, clients, stop) as players:
         builder = ResultsBuilder(job, setup, stop, now, notes=players.notes)
         done = _resume(job, builder, listen)
-        budget = Budget(job.policy.max_cost, job.prices)
+        budget = Budget(job.policy.rule(MaxCost).max_cost, job.prices)
         limits = LimitsWatcher(
             job.limits,
             budget,

@@ -28,8 +28,6 @@ from ci_evals.domain.results.run import (
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.gate.decision import gate_looks
-from ci_evals.gate.policy import Policy
-from ci_evals.gate.selectors import SelectorLimit
 from ci_evals.grading import graded_criteria, judge
 from ci_evals.job import unproven_paths
 from ci_evals.job.conclude import Conclusion
@@ -150,7 +148,7 @@ class ResultsBuilder:
     @property
     def _conclusion(self) -> Conclusion:
         job = self._job
-        policy = _redacted_policy(job.policy, job.redactor)
+        policy = job.policy.redacted(job.redactor.text)
         return Conclusion(policy, job.redactor, self._stop, job.baseline, self.judge_checks)
 
     def _scorecard(self, plan: Plan, played: Sequence[TrialResult | None], prices: PriceTable) -> Scorecard:
@@ -243,19 +241,6 @@ class ResultsBuilder:
 def environment(ci: str | None) -> dict[str, str | None]:
     """The machine that a run is played on."""
     return {"python": platform.python_version(), "system": platform.system(), "ci": ci}
-
-
-def _redacted_policy(policy: Policy, redactor: Redactor) -> Policy:
-    """The policy with its parts named as in the results, where secrets are taken out of names too."""
-
-    def redacted(thresholds: Sequence[SelectorLimit]) -> tuple[SelectorLimit, ...]:
-        return tuple(
-            replace(threshold, selector=replace(selector, name=redactor.text(selector.name)))
-            for threshold in thresholds
-            for selector in (threshold.selector,)
-        )
-
-    return replace(policy, thresholds=redacted(policy.thresholds), max_drops=redacted(policy.max_drops))
 
 
 def _redacted_suite(suite: SuiteResult, redactor: Redactor) -> SuiteResult:

@@ -5,7 +5,9 @@ from dataclasses import dataclass, replace
 from ci_evals.domain.choices import BothSides
 from ci_evals.domain.plan import BASE, Plan
 from ci_evals.domain.results.run import Results
-from ci_evals.gate.decision import CLOSE, compares, leaves_drop_possible, open_checks
+from ci_evals.gate.checks import compares
+from ci_evals.gate.decision import leaves_drop_possible, open_checks
+from ci_evals.gate.rules.changes import CLOSE
 from ci_evals.job.job import Job
 from ci_evals.reports.facts.gate import near_threshold
 from ci_evals.scoring.scores import deciding, uncounted_trials

@@ -21,7 +21,6 @@ from ci_evals.domain.results.comparison import Comparison
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestResult
 from ci_evals.gate.policy import Policy
-from ci_evals.gate.selectors import check_names
 from ci_evals.job import BaselineResults, Job, evaluate
 from ci_evals.library.suites import SuiteLike, loaded
 from ci_evals.planning.adapter_options import read_options
@@ -216,8 +215,7 @@ async def run_suite(
         raise UsageError("history needs a baseline: pass the newest of these runs as baseline")
     policy = policy or Policy()
     chosen = loaded(suite)
-    check_names("thresholds", policy.thresholds, [chosen.suite])
-    check_names("max_drops", policy.max_drops, [chosen.suite])
+    policy.check_names([chosen.suite])
     if isinstance(adapter, Connections):
         chosen = choose(chosen, adapter.choice)
     redactor = Redactor(keys=keys_of(adapter, [chosen]), values=chosen.secrets)

@@ -17,6 +17,7 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.usage import RoleUsage, Usage
 from ci_evals.domain.suite import Test
 from ci_evals.domain.verdict import UNUSABLE, Cause, Verdict
+from ci_evals.gate.rules.max_cost import MaxCost
 from ci_evals.grading.grade import grade
 from ci_evals.grading.judge import Judge
 from ci_evals.grading.voting import JudgePanel
@@ -83,7 +84,7 @@ async def rejudge(
     models = tuple(map(job.models_of, job.judged.suites))
     asked = {index: models[index] for index in {saved.trial.suite: None for saved in conversations}}
     names = dict.fromkeys(name for suite in asked.values() for name in suite.judges)
-    if job.policy.max_cost is not None and not Provider(job.provider).row.reports_cost:
+    if job.policy.rule(MaxCost).max_cost is not None and not Provider(job.provider).row.reports_cost:
         check_priced(names, job.prices)
     panels = {
         index: JudgePanel(tuple(map(judges.judge, suite.judges)), suite.votes)
@@ -154,12 +155,12 @@ class RejudgeRunner:
         self._done: dict[Trial, RejudgedTrial] = {}
         self._in_row = 0
         self._others_cost = with_other(job.judged.usage, "judge", Usage()).cost_usd
-        budget = Budget(job.policy.max_cost, lambda: job.prices, self._others_cost or 0.0)
+        budget = Budget(job.policy.rule(MaxCost).max_cost, lambda: job.prices, self._others_cost or 0.0)
         self._limits = LimitsWatcher(Limits(), budget, stop, ScoreRule(offline=False), job.parallel)
 
     async def judge(self, conversations: Sequence[SavedConversation]) -> None:
         """Judge the conversations. A bug of ours ends it in order, and stands in the stop."""
-        most = self._job.policy.max_cost
+        most = self._job.policy.rule(MaxCost).max_cost
         if most is not None and self._others_cost is None:
             self._stop.request(f"the cost of the saved run is unknown, so --max-cost={most:g} cannot be kept")
         await self._stop.for_each(

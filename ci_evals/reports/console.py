@@ -5,9 +5,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ci_evals.domain import numbers
 from ci_evals.domain.results.comparison import Comparison, TestChange
-from ci_evals.domain.results.gate import CheckKind, GateCheck, Odds
+from ci_evals.domain.results.gate import GateCheck, Odds
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestOutcome, TestResult
+from ci_evals.gate.rules import rule_of
 from ci_evals.reports import sanitize
 from ci_evals.reports.columns import table, wrapped
 from ci_evals.reports.facts import gate, headline, highlights, listed_tests, reliability, rows, trial_errors
@@ -23,12 +24,6 @@ _GREEN, _RED, _YELLOW, _BOLD, _RESET = "\x1b[32m", "\x1b[31m", "\x1b[33m", "\x1b
 _COLORS = {Tone.GOOD: _GREEN, Tone.BAD: _RED, Tone.OPEN: _YELLOW}
 _SIGNS = {Tone.GOOD: "✓", Tone.BAD: "✗", Tone.OPEN: "!"}
 _DECISIONS = {True: Tone.GOOD, False: Tone.BAD, None: Tone.OPEN}
-_UNSEEN = {
-    CheckKind.MAX_ERRORS: "errors",
-    CheckKind.MAX_COST: "cost",
-    CheckKind.MAX_P95_LATENCY: "latency",
-}
-"""Checks of which noise among the trials tells nothing."""
 _NAMED = 3
 """Tests of a kind that a line names."""
 _SHOWN = 20
@@ -111,9 +106,7 @@ def odds(
 
 def _not_estimated(check: GateCheck) -> str:
     """A check that noise is not estimated for, in words."""
-    if gate.is_chance(check):
-        return f"regression (up to {numbers.odds(check.required)} more by its own level)"
-    return _UNSEEN.get(check.kind) or _name(check.name)
+    return rule_of(check).beyond_odds(check) or _name(check.name)
 
 
 class _Console:

@@ -60,8 +60,9 @@ from ci_evals.extensions.calibration import later_runs, sheet_reading, terminal
 from ci_evals.extensions.importers.formats import IMPORTERS
 from ci_evals.extensions.importers.imported import suite_text
 from ci_evals.extensions.preference.conversation_pair import ComparedConversation, ConversationPair
-from ci_evals.gate.checks import GateInput, checks_of
+from ci_evals.gate.checks import checks_of
 from ci_evals.gate.decision import decide_change
+from ci_evals.gate.gate_input import GateInput
 from ci_evals.gate.odds import odds_of
 from ci_evals.gate.policy import Policy
 from ci_evals.gate.selectors import check_names, read_drops, read_thresholds
@@ -578,11 +579,11 @@ def results(data: bytes) -> None:
     console.render(clean, verbose=True)
     comment.render(clean, comment.SummaryContext())
     annotations(clean)
-    odds_of(clean, checks_of(GateInput(clean, Policy())))
+    odds_of(clean, checks_of(GateInput(clean), Policy()))
     for head, base in ((clean, _OTHER), (_OTHER, clean)):
         comparer = RunComparer(head, base)
         policy = Policy(max_drop=5, regression=Regression.SIGNIFICANT)
-        gate = to_record(decide_change(GateInput(head, policy, comparer)))
+        gate = to_record(decide_change(GateInput(head, comparer), policy))
         reached = coverage.compared(head.coverage, comparer.pairs)
         told = head.model_copy(
             update={"comparison": comparer.comparison(), "gate": gate, "coverage": reached}

@@ -16,8 +16,8 @@ from ci_evals.domain.results.usage import Latency, RoleUsage, Tokens, Usage
 from ci_evals.domain.run_ending import RunEnding
 from ci_evals.domain.transcript import EndState, Integration, ProbeResult
 from ci_evals.domain.verdict import Cause, Outcome
-from ci_evals.gate.checks import GateInput
 from ci_evals.gate.decision import decide
+from ci_evals.gate.gate_input import GateInput
 from ci_evals.gate.odds import evaluated_checks, odds_of
 from ci_evals.gate.policy import Policy
 from ci_evals.gate.selectors import read_drops
@@ -300,7 +300,7 @@ def decided(head: Results, base: Results, policy: Policy, *, of_base_commit: boo
     head = build.completed(head)
     base = build.completed(base)
     comparer = RunComparer(head, base, of_base_commit=of_base_commit)
-    gate = to_record(decide(GateInput(head, policy, comparer), RunEnding()))
+    gate = to_record(decide(GateInput(head, comparer), policy, RunEnding()))
     noise = odds_of(head, evaluated_checks(gate.checks))
     reached = coverage.compared(head.coverage, comparer.pairs)
     told = {"comparison": comparer.comparison(), "gate": gate, "odds": noise, "coverage": reached}

@@ -14,8 +14,8 @@ from ci_evals.domain.results.usage import Latency
 from ci_evals.domain.run_ending import RunEnding
 from ci_evals.domain.transcript import EndState, FailureCause, Integration
 from ci_evals.domain.verdict import Cause, Outcome
-from ci_evals.gate.checks import GateInput
 from ci_evals.gate.decision import decide
+from ci_evals.gate.gate_input import GateInput
 from ci_evals.gate.odds import evaluated_checks, odds_of
 from ci_evals.gate.policy import Policy
 from ci_evals.job.conclude import to_record
@@ -269,7 +269,7 @@ def no_baseline() -> Results:
     )
     found = suites({"Refund for a gift": "fhf", "Partial refund": "pph"}, {}, {"Asks in Spanish": "hhh"})
     head = run(found, note)
-    gate = to_record(decide(GateInput(head, POLICY), RunEnding()))
+    gate = to_record(decide(GateInput(head), POLICY, RunEnding()))
     noise = odds_of(head, evaluated_checks(gate.checks))
     return head.model_copy(update={"gate": gate, "odds": noise})
 

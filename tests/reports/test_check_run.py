@@ -8,8 +8,8 @@ from ci_evals.cli.github.posting import worth_a_comment
 from ci_evals.cli.settings.choices import CommentOn
 from ci_evals.domain.results.gate import Decision
 from ci_evals.domain.run_ending import RunEnding
-from ci_evals.gate.checks import GateInput
 from ci_evals.gate.decision import decide
+from ci_evals.gate.gate_input import GateInput
 from ci_evals.gate.policy import Policy
 from ci_evals.job.conclude import to_record
 from ci_evals.reports.facts.check_run import Conclusion, conclusion, title
@@ -23,7 +23,7 @@ def run(*outcomes: str, base: tuple[str, ...] = (), p: float | None = None, **po
     """A run of a test for each outcome, compared with a run of these if there are any."""
     head = build.of_card(card(FOUR, *map(trial, outcomes)))
     comparer = RunComparer(head, build.of_card(card(FOUR, *map(trial, base)))) if base else None
-    gate = to_record(decide(GateInput(head, Policy(**policy), comparer), RunEnding()))
+    gate = to_record(decide(GateInput(head, comparer), Policy(**policy), RunEnding()))
     comparison = comparer.comparison() if comparer else None
     if comparison and p is not None:
         comparison = comparison.model_copy(update={"p": p})

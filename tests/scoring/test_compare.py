@@ -13,8 +13,8 @@ from ci_evals.domain.results.comparison import Comparison
 from ci_evals.domain.results.run import Git, Results
 from ci_evals.domain.run_ending import RunEnding
 from ci_evals.domain.transcript import Turns
-from ci_evals.gate.checks import GateInput
 from ci_evals.gate.decision import decide, leaves_drop_possible
+from ci_evals.gate.gate_input import GateInput
 from ci_evals.gate.policy import Policy
 from ci_evals.gate.selectors import Selector, SelectorKind, SelectorLimit, read_drops
 from ci_evals.job.conclude import to_record
@@ -132,7 +132,7 @@ def test_no_number_where_the_yardstick_changed(info, fields, reason):
     assert any(reason in said for said in told.reasons)
     assert not told.suites[0].comparable
     policy = Policy(min_score=0, max_drop=0, regression=Regression.SIGNIFICANT)
-    decision = decide(GateInput(head, policy, pairs), RunEnding())
+    decision = decide(GateInput(head, pairs), policy, RunEnding())
     drop, regression = (c for c in decision.checks if c.name in {"max-drop", "regression"})
     assert (drop.passed, regression.passed, decision.exit_code) == (None, None, 0)
     assert reason in drop.note
@@ -259,10 +259,9 @@ def decided(head: dict, base: dict, **policy):
     made = run("head", head)
     case = GateInput(
         made,
-        Policy(**({"min_score": 0} | policy)),
         comparer=comparer(made, run("base", base)) if base else None,
     )
-    return to_record(decide(case, RunEnding()))
+    return to_record(decide(case, Policy(**({"min_score": 0} | policy)), RunEnding()))
 
 
 def check(decision, name):
@@ -497,8 +496,8 @@ def test_a_required_baseline_that_cannot_be_compared_leaves_no_verdict():
     policy = {"min_score": 0, "baseline_required": True}
     assert decided(passed, passed, **policy).exit_code == 0
     judged = run("head", passed, judge_model="other")
-    case = GateInput(judged, Policy(**policy), comparer(judged, run("base", passed)))
-    decision = to_record(decide(case, RunEnding()))
+    case = GateInput(judged, comparer(judged, run("base", passed)))
+    decision = to_record(decide(case, Policy(**policy), RunEnding()))
     assert decision.exit_code == 3
     assert (
         "not compared with the required baseline: the judge changed from none to other" in decision.reasons[0]

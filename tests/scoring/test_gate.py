@@ -9,8 +9,10 @@ from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.results.gate import CheckKind, Decision
 from ci_evals.domain.run_ending import RunEnding
-from ci_evals.gate.checks import GateInput, checks_of
+from ci_evals.gate.checks import checks_of
+from ci_evals.gate.gate_input import GateInput
 from ci_evals.gate.policy import Policy
+from ci_evals.gate.rules import RULES
 from ci_evals.gate.selectors import (
     Selector,
     SelectorKind,
@@ -144,7 +146,7 @@ def test_critical_tests_must_pass_in_every_trial():
 def test_a_critical_test_without_a_trial_does_not_pass():
     """No run leaves one, but a file may tell of it."""
     results = build.results(build.suite_result("S", build.test_result("a", critical=True, trials=())))
-    (check,) = (c for c in checks_of(GateInput(results, Policy())) if c.name == "critical:a")
+    (check,) = (c for c in checks_of(GateInput(results), Policy()) if c.name == "critical:a")
     assert (check.seen, check.passed) == (None, False)
 
 
@@ -347,3 +349,25 @@ def test_a_required_baseline_that_is_missing_leaves_no_verdict():
     required = gate(planned(A), trial("passed"), baseline_required=True)
     assert (required.exit_code, required.passed) == (3, False)
     assert required.reasons == ("not compared with the required baseline: there is no baseline",)
+
+
+def test_limits_are_named():
+    """A limit that no rule has would guard nothing."""
+    changed = replace(Policy(max_cost=2, max_errors=3), max_cost=1)
+    assert changed == Policy(max_cost=1, max_errors=3)
+    for wrong in (lambda: Policy(min_scor=95), lambda: replace(changed, min_scor=95)):
+        with pytest.raises(TypeError, match="min_scor"):
+            wrong()
+
+
+def test_every_kind_of_check_has_one_rule():
+    """Whoever words a check, draws it or estimates its noise asks its rule."""
+    assert sorted(rule.kind for rule in RULES) == sorted(CheckKind)
+
+
+@pytest.mark.parametrize("option", [option for rule in RULES for option in rule.options], ids=str)
+def test_an_option_belongs_to_one_rule(option):
+    """Its value reaches the rule, and its text says what it names."""
+    assert sum(other.name == option.name for rule in RULES for other in rule.options) == 1
+    assert option.names or option.kind is not str
+    assert option.accepts(None) is False

@@ -17,9 +17,10 @@ from ci_evals.domain.results.arms import Arm
 from ci_evals.domain.results.gate import CheckKind
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.run_ending import RunEnding
-from ci_evals.gate.checks import GateInput
-from ci_evals.gate.decision import CLOSE, decide
+from ci_evals.gate.decision import decide
+from ci_evals.gate.gate_input import GateInput
 from ci_evals.gate.policy import Policy
+from ci_evals.gate.rules.changes import CLOSE
 from ci_evals.gate.selectors import read_drops, read_thresholds
 from ci_evals.job.conclude import BaselineResults, conclude
 from ci_evals.scoring.comparison import history
@@ -333,8 +334,8 @@ def test_a_look_is_not_settled_by_leaving_trials_out():
     policy = Policy(min_score=0, max_errors=9, regression=Regression.SIGNIFICANT)
     settled = []
     for results in (base, head):
-        given = GateInput(results, policy, RunComparer(results, base), look=looks_at(LOOKS)[0])
-        checks = decide(given, RunEnding()).checks
+        given = GateInput(results, RunComparer(results, base), look=looks_at(LOOKS)[0])
+        checks = decide(given, policy, RunEnding()).checks
         settled.append(next(check.settled for check in checks if check.kind is CheckKind.REGRESSION))
     assert settled == [True, False]
 
@@ -354,5 +355,5 @@ def test_nothing_waits_for_a_limit_that_no_run_misses(policy, settled):
     """A floor of 0 is none, however noisy the trials are."""
     noisy = [[[True], [False]]] * 2
     head, base = build.run_of("head", noisy), build.run_of("main", noisy)
-    given = GateInput(head, policy, RunComparer(head, base), look=looks_at(LOOKS)[0])
-    assert all(check.settled for check in decide(given, RunEnding()).checks) == settled
+    given = GateInput(head, RunComparer(head, base), look=looks_at(LOOKS)[0])
+    assert all(check.settled for check in decide(given, policy, RunEnding()).checks) == settled

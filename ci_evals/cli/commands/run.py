@@ -39,7 +39,6 @@ from ci_evals.domain.progress import Event, Listener, TurnPlayed
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.suite import is_bundled
 from ci_evals.extension_registry import Addition, read_calibration
-from ci_evals.gate.selectors import check_names
 from ci_evals.job import NO_BASELINE, BaselineResults, Job, Limits, evaluate, not_played
 from ci_evals.job.limits import FAILURES_IN_ROW
 from ci_evals.planning.arms import Arm
@@ -81,8 +80,7 @@ def _run(settings: RunSettings, trust: FileTrust) -> NoReturn:
     prices = context.prices(settings.prices, settings.provider)
     may_skip = github.event.without_secrets and settings.on_missing_secrets is MissingSecrets.SKIP
     loaded = _load(settings, trust, may_skip=may_skip, replay=recorded_run is not None)
-    check_names("--thresholds", policy.thresholds, [item.suite for item in loaded])
-    check_names("--max-drop", policy.max_drops, [item.suite for item in loaded])
+    policy.check_names([item.suite for item in loaded])
     planned = _plan(settings, loaded)
     part = part_of(settings, planned)
     missing = () if recorded_run else missing_keys(settings, planned, context.environ, may_skip=may_skip)

@@ -60,16 +60,7 @@ _GROUPS = {
         "prices",
     ),
     "Repetition": ("loops", "rounds", "retries", "resume", "record", "replay"),
-    "Gate": (
-        "min_score",
-        "thresholds",
-        "max_drop",
-        "regression",
-        "max_errors",
-        "max_invalid_users",
-        "max_p95_latency",
-        "no_gate",
-    ),
+    "Gate": ("no_gate",),
     "Baseline": (
         "baseline",
         "baseline_branch",
@@ -90,7 +81,7 @@ _GROUPS = {
         "github_token",
         "on_missing_secrets",
     ),
-    "Limits": ("parallel", "cluster", "max_cost", "max_duration", "fail_fast"),
+    "Limits": ("parallel", "cluster", "max_duration", "fail_fast"),
 }
 _ARGUMENTS, _OTHERS = "Arguments", "Options"
 _REFERENCE = "docs/reference/options.md"
@@ -189,13 +180,23 @@ class Application(typer.Typer):
 def sections(command: Any, ctx: Any) -> dict[str, list[OptionReference]]:
     """Return the arguments and options of a command by group, in the order of the help."""
     group_of = {name: group for group, names in _GROUPS.items() for name in names}
-    order = {name: index for index, name in enumerate(group_of)}
+    order = {name: index for index, name in enumerate(group_of, start=1)}
     grouped: dict[str, list[OptionReference]] = {group: [] for group in (_ARGUMENTS, *_GROUPS, _OTHERS)}
-    for param in sorted(command.get_params(ctx), key=lambda param: order.get(param.name, len(order))):
+    for param in sorted(command.get_params(ctx), key=lambda param: _order(param, order)):
         is_argument = param.param_type_name == "argument"
-        group = _ARGUMENTS if is_argument else group_of.get(param.name, _OTHERS)
+        group = _ARGUMENTS if is_argument else group_of.get(param.name) or _panel(param) or _OTHERS
         grouped[group].append(_reference(param, is_argument=is_argument))
     return {group: options for group, options in grouped.items() if options}
+
+
+def _panel(param: Any) -> str | None:
+    """Return the group that an option names itself, as the gate's rules do."""
+    return getattr(param, "rich_help_panel", None)
+
+
+def _order(param: Any, order: dict[str, int]) -> int:
+    """Return the position of an option: those that name their group come first in it."""
+    return 0 if _panel(param) else order.get(param.name, len(order) + 1)
 
 
 def _reference(param: Any, *, is_argument: bool) -> OptionReference:

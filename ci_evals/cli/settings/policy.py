@@ -11,7 +11,6 @@ from ci_evals.cli.settings.suite_commands import RunSettings
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.gate.policy import Policy
-from ci_evals.gate.selectors import check_names, read_drops, read_thresholds
 
 if TYPE_CHECKING:
     from ci_evals.cli.settings.result_commands import GateFilesSettings, MergeSettings, RejudgeSettings
@@ -23,19 +22,10 @@ def read_policy(settings: GateSettings) -> Policy:
     Raises:
         UsageError: a threshold or a drop has no known form.
     """
-    drop, drops = read_drops(settings.max_drop)
-    return Policy(
-        min_score=settings.min_score,
-        thresholds=read_thresholds(settings.thresholds),
-        max_errors=settings.max_errors,
-        max_invalid_users=settings.max_invalid_users,
-        max_drop=drop,
-        max_drops=drops,
-        regression=settings.regression,
-        max_cost=settings.max_cost,
-        max_p95_latency=settings.max_p95_latency,
-        baseline_required=isinstance(settings, BaselineSettings)
-        and (settings.baseline or "").lower() == REQUIRED,
+    baseline = settings.baseline if isinstance(settings, BaselineSettings) else None
+    return Policy.from_options(
+        vars(settings),
+        baseline_required=(baseline or "").lower() == REQUIRED,
         baseline_named=_names_baseline(settings),
         enforced=not settings.no_gate,
     )
@@ -56,8 +46,7 @@ def unknown_names(policy: Policy, suites: Sequence[SuiteResult]) -> tuple[str, .
         UsageError: the results lack no trial: categories and rules are known from their verdicts.
     """
     try:
-        check_names("--thresholds", policy.thresholds, suites)
-        check_names("--max-drop", policy.max_drops, suites)
+        policy.check_names(suites)
     except UsageError as error:
         tests = [test for suite in suites for test in suite.tests]
         if all(test.trials and all(trial.findings for trial in test.trials) for test in tests):

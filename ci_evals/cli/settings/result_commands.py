@@ -13,6 +13,7 @@ from ci_evals.cli.settings.choices import (
     StarterProvider,
     SuiteTrust,
 )
+from ci_evals.cli.settings.gate_rules import odds_options, settings_class
 from ci_evals.cli.settings.shared import (
     BaselineSettings,
     ChangeSettings,
@@ -30,7 +31,7 @@ from ci_evals.cli.settings.shared import (
     Run,
     TrustSuites,
 )
-from ci_evals.domain.choices import CheckMode, Regression
+from ci_evals.domain.choices import CheckMode
 from ci_evals.domain.options import Names
 from ci_evals.domain.providers import WITH_MODELS, Provider
 
@@ -119,24 +120,14 @@ class CompareSettings(ChangeSettings):
     format: Annotated[ComparisonFormat, typer.Option(help="Format to print.")] = ComparisonFormat.TEXT
 
 
-@dataclass(frozen=True)
-class OddsSettings:
-    """Options of `odds`."""
+_OddsOptions = settings_class("_OddsOptions", odds_options())
+
+
+@dataclass(frozen=True, kw_only=True)
+class OddsSettings(_OddsOptions):  # type: ignore[misc, valid-type]  # its fields are what the rules declare
+    """Options of `odds`, each instead of the saved run's."""
 
     results: Run
-    min_score: Annotated[
-        float | None,
-        typer.Option(metavar="POINTS", min=0, max=100, help="Another minimum run score (0–100)."),
-    ] = None
-    thresholds: Annotated[
-        str | None,
-        Names.TEXT,
-        typer.Option(metavar="SELECTOR=POINTS,...", help="Other minimum scores of parts."),
-    ] = None
-    max_drop: Annotated[
-        str | None, Names.TEXT, typer.Option(metavar="POINTS,...", help="Another maximum drop of the score.")
-    ] = None
-    regression: Annotated[Regression | None, typer.Option(help="Other regressions that fail the run.")] = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from ci_evals.cli.settings.choices import CommentMode, CommentOn, SuiteTrust
+from ci_evals.cli.settings.gate_rules import change_options, gate_options, settings_class
 from ci_evals.cli.settings.options import INPUT_DEFAULT
-from ci_evals.domain.choices import BothSides, CheckMode, Regression
+from ci_evals.domain.choices import BothSides, CheckMode
 from ci_evals.domain.options import Names
 
 Suites = Annotated[
@@ -133,74 +134,19 @@ class SuiteSettings:
     trust_suites: TrustSuites = SuiteTrust.AUTO
 
 
+_ChangeOptions = settings_class("_ChangeOptions", change_options())
+_GateOptions = settings_class("_GateOptions", gate_options())
+
+
 @dataclass(frozen=True)
-class ChangeSettings:
+class ChangeSettings(_ChangeOptions):  # type: ignore[misc, valid-type]  # its fields are what the rules declare
     """The gate on changes since the baseline."""
 
-    max_drop: Annotated[
-        str | None,
-        Names.TEXT,
-        typer.Option(
-            metavar="POINTS,...",
-            help="Maximum drop of the score since the baseline, in points.\n\n"
-            "Also for parts, separated by commas or lines: `suite:NAME=3`, `category:NAME=0`, and the other "
-            "selectors of `--thresholds`.",
-        ),
-    ] = None
-    regression: Annotated[
-        Regression,
-        typer.Option(
-            help="Regressions that fail the run.\n\n"
-            "`any`: a test that passed in the baseline fails now. `significant`: the score drops by more "
-            "than noise explains (p at most 0.05).",
-        ),
-    ] = Regression.OFF
-
 
 @dataclass(frozen=True)
-class GateSettings(ChangeSettings):
+class GateSettings(_GateOptions):  # type: ignore[misc, valid-type]  # as above
     """The gate."""
 
-    min_score: Annotated[
-        float, typer.Option(metavar="POINTS", min=0, max=100, help="Minimum run score (0–100).")
-    ] = 80
-    thresholds: Annotated[
-        str | None,
-        Names.TEXT,
-        typer.Option(
-            metavar="SELECTOR=POINTS,...",
-            help="Minimum scores of parts, such as suite:NAME=85.\n\n"
-            "Separated by commas or lines: `suite:NAME=85`, `test:NAME=…`, `category:NAME=100`, "
-            "`tag:NAME=…`, `logic:ID=…`, `difficulty:NAME=…`.",
-        ),
-    ] = None
-    max_errors: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            help="Maximum number of errored or undecided trials.\n\n"
-            "A trial errored if the agent, a model or the setup failed, or if it was interrupted. It is "
-            "undecided if one of its verdicts is; `not_reached` counts as failed instead. Above the maximum "
-            "the run has no verdict (exit code 3).",
-        ),
-    ] = 0
-    max_invalid_users: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            help="Maximum number of invalid users.\n\n"
-            "A simulated user is invalid if it breaks character and does so again when the trial is "
-            "retried. The trial then does not count.",
-        ),
-    ] = 0
-    max_cost: Annotated[
-        float | None,
-        typer.Option(min=0, metavar="USD", help="Maximum cost in US dollars; no new trials start near it."),
-    ] = None
-    max_p95_latency: Annotated[
-        float | None,
-        typer.Option(min=0, metavar="SECONDS", help="Maximum 95th percentile of response times."),
-    ] = None
     no_gate: Annotated[bool, typer.Option("--no-gate", help="Report only: exit 0 even if checks fail.")] = (
         False
     )

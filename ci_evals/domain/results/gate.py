@@ -1,7 +1,7 @@
 """The gate's checks, its decision, and the odds of it."""
 
-from enum import Enum, StrEnum, auto
-from typing import Literal, TypeAlias, assert_never
+from enum import StrEnum
+from typing import Literal, TypeAlias
 
 from pydantic import Field
 
@@ -11,23 +11,8 @@ LookDecision: TypeAlias = Literal["fail", "pass", "continue"]
 """The decision at a look at a run in rounds."""
 
 
-class CheckNature(Enum):
-    """The subject of a kind of check. How the program treats a check follows from it."""
-
-    FLOOR = auto()
-    """A score, which must be high enough."""
-    TEST = auto()
-    """A test, all of whose trials must pass."""
-    CHANGE = auto()
-    """The change since the baseline. It may leave a run without a verdict, if there has to be a baseline."""
-    LIMIT = auto()
-    """A number of the run, such as its cost, which must be low enough."""
-    ENDING = auto()
-    """How the run ended."""
-
-
 class CheckKind(StrEnum):
-    """Kind of a gate check."""
+    """Kind of a gate check. `ci_evals.gate.rules` has a rule for each."""
 
     MIN_SCORE = "min-score"
     """Floor of the run or, with `suite` or `test`, the floor that a suite file sets itself."""
@@ -41,28 +26,6 @@ class CheckKind(StrEnum):
     MAX_ERRORS = "max-errors"
     MAX_INVALID_USERS = "max-invalid-users"
     FAIL_FAST = "fail-fast"
-
-    @property
-    def nature(self) -> CheckNature:
-        """The subject of a check of this kind."""
-        match self:
-            case CheckKind.MIN_SCORE | CheckKind.THRESHOLD:
-                return CheckNature.FLOOR
-            case CheckKind.CRITICAL:
-                return CheckNature.TEST
-            case CheckKind.MAX_DROP | CheckKind.REGRESSION:
-                return CheckNature.CHANGE
-            case (
-                CheckKind.MAX_COST
-                | CheckKind.MAX_P95_LATENCY
-                | CheckKind.MAX_ERRORS
-                | CheckKind.MAX_INVALID_USERS
-            ):
-                return CheckNature.LIMIT
-            case CheckKind.FAIL_FAST:
-                return CheckNature.ENDING
-            case _:
-                assert_never(self)
 
 
 class CheckId(Record):

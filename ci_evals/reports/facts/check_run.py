@@ -4,7 +4,8 @@ from enum import StrEnum
 
 from ci_evals.domain.errors import Exit
 from ci_evals.domain.results.run import Results
-from ci_evals.gate.decision import CLOSE, compares
+from ci_evals.gate.checks import compares
+from ci_evals.gate.rules.changes import CLOSE
 from ci_evals.reports.facts import headline, highlights
 from ci_evals.reports.facts.headline import Trust
 from ci_evals.reports.facts.labels import RunOutcome

@@ -15,9 +15,11 @@ from itertools import chain
 from ci_evals.domain import numbers
 from ci_evals.domain.providers import Provider
 from ci_evals.domain.results.comparison import Comparison, TestChange
-from ci_evals.domain.results.gate import CheckKind, CheckNature, GateCheck
+from ci_evals.domain.results.gate import CheckKind, GateCheck
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestOutcome
+from ci_evals.gate.rule import Nature, wanting
+from ci_evals.gate.rules import rule_of
 from ci_evals.reports.facts import failed_tests, gate, highlights, set_aside, trial_errors
 from ci_evals.reports.facts.comparison import arms, change, significance
 from ci_evals.reports.facts.failed_tests import FailedTest
@@ -224,9 +226,9 @@ def _after_failure(results: Results) -> str:
     found, comparison, floor = news(results), results.comparison, _floor(results)
     if any(suite.of_other_tool for suite in results.suites):
         return ""
-    kinds = {check.kind for check in gate.failing(results)}
-    if kinds and kinds <= {CheckKind.MAX_COST, CheckKind.MAX_P95_LATENCY}:
-        return "See in the report what takes the cost or the time. If it is meant, raise the limit."
+    advice = [rule_of(check).advice for check in gate.failing(results)]
+    if advice and all(advice):
+        return advice[0]
     if failed := found.to_look_at:
         proven = comparison is not None and significance.proven(comparison)
         if proven or all(map(_always_failed, failed)):
@@ -404,7 +406,7 @@ def other_checks(results: Results) -> tuple[GateCheck, ...]:
 def _deciding(results: Results) -> GateCheck | None:
     """The failed check that the heading names; None if it names tests that broke."""
     checks = gate.failing(results)
-    if news(results).broke and any(check.kind.nature is not CheckNature.LIMIT for check in checks):
+    if news(results).broke and any(rule_of(check).nature is not Nature.LIMIT for check in checks):
         return None
     floor = _floor(results)
     return floor if floor in checks else next(iter(checks), None)
@@ -417,8 +419,8 @@ def _floor(results: Results) -> GateCheck | None:
 
 
 def _below(floor: GateCheck, results: Results) -> str:
-    decisive = floor.seen_if_undecided_failed if gate.wanting(floor) else results.score
-    undecided = " if undecided counts as failed" if gate.wanting(floor) else ""
+    decisive = floor.seen_if_undecided_failed if wanting(floor) else results.score
+    undecided = " if undecided counts as failed" if wanting(floor) else ""
     score, required = numbers.points(decisive, floor.required), numbers.plain(floor.required)
     return f"{score} / 100{undecided}, {required} required"
 
@@ -495,11 +497,11 @@ def in_numbers(results: Results) -> Numbers:
     others += set_aside.others(counts)
     noun = "test passes" if counts.passed == counts.deciding == 1 else "tests pass"
     tests = f"{counts.passed:,} of {counts.deciding:,} {noun}"
-    wanting = floor if floor and gate.wanting(floor) and not too_little else None
+    undecided = floor if floor and wanting(floor) and not too_little else None
     return Numbers(
         score="" if results.score is None else score,
-        if_undecided_failed=numbers.points(wanting.seen_if_undecided_failed, wanting.required)
-        if wanting
+        if_undecided_failed=numbers.points(undecided.seen_if_undecided_failed, undecided.required)
+        if undecided
         else "",
         base_name=base_name(results),
         base=numbers.points(compared.base) if compared else "",

@@ -7,9 +7,10 @@ from typing import NamedTuple
 
 from ci_evals.domain import numbers
 from ci_evals.domain.base import Interval
-from ci_evals.domain.results.gate import CheckNature, GateCheck
+from ci_evals.domain.results.gate import GateCheck
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestResult
+from ci_evals.gate.checks import is_floor
 from ci_evals.gate.selectors import Selector, SelectorKind
 from ci_evals.reports.facts.figure import Figure
 from ci_evals.reports.page.charts import drawing, frame
@@ -73,9 +74,7 @@ def _floor(
     floors = [
         check
         for check in results.gate.checks
-        if check.kind.nature is CheckNature.FLOOR
-        and check.test is None
-        and check.suite_number == suite_number
+        if is_floor(check) and check.test is None and check.suite_number == suite_number
         if suite_number or check.selector == selector
     ]
     return max(floors, key=lambda check: check.required or 0, default=None)

@@ -1,0 +1,49 @@
+"""The options of the gate's rules, as each rule declares them."""
+
+from collections.abc import Iterable
+from dataclasses import field, make_dataclass, replace
+from typing import Annotated, Any
+
+import typer
+
+from ci_evals.domain.options import Option
+from ci_evals.gate.rule import Nature
+from ci_evals.gate.rules import RULES
+
+
+def gate_options() -> tuple[Option, ...]:
+    """Return the options of all rules."""
+    return tuple(option for rule in RULES for option in rule.options)
+
+
+def change_options() -> tuple[Option, ...]:
+    """Return the options of the rules about changes since the baseline."""
+    return tuple(option for rule in RULES if rule.nature is Nature.CHANGE for option in rule.options)
+
+
+def odds_options() -> tuple[Option, ...]:
+    """Return the options of the rules that noise can fail, without defaults: the saved run's are used."""
+    options = (option for rule in RULES if rule.noise_can_fail for option in rule.options)
+    return tuple(replace(option, default=None) for option in options)
+
+
+def settings_class(name: str, options: Iterable[Option]) -> Any:
+    """Return a dataclass with a field for each option, from which Typer's parameters are made."""
+    fields = [(option.name, _annotated(option), field(default=option.default)) for option in options]
+    return make_dataclass(name, fields, frozen=True, namespace={"__doc__": "Options of the gate's rules."})
+
+
+def _annotated(option: Option) -> Any:
+    info = typer.Option(
+        metavar=option.metavar,
+        help=option.help,
+        min=option.minimum,
+        max=option.maximum,
+        rich_help_panel=option.group,
+    )
+    kind: Any = option.kind
+    if option.default is None:
+        kind = kind | None
+    if option.names is None:
+        return Annotated[kind, info]
+    return Annotated[kind, option.names, info]

@@ -1,0 +1,54 @@
+"""`max-cost`: what a run may cost."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ci_evals.domain import numbers
+from ci_evals.domain.options import Option
+from ci_evals.domain.results.gate import CheckKind, GateCheck
+from ci_evals.gate.gate_input import GatedRun
+from ci_evals.gate.rule import LimitRule
+
+
+@dataclass(frozen=True)
+class MaxCost(LimitRule):
+    """The maximum cost of a run, in US dollars."""
+
+    max_cost: float | None = None
+
+    kind: ClassVar[CheckKind] = CheckKind.MAX_COST
+    noise_word: ClassVar[str] = "cost"
+    advice: ClassVar[str] = (
+        "See in the report what takes the cost or the time. If it is meant, raise the limit."
+    )
+    options: ClassVar[tuple[Option, ...]] = (
+        Option(
+            "max_cost",
+            float,
+            "Maximum cost in US dollars; no new trials start near it.",
+            metavar="USD",
+            minimum=0,
+            group="Limits",
+        ),
+    )
+
+    def checks(self, run: GatedRun) -> Iterator[GateCheck]:
+        """Yield the check, if there is a limit."""
+        yield from self.limit_check(run, self.max_cost, run.results.usage.cost_usd, "the cost is not known")
+
+    @classmethod
+    def worded_failure(cls, check: GateCheck, value: str, limit: str) -> str:
+        """`the run cost $2.00, at most $1 allowed`."""
+        del check
+        return f"the run cost {value}, {limit} allowed"
+
+    @classmethod
+    def required(cls, check: GateCheck) -> str:
+        """`at most $1`."""
+        return "" if check.required is None else f"at most {numbers.budget(check.required, check.required)}"
+
+    @classmethod
+    def seen(cls, check: GateCheck) -> str:
+        """The cost."""
+        return super().seen(check) if check.seen is None else numbers.budget(check.seen, check.required)

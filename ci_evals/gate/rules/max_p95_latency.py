@@ -1,0 +1,52 @@
+"""`max-p95-latency`: how long 95 % of the replies may take."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ci_evals.domain import numbers
+from ci_evals.domain.options import Option
+from ci_evals.domain.results.gate import CheckKind, GateCheck
+from ci_evals.gate.gate_input import GatedRun
+from ci_evals.gate.rule import LimitRule
+from ci_evals.gate.rules.max_cost import MaxCost
+
+
+@dataclass(frozen=True)
+class MaxP95Latency(LimitRule):
+    """The maximum 95th percentile of response times, in seconds."""
+
+    max_p95_latency: float | None = None
+
+    kind: ClassVar[CheckKind] = CheckKind.MAX_P95_LATENCY
+    noise_word: ClassVar[str] = "latency"
+    advice: ClassVar[str] = MaxCost.advice
+    options: ClassVar[tuple[Option, ...]] = (
+        Option(
+            "max_p95_latency",
+            float,
+            "Maximum 95th percentile of response times.",
+            metavar="SECONDS",
+            minimum=0,
+        ),
+    )
+
+    def checks(self, run: GatedRun) -> Iterator[GateCheck]:
+        """Yield the check, if there is a limit."""
+        yield from self.limit_check(run, self.max_p95_latency, run.results.latency.p95, "no reply came")
+
+    @classmethod
+    def worded_failure(cls, check: GateCheck, value: str, limit: str) -> str:
+        """`95 % of the replies took up to 9 s, at most 5 s allowed`."""
+        del check
+        return f"95 % of the replies took up to {value}, {limit} allowed"
+
+    @classmethod
+    def required(cls, check: GateCheck) -> str:
+        """`at most 5 s`."""
+        return "" if check.required is None else f"at most {numbers.plain(check.required)} s"
+
+    @classmethod
+    def seen(cls, check: GateCheck) -> str:
+        """The 95th percentile."""
+        return super().seen(check) if check.seen is None else numbers.latency(check.seen, check.required)
