@@ -12,7 +12,7 @@ LookDecision: TypeAlias = Literal["fail", "pass", "continue"]
 
 
 class CheckKind(StrEnum):
-    """Kind of a gate check. `ci_evals.gate.rules` has a rule for each."""
+    """Kind of a gate check."""
 
     MIN_SCORE = "min-score"
     """Floor of the run or, with `suite` or `test`, the floor that a suite file sets itself."""
