@@ -1,3 +1,10 @@
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from ci_evals.domain.errors import SuiteError
@@ -66,9 +73,10 @@ def test_yaml_has_the_types_of_json(scalar, value):
     ("text", "value"),
     [
         ("turns: [{ user: Are you open? }]", {"turns": [{"user": "Are you open?"}]}),
-        ("[Are you open?, Why? I ask, a?b, ?c, http://x.example/?a=b]",
+        ("[Are you open?, Why? I ask, a?b, '?c', http://x.example/?a=b]",
          ["Are you open?", "Why? I ask", "a?b", "?c", "http://x.example/?a=b"]),
-        ("{a?: 1, ? b : 2, ? c, d: ?!}", {"a?": 1, "b": 2, "c": None, "d": "?!"}),
+        ("{a?: 1, ? b : 2, ? c, d: '?!'}", {"a?": 1, "b": 2, "c": None, "d": "?!"}),
+        ("?a: ?b\nc: [ '?d' ] # or [?e]\nf: |\n  [?g]\n", {"?a": "?b", "c": ["?d"], "f": "[?g]\n"}),
         ("{user: Hi #1, # a note\n  next: a#b}", None),
         ("{user: Hi there, # a note\n  next: a#b}", {"user": "Hi there", "next": "a#b"}),
         ('{url: http://x.example:80/, time: 12:30, "a":1}',
@@ -80,7 +88,7 @@ def test_yaml_has_the_types_of_json(scalar, value):
     ],
 )  # fmt: skip
 def test_yaml_is_read_as_its_users_write_it(text, value):
-    """YAML 1.2, where a question mark is a sign like others; PyYAML reads 1.1."""
+    """YAML 1.2, where a question mark within a text is a sign like others."""
     if value is None:
         with pytest.raises(SuiteError, match="not YAML"):
             read(text, "s.yaml")
@@ -110,20 +118,31 @@ def test_broken_json_is_refused_with_its_place(text, said):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("a: [1", "s.yaml:1:"),
+        ("a: [1", "s.yaml:1:4: not YAML: while parsing a flow sequence"),
+        ("a: {b: 1\n", "; the bracket that opens here is never closed"),
+        (
+            'a: 1\nb: "\\d"',
+            "s.yaml:2:5: not YAML: while parsing a quoted scalar, found unknown escape character",
+        ),
+        ("a: 1\nb: @c", "found character that cannot start any token: '@'; indent with spaces"),
         ("a: 1\n\tb: 2", "s.yaml:2:1: not YAML"),
         ("a:\n  - b: 1\n   c: 2", "s.yaml:3:4: not YAML: while parsing a block collection"),
         ("a:\n  - b: 1\n   c: 2", "; indent this line like the one that it belongs to"),
         ('a: 1\nb: "x\nc: 2\nd: 3\n', "s.yaml:2:4: not YAML: while scanning a quoted scalar"),
         ('a: 1\nb: "x\nc: 2\n', "; the quote that opens here is never closed"),
-        ("a: *nobody", "undefined alias"),
+        ("a: *nobody", "found undefined alias: '*nobody'"),
         ("? [1]\n: 2", "a key must be a string"),
         ("a: {{session}}", "a key must be a string; put '{{…}}' in quotes"),
-        ("a: he says: no", "mapping values are not allowed here; quote text that contains ': '"),
+        ("a: he says: no", "mapping values are not allowed in this context; quote text that contains ': '"),
         ("a: `b`", "quote text that starts with such a character"),
         ("", "the file is empty"),
         ("a: 1\n---\nb: 2", "expected a single document"),
         ("&a [*a]", "too deeply"),
+        (
+            "a: 1\nb: x\x07",
+            's.yaml:2:5: not YAML: the character U+0007 cannot stand here; write it as "\\u0007"',
+        ),
+        ("a: \ud800", "the character U+D800 cannot stand here"),
     ],
 )
 def test_broken_yaml_is_refused_with_its_place(text, said):
@@ -131,6 +150,86 @@ def test_broken_yaml_is_refused_with_its_place(text, said):
     with pytest.raises(SuiteError) as refused:
         read(text, "s.yaml")
     assert said in str(refused.value)
+
+
+@pytest.mark.parametrize("opening", ["[", "- ", "? ", "{a: ", "- ? ", "!!seq ["])
+def test_yaml_that_is_nested_too_deep_is_refused(opening):
+    """libyaml would go down until it crashes the process."""
+    for times in (62, 1_000_000):
+        with pytest.raises(SuiteError, match=r"s\.yaml:1:[0-9]+: not YAML: nested too deeply"):
+            read(opening * times, "s.yaml")
+    assert read("[" * 61 + "]" * 61, "s.yaml").problems == []
+
+
+AS_1_2: dict[str, Any] = {
+    "a: |\n  x\n   ": {"a": "x\n \n"},
+    "a: |\n  x": {"a": "x\n"},
+    "a: |+\n\n\nb: >-\n  c\n\n  d\n": {"a": "\n\n", "b": "c\nd"},
+    "a: ! 12": None,
+    "a: ! '12'": None,
+    "a: &b\n  # note\n  ! 12": None,
+    "a: [!, 12]": None,
+    "a: &b:c d": None,
+    "a: &b d\nc: *b": {"a": "d", "c": "d"},
+    "[&a b, {?*a : c}]": None,
+    "{ ?a: b }": None,
+    "[?a]": None,
+    "[?#a\n b]": None,
+    "[?a: b, c]": None,
+    "[\n?\u00a0a]": None,
+    "[? a, ?\n b: c]": [{"a": None}, {"b": "c"}],
+    "- ?a\n- ?b: c": ["?a", {"?b": "c"}],
+    "? \n: 1": None,
+    "{: 1}": None,
+    "'': 1": {"": 1},
+    "a: x\u0085b: 1": None,
+    "a: 'x\u2028 y'": None,
+    "# \u2029a: 1\nb: 1": None,
+    'a: "\\u2028\\N"': {"a": "\u2028\x85"},
+    "a: x\r\n  y\r\nb: 1\r\n": {"a": "x y", "b": 1},
+    "!!int a": None,
+    "a: !!int '0x1F'": None,
+    "a: !!bool maybe": None,
+    'a: !!float "12\\n"': None,
+    "a: !!int '12'": {"a": 12},
+    "a: !!str 12": {"a": "12"},
+}
+"""Texts that readers of YAML 1.1 read otherwise, with their value in 1.2, or None where they are refused."""
+
+
+@pytest.mark.parametrize("text", AS_1_2)
+def test_yaml_is_never_read_otherwise_than_by_1_2(text):
+    """As the cases of the public yaml-test-suite want it, of which some are refused."""
+    assert read_or_refuse(text) == AS_1_2[text]
+
+
+def read_or_refuse(text: str) -> Any:
+    try:
+        document = read(text, "s.yaml")
+    except SuiteError:
+        return None
+    return None if document.problems else document.value
+
+
+def test_yaml_is_read_alike_without_libyaml():
+    """Then it takes longer, and more is refused; nothing is read otherwise."""
+    program = """
+import json, sys
+sys.modules["yaml._yaml"] = None
+import yaml
+from test_document import AS_1_2, read_or_refuse
+assert not yaml.__with_libyaml__
+print(json.dumps([read_or_refuse(text) for text in AS_1_2]))
+"""
+    paths = os.pathsep.join(path for path in (str(Path(__file__).parent), *sys.path) if path)
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": paths},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(done.stdout) == [*AS_1_2.values()]
 
 
 def test_aliases_cannot_blow_up():

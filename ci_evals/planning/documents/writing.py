@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+from ci_evals.domain.errors import SuiteError
 from ci_evals.planning.documents.reader import read
 from ci_evals.planning.documents.yaml_document import Loader
 
@@ -34,9 +35,16 @@ def write(value: dict[str, Any], file: str, *, comment: str = "") -> str:
     text = head + _yaml(value, _Dumper, _WIDTH)
     # Blocks of lines are for people. A text that does not read back from one, or would be a command to
     # GitHub's runner in a log, is written in quotes on one line.
-    if _COMMAND.search(text) or read(text, file).value != value:
+    if _COMMAND.search(text) or not _reads_back(text, file, value):
         return head + _yaml(value, _Quoting, _ENDLESS)
     return text
+
+
+def _reads_back(text: str, file: str, value: dict[str, Any]) -> bool:
+    try:
+        return bool(read(text, file).value == value)
+    except SuiteError:
+        return False
 
 
 _WIDTH, _ENDLESS = 110, 10**9
