@@ -2,7 +2,8 @@
 
 Scores, shares and changes are cut and limits raised, so that no shown number looks better than the gate found
 it, and no drop smaller than it is. Beside both of its scores a change is the difference of what is shown of
-them. A p around 0.05 is shown on its side of it: 0.0504 → `0.051`.
+them. Headings, lines of numbers and the comment's table have whole `points`, everything else a decimal.
+A p around 0.05 is shown on its side of it: 0.0504 → `0.051`.
 Limits and changes are taken to the billionth: a drop of 5 may stand in binary as a little more.
 """
 
@@ -31,9 +32,9 @@ def score(points: float | None, floor: float | None = None) -> str:
     return NONE if points is None else _rounded(points, _step(floor, 1), ROUND_FLOOR)
 
 
-def points(number: float | None, floor: float | None = None) -> str:
-    """The same where there is little room, without zeros at its end: 93.75 → `93.7`, 80.0 → `80`."""
-    return NONE if number is None else plain(float(score(number, floor)))
+def points(number: float | None) -> str:
+    """A score in a heading, a line of numbers or the comment's table: whole points, cut: 93.75 → `93`."""
+    return NONE if number is None else _rounded(number, Decimal(1), ROUND_FLOOR)
 
 
 def difference(base: float, head: float) -> float:
@@ -52,11 +53,16 @@ def changed_for_programs(base: float | None, head: float | None) -> str:
 
 
 def points_changed(base: float | None, head: float | None) -> str:
-    """The same where there is little room: `−2`; no change is `±0`."""
+    """The change between two scores that are shown in whole `points`: `−2`; no change is `±0`."""
     if base is None or head is None:
         return NONE
-    change = difference(base, head)
-    return f"{'+' if change > 0 else _MINUS if change < 0 else '±'}{plain(abs(change))}"
+    change = points_between(base, head)
+    return f"{'+' if change > 0 else _MINUS if change < 0 else '±'}{abs(change)}"
+
+
+def points_between(base: float, head: float) -> int:
+    """The difference of two scores as `points` shows them."""
+    return int(points(head)) - int(points(base))
 
 
 def at_least(number: float) -> str:

@@ -102,8 +102,12 @@ class Rule(ABC):
         """The reason why a check failed, in a clause for somebody who does not know its name."""
         if check.required is None or (check.seen is None and not fails_unscored(check, cls.nature)):
             return f"{check.name}: {check.note or 'nothing was seen'}"
-        value = cls.seen(check.model_copy(update={"interval": None}))
-        return cls.worded_failure(check, value, cls.required(check))
+        return cls.worded_failure(check, cls.decisive(check), cls.required(check))
+
+    @classmethod
+    def decisive(cls, check: GateCheck) -> str:
+        """The value that decided a failed check, for a sentence: without its interval."""
+        return cls.seen(check.model_copy(update={"interval": None}))
 
     @classmethod
     @abstractmethod
@@ -175,6 +179,13 @@ def fails_unscored(check: GateCheck, nature: Nature) -> bool:
     """Return whether a floor failed by verdicts that are undecided and count as failed, without any other."""
     no_score = check.seen is None and check.seen_if_undecided_failed is not None
     return no_score and check.passed is False and nature is Nature.FLOOR
+
+
+def whole_points(check: GateCheck, show: Callable[[float], str]) -> str:
+    """The score, or the drop, that decided a check: in whole points, for a sentence."""
+    if wanting(check):
+        return f"{show(check.seen_if_undecided_failed or 0)} {IF_UNDECIDED_FAILED}"
+    return show(check.seen or 0)
 
 
 def wanting(check: GateCheck) -> bool:

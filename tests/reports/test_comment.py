@@ -1,5 +1,6 @@
 """The comment's text: within its budget whatever the results are, and never without what matters most."""
 
+import re
 from dataclasses import dataclass
 from functools import cache
 
@@ -239,10 +240,29 @@ def test_of_many_suites_the_worst_are_open():
     assert "| Suite 0 |" in documents.summary(results)
 
 
+@pytest.mark.parametrize(
+    "story",
+    [
+        comment_cases.bad,
+        comment_cases.flaky,
+        comment_cases.no_baseline,
+        comment_cases.failed_example,
+        comment_cases.passed_example,
+    ],
+)
+def test_scores_have_whole_points_outside_of_the_folds(story):
+    """In the heading, the numbers and the table; the fold has the decimals."""
+    text = comment.render(story(), comment_cases.CONTEXT)
+    shown = comment_cases.unfolded(text)
+    assert re.search(r"\d / 100", shown)
+    assert not re.search(r"\d\.\d+ / 100|has \d+\.\d|[−+]\d+\.\d|\| \d+\.\d|\d\.\d → |→ \d+\.\d", shown)
+    assert re.search(r"\| \d+\.\d", text)
+
+
 def test_checks_that_failed_are_seen_without_unfolding():
     """In words, unless heading, numbers or tests say them; the fold has all."""
     text = comment.render(comment_cases.bad(), comment_cases.CONTEXT)
-    assert "- Also: the score fell by 25.5, at most 5 allowed." in comment_cases.unfolded(text)
+    assert "- Also: the score fell by 26, at most 5 allowed." in comment_cases.unfolded(text)
     assert "| ❌ regression | no significant drop (p above 0.05) | p below 0.001 |" in text
     assert "| ✅ max-cost |" in text
     assert "max-cost" not in comment_cases.unfolded(text)

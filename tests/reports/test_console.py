@@ -214,7 +214,7 @@ def test_the_verdict_names_what_fails():
     ]
     results = build.results(gate=build.decision(*checks))
     text = console.render(results, verbose=True)
-    lines = [f"  The score of the tag “{letter}” is 0.0, at least 1 required.\n" for letter in "bcd"]
+    lines = [f"  The score of the tag “{letter}” is 0, at least 1 required.\n" for letter in "bcd"]
     assert f"{''.join(lines)}  1 more check failed (--verbose shows all)." in text
     assert text.index("✗ critical:X") < text.index("✓ min-score")
 

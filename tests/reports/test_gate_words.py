@@ -19,11 +19,11 @@ from ci_evals.reports.page.comparison_runs import ALONE
     [
         (
             {"name": "min-score", "required": 80, "seen": 78.96, "interval": Interval(low=70, high=85)},
-            "the score is 78.9, at least 80 required",
+            "the score is 78, at least 80 required",
         ),
         (
             {"name": "tag:safety", "required": 9, "seen": 99, "seen_if_undecided_failed": 5},
-            "the score of the tag “safety” is 5.0 if undecided counts as failed, at least 9 required",
+            "the score of the tag “safety” is 5 if undecided counts as failed, at least 9 required",
         ),
         (
             {
@@ -36,11 +36,11 @@ from ci_evals.reports.page.comparison_runs import ALONE
         ),
         (
             {"name": "max-drop", "required": 3, "seen": 5.16},
-            "the score fell by 5.2, at most 3 allowed",
+            "the score fell by 6, at most 3 allowed",
         ),
         (
             {"name": "max-drop suite:HR", "required": 3, "seen": 5.16},
-            "the score of the suite “HR” fell by 5.2, at most 3 allowed",
+            "the score of the suite “HR” fell by 6, at most 3 allowed",
         ),
         (
             {"name": "regression", "required": 0.05, "seen": 0.02},

@@ -56,8 +56,8 @@ def gate(*checks, **fields) -> Results:
         (compared("pppf", "pppf"), "Evals passed: 75 / 100, same as main"),
         (compared("pppp", "pppf"), "Evals passed: 100 / 100, 25 points above main"),
         (compared("ppff", "pphh"), "Evals passed: 50 / 100, 25 points below main"),
-        (compared("pphf", "pphf", min_score=80), "Evals failed: 62.5 / 100, 80 required"),
-        (comment_cases.no_baseline(), "Evals passed: 91.1 / 100, no baseline"),
+        (compared("pphf", "pphf", min_score=80), "Evals failed: 62 / 100, 80 required"),
+        (comment_cases.no_baseline(), "Evals passed: 91 / 100, no baseline"),
         (cases.incomparable(), "Evals passed: 100 / 100, not comparable with the baseline"),
         (build.results(), "Evals passed: 100 / 100"),
         (
@@ -135,19 +135,27 @@ def test_results_are_trusted_by_what_is_known_of_them():
     assert headline.trust_of(forged) is Trust.CONTRADICTORY
 
 
-def test_the_line_of_numbers_is_rounded_as_all_others_are():
-    """93.75 is 93.7, as in every table, and a drop is never shown smaller than it is."""
+def test_the_line_of_numbers_has_whole_points():
+    """93.75 is 93, and the change is between what is shown."""
     run = compared("p" * 15 + "f", "p" * 16, min_score=95)
     assert headline.in_numbers(run).text == (
-        "93.7 / 100 (95 required), main has 100 (−6.3). 15 of 16 tests pass."
+        "93 / 100 (95 required), main has 100 (−7). 15 of 16 tests pass."
     )
     passed = compared("pppf", "pppf")
     assert headline.in_numbers(passed).text == "3 of 4 tests pass."
 
 
+def test_a_change_below_a_point_is_not_called_the_same():
+    for score, words in ((93.2, "less than a point below main"), (94.0, "1 point above main")):
+        run = comment_cases.passed_example()
+        comparison = run.comparison.model_copy(update={"base": 93.9, "head": score, "delta": score - 93.9})
+        changed = run.model_copy(update={"score": score, "comparison": comparison})
+        assert headline.verdict(changed) == f"Evals passed: {int(score)} / 100, {words}"
+
+
 def test_a_score_just_below_its_minimum_never_reads_as_the_minimum():
-    """96.8 with a minimum of 97, and 96.96 with one of 96.97."""
-    for score, floor, shown in ((96.8, 97, "96.8"), (96.96, 96.97, "96.96"), (96.99, 97, "96.9")):
+    """Points are cut: 96.8 with a minimum of 97, and 96.96 with one of 96.97."""
+    for score, floor, shown in ((96.8, 97, "96"), (96.96, 96.97, "96"), (96.99, 97, "96")):
         check = build.check("min-score", floor, score, passed=False)
         failed = gate(check, passed=False).model_copy(update={"score": score})
         assert headline.verdict(failed).endswith(f"{shown} / 100, {floor} required")
@@ -156,8 +164,8 @@ def test_a_score_just_below_its_minimum_never_reads_as_the_minimum():
 def test_a_score_over_part_of_the_tests_is_not_compared_with_one_over_all():
     """The line has the score of that part too."""
     assert headline.in_numbers(cases.proven()).text == (
-        "78.3 / 100 (80 required; 75 if undecided counts as failed), compared on 4 of 6 tests: 67.5, "
-        "the baseline has 92.5 (−25). 3 of 6 tests pass, 1 undecided."
+        "78 / 100 (80 required; 75 if undecided counts as failed), compared on 4 of 6 tests: 67, "
+        "the baseline has 92 (−25). 3 of 6 tests pass, 1 undecided."
     )
 
 

@@ -278,7 +278,7 @@ def test_tests_that_failed_before_and_fell_far_are_counted_if_they_are_many():
     )
     failed = build.results(head, gate=build.decision(passed=False, exit_code=1))
     text = documents.summary(cases.against(failed, cases.base_run(base)))
-    assert "points or more lower**: Test 0 (66.6 → 0); Test 1 (66.6 → 0)" in text
+    assert "points or more lower**: Test 0 (66 → 0); Test 1 (66 → 0)" in text
     assert "; and 2 more tests." in text
 
 
@@ -431,4 +431,4 @@ def test_a_suite_of_which_too_little_was_decided_has_no_score_in_the_first_table
     run = comment_cases.bad()
     open_suite = run.suites[0].model_copy(update={"decided_share": 0.17})
     text = documents.summary(run.model_copy(update={"suites": (open_suite, *run.suites[1:])}))
-    assert "| ❌ | Refunds | n/a | 93.7 | n/a | 2 of 8 |" in text
+    assert "| ❌ | Refunds | n/a | 93 | n/a | 2 of 8 |" in text

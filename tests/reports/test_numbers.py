@@ -219,11 +219,11 @@ def test_a_cost_beyond_its_budget_is_shown_beyond_it(dollars, limit):
 
 
 def test_a_change_beside_both_scores_is_their_difference_as_shown():
-    """A reader subtracts: 96.0 and 94.1, whatever was cut of them."""
-    assert (numbers.points(96.07), numbers.points(94.11)) == ("96", "94.1")
-    assert numbers.points_changed(96.07, 94.11) == "−1.9"
+    """A reader subtracts: 96.0 and 94.1, or 96 and 94, whatever was cut of them."""
+    assert (numbers.points(96.07), numbers.points(94.11)) == ("96", "94")
+    assert numbers.points_changed(96.07, 94.11) == "−2"
     assert numbers.points_changed(80.04, 80.0) == "±0"
-    assert numbers.points_changed(93.75, 78.25) == "−15.5"
+    assert numbers.points_changed(93.75, 78.25) == "−15"
     assert numbers.changed(96.07, 94.11) == "−1.9"
     assert numbers.changed(80.04, 80.0) == "0.0"
     assert numbers.changed(91.67, 100.0) == "+8.4"

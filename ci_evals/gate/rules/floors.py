@@ -20,6 +20,7 @@ from ci_evals.gate.rule import (
     part_of,
     rests_on,
     wanting,
+    whole_points,
 )
 from ci_evals.gate.selectors import Selector
 from ci_evals.scoring import scores
@@ -38,8 +39,13 @@ class FloorRule(Rule):
 
     @classmethod
     def worded_failure(cls, check: GateCheck, value: str, limit: str) -> str:
-        """`the score of the suite “Refunds” is 70.0, at least 80 required`."""
+        """`the score of the suite “Refunds” is 70, at least 80 required`."""
         return f"the score{part_of(check)} is {value}, {limit} required"
+
+    @classmethod
+    def decisive(cls, check: GateCheck) -> str:
+        """The score in whole points, cut."""
+        return whole_points(check, numbers.points)
 
     @classmethod
     def required(cls, check: GateCheck) -> str:

@@ -11,7 +11,7 @@ from ci_evals.domain.results.gate import CheckKind, GateCheck
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.domain.suite import Suite
 from ci_evals.gate.gate_input import GatedRun, Scope, why_not_compared
-from ci_evals.gate.rule import TIE, Nature, Rule, part_of, rests_on, wanting
+from ci_evals.gate.rule import TIE, Nature, Rule, part_of, rests_on, wanting, whole_points
 from ci_evals.gate.rules.changes import NOT_COMPARABLE
 from ci_evals.gate.selectors import Selector, SelectorLimit, check_names, read_drops
 from ci_evals.scoring.scores import ScoreRule
@@ -105,6 +105,11 @@ class MaxDrop(Rule):
     def worded_failure(cls, check: GateCheck, value: str, limit: str) -> str:
         """`the score of the suite “Refunds” fell by 7, at most 5 allowed`."""
         return f"the score{part_of(check)} fell by {value}, {limit} allowed"
+
+    @classmethod
+    def decisive(cls, check: GateCheck) -> str:
+        """The drop in whole points, raised."""
+        return whole_points(check, numbers.at_least)
 
     @classmethod
     def required(cls, check: GateCheck) -> str:

@@ -372,11 +372,12 @@ def _relative(results: Results) -> str:
     base = base_name(results)
     if comparison.base is None or comparison.head is None:
         return f"not comparable with {base}"
-    points = numbers.difference(comparison.base, comparison.head)
-    if points == 0:
+    difference = numbers.difference(comparison.base, comparison.head)
+    if difference == 0:
         return f"same as {base}"
-    noun = "point" if abs(points) == 1 else "points"
-    return f"{numbers.plain(abs(points))} {noun} {'above' if points > 0 else 'below'} {base}"
+    points = abs(numbers.points_between(comparison.base, comparison.head))
+    amount = numbers.count(points, "point") if points else "less than a point"
+    return f"{amount} {'above' if difference > 0 else 'below'} {base}"
 
 
 def _failed(results: Results) -> str:
@@ -421,7 +422,7 @@ def _floor(results: Results) -> GateCheck | None:
 def _below(floor: GateCheck, results: Results) -> str:
     decisive = floor.seen_if_undecided_failed if wanting(floor) else results.score
     undecided = " if undecided counts as failed" if wanting(floor) else ""
-    score, required = numbers.points(decisive, floor.required), numbers.plain(floor.required)
+    score, required = numbers.points(decisive), numbers.plain(floor.required)
     return f"{score} / 100{undecided}, {required} required"
 
 
@@ -500,9 +501,7 @@ def in_numbers(results: Results) -> Numbers:
     undecided = floor if floor and wanting(floor) and not too_little else None
     return Numbers(
         score="" if results.score is None else score,
-        if_undecided_failed=numbers.points(undecided.seen_if_undecided_failed, undecided.required)
-        if undecided
-        else "",
+        if_undecided_failed=numbers.points(undecided.seen_if_undecided_failed) if undecided else "",
         base_name=base_name(results),
         base=numbers.points(compared.base) if compared else "",
         change=numbers.points_changed(compared.base, compared.head) if compared else "",

@@ -70,7 +70,7 @@ def of_suite_in_brief(suite: SuiteResult, became: SuiteComparison | None) -> Sui
     base = compared.base if compared else became.baseline_score if became else None
     too_little = change.too_little_decided(suite) is not None
     score = numbers.NONE if too_little else numbers.points(suite.score)
-    if compared and not too_little and numbers.score(compared.head) != numbers.score(suite.score):
+    if compared and not too_little and numbers.points(compared.head) != score:
         score = f"{score} ({numbers.points(compared.head)} compared)"
     return SuiteInBrief(
         next((outcome for outcome in _WORST if outcome in outcomes), TestOutcome.PASSED),
