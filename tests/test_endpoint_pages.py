@@ -17,16 +17,10 @@ from endpoints import calls, completion
 from papers import ROOT, blocks, code, table
 from world import Fault
 
+from ci_evals.agents.chat.options import ChatOptions
+from ci_evals.agents.http.options import OF_A_REQUEST, OF_A_TURN, TEXTS, HttpOptions, HttpReply
 from ci_evals.agents.http.wire import Reader
-from ci_evals.domain.agents import (
-    OF_A_REQUEST,
-    OF_A_TEST,
-    OF_A_TURN,
-    TEXTS,
-    ChatOptions,
-    HttpOptions,
-    HttpReply,
-)
+from ci_evals.agents.options import OF_A_TEST
 from ci_evals.support.redaction import Redactor
 
 PAGES = {name: (ROOT / f"docs/{name}-agent.md").read_text() for name in ("openai", "http")}

@@ -3,7 +3,7 @@
 import pytest
 from papers import ROOT, blocks, code, table
 
-from ci_evals.domain.built_in_agents import BUILT_IN
+from ci_evals.agent_registry import AGENT_KINDS
 from ci_evals.planning.agent_choice import AgentChoice, choose
 from ci_evals.planning.documents.interpolate import Reading
 from ci_evals.planning.parse import load
@@ -17,7 +17,7 @@ PAGES = {
 def test_every_option_is_described(name):
     """And no other."""
     described = {code(option) for option, _ in table("option", PAGES[name])}
-    assert described == {field.alias for field in BUILT_IN[name].options.model_fields.values()}
+    assert described == {field.alias for field in AGENT_KINDS[name].options.model_fields.values()}
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -4,7 +4,7 @@ import sys
 from functools import lru_cache
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
 
-from ci_evals.domain.built_in_agents import BUILT_IN
+from ci_evals.agent_registry import AGENT_KINDS
 from ci_evals.domain.errors import UsageError
 
 GROUP = "ci_evals.adapters"
@@ -26,7 +26,7 @@ def named(name: str) -> EntryPoint:
 
 def check_built_in(name: str) -> None:
     """Raise `UsageError` if a package claims the name of a built-in adapter: either may be meant."""
-    if name in BUILT_IN and (entries := _entries(name)):
+    if name in AGENT_KINDS and (entries := _entries(name)):
         raise UsageError(
             f"adapter {name!r} is built in, and {packages(*entries)} provides another adapter of that name: "
             "uninstall it, or ask its authors for another name"

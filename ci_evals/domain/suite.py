@@ -18,7 +18,7 @@ from pydantic import (
     field_validator,
 )
 
-from ci_evals.domain.agents import COMMAND, PYTHON, is_program
+from ci_evals.domain.agents import COMMAND, DEFAULT_ADAPTER, PYTHON, is_program
 from ci_evals.domain.base import JSON_SCHEMA, Model, NonBlank
 from ci_evals.domain.checks.evaluation import Evaluation
 from ci_evals.domain.world import Step, World
@@ -311,10 +311,9 @@ class Suite(Model):
         default=None, description="Network API key of the agent. Better from the environment: `${NAME}`."
     )
     adapter: AdapterName = Field(
-        default="aui",
-        description="How to call the agent: `aui`; `demo`, the embedded demo agent; `openai`, any "
-        "chat-completions endpoint; `http`, any JSON endpoint; `python:module:attribute`; "
-        "`command: program`; or the name of a plug-in.",
+        default=DEFAULT_ADAPTER,
+        description="How to call the agent: the name of an adapter (docs/adapters.md), "
+        "`python:module:attribute`, `command: program`, or the name of a plug-in.",
     )
     adapter_options: dict[str, JsonValue] | None = Field(
         default=None, description="What the adapter needs to know: see docs/adapters.md."

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from pydantic import JsonValue
-
+from ci_evals.agent_registry import AGENT_KINDS
 from ci_evals.domain.plan import Plan, Trial
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.suite import Suite
@@ -96,10 +95,9 @@ def _add_agent(agents: dict[_Identity, _Agent], plan: Plan, trial: Trial) -> _Id
 
 def _paths(suite: Suite) -> dict[str, str]:
     """Return the paths of an agent's evidence, by key."""
-    reply: JsonValue = (suite.adapter_options or {}).get("reply")
-    if suite.adapter != "http" or not isinstance(reply, dict):
-        return {}
-    return {key: path for key in _FIELDS if isinstance(path := reply.get(key), str)}
+    kind = AGENT_KINDS.get(suite.adapter)
+    paths = kind.paths_in(suite.adapter_options or {}) if kind else {}
+    return {key: paths[key] for key in _FIELDS if key in paths}
 
 
 def _unproven(agent: _Agent, results: Iterable[TrialResult]) -> dict[str, str]:

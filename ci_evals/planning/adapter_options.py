@@ -8,8 +8,8 @@ from typing import Any
 
 from pydantic import JsonValue, ValidationError
 
+from ci_evals.agent_registry import AGENT_KINDS
 from ci_evals.domain.agents import COMMAND, PYTHON, is_program, secrets_of
-from ci_evals.domain.built_in_agents import BUILT_IN
 from ci_evals.domain.errors import Problem, SuiteError
 from ci_evals.planning.documents.document import Document, Path
 from ci_evals.planning.documents.interpolate import Reading, interpolate
@@ -20,9 +20,9 @@ from ci_evals.support.redaction import Redactor
 
 def complaint(adapter: str, plugins: Collection[str]) -> str | None:
     """Return what is wrong with an adapter's name, to follow it in a message; None if it exists."""
-    if is_program(adapter) or adapter in BUILT_IN or adapter in plugins:
+    if is_program(adapter) or adapter in AGENT_KINDS or adapter in plugins:
         return None
-    known = [*BUILT_IN, *sorted(plugins)]
+    known = [*AGENT_KINDS, *sorted(plugins)]
     close = difflib.get_close_matches(adapter.lower(), [*known, PYTHON, COMMAND], n=1)
     hint = f"did you mean {close[0]!r}?" if close else f"available: {', '.join(known)}"
     return (
@@ -35,9 +35,9 @@ def option_problems(
     adapter: str, options: Any, document: Document, redactor: Redactor, under: Path = ()
 ) -> Iterator[Problem]:
     """Yield problems with the options of an adapter, which `document` has under this path."""
-    if adapter not in BUILT_IN:
+    if adapter not in AGENT_KINDS:
         return
-    form = BUILT_IN[adapter].options
+    form = AGENT_KINDS[adapter].options
     if form is None:
         yield document.problem(under, f"the adapter {adapter!r} takes no options", at_key=bool(under))
         return

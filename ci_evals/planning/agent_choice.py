@@ -7,8 +7,8 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic.alias_generators import to_snake
 
-from ci_evals.domain.agents import CONVERSATION, lacks_secret
-from ci_evals.domain.built_in_agents import BUILT_IN
+from ci_evals.agent_registry import AGENT_KINDS, AgentKind, KeyNeed
+from ci_evals.domain.agents import DEFAULT_ADAPTER, lacks_secret
 from ci_evals.domain.checks.strict.state import StateCheck
 from ci_evals.domain.errors import SuiteError, UsageError
 from ci_evals.domain.suite import Suite
@@ -94,9 +94,14 @@ def chosen_agent(
     if choice.adapter and (fault := complaint(choice.adapter, choice.plugins)):
         raise UsageError(f"--adapter: {choice.adapter!r} {fault}")
     elsewhere = bool(choice.agent_id or choice.base_url)
-    adapter = choice.adapter or ("aui" if elsewhere and suite.adapter == "demo" else suite.adapter)
-    if adapter == "demo" and choice.base_url:
-        raise UsageError("--adapter=demo is the embedded agent, which has no --base-url; use --adapter=aui")
+    adapter = choice.adapter or suite.adapter
+    if elsewhere and not choice.adapter and _is_embedded(suite):
+        adapter = DEFAULT_ADAPTER
+    if choice.base_url and adapter in AGENT_KINDS and AGENT_KINDS[adapter].embedded:
+        raise UsageError(
+            f"--adapter={adapter} is the embedded agent, which has no --base-url; "
+            f"use --adapter={DEFAULT_ADAPTER}"
+        )
     changes: dict[str, Any] = {"adapter": adapter}
     if choice.options:
         changes["adapter_options"] = choice.options.checked(adapter)
@@ -109,7 +114,7 @@ def chosen_agent(
     changes |= {"wait_for": choice.wait_for} if choice.wait_for else {}
     chosen = _changed(suite, changes)
     problems = [document.problem(path, message) for path, message in _missing(chosen)]
-    if not choice.base_url and adapter in BUILT_IN and not _is_address(chosen.base_url or "http://"):
+    if not choice.base_url and adapter in AGENT_KINDS and not _is_address(chosen.base_url or "http://"):
         problems.append(document.problem(("baseUrl",), "must begin with http:// or https://"))
     if problems and not unasked and not (without_key and not has_key(chosen)):
         raise SuiteError(problems)
@@ -139,11 +144,16 @@ def _is_address(url: str) -> bool:
 
 def has_key(suite: Suite) -> bool:
     """Return whether the suite has the key that its agent needs, if any."""
+    kind = _kind(suite)
     if suite.api_key is not None:  # given, but blank: a secret that is not there
-        return suite.adapter == "demo" or bool(suite.api_key.get_secret_value().strip())
-    if suite.adapter == "aui" or (suite.adapter == "openai" and suite.base_url is None):
-        return False
-    return "key" not in _names(suite)
+        return _is_embedded(suite) or bool(suite.api_key.get_secret_value().strip())
+    match kind.key if kind else KeyNeed.NEVER:
+        case KeyNeed.ALWAYS:
+            return False
+        case KeyNeed.DEFAULT_ADDRESS if suite.base_url is None:
+            return False
+        case _:
+            return "key" not in _names(suite)
 
 
 def has_filled_headers(suite: Suite) -> bool:
@@ -155,9 +165,18 @@ def has_filled_headers(suite: Suite) -> bool:
 
 def awaited_address(suite: Suite) -> str | None:
     """Return what answers once the suite's agent is up; None if nothing says so."""
-    agent = BUILT_IN.get(suite.adapter)
-    default = agent.address if agent and agent.address.startswith("http://127.0.0.1:") else None
-    return suite.wait_for or suite.base_url or default
+    kind = _kind(suite)
+    return suite.wait_for or suite.base_url or (kind.local_address if kind else None)
+
+
+def _kind(suite: Suite) -> AgentKind | None:
+    """Return the kind of a suite's agent; None if it is code or a plug-in."""
+    return AGENT_KINDS.get(suite.adapter)
+
+
+def _is_embedded(suite: Suite) -> bool:
+    kind = _kind(suite)
+    return kind is not None and kind.embedded
 
 
 def _missing(suite: Suite) -> list[tuple[Path, str]]:
@@ -168,7 +187,7 @@ def _missing(suite: Suite) -> list[tuple[Path, str]]:
         *_missing_state(suite),
         *_missing_history(suite),
     ]
-    if suite.adapter == "demo" and (suite.start or suite.wait_for):
+    if _is_embedded(suite) and (suite.start or suite.wait_for):
         hint = "name your own with --base-url or --adapter"
         missing.append((("start",), f"the embedded demo agent needs no start and no wait; {hint}"))
     elif suite.start and not awaited_address(suite):
@@ -179,15 +198,17 @@ def _missing(suite: Suite) -> list[tuple[Path, str]]:
         if suite.api_key is None:
             missing.append((("apiKey",), f"is missing; {instead}, or name a variable there: ${{AGENT_KEY}}"))
         else:
-            hint = "" if suite.adapter == "aui" else "; if the agent needs no key, delete the line"
+            kind = _kind(suite)
+            always = kind is not None and kind.key is KeyNeed.ALWAYS
+            hint = "" if always else "; if the agent needs no key, delete the line"
             missing.append((("apiKey",), f"is empty; set the variable that it names, or {instead}{hint}"))
     return missing
 
 
 def _missing_fields(suite: Suite) -> Iterator[tuple[Path, str]]:
     """Yield what the adapter needs beside a key. An agent's id names its model as well."""
-    agent = BUILT_IN.get(suite.adapter)
-    for key, message in agent.needs.items() if agent else ():
+    kind = _kind(suite)
+    for key, message in kind.needs.items() if kind else ():
         if getattr(suite, to_snake(key)) is None and not (key == "model" and suite.agent_id):
             yield (key,), message
 
@@ -196,19 +217,19 @@ def _missing_state(suite: Suite) -> Iterator[tuple[Path, str]]:
     """Yield a problem if tests check the agent's own state, and it has none."""
     tests = (test for test in suite.tests if AGENT_STATE not in {*suite.probes, *test.probes})
     checks = (one for test in tests for one in test.evaluations if isinstance(one, StateCheck))
-    agent = BUILT_IN.get(suite.adapter)
-    if agent and not agent.reports_state and any(check.probe == AGENT_STATE for check in checks):
+    kind = _kind(suite)
+    if kind and not kind.reports_state and any(check.probe == AGENT_STATE for check in checks):
         hint = "look it up with your own probe (docs/worlds.md)"
         yield ("tests",), f"check {AGENT_STATE}, but {suite.adapter!r} agents report no state; {hint}"
 
 
 def _missing_history(suite: Suite) -> Iterator[tuple[Path, str]]:
     """Yield a problem for each test that begins with messages which the agent cannot be given."""
-    agent = BUILT_IN.get(suite.adapter)
-    if agent and not agent.takes_history:
+    kind = _kind(suite)
+    if kind and not kind.takes_history:
         why = f"{suite.adapter!r} agents cannot be given a history; remove its 'assistant' lines"
-    elif suite.adapter == "http" and {*CONVERSATION, "history"}.isdisjoint(_names(suite)):
-        why = "adapterOptions.send has no {{messages}} and no {{history}}, which would tell the agent"
+    elif kind and kind.history_names and kind.history_names.isdisjoint(_names(suite)):
+        why = kind.no_history
     else:
         return
     for number, test in enumerate(suite.tests):
@@ -233,8 +254,9 @@ def _named_but_missing(suite: Suite) -> Iterator[tuple[Path, str]]:
 
 
 def _names(suite: Suite) -> frozenset[str]:
-    if suite.adapter_options is None or suite.adapter not in BUILT_IN:
+    kind, options = _kind(suite), suite.adapter_options
+    if kind is None or options is None:
         return frozenset()
-    # Other options of a chat agent are sent as they are.
-    options = suite.adapter_options.get("headers") if suite.adapter == "openai" else suite.adapter_options
+    if kind.filled_options is not None:
+        options = {key: value for key, value in options.items() if key in kind.filled_options}
     return frozenset(placeholders.names(options))

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from heapq import heapreplace
 from math import ceil
 
+from ci_evals.agent_registry import AGENT_KINDS
 from ci_evals.domain.checks.evaluation import Graded
 from ci_evals.domain.checks.strict.expected_answers import compares_meanings
 from ci_evals.domain.suite import PlannedTurn, Suite, Test
@@ -131,7 +132,8 @@ def of_trial(suite: Suite, test: Test, sizes: PromptSizes | None) -> Forecast:
     """Return the forecast of one trial; `sizes` is None if no LLM is asked and the user is scripted."""
     turns = suite.turns_of(test)
     fixed = next((index for index, turn in enumerate(turns) if index and turn.auto), len(turns))
-    agent = DEMO_AGENT_SECONDS if suite.adapter == "demo" else AGENT_SECONDS
+    kind = AGENT_KINDS.get(suite.adapter)
+    agent = DEMO_AGENT_SECONDS if kind and kind.embedded else AGENT_SECONDS
     requests = Range(1 + fixed, 1 + len(turns))
     embedder = _embedder(test, fixed, len(turns))
     comparing = EMBEDDER_SECONDS if embedder.calls.high else Range()

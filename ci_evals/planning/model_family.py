@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping
 
+from ci_evals.agent_registry import AGENT_KINDS
 from ci_evals.domain.suite import Suite
 
 _FAMILIES: Mapping[str, str] = {
@@ -34,13 +35,12 @@ def family(model: str) -> str | None:
 
 def agents_model(suite: Suite) -> str | None:
     """Return the model behind a suite's agent, if it is known."""
-    match suite.adapter:
-        case "demo":
-            return None  # no model at all
-        case "openai":
-            return suite.model or suite.agent_id
-        case _:
-            return suite.model
+    kind = AGENT_KINDS.get(suite.adapter)
+    if kind and kind.embedded:
+        return None  # no model at all
+    if kind and kind.id_is_model:
+        return suite.model or suite.agent_id
+    return suite.model
 
 
 def warnings(pairs: Iterable[tuple[str, str]]) -> tuple[str, ...]:

@@ -8,8 +8,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ci_evals.domain.agents import is_program, secrets_of
-from ci_evals.domain.built_in_agents import BUILT_IN
+from ci_evals.agent_registry import AGENT_KINDS
+from ci_evals.domain.agents import DEFAULT_ADAPTER, is_program, secrets_of
 from ci_evals.domain.checks.evaluation import RUBRIC_KEYS
 from ci_evals.domain.errors import Problem, SuiteError, UsageError
 from ci_evals.domain.score_scale import as_share, is_share
@@ -143,7 +143,7 @@ def _secrets_in(value: Any) -> Iterator[str]:
 def _adapter_problems(
     document: Document, value: dict[str, Any], reading: Reading, redactor: Redactor
 ) -> Iterator[Problem]:
-    adapter, options = value.get("adapter", "aui"), value.get("adapterOptions")
+    adapter, options = value.get("adapter", DEFAULT_ADAPTER), value.get("adapterOptions")
     if reading.distrusted:
         for key, message in _NOT_IF_DISTRUSTED.items():
             if value.get(key) is not None and (key != "adapter" or _runs_code(str(adapter), reading)):
@@ -197,7 +197,7 @@ def _schema(name: str, reading: Reading) -> dict[str, Any]:
 
 def _runs_code(adapter: str, reading: Reading) -> bool:
     """Return whether the adapter is foreign code, installed plug-ins included."""
-    return is_program(adapter) or (adapter in reading.plugins and adapter not in BUILT_IN)
+    return is_program(adapter) or (adapter in reading.plugins and adapter not in AGENT_KINDS)
 
 
 _NOT_IF_DISTRUSTED = {
@@ -264,9 +264,9 @@ def _floors_like_shares(suite: Suite, document: Document) -> Iterator[str]:
 
 
 def _unused_fields(suite: Suite, file: str) -> Iterator[str]:
-    if suite.adapter != "aui":
-        return
-    if suite.model:
-        yield f"{file}: model: has no field on the AUI wire and is not sent"
-    if any(test.system_prompt for test in suite.tests):
-        yield f"{file}: systemPrompt: has no field on the AUI wire and is not sent"
+    kind = AGENT_KINDS.get(suite.adapter)
+    unsent = kind.unsent if kind else {}
+    if suite.model and "model" in unsent:
+        yield f"{file}: model: {unsent['model']}"
+    if "systemPrompt" in unsent and any(test.system_prompt for test in suite.tests):
+        yield f"{file}: systemPrompt: {unsent['systemPrompt']}"

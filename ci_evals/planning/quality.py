@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 
-from ci_evals.domain.built_in_agents import BUILT_IN
+from ci_evals.agent_registry import AGENT_KINDS
 from ci_evals.domain.checks.evaluation import Graded, Judged
 from ci_evals.domain.checks.rubric import Dimension, Level, Rubric
 from ci_evals.domain.checks.strict_check import StrictCheck
@@ -170,13 +170,12 @@ def _contradictions(test: Test) -> Iterator[Weakness]:
 
 def _reports_arguments(suite: Suite) -> bool:
     """Return whether the agent surely reports the arguments of its tool calls."""
-    agent = BUILT_IN.get(suite.adapter)
+    kind = AGENT_KINDS.get(suite.adapter)
     if suite.trace == "otlp":
         return True
-    if agent and agent.reports_arguments is not None:
-        return agent.reports_arguments
-    reply = (suite.adapter_options or {}).get("reply")
-    if suite.adapter == "http" and isinstance(reply, dict) and "toolCalls" in reply:
+    if kind and kind.reports_arguments is not None:
+        return kind.reports_arguments
+    if kind and "toolCalls" in kind.paths_in(suite.adapter_options or {}):
         return True
     return any(check.reads_arguments() for test in suite.tests for _, check in _strict_checks(test))
 

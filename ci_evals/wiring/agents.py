@@ -2,18 +2,17 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ci_evals.adapters.transport.addresses import host_of
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, Waiting
+from ci_evals.agent_registry import AGENT_KINDS
 from ci_evals.agents import plugins
 from ci_evals.agents.settings import AgentSettings
-from ci_evals.domain.built_in_agents import BUILT_IN
 from ci_evals.domain.suite import Suite
 from ci_evals.planning.agent_choice import awaited_address
 from ci_evals.ports import Agent
@@ -26,19 +25,6 @@ if TYPE_CHECKING:
     from ci_evals.agents.python.hosting.host import Host
     from ci_evals.agents.started.program import AgentProgram
     from ci_evals.demo_agent.server import DemoServer
-
-_CLASSES = {
-    "aui": "aui.agent:AuiAgent",
-    "openai": "chat.agent:ChatAgent",
-    "responses": "responses.agent:ResponsesAgent",
-    "http": "http.agent:HttpAgent",
-    "langgraph": "langgraph.agent:LangGraphAgent",
-    "ag-ui": "ag_ui.agent:AgUiAgent",
-    "a2a": "a2a.agent:A2aAgent",
-    "adk": "adk.agent:AdkAgent",
-    "rasa": "rasa.agent:RasaAgent",
-}
-"""Module and class of each adapter for servers; `responses` is an API of `openai`."""
 
 
 class RunAgents:
@@ -96,23 +82,28 @@ class RunAgents:
         name, connections, redactor = suite.adapter, self._connections, self._redactor
         settings = agent_settings(suite, redactor, debug=connections.debug)
         plugins.check_built_in(name)
-        if name not in BUILT_IN:
+        kind = AGENT_KINDS.get(name)
+        if kind is None:
             from ci_evals.agents.code.awaited_agent import AwaitedAgent  # noqa: PLC0415  # most suites speak to a server
             from ci_evals.wiring import code  # noqa: PLC0415  # most suites speak to a server
 
             host = None if connections.agent_in_process else self._python_host
             limiter = self._code.setdefault(redactor.text(name), RateLimiter())
             return AwaitedAgent(code.agent(name, settings, redactor, host, self.environ), limiter)
-        if name == "demo":
-            from ci_evals.demo_agent.server import DemoServer  # noqa: PLC0415  # 0.1 s, for suites that name it
-
-            self._server = self._server or self._stack.enter_context(DemoServer())
-            return _class_of("aui")(replace(settings, api_key="demo-key", base_url=self._server.base_url))
-        url = settings.base_url or BUILT_IN[name].address
+        if kind.embedded:
+            return self._demo_agent(settings)
+        url = settings.base_url or kind.address
         limiter = self.limiter(url, settings.api_key or "")
         settings = replace(settings, base_url=url, headers=headers)
-        api = "responses" if name == "openai" and settings.options.get("api") == "responses" else name
-        return _class_of(api)(settings, redactor=redactor, limiter=limiter)
+        return kind.agent_class(settings.options)(settings, redactor=redactor, limiter=limiter)
+
+    def _demo_agent(self, settings: AgentSettings) -> Agent:
+        """Serve the demo agent, once for all suites, and return an agent that speaks to it."""
+        from ci_evals.agents.aui.agent import AuiAgent  # noqa: PLC0415  # for suites that name the demo agent
+        from ci_evals.demo_agent.server import DemoServer  # noqa: PLC0415  # likewise: 0.1 s
+
+        self._server = self._server or self._stack.enter_context(DemoServer())
+        return AuiAgent(replace(settings, api_key="demo-key", base_url=self._server.base_url))
 
     def _plan_start(self, suite: Suite) -> "AgentProgram | None":
         """Plan to start the program that serves a suite's agent, or to wait for it; None if it has none."""
@@ -157,10 +148,10 @@ class RunAgents:
 
     def base_url(self, suite: Suite) -> str:
         """The address of a suite's agent; empty for one that is code."""
-        if suite.adapter == "demo":
+        kind = AGENT_KINDS.get(suite.adapter)
+        if kind and kind.embedded:
             return self._server.base_url if self._server else ""
-        agent = BUILT_IN.get(suite.adapter)
-        return suite.base_url or (agent.address if agent else "")
+        return suite.base_url or (kind.address if kind else "")
 
     async def start(self) -> None:
         """Load agents in Python, if there are any, in a process; raise `UsageError` if one fails."""
@@ -232,13 +223,6 @@ def _set_environment(environ: Mapping[str, str]) -> Iterator[None]:
     finally:
         os.environ.clear()
         os.environ.update(before)
-
-
-def _class_of(adapter: str) -> Callable[..., Agent]:
-    """Return the class of an adapter for servers. Only its own module is imported."""
-    module, _, name = _CLASSES[adapter].partition(":")
-    kind: Callable[..., Agent] = getattr(import_module(f"ci_evals.agents.{module}"), name)
-    return kind
 
 
 def agent_settings(suite: Suite, redactor: Redactor, *, debug: bool = False) -> AgentSettings:

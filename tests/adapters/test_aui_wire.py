@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ci_evals.adapters import tool_calls
 from ci_evals.adapters.transport import payload
 from ci_evals.agents.aui import wire as aui_wire
-from ci_evals.domain.agents import AuiOptions
+from ci_evals.agents.aui.options import AuiOptions
 from ci_evals.domain.choices import AgentIdLocation
 from ci_evals.domain.errors import AgentError, UsageError
 from ci_evals.domain.transcript import Integration, Reply

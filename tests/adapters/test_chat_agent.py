@@ -16,8 +16,8 @@ from world import Fault
 
 from ci_evals.agents.chat import wire as chat_wire
 from ci_evals.agents.chat.agent import ChatAgent
+from ci_evals.agents.chat.options import ChatOptions
 from ci_evals.agents.settings import AgentSettings
-from ci_evals.domain.agents import ChatOptions
 from ci_evals.domain.errors import AgentAccessError, AgentError, UsageError
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Reply

@@ -12,8 +12,8 @@ import world
 from ci_evals.adapters.models.openai_llm import OpenAILLM
 from ci_evals.agents.command.agent import CommandAgent
 from ci_evals.agents.http.agent import HttpAgent
+from ci_evals.agents.http.options import HttpOptions
 from ci_evals.agents.settings import AgentSettings
-from ci_evals.domain.agents import HttpOptions
 from ci_evals.domain.errors import AgentError, LLMError
 from ci_evals.domain.suite import Test
 from ci_evals.ports import Prompt

@@ -16,10 +16,11 @@ from pydantic import ValidationError
 from world import Fault
 
 from ci_evals.agents.http.agent import HttpAgent
+from ci_evals.agents.http.options import HttpOptions, HttpReply
 from ci_evals.agents.http.wire import Reader
 from ci_evals.agents.settings import AgentSettings
 from ci_evals.domain.actions import with_calls
-from ci_evals.domain.agents import HttpOptions, HttpReply, secrets_of
+from ci_evals.domain.agents import secrets_of
 from ci_evals.domain.errors import AgentAccessError, AgentError, UsageError
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Integration, Reply

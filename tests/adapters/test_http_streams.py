@@ -19,8 +19,8 @@ from papers import ROOT, code, table
 from pydantic import ValidationError
 
 from ci_evals.agents.http.agent import HttpAgent
+from ci_evals.agents.http.options import HttpOptions
 from ci_evals.agents.settings import AgentSettings
-from ci_evals.domain.agents import HttpOptions
 from ci_evals.domain.errors import AgentAccessError, AgentError
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Reply

@@ -19,10 +19,10 @@ from openai.types.responses import Response
 from openai.types.responses.response_create_params import ResponseCreateParamsNonStreaming
 from pydantic import TypeAdapter
 
+from ci_evals.agents.chat.options import ChatOptions
 from ci_evals.agents.responses import wire as responses_wire
 from ci_evals.agents.responses.agent import ResponsesAgent
 from ci_evals.agents.settings import AgentSettings
-from ci_evals.domain.agents import ChatOptions
 from ci_evals.domain.errors import AgentAccessError, AgentError
 from ci_evals.domain.suite import Test
 from ci_evals.support.redaction import Redactor

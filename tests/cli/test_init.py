@@ -11,12 +11,12 @@ import yaml
 from commands import ci_evals, files_in, results_in
 from papers import ROOT
 
-from ci_evals.domain.built_in_agents import BUILT_IN
+from ci_evals.agent_registry import AGENT_KINDS
 
 TOOLS = Path(sys.executable).parent
 SUITE, WORKFLOW = "evals/starter.yaml", ".github/workflows/evals.yml"
 EXAMPLE = (ROOT / "examples/pull-request.yml").read_text()
-ADAPTERS = [*BUILT_IN, "python", "command", "python:shop.desk:reply", "command: ./agent"]
+ADAPTERS = [*AGENT_KINDS, "python", "command", "python:shop.desk:reply", "command: ./agent"]
 each_adapter = pytest.mark.parametrize("adapter", ADAPTERS)
 
 
@@ -263,7 +263,7 @@ def test_the_steps_name_all_keys_and_where_they_are_taken(repository):
     assert "Export OPENAI_API_KEY for judge and user" in done.stdout
 
 
-@pytest.mark.parametrize("adapter", [name for name, agent in BUILT_IN.items() if agent.own_server])
+@pytest.mark.parametrize("adapter", [name for name, agent in AGENT_KINDS.items() if agent.own_server])
 def test_a_server_of_ones_own_is_asked_without_a_key(repository, adapter):
     """Most have none on one's own machine: a line to delete would be the first thing to fail."""
     ci_evals("init", f"--adapter={adapter}", cwd=repository)

@@ -42,11 +42,12 @@ from ci_evals.adapters.transport.network import Answer
 from ci_evals.adapters.transport.rate_limiter import RetryableError
 from ci_evals.agents.aui import wire as aui_wire
 from ci_evals.agents.chat import wire as chat_wire
+from ci_evals.agents.chat.options import ChatOptions
 from ci_evals.agents.code import plain_reply
 from ci_evals.agents.http import wire as http_wire
+from ci_evals.agents.http.options import HttpReply
 from ci_evals.cli.settings import inputs
 from ci_evals.conversation.simulated_user import ModelUser
-from ci_evals.domain.agents import ChatOptions, HttpReply
 from ci_evals.domain.checks import answer_matching
 from ci_evals.domain.checks.evaluation import Judged
 from ci_evals.domain.choices import Regression

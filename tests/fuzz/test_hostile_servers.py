@@ -17,12 +17,12 @@ from ci_evals.agents.a2a.agent import A2aAgent
 from ci_evals.agents.aui.agent import AuiAgent
 from ci_evals.agents.chat.agent import ChatAgent
 from ci_evals.agents.http.agent import HttpAgent
+from ci_evals.agents.http.options import HttpOptions
 from ci_evals.agents.langgraph.agent import LangGraphAgent
 from ci_evals.agents.rasa.agent import RasaAgent
 from ci_evals.agents.settings import AgentSettings
 from ci_evals.conversation.converse import ConversationPlayer
 from ci_evals.conversation.scripted_user import ScriptedUser
-from ci_evals.domain.agents import HttpOptions
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Transcript
 from ci_evals.domain.verdict import Outcome

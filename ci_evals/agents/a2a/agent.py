@@ -15,10 +15,10 @@ from ci_evals.adapters.transport.rate_limiter import RateLimiter
 from ci_evals.agents import agent_server
 from ci_evals.agents.a2a import wire
 from ci_evals.agents.a2a.card import Interface, interface_of
+from ci_evals.agents.a2a.options import A2aOptions
 from ci_evals.agents.a2a.wire import UNFINISHED, Answer, Call, Conversation
 from ci_evals.agents.agent_server import AgentRequest, AgentServer, NoSuchPathError
 from ci_evals.agents.settings import AgentSettings
-from ci_evals.domain.agents import A2aOptions
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.suite import DEFAULT_TIMEOUT_SECONDS, Test
 from ci_evals.domain.transcript import Reply

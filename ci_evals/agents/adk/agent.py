@@ -13,11 +13,11 @@ from ci_evals.adapters.transport.rate_limiter import RateLimiter
 from ci_evals.adapters.transport.streams import Event, Stream
 from ci_evals.agents import agent_server
 from ci_evals.agents.adk import wire
+from ci_evals.agents.adk.options import ADDRESS, AdkOptions
 from ci_evals.agents.adk.wire import Message, Run
 from ci_evals.agents.agent_server import AgentRequest, AgentServer, NoSuchPathError
 from ci_evals.agents.settings import AgentSettings
 from ci_evals.domain.actions import views_of
-from ci_evals.domain.agents import ADK_ADDRESS, AdkOptions
 from ci_evals.domain.errors import AgentAccessError, AgentError
 from ci_evals.domain.suite import DEFAULT_TIMEOUT_SECONDS, Test
 from ci_evals.domain.transcript import Reply
@@ -63,7 +63,7 @@ class AdkAgent:
     ) -> None:
         """Prepare requests without opening connections, or raise `UsageError` for what cannot be sent."""
         self._settings, self._options = settings, AdkOptions.model_validate(settings.options)
-        url = agent_server.base_url(settings.base_url or ADK_ADDRESS)
+        url = agent_server.base_url(settings.base_url or ADDRESS)
         headers = agent_server.headers_with_key(self._options.headers, settings)
         self._server = AgentServer(settings, url, headers, redactor, limiter)
 

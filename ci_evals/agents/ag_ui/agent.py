@@ -12,11 +12,11 @@ from ci_evals.adapters.transport.rate_limiter import RateLimiter
 from ci_evals.adapters.transport.streams import Stream
 from ci_evals.agents import agent_server
 from ci_evals.agents.ag_ui import wire
+from ci_evals.agents.ag_ui.options import AgUiOptions
 from ci_evals.agents.ag_ui.run import AgentState, Message, Run
 from ci_evals.agents.agent_server import AgentRequest, AgentServer
 from ci_evals.agents.settings import AgentSettings
 from ci_evals.domain.actions import views_of
-from ci_evals.domain.agents import AgUiOptions
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Reply, ToolCall

@@ -12,8 +12,8 @@ from ci_evals.adapters.transport.rate_limiter import RateLimiter
 from ci_evals.agents import agent_server
 from ci_evals.agents.agent_server import AgentRequest, AgentServer
 from ci_evals.agents.aui import wire
+from ci_evals.agents.aui.options import ADDRESS, AuiOptions
 from ci_evals.agents.settings import AgentSettings
-from ci_evals.domain.agents import AUI_ADDRESS, AuiOptions
 from ci_evals.domain.errors import AgentAccessError, AgentError
 from ci_evals.domain.suite import DEFAULT_TIMEOUT_SECONDS, Test
 from ci_evals.domain.transcript import Reply
@@ -55,7 +55,7 @@ class AuiAgent:
         """
         self._settings, self._open_timeout = settings, open_timeout
         self._options = AuiOptions.model_validate(settings.options)
-        url = wire.external_url(settings.base_url or AUI_ADDRESS)
+        url = wire.external_url(settings.base_url or ADDRESS)
         headers = agent_server.checked_headers(settings.headers)
         if key := addresses.header_value(settings.api_key or "", "the agent's key"):
             headers |= agent_server.checked_headers({self._options.key_header: key})

@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from ci_evals.adapters.transport import addresses, payload
 from ci_evals.agents.aui import trace as aui_trace
-from ci_evals.domain.agents import AuiOptions
+from ci_evals.agents.aui.options import AuiOptions
 from ci_evals.domain.base import token_count
 from ci_evals.domain.choices import AgentIdLocation
 from ci_evals.domain.errors import AgentError

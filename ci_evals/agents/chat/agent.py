@@ -10,8 +10,8 @@ from ci_evals.adapters.transport.rate_limiter import RateLimiter
 from ci_evals.agents import agent_server
 from ci_evals.agents.agent_server import CHECK_SECONDS, AgentRequest, AgentServer
 from ci_evals.agents.chat import wire
+from ci_evals.agents.chat.options import ADDRESS, ChatOptions
 from ci_evals.agents.settings import AgentSettings
-from ci_evals.domain.agents import OPENAI_ADDRESS, ChatOptions
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Reply
@@ -36,7 +36,7 @@ class ChatAgent:
         """Prepare requests without opening connections, or raise `UsageError` for what cannot be sent."""
         self._settings, self._options = settings, ChatOptions.model_validate(settings.options)
         self._model = settings.model or settings.agent_id or ""
-        url = agent_server.base_url(settings.base_url or OPENAI_ADDRESS)
+        url = agent_server.base_url(settings.base_url or ADDRESS)
         headers = agent_server.headers_with_key(self._options.headers, settings)
         self._server = AgentServer(settings, url.removesuffix(wire.PATH), headers, redactor, limiter)
         self._address = self._server.at(wire.PATH, self._options.query)

@@ -15,8 +15,8 @@ from ci_evals.agents import agent_server
 from ci_evals.agents.agent_server import AgentRequest, AgentServer
 from ci_evals.agents.chat_thread import Thread
 from ci_evals.agents.http import wire
+from ci_evals.agents.http.options import HttpOptions, HttpRequest
 from ci_evals.agents.settings import AgentSettings
-from ci_evals.domain.agents import HttpOptions, HttpRequest
 from ci_evals.domain.errors import AgentError, UsageError
 from ci_evals.domain.suite import DEFAULT_TIMEOUT_SECONDS, Test
 from ci_evals.domain.transcript import Reply

@@ -18,9 +18,9 @@ from ci_evals.adapters.transport.streams import Event
 from ci_evals.agents import chat_messages
 from ci_evals.agents.chat_thread import Seen, Thread
 from ci_evals.agents.http import values
+from ci_evals.agents.http.options import HttpReply
 from ci_evals.agents.http.values import NAMES, Matches
 from ci_evals.domain.actions import views_of
-from ci_evals.domain.agents import HttpReply
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.transcript import Reply, ToolCall
 from ci_evals.support.json_path import JsonPath

@@ -13,9 +13,9 @@ from ci_evals.adapters.transport.rate_limiter import RateLimiter
 from ci_evals.agents import agent_server
 from ci_evals.agents.agent_server import AgentRequest, AgentServer, NoSuchPathError
 from ci_evals.agents.langgraph import wire
+from ci_evals.agents.langgraph.options import ADDRESS, LangGraphOptions
 from ci_evals.agents.langgraph.wire import NEW_THREAD, Object, ThreadState
 from ci_evals.agents.settings import AgentSettings
-from ci_evals.domain.agents import LANGGRAPH_ADDRESS, LangGraphOptions
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.suite import DEFAULT_TIMEOUT_SECONDS, Test
 from ci_evals.domain.transcript import Reply
@@ -50,7 +50,7 @@ class LangGraphAgent:
         self._options = options = LangGraphOptions.model_validate(settings.options)
         names_key = "key" in placeholders.names(options.headers)
         fixed = options.headers if names_key or not settings.api_key else _KEY_HEADER | options.headers
-        url = agent_server.base_url(settings.base_url or LANGGRAPH_ADDRESS)
+        url = agent_server.base_url(settings.base_url or ADDRESS)
         headers = agent_server.headers_with_key(fixed, settings)
         self._server = AgentServer(settings, url, headers, redactor, limiter)
 

@@ -16,8 +16,8 @@ from pydantic import JsonValue
 from ci_evals.adapters import tool_calls
 from ci_evals.adapters.transport import payload
 from ci_evals.adapters.transport.streams import Event, Stream
+from ci_evals.agents.langgraph.options import LangGraphOptions
 from ci_evals.domain.actions import views_of
-from ci_evals.domain.agents import LangGraphOptions
 from ci_evals.domain.base import token_count
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.transcript import Reply, ToolCall

@@ -11,9 +11,9 @@ from ci_evals.adapters.transport.rate_limiter import RateLimiter
 from ci_evals.agents import agent_server
 from ci_evals.agents.agent_server import AgentRequest, AgentServer, NoSuchPathError
 from ci_evals.agents.rasa import wire
+from ci_evals.agents.rasa.options import ADDRESS, RasaOptions
 from ci_evals.agents.rasa.wire import Tracker
 from ci_evals.agents.settings import AgentSettings
-from ci_evals.domain.agents import RASA_ADDRESS, RasaOptions
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.suite import DEFAULT_TIMEOUT_SECONDS, Test
 from ci_evals.domain.transcript import Reply
@@ -49,7 +49,7 @@ class RasaAgent:
         keyed = settings if names_key else replace(settings, api_key=None)
         self._query = {"token": settings.api_key} if settings.api_key and not names_key else {}
         headers = agent_server.headers_with_key(self._options.headers, keyed)
-        url = agent_server.base_url(settings.base_url or RASA_ADDRESS)
+        url = agent_server.base_url(settings.base_url or ADDRESS)
         self._server = AgentServer(settings, url, headers, redactor, limiter)
 
     async def open_session(self, test: Test) -> _Session:

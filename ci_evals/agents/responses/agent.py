@@ -9,11 +9,11 @@ from ci_evals.adapters.transport.rate_limiter import RateLimiter
 from ci_evals.agents import agent_server
 from ci_evals.agents.agent_server import CHECK_SECONDS, AgentRequest, AgentServer
 from ci_evals.agents.chat import wire as chat_wire
+from ci_evals.agents.chat.options import ADDRESS, ChatOptions
 from ci_evals.agents.chat.wire import Message
 from ci_evals.agents.responses import wire
 from ci_evals.agents.responses.wire import Answer
 from ci_evals.agents.settings import AgentSettings
-from ci_evals.domain.agents import OPENAI_ADDRESS, ChatOptions
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Reply
@@ -44,7 +44,7 @@ class ResponsesAgent:
         """Prepare requests without opening connections, or raise `UsageError` for what cannot be sent."""
         self._settings, self._options = settings, ChatOptions.model_validate(settings.options)
         self._model = settings.model or settings.agent_id or ""
-        url = agent_server.base_url(settings.base_url or OPENAI_ADDRESS)
+        url = agent_server.base_url(settings.base_url or ADDRESS)
         headers = agent_server.headers_with_key(self._options.headers, settings)
         url = url.removesuffix(wire.PATH)
         self._server = AgentServer(settings, url, headers, redactor, limiter)

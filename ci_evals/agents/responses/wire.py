@@ -13,9 +13,9 @@ from pydantic import JsonValue
 from ci_evals.adapters import tool_calls
 from ci_evals.adapters.transport import payload
 from ci_evals.agents.chat import wire as chat_wire
+from ci_evals.agents.chat.options import ChatOptions
 from ci_evals.agents.chat.wire import Message
 from ci_evals.domain.actions import views_of
-from ci_evals.domain.agents import ChatOptions
 from ci_evals.domain.base import token_count
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.suite import Test

@@ -2,17 +2,17 @@
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ci_evals.adapters import files
 from ci_evals.adapters.git import repository
 from ci_evals.adapters.git.repository import Repository
+from ci_evals.agent_registry import AGENT_KINDS, FOLDERS, PROGRAM_FOLDERS, PROGRAM_KINDS, AgentKind
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.choices import StarterProvider
 from ci_evals.cli.settings.result_commands import InitSettings
-from ci_evals.domain.agents import COMMAND, PYTHON
-from ci_evals.domain.built_in_agents import BUILT_IN, BuiltInAgent
+from ci_evals.domain.agents import DEFAULT_ADAPTER, program_of
 from ci_evals.domain.errors import SuiteError, UsageError
 from ci_evals.planning.adapter_options import complaint
 from ci_evals.planning.documents.interpolate import Reading
@@ -26,16 +26,6 @@ AGENT = "agent_under_test.py"
 ACTION = "org/aui-evals-action"
 """The action's name in every example; its users put its repository in the place."""
 _SUITE = "starter.yaml"
-
-_SHORT = {"python": "python:agent_under_test:reply", "command": f"command: python3 {AGENT}"}
-"""Adapters of the programs that `init` writes itself."""
-
-_CODE = ((PYTHON, "python"), (COMMAND, "command"))
-
-_ABOUT_CODE = {
-    "python": "A Python function or a framework's agent, found from the folder that ci-evals is started in.",
-    "command": "A program that answers JSON lines, started in the folder that ci-evals is started in.",
-}
 
 
 @dataclass(frozen=True)
@@ -51,9 +41,9 @@ class Starter:
     """The command that serves the agent, if runs start it."""
 
     @property
-    def agent(self) -> BuiltInAgent:
+    def agent(self) -> AgentKind:
         """The facts about the adapter."""
-        return BUILT_IN.get(self.kind) or BuiltInAgent(_ABOUT_CODE[self.kind], own_server=False)
+        return PROGRAM_KINDS[self.kind] if self.kind in PROGRAM_KINDS else AGENT_KINDS[self.kind]
 
     @property
     def suite(self) -> str:
@@ -63,12 +53,12 @@ class Starter:
     @property
     def writes_agent(self) -> bool:
         """True if an agent to begin with is written as well."""
-        return self.adapter == _SHORT.get(self.kind)
+        return self.adapter == self.agent.example
 
     @property
     def plays_at_once(self) -> bool:
         """True if it runs without anything of the user's."""
-        return self.kind == "demo" or self.writes_agent
+        return self.agent.embedded or self.writes_agent
 
     @property
     def is_deployed(self) -> bool:
@@ -84,32 +74,39 @@ class Starter:
         """Path and text of each file."""
         written = {self.suite: self._suite_text(), WORKFLOW: self._workflow()}
         if self.writes_agent:
-            template = "agent" if self.kind == "python" else "program"
-            written[AGENT] = render(f"cli/starter/{template}.py.j2")
+            written[AGENT] = render(self.agent.program)
         return written
 
     def _suite_text(self) -> str:
-        hand_over = self.agent.hand_over
-        if self.kind == "python" and not self.writes_agent:
-            hand_over = "adapterOptions.escalationTools, or escalated of a function"
+        agent = self.agent
+        about = f"{agent.about[0].upper()}{agent.about[1:]}"
+        if agent.own_server:
+            about += f": docs/{agent.page} of ci-evals"
         return render(
             "cli/starter/suite.yaml.j2",
-            kind=self.kind,
+            agent=agent,
+            lines=self._lines_template,
             adapter=write({"adapter": self.adapter}, _SUITE).strip(),
-            about=self.agent.about,
+            about=f"{about}.",
             file=self.suite,
             offline=self.plays_at_once or not self.provider.key,
             start=write(literal({"start": self.start}), _SUITE).strip() if self.start else "",
             provider=" --provider=offline" if self.plays_at_once else self.provider_option,
-            order="HL-30771" if self.kind == "demo" else "A-1001",
-            handing_over=hand_over,
+            order="HL-30771" if agent.embedded else "A-1001",
+            handing_over="" if self.writes_agent else agent.hand_over,
         )
+
+    @property
+    def _lines_template(self) -> str:
+        """The template of the lines about the agent."""
+        folder = PROGRAM_FOLDERS.get(self.kind) or FOLDERS[self.kind]
+        return f"agents/{folder}/starter.yaml.j2"
 
     def _workflow(self) -> str:
         branch = self.repository.branch
         return render(
             "cli/starter/workflow.yml.j2",
-            kind=self.kind,
+            runs_inside=self.kind in PROGRAM_KINDS,
             server=self.agent.own_server and self.is_deployed,
             keyed=self.agent.keyed and self.is_deployed,
             started=self.start is not None,
@@ -146,21 +143,23 @@ def plan(found: Repository, settings: InitSettings) -> Starter:
     Raises:
         UsageError: there is no such adapter, the action cannot run it, or it has no server to start.
     """
-    adapter = settings.adapter or found.adapter or "aui"
-    adapter = _SHORT.get(adapter, adapter)
-    kind = next((kind for prefix, kind in _CODE if adapter.startswith(prefix)), adapter)
-    if kind == adapter and adapter not in BUILT_IN:
-        supported = [*BUILT_IN, *_SHORT]
+    adapter = settings.adapter or found.adapter or DEFAULT_ADAPTER
+    if adapter in PROGRAM_KINDS:
+        adapter = PROGRAM_KINDS[adapter].example
+    kind = program_of(adapter) or adapter
+    if kind not in PROGRAM_KINDS and kind not in AGENT_KINDS:
+        supported = [*AGENT_KINDS, *PROGRAM_KINDS]
         reason = (
             complaint(adapter, ()) if settings.adapter else "is a plug-in, which the action does not contain"
         )
         raise UsageError(f"--adapter: {adapter!r} {reason}. init supports {', '.join(supported)}.")
-    provider = StarterProvider.OFFLINE if kind == "demo" else settings.provider
-    starter = Starter(kind, adapter, found, provider, settings.start)
+    starter = Starter(kind, adapter, found, settings.provider, settings.start)
+    if starter.agent.embedded:
+        starter = replace(starter, provider=StarterProvider.OFFLINE)
     if settings.start is not None and not settings.start.isprintable():
         raise UsageError("--start has more than one line. Put the commands in a script, and give that.")
     if settings.start is not None and not starter.agent.own_server:
-        servers = ", ".join(name for name, agent in BUILT_IN.items() if agent.own_server)
+        servers = ", ".join(name for name, agent in AGENT_KINDS.items() if agent.own_server)
         raise UsageError(f"--start: {kind} has no server to start. These have: {servers}.")
     if settings.start is not None and not settings.start.strip():
         raise UsageError(

@@ -12,6 +12,7 @@ from ci_evals.adapters import files
 from ci_evals.adapters.journal import Journal
 from ci_evals.adapters.reserve import Reserve
 from ci_evals.adapters.signing import can_sign
+from ci_evals.agent_registry import AGENT_KINDS
 from ci_evals.cli.files.output_paths import RECORDING, Inputs, OutputPaths, check_folder, check_output
 from ci_evals.cli.files.suite_loading import load_suites, unmatched_paths, values_of
 from ci_evals.cli.github import actions
@@ -31,7 +32,6 @@ from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.choices import CommentMode, MissingSecrets
 from ci_evals.cli.settings.policy import read_policy, recorded_options
 from ci_evals.cli.settings.suite_commands import RunSettings
-from ci_evals.domain.built_in_agents import BUILT_IN
 from ci_evals.domain.errors import CiEvalsError, SuiteError, UsageError
 from ci_evals.domain.journal import JournalMark
 from ci_evals.domain.plan import HEAD, Plan
@@ -222,7 +222,7 @@ def _let_stand(prepared: _PreparedRun, results: Results) -> int:
 def _play(prepared: _PreparedRun) -> int:
     """Play the plan, publish the results, and return the exit code."""
     settings, console, stop = prepared.settings, prepared.context.console, prepared.interruption.stop
-    if any(item.suite.adapter not in BUILT_IN for item in prepared.job.plan.suites):
+    if any(item.suite.adapter not in AGENT_KINDS for item in prepared.job.plan.suites):
         _import_reports(prepared)
     reserve = Reserve()
     stop.release = reserve.release

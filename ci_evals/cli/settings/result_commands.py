@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ci_evals.agent_registry import FOLDERS, PROGRAM_FOLDERS
 from ci_evals.cli.settings.choices import (
     ComparisonFormat,
     Platform,
@@ -46,8 +47,9 @@ class InitSettings:
         Names.TEXT,
         typer.Option(
             metavar="ADAPTER",
-            help="How to call your agent: aui, openai, http, langgraph, ag-ui, a2a, adk, python, …\n\n"
-            "Default: the adapter of existing suites, otherwise aui. `demo` is for a first look.",
+            help="How to call your agent, such as openai, http or python.\n\n"
+            "Default: the adapter of existing suites, otherwise aui. `demo` is for a first look. Known are "
+            f"{', '.join([*FOLDERS, *PROGRAM_FOLDERS])}.",
         ),
     ] = None
     provider: Annotated[

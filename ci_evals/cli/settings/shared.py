@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from ci_evals.agent_registry import FOLDERS
 from ci_evals.cli.settings.choices import CommentMode, CommentOn, SuiteTrust
 from ci_evals.cli.settings.gate_rules import change_options, gate_options, settings_class
 from ci_evals.cli.settings.options import INPUT_DEFAULT
@@ -99,9 +100,10 @@ Adapter = Annotated[
     Names.PROGRAM,
     typer.Option(
         metavar="ADAPTER",
-        help="How to call the agent: aui, demo, openai, http, langgraph, …\n\n"
-        "Overrides the suite's `adapter`; the default is aui. `python:MODULE:ATTRIBUTE` calls a Python "
-        "function, `command: PROGRAM` starts a program. Use a plug-in by its name.",
+        help="How to call the agent, such as openai or http.\n\n"
+        f"Overrides the suite's `adapter`; the default is aui. Built in are {', '.join(FOLDERS)}. "
+        "`python:MODULE:ATTRIBUTE` calls a Python function, `command: PROGRAM` starts a program. Use a "
+        "plug-in by its name.",
     ),
 ]
 AdapterOptions = Annotated[

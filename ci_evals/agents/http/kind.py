@@ -1,0 +1,23 @@
+"""The facts about agents behind any JSON endpoint."""
+
+from ci_evals.agent_registry import AgentKind
+from ci_evals.agents.http.options import CONVERSATION, HttpOptions
+
+KIND = AgentKind(
+    about="any JSON endpoint",
+    page="http-agent.md",
+    agent="http.agent:HttpAgent",
+    options=HttpOptions,
+    needs={
+        "baseUrl": "is missing; set it, or --base-url",
+        "adapterOptions": "is missing: how the agent is asked; or name a file with it by "
+        "--adapter-options; see docs/http-agent.md",
+    },
+    keyed=True,
+    sends_user_info=False,
+    history_names=frozenset({*CONVERSATION, "history"}),
+    no_history="adapterOptions.send has no {{messages}} and no {{history}}, which would tell the agent",
+    hand_over="adapterOptions.reply.escalated",
+    reports_arguments=None,
+    evidence_paths="reply",
+)

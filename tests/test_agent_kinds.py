@@ -1,0 +1,70 @@
+"""The kinds of agents: what is registered exists, and the docs list what is registered."""
+
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from papers import ROOT, code, page, table
+
+import ci_evals.agents
+from ci_evals.agent_registry import AGENT_KINDS, FOLDERS, PROGRAM_FOLDERS, PROGRAM_KINDS, AgentKind
+from ci_evals.domain.suite import Suite
+
+KINDS = {**AGENT_KINDS, **PROGRAM_KINDS}
+each_kind = pytest.mark.parametrize(("name", "kind"), KINDS.items(), ids=KINDS.keys())
+
+
+def test_every_folder_with_facts_is_registered():
+    """A folder without its line is an adapter that nobody can name."""
+    (root,) = ci_evals.agents.__path__
+    folders = {file.parent.name for file in Path(root).glob("*/kind.py")}
+    assert folders == {*FOLDERS.values(), *PROGRAM_FOLDERS.values()}
+
+
+@each_kind
+def test_what_the_facts_name_is_there(name: str, kind: AgentKind):
+    """They name classes, fields of a suite, a page and options by their names."""
+    for path in filter(None, [kind.agent, *kind.apis.values()]):
+        module, _, attribute = path.partition(":")
+        agent = getattr(import_module(f"ci_evals.agents.{module}"), attribute)
+        assert all(hasattr(agent, method) for method in ("open_session", "send_message", "close"))
+        assert hasattr(agent, "read_state") == kind.reports_state
+    suite_keys = {field.alias for field in Suite.model_fields.values()}
+    assert {*kind.needs} <= suite_keys
+    assert (ROOT / "docs" / kind.page.partition("#")[0]).is_file()
+    if kind.options:
+        keys = {field.alias for field in kind.options.model_fields.values()}
+        named = {*(kind.filled_options or ()), *filter(None, [kind.evidence_paths])}
+        if kind.hand_over:
+            named.add(kind.hand_over.split(".")[1])
+        assert named <= keys
+
+
+@pytest.mark.parametrize("text", [(ROOT / "README.md").read_text(), page("adapters.md")])
+def test_the_tables_of_adapters_list_all_of_them(text: str):
+    """With what they are, and a link to their page."""
+    head = "your agent is" if "| your agent is |" in text else "`adapter`"
+    rows = [row if head == "`adapter`" else [row[1], row[0], row[2]] for row in table(head, text)]
+    for name, kind in KINDS.items():
+        mine = [row for row in rows if code(row[0].split(":")[0].removesuffix(" (default)")) == name]
+        if name == "demo" and head != "`adapter`":
+            continue
+        (own, *_) = [row for row in mine if kind.page.split("#")[-1] in row[2]]
+        if head == "`adapter`" and name in AGENT_KINDS:
+            assert own[1].startswith(kind.about)
+
+
+def test_the_table_of_histories_knows_who_takes_one():
+    """A suite with a history is refused for those in its last row."""
+    *_, (names, effect) = table("agent", page("writing-a-suite.md"))
+    assert "refused" in effect
+    assert {code(name) for name in names.split(", ")} == {
+        name for name, kind in AGENT_KINDS.items() if not kind.takes_history
+    }
+
+
+def test_the_table_of_errors_has_all_servers():
+    """What counts as the agent's error differs."""
+    rows = [row[0] for row in table("adapter", page("adapters.md"))]
+    named = {code(cell) for row in rows for cell in row.split(", ")}
+    assert named >= {*KINDS} - {"demo"}
