@@ -17,6 +17,8 @@ PATTERNS = {
     r"\btalk(?:s|ed)? (?:the|this|a|your) judge round|\btalked round": "flip the verdict by prompt injection",
     r"\bwhere there is none\b|\bbe it\b|\bfor want of|\bsave for\b": "if there is none, whether, except",
     r"\bso many\b": "N",
+    r"\b(?:environment|service|agent) tells (?:it|them)\b": "names, reports",
+    r"\bfor the \w+ before goes on\b": "continues",
     r"\basked less at a time": "fewer concurrent requests",
     r"\bbr(?:oke|oken|eaks?) (?:its|their) role|\bke(?:pt|eps?) to (?:its|their) role": "broke character",
     r"\bparts? from the baseline|\bin which they part\b": "diverges from",

@@ -12,9 +12,9 @@ from ci_evals.domain.base import Amount, Percent, Record, Seconds, Share
 class TrialProcess(Record):
     """The steps of one conversation, from its traces.
 
-    A step is a workflow that begins, or a call of a tool or an integration. A workflow that ran for the reply
-    before goes on, which is no new step; so it is where replies between the two ran none. Named twice for one
-    reply it has begun twice.
+    A step is a workflow that begins, or a call of a tool or an integration. A workflow that also ran for the
+    reply before is the same step, even if replies without a workflow came in between. A workflow that one
+    reply names twice is two steps.
 
     What a reply does not report is null: a missing trace is no evidence that nothing was done.
     """

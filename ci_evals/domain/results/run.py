@@ -31,7 +31,7 @@ class Tool(Record):
 
 
 class Git(Record):
-    """The commit that was tested, where the environment tells it."""
+    """The commit that was tested; null if neither git nor the CI service names it."""
 
     commit: str | None = None
     ref: str | None = None
