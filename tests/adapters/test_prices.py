@@ -48,6 +48,24 @@ def test_the_bundled_table():
         assert price.output <= 10 * price.input, name
 
 
+WITHOUT_CACHED_INPUT = {"gpt-6.2-sol", "gemini-3.5-flash-lite"}
+"""The models for which no published list has such a price."""
+
+
+def test_what_a_provider_kept_costs_less_than_other_input():
+    """For every model with a published price of it, the default judge among them."""
+    table = prices.bundled()
+    kept = {
+        name: price.cached_input for name, price in table.models.items() if price.cached_input is not None
+    }
+    chat = {name for name in table.models if "embedding" not in name}
+    assert chat - kept.keys() == WITHOUT_CACHED_INPUT
+    judges = {provider.row.judge for provider in WITH_MODELS if not provider.row.reports_cost}
+    assert {judge for judge in judges if judge in table.models} <= kept.keys()
+    for name, price in kept.items():
+        assert 0.05 * table.models[name].input <= price <= 0.5 * table.models[name].input, name
+
+
 def test_every_vendors_prices_have_a_source():
     """A price that nobody can look up cannot be kept up to date."""
     parts = TABLE.read_text().partition("models:\n")[2].split("\n\n")
