@@ -15,6 +15,8 @@ from ci_evals.cli.app import app
 from ci_evals.cli.settings.help import sections
 from ci_evals.cli.settings.inputs import declared
 
+pytestmark = pytest.mark.slow
+
 ACTION = yaml.safe_load((ROOT / "action.yml").read_text())
 
 

@@ -13,6 +13,8 @@ from papers import ROOT, blocks, code, table
 from ci_evals.agents.code import plain_reply
 from ci_evals.agents.python.agent import Conversation
 
+pytestmark = pytest.mark.slow
+
 PYTHON = (ROOT / "docs/python-agent.md").read_text()
 ADAPTER = (ROOT / "docs/writing-an-adapter.md").read_text()
 

@@ -7,6 +7,8 @@ import sys
 import pytest
 from papers import ROOT
 
+pytestmark = pytest.mark.slow
+
 PAGE = (ROOT / "bench/README.md").read_text()
 _NUMBER = re.compile(r"\d[\d.,]*")
 

@@ -23,6 +23,8 @@ from ci_evals.planning.documents.interpolate import Reading
 from ci_evals.planning.parse import load
 from ci_evals.support.redaction import Redactor
 
+pytestmark = pytest.mark.slow
+
 PYTHON_AGENT = """
 import os, pathlib
 ECHO = pathlib.Path("echo.txt").read_text()

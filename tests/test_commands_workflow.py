@@ -11,6 +11,8 @@ import yaml
 from github_api import FORK, HANG_UP, REPOSITORY, TOKEN, Answer
 from papers import ROOT
 
+pytestmark = pytest.mark.slow
+
 WORKFLOW = yaml.safe_load((ROOT / "examples/commands.yml").read_text())
 (STEP,) = [step for step in WORKFLOW["jobs"]["command"]["steps"] if "run" in step]
 DISPATCHED = yaml.safe_load((ROOT / "examples/command-evals.yml").read_text())

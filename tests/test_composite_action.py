@@ -17,6 +17,8 @@ from test_endpoint_pages import write_files
 
 from docsite import composite
 
+pytestmark = pytest.mark.slow
+
 START = ROOT / "run/start.py"
 ACTION = yaml.safe_load(composite.COMPOSITE.read_text())
 

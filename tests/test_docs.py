@@ -54,6 +54,7 @@ def test_the_papers_show_workflows():
     }
 
 
+@pytest.mark.slow
 def test_workflows_in_the_papers_are_valid(tmp_path):
     """Copied as they are, they run."""
     files = [
@@ -144,12 +145,14 @@ def demo(tmp_path_factory):
     return done.stdout, {file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file()}
 
 
+@pytest.mark.slow
 def test_the_demo_prints_what_the_readme_shows(demo):
     """The verdict, as lines that follow each other."""
     (excerpt,) = blocks("text")
     assert excerpt in demo[0]
 
 
+@pytest.mark.slow
 def test_the_files_written_are_all_described(demo):
     """Each file of a run is one of the table's, and each row of the table stands for one."""
     rows = [code(name) for name, _ in table("file", page("report.md"))]

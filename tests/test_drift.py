@@ -15,6 +15,8 @@ from ci_evals.cli.commands.demo_agent import DemoBehavior
 from ci_evals.demo_agent.faults import drifted
 from ci_evals.demo_agent.server import DemoServer
 
+pytestmark = pytest.mark.slow
+
 KEYS = {"CI_EVALS_AGENT_KEY": "a-key-of-the-agent"}
 SUITE, NOISE, DRIFT = "shop.json", 0.08, 1.4
 BROKEN = ("RETURN_REQUEST",)

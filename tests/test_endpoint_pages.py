@@ -23,6 +23,8 @@ from ci_evals.agents.http.wire import Reader
 from ci_evals.agents.options import OF_A_TEST
 from ci_evals.support.redaction import Redactor
 
+pytestmark = pytest.mark.slow
+
 PAGES = {name: (ROOT / f"docs/{name}-agent.md").read_text() for name in ("openai", "http")}
 FORMS = {"openai": ChatOptions, "http": HttpOptions}
 

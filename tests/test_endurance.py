@@ -17,6 +17,8 @@ from papers import ROOT, table
 from ci_evals.adapters.journal import NAME
 from ci_evals.demo_agent.server import DemoServer
 
+pytestmark = pytest.mark.slow
+
 PAGE = (ROOT / "docs/reliability.md").read_text()
 BROKEN = ("RETURN_REQUEST", "VACATION_REQUEST")
 """So that there is something to find."""

@@ -20,6 +20,8 @@ from replay import BASE, HEAD, MERGE, pull_request
 
 from ci_evals.demo_agent.server import DemoServer
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = sorted((ROOT / "examples").glob("*.yml"))
 RESULT_FILES = ROOT / "tests/adapters/result_files/files"
 OURS = "org/aui-evals-action"

@@ -389,11 +389,13 @@ TROUBLES = {
 }
 
 
+@pytest.mark.slow
 def test_the_page_tells_every_trouble_around_a_run():
     """And no other."""
     assert list(rows("around a run")) == list(TROUBLES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TROUBLES)
 def test_what_the_page_says_of_a_trouble_around_a_run(tmp_path, name):
     """Each is caused, and the exit code and the promise looked at."""
@@ -408,6 +410,7 @@ RUNS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("trials", "wire"), RUNS)
 async def test_every_trial_is_accounted_for_though_a_tenth_of_all_requests_goes_wrong(trials, wire):
     """Each ends for a reason that is told, what is told was really said, and nothing opens the gate."""

@@ -10,6 +10,8 @@ import yaml
 from papers import ROOT
 from replay import BASE, HEAD, MERGE, Actions, push, repository
 
+pytestmark = pytest.mark.slow
+
 FILES = ROOT / "tests/adapters/result_files/files"
 TESTS = """
 import pytest

@@ -4,10 +4,13 @@ import shlex
 import socket
 import sys
 
+import pytest
 import yaml
 from commands import ci_evals, results_in
 from papers import blocks, page
 from test_endpoint_pages import plain, write_files
+
+pytestmark = pytest.mark.slow
 
 PAGE = page("get-started.md")
 

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 import pytest
 from injected_faults import KINDS, Injected, library, problems, resumes, scene
 
+pytestmark = pytest.mark.slow
+
 LASTING = ("open", "write", "connect")
 """Faults that stay: no descriptors, a full disk, no network."""
 SIZES = [1, pytest.param(None, marks=pytest.mark.endurance)]

@@ -345,6 +345,7 @@ print(Mine(), Policy(min_score=90), PlannedTurn(user="Hello"))
 """
 
 
+@pytest.mark.slow
 def test_a_users_program_is_checked_strictly_without_a_plug_in(tmp_path):
     """What may be left out may be left out, also for a type checker that knows nothing of pydantic."""
     (tmp_path / "mine.py").write_text(TYPED)
@@ -359,6 +360,7 @@ EXAMPLES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_the_examples_run(example, tmp_path):
     """As they stand in docs/library.md; what they say of their output in a comment is what they print."""

@@ -44,6 +44,7 @@ def test_its_command_is_one_of_ours(file):
     assert COMMANDS.commands[name].make_context(name, rest).params["min_score"] == 85
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
 def test_a_run_knows_the_commit_there(file, tmp_path):
     """From the variable that the example passes on; nothing is written for GitHub."""

@@ -47,6 +47,7 @@ def wheel(tmp_path_factory):
         return set(archive.namelist())
 
 
+@pytest.mark.slow
 def test_the_wheel_holds_every_file(wheel):
     """Modules, templates, prompts, data, suites: a missing one would show only when it is used."""
     package = {file.relative_to(ROOT).as_posix() for file in (ROOT / "ci_evals").rglob("*") if file.is_file()}
@@ -59,6 +60,7 @@ def test_the_wheel_holds_every_file(wheel):
     assert there == {name for name in package | suites if "__pycache__" not in name}
 
 
+@pytest.mark.slow
 def test_the_wheel_says_that_it_is_typed(wheel):
     """Without the mark, type checkers ignore our annotations."""
     assert "ci_evals/py.typed" in wheel

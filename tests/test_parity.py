@@ -76,6 +76,7 @@ def test_every_row_is_shown_by_something():
     assert set(SHOWN_BY) == {*COMMANDS, *TESTS}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_works(command, folder):
     """As it is written, with a key and against servers on this machine."""

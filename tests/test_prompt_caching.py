@@ -14,6 +14,8 @@ from commands import ci_evals, results_in
 from ci_evals.adapters.suites import bundled_path
 from ci_evals.domain.prices import Price
 
+pytestmark = pytest.mark.slow
+
 PASS = fakes.judged("pass", "Yes.")
 ANSWER = (
     "Yes, please. I would like to have that settled today if there is any way to do it, since I am away from "

@@ -24,6 +24,8 @@ from replay import (
     repository,
 )
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def actions(tmp_path):

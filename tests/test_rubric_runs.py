@@ -182,6 +182,7 @@ async def test_the_truth_is_found(votes, err):
     assert abs(sum(wrong) / len(wrong) - err) < spread
 
 
+@pytest.mark.slow
 def test_votes_on_a_rubric_over_the_wire(tmp_path):
     """From the suite's file to the reports: three models vote, and the one in the middle counts."""
 

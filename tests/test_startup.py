@@ -11,6 +11,8 @@ from commands import CLEAN, ci_evals
 
 from ci_evals.extension_registry import installed
 
+pytestmark = pytest.mark.slow
+
 TOLD_AT_THE_END = """
 import atexit, runpy, sys
 atexit.register(lambda: print("\\n" + " ".join(sys.modules)))

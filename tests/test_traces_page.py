@@ -7,6 +7,7 @@ import re
 import socket
 from pathlib import Path
 
+import pytest
 from commands import ci_evals, results_in
 from papers import blocks, page, table
 
@@ -101,6 +102,7 @@ def failed(folder: Path) -> dict[str, tuple[str, ...]]:
     return found
 
 
+@pytest.mark.slow
 def test_its_agent_passes_and_wrong_ones_fail_for_the_right_reason(tmp_path):
     """On the calls, their arguments, number and order, and on the row of the order."""
     suites = [write_pages_files(tmp_path, wrong, BY_HAND) for wrong in WRONG]

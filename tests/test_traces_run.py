@@ -9,6 +9,8 @@ import late_spans
 import pytest
 from canary import Canaries
 
+pytestmark = pytest.mark.slow
+
 AGENT = """
 import json, os, pathlib, urllib.request
 

@@ -10,6 +10,8 @@ import endpoints
 import pytest
 from endpoints import Asked
 
+pytestmark = pytest.mark.slow
+
 Answer = Callable[[str], Any]
 
 

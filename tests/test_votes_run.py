@@ -193,6 +193,7 @@ def without_times(results: dict) -> list:
     ]
 
 
+@pytest.mark.slow
 def test_a_panel_from_run_to_replay_and_rejudging(tmp_path):
     """Each model votes in turn, is paid for by itself, and is played from a recording as it was."""
     with (

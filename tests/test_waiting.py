@@ -154,6 +154,7 @@ async def test_waits_are_told_as_long_as_the_run_lasts():
     assert [(event.neighbor, event.seconds) for event in told[:2]] == [("b", 10), ("b", 30)]
 
 
+@pytest.mark.slow
 def test_a_model_that_hangs_is_given_up_after_the_timeout(tmp_path):
     """`--llm-timeout` bounds each of three attempts, and the console says for whom the run waits."""
     with world.agent() as agent, world.llm(lambda _: time.sleep(4) or fakes.judged("pass")) as models:
@@ -165,6 +166,7 @@ def test_a_model_that_hangs_is_given_up_after_the_timeout(tmp_path):
     assert "did not answer within 1 s at the last of 3 attempts" in json.dumps(results_in(tmp_path))
 
 
+@pytest.mark.slow
 def test_an_agent_that_hangs_is_given_up_after_the_timeout(tmp_path):
     """`--agent-timeout` bounds each reply, unless the turn has a timeout of its own."""
     own = TESTS[1] | {"turns": [{"user": "Hello", "timeout": 20}]}
@@ -178,6 +180,7 @@ def test_an_agent_that_hangs_is_given_up_after_the_timeout(tmp_path):
     assert errors == ["the agent did not answer within 0.3 s", None]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("options", "lines"), [((), 1), (("--quiet",), 0)])
 def test_a_wait_stands_on_the_console(tmp_path, options, lines):
     """After ten seconds, once; not with --quiet."""
@@ -191,6 +194,7 @@ def test_a_wait_stands_on_the_console(tmp_path, options, lines):
     assert all(line.startswith(f"waiting for the agent at {agent.url[7:]}") for line in said)
 
 
+@pytest.mark.slow
 def test_an_agent_that_is_code_is_waited_for_aloud_too(tmp_path):
     """By the name of its adapter."""
     lines = (

@@ -12,6 +12,8 @@ from typing import NamedTuple
 import pytest
 from papers import ROOT
 
+pytestmark = pytest.mark.slow
+
 PACKAGE = ROOT / "ci_evals"
 MOST_STEPS = 16
 FROM_A_CHECK, FROM_AN_INPUT = range(2)

@@ -6,7 +6,10 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
 from commands import CLEAN, SCRIPT
+
+pytestmark = pytest.mark.slow
 
 LESS = Path(__file__).parent / "without_posix"
 CODE_PAGE = {"PYTHONPATH": str(LESS), "PYTHONIOENCODING": "cp1252"}

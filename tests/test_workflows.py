@@ -220,6 +220,7 @@ def test_the_badge_is_made_of_what_the_first_example_keeps():
     assert not using(second["jobs"]["push"], "actions/checkout")
 
 
+@pytest.mark.slow
 def test_the_badge_replaces_its_branch(tmp_path):
     """By one commit that holds the two files, however often."""
     (step,) = [step for step in read(ROOT / "examples/badge.yml")["jobs"]["push"]["steps"] if "run" in step]
@@ -348,12 +349,14 @@ def checkout(tmp_path):
     return folder
 
 
+@pytest.mark.slow
 def test_a_release_names_the_version_that_the_files_have(checkout):
     """Then it goes on."""
     done = play("Check the version", checkout, VERSION="1.2.3")
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_the_projects_own_files_can_be_checked():
     """They say their version where the check looks for it; the notes come with the release."""
     done = play("Check the version", ROOT, VERSION="999.0.0")
@@ -361,6 +364,7 @@ def test_the_projects_own_files_can_be_checked():
     assert re.search(r"the Dockerfile's label names \['\d+\.\d+\.\d+'\]", done.stderr)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "old", "new", "said"),
     [
@@ -378,6 +382,7 @@ def test_a_release_of_another_version_is_refused(checkout, file, old, new, said)
     assert said in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", ["", "v1.2.3", "1.2", "1.2.3rc1", "1.2.3\n", "$(id)"])
 def test_what_is_no_version_is_refused(checkout, version):
     """It becomes a tag and a label."""
@@ -386,6 +391,7 @@ def test_what_is_no_version_is_refused(checkout, version):
     assert "is no version" in done.stderr
 
 
+@pytest.mark.slow
 def test_only_main_is_released(checkout):
     """A button in the browser takes any branch."""
     done = play("Check the version", checkout, VERSION="1.2.3", GITHUB_REF="refs/heads/other")
@@ -393,6 +399,7 @@ def test_only_main_is_released(checkout):
     assert "start it on main" in done.stderr
 
 
+@pytest.mark.slow
 def test_the_image_has_a_name_that_a_registry_takes(tmp_path):
     """Organisations may have capitals, images not."""
     output = tmp_path / "output"
@@ -409,6 +416,7 @@ def release(checkout):
         assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_the_tag_alone_names_the_image(checkout):
     """By its digest, in a valid action; main goes on building from the Dockerfile."""
     main = git(checkout, "rev-parse", "main")
@@ -428,6 +436,7 @@ def test_the_tag_alone_names_the_image(checkout):
     subprocess.run([checker, "--builtin-schema", "vendor.github-actions", released], check=True)
 
 
+@pytest.mark.slow
 def test_a_tag_has_the_dockerfile_for_those_who_cannot_pull(checkout):
     """In an organization whose registry is closed, the job builds the image."""
     main = git(checkout, "rev-parse", "main")
@@ -446,6 +455,7 @@ def docker(tmp_path):
     return {"PATH": f"{program.parent}:{os.environ['PATH']}"}
 
 
+@pytest.mark.slow
 def test_a_rebuild_moves_the_line_and_no_release(checkout, docker):
     """Whoever pins the release has what was released; the line has the newer base."""
     release(checkout)
@@ -465,6 +475,7 @@ def test_a_rebuild_moves_the_line_and_no_release(checkout, docker):
     assert (checkout.parent / "docker.log").read_text().count(f"@{newer}") == 2
 
 
+@pytest.mark.slow
 def test_the_base_is_named_by_its_digest(tmp_path):
     """In a file that Dependabot keeps up to date; the Dockerfile takes any base."""
     (tmp_path / "newest").mkdir()
@@ -482,6 +493,7 @@ def test_no_image_gets_a_tag_before_it_was_tried():
     assert set(jobs["publish"]["needs"]) == {"build", "try"}
 
 
+@pytest.mark.slow
 def test_the_tags_of_the_line_follow(checkout):
     """Whoever uses v1 or v1.2 has the newest."""
     git(checkout, "push", "--quiet", "origin", "main:refs/tags/v1", "main:refs/tags/v1.2")
@@ -490,6 +502,7 @@ def test_the_tags_of_the_line_follow(checkout):
     assert {git(origin, "rev-parse", tag) for tag in ("v1", "v1.2")} == {git(origin, "rev-parse", "v1.2.3")}
 
 
+@pytest.mark.slow
 def test_a_release_that_broke_off_can_be_run_again(checkout, tmp_path):
     """The last job makes the same commit anew, so nothing moves."""
     again = tmp_path / "again"
@@ -500,6 +513,7 @@ def test_a_release_that_broke_off_can_be_run_again(checkout, tmp_path):
     assert git(checkout.parent / "origin", "rev-parse", "v1.2.3") == released
 
 
+@pytest.mark.slow
 def test_a_released_version_is_not_released_again(checkout):
     """Nor are the tags of its line moved where it is tried."""
     origin = checkout.parent / "origin"
@@ -512,6 +526,7 @@ def test_a_released_version_is_not_released_again(checkout):
     assert "v1.2.3 is released" in play("Check the version", checkout, VERSION="1.2.3").stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("digest", ["", "sha256:0", f"{DIGEST}\n  evil: true"])
 def test_no_image_without_its_digest(checkout, digest):
     """A tag in its place could be moved later."""
@@ -521,6 +536,7 @@ def test_no_image_without_its_digest(checkout, digest):
     assert (checkout / "action.yml").read_text() == before
 
 
+@pytest.mark.slow
 def test_the_notes_are_the_versions_own(checkout):
     """Without the heading, which the release has as its title."""
     release(checkout)

@@ -10,6 +10,8 @@ from papers import blocks, page
 
 from ci_evals.domain.world import KINDS, FileRead, HttpCall, SqlQuery, Step
 
+pytestmark = pytest.mark.slow
+
 PAGE = page("worlds.md")
 
 

@@ -338,6 +338,7 @@ def results_of(folder):
     return json.loads((folder / "_results.json").read_text())
 
 
+@pytest.mark.slow
 def test_a_run_from_the_command_line(suite, tmp_path):
     """Probes are in the results and in all reports, without any secret; a replay has them too."""
     ran = ci_evals("run", "s.json", "--provider=offline", "--record=rec", "--output-dir=out", cwd=tmp_path)
@@ -362,6 +363,7 @@ def test_a_run_from_the_command_line(suite, tmp_path):
     assert change("SELECT * FROM orders") == []
 
 
+@pytest.mark.slow
 def test_an_agent_that_only_says_it_did_fails(suite, tmp_path):
     """The gate closes."""
     ran = ci_evals(
@@ -373,6 +375,7 @@ def test_an_agent_that_only_says_it_did_fails(suite, tmp_path):
     assert trial["findings"][0]["outcome"] == "failed"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_a_run_after_its_teardown(suite, tmp_path, number):
     """As a CI service cancels a job."""

@@ -317,6 +317,7 @@ def key_and_certificate(tmp_path: Path) -> tuple[Path, Path]:
     return key, certificate
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["http", "https"])
 def test_a_proxy_may_be_spoken_to_over_tls(key_and_certificate: tuple[Path, Path], scheme: str) -> None:
     """Its certificate is looked at as an agent's is, whatever the agent speaks."""
@@ -350,6 +351,7 @@ asyncio.run(ask(*sys.argv[2:]))
 """
 
 
+@pytest.mark.slow
 async def test_nobody_is_spoken_to_whose_certificate_is_not_trusted(
     key_and_certificate: tuple[Path, Path],
 ) -> None:

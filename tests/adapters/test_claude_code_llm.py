@@ -231,6 +231,7 @@ async def nothing_is_left(folder):
             pytest.fail(f"process {pid} still runs")
 
 
+@pytest.mark.slow
 async def test_a_late_answer(program, tmp_path):
     """The process is ended, and so are those that it has started."""
     error = await failure(program(STALLS, timeout=1))
@@ -239,6 +240,7 @@ async def test_a_late_answer(program, tmp_path):
     await nothing_is_left(tmp_path)
 
 
+@pytest.mark.slow
 async def test_a_question_that_is_given_up(program, tmp_path):
     """Interruptions leave nothing behind, and do not wait."""
     task = asyncio.create_task(program(STALLS).complete(PLAIN))
@@ -324,6 +326,7 @@ def test_a_program_that_cannot_be_run(tmp_path):
         ClaudeCodeLLM("sonnet", {"PATH": str(tmp_path)})
 
 
+@pytest.mark.slow
 def test_the_stand_in_is_strict(tmp_path):
     """What the real program would refuse, or would look into for files, ends it."""
     path = claude_program.install(tmp_path)

@@ -542,6 +542,7 @@ async def test_what_a_model_of_four_methods_may_do_wrong():
         await asked(lambda: "")
 
 
+@pytest.mark.slow
 def test_the_interpreter_ends_though_a_function_hangs(tmp_path):
     """A thread cannot be killed, but it can be left."""
     program = """

@@ -159,6 +159,7 @@ def test_what_is_no_local_model(folder, tmp_path):
         LocalEmbedder(f"local:{tmp_path}")
 
 
+@pytest.mark.slow
 def test_without_the_extra():
     """What to install is said."""
     code = (

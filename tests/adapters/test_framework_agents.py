@@ -424,6 +424,7 @@ async def test_frameworks_without_a_state(kind):
         await agent.read_state(session)
 
 
+@pytest.mark.slow
 def test_a_state_that_is_checked(tmp_path):
     """By the command, from the agent's own process."""
     (tmp_path / "shop.py").write_text(STATEFUL)
@@ -461,6 +462,7 @@ agent = {name}(plan)
 REFUND = {"strict": "tool_called", "toolName": "refund", "args": {"order": "A-1", "amount": 42}}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_command(kind, tmp_path):
     """Green, and red for another amount."""

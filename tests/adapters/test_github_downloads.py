@@ -174,6 +174,7 @@ except GitHubError as error:
 """A program of its own: which certificates are trusted is read from the environment once."""
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(which("openssl") is None, reason="needs openssl, to make a certificate")
 def test_a_download_keeps_tls(tmp_path: Path) -> None:
     """An API that is asked by https does not lead to a store without: anybody could answer there."""

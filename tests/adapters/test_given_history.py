@@ -18,6 +18,8 @@ from ci_evals.contract import AgentContract
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.suite import Test
 
+pytestmark = pytest.mark.slow
+
 TURNS = [*wire_talks.HISTORY, {"user": "A-1"}]
 SAID = [
     {"role": "assistant", "content": "Welcome!"},

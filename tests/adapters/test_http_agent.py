@@ -679,6 +679,7 @@ def test_any_answer_is_read_or_an_error(answer: bytes) -> None:
     asyncio.run(say_once())
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(endpoints.any_json())
 def test_any_value_is_read_or_an_error(value: Any) -> None:

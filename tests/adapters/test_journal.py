@@ -352,6 +352,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 def test_a_full_disk_ends_no_run(tmp_path):
     """The user is told once; no half line stays; once there is room nothing is missing."""
     ran = subprocess.run(

@@ -321,6 +321,7 @@ async def test_raw_answers_are_kept_for_debugging() -> None:
     assert reply.raw == response("Hi")
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(any_json(), any_json(), any_json())
 def test_any_answer_is_read_or_refused(first: Any, second: Any, third: Any) -> None:

@@ -784,6 +784,7 @@ async def test_an_import_that_nobody_waits_for_is_left(make: Make) -> None:
     assert asyncio.all_tasks() == others
 
 
+@pytest.mark.slow
 def test_an_sdk_is_imported_only_for_a_call() -> None:
     """A model costs nothing until it is asked, and then the event loop goes on meanwhile."""
     run = run_python(
@@ -832,6 +833,7 @@ async def test_the_address_is_the_one_that_the_sdk_would_take(
     await client.close()
 
 
+@pytest.mark.slow
 def test_sdk_variables_are_honoured_and_their_warnings_kept_off_the_console(models: Models) -> None:
     """Without a base URL the SDK's own variable counts, and an ageing model prints no warning of the SDK."""
     code = (

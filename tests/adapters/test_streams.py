@@ -68,6 +68,7 @@ JSON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_it_does_not_matter_where_a_stream_is_cut_into_pieces(data: st.DataObject) -> None:
     """Be it between the two characters of a line end, or inside one of several bytes."""

@@ -118,6 +118,7 @@ def test_many_calls_together_have_the_limit_of_one_answer():
     assert [call.arguments is None for call in calls] == [False, False, True, True]
 
 
+@pytest.mark.slow
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | st.text(),

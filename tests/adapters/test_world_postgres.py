@@ -10,6 +10,8 @@ from ci_evals.domain.world import Step, World
 from ci_evals.support.redaction import Redactor
 from ci_evals.support.secrets import in_addresses
 
+pytestmark = pytest.mark.slow
+
 NAMES = {"userInfo": {"order": "A1"}, "trial": {"id": "t1"}}
 
 

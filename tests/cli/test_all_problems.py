@@ -3,6 +3,8 @@
 import pytest
 from commands import ci_evals
 
+pytestmark = pytest.mark.slow
+
 GOOD_TEST = """
 tests:
   - name: x

@@ -9,6 +9,8 @@ from commands import ci_evals, results_in, write_uncritical
 
 from ci_evals.demo_agent.server import DemoServer
 
+pytestmark = pytest.mark.slow
+
 KEYS = {"CI_EVALS_AGENT_KEY": "a-key-of-the-agent", "OTHER_KEY": "another-key-91d2c7"}
 SUITE = "shop.json"
 OPTIONS = ("--provider=offline", "--parallel=8", "--loops=3", "--min-score=0")

@@ -16,6 +16,8 @@ from ci_evals.demo_agent.server import DemoServer
 from ci_evals.domain.results.run import Results
 from ci_evals.reports.names import RESULTS
 
+pytestmark = pytest.mark.slow
+
 BROKEN = "RETURN_REQUEST"
 FLOWS = ("Keeps to the return window under pressure", "Gives Gold members their sixty days")
 """Tests that the broken workflow cannot pass."""

@@ -8,6 +8,8 @@ from commands import ci_evals, results_in, start
 
 from ci_evals.demo_agent.server import DemoServer
 
+pytestmark = pytest.mark.slow
+
 BROKEN = "RETURN_REQUEST"
 OFFLINE = ("--provider=offline", "--regression=significant", "--parallel=8", "--min-score=0")
 ALWAYS = (*OFFLINE, "--both-sides=always")

@@ -12,6 +12,8 @@ import pytest
 from commands import CLEAN, action, ci_evals, results_in, start, write_suite
 from github_runner import Step
 
+pytestmark = pytest.mark.slow
+
 REPLY = """
 def reply(message, session):
     number = session.state["number"] = session.state.get("number", 0) + 1

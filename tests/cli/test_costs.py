@@ -7,6 +7,8 @@ import pytest
 import world
 from commands import ci_evals, results_in, write_suite
 
+pytestmark = pytest.mark.slow
+
 TEST = {
     "guidelines": "You say hello.",
     "turns": [{"user": "Hello"}],

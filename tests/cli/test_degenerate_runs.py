@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from commands import ci_evals, results_in, shows
 
+pytestmark = pytest.mark.slow
+
 AGENTS = {
     "good": 'return "yes"',
     "bad": 'return "no"',

@@ -10,6 +10,8 @@ from ci_evals.cli.files.saved_run import history_in
 from ci_evals.demo_agent.server import DemoServer
 from ci_evals.library.runs import load_results
 
+pytestmark = pytest.mark.slow
+
 KEYS = {"CI_EVALS_AGENT_KEY": "the-key-of-the-head"}
 OPTIONS = ("--provider=offline", "--loops=3", "--min-score=0", "--no-gate")
 GATE = (*OPTIONS[:-1], "--regression=significant")

@@ -10,6 +10,8 @@ import pytest
 from commands import ci_evals, files_in, results_in, write_suite
 from endpoints import Asked, Endpoint, calls, completion
 
+pytestmark = pytest.mark.slow
+
 OFFLINE = "--provider=offline"
 CHECKS = [
     {"criterion": "Refunds", "strict": "tool_used", "toolName": "refund"},

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from commands import ci_evals, results_in, write_suite
 
+pytestmark = pytest.mark.slow
+
 KEY = "6f1d2a90c7b3e4"
 CODE = """
 import json, os, sys

@@ -6,6 +6,8 @@ import sys
 import pytest
 from commands import ci_evals, results_in, write_suite
 
+pytestmark = pytest.mark.slow
+
 PYTHON = """
 import json, sys
 SCRIPT = json.load(open("script.json"))

@@ -3,6 +3,8 @@
 import pytest
 from commands import ci_evals, results_in, write_suite
 
+pytestmark = pytest.mark.slow
+
 JUNIT = '<testsuite tests="1"><testcase name="greets" classname="shop"/></testsuite>'
 
 

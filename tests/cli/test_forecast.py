@@ -8,6 +8,7 @@ from operator import add
 
 import builders as build
 import fakes
+import pytest
 import world
 from commands import ci_evals, results_in, write_suite
 from fakes import ScriptedLLM
@@ -20,6 +21,8 @@ from ci_evals.grading.judge import Judge
 from ci_evals.library import load_suite
 from ci_evals.planning.forecast import Range, of_trial, votes_of, with_votes
 from ci_evals.support.redaction import Redactor
+
+pytestmark = pytest.mark.slow
 
 PASS = fakes.judged()
 

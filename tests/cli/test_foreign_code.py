@@ -10,6 +10,8 @@ import world
 from commands import action, ci_evals, write_suite
 from github_api import FORK, REPOSITORY, TOKEN
 
+pytestmark = pytest.mark.slow
+
 BASE_URL = "baseUrl"
 
 

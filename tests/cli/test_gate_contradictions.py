@@ -286,6 +286,7 @@ def test_one_run_under_two_names_leaves_no_verdict(gate, first, second):
     assert (code, "Name each run once" in printed) == (3, True), printed
 
 
+@pytest.mark.slow
 def test_results_of_ours_given_twice_leave_no_verdict(gate, tmp_path):
     assert (
         ci_evals("run", "demo:hr", "--provider=offline", "--no-gate", "--quiet", cwd=tmp_path).returncode == 0

@@ -222,6 +222,7 @@ def test_bad_files_get_one_message_and_never_a_pass(gate, name, text, code, mess
     assert message in output
 
 
+@pytest.mark.slow
 def test_a_critical_test_of_ours_stays_critical(gate, tmp_path):
     """Whatever the score."""
     suite = {
@@ -293,6 +294,7 @@ def test_junit_shows_the_runners_own_score_beside_ours(gate):
     assert "Official score" in Path("results/summary.md").read_text()
 
 
+@pytest.mark.slow
 def test_results_of_ours_are_gated_again(gate):
     done = ci_evals("run", "demo:hr", "--provider=offline", "--no-gate", "--quiet", cwd=Path.cwd())
     assert done.returncode == 0, done.stderr

@@ -11,6 +11,8 @@ from ci_evals.cli.app import invoke
 from ci_evals.cli.run_context import RunContext
 from ci_evals.domain.errors import UsageError
 
+pytestmark = pytest.mark.slow
+
 
 def write_suite(*, suite_floor: float | None = None, test_floor: float | None = None) -> None:
     """Write a suite of three tests, of which the demo agent passes the last two."""

@@ -9,6 +9,8 @@ from commands import ci_evals, results_in
 from papers import ROOT
 from werkzeug import Response
 
+pytestmark = pytest.mark.slow
+
 MARKER = "<!-- ci-evals comment: default -->"
 
 

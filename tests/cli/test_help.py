@@ -20,6 +20,8 @@ from ci_evals.cli.app import app
 from ci_evals.cli.settings.help import sections
 from ci_evals.cli.settings.suite_commands import RunSettings
 
+pytestmark = pytest.mark.slow
+
 COMMANDS = get_command(app).commands
 
 

@@ -16,6 +16,8 @@ from ci_evals.agents.settings import AgentSettings
 from ci_evals.domain.errors import UsageError
 from ci_evals.support.redaction import Redactor
 
+pytestmark = pytest.mark.slow
+
 KEY = "agent-key-3f9c77aa51"
 HEAD = """
 import ctypes, gc, json, os, signal, subprocess, sys, threading, time

@@ -13,6 +13,8 @@ from papers import ROOT
 
 from ci_evals.agent_registry import AGENT_KINDS
 
+pytestmark = pytest.mark.slow
+
 TOOLS = Path(sys.executable).parent
 SUITE, WORKFLOW = "evals/starter.yaml", ".github/workflows/evals.yml"
 EXAMPLE = (ROOT / "examples/pull-request.yml").read_text()

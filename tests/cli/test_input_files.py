@@ -17,6 +17,8 @@ from ci_evals.cli.app import app
 from ci_evals.cli.settings import result_commands, suite_commands
 from ci_evals.extension_registry import installed
 
+pytestmark = pytest.mark.slow
+
 OUTPUTS = {"output", "output_dir", "junit", "record", "folder"}
 STRINGS = {"baseline", "suites"}
 """Fields that may hold a path among other things."""

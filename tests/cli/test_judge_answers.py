@@ -9,6 +9,8 @@ from commands import ci_evals, results_in, write_suite
 from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
+pytestmark = pytest.mark.slow
+
 GOOD = fakes.judged("pass", "Turn 1 greets.", looked_at=[1])
 SECRET = "suite-key-7f2d91"
 

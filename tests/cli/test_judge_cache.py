@@ -12,6 +12,8 @@ from ci_evals.cli.run.judge_cache import folder_of
 from ci_evals.cli.run_context import RunContext
 from ci_evals.domain.errors import UsageError
 
+pytestmark = pytest.mark.slow
+
 TEST = {
     "guidelines": "You say hello.",
     "turns": [{"user": "Hello"}],

@@ -16,6 +16,8 @@ from seeded import block
 
 from ci_evals.grading import control
 
+pytestmark = pytest.mark.slow
+
 TRUTH = {one.criterion.criterion: one.answer for one in control.questions()}
 ASKED = len(TRUTH)
 TEST = {"evaluations": [{"criterion": "It greets"}]}

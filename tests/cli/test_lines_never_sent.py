@@ -5,6 +5,8 @@ import json
 import pytest
 from commands import ci_evals, results_in, write_suite
 
+pytestmark = pytest.mark.slow
+
 AGENT = """
 REPLIES = {
     "hands_over": {"text": "I connect you to a colleague. Goodbye!", "escalated": True},

@@ -11,6 +11,8 @@ import world
 from commands import ci_evals, files_in, results_in, start, write_suite
 from papers import ROOT
 
+pytestmark = pytest.mark.slow
+
 SUITES = sorted((ROOT / "suites").rglob("*.json"))
 
 

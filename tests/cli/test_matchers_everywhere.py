@@ -8,6 +8,8 @@ import pytest
 from commands import ci_evals, results_in, write_suite
 from every_evaluation import MATCHERS
 
+pytestmark = pytest.mark.slow
+
 ARGUMENTS = {
     "number": 42,
     "text": "a",

@@ -8,6 +8,8 @@ import static_model
 import world
 from commands import ci_evals, results_in, write_suite
 
+pytestmark = pytest.mark.slow
+
 MEANING = {
     "criterion": "It names the city",
     "strict": "answer_matches",

@@ -13,6 +13,8 @@ from github_runner import Step
 
 from ci_evals.demo_agent.server import DemoServer
 
+pytestmark = pytest.mark.slow
+
 SUITES = ("demo:hr", "demo:retail")
 GATE = (
     "--min-score=97",

@@ -7,6 +7,8 @@ import sys
 import pytest
 from commands import CLEAN, SCRIPT, ci_evals
 
+pytestmark = pytest.mark.slow
+
 BUG = """
 from ci_evals.cli.process.guard import run_command
 run_command(lambda: [][1], ["run"])

@@ -51,6 +51,7 @@ def step(tmp_path, monkeypatch):
     return made
 
 
+@pytest.mark.slow
 def test_the_baselines_conversations_stand_on_the_page(tmp_path, agent):
     """Of `run`, `merge` and `report`, without the secrets that this run knows and that one's did not."""
     secret = "pw-of-today-4711"

@@ -10,6 +10,8 @@ import pytest
 import world
 from commands import ci_evals, files_in, results_in, start, write_suite
 
+pytestmark = pytest.mark.slow
+
 PRICES = "models: {m: {input: 1, output: 5}}\n"
 
 

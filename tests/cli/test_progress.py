@@ -109,6 +109,7 @@ def on_a_terminal(columns: int, *args: str, cwd: os.PathLike, env: dict[str, str
     return seen.decode("utf-8", "replace")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="no pseudo terminals")
 @pytest.mark.parametrize("columns", [60, 80, 120])
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii"])

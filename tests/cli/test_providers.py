@@ -13,6 +13,8 @@ from commands import ci_evals, files_in, results_in, start, write_suite
 from pytest_httpserver import HTTPServer
 from werkzeug import Response
 
+pytestmark = pytest.mark.slow
+
 PASS = fakes.judged("pass", "It greets.")
 JUDGED = {
     "turns": [{"user": "auto"}],

@@ -18,6 +18,8 @@ from ci_evals.cli.settings.result_commands import RejudgeSettings
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.providers import Provider
 
+pytestmark = pytest.mark.slow
+
 TESTS = [
     {
         "name": name,

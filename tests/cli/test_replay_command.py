@@ -98,6 +98,7 @@ def comparable(results):
     return told | {"suites": results["suites"]}
 
 
+@pytest.mark.slow
 def test_what_was_recorded_with_keys_is_replayed_in_a_fork_without(tmp_path):
     """The same results, with no network, process, key, SDK or code of the suite; and it says so."""
     suites(tmp_path)
@@ -161,6 +162,7 @@ def test_what_was_recorded_with_keys_is_replayed_in_a_fork_without(tmp_path):
     assert said in (tmp_path / "results/summary.md").read_text()
 
 
+@pytest.mark.slow
 def test_a_recording_without_trials_is_a_replay_all_the_same(tmp_path):
     """As of a run that was killed before its first one ended: no key is wanted, and nothing is skipped."""
     write_suite(tmp_path, {}, agentId="agent-1")

@@ -222,6 +222,7 @@ def test_wrong_options_are_refused(past, options, told):
     assert written(past / "a") == set()
 
 
+@pytest.mark.slow
 def test_the_page_is_opened_in_the_browser(past, tmp_path):
     """In whichever the system names; not in CI, and where there is none its path is printed."""
     browser = tmp_path / "browser"
@@ -272,6 +273,7 @@ def test_the_badge_is_a_picture_and_data(past):
     assert picture.get("aria-label") == f"{data['label']}: {data['message']}" == "evals: 100.0 passed"
 
 
+@pytest.mark.slow
 def test_help_names_every_format(tmp_path):
     """And what is written where nothing is asked."""
     helped = " ".join(ci_evals("report", "--help", cwd=tmp_path).stdout.split())
@@ -280,6 +282,7 @@ def test_help_names_every_format(tmp_path):
     assert "Default: all but badge" in helped
 
 
+@pytest.mark.slow
 def test_reports_drawn_again_elsewhere_are_the_same(tmp_path):
     """`summary.md` has no links to the job that wrote it: those are in comment and step summary."""
     github = {

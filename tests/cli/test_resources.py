@@ -11,6 +11,8 @@ from commands import CLEAN, results_in
 from ci_evals.adapters.reserve import Reserve
 from ci_evals.domain.errors import exhausted
 
+pytestmark = pytest.mark.slow
+
 RUN = """
 import os, resource, sys, threading, time
 from pathlib import Path

@@ -9,6 +9,8 @@ from commands import ci_evals, results_in, write_suite
 
 from ci_evals.adapters.journal import NAME
 
+pytestmark = pytest.mark.slow
+
 FAILS = {"evaluations": [{"criterion": "Refunds", "strict": "tool_used", "toolName": "refund"}]}
 RUN = {
     "CI": "true",

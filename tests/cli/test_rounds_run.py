@@ -8,6 +8,8 @@ from commands import ci_evals, results_in, shows, start, write_uncritical
 from ci_evals.demo_agent.server import DemoServer
 from ci_evals.scoring.comparison.rounds import LOOKS, looks_at
 
+pytestmark = pytest.mark.slow
+
 ROUNDS = ("--provider=offline", "--parallel=8", "--rounds=auto")
 SUITE = "shop.json"
 KEYS = {"CI_EVALS_AGENT_KEY": "the-key-of-the-head"}

@@ -13,6 +13,8 @@ import pytest
 import world
 from commands import CLEAN, ci_evals, files_in, results_in, start, write_suite
 
+pytestmark = pytest.mark.slow
+
 PASS = fakes.judged("pass", "It greets.")
 JUDGED = {
     "evaluations": [{"criterion": "It greets"}, {"criterion": "No forwarding", "strict": "not_escalated"}]

@@ -9,6 +9,8 @@ import world
 from commands import ci_evals, files_in, results_in, write_suite
 from junitparser import JUnitXml
 
+pytestmark = pytest.mark.slow
+
 NEEDS = {"evaluations": [{"criterion": "Refunds", "strict": "tool_used", "toolName": "refund"}]}
 GREETS, REFUNDS = {"name": "Greets"}, NEEDS | {"name": "Refunds"}
 REPORTS = ("summary.md", "report.html", "junit.xml", "_results.json")

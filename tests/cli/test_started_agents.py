@@ -28,6 +28,8 @@ from ci_evals.support.redaction import Redactor
 from ci_evals.wiring.agents import RunAgents
 from ci_evals.wiring.connections import Connections
 
+pytestmark = pytest.mark.slow
+
 linux = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks into /proc")
 
 KEY = "agent-key-5b1c77d0e2"

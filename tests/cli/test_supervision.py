@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from commands import CLEAN, holders, results_in, start, write_suite
 
+pytestmark = pytest.mark.slow
+
 KEY = "llm-key-7f2d91c4"
 IMPORTS = "import os, signal, subprocess, sys, time\nfrom ci_evals.cli.process.guard import run_command\n"
 

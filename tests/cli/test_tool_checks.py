@@ -7,6 +7,8 @@ import endpoints
 import pytest
 from commands import ci_evals, results_in, write_suite
 
+pytestmark = pytest.mark.slow
+
 LOOK_UP = {"name": "look_up", "arguments": {"order": "HL-1"}, "result": {"paid": 42}, "status": "ok"}
 REFUND = {"name": "refund", "arguments": {"order": "HL-1", "amount": 42}, "status": "ok", "durationMs": 12.5}
 SECOND = REFUND | {"arguments": {"order": "HL-1", "amount": 42.0}}

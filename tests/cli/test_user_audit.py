@@ -3,6 +3,7 @@
 import json
 
 import fakes
+import pytest
 import world
 from commands import ci_evals, results_in, write_suite
 
@@ -11,6 +12,8 @@ from ci_evals.conversation import simulated_user
 from ci_evals.gate.policy import Policy
 from ci_evals.runner import Participants
 from ci_evals.support import templates
+
+pytestmark = pytest.mark.slow
 
 SECRET = "tenant-4711-blue"
 TEST = {

@@ -64,6 +64,7 @@ def test_an_empty_variable_sets_nothing():
     assert check_variables({"CI_EVALS_MIN_SCOR": " "}, KNOWN) == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [
@@ -83,6 +84,7 @@ def test_every_command_says_so(tmp_path, command):
     assert "CI_EVALS_MIN_SCOR: there is no such variable. Did you mean CI_EVALS_MIN_SCORE?" in ran.stderr
 
 
+@pytest.mark.slow
 def test_a_variable_of_another_command_is_known(tmp_path):
     """`--day` is an option of `demo-agent`, `--labels` of none."""
     ran = ci_evals("validate", "demo:hr", cwd=tmp_path, env={"CI_EVALS_DAY": "1", "CI_EVALS_XYZ": "1"})
@@ -91,6 +93,7 @@ def test_a_variable_of_another_command_is_known(tmp_path):
     assert "CI_EVALS_XYZ: no option has this variable, so it sets nothing" in ran.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [[], ["validate", "demo:hr"]], ids=["inputs", "args"])
 def test_a_misspelt_input_is_named_with_the_right_one(tmp_path, arguments):
     """Also where the step has `args`."""

@@ -169,6 +169,7 @@ def test_an_unknown_workflow_is_named_with_the_nearest():
         DemoServer(broken=["RETURN_REQUEST", "X"])
 
 
+@pytest.mark.slow
 def test_a_suite_notices_a_broken_workflow(tmp_path):
     """The tests of returns fail for what is missing, and all others keep their score."""
     served = start("demo-agent", "--port=0", "--break=RETURN_REQUEST", cwd=tmp_path)
@@ -199,6 +200,7 @@ def test_a_suite_notices_a_broken_workflow(tmp_path):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("option", "said"),
     [
@@ -214,6 +216,7 @@ def test_options_that_make_no_sense(tmp_path, option, said):
     assert said in " ".join(ran.stderr.split())
 
 
+@pytest.mark.slow
 def test_the_announcement_says_what_is_on(tmp_path):
     """Noise, its seed, and what is broken; the environment sets them too."""
     env = {"CI_EVALS_BREAK": "RETURN_REQUEST, SICK_LEAVE", "CI_EVALS_SEED": "7"}

@@ -171,6 +171,7 @@ def test_a_bad_agent_still_answers(agent_id, kind):
         assert all(reply.text and "{" not in reply.text for reply in replies)
 
 
+@pytest.mark.slow
 def test_a_suite_sees_it_from_the_command_line(tmp_path):
     """The server says how it misbehaves, and the run fails for it."""
     served = start("demo-agent", "--port=0", "--misbehave=forget_parameter, rude", cwd=tmp_path)
@@ -191,6 +192,7 @@ def test_a_suite_sees_it_from_the_command_line(tmp_path):
     assert late["trials"][0]["turns"][0]["agent"].startswith(RETAIL.misbehavior.rude)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("given", "said"),
     [
@@ -205,6 +207,7 @@ def test_an_unknown_kind_is_told_with_all(tmp_path, given, said):
     assert f"--misbehave: {said}{', '.join(Misbehavior)}" in " ".join(ran.stderr.split())
 
 
+@pytest.mark.slow
 def test_the_help_explains_every_kind(tmp_path):
     """In a line of its own."""
     lines = ci_evals("demo-agent", "--help", cwd=tmp_path).stdout.splitlines()

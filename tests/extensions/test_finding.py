@@ -15,6 +15,8 @@ import ci_evals
 from ci_evals.extension_registry import GROUP, Extensions, installed
 from ci_evals.support.entry_points import EntryPoint, entry_points, installation_folders
 
+pytestmark = pytest.mark.slow
+
 COMMANDS = '''
 from ci_evals.cli.settings.options import takes
 

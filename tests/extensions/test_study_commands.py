@@ -22,6 +22,8 @@ from ci_evals.extensions.attack.study import attack_judge
 from ci_evals.extensions.preference.study import compare_runs
 from ci_evals.extensions.probe.study import probe_suites
 
+pytestmark = pytest.mark.slow
+
 
 def probe(suites, results, **fields):
     """`validate --probe`."""

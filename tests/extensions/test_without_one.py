@@ -72,6 +72,7 @@ def install(root, *names):
     (facts / "entry_points.txt").write_text("\n".join(lines))
 
 
+@pytest.mark.slow
 def test_everything_else_works_without_an_extension(deleted, tmp_path):
     """All other modules import, commands work, and a saved run keeps what it has of the extension."""
     root, name = deleted

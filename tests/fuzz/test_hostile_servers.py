@@ -118,6 +118,7 @@ async def test_an_odd_answer_is_one_all_the_same(name: str) -> None:
     assert Transcript.model_validate_json(transcript.model_dump_json()) == transcript
 
 
+@pytest.mark.slow
 def test_the_memory_does_not_grow_with_what_is_sent() -> None:
     """All of the above in one process, whose peak is looked at."""
     run = subprocess.run([sys.executable, __file__], capture_output=True, text=True, timeout=120, check=False)

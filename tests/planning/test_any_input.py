@@ -3,6 +3,7 @@
 import copy
 import json
 
+import pytest
 import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -74,6 +75,7 @@ def read(text: str, file: str) -> None:
     assert all(p.line >= 1 and p.column >= 1 and p.message for p in refused.problems)
 
 
+@pytest.mark.slow
 @settings(max_examples=400)
 @given(st.sampled_from(PLACES), values)
 @example(("tests", 0, "userInfo", "plan"), float("inf"))

@@ -71,6 +71,7 @@ def test_what_is_known_of_an_agents_model(fields, expected):
     assert agents_model(Suite.model_validate({"name": "s", "tests": [TEST], **fields})) == expected
 
 
+@pytest.mark.slow
 def test_the_plan_warns(tmp_path):
     """Before anything is paid for; not where nothing is judged, nor where the judge is another's."""
     agent = {"adapter": "openai", "model": "gpt-6-sol", "baseUrl": "http://127.0.0.1:9/v1"}

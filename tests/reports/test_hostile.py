@@ -176,6 +176,7 @@ def console_texts(results) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", hostile.CORPUS)
 def test_planted_markup_is_inert_in_every_report(text):
     """No tag, link, mention, reference, table cell, fence or command comes out of what somebody said."""
@@ -183,6 +184,7 @@ def test_planted_markup_is_inert_in_every_report(text):
         check_case(name, text)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=8)
 @given(hostile.texts)
 def test_no_text_at_all_breaks_a_report(text):

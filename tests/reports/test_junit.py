@@ -279,6 +279,7 @@ def test_a_skipped_run_says_why_at_each_test():
     assert 'name="gate" value="skipped"' in "".join(junit.render(comment_cases.skipped()))
 
 
+@pytest.mark.slow
 def test_many_trials_take_no_longer_than_few_at_a_time():
     """A cancelled job has seconds for its reports: four times the trials take four times as long."""
 

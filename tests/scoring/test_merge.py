@@ -164,6 +164,7 @@ def splits(draw, suites):
     return found
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_what_was_split_comes_out_whole(data):
@@ -208,6 +209,7 @@ def shards_of(suites, of, baseline=None) -> list[Results]:
     return found
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @given(st.data())
 def test_all_shards_are_the_whole(data):

@@ -236,6 +236,7 @@ def test_a_test_without_a_scored_trial_is_left_out_of_the_score():
     assert odds(whole, "min-score", 88) == pytest.approx(odds(MIXED, "min-score", 88), abs=0.06)
 
 
+@pytest.mark.slow
 def test_large_suites():
     """Three hundred tests: the score hardly moves, and some test newly fails."""
     rng = Random(1)

@@ -353,6 +353,7 @@ turns = st.builds(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(st.lists(st.lists(turns, max_size=6), max_size=3), st.none() | names.filter(bool), st.integers(0, 2))
 def test_laws_of_any_conversations(conversations, optimal, missing):

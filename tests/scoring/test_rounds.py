@@ -219,6 +219,7 @@ def test_the_table_has_every_row_that_is_expected():
     assert all(float(row[4].removesuffix(" %")) <= 6.5 for row in rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", [row for row in EXPECTED if row[1] != "40"], ids="-".join)
 def test_a_method_comes_to_what_is_expected(row):
     """Tried a few times, at every change."""
@@ -227,6 +228,7 @@ def test_a_method_comes_to_what_is_expected(row):
         check_worse(EXPECTED[row], simulated(*row, STILL, FEW, points=10))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("main", [STILL, "fell by 6 before the newest run"])
 def test_few_screened_pull_requests(main):
     """Not more than chance allows at 6.5 %."""

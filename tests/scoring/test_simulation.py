@@ -204,6 +204,7 @@ def test_the_interval_of_a_score_holds_the_true_one(tests, trials):
     assert abs(textbook - promised_of_textbook) <= error(promised_of_textbook, 500, 4_000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tests", [8, 40])
 def test_an_unchanged_agent_is_called_worse_in_one_comparison_of_twenty(tests):
     """At most, whatever the number of tests; that its score is lower is a coin toss."""

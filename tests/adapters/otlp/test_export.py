@@ -14,6 +14,8 @@ from ci_evals.adapters.otlp.export import requests
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.verdict import Outcome
 
+pytestmark = pytest.mark.slow
+
 SUITE = {
     "name": "Refunds",
     "adapter": "python:mine:reply",

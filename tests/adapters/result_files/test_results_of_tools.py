@@ -173,6 +173,7 @@ def test_a_log_of_inspect_that_was_broken_off_is_read_from_its_journal() -> None
     assert len(results.rows) == 12
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.version_info >= (3, 14), reason="zipfile reads zstd")
 def test_without_a_reader_of_zstd_the_message_says_what_to_do() -> None:
     program = (

@@ -213,6 +213,7 @@ def results_at(folder: Path) -> dict:
 PASS = fakes.judged("pass", "It does.")
 
 
+@pytest.mark.slow
 def test_a_run_says_what_is_known_of_its_judge(tmp_path):
     """Played, labelled, calibrated; then --calibration: shown while the judge is the same, and merged."""
     with (

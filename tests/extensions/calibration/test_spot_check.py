@@ -210,6 +210,7 @@ def calibrate(folder: Path, sheet: str, *options: str):
     return ci_evals(*command, cwd=folder)
 
 
+@pytest.mark.slow
 def test_a_judge_that_is_harsh_on_the_new_answers_is_found(tmp_path):
     """The sheet tells of no side, and the change is people's."""
     runs_of(tmp_path, head=0.5, base=0.98)
@@ -230,6 +231,7 @@ def test_a_judge_that_is_harsh_on_the_new_answers_is_found(tmp_path):
 WHO = ("the judge alone", "people's labels")
 
 
+@pytest.mark.slow
 def test_a_judge_that_treats_both_alike(tmp_path):
     """Nothing is corrected, unless there are many labels; a sheet of other verdicts is refused."""
     runs_of(tmp_path, head=0.95, base=0.95)
@@ -245,6 +247,7 @@ def test_a_judge_that_treats_both_alike(tmp_path):
     assert few.returncode == 2
 
 
+@pytest.mark.slow
 def test_what_cannot_be_checked_is_told(tmp_path):
     """A run that played no base agent, another judge, and a run without a judge."""
     file, _ = runs_of(tmp_path, head=0.95, base=0.95)
@@ -256,6 +259,7 @@ def test_what_cannot_be_checked_is_told(tmp_path):
     assert file.exists()
 
 
+@pytest.mark.slow
 def test_a_run_that_played_both_is_its_own_baseline(tmp_path):
     """Its base agent's verdicts are the other half."""
     head, base = run(tests=10), run(tests=10)
@@ -265,6 +269,7 @@ def test_a_run_that_played_both_is_its_own_baseline(tmp_path):
     assert "10 + 10 verdicts to label" in made.stdout, made.stderr
 
 
+@pytest.mark.slow
 def test_tests_weigh_alike_in_both_runs(tmp_path):
     """A run that played some tests more is compared by as many trials of each as both have."""
     folder = tmp_path
@@ -275,6 +280,7 @@ def test_tests_weigh_alike_in_both_runs(tmp_path):
     assert "60 + 60 verdicts to label" in made.stdout, made.stdout + made.stderr
 
 
+@pytest.mark.slow
 def test_tests_that_changed_are_left_out(tmp_path):
     """What is asked of them is another thing, and no change of the agent."""
     folder, (_, base) = tmp_path, runs_of(tmp_path, head=0.95, base=0.95)
@@ -294,6 +300,7 @@ def test_tests_that_changed_are_left_out(tmp_path):
     assert (none.returncode, "share no test that is defined alike" in none.stderr) == (2, True)
 
 
+@pytest.mark.slow
 def test_a_spot_check_needs_some_verdicts(tmp_path):
     runs_of(tmp_path, head=0.95, base=0.95)
     made = ci_evals("label", "head", "--spot-check=base", "--items=3", cwd=tmp_path)

@@ -2,7 +2,10 @@
 
 import json
 
+import pytest
 from commands import ci_evals
+
+pytestmark = pytest.mark.slow
 
 QUESTION = {
     "task_id": "q-1",

@@ -9,6 +9,8 @@ from commands import ci_evals, files_in, results_in, write_suite
 
 from ci_evals.domain.errors import Exit
 
+pytestmark = pytest.mark.slow
+
 KEY = "agent-key-0d93a1c7"
 SERVER = """
 import json, os, sys

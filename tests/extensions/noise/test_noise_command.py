@@ -25,6 +25,8 @@ from ci_evals.extensions.noise.settings import NoiseSettings
 from ci_evals.extensions.noise.study import measure
 from ci_evals.stop import Stop
 
+pytestmark = pytest.mark.slow
+
 TESTS = [
     {
         "name": f"Test {number}",
