@@ -31,28 +31,33 @@ def play(step, *arguments, **inputs):
     return action(*arguments, cwd=step.workspace, env=step.variables(step.folder, named))
 
 
+@pytest.mark.end_to_end
 def test_the_inputs_are_the_options_of_run():
     """With the same defaults, as text."""
     assert {name: entry.get("default", "") for name, entry in ACTION["inputs"].items()} == declared()
 
 
+@pytest.mark.end_to_end
 def test_the_options_page_lists_every_input():
     """With its default."""
     rows = re.findall(r"^\| `([\w-]+)` \| (.*?) \|", page("reference/options.md"), flags=re.MULTILINE)
     assert {name: code(default) for name, default in rows} == declared()
 
 
+@pytest.mark.end_to_end
 def test_the_page_of_the_action_lists_every_output():
     """Those that action.yml declares."""
     assert [code(name) for name, _ in table("output", page("github-action.md"))] == list(ACTION["outputs"])
 
 
+@pytest.mark.end_to_end
 def test_everything_declared_is_described():
     """GitHub shows these texts."""
     entries = [*ACTION["inputs"].values(), *ACTION["outputs"].values()]
     assert all(entry["description"].endswith(".") for entry in entries)
 
 
+@pytest.mark.end_to_end
 def test_inputs_are_described_as_the_options_are():
     """In the words of `--help` and of its details; the command line has dashes before a name."""
     described = {name: " ".join(entry["description"].split()) for name, entry in ACTION["inputs"].items()}
@@ -78,6 +83,7 @@ def descriptions() -> dict[str, str]:
     return found
 
 
+@pytest.mark.end_to_end
 def test_no_input_is_required():
     """A step has suites or, with `gate`, result files; all else has a default or is found elsewhere."""
     assert not [name for name, entry in ACTION["inputs"].items() if entry.get("required")]
@@ -111,6 +117,7 @@ def test_missing_suites_stop_it(step):
     assert step.outputs["result"] == "invalid"
 
 
+@pytest.mark.end_to_end
 def test_it_runs_the_suites(step):
     """Reports in the workspace, all outputs, a step summary, and the gate's exit code."""
     done = play(step, suites="demo:hr\ndemo:retail\n", provider="offline", no_gate="true")

@@ -51,6 +51,7 @@ for line in sys.stdin:
 JUDGED = {"criterion": "Is polite"}
 
 
+@pytest.mark.end_to_end
 def test_the_canaries_sing():
     """What is looked for is found in every form, so that a test that finds nothing means something."""
     canaries = Canaries()
@@ -135,6 +136,7 @@ def suite(name, *tests, **fields):
     return json.dumps({"name": name, "agentId": "agent-1", "tests": played} | fields, indent=2)
 
 
+@pytest.mark.end_to_end
 def test_no_secret_leaves_a_run(tmp_path):
     """Agents of each kind, judge, user and GitHub echo: no file, stream, comment or prompt holds a secret."""
     canaries = Canaries()
@@ -330,6 +332,7 @@ def test_no_secret_leaves_a_refusal(tmp_path):
         assert not canaries.told(ran.stderr + without_masks(ran.stdout) + summary.read_text())
 
 
+@pytest.mark.end_to_end
 def test_no_secret_leaves_a_suite_that_cannot_be_read():
     """Its faults are told with the values that are wrong, and some of those are secrets."""
     canaries = Canaries()

@@ -145,6 +145,7 @@ def demo(tmp_path_factory):
     return done.stdout, {file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file()}
 
 
+@pytest.mark.end_to_end
 @pytest.mark.slow
 def test_the_demo_prints_what_the_readme_shows(demo):
     """The verdict, as lines that follow each other."""
@@ -152,6 +153,7 @@ def test_the_demo_prints_what_the_readme_shows(demo):
     assert excerpt in demo[0]
 
 
+@pytest.mark.end_to_end
 @pytest.mark.slow
 def test_the_files_written_are_all_described(demo):
     """Each file of a run is one of the table's, and each row of the table stands for one."""

@@ -57,6 +57,7 @@ def test_a_run_of_main_is_the_next_baseline(actions):
     assert actions.api.requests == []
 
 
+@pytest.mark.end_to_end
 def test_a_pull_request_from_its_event_to_its_comment(with_baseline):
     """The base is found, the comment shows what broke, and the next push updates the same comment."""
     actions, api = with_baseline, with_baseline.api

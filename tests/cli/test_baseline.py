@@ -66,6 +66,7 @@ def test_a_broken_flow_is_found_and_named(files, tmp_path):
     assert other.returncode == 0, other.stdout + other.stderr
 
 
+@pytest.mark.end_to_end
 def test_the_comparison_as_json_and_markdown(files, tmp_path):
     """For programs, and for a comment of one's own."""
     told = ci_evals("compare", files["broken"], files["base"], "--max-drop=2", "--format=json", cwd=tmp_path)
@@ -190,6 +191,7 @@ def test_what_cannot_be_done_is_said_before_anything_runs(files, tmp_path, args,
     assert not (tmp_path / "results").exists()
 
 
+@pytest.mark.end_to_end
 def test_odds_of_a_noisy_agent(files, tmp_path):
     """How often it would fail, check by check, and a floor that it would not miss."""
     told = ci_evals("odds", files["base"], "--min-score=95", cwd=tmp_path)

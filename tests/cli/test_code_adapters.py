@@ -64,6 +64,7 @@ def played(folder, adapter, *tests, options=(), **fields):
     return ci_evals("run", suite, *options, cwd=folder, env={"PYTHONPATH": str(folder / "site")})
 
 
+@pytest.mark.end_to_end
 @pytest.mark.parametrize("kind", ADAPTERS)
 def test_a_run_against_code(folder, kind):
     """Several conversations at a time, each by itself; what it tells decides."""

@@ -67,6 +67,7 @@ def suite_for(folder: Any, adapter: str, **fields: Any) -> str:
     return write_suite(folder, one, **{"adapter": adapter, "agentId": None, "apiKey": None, **fields})
 
 
+@pytest.mark.end_to_end
 def test_an_agent_behind_chat_completions(tmp_path, openai_endpoint):
     """Its calls of tools are what strict checks look at."""
     options = {"escalationTools": ["to_person"]}
@@ -88,6 +89,7 @@ def test_an_agent_behind_chat_completions(tmp_path, openai_endpoint):
     assert turn["raw"]["model"] == "refund-agent"
 
 
+@pytest.mark.end_to_end
 def test_an_agent_behind_a_json_endpoint(tmp_path, json_endpoint):
     """Asked and read as the suite says, and its options may stand in a file of their own."""
     (tmp_path / "agent.yaml").write_text(json.dumps(HTTP))

@@ -399,6 +399,7 @@ def test_a_comment_can_be_looked_at_first(tmp_path, results):
     assert "Sings" in done.stdout
 
 
+@pytest.mark.end_to_end
 def test_a_comment_goes_to_the_number_that_is_given(tmp_path, results, api):
     """From any machine with a token."""
     env = {"GITHUB_REPOSITORY": REPOSITORY, "GITHUB_TOKEN": TOKEN, "GITHUB_API_URL": api.url}

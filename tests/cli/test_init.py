@@ -215,6 +215,7 @@ def test_what_needs_nothing_of_the_users_plays_at_once(repository, adapter):
     assert (results["score"], results["counts"]["tests"]) == (100, 4)
 
 
+@pytest.mark.end_to_end
 def test_the_steps_are_told(repository):
     """Three of them."""
     done = ci_evals("init", "--adapter=python", cwd=repository)

@@ -16,6 +16,7 @@ pytestmark = pytest.mark.slow
 SUITES = sorted((ROOT / "suites").rglob("*.json"))
 
 
+@pytest.mark.end_to_end
 def test_validate_says_what_is_there(tmp_path):
     """One line for each suite; several may be named, also by folder and glob."""
     for name in ("a.json", "b.json"):
@@ -78,6 +79,7 @@ def test_a_strict_look_warns_of_weak_suites(tmp_path):
     assert strict.stdout.startswith("ok  s.json")
 
 
+@pytest.mark.end_to_end
 def test_plan_counts_the_work(tmp_path):
     """Tests, turns, evaluations, trials and calls, without any call."""
     with world.agent() as agent:
@@ -170,6 +172,7 @@ def test_the_schema_of_suites_accepts_every_bundled_suite(tmp_path):
         assert not check.is_valid(suite)
 
 
+@pytest.mark.end_to_end
 def test_the_schema_of_results_describes_them(tmp_path):
     """Every file that a run writes fits it."""
     schema = json.loads(ci_evals("schema", "--results", cwd=tmp_path).stdout)
@@ -178,6 +181,7 @@ def test_the_schema_of_results_describes_them(tmp_path):
         jsonschema.validate(json.loads(path.read_text()), schema)
 
 
+@pytest.mark.end_to_end
 def test_report_redraws_everything_byte_for_byte(tmp_path):
     """From `_results.json` alone, of the run or of a suite; no clock, no environment, no order of a set."""
     ci_evals("run", "demo:hr", "--provider=offline", "--debug", cwd=tmp_path)
@@ -219,6 +223,7 @@ def test_report_of_what_is_no_results_file(tmp_path, text, said):
     assert "Traceback" not in ran.stderr
 
 
+@pytest.mark.end_to_end
 def test_the_demo_agent_alone(tmp_path):
     """Another process runs a suite against it; SIGTERM ends it."""
     served = start("demo-agent", "--port=0", cwd=tmp_path)
@@ -241,6 +246,7 @@ def test_an_unknown_misbehavior_of_the_demo_agent(tmp_path):
     assert "unknown kind 'leek' (did you mean 'leak'?). Kinds: skip_rules, wrong" in ran.stderr
 
 
+@pytest.mark.end_to_end
 def test_help_and_version(tmp_path):
     """Help of every command, the version, and help when nothing is asked."""
     assert ci_evals("--version", cwd=tmp_path).stdout.startswith("ci-evals 0.")

@@ -133,6 +133,7 @@ def test_shards_are_played_apart(played):
         assert f"This is shard {index} of 3" in (played / f"shards/{index}/summary.md").read_text()
 
 
+@pytest.mark.end_to_end
 def test_every_report_is_written(shards):
     """As a run writes them, and told to the job in the same way."""
     step = step_in(shards)

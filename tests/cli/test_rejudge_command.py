@@ -62,6 +62,7 @@ def run(played, tmp_path) -> Path:
     return tmp_path
 
 
+@pytest.mark.end_to_end
 def test_another_judge(played, run):
     """Asked the very same; the gate decides anew, all reports are written, and what changed is told."""
     before = files_in(run / "results")

@@ -98,6 +98,7 @@ def comparable(results):
     return told | {"suites": results["suites"]}
 
 
+@pytest.mark.end_to_end
 @pytest.mark.slow
 def test_what_was_recorded_with_keys_is_replayed_in_a_fork_without(tmp_path):
     """The same results, with no network, process, key, SDK or code of the suite; and it says so."""

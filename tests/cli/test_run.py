@@ -40,6 +40,7 @@ def env_of(agent, **more) -> dict[str, str]:
     return {"CI_EVALS_BASE_URL": agent.url, "AGENT_KEY": agent.key} | more
 
 
+@pytest.mark.end_to_end
 def test_the_demo_needs_no_key_and_no_network(tmp_path):
     """Both bundled suites over real HTTP against the embedded agent, with every report."""
     ran = ci_evals("run", "demo:hr", "demo:retail", "--provider=offline", "--parallel=4", cwd=tmp_path)
@@ -65,6 +66,7 @@ def test_the_demo_needs_no_key_and_no_network(tmp_path):
     assert ran.stderr.count("\n") == 24 + 2  # and two lines on all of them
 
 
+@pytest.mark.end_to_end
 @pytest.mark.parametrize("provider", ["openai", "anthropic"])
 def test_judge_and_user_on_a_real_provider_wire(tmp_path, agent, provider):
     """Through the real SDK: the user's lines, structured verdicts, models and tokens."""
@@ -104,6 +106,7 @@ def test_judge_and_user_on_a_real_provider_wire(tmp_path, agent, provider):
     assert usage["tokens"] == {"input": 63, "output": 15, "cachedInput": 0}
 
 
+@pytest.mark.end_to_end
 def test_a_gate_that_does_not_hold(tmp_path, agent):
     """Exit 1, reports all the same; `--no-gate` reports and exits 0."""
     suite = write_suite(

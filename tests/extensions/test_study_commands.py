@@ -73,6 +73,7 @@ def kept(root: Path, study: str):
     return json.loads((root / "a/_results.json").read_text())["studies"][study]
 
 
+@pytest.mark.end_to_end
 def test_prefer(runs):
     """Told on the console, kept with A, and drawn in its reports; B stays as it is."""
     before = files_in(runs / "b")
@@ -92,6 +93,7 @@ def test_prefer(runs):
     assert SECRET not in repr(llm.asked) + told.stdout + told.stderr + (runs / "a/_results.json").read_text()
 
 
+@pytest.mark.end_to_end
 def test_attack(runs):
     """Told on the console, and kept. A judge that obeys one kind is found."""
 
@@ -143,6 +145,7 @@ def judge(asked: world.Asked) -> str:
     return seeded.said("fail" if "cancelled" in seeded.block(asked.text, "criterion") else "pass")
 
 
+@pytest.mark.end_to_end
 def test_probe(runs):
     """Each vacuous criterion is a warning with its place; the suite stays good."""
     file = suite(runs)

@@ -16,6 +16,7 @@ QUESTION = {
 }
 
 
+@pytest.mark.end_to_end
 def test_a_suite_is_written_and_valid(tmp_path):
     """With the summary on standard error."""
     (tmp_path / "metadata.jsonl").write_text(json.dumps(QUESTION) + "\n")
