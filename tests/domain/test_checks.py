@@ -1,5 +1,7 @@
 """What holds for every kind of strict check, also for those that come."""
 
+from itertools import product
+
 import builders as build
 import pytest
 from every_evaluation import EVALUATIONS
@@ -7,8 +9,25 @@ from pydantic import TypeAdapter
 
 from ci_evals.domain.checks.evaluation import STRICT_CHECKS, Strict
 from ci_evals.domain.checks.strict_check import StrictCheck
-from ci_evals.domain.transcript import EndState, Transcript
+from ci_evals.domain.transcript import EndState, ProbeResult, ToolCall, Transcript
 from ci_evals.domain.verdict import Outcome
+
+NOTHING = dict.fromkeys(("workflows", "params", "rules", "integrations", "error_response"))
+"""The fields of a reply that reports nothing."""
+CALL = ToolCall(name="f", arguments={"a": 42}, status="ok")
+QUIET = {"agent": "a 3", "latency_seconds": 0.1, "tool_calls": (), "handed_over": False}
+BUSY = {
+    "agent": "b",
+    "latency_seconds": 9,
+    "workflows": ("f", "CONVERSATION_FORWARDING"),
+    "params": {"p": "b"},
+    "rules": ("r",),
+    "integrations": ({"code": "i", "status": 200},),
+    "tool_calls": (CALL, ToolCall(name="a"), ToolCall(name="b"), CALL),
+    "handed_over": True,
+    "error_response": True,
+}
+REPLIES = [QUIET, BUSY, QUIET | {"params": {"p": 42}}, BUSY | {"params": {"p": "a"}, "agent": "a 3"}]
 
 CHECKS = {
     name: TypeAdapter(Strict).validate_python({"criterion": "c", **form})
@@ -35,8 +54,7 @@ def test_every_kind_is_in_a_family():
 @pytest.mark.parametrize("name", OF_TRACES)
 def test_without_its_evidence_a_check_is_undecided(name):
     """It neither passes nor fails if no reply reports what it looks at."""
-    nothing = dict.fromkeys(("workflows", "params", "rules", "integrations", "error_response"))
-    turns = tuple(build.turn(number, **nothing) for number in (1, 2))
+    turns = tuple(build.turn(number, **NOTHING) for number in (1, 2))
     check = OF_TRACES[name]
     evidence = check.evidence()
     assert [evidence.of(turn) for turn in turns] == [None, None]
@@ -50,3 +68,31 @@ def test_without_a_reply_a_check_is_undecided(name):
     verdict = CHECKS[name].decide(Transcript(turns=(), status=EndState.FAILED, unanswered=1))
     assert verdict.outcome is Outcome.UNDECIDED
     assert set(CHECKS[name].undone_by([3, 4])) <= {3, 4}
+
+
+@pytest.mark.parametrize("name", sorted(CHECKS.keys() - OF_TRACES.keys()))
+@pytest.mark.parametrize("reply", REPLIES)
+def test_a_check_without_evidence_looks_at_no_trace(name, reply):
+    """Its verdict is the same for an agent that reports nothing."""
+    silent = reply | NOTHING | {"tool_calls": None, "handed_over": None}
+    assert CHECKS[name].decide(transcript(reply)) == CHECKS[name].decide(transcript(silent))
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_a_pass_that_a_later_reply_undoes_is_announced(name):
+    """Else it would stand for a conversation that the agent ended too early."""
+    check = CHECKS[name]
+    if getattr(check, "turn", None) == "last":
+        check = check.model_copy(update={"turn": "any"})
+    for first, *later in product(REPLIES, repeat=3):
+        before = check.decide(transcript(first)).outcome
+        after = check.decide(transcript(first, *later)).outcome
+        if before is Outcome.PASSED and after is Outcome.FAILED:
+            assert check.undone_by([2, 3]), (first, later)
+
+
+def transcript(*replies):
+    """A conversation of these replies, and what a probe returned after it."""
+    turns = tuple(build.turn(number, **reply) for number, reply in enumerate(replies, 1))
+    probes = {"order": ProbeResult(value={"a": "a"})}
+    return Transcript(turns=turns, status=EndState.COMPLETED, probes=probes)
