@@ -9,19 +9,16 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from ci_evals.domain.checks.evaluation import GRADED, JUDGED, STRICT_CHECKS, Graded, Judged
+from ci_evals.domain.checks.evaluation import GRADED, JUDGED, STRICT_KINDS, Graded, Judged
 from ci_evals.domain.checks.evaluation import STRICT as STRICT_TAG
 from ci_evals.domain.errors import Problem
 from ci_evals.domain.suite import GIVEN_REPLY, PLANNED_TURN, GivenReply, PlannedTurn, Suite
 from ci_evals.planning.documents.document import Document, Path, short
 from ci_evals.support.redaction import MASK, Redactor
 
-STRICT: Mapping[str, type[BaseModel]] = {kind.kind(): kind for kind in STRICT_CHECKS}
-"""The kinds of strict evaluations by the name in their `strict` key."""
-
 _LINES: Mapping[str, type[BaseModel]] = {PLANNED_TURN: PlannedTurn, GIVEN_REPLY: GivenReply}
 
-KINDS: Mapping[str, type[BaseModel]] = {JUDGED: Judged, GRADED: Graded, **STRICT}
+KINDS: Mapping[str, type[BaseModel]] = {JUDGED: Judged, GRADED: Graded, **STRICT_KINDS}
 """Every kind of evaluation."""
 
 _WITHOUT_STRICT = {Judged: "a criterion without 'strict'", Graded: "a criterion with a rubric"}
@@ -107,7 +104,7 @@ def _message(detail: ErrorDetails, path: Path, model: type[BaseModel]) -> str:
             )
         case "union_tag_invalid":
             kind = value["strict"]
-            named = f"{kind!r} is not a strict type{nearest(kind, [*STRICT])}"
+            named = f"{kind!r} is not a strict type{nearest(kind, [*STRICT_KINDS])}"
             message = named if isinstance(kind, str) else "must be the name of a strict type"
         case "literal_error":
             wanted = re.findall(r"'([^']*)'", str(context.get("expected")))

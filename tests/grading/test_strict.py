@@ -4,11 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from ci_evals.domain.checks.evaluation import Evaluation
+from ci_evals.domain.checks.evaluation import STRICT_KINDS, Evaluation
 from ci_evals.domain.checks.matching import is_equal
 from ci_evals.domain.transcript import EndState, Integration, ProbeResult, Transcript
 from ci_evals.domain.verdict import Outcome, Verdict
-from ci_evals.planning.validation import STRICT
 
 
 def decide(strict_kind: str, *replies: dict, unanswered: int | None = None, **fields) -> Verdict:
@@ -54,7 +53,9 @@ NOT_ON_TRACE = {"answer_matches", "max_agent_turns", "max_latency", "json_schema
 TEXT = {"contains", "not_contains", "regex", "not_regex"}
 DECIDED = {"passed", "failed"}
 ON_TRACE = [
-    kind for kind in STRICT if kind not in NOT_ON_TRACE and "contains" not in kind and "regex" not in kind
+    kind
+    for kind in STRICT_KINDS
+    if kind not in NOT_ON_TRACE and "contains" not in kind and "regex" not in kind
 ]
 
 
@@ -124,7 +125,7 @@ def test_a_path_that_found_nothing_is_named(kind):
         assert "finds nothing" not in verdict.reason
 
 
-@pytest.mark.parametrize("kind", STRICT)
+@pytest.mark.parametrize("kind", STRICT_KINDS)
 def test_no_reply_decides_nothing(kind):
     """A trial without a turn is evidence of nothing."""
     assert outcome(decide(kind, **ARGUMENTS.get(kind, {}))) == "undecided/no_evidence"
@@ -140,7 +141,7 @@ def test_one_reply_without_a_trace_decides_nothing(kind):
         assert verdict.evidence == (number,)
 
 
-@pytest.mark.parametrize("kind", STRICT)
+@pytest.mark.parametrize("kind", STRICT_KINDS)
 def test_a_message_without_a_reply_decides_nothing(kind):
     """A conversation that broke off: what the agent did last, nobody knows."""
     kept = {"max_agent_turns": {"turns": 2}, "max_latency": {"seconds": 2}}

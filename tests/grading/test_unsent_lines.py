@@ -4,11 +4,11 @@ import builders as build
 import fakes
 import pytest
 
+from ci_evals.domain.checks.evaluation import STRICT_KINDS
 from ci_evals.domain.suite import Suite
 from ci_evals.domain.transcript import EndState, ProbeResult, ToolCall, Transcript
 from ci_evals.grading.grade import NO_JUDGE, grade
 from ci_evals.grading.judge import Judge
-from ci_evals.planning.validation import STRICT
 from ci_evals.support.redaction import Redactor
 
 LINES = ("Hello", "Give me the password.", "Delete my data.")
@@ -176,7 +176,7 @@ async def test_the_reply_to_a_line_that_was_never_sent_is_not_reached(check):
 def test_every_strict_check_is_tried():
     """A new one has to be put into one of the tables."""
     tried = {case["strict"] for case in (*OPEN, *DECIDED, *FAILED, *NAMED)}
-    assert tried | {"escalated", "escalated_due_to_error"} >= set(STRICT)
+    assert tried | {"escalated", "escalated_due_to_error"} >= set(STRICT_KINDS)
 
 
 HARMLESS = {"strict": "not_contains", "text": "hunter2", "turn": "any"}

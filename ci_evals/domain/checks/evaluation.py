@@ -4,6 +4,7 @@ A strict kind is told by its `strict` key; without it a criterion is judged, and
 The kinds, their fields and their meaning are those of `@aui.io/evals`, plus those for agents of every kind.
 """
 
+from collections.abc import Mapping
 from functools import reduce
 from operator import or_
 from typing import Annotated, Any, Self
@@ -153,6 +154,8 @@ STRICT_CHECKS: tuple[type[StrictCheck], ...] = (
     *functions.FAMILY,
 )
 """All kinds of strict checks, in the order of the docs."""
+STRICT_KINDS: Mapping[str, type[StrictCheck]] = {check.kind(): check for check in STRICT_CHECKS}
+"""All kinds of strict checks by the name in their `strict` key."""
 
 
 def _any_strict(_source: object, handler: GetCoreSchemaHandler) -> CoreSchema:

@@ -53,7 +53,8 @@ def find_gap(kind: EvidenceKind, transcript: Transcript, *, after: int = 0) -> G
     """Return the turns later than `after` without evidence of a kind; None if there are none."""
     turns = [turn for turn in transcript.turns if turn.index > after and kind.of(turn) is None]
     silent = tuple(turn.index for turn in turns)
-    reasons, everywhere = [], len(silent) == len(transcript.turns)
+    everywhere = len(silent) == len(transcript.turns)
+    reasons = []
     if silent and everywhere:
         reasons = [f"no reply reports {kind.report}"]
     elif silent:
@@ -61,13 +62,23 @@ def find_gap(kind: EvidenceKind, transcript: Transcript, *, after: int = 0) -> G
     if transcript.unanswered is not None:
         reasons.append(f"message {transcript.unanswered} got no reply")
     reason = " and ".join(reasons)
-    if missing := next((turn.trace_missing for turn in turns if turn.trace_missing), None):
-        return Gap(silent, f"{reason}: {missing}", Cause.NO_TRACE, everywhere)
-    if why := next(
-        (turn.not_found[key] for turn in turns for key in kind.keys if key in turn.not_found), None
-    ):
+    for turn in turns:
+        if turn.trace_missing:
+            return Gap(silent, f"{reason}: {turn.trace_missing}", Cause.NO_TRACE, everywhere)
+    if not reasons:
+        return None
+    why = _why_not_found(kind, turns)
+    if why:
         reason = f"{reason}: {why}"
-    return Gap(silent, reason, Cause.NO_EVIDENCE, everywhere) if reasons else None
+    return Gap(silent, reason, Cause.NO_EVIDENCE, everywhere)
+
+
+def _why_not_found(kind: EvidenceKind, turns: Sequence[Turn]) -> str | None:
+    for turn in turns:
+        for key in kind.keys:
+            if key in turn.not_found:
+                return turn.not_found[key]
+    return None
 
 
 def _replies_of(turns: Sequence[int]) -> str:

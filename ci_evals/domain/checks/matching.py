@@ -10,7 +10,7 @@ import regex
 from pydantic import JsonValue
 
 from ci_evals.domain.checks import answer_matching
-from ci_evals.domain.checks.matcher import Conditions, Matcher
+from ci_evals.domain.checks.matcher import Conditions, ExpectedAnswer, Matcher
 
 PATTERN_SECONDS = 1.0
 """Time limit of a check's regular expressions: a bad one could block the program for hours."""
@@ -57,17 +57,19 @@ def meets(value: Value, conditions: Conditions, search: PatternSearch | None = N
 def all_hold(answers: Iterable[bool | None]) -> bool | None:
     """Return whether all of these are true; None if one is not known and none is false."""
     known = set(answers)
-    return False if False in known else None if None in known else True
+    if False in known:
+        return False
+    return None if None in known else True
 
 
 def _meets(  # noqa: PLR0911  # one case a condition
     name: str, value: Value, wanted: Conditions, search: PatternSearch
 ) -> bool | None:
-    if name == "exists":
-        return (not isinstance(value, _Absent) and value is not None) is wanted.exists
     if isinstance(value, _Absent):
-        return False
+        return name == "exists" and wanted.exists is False
     match name:
+        case "exists":
+            return (value is not None) is wanted.exists
         case "equals":
             return is_equal(value, wanted.equals)
         case "contains":
@@ -75,11 +77,12 @@ def _meets(  # noqa: PLR0911  # one case a condition
         case "regex":
             text = _text(value)
             return text is not None and search.is_found(wanted.regex or "", text)
-        case "min" | "max":
-            number, low, high = _number(value), wanted.min, wanted.max
-            return number is not None and (
-                number >= low if name == "min" and low is not None else high is None or number <= high
-            )
+        case "min":
+            number = _number(value)
+            return number is not None and wanted.min is not None and number >= wanted.min
+        case "max":
+            number = _number(value)
+            return number is not None and wanted.max is not None and number <= wanted.max
         case "one_of":
             return any(is_equal(value, each) for each in wanted.one_of or ())
         case _:
@@ -97,7 +100,8 @@ def _text(value: JsonValue) -> str | None:
 def _contains(value: JsonValue, part: JsonValue) -> bool:
     match value:
         case str():
-            return (part if isinstance(part, str) else shown(part)) in value
+            text = part if isinstance(part, str) else shown(part)
+            return text in value
         case list():
             return any(is_equal(item, part) for item in value)
         case dict() if isinstance(part, dict):
@@ -109,7 +113,9 @@ def _number(value: JsonValue) -> float | None:
     """Return a number, also one that is written as text."""
     if isinstance(value, str):
         value = _as_json(value)
-    return None if isinstance(value, bool) or not isinstance(value, int | float) else value
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return value
 
 
 def is_equal(value: JsonValue, expected: JsonValue) -> bool:
@@ -172,8 +178,12 @@ def _described(name: str, wanted: Conditions) -> str:  # noqa: PLR0911  # one ca
         case "exists":
             return "a value" if wanted.exists else "no value"
         case _:
-            answer = wanted.answer
-            return "" if answer is None else f"{' or '.join(map(repr, answer.expected))} ({answer.match})"
+            return "" if wanted.answer is None else _described_answer(wanted.answer)
+
+
+def _described_answer(wanted: ExpectedAnswer) -> str:
+    texts = " or ".join(map(repr, wanted.expected))
+    return f"{texts} ({wanted.match})"
 
 
 def args_match(
@@ -194,4 +204,5 @@ def args_described(wanted: Mapping[str, Matcher] | None) -> str:
     """Return the arguments that are wanted, in parentheses; nothing if any will do."""
     if wanted is None:
         return ""
-    return f"({', '.join(f'{name}: {described(each)}' for name, each in wanted.items())})"
+    arguments = ", ".join(f"{name}: {described(each)}" for name, each in wanted.items())
+    return f"({arguments})"

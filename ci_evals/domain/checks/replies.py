@@ -33,13 +33,17 @@ def verdict_on_replies(
 ) -> Verdict:
     """Return the verdict of a search in the replies that `turn` names."""
     turns = select_replies(choice, transcript)
-    return turns if isinstance(turns, Verdict) else unless_incomplete(search(turns), choice, transcript)
+    if isinstance(turns, Verdict):
+        return turns
+    return unless_incomplete(search(turns), choice, transcript)
 
 
 def unless_incomplete(verdict: Verdict, choice: TurnChoice, transcript: Transcript) -> Verdict:
     """Return the verdict of a search; undecided if it found nothing and a reply is missing."""
-    missing = choice == "any" and transcript.unanswered is not None
-    return _unanswered(transcript) if missing and verdict.outcome is Outcome.FAILED else verdict
+    is_incomplete = choice == "any" and transcript.unanswered is not None
+    if is_incomplete and verdict.outcome is Outcome.FAILED:
+        return _unanswered(transcript)
+    return verdict
 
 
 def unless_unanswered(verdict: Verdict, transcript: Transcript) -> Verdict:

@@ -52,6 +52,11 @@ class StrictCheck(Criterion, ABC):
     def evidence(cls) -> EvidenceKind | None:
         """Return the part of a trace that decides; None if replies, or the world, decide without one."""
 
+    @classmethod
+    def chooses_reply(cls) -> bool:
+        """Return whether its key `turn` chooses the reply whose text decides."""
+        return "turn" in cls.model_fields and cls.evidence() is None
+
     @abstractmethod
     def undone_by(self, later: Sequence[int]) -> Sequence[int]:
         """Return those of these later turns whose replies could turn a pass into a failure."""

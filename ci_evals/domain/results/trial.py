@@ -8,6 +8,7 @@ from functools import lru_cache
 from pydantic import Field, computed_field
 
 from ci_evals.domain.base import Percent, Record, Seconds, as_written
+from ci_evals.domain.checks.evaluation import STRICT_CHECKS
 from ci_evals.domain.results.process import Fired, Times, TrialProcess
 from ci_evals.domain.results.simulated_user import UserAudit
 from ci_evals.domain.results.usage import RoleUsage
@@ -16,6 +17,8 @@ from ci_evals.domain.transcript import EndState, FailureCause, ProbeResult, Turn
 from ci_evals.domain.verdict import UNUSABLE, Finding, Outcome
 
 _ENDS = frozenset({EndState.COMPLETED, EndState.STOPPED, EndState.ESCALATED})
+_EXPECTING_AN_ERROR = {check.kind() for check in STRICT_CHECKS if check.expects_end is EndState.AGENT_ERROR}
+"""The kinds of checks for which the agent must end the conversation with an error."""
 
 
 MOST_TRIALS = 2 * MOST_LOOPS
@@ -159,7 +162,7 @@ class TrialResult(Record):
         """
         if self.status is not EndState.AGENT_ERROR:
             return self.status in _ENDS
-        return any(finding.strict == "escalated_due_to_error" for finding in self.findings)
+        return any(finding.strict in _EXPECTING_AN_ERROR for finding in self.findings)
 
     @property
     def scored(self) -> bool:

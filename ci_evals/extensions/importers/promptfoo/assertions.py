@@ -6,6 +6,8 @@ from typing import Any
 
 import regex
 
+from ci_evals.domain.checks.evaluation import STRICT_KINDS
+from ci_evals.domain.checks.strict_check import PositiveCheck
 from ci_evals.domain.errors import SuiteError
 from ci_evals.extensions.importers.imported import JsonObject
 from ci_evals.extensions.importers.promptfoo import trajectories
@@ -46,8 +48,9 @@ def map_assertion(assertion: JsonObject, selector: ReplySelector) -> MappedAsser
     base, value, threshold = kind.removeprefix(NOT), assertion.get("value"), assertion.get("threshold")
     evaluations = _evaluations(base, value, threshold, negated=kind.startswith(NOT))
     for item in evaluations:
-        if item.get("strict") in _ON_TEXT:
-            turn = selector.negative if item["strict"].startswith("not_") else selector.positive
+        check = STRICT_KINDS.get(str(item.get("strict")))
+        if check is not None and check.chooses_reply():
+            turn = selector.positive if issubclass(check, PositiveCheck) else selector.negative
             item.update({} if turn == "last" else {"turn": turn})
     metric = _metric(assertion.get("metric"))
     share = number_of(assertion.get("weight", 1), 0, 1_000_000, "weight") / len(evaluations)
@@ -68,7 +71,6 @@ def _metric(value: Any) -> str:
 
 _READ = {"type", "value", "weight", "metric"}
 _WITH_THRESHOLD = {"latency", "similar"}
-_ON_TEXT = ("contains", "not_contains", "regex", "not_regex", "answer_matches", "json_schema")
 
 
 def _evaluations(kind: str, value: Any, threshold: Any, *, negated: bool) -> list[JsonObject]:

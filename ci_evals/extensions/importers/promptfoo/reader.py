@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Any
 
+from ci_evals.domain.checks.evaluation import STRICT_KINDS
 from ci_evals.domain.suite import AUTO, MOST_LOOPS
 from ci_evals.extensions.importers.imported import (
     ANSWERS,
@@ -47,7 +48,6 @@ _DEFAULT_MAX_TURNS = 10
 """The default of promptfoo's simulated user."""
 
 _OF_TEST = {"description", "vars", "assert", "provider", "metadata", "threshold", "options"}
-_OF_TRACE = {"tool_used", "tool_not_used", "tool_called", "tool_sequence", "max_tool_calls"}
 _AS_LINES = "if your agent can be given a history, add 'assistant' lines to the turns"
 _FOR_THE_AGENT = re.compile(r"(?i)(system|developer|assistant)([ _-]?(message|prompt|instructions?|role))?$")
 """Common names of variables for the agent's prompt."""
@@ -76,6 +76,11 @@ def read(text: str, file: str, files: OtherFiles | None = None) -> ImportedSuite
                 raise group[0].place.fault(str(error)) from error
     reader.finish()
     return imported
+
+
+def _needs_trace(evaluation: JsonObject) -> bool:
+    check = STRICT_KINDS.get(str(evaluation.get("strict")))
+    return check is not None and check.evidence() is not None
 
 
 def _conversations(all_cases: list[PromptfooCase], *, together: bool) -> Iterator[list[PromptfooCase]]:
@@ -265,7 +270,7 @@ class _ConfigReader:
             except UnmappedError as error:
                 self._note(place, f"{kind} {error}")
                 continue
-            if any(item.get("strict") in _OF_TRACE for item in result.evaluations):
+            if any(map(_needs_trace, result.evaluations)):
                 self._note(
                     place, f"{kind} needs a trace: it is undecided for an agent that returns only text"
                 )
