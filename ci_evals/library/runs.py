@@ -266,7 +266,7 @@ def results_file(path: str | Path) -> Path:
 
 def load_results(path: str | Path) -> Results:
     """Read the `_results.json` of a run that has finished, or the one in the folder of that name."""
-    return finished(read_results(path), results_file(path))
+    return finished(read_results(path, earlier_version=True), results_file(path))
 
 
 def finished(results: Results, source: object) -> Results:
@@ -279,15 +279,18 @@ def finished(results: Results, source: object) -> Results:
     return results
 
 
-def read_results(path: str | Path) -> Results:
-    """Read results like `load_results`, also those of a run that has not finished."""
+def read_results(path: str | Path, *, earlier_version: bool = False) -> Results:
+    """Read results like `load_results`, also those of a run that has not finished.
+
+    Those of the version before this one are read if `earlier_version` is true.
+    """
     file = results_file(path)
     try:
         text = input_files.read(file, input_files.MAX_RESULTS)
     except OSError as error:
         why = f"cannot be read: {error.strerror or error}"
         raise UsageError(f"{file}: {why}; name a {RESULTS}, or the folder that holds it") from error
-    return report_files.load(text, str(file))
+    return report_files.load(text, str(file), earlier_version=earlier_version)
 
 
 def compare_results(head: Results, base: Results) -> Comparison:

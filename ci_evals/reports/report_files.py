@@ -9,6 +9,7 @@ from typing import ParamSpec
 from pydantic import JsonValue, ValidationError
 
 from ci_evals.domain.errors import UsageError
+from ci_evals.domain.results import earlier_version as earlier
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.studies import UnknownStudy
 from ci_evals.domain.results.suite import SuiteResult
@@ -37,7 +38,7 @@ P = ParamSpec("P")
 OF_EVERY_RUN = tuple(one for one in Format if one not in {Format.BADGE, Format.EEE})
 """The formats that every run writes."""
 
-_SCHEMA_VERSION = 2
+_SCHEMA_VERSION = 3
 _SHOWN_PROBLEMS = 10
 _SHOWN_PATH = 200
 """Characters: what is nested a thousand deep has a long one."""
@@ -109,8 +110,13 @@ def is_of_suite(results: Results, path: PurePath) -> bool:
     return path.parent.parts[-len(own) :] == own
 
 
-def load(text: str | bytes, source: str) -> Results:
+def load(text: str | bytes, source: str, *, earlier_version: bool = False) -> Results:
     """The results that stand in `text`, the content of the file `source`.
+
+    Args:
+        text: The content.
+        source: The file's name in messages.
+        earlier_version: Whether results of the version before this one are read too.
 
     Raises:
         UsageError: It is not a results file that this version can read, or names a folder outside its own.
@@ -123,7 +129,14 @@ def load(text: str | bytes, source: str) -> Results:
     version = data.get("schemaVersion") if isinstance(data, dict) else None
     if isinstance(version, bool) or not isinstance(version, int):
         raise UsageError(f"{source}: not a results file of ci-evals: it has no 'schemaVersion'")
-    if version != _SCHEMA_VERSION:
+    if version == earlier.VERSION:
+        if not earlier_version:
+            raise UsageError(
+                f"{source}: schemaVersion {version} is of an earlier version of ci-evals, which only report, "
+                "compare, rejudge, --baseline and --history read: run the evals again"
+            )
+        data = earlier.upgrade(data)
+    elif version != _SCHEMA_VERSION:
         if version > _SCHEMA_VERSION:
             cause = "it was written by a newer version; update ci-evals"
         elif version == 1:

@@ -181,14 +181,14 @@ def changed(**changes) -> str:
         ("[]", r"old\.json: not a results file of ci-evals: it has no 'schemaVersion'"),
         ('{"score": 1}', r"it has no 'schemaVersion'"),
         (
-            changed(schemaVersion=3),
-            r"schemaVersion 3 cannot be read, only 2: it was written by a newer version",
+            changed(schemaVersion=4),
+            r"schemaVersion 4 cannot be read, only 3: it was written by a newer version",
         ),
         (
             changed(schemaVersion=1),
             r"^old\.json: schemaVersion 1 .* by an earlier version; run the evals again$",
         ),
-        (changed(schemaVersion=0), r"schemaVersion 0 cannot be read, only 2: no version ever wrote that"),
+        (changed(schemaVersion=0), r"schemaVersion 0 cannot be read, only 3: no version ever wrote that"),
         (changed(counts=None), r"^old\.json: counts: Field required$"),
         (changed(suites=[{"name": "x"}]), r"old\.json: suites\[0\]\.file: Field required"),
         (changed(score="high"), r"old\.json: score: Input should be a valid number"),

@@ -18,7 +18,7 @@ def read(file: SourceFile) -> Sequence[ResultSet] | None:
     if not is_own(file):
         return None
     document = file.json()
-    if document["schemaVersion"] != 2:
+    if document["schemaVersion"] != 3:
         raise file.broken("was written by another version of ci-evals.")
     run = document["run"]
     if run["status"] == "unfinished":

@@ -35,7 +35,9 @@ def compare(settings: CompareSettings, context: RunContext) -> None:
     """
     policy = Policy.from_options(vars(settings))
     redactor = context.hide()
-    head, base = (SavedRun.open(path, redactor).results for path in (settings.head, settings.base))
+    head, base = (
+        SavedRun.open(path, redactor, earlier_version=True).results for path in (settings.head, settings.base)
+    )
     policy.check_names(head.suites)
     comparer = RunComparer(head, base)
     gate_decision = decide_change(GateInput(head, comparer), policy)

@@ -53,7 +53,7 @@ def rejudge_run(settings: RejudgeSettings, context: RunContext) -> None:
     _check_paths(paths, file)
     keys = (connections.llm_key, connections.llm_token, settings.llm_key, settings.github_token)
     redactor = context.hide(keys, environment_secrets.values_in(context.environ))
-    judged = SavedRun.open(file, redactor).results
+    judged = SavedRun.open(file, redactor, earlier_version=True).results
     context.mask()
     if judged.arms:
         raise UsageError(

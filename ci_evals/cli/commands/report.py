@@ -83,7 +83,9 @@ def _read(paths: Sequence[Path], redactor: Redactor) -> _Runs:
     shown: SavedRun | None = None
     of_folder = 0
     others: dict[str, tuple[Path, ComparisonRun]] = {}
-    for saved in SavedRun.open_each(paths, None):  # conversations of most are not needed
+    for saved in SavedRun.open_each(
+        paths, None, earlier_version=True
+    ):  # conversations of most are not needed
         aside: SavedRun | None = saved
         if saved.path == paths[0]:
             of_folder += 1
@@ -118,6 +120,10 @@ def _label(file: Path) -> str:
     return str(file.parent) if file.parent.name else file.resolve().parent.name
 
 
+def _earlier(path: Path, redactor: Redactor) -> Results:
+    return SavedRun.open(path, redactor, earlier_version=True).results
+
+
 def _baseline(option: str | None, runs: _Runs, redactor: Redactor) -> Results | None:
     """Return the run whose conversations are shown beside those of the shown one.
 
@@ -130,9 +136,9 @@ def _baseline(option: str | None, runs: _Runs, redactor: Redactor) -> Results | 
         return None
     if option in {None, "", "auto"}:
         recorded = runs.others.get(compared.run_id) if compared else None
-        return SavedRun.open(recorded[0], redactor).results if recorded else None
+        return _earlier(recorded[0], redactor) if recorded else None
     try:
-        baseline = SavedRun.open(Path(option), redactor).results
+        baseline = _earlier(Path(option), redactor)
     except UsageError as error:
         raise UsageError(f"--baseline: {error}") from error
     if baseline.run.id == shown.run.id:

@@ -7,7 +7,7 @@ from typing import Self
 
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Results
-from ci_evals.library.runs import load_results, read_results, results_file
+from ci_evals.library.runs import finished, read_results, results_file
 from ci_evals.reports.names import RESULTS
 from ci_evals.support.redaction import Redactor
 
@@ -22,18 +22,28 @@ class SavedRun:
     """The path that was given: the file, or a folder that it is in."""
 
     @classmethod
-    def open(cls, path: Path, redactor: Redactor | None, *, unfinished: bool = False) -> Self:
+    def open(
+        cls,
+        path: Path,
+        redactor: Redactor | None,
+        *,
+        unfinished: bool = False,
+        earlier_version: bool = False,
+    ) -> Self:
         """Read the results that a path stands for, without the secrets that the redactor knows.
 
         Args:
             path: The file, or the folder that holds it.
             redactor: Takes out secrets, which whoever wrote the results may not have known; None leaves them.
             unfinished: Whether results of a run that has not finished are read too.
+            earlier_version: Whether results of the version before this one are read too.
 
         Raises:
             UsageError: there are none, they cannot be read, or are of a run that has not finished.
         """
-        results = (read_results if unfinished else load_results)(path)
+        results = read_results(path, earlier_version=earlier_version)
+        if not unfinished:
+            finished(results, results_file(path))
         return cls(results_file(path), redactor.model(results) if redactor else results, path)
 
     @classmethod
@@ -43,6 +53,7 @@ class SavedRun:
         redactor: Redactor | None,
         *,
         unfinished: bool = False,
+        earlier_version: bool = False,
         if_missing: str = "",
     ) -> Iterator[Self]:
         """Read the results that the paths stand for, each file once, when it is its turn.
@@ -66,7 +77,8 @@ class SavedRun:
                     continue
                 seen.add(file.resolve())
                 try:
-                    yield replace(cls.open(file, redactor, unfinished=unfinished), path=path)
+                    saved = cls.open(file, redactor, unfinished=unfinished, earlier_version=earlier_version)
+                    yield replace(saved, path=path)
                 except UsageError as error:
                     problems.append(str(error))
         if problems:
@@ -83,7 +95,9 @@ def history_in(folder: Path, newest: Results) -> tuple[Results, ...]:
     Raises:
         UsageError: there are none, or one cannot be read.
     """
-    runs = {run.results.run.id: run.results for run in SavedRun.open_each([folder], None)}
+    runs = {
+        run.results.run.id: run.results for run in SavedRun.open_each([folder], None, earlier_version=True)
+    }
     runs.pop(newest.run.id, None)
     earlier = sorted(runs.values(), key=lambda run: run.run.started_at)
     return (*earlier[-MOST_RUNS + 1 :], newest)

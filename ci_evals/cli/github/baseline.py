@@ -73,6 +73,10 @@ def _recorded(settings: BaselineSettings, github: GitHubJob, wait: Wait) -> Base
     return _none(NoBaseline(why))
 
 
+def _load(artifact: BaselineArtifact, source: str) -> Results:
+    return report_files.load(artifact.data, source, earlier_version=True)
+
+
 @dataclass(frozen=True)
 class _ArtifactReader:
     """Reads results of artifacts, and compares what they say of themselves with where they were found."""
@@ -89,7 +93,7 @@ class _ArtifactReader:
         """
         source = f"the results of commit {artifact.commit[:7]}"
         results = self._read.pop(artifact.commit, None)
-        results = results or finished(report_files.load(artifact.data, source), source)
+        results = results or finished(_load(artifact, source), source)
         if of := self._other(results.run.git, artifact.commit):
             raise UsageError(f"the artifact of commit {artifact.commit[:7]} holds results of {of}")
         return results
@@ -98,7 +102,7 @@ class _ArtifactReader:
         """Return what results are of instead; None if they are of the commit, or cannot be read at all."""
         source = f"the results of commit {artifact.commit[:7]}"
         try:
-            results = report_files.load(artifact.data, source)
+            results = _load(artifact, source)
         except UsageError:
             return None  # `results` says why
         if of := self._other(results.run.git, artifact.commit):

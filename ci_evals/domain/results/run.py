@@ -148,7 +148,7 @@ class RunInfo(Record):
 class _RunFields(Record):
     """The fields of a run's results that come first in their JSON."""
 
-    schema_version: Literal[2] = 2
+    schema_version: Literal[3] = 3
     tool: Tool
     run: RunInfo
 

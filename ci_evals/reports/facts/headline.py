@@ -140,6 +140,10 @@ def news(results: Results) -> News:
     if comparison is None:
         return News(failed=others)
     uncompared = {(test.suite, test.name) for test in (*comparison.new, *comparison.changed)}
+    if base := results.base_side:  # it may not have played some of the tests
+        uncompared |= {
+            (suite.name, test.name) for suite in base.suites for test in suite.tests if not test.trials
+        }
     nothing_compared = comparison.delta is None
     fresh = tuple(test for test in others if nothing_compared or (test.suite, test.name) in uncompared)
     fell = {(test.suite, test.name): test for test in change.suspects(comparison)}
