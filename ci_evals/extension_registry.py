@@ -10,6 +10,9 @@ these names:
 - `result`: `KINDS`, the types of what it keeps in the results of a run;
 - `report`: `report(results)`, the `StudyReport` of what results hold of it, or None, and its `RANK` among the
   reports of all extensions;
+- `readers`: `READERS`, formats of other tools' results that `gate` reads (`adapters/result_files`);
+- `report_files`: `FORMAT`, a name for `report --format`, its `SUMMARY` for the help, and `files(results)`,
+  the texts of that format by their paths;
 - `later_runs`: `read(path)`, `rejudged(results, judged)` and `merged(results, shards)`, which give later runs
   what is known of an earlier one, as `read_calibration`, `after_rejudging` and `after_merging` below.
 
@@ -39,6 +42,8 @@ _NEEDED = {
     "commands": ("COMMANDS",),
     "result": ("KINDS",),
     "report": ("report", "RANK"),
+    "readers": ("READERS",),
+    "report_files": ("FORMAT", "SUMMARY", "files"),
     "later_runs": ("read", "rejudged", "merged"),
 }
 """What each part must have."""
@@ -130,6 +135,17 @@ def study_reports(results: "Results") -> Iterator[Any]:
     for module in sorted(installed().parts("report"), key=lambda module: module.RANK):
         if report := module.report(results):
             yield report
+
+
+def result_readers() -> Iterator[Any]:
+    """Yield the readers of other tools' results, each extension's in its order."""
+    for module in installed().parts("readers"):
+        yield from module.READERS
+
+
+def report_formats() -> Iterator[Any]:
+    """Yield the module of each format of reports that extensions write."""
+    yield from installed().parts("report_files")
 
 
 def read_calibration(path: Path) -> Addition:

@@ -99,7 +99,7 @@ def test_help_imports_the_command_line_alone():
         "ci_evals.extension_registry",
         "ci_evals.extensions",
         *(f"ci_evals.extensions.{name}" for name in installed().names()),
-        *(f"ci_evals.extensions.{name}.commands" for name in installed().names()),
+        *(module.__name__ for module in installed().parts("commands")),
         "ci_evals.support",
         "ci_evals.support.entry_points",
     }

@@ -2,7 +2,7 @@
 
 import gc
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, NoReturn
@@ -155,12 +155,21 @@ def schema(
     work(ctx.ensure_object(RunContext), results=results)
 
 
+def _report_formats() -> Iterable[tuple[str, str]]:
+    from ci_evals.reports.names import rows_of_help
+
+    return rows_of_help()
+
+
 @app.command()
-@takes(_RESULTS, "ReportSettings")
+@takes(_RESULTS, "ReportSettings", formats=_report_formats)
 def report(settings: "ReportSettings", context: RunContext) -> None:
     """Write the reports of a saved run again, next to its results.
 
     Plays and judges nothing. Further runs are shown in report.html for comparison: cost, score and trend.
+
+    \b
+    FORMATS
 
     \b
     ci-evals report results --open
@@ -237,8 +246,14 @@ def merge(settings: "MergeSettings", context: RunContext) -> None:
     merge_runs(settings, context)
 
 
+def _result_formats() -> Iterable[tuple[str, str]]:
+    from ci_evals.adapters.result_files.reading import rows_of_help
+
+    return rows_of_help()
+
+
 @app.command()
-@takes(_RESULTS, "GateFilesSettings")
+@takes(_RESULTS, "GateFilesSettings", formats=_result_formats)
 def gate(settings: "GateFilesSettings", context: RunContext) -> None:
     """Gate the results of another tool.
 
@@ -247,14 +262,7 @@ def gate(settings: "GateFilesSettings", context: RunContext) -> None:
     codes as of run.
 
     \b
-    junit                                 JUnit XML of any test runner
-    rows                                  CSV, JSON or JSON Lines (see --map)
-    inspect, promptfoo, deepeval, lm-eval their result files
-    swe-bench, human-eval, agentbench     reports of these benchmarks
-    webarena, webarena-verified, tau2     likewise
-    gaia                                  submissions (see --answers)
-    eee                                   Every Eval Ever
-    ci-evals                              _results.json of a run
+    FORMATS
 
     \b
     ci-evals gate junit.xml --baseline=main/ --regression=any

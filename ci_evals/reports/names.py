@@ -4,6 +4,7 @@ from collections.abc import Collection, Container, Iterable
 from datetime import UTC, datetime
 from enum import StrEnum
 
+from ci_evals.extension_registry import report_formats
 from ci_evals.reports import sanitize
 
 RESULTS = "_results.json"
@@ -13,8 +14,6 @@ JUNIT = "junit.xml"
 PAGE = "report.html"
 BADGE = "badge.svg"
 BADGE_DATA = "badge.json"
-EEE_FOLDER = "eee/data/"
-"""Of the records of Every Eval Ever. A suite's folder ends in a time."""
 AGENT_LOG = "agent.log"
 """The output of agents that a run starts."""
 OF_RUN = (RESULTS, SUMMARY, JUNIT, PAGE, BADGE, BADGE_DATA)
@@ -29,7 +28,6 @@ class Format(StrEnum):
     JUNIT = "junit"
     JSON = "json"
     BADGE = "badge"
-    EEE = "eee"
 
 
 _FORMATS = {
@@ -41,10 +39,23 @@ _FORMATS = {
 }
 
 
+_SUMMARIES = {
+    Format.HTML: PAGE,
+    Format.MARKDOWN: f"{SUMMARY} and the files of suites and tests",
+    Format.JUNIT: JUNIT,
+    Format.JSON: f"each suite's own {RESULTS}",
+    Format.BADGE: f"{BADGE} and {BADGE_DATA}",
+}
+
+
+def rows_of_help() -> list[tuple[str, str]]:
+    """Return the name of each format, and what it writes."""
+    extensions = [(extension.FORMAT, extension.SUMMARY) for extension in report_formats()]
+    return [*_SUMMARIES.items(), *extensions]
+
+
 def format_of(path: str) -> Format:
     """The kind of a file of a run: what has no name of its own is Markdown."""
-    if path.startswith(EEE_FOLDER):
-        return Format.EEE
     return _FORMATS.get(path.rpartition("/")[2], Format.MARKDOWN)
 
 

@@ -13,8 +13,8 @@ from ci_evals.domain.results import earlier_version as earlier
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.studies import UnknownStudy
 from ci_evals.domain.results.suite import SuiteResult
-from ci_evals.extension_registry import study_kinds
-from ci_evals.reports import badge, eee, junit, results_json, sanitize
+from ci_evals.extension_registry import report_formats, study_kinds
+from ci_evals.reports import badge, junit, results_json, sanitize
 from ci_evals.reports.facts import listed_tests, reliability
 from ci_evals.reports.facts.comparison import change
 from ci_evals.reports.markdown import documents
@@ -35,7 +35,7 @@ from ci_evals.scoring import suite_results
 
 P = ParamSpec("P")
 
-OF_EVERY_RUN = tuple(one for one in Format if one not in {Format.BADGE, Format.EEE})
+OF_EVERY_RUN = tuple(one for one in Format if one is not Format.BADGE)
 """The formats that every run writes."""
 
 _SCHEMA_VERSION = 3
@@ -82,7 +82,7 @@ def of_suites(results: Results) -> Iterator[tuple[str, Iterable[str]]]:
 def redraw(
     results: Results,
     path: PurePath,
-    formats: Collection[Format] = OF_EVERY_RUN,
+    formats: Collection[str] = OF_EVERY_RUN,
     comparison_runs: ComparisonRuns = ALONE,
 ) -> dict[str, Iterable[str]]:
     """The reports to write again, relative to the folder of `path`, the file that `results` was read from.
@@ -97,9 +97,11 @@ def redraw(
         if not {Format.MARKDOWN, Format.JSON}.isdisjoint(formats):
             found |= dict(of_suites(results))
         del found[RESULTS]
-    if Format.EEE in formats:
-        found |= eee.files(results)
-    return {name: text for name, text in found.items() if name != path.name and format_of(name) in formats}
+    found = {name: text for name, text in found.items() if name != path.name and format_of(name) in formats}
+    for extension in report_formats():
+        if extension.FORMAT in formats:
+            found |= extension.files(results)
+    return found
 
 
 def is_of_suite(results: Results, path: PurePath) -> bool:

@@ -28,8 +28,9 @@ def readers() -> set[tuple[str, str]]:
     """Each command with each of its fields that names something to read."""
     commands = typer.main.get_command(app).commands
     found = set()
-    studies = [import_module(f"ci_evals.extensions.{name}.settings") for name in installed().names()]
-    for module in (suite_commands, result_commands, *studies):
+    commands_of_extensions = [one for module in installed().parts("commands") for one in module.COMMANDS]
+    extensions = {import_module(command.settings[0]) for command in commands_of_extensions}
+    for module in (suite_commands, result_commands, *extensions):
         for name, form in vars(module).items():
             command = name.removesuffix("Settings").lower()
             command = "validate" if command == "probe" else command

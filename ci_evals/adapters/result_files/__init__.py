@@ -1,8 +1,8 @@
 """Result files of other tools, read into rows: one module for each format.
 
-**A reader** is a `reader.Reader` in a module of this package, listed in `reading.READERS`. Its `read` is
-a pure function from a `source.SourceFile` (name and bytes) to the `ResultSet`s in it, or None if the
-file is not of its format::
+**A reader** is a `reader.Reader` in a module of this package, listed in `reading`, or in one of an
+extension, whose part `readers` lists it. Its `read` is a pure function from a `source.SourceFile` (name
+and bytes) to the `ResultSet`s in it, or None if the file is not of its format::
 
     def read(file: SourceFile) -> Sequence[ResultSet] | None:
         document = file.json()                         # None if it is no JSON; parsed once for all readers

@@ -2,49 +2,38 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from types import MappingProxyType
+from functools import cache
 
-from ci_evals.adapters.result_files import deepeval, eee, inspect, junit, lm_eval, own, promptfoo, rows
-from ci_evals.adapters.result_files.benchmarks import (
-    agentbench,
-    gaia,
-    human_eval,
-    swe_bench,
-    tau2,
-    webarena,
-    webarena_verified,
-)
+from ci_evals.adapters.result_files import deepeval, inspect, junit, own, promptfoo, rows
 from ci_evals.adapters.result_files.reader import Reader
 from ci_evals.adapters.result_files.source import SourceFile
 from ci_evals.domain.base import MOST, MOST_DOLLARS
+from ci_evals.domain.errors import UsageError
 from ci_evals.domain.result_rows import ResultSet, Row, Undecided
+from ci_evals.extension_registry import result_readers
 
 AUTO = "auto"
+OWN = own.READER.format
+ROWS = rows.READER.format
 
-READERS: Mapping[str, Reader] = MappingProxyType(
-    {
-        reader.format: reader
-        # The more definite formats come first, and `rows`, which reads nearly any table, last.
-        for reader in (
-            own.READER,
-            junit.READER,
-            inspect.READER,
-            promptfoo.READER,
-            deepeval.READER,
-            lm_eval.READER,
-            swe_bench.READER,
-            human_eval.READER,
-            tau2.READER,
-            webarena_verified.READER,
-            webarena.READER,
-            agentbench.READER,
-            eee.READER,
-            gaia.READER,
-            rows.READER,
-        )
-    }
-)
-"""All readers by the name of their format, in the order in which files are offered to them."""
+_FIRST = (own.READER, junit.READER, inspect.READER, promptfoo.READER, deepeval.READER)
+_LAST = rows.READER
+"""It reads nearly any table."""
+
+
+@cache
+def readers() -> Mapping[str, Reader]:
+    """Return all readers by the name of their format, in the order in which files are offered to them."""
+    found = {reader.format: reader for reader in _FIRST}
+    for reader in (*result_readers(), _LAST):
+        found.setdefault(reader.format, reader)
+    return found
+
+
+def rows_of_help() -> list[tuple[str, str]]:
+    """Return the name of each format, and what it is."""
+    return [(reader.format, reader.title) for reader in readers().values()]
+
 
 MOST_NAME = 2_000
 """Characters of a name of a test, a suite, a group or an arm."""
@@ -65,9 +54,12 @@ def read_file(file: SourceFile, form: str = AUTO) -> tuple[Reader, Sequence[Resu
     """Read a file in a format, or in the first that it is of.
 
     Raises:
-        UsageError: it is of none of them, or broken.
+        UsageError: it is of none of them, or broken, or there is no such format.
     """
-    for reader in READERS.values() if form == AUTO else (READERS[form],):
+    known = readers()
+    if form not in {AUTO, *known}:
+        raise UsageError(f"--format: {form!r} is not one of {', '.join([AUTO, *known])}.")
+    for reader in known.values() if form == AUTO else (known[form],):
         try:
             sets = reader.read(file)
         except _BROKEN as error:
@@ -80,12 +72,12 @@ def read_file(file: SourceFile, form: str = AUTO) -> tuple[Reader, Sequence[Resu
     if form == rows.READER.format and "map" not in file.options and (hint := rows.without_map(file)):
         raise file.broken(hint)
     if form != AUTO:
-        raise file.broken(f"is not {READERS[form].title} (--format={form}).")
+        raise file.broken(f"is not {known[form].title} (--format={form}).")
     if not file.data.strip():
         raise file.broken("is empty. Did the tool end before it wrote its results?")
     if file.text() is None and file.members() is None:
         raise file.broken("is neither UTF-8 text nor a zip file. Save it as UTF-8.")
-    tried = ", ".join(READERS)
+    tried = ", ".join(known)
     raise file.broken(
         f"has no known format (tried {tried}). It may be cut off. Name its format with --format, or "
         "describe its rows with --format=rows and --map."

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from ci_evals.adapters import input_files
 from ci_evals.adapters.result_files.own import is_own
-from ci_evals.adapters.result_files.reading import read_file
+from ci_evals.adapters.result_files.reading import AUTO, OWN, ROWS, read_file
 from ci_evals.adapters.result_files.rows import read_map
 from ci_evals.adapters.result_files.source import SourceFile
 from ci_evals.adapters.suites import read_text
@@ -24,7 +24,6 @@ from ci_evals.cli.github.checking import check_on
 from ci_evals.cli.github.github_job import GitHubJob, baseline_option, wants_comment
 from ci_evals.cli.github.posting import comment_on, withdraw
 from ci_evals.cli.run_context import RunContext
-from ci_evals.cli.settings.choices import ResultFormat
 from ci_evals.cli.settings.policy import read_policy, recorded_options, unknown_names
 from ci_evals.cli.settings.result_commands import GateFilesSettings
 from ci_evals.cli.settings.shared import REQUIRED
@@ -131,18 +130,18 @@ def _read(names: Sequence[Path], settings: GateFilesSettings) -> list[FileResult
     options: dict[str, Any] = {}
     form = settings.format
     if settings.map:
-        if form not in {ResultFormat.AUTO, ResultFormat.ROWS}:
+        if form not in {AUTO, ROWS}:
             raise UsageError(f"--map has no effect with --format={form}; it is for rows.")
         document = read_document(read_text(settings.map, str(settings.map)), str(settings.map))
         if document.problems:
             raise UsageError("\n".join(map(str, document.problems)))
-        options["map"], form = read_map(document.value, str(settings.map)), ResultFormat.ROWS
+        options["map"], form = read_map(document.value, str(settings.map)), ROWS
     if settings.answers:
         options["answers"] = SourceFile(settings.answers.as_posix(), _bytes(settings.answers))
     return with_directions(with_arms([_read_one(name, form, options) for name in names]))
 
 
-def _read_one(path: Path, form: ResultFormat, options: dict[str, Any]) -> FileResults:
+def _read_one(path: Path, form: str, options: dict[str, Any]) -> FileResults:
     data = _bytes(path)
     reader, sets = read_file(SourceFile(path.as_posix(), data, options), form)
     content = sha256(data.translate(None, b" \t\r\n")).hexdigest()
@@ -232,7 +231,7 @@ class _GateJob:
             return baseline_of(settings, self.github).redacted(self.redactor)
         try:
             if is_own(source := SourceFile(option, _bytes(Path(option)))):  # --format is about FILE
-                read_file(source, ResultFormat.CI_EVALS)
+                read_file(source, OWN)
                 return baseline_of(settings, self.github).redacted(self.redactor)
             other = _read([Path(option)], settings)
             arm = settings.arm if settings.arm in arms_in(other) else None

@@ -13,6 +13,7 @@ from ci_evals.cli.settings.result_commands import ReportSettings
 from ci_evals.domain import numbers
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Results
+from ci_evals.extension_registry import report_formats
 from ci_evals.reports import report_files, sanitize
 from ci_evals.reports.names import PAGE, RESULTS, Format
 from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
@@ -51,17 +52,18 @@ def report(settings: ReportSettings, context: RunContext) -> None:
         _open(file.parent / PAGE, context)
 
 
-def _formats(option: str | None) -> Sequence[Format]:
+def _formats(option: str | None) -> Sequence[str]:
     """Return the formats that the option names.
 
     Raises:
         UsageError: one of them is none.
     """
     named = [name.strip() for name in (option or "").split(",") if name.strip()]
-    wrong = [name for name in named if name not in list(Format)]
+    known = [*Format, *(extension.FORMAT for extension in report_formats())]
+    wrong = [name for name in named if name not in known]
     if wrong:
-        raise UsageError(f"--format: unknown format {wrong[0]!r}. Formats: {', '.join(Format)}.")
-    return [Format(name) for name in named] or report_files.OF_EVERY_RUN
+        raise UsageError(f"--format: unknown format {wrong[0]!r}. Formats: {', '.join(known)}.")
+    return named or report_files.OF_EVERY_RUN
 
 
 @dataclass(frozen=True)
@@ -156,7 +158,7 @@ def _when(at: datetime) -> str:
     return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
 
 
-def _check_alone(settings: ReportSettings, formats: Sequence[Format], file: Path) -> None:
+def _check_alone(settings: ReportSettings, formats: Sequence[str], file: Path) -> None:
     """Refuse options that the results of a single suite do not support.
 
     Raises:

@@ -56,27 +56,6 @@ class StarterProvider(StrEnum):
         return "" if self is StarterProvider.OFFLINE else f"{self.upper()}_API_KEY"
 
 
-class ResultFormat(StrEnum):
-    """Formats of results that `gate` reads."""
-
-    AUTO = "auto"
-    JUNIT = "junit"
-    ROWS = "rows"
-    INSPECT = "inspect"
-    PROMPTFOO = "promptfoo"
-    DEEPEVAL = "deepeval"
-    LM_EVAL = "lm-eval"
-    SWE_BENCH = "swe-bench"
-    HUMAN_EVAL = "human-eval"
-    AGENTBENCH = "agentbench"
-    WEBARENA = "webarena"
-    WEBARENA_VERIFIED = "webarena-verified"
-    TAU2 = "tau2"
-    GAIA = "gaia"
-    EEE = "eee"
-    CI_EVALS = "ci-evals"
-
-
 class ComparisonFormat(StrEnum):
     """The formats of a comparison."""
 

@@ -10,7 +10,6 @@ from ci_evals.agent_registry import FOLDERS, PROGRAM_FOLDERS
 from ci_evals.cli.settings.choices import (
     ComparisonFormat,
     Platform,
-    ResultFormat,
     StarterProvider,
     SuiteTrust,
 )
@@ -98,11 +97,7 @@ class ReportSettings:
         Names.TEXT,
         typer.Option(
             metavar="FORMAT,...",
-            help="Reports to write: html, markdown, junit, json, badge, eee. Default: all but badge and "
-            "eee.\n\n"
-            "html: report.html; markdown: summary.md and the files of suites and tests; junit: junit.xml; "
-            "json: each suite's own _results.json; badge: badge.svg and badge.json; eee: records of Every "
-            "Eval Ever in eee/data.",
+            help="Reports to write, see above. Default: all but badge and what extensions write.",
         ),
     ] = None
     open: Annotated[
@@ -170,8 +165,10 @@ class GateFilesSettings(BaselineSettings, CommentingSettings, GateSettings):
         ),
     ]
     format: Annotated[
-        ResultFormat, typer.Option(metavar="FORMAT", help="Format of the files. Default: found by content.")
-    ] = ResultFormat.AUTO
+        str,
+        Names.TEXT,
+        typer.Option(metavar="FORMAT", help="Format of the files. Default: found by content."),
+    ] = "auto"
     map: Annotated[
         Path | None,
         Names.INPUT,

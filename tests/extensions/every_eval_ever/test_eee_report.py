@@ -7,7 +7,7 @@ import builders as build
 
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.transcript import EndState, ToolCall
-from ci_evals.reports import eee
+from ci_evals.extensions.every_eval_ever import report_files
 
 PLACE = re.compile(
     r"eee/data/[^/]+/[^/]+/[^/]+/[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
@@ -15,7 +15,7 @@ PLACE = re.compile(
 
 
 def written(results: Results) -> tuple[dict, list[dict]]:
-    files = {name: "".join(text) for name, text in eee.files(results).items()}
+    files = {name: "".join(text) for name, text in report_files.files(results).items()}
     (aggregate,) = [json.loads(text) for name, text in files.items() if name.endswith(".json")]
     (samples,) = [text for name, text in files.items() if name.endswith("_samples.jsonl")]
     assert all(PLACE.match(name) for name in files)
@@ -60,4 +60,4 @@ def test_a_trial_that_broke_is_not_called_correct():
 
 def test_a_suite_without_a_score_has_no_records():
     broken = build.trial_result(status=EndState.AGENT_ERROR, error="down", findings=())
-    assert eee.files(run(broken)) == {}
+    assert report_files.files(run(broken)) == {}

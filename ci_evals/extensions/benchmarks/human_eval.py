@@ -8,10 +8,10 @@ it. pass@k is `evaluation.py` `estimate_pass_at_k`, for the k that no task has f
 from collections.abc import Sequence
 
 from ci_evals.adapters.result_files import fields
-from ci_evals.adapters.result_files.benchmarks.pass_at_k import at_least_once, mean
 from ci_evals.adapters.result_files.reader import Reader
 from ci_evals.adapters.result_files.source import SourceFile
 from ci_evals.domain.result_rows import OfficialScore, ResultSet, Row
+from ci_evals.extensions.benchmarks.pass_at_k import at_least_once, mean
 
 _KS = (1, 2, 3, 5, 10, 20, 50, 100)
 _RULE = "pass@k estimates how often at least one of k samples passes."

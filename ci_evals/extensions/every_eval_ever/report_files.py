@@ -16,9 +16,12 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import Turn
-from ci_evals.reports.names import EEE_FOLDER
 from ci_evals.scoring.scores import deciding
 
+FORMAT = "eee"
+SUMMARY = "records of Every Eval Ever in eee/data"
+FOLDER = "eee/data/"
+"""A suite's folder ends in a time."""
 _SCHEMA = "0.3.0"
 _UNKNOWN = {"deployment_type": "unknown", "model_availability": "unknown"}
 
@@ -29,8 +32,8 @@ def files(results: Results) -> dict[str, Iterable[str]]:
     for suite in results.suites:
         if suite.score is not None:
             path = _path(results, suite)
-            found[f"{EEE_FOLDER}{path}.json"] = _aggregate(results, suite, path)
-            found[f"{EEE_FOLDER}{path}_samples.jsonl"] = _samples(results, suite)
+            found[f"{FOLDER}{path}.json"] = _aggregate(results, suite, path)
+            found[f"{FOLDER}{path}_samples.jsonl"] = _samples(results, suite)
     return found
 
 

@@ -1,1 +1,0 @@
-"""Readers of the results of benchmarks: one module for each."""

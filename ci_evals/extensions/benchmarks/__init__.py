@@ -1,0 +1,1 @@
+"""Readers of the results of public benchmarks, for `gate`."""

@@ -1,0 +1,67 @@
+"""Result files of other tools, as their readers read them."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ci_evals.adapters.result_files.reading import read_file
+from ci_evals.adapters.result_files.source import SourceFile
+from ci_evals.domain.errors import UsageError
+from ci_evals.domain.result_rows import OfficialScore, ResultSet, Row, Undecided
+
+FILES = Path(__file__).parent / "adapters/result_files/files"
+
+
+PASSED, FAILED = True, False
+
+
+ERROR, INFRA, SKIPPED = Undecided.ERROR, Undecided.INFRASTRUCTURE, Undecided.SKIPPED
+
+
+def answers() -> Mapping[str, Any]:
+    name = "gaia/metadata.jsonl"
+    return {"answers": SourceFile(name, (FILES / name).read_bytes())}
+
+
+def sets(name: str) -> list[ResultSet]:
+    reader, found = read_file(SourceFile(name, (FILES / name).read_bytes(), answers()))
+    assert reader.format == name.partition("/")[0]
+    return list(found)
+
+
+def one(name: str) -> ResultSet:
+    (found,) = sets(name)
+    return found
+
+
+def official(results: ResultSet) -> OfficialScore:
+    assert results.official is not None
+    return results.official
+
+
+def outcomes(results: ResultSet) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = {}
+    for row in results.rows:
+        found.setdefault(row.test, []).append(row.undecided or row.passed)
+    return found
+
+
+def row(results: ResultSet, test: str, index: int = 0) -> Row:
+    return [row for row in results.rows if row.test == test][index]
+
+
+def read_text(text: str, name: str = "f.json") -> list[ResultSet]:
+    return list(read_file(SourceFile(name, text.encode(), answers()))[1])
+
+
+def refusal(value: Any) -> str:
+    with pytest.raises(UsageError) as error:
+        read_text(value if isinstance(value, str) else json.dumps(value))
+    return str(error.value)
+
+
+def loaded(name: str) -> Any:
+    return json.loads((FILES / name).read_text())
