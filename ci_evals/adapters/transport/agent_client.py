@@ -7,11 +7,11 @@ so no answer can belong to another message or another conversation. Only a WebSo
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from io import BytesIO
-from typing import Any
+from typing import Any, TypeVar
 
 import aiohttp
 from yarl import URL
@@ -23,6 +23,8 @@ from ci_evals.adapters.transport.network import Answer, NetworkError, certificat
 from ci_evals.adapters.transport.payload import MAX_ANSWER_MB, AnswerTooLargeError
 from ci_evals.adapters.transport.streams import StreamReader
 from ci_evals.adapters.transport.websocket import CLOSE_SECONDS, HandshakeRefusedError, WebSocket
+
+R = TypeVar("R")
 
 MAX_HEADERS = 250
 MAX_HEADER_BYTES = 65_536
@@ -86,7 +88,7 @@ class AgentClient:
         with _network_errors():
             response = await self._request(message)
             try:
-                body = await self._whole(response)
+                body = b"".join([piece async for piece in self._pieces(response)])
             finally:
                 response.close()
         return Answer(response.status, response.headers, body, time.perf_counter() - began)
@@ -149,31 +151,23 @@ class AgentClient:
         body: bytes | BytesIO | None = message.body
         if message.body and len(message.body) > _MAX_PIECE:
             body = BytesIO(message.body)
-        try:
-            return await self._opened().request(
-                message.method, message.url, data=body, allow_redirects=False, **self._options(message)
-            )
-        except aiohttp.ClientError:
-            raise  # some of these are ValueErrors too
-        except ValueError as error:  # a header, say, that cannot be sent
-            raise NetworkError(str(error)) from error
+        options = self._options(message)
+        request = self._opened().request(
+            message.method, message.url, data=body, allow_redirects=False, **options
+        )
+        return await _sent(request)
 
     async def _open_websocket(self, message: Message) -> aiohttp.ClientWebSocketResponse:
         options = self._options(message)
         for name in ("Connection", "Content-Type", "Content-Length"):  # those of a message of its own
             options["headers"].pop(name, None)
-        try:
-            socket: aiohttp.ClientWebSocketResponse = await self._opened().ws_connect(
-                message.url,
-                timeout=aiohttp.ClientWSTimeout(ws_close=CLOSE_SECONDS),
-                max_msg_size=self._max_bytes,
-                **options,
-            )
-        except aiohttp.ClientError:
-            raise
-        except ValueError as error:
-            raise NetworkError(str(error)) from error
-        return socket
+        handshake = self._opened().ws_connect(
+            message.url,
+            timeout=aiohttp.ClientWSTimeout(ws_close=CLOSE_SECONDS),
+            max_msg_size=self._max_bytes,
+            **options,
+        )
+        return await _sent(handshake)
 
     def _options(self, message: Message) -> dict[str, Any]:
         """Return headers, proxy and encryption of a request, as aiohttp wants them."""
@@ -207,9 +201,6 @@ class AgentClient:
                 middlewares=[_once],
             )
         return self._session
-
-    async def _whole(self, response: aiohttp.ClientResponse) -> bytes:
-        return b"".join([piece async for piece in self._pieces(response)])
 
     async def _pieces(self, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
         left = self._max_bytes
@@ -265,6 +256,15 @@ async def _once(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType)
     except (aiohttp.ClientOSError, aiohttp.ServerDisconnectedError) as error:
         raise network_error(error) from error
     raise HandshakeRefusedError(response.status, response.headers, body)
+
+
+async def _sent(request: Awaitable[R]) -> R:
+    try:
+        return await request
+    except aiohttp.ClientError:
+        raise  # some of these are ValueErrors too
+    except ValueError as error:  # a header, say, that cannot be sent
+        raise NetworkError(str(error)) from error
 
 
 async def _feed(reader: StreamReader, pieces: AsyncIterator[bytes], began: float) -> None:

@@ -172,32 +172,6 @@ def shorten(text: str) -> str:
     return line if len(line) <= MAX_EXCERPT else line[: MAX_EXCERPT - 1] + "…"
 
 
-def why_not_found(path: str, option: str, body: JsonValue, redactor: Redactor, unreadable: str = "") -> str:
-    """Return why a path of the suite finds no evidence; answers of one form have the same words.
-
-    With `unreadable`, a sentence on what could be read there, the path finds something else.
-    """
-    form = shorten(json.dumps(redactor.json(_form(body)), ensure_ascii=False))
-    nothing = "nothing readable" if unreadable else "nothing"
-    hint = unreadable or "Correct the path, or have the agent return an empty value for none"
-    return f"{path} (adapterOptions.{option}) finds {nothing} in the answer {form}. {hint}"
-
-
-def _form(value: JsonValue, depth: int = 5) -> JsonValue:
-    """Return the keys of an answer, and what is null or empty in it, but none of its texts and numbers."""
-    if value is None or value in ([], {}):
-        return value
-    if depth and isinstance(value, dict):
-        return {key: _form(item, depth - 1) for key, item in value.items()}
-    if depth and isinstance(value, list):
-        forms: list[JsonValue] = []
-        for item in islice(value, _FEW):
-            if (form := _form(item, depth - 1)) not in forms:
-                forms.append(form)
-        return forms
-    return "…"
-
-
 def member(value: JsonValue, key: str) -> JsonValue:
     """Return the value of a key; None if there is no such key, or no object."""
     return value.get(key) if isinstance(value, dict) else None

@@ -16,6 +16,7 @@ from pydantic import JsonValue
 from ci_evals.adapters import tool_calls
 from ci_evals.adapters.transport import payload
 from ci_evals.agents.a2a.card import Interface
+from ci_evals.agents.missing_values import why_not_found
 from ci_evals.domain.actions import views_of
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.transcript import Reply, ToolCall
@@ -264,7 +265,7 @@ def reply(
     if path is not None:
         added = answer.new(seen)
         if (calls := _calls(added, path)) is None:
-            not_found = {"toolCalls": payload.why_not_found(path.text, "toolCalls", added, redactor)}
+            not_found = {"toolCalls": why_not_found(path.text, "toolCalls", added, redactor)}
     return Reply(
         agent=words,
         latency_seconds=seconds,

@@ -20,6 +20,7 @@ from ci_evals.agents.chat_thread import Seen, Thread
 from ci_evals.agents.http import values
 from ci_evals.agents.http.options import HttpReply
 from ci_evals.agents.http.values import NAMES, Matches
+from ci_evals.agents.missing_values import why_not_found
 from ci_evals.domain.actions import views_of
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.transcript import Reply, ToolCall
@@ -146,7 +147,7 @@ class Reader:
             if name in self._paths and getattr(reply, field) is None:
                 key, path = to_camel(name), self._paths[name].text
                 hint = "" if matches[name] is None else _UNREADABLE.get(name, "Correct the path")
-                not_found[key] = payload.why_not_found(path, f"reply.{key}", body, redactor, hint)
+                not_found[key] = why_not_found(path, f"reply.{key}", body, redactor, hint)
         return not_found
 
     def _unproven(self, matches: dict[str, Matches], body: JsonValue) -> dict[str, str]:
