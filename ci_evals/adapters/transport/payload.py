@@ -53,7 +53,7 @@ def parse(body: bytes, most_values: int = MAX_VALUES) -> JsonValue:
     try:
         is_ascii = body.isascii() and 0 not in body[:4]
         text = body.decode() if is_ascii else body.decode(json.detect_encoding(body), "surrogatepass")
-        too_many = _count(text, most_values) > most_values
+        too_many = len(text) >= most_values and _count(text, most_values) > most_values
         value = None if too_many else _DECODER.decode(text)
     except RecursionError:
         raise ValueError("nested too deep to be read") from None

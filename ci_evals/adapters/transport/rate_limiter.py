@@ -1,18 +1,15 @@
 """Sends calls to one service, retries those that failed, and slows down if the service limits the rate.
 
 All calls that a service counts together share a limiter: those to one server with one key. At first nothing
-limits them but the user's own limit.
+limits them but the user's own limit. Refusals reduce the number of concurrent calls (`reduction`).
 
-- Up to a tenth of refused calls are taken for random, as some servers refuse: only the refused call waits.
-- Beyond that, each refusal lowers the number of concurrent calls by one. If the server names a wait, the
-  number is halved and all calls wait. All calls wait too, longer each time, if every one is refused.
-- Every eight successes raise the number by one until it is where it was. Meanwhile calls are spread evenly
-  over the time that one takes, since a burst after each wait would be refused again.
+- A refused call waits and is repeated. If the server names a wait, all calls wait. They wait too, longer each
+  time, if every one is refused.
+- While calls are reduced, they are spread evenly over the time that one takes, since a burst after each wait
+  would be refused again.
 - Calls go out in the order in which they were made, retries included.
 - If minutes of waiting brought nothing but refusals for one kind of call, that kind is no longer retried.
-
-Several processes can share the limits of a service (`share`). Each counts every refusal, its own and those of
-the others, as the part of one that it is of all: so the sum of their limits changes as one process's would.
+- Several processes can share the limits of a service (`share`): each heeds the refusals of all.
 """
 
 import asyncio
@@ -27,6 +24,7 @@ from itertools import count
 from typing import NamedTuple, TypeVar
 
 from ci_evals.adapters.transport import retry
+from ci_evals.adapters.transport.reduction import Reduction
 from ci_evals.adapters.transport.refusals import Headers, used_up
 from ci_evals.adapters.transport.retry import RetryBudget
 
@@ -39,14 +37,6 @@ A = TypeVar("A")
 
 MAX_SHARE = 1024
 
-_RANDOM_SHARE = 0.1
-"""Share of concurrent calls that may be refused without a meaning for the others."""
-_CREDIT = 3.0
-"""Refusals beyond that share that mean nothing either, while a server has answered well for long."""
-_RECOVERY = 1 / 8
-"""Share of a refusal that a success makes up for: one refusal in nine calls keeps the number as it is."""
-_WEIGHT = 0.2
-"""Of a call's time in their mean."""
 _MAX_LATE_SECONDS = 0.5
 """Delay of a call in this program that does not delay the calls after it."""
 
@@ -103,50 +93,6 @@ class RetryableError(Exception):
             status, wait_requested=requested_wait is not None
         )
         """True if the server works and only limits the rate."""
-
-
-@dataclass
-class Reduction:
-    """How far concurrent calls are reduced, as refusals and successes have it."""
-
-    limit: float | None = None
-    """Concurrent calls; None while nothing is reduced."""
-    peak: int = 0
-    """Concurrent calls before the reduction."""
-    steps: int = 0
-    """Reductions so far, each by calls that were sent after the one before."""
-    floor: float = 1.0
-    """The lower bound of the last step."""
-    strain: float = 0.0
-    """Refusals that no successes have made up for; negative while there is credit for some."""
-    call_seconds: float = 0.0
-    """Mean time of a call."""
-    part: float = 1.0
-    """The part of all calls to the service that this process makes."""
-
-    def count_refusal(self, requested_wait: float | None, sent_after: int, under_way: int) -> bool:
-        """Reduce concurrent calls unless the refusal may be random. Return whether all calls have to wait."""
-        limit = self.limit or max(under_way, self.part)
-        self.strain = min(self.strain + self.part, limit)
-        if self.strain <= _RANDOM_SHARE * limit:
-            return False
-        is_new = sent_after >= self.steps  # otherwise the last step was for this refusal too
-        if is_new:
-            self.steps = sent_after + 1
-            self.floor = max(self.part, limit / 2)
-        self.peak = max(self.peak, under_way)
-        self.limit = max(self.floor, limit / 2 if requested_wait and is_new else limit - self.part)
-        return bool(requested_wait) or (is_new and self.strain >= self.limit)
-
-    def count_success(self, seconds: float) -> None:
-        """Let more calls go, until as many go as before."""
-        self.call_seconds += (seconds - self.call_seconds) * (_WEIGHT if self.call_seconds else 1)
-        least = -_CREDIT * self.part if self.limit is None else 0.0
-        self.strain = max(self.strain - _RECOVERY, least)
-        if self.limit is not None:
-            self.limit += _RECOVERY
-            if self.limit >= self.peak:
-                self.limit, self.peak = None, 0
 
 
 class RateLimiter:

@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ci_evals.adapters.transport.rate_limiter import Reduction, Slowdown
+from ci_evals.adapters.transport.rate_limiter import Slowdown
+from ci_evals.adapters.transport.reduction import Reduction
 from ci_evals.domain.plan import Plan, Trial
 from ci_evals.domain.progress import ModelAnswered, StillWaiting, TurnPlayed
 from ci_evals.domain.results.trial import TrialResult
