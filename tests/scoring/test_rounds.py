@@ -95,11 +95,21 @@ def test_a_score_by_hand():
     assert first.settles_score(-limit - 0.1, tests)
 
 
-@pytest.mark.parametrize("scores", [[[100.0, 100.0]], [[0.0, 0.0], [0.0, 0.0]]])
-def test_trials_that_agree_settle_a_score(scores):
-    """Any distance is more than their noise; none is not."""
-    assert looks_at(LOOKS)[0].settles_score(0.1, scores)
-    assert not looks_at(LOOKS)[0].settles_score(0.0, scores)
+@pytest.mark.parametrize(
+    ("tests", "doubt"),
+    [
+        ([[100.0, 100.0]], 2.5 * sqrt(1_875 / 2)),  # three of four: a variance of 1,875
+        ([[100.0, 100.0], [100.0, 100.0]], 2.5 * sqrt(12_500 / 9) / 2),  # five of six: 12,500 / 9
+    ],
+)
+def test_trials_that_all_passed_leave_some_doubt(tests, doubt):
+    """As if of two more one had failed. Below its threshold any distance is more than their noise."""
+    first, *_, last = looks_at(LOOKS)
+    assert not first.settles_score(doubt - 0.1, tests)
+    assert first.settles_score(doubt + 0.1, tests)
+    assert first.settles_score(-0.1, tests)
+    assert not first.settles_score(0.0, tests)
+    assert last.settles_score(0.1, tests)
 
 
 def test_single_trials_settle_nothing():

@@ -49,9 +49,11 @@ class Look:
         """Return whether the mean of these tests' trials is on its side of a threshold for good.
 
         `distance` is that between score and threshold, in points. The question is about these tests, not
-        others like them, so that only the noise of trials counts. Single trials decide nothing.
+        others like them, so that only the noise of trials counts. Single trials decide nothing. A few trials
+        that all passed do not decide either: they leave some doubt.
         """
-        return self._settles(distance, [tests])
+        doubted = not self.is_last and 0 < distance <= self.margin * _doubted_error(tests)
+        return not doubted and self._settles(distance, [tests])
 
     def settles_drop(self, distance: float, pairs: Sequence[ScorePair]) -> bool:
         """The same of the change of these tests, and a threshold for that."""
@@ -68,6 +70,14 @@ class Look:
         squares = math.fsum(shrunk_variance(scores, pool) / len(scores) for scores in tests)
         error = math.sqrt(squares) / len(sides[0])
         return abs(distance) > self.margin * t_quantile(freedom) / _Z * error
+
+
+def _doubted_error(tests: Sequence[Sequence[float]]) -> float:
+    """The standard error of the mean of tests, in points, as if of two more trials one had failed."""
+    trials = sum(map(len, tests))
+    passed = (trials + 1) / (trials + 2)
+    variance = 100**2 * passed * (1 - passed)
+    return math.sqrt(math.fsum(variance / len(scores) for scores in tests)) / len(tests)
 
 
 def looks_at(trials: Sequence[int], *, both_sides: bool = False) -> tuple[Look, ...]:
