@@ -64,7 +64,7 @@ frameworks: .venv/installed
 	$(BIN)/pytest -m frameworks tests/frameworks
 
 cluster: .venv/installed
-	$(BIN)/pytest -m 'cluster and not endurance' --durations 0 tests/cluster
+	$(BIN)/pytest -m 'cluster and not endurance' --durations 0 tests/extensions/ray_cluster
 
 docs: .venv/installed
 	$(BIN)/zensical build --strict --clean

@@ -13,6 +13,8 @@ these names:
 - `readers`: `READERS`, formats of other tools' results that `gate` reads (`adapters/result_files`);
 - `report_files`: `FORMAT`, a name for `report --format`, its `SUMMARY` for the help, and `files(results)`,
   the texts of that format by their paths;
+- `run_hook`: `OPTIONS` of `run`, by which it plays the trials in other processes: `is_asked(settings)`, and
+  if so `check(settings, plan)` and `elsewhere(settings)`, a context with a `PlayElsewhere` (`job/job`);
 - `later_runs`: `read(path)`, `rejudged(results, judged)` and `merged(results, shards)`, which give later runs
   what is known of an earlier one, as `read_calibration`, `after_rejudging` and `after_merging` below.
 
@@ -32,6 +34,7 @@ from ci_evals.domain.errors import UsageError
 from ci_evals.support.entry_points import EntryPoint, entry_points, installation_folders
 
 if TYPE_CHECKING:  # `--help` imports this module, and must not wait for pydantic
+    from ci_evals.domain.options import Option
     from ci_evals.domain.results.run import Results
     from ci_evals.domain.results.studies import Study
     from ci_evals.support.redaction import Redactor
@@ -44,6 +47,7 @@ _NEEDED = {
     "report": ("report", "RANK"),
     "readers": ("READERS",),
     "report_files": ("FORMAT", "SUMMARY", "files"),
+    "run_hook": ("OPTIONS", "is_asked", "check", "elsewhere"),
     "later_runs": ("read", "rejudged", "merged"),
 }
 """What each part must have."""
@@ -146,6 +150,16 @@ def result_readers() -> Iterator[Any]:
 def report_formats() -> Iterator[Any]:
     """Yield the module of each format of reports that extensions write."""
     yield from installed().parts("report_files")
+
+
+def run_options() -> tuple["Option", ...]:
+    """Return the options that extensions add to `run`."""
+    return tuple(option for module in run_hooks() for option in module.OPTIONS)
+
+
+def run_hooks() -> Iterator[Any]:
+    """Yield the module of each extension that can play the trials of a run elsewhere."""
+    yield from installed().parts("run_hook")
 
 
 def read_calibration(path: Path) -> Addition:

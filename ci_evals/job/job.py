@@ -1,8 +1,9 @@
 """The job of a run: everything it needs besides the agents and models."""
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from pydantic import JsonValue
 
@@ -11,17 +12,45 @@ from ci_evals.domain.choices import BothSides, CheckMode
 from ci_evals.domain.journal import RunIdentity
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.prices import NO_PRICES, PriceTable
+from ci_evals.domain.progress import Listener
 from ci_evals.domain.results.run import Git, Origin, Results, Shard
 from ci_evals.domain.results.taken import TakenTests
 from ci_evals.gate.policy import Policy
 from ci_evals.job.conclude import NO_BASELINE, BaselineResults
 from ci_evals.job.limits import Limits
-from ci_evals.ports import Cluster
-from ci_evals.runner import Options
+from ci_evals.runner import Options, TrialPlayer
+from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
+from ci_evals.wiring.connections import Connections
+from ci_evals.wiring.participants import RunParticipants
 
 if TYPE_CHECKING:  # few runs are recorded or replayed
     from ci_evals.wiring.recordings import RunRecorder, RunReplay
+
+
+class PlayerElsewhere(TrialPlayer, Protocol):
+    """Plays the trials of a job in other processes."""
+
+    listen: Listener
+    """Hears of what these do."""
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what the results should say of them."""
+        ...
+
+
+class PlayElsewhere(Protocol):
+    """Starts what plays a job elsewhere."""
+
+    def __call__(
+        self, job: "Job", connections: Connections, participants: RunParticipants, stop: Stop
+    ) -> AbstractAsyncContextManager[PlayerElsewhere]:
+        """Return a context with a player that is ready. `participants` are those of this process.
+
+        Raises:
+            UsageError: nothing can play the job.
+        """
+        ...
 
 
 @dataclass(frozen=True)
@@ -40,8 +69,8 @@ class Job:
     """Records the answers of agents and models."""
     replay: "RunReplay | None" = None
     """Stands instead of the agents and models."""
-    cluster: Cluster | None = None
-    """Where the trials are played; None for this process."""
+    elsewhere: PlayElsewhere | None = None
+    """Plays the trials in other processes; None for this one."""
     write_unfinished: Callable[[Results], None] | None = None
     """Takes the results of a run that has not finished, just before the first trial begins; may refuse with
     a `UsageError`."""

@@ -44,7 +44,7 @@ from ci_evals.wiring.models import CheckedJudge
 from ci_evals.wiring.participants import RunParticipants, build_participants, world_steps
 
 if TYPE_CHECKING:
-    from ci_evals.job.cluster.player import ClusterPlayer
+    from ci_evals.job.job import PlayerElsewhere
 
 
 async def evaluate(
@@ -86,9 +86,9 @@ async def evaluate(
             limits(event)
             listen(event)
 
-        if players.cluster:
-            players.cluster.listen = hear
-            begin = partial(play, player=players.cluster)
+        if players.elsewhere:
+            players.elsewhere.listen = hear
+            begin = partial(play, player=players.elsewhere)
         else:
             begin = partial(run, participants_for=players.participants_for, redactor=job.redactor)
         play_plan: PlayPlan = partial(
@@ -258,7 +258,7 @@ class _JobParticipants:
     built: RunParticipants | None = None
     worlds: tuple[WorldSteps, ...] = ()
     """Of the suites, where nothing was built."""
-    cluster: "ClusterPlayer | None" = None
+    elsewhere: "PlayerElsewhere | None" = None
     """Plays the trials instead of this process."""
 
     async def start_agents(self, stop: Stop) -> None:
@@ -296,7 +296,7 @@ class _JobParticipants:
 
     def notes(self) -> tuple[str, ...]:
         worlds = (note for world in self.worlds for note in world.notes())
-        lost = self.cluster.notes() if self.cluster else ()
+        lost = self.elsewhere.notes() if self.elsewhere else ()
         return (*(self.built.notes() if self.built else ()), *worlds, *lost)
 
 
@@ -316,13 +316,11 @@ async def _participants(
     else:
         async with build_participants(job.plan, clients, job.redactor) as built:
             local = _JobParticipants(lambda trial: built.by_suite[trial.suite], built.judges, built)
-            if job.cluster is None:
+            if job.elsewhere is None:
                 yield _recorded(job, local)
                 return
-            from ci_evals.job.cluster.player import played_on  # noqa: PLC0415  # for few runs
-
-            async with played_on(job.cluster, job, clients, built, stop) as player:
-                yield replace(local, cluster=player)
+            async with job.elsewhere(job, clients, built, stop) as player:
+                yield replace(local, elsewhere=player)
 
 
 def _in_world(clients: Participants, planned: PlannedSuite, job: Job) -> Participants:

@@ -22,8 +22,8 @@ from ci_evals.cli.github.trust import FileTrust
 from ci_evals.cli.process.interruption import Interruption
 from ci_evals.cli.run import recording, selecting
 from ci_evals.cli.run.arms import arms_of, with_agents
-from ci_evals.cli.run.cluster import check_cluster, cluster_of
 from ci_evals.cli.run.connections import check_cache, read_connections, warn_of_short_keys
+from ci_evals.cli.run.elsewhere import check_elsewhere, elsewhere
 from ci_evals.cli.run.missing_keys import LLM_KEY, explain_missing, missing_keys, why_skipped
 from ci_evals.cli.run.rounds import looks_of
 from ci_evals.cli.run.sharding import for_shard, only_part, part_of
@@ -227,11 +227,11 @@ def _play(prepared: _PreparedRun) -> int:
     reserve = Reserve()
     stop.release = reserve.release
     with (
-        cluster_of(settings) as cluster,
+        elsewhere(settings) as play_elsewhere,
         show_progress(
             prepared.job.plan, prepared.context, prepared.job.prices, quiet=settings.quiet
         ) as listen,
-        recording.recording_job(replace(prepared.job, cluster=cluster), settings, console) as job,
+        recording.recording_job(replace(prepared.job, elsewhere=play_elsewhere), settings, console) as job,
     ):
         hear = _importing_reports(prepared, listen)
         results = prepared.interruption.play(evaluate(job, prepared.connections, listen=hear, stop=stop))
@@ -377,7 +377,7 @@ def _plan(settings: RunSettings, loaded: Sequence[LoadedSuite]) -> Plan:
     looks = looks_of(settings)
     loops = max(looks, default=settings.loops)
     planned = replace(plan(loaded, Selection.of(settings.test, settings.tag), loops), looks=looks)
-    check_cluster(settings, planned)
+    check_elsewhere(settings, planned)
     return planned
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ci_evals.cli.files.suite_loading import headers_of
 from ci_evals.cli.github.trust import FileTrust
+from ci_evals.cli.run.elsewhere import plays_elsewhere
 from ci_evals.cli.run.judge_cache import folder_of, refused
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.models import models_asked
@@ -49,7 +50,9 @@ def read_connections(settings: RunSettings, context: RunContext) -> Connections:
 def _judge_cache(settings: RunSettings, context: RunContext) -> Path | None:
     """Return the folder of the judge's answers; None if no judge is called, or by workers elsewhere."""
     folder = folder_of(settings.judge_cache, context)
-    return None if settings.replay or settings.cluster or settings.provider == Provider.OFFLINE else folder
+    if settings.replay or plays_elsewhere(settings) or settings.provider == Provider.OFFLINE:
+        return None
+    return folder
 
 
 def check_cache(connections: Connections, trust: FileTrust) -> tuple[Connections, tuple[str, ...]]:

@@ -81,7 +81,7 @@ _GROUPS = {
         "github_token",
         "on_missing_secrets",
     ),
-    "Limits": ("parallel", "cluster", "max_duration", "fail_fast"),
+    "Limits": ("parallel", "max_duration", "fail_fast"),
 }
 _ARGUMENTS, _OTHERS = "Arguments", "Options"
 _REFERENCE = "docs/reference/options.md"

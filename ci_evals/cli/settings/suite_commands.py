@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from ci_evals.cli.settings.choices import MissingSecrets
+from ci_evals.cli.settings.gate_rules import settings_class
 from ci_evals.cli.settings.shared import (
     AgentApiSettings,
     BaselineSettings,
@@ -30,6 +31,7 @@ from ci_evals.cli.settings.shared import (
 from ci_evals.domain.choices import CheckMode, Regression
 from ci_evals.domain.options import Names
 from ci_evals.domain.providers import Provider
+from ci_evals.extension_registry import run_options
 
 
 @dataclass(frozen=True)
@@ -125,9 +127,18 @@ class PlanSettings(SidesSettings, SuiteSettings):
     prices: Prices = None
 
 
+_ExtensionOptions = settings_class("_ExtensionOptions", run_options())
+
+
 @dataclass(frozen=True)
 class RunSettings(
-    AgentApiSettings, HistorySettings, BaselineSettings, CommentingSettings, GateSettings, PlanSettings
+    _ExtensionOptions,  # type: ignore[misc, valid-type]  # its fields are what extensions declare
+    AgentApiSettings,
+    HistorySettings,
+    BaselineSettings,
+    CommentingSettings,
+    GateSettings,
+    PlanSettings,
 ):
     """Options of `run`."""
 
@@ -193,16 +204,6 @@ class RunSettings(
             help="Run one part of the tests: 2/5 is the second of five.\n\n"
             "`ci-evals merge` combines all parts into one run. The split depends only on suites and "
             "`--baseline`; a baseline makes the parts equally long.",
-        ),
-    ] = None
-    cluster: Annotated[
-        str | None,
-        Names.ADDRESS,
-        typer.Option(
-            metavar="ray|ray://HOST:PORT",
-            help="Run the trials on a Ray cluster.\n\n"
-            "`ray` uses all processors of this machine. Needs the extra `ray`: `pip install "
-            "'ci-evals[ray]'`. `--parallel` is the number of conversations on all machines together.",
         ),
     ] = None
     fail_fast: Annotated[

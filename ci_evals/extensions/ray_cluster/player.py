@@ -18,7 +18,8 @@ from ci_evals.domain.plan import Trial
 from ci_evals.domain.progress import Listener, ModelAnswered, StillWaiting, TurnPlayed
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import EndState
-from ci_evals.job.cluster.messages import (
+from ci_evals.extensions.ray_cluster.cluster import Cluster, RemoteWorker, WorkerLostError
+from ci_evals.extensions.ray_cluster.messages import (
     AboutWorker,
     CannotPlay,
     ConversationEnded,
@@ -37,9 +38,8 @@ from ci_evals.job.cluster.messages import (
     SetUp,
     Stopped,
 )
-from ci_evals.job.cluster.worker import TrialWorker
+from ci_evals.extensions.ray_cluster.worker import TrialWorker
 from ci_evals.job.job import Job
-from ci_evals.ports import Cluster, RemoteWorker, WorkerLostError
 from ci_evals.runner import GradeTrial, interruption
 from ci_evals.stop import Stop
 from ci_evals.wiring.connections import Connections

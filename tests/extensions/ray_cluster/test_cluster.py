@@ -6,6 +6,7 @@ import os
 import time
 from collections import Counter
 from contextlib import asynccontextmanager
+from functools import partial
 from importlib.util import find_spec
 from itertools import pairwise
 
@@ -18,12 +19,12 @@ from test_job import alike
 from world import Fault
 
 from ci_evals.adapters.journal import Journal
-from ci_evals.adapters.ray_cluster import reach
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.progress import TrialFinished, TurnPlayed
+from ci_evals.extensions.ray_cluster import player, worker
+from ci_evals.extensions.ray_cluster.on_ray import reach
 from ci_evals.gate.policy import Policy
 from ci_evals.job import Job, Limits, evaluate
-from ci_evals.job.cluster import player, worker
 from ci_evals.runner import Options
 from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
@@ -56,9 +57,15 @@ def plan_of(url, count=6, loops=2, **fields):
     )
 
 
-def job_of(plan, **fields):
-    options = Options(parallel=4, retries=0)
-    return Job(**{"plan": plan, "policy": Policy(), "options": options, "redactor": Redactor()} | fields)
+def job_of(plan, cluster=None, **fields):
+    needed = {
+        "plan": plan,
+        "policy": Policy(),
+        "options": Options(parallel=4, retries=0),
+        "redactor": Redactor(),
+        "elsewhere": partial(player.played_on, cluster) if cluster else None,
+    }
+    return Job(**needed | fields)
 
 
 def answer(asked):

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ci_evals.ports import Worker, WorkerLostError
+from ci_evals.extensions.ray_cluster.cluster import Worker, WorkerLostError
 
 _LENGTH = struct.Struct("!I")
 

@@ -16,7 +16,7 @@ from ci_evals.domain.environments import OF_THE_MACHINE
 from ci_evals.domain.errors import CiEvalsError, exhausted
 from ci_evals.domain.plan import Trial
 from ci_evals.domain.progress import ModelAnswered, StillWaiting, TurnPlayed
-from ci_evals.job.cluster.messages import (
+from ci_evals.extensions.ray_cluster.messages import (
     CannotPlay,
     ConversationEnded,
     End,

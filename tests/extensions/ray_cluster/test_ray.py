@@ -23,7 +23,8 @@ from ci_evals._version import __version__
 from ci_evals.demo_agent.server import DemoServer
 
 pytestmark = pytest.mark.cluster
-LOCK = ["--require-hashes", "-r", str(ROOT / "requirements/cluster.txt")]
+LOCKS = [str(ROOT / "requirements" / name) for name in ("cluster.txt", "build.txt")]
+PACKAGES = ["--require-hashes", "-r", LOCKS[0], "-r", LOCKS[1]]
 NODES = Path(__file__).parent / "nodes.py"
 MOST_SESSIONS = 5_000
 """The demo agent forgets earlier ones."""
@@ -32,8 +33,11 @@ _FINISHED = re.compile(r"^\[(\d+)/\d+\] ", re.MULTILINE)
 
 @pytest.fixture(scope="session")
 def python():
-    """The Python of an environment with Ray."""
-    return environment(LOCK) / "bin/python"
+    """The Python of an environment with Ray and this package, whose extensions an installation names."""
+    folder = environment(PACKAGES)
+    options = ["--quiet", "--no-deps", "--no-build-isolation"]
+    subprocess.run([folder / "bin/pip", "install", *options, "--editable", ROOT], check=True)
+    return folder / "bin/python"
 
 
 def variables(**more):

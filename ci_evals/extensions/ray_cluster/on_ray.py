@@ -23,7 +23,7 @@ from typing import Any, Self
 from ci_evals._version import __version__
 from ci_evals.domain.environments import OF_THE_MACHINE
 from ci_evals.domain.errors import UsageError
-from ci_evals.ports import Worker, WorkerLostError
+from ci_evals.extensions.ray_cluster.cluster import Worker, WorkerLostError
 
 LOCAL = "ray"
 """The address of a cluster that a run starts on this machine."""

@@ -1,0 +1,36 @@
+"""Trials that an extension plays on other processors, if an option of its asks for that."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from ci_evals.cli.settings.suite_commands import RunSettings
+from ci_evals.domain.plan import Plan
+from ci_evals.extension_registry import run_hooks
+from ci_evals.job.job import PlayElsewhere
+
+
+def plays_elsewhere(settings: RunSettings) -> bool:
+    """Return whether the trials are played by other processes, which share no folder with this one."""
+    return _hook(settings) is not None
+
+
+def check_elsewhere(settings: RunSettings, plan: Plan) -> None:
+    """Raise `UsageError` if the options ask for what cannot be played elsewhere."""
+    if hook := _hook(settings):
+        hook.check(settings, plan)
+
+
+@contextmanager
+def elsewhere(settings: RunSettings) -> Iterator[PlayElsewhere | None]:
+    """Yield what plays trials elsewhere, if that is asked for, and end it afterwards."""
+    hook = _hook(settings)
+    if hook is None:
+        yield None
+        return
+    with hook.elsewhere(settings) as play:
+        yield play
+
+
+def _hook(settings: RunSettings) -> Any:
+    return next((hook for hook in run_hooks() if hook.is_asked(settings)), None)
