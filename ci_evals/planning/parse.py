@@ -10,7 +10,8 @@ from pydantic import ValidationError
 
 from ci_evals.agent_registry import AGENT_KINDS
 from ci_evals.domain.agents import DEFAULT_ADAPTER, is_program, secrets_of
-from ci_evals.domain.checks.evaluation import RUBRIC_KEYS
+from ci_evals.domain.checks.evaluation import RUBRIC_KEYS, STRICT_KINDS
+from ci_evals.domain.checks.strict.json_replies import JsonSchema
 from ci_evals.domain.errors import Problem, SuiteError, UsageError
 from ci_evals.domain.score_scale import as_share, is_share
 from ci_evals.domain.suite import Suite
@@ -148,30 +149,33 @@ def _adapter_problems(
         for key, message in _NOT_IF_DISTRUSTED.items():
             if value.get(key) is not None and (key != "adapter" or _runs_code(str(adapter), reading)):
                 yield document.problem((key,), message.format(where=reading.distrusted))
-        for _, path in _strict_checks(value, "python"):
-            message = f"a suite may not name a function to run {reading.distrusted}"
-            yield document.problem((*path, "function"), message)
+        for check, path in _strict_checks(value):
+            code_key = STRICT_KINDS[check["strict"]].code_key
+            if code_key is not None:
+                message = f"a suite may not name a function to run {reading.distrusted}"
+                yield document.problem((*path, code_key), message)
     if isinstance(adapter, str) and (fault := complaint(adapter, reading.plugins)):
         yield document.problem(("adapter",), f"{short(redactor.text(adapter))!r} {fault}")
     elif isinstance(adapter, str) and isinstance(options, dict):
         yield from option_problems(adapter, options, document, redactor, ("adapterOptions",))
 
 
-def _strict_checks(value: Any, strict: str) -> Iterator[tuple[dict[str, Any], Path]]:
-    """Yield each strict check of a type with its path."""
+def _strict_checks(value: Any) -> Iterator[tuple[dict[str, Any], Path]]:
+    """Yield each strict check of a known kind with its path."""
     tests = value.get("tests") if isinstance(value, dict) else None
     for i, test in enumerate(tests if isinstance(tests, list) else ()):
         evaluations = test.get("evaluations") if isinstance(test, dict) else None
         for j, evaluation in enumerate(evaluations if isinstance(evaluations, list) else ()):
-            if isinstance(evaluation, dict) and evaluation.get("strict") == strict:
+            kind = evaluation.get("strict") if isinstance(evaluation, dict) else None
+            if isinstance(kind, str) and kind in STRICT_KINDS:
                 yield evaluation, ("tests", i, "evaluations", j)
 
 
 def _read_schemas(document: Document, value: Any, reading: Reading) -> Iterator[Problem]:
     """Put the content of schema files instead of their paths, so that digests include it."""
-    for check, path in _strict_checks(value, "json_schema"):
+    for check, path in _strict_checks(value):
         name = check.get("schema")
-        if not isinstance(name, str) or not name.strip():
+        if check["strict"] != JsonSchema.kind() or not isinstance(name, str) or not name.strip():
             continue
         try:
             check["schema"] = _schema(name, reading)

@@ -36,6 +36,9 @@ class StrictCheck(Criterion, ABC):
     is_quiz: ClassVar[bool] = False
     """True if a test with the check is a question with its answer."""
 
+    code_key: ClassVar[str | None] = None
+    """The key that names code to run, which only a trusted suite may do."""
+
     @classmethod
     def kind(cls) -> str:
         """Return the value of the key `strict`."""

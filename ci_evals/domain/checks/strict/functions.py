@@ -1,6 +1,6 @@
 """Checks that are code. The function is called by `ci_evals.grading.code_check`."""
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
@@ -25,6 +25,8 @@ def _is_function(name: str) -> str:
 
 class PythonCheck(LastingCheck):
     """Passes if a Python function says so."""
+
+    code_key: ClassVar[str | None] = "function"
 
     strict: Literal["python"]
     function: Annotated[NonBlank, AfterValidator(_is_function)] = Field(

@@ -1,6 +1,6 @@
 """Checks of tool calls: what was called, with which arguments, how often and in which order."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, Self
 
@@ -9,6 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from ci_evals.domain.actions import LogicKind, LogicPart, calls_of
 from ci_evals.domain.base import Model, NonBlank
+from ci_evals.domain.checks.call_sequences import RULES, SequenceMode
 from ci_evals.domain.checks.evidence import EvidenceKind, find_gap
 from ci_evals.domain.checks.matcher import MatcherField
 from ci_evals.domain.checks.matching import PatternSearch, all_hold, args_described, args_match, shown
@@ -175,9 +176,6 @@ def _as_call(value: Any) -> Any:
     return {"name": value} if isinstance(value, str) else value
 
 
-SequenceMode = Literal["in_order", "strict", "unordered", "subset", "superset"]
-
-
 class ToolSequence(StrictCheck):
     """Passes if the calls of the conversation match a list of calls."""
 
@@ -198,40 +196,34 @@ class ToolSequence(StrictCheck):
         return CALLS
 
     def undone_by(self, later: Sequence[int]) -> Sequence[int]:
-        return later if self._limits else ()
+        return () if RULES[self.mode].could_fit is None else later
 
     def _decide(self, transcript: Transcript) -> Verdict:
-        """Return the verdict, by what openevals calls trajectory match modes."""
-        calls, tools, mode = _calls(transcript), self.tools, self.mode
+        calls = _calls(transcript)
         # Whether each call may be each of those wanted: None where it cannot be told.
         search = PatternSearch()
-        table = [[_is_call(seen.call, tool, search) for tool in tools] for seen in calls]
+        table = [[_is_call(seen.call, tool, search) for tool in self.tools] for seen in calls]
         surely = [[cell is True for cell in row] for row in table]
         perhaps = [[cell is not False for cell in row] for row in table]
         reason = self._reason(calls)
         evidence = sorted({seen.turn for seen in calls})
-        fits, count = _FITS[mode], len(tools)
+        rule, count = RULES[self.mode], len(self.tools)
         if gap := find_gap(CALLS, transcript):
-            if not self._limits and fits(surely, count):
+            if rule.could_fit is None and rule.fits(surely, count):
                 return Verdict.passed(reason, *evidence)
-            if self._limits and not _COULD_FIT[mode](perhaps, count):
+            if rule.could_fit is not None and not rule.could_fit(perhaps, count):
                 return Verdict.failed(reason, *evidence)
             return gap.verdict(f"in the other turns {reason}")
-        if fits(surely, count):
+        if rule.fits(surely, count):
             return Verdict.passed(reason, *evidence)
-        if not fits(perhaps, count):
+        if not rule.fits(perhaps, count):
             return Verdict.failed(reason, *evidence)
         return _unclear([seen for seen, row in zip(calls, table, strict=True) if None in row])
 
     def _reason(self, calls: Sequence[_Seen]) -> str:
         wanted = ", ".join(f"{tool.name}{args_described(tool.args)}" for tool in self.tools)
-        reason = f"expected {_MODE_WORDS[self.mode].format(wanted)}; {_described(calls)}"
+        reason = f"expected {RULES[self.mode].words.format(wanted)}; {_described(calls)}"
         return reason + other_names(self.tool_names(), (seen.call.name for seen in calls))
-
-    @property
-    def _limits(self) -> bool:
-        """True if further calls can make it fail."""
-        return self.mode not in {"in_order", "superset"}
 
     def tool_names(self) -> Sequence[str]:
         return [tool.name for tool in self.tools]
@@ -302,73 +294,6 @@ def _is_call(call: ToolCall, wanted: WantedCall, search: PatternSearch) -> bool 
     if not wanted.args:
         return True
     return None if call.arguments is None else args_match(call.arguments, wanted.args, search)
-
-
-_Table = Sequence[Sequence[bool]]
-"""True where a call (row) is one of those wanted (column)."""
-
-
-def _in_order(table: _Table, wanted: int) -> bool:
-    """Return whether the calls hold those wanted as a subsequence."""
-    rows = iter(table)
-    return all(any(row[column] for row in rows) for column in range(wanted))
-
-
-def _within(table: _Table, wanted: int) -> bool:
-    """Return whether the calls are a subsequence of those wanted."""
-    columns = iter(range(wanted))
-    return all(any(row[column] for column in columns) for row in table)
-
-
-def _same(table: _Table, wanted: int) -> bool:
-    return len(table) == wanted and all(table[index][index] for index in range(wanted))
-
-
-def _subset(table: _Table, wanted: int) -> bool:
-    """Return whether each call can be given a wanted one, each another."""
-    return _paired(table, wanted) == len(table)
-
-
-def _superset(table: _Table, wanted: int) -> bool:
-    return _paired(table, wanted) == wanted
-
-
-def _unordered(table: _Table, wanted: int) -> bool:
-    return len(table) == wanted and _subset(table, wanted)
-
-
-def _paired(table: _Table, wanted: int) -> int:
-    """Return how many calls can be paired with wanted ones, one to one: augmenting paths (Kuhn 1955)."""
-    holder: dict[int, int] = {}
-
-    def place(row: int, tried: set[int]) -> bool:
-        for column in range(wanted):
-            if table[row][column] and column not in tried:
-                tried.add(column)
-                if column not in holder or place(holder[column], tried):
-                    holder[column] = row
-                    return True
-        return False
-
-    return sum(place(row, set()) for row in range(len(table)))
-
-
-_FITS: dict[str, Callable[[_Table, int], bool]] = {
-    "in_order": _in_order,
-    "strict": _same,
-    "unordered": _unordered,
-    "subset": _subset,
-    "superset": _superset,
-}
-_COULD_FIT = {"strict": _within, "unordered": _subset, "subset": _subset}
-"""True if calls that were not seen might still make it fit."""
-_MODE_WORDS = {
-    "in_order": "{} in this order",
-    "strict": "just {} in this order",
-    "unordered": "just {} in any order",
-    "subset": "nothing but {}",
-    "superset": "at least {} in any order",
-}
 
 
 _HOW = {None: "", "ok": " successfully", "error": " with an error"}

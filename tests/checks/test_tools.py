@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
+from ci_evals.domain.checks.call_sequences import paired
 from ci_evals.domain.checks.evaluation import Evaluation
 from ci_evals.domain.checks.matching import PATTERN_SECONDS
-from ci_evals.domain.checks.strict.tool_calls import _paired
 from ci_evals.domain.transcript import EndState, Integration, ToolCall, Transcript
 
 EVALUATION = TypeAdapter(Evaluation)
@@ -199,7 +199,7 @@ def test_pairing_finds_the_largest_matching(table):
     best = 0
     for columns in itertools.permutations([0, 1, 2, None, None, None, None], len(table)):
         best = max(best, sum(c is not None and table[row][c] for row, c in enumerate(columns)))
-    assert _paired(table, 3) == best
+    assert paired(table, 3) == best
 
 
 SCHEMA = {"type": "object", "required": ["amount"], "properties": {"amount": {"type": "number"}}}
