@@ -41,7 +41,7 @@ if TYPE_CHECKING:  # `--help` imports this module, and must not wait for pydanti
 
 GROUP = "ci_evals.extensions"
 
-_NEEDED = {
+NEEDED = {
     "commands": ("COMMANDS",),
     "result": ("KINDS",),
     "report": ("report", "RANK"),
@@ -104,7 +104,7 @@ def _import(path: str, part: str) -> ModuleType | None:
     if find_spec(path) is None:
         return None
     module = import_module(path)
-    missing = [name for name in _NEEDED[part] if not hasattr(module, name)]
+    missing = [name for name in NEEDED[part] if not hasattr(module, name)]
     if missing:
         raise ImportError(f"{path} has no {' and no '.join(missing)}")
     if part == "commands" and not all(hasattr(command, "complete") for command in module.COMMANDS):

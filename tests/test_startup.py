@@ -45,7 +45,7 @@ LATE = {
     "ci_evals.library": "Python code",
     "ci_evals.contract": "authors of plug-ins",
     "ci_evals.rejudging": "rejudge",
-    "ci_evals.extensions.importers": "import",
+    "ci_evals.extensions.importers.importing": "import",
     "ci_evals.demo_agent": "suites that name it",
     "ci_evals.wiring.code": "agents that are code",
     "ci_evals.adapters.recording": "--record and --replay",

@@ -2,21 +2,25 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from importlib import metadata
 from pathlib import Path
 
 import pytest
 from commands import CLEAN
+from papers import blocks, code, page, table
 
 import ci_evals
-from ci_evals.extension_registry import GROUP, Extensions, installed
+from ci_evals.extension_registry import GROUP, NEEDED, Extensions, installed
 from ci_evals.support.entry_points import EntryPoint, entry_points, installation_folders
 
 pytestmark = pytest.mark.slow
 
+PAGE = page("extensions.md")
 COMMANDS = '''
 from ci_evals.cli.settings.options import takes
 
@@ -64,6 +68,7 @@ def target(tmp_path_factory):
     """A folder that `pip install --target` has filled: the package, and what stands for its lines."""
     root = tmp_path_factory.mktemp("target")
     (root / "ci_evals").symlink_to(Path(ci_evals.__file__).parent)
+    (root / "suites").symlink_to(Path(ci_evals.__file__).parents[1] / "suites")
     write_lines(root, "noise = ci_evals.extensions.noise", "ci_evals-0.1.0.dist-info")
     return root
 
@@ -117,6 +122,24 @@ def test_files_of_a_checkout_add_none(target, tmp_path):
         check=True,
     )
     assert "greet" not in ran.stdout
+
+
+def test_the_page_shows_one_that_works(target, tmp_path):
+    """And names every part that there is."""
+    (line,) = tomllib.loads(blocks("toml", PAGE)[0])["project"]["entry-points"][GROUP].items()
+    site = tmp_path / "copy"
+    shutil.copytree(target, site, symlinks=True)
+    write_lines(site, " = ".join(line))
+    (site / line[1]).mkdir()
+    for name, text in re.findall(r'^```python title="(.*?)"\n(.*?)^```$', PAGE, re.MULTILINE | re.DOTALL):
+        (site / name).write_text(text)
+    run(site, "run", "demo:hr", "--provider=offline", "--no-gate", "--quiet", cwd=tmp_path)
+    ran = run(site, "score", "results", cwd=tmp_path)
+    assert (ran.stdout, ran.stderr) == ("100.0\n", "")
+    listed = {code(part): re.findall(r"`(\w+)", names) for part, names, _ in table("part", PAGE)}
+    assert {part: set(names) for part, names in listed.items()} == {
+        part: set(names) for part, names in NEEDED.items()
+    }
 
 
 BROKEN = {

@@ -10,14 +10,16 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from operator import methodcaller
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ci_evals.adapters.result_files import map_hints
 from ci_evals.adapters.result_files.reader import Reader
 from ci_evals.adapters.result_files.source import SourceFile
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.result_rows import ResultSet, Row, Undecided
-from ci_evals.support.json_path import JsonPath
+
+if TYPE_CHECKING:  # for maps alone, which few files need
+    from ci_evals.support.json_path import JsonPath
 
 SUITE = "results"
 """The suite of rows that name none: the file's name would differ from run to run."""
@@ -53,12 +55,14 @@ _MISSING: Any = object()
 Field = Callable[[Any], Any]
 
 
-def read_map(value: object, file: str) -> Mapping[str, JsonPath]:
+def read_map(value: object, file: str) -> "Mapping[str, JsonPath]":
     """Return the paths of a map.
 
     Raises:
         UsageError: it is no map, has an unknown field, or a path that is none.
     """
+    from ci_evals.support.json_path import JsonPath  # noqa: PLC0415  # as above
+
     known = ", ".join((*COLUMNS, _ROWS))
     if not isinstance(value, dict) or "test" not in value or not value.keys() & {"passed", "score"}:
         raise UsageError(
@@ -138,7 +142,7 @@ class _Mapped:
 
     test = ""
 
-    def __init__(self, paths: Mapping[str, JsonPath]) -> None:
+    def __init__(self, paths: "Mapping[str, JsonPath]") -> None:
         self._paths = paths
         self._fields = {name: _getter(path) for name, path in paths.items() if name != _ROWS}
         self._never_found = dict.fromkeys(self._fields)
@@ -184,7 +188,7 @@ def without_map(file: SourceFile) -> str | None:
     )
 
 
-def _rows(file: SourceFile, path: JsonPath | None) -> Iterable[Any] | None:
+def _rows(file: SourceFile, path: "JsonPath | None") -> Iterable[Any] | None:
     lines = file.json_lines() if path is None else None
     if lines is not None and not file.data.lstrip().startswith(b"["):
         return lines
@@ -232,7 +236,7 @@ def _cells(file: SourceFile, text: str, delimiter: str) -> Iterator[dict[str, st
         raise file.broken(f"line {reader.line_num}: not CSV: {error}.") from error
 
 
-def _getter(path: JsonPath) -> Field:
+def _getter(path: "JsonPath") -> Field:
     """Return how to find a value in a row; most paths only name keys, which takes no search."""
     if not _NAMES.fullmatch(path.text):
 
