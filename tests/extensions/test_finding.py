@@ -99,6 +99,20 @@ def test_one_of_others_is_found_like_ours(target, tmp_path):
     assert run(site, "greet", "--who=Ada", cwd=tmp_path).stdout == "Hello Ada\n"
 
 
+def test_a_command_that_is_gone_has_no_verdict(target, tmp_path):
+    """As with our commands, only an orderly end passes: code that it runs may end the process with 0."""
+    site = tmp_path / "copy"
+    shutil.copytree(target, site, symlinks=True)
+    package = write_extension(site)
+    text = (package / "commands.py").read_text()
+    (package / "commands.py").write_text(
+        text.replace("context.show", "__import__('os')._exit(0) or context.show")
+    )
+    ran = run(site, "greet", cwd=tmp_path)
+    assert ran.returncode == 3
+    assert "ended without a verdict" in ran.stderr
+
+
 def test_files_of_a_checkout_add_none(target, tmp_path):
     """Neither in the current folder nor in one that PYTHONPATH names, as an installation leaves them."""
     checkout = tmp_path / "checkout"

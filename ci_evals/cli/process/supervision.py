@@ -20,11 +20,8 @@ import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
-SUPERVISED = frozenset({
-    "attack", "calibrate", "comment", "compare", "gate", "merge",
-    "noise", "odds", "prefer", "rejudge", "run", "validate",
-})  # fmt: skip
-"""Commands whose exit code somebody may rely on. The others show something, serve, or open a browser."""
+_UNSUPERVISED = frozenset({"demo-agent", "init", "list-suites", "plan", "report", "schema"})
+"""Commands that show something, serve, or open a browser. Somebody may rely on the exit code of any other."""
 
 _HELP = frozenset({"-h", "--help", "--version"})
 _NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
@@ -57,7 +54,9 @@ _verdict: list[int] = []
 
 def is_supervised(args: Sequence[str]) -> bool:
     """Return whether a command line is to be supervised."""
-    return hasattr(os, "fork") and args[:1] != [] and args[0] in SUPERVISED and _HELP.isdisjoint(args)
+    if not args or args[0].startswith("-") or args[0] in _UNSUPERVISED:
+        return False
+    return hasattr(os, "fork") and _HELP.isdisjoint(args)
 
 
 def fork_worker() -> str | None:
