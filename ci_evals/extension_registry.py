@@ -31,15 +31,17 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ci_evals.domain.errors import UsageError
+from ci_evals.domain.options import Option
 from ci_evals.support.entry_points import EntryPoint, entry_points, installation_folders
 
 if TYPE_CHECKING:  # `--help` imports this module, and must not wait for pydantic
-    from ci_evals.domain.options import Option
     from ci_evals.domain.results.run import Results
     from ci_evals.domain.results.studies import Study
     from ci_evals.support.redaction import Redactor
 
 GROUP = "ci_evals.extensions"
+_OURS = "ci-evals"
+"""The distribution of this package."""
 
 NEEDED = {
     "commands": ("COMMANDS",),
@@ -60,14 +62,14 @@ class Extensions:
     """Installed extensions. Those that fail to load are reported, and left out."""
 
     def __init__(self, lines: Iterable[EntryPoint]) -> None:
-        """Take the lines of the group. The first of a name counts."""
+        """Take the lines of the group. The first of a name counts, and ours come first."""
         self.warn: Callable[[str], None] = lambda text: warnings.warn(text, RuntimeWarning, stacklevel=2)
         """Is told of each extension that cannot be loaded."""
         self._lines: dict[str, EntryPoint] = {}
         self._failures: dict[str, str] = {}
         self._modules: dict[tuple[str, str], ModuleType | None] = {}
         self._doubles = []
-        for line in lines:
+        for line in sorted(lines, key=lambda line: line.distribution != _OURS):
             if self._lines.setdefault(line.name, line) is not line:
                 self._doubles.append(line)
 
@@ -109,6 +111,8 @@ def _import(path: str, part: str) -> ModuleType | None:
         raise ImportError(f"{path} has no {' and no '.join(missing)}")
     if part == "commands" and not all(hasattr(command, "complete") for command in module.COMMANDS):
         raise ImportError(f"{path} has a command that was not made by `takes`")
+    if part == "run_hook" and not all(isinstance(option, Option) for option in module.OPTIONS):
+        raise ImportError(f"{path} has an option that is no `Option`")
     return module
 
 
@@ -154,7 +158,11 @@ def report_formats() -> Iterator[Any]:
 
 def run_options() -> tuple["Option", ...]:
     """Return the options that extensions add to `run`."""
-    return tuple(option for module in run_hooks() for option in module.OPTIONS)
+    options: dict[str, Option] = {}
+    for module in run_hooks():
+        for option in module.OPTIONS:
+            options.setdefault(option.name, option)
+    return tuple(options.values())
 
 
 def run_hooks() -> Iterator[Any]:
@@ -168,10 +176,16 @@ def read_calibration(path: Path) -> Addition:
     Raises:
         UsageError: it cannot be read, or is something else.
     """
-    for module in installed().parts("later_runs"):
-        addition: Addition = module.read(path)
-        return addition
-    raise UsageError(f"--calibration={path}: no installed extension can read it")
+    problem = UsageError(f"--calibration={path}: no installed extension can read it")
+    for number, module in enumerate(installed().parts("later_runs")):
+        try:
+            addition: Addition = module.read(path)
+        except UsageError as error:
+            if number == 0:
+                problem = error
+        else:
+            return addition
+    raise problem
 
 
 def after_rejudging(results: "Results", judged: "Results") -> "Results":

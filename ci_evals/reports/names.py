@@ -3,6 +3,7 @@
 from collections.abc import Collection, Container, Iterable
 from datetime import UTC, datetime
 from enum import StrEnum
+from typing import Any
 
 from ci_evals.extension_registry import report_formats
 from ci_evals.reports import sanitize
@@ -50,8 +51,17 @@ _SUMMARIES = {
 
 def rows_of_help() -> list[tuple[str, str]]:
     """Return the name of each format, and what it writes."""
-    extensions = [(extension.FORMAT, extension.SUMMARY) for extension in report_formats()]
+    extensions = [(name, extension.SUMMARY) for name, extension in formats_of_extensions().items()]
     return [*_SUMMARIES.items(), *extensions]
+
+
+def formats_of_extensions() -> dict[str, Any]:
+    """Return the module of each format that only extensions write; the first of a name counts."""
+    found: dict[str, Any] = {}
+    for extension in report_formats():
+        if extension.FORMAT not in set(Format):
+            found.setdefault(extension.FORMAT, extension)
+    return found
 
 
 def format_of(path: str) -> Format:

@@ -13,7 +13,7 @@ from ci_evals.domain.results import earlier_version as earlier
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.studies import UnknownStudy
 from ci_evals.domain.results.suite import SuiteResult
-from ci_evals.extension_registry import report_formats, study_kinds
+from ci_evals.extension_registry import study_kinds
 from ci_evals.reports import badge, junit, results_json, sanitize
 from ci_evals.reports.facts import listed_tests, reliability
 from ci_evals.reports.facts.comparison import change
@@ -27,6 +27,7 @@ from ci_evals.reports.names import (
     SUMMARY,
     Format,
     format_of,
+    formats_of_extensions,
     unique,
 )
 from ci_evals.reports.page import page
@@ -98,8 +99,8 @@ def redraw(
             found |= dict(of_suites(results))
         del found[RESULTS]
     found = {name: text for name, text in found.items() if name != path.name and format_of(name) in formats}
-    for extension in report_formats():
-        if extension.FORMAT in formats:
+    for name, extension in formats_of_extensions().items():
+        if name in formats:
             found |= extension.files(results)
     return found
 

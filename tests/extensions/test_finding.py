@@ -215,6 +215,29 @@ def test_a_name_counts_once(tmp_path, monkeypatch):
     assert warnings == ["the extension 'x' of b was not loaded: a has an extension of this name"]
 
 
+def test_ours_come_first():
+    """Also before packages whose names do."""
+    lines = [
+        EntryPoint("noise", "theirs", "acme"),
+        EntryPoint("noise", "ci_evals.extensions.noise", "ci-evals"),
+    ]
+    extensions = Extensions(lines)
+    extensions.warn = lambda _: None
+    assert [module.__name__ for module in extensions.parts("result")] == ["ci_evals.extensions.noise.result"]
+
+
+def test_an_option_of_another_kind_is_a_failure(target, tmp_path):
+    """`run` works without it."""
+    site = tmp_path / "copy"
+    shutil.copytree(target, site, symlinks=True)
+    write_lines(site, "broken = broken")
+    (site / "broken").mkdir()
+    (site / "broken/run_hook.py").write_text("OPTIONS = ('--x',)\nis_asked = check = elsewhere = print\n")
+    ran = run(site, "run", "--help", cwd=tmp_path)
+    assert "broken.run_hook has an option that is no `Option`" in ran.stderr
+    assert "--min-score" in ran.stdout
+
+
 def test_in_python_a_failure_is_a_warning():
     """Where no command line is there to say it."""
     extensions = Extensions([EntryPoint("x", "no_such_module", "a")])

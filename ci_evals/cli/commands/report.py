@@ -13,9 +13,8 @@ from ci_evals.cli.settings.result_commands import ReportSettings
 from ci_evals.domain import numbers
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Results
-from ci_evals.extension_registry import report_formats
 from ci_evals.reports import report_files, sanitize
-from ci_evals.reports.names import PAGE, RESULTS, Format
+from ci_evals.reports.names import PAGE, RESULTS, Format, formats_of_extensions
 from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
 from ci_evals.support.redaction import Redactor
 from ci_evals.support.text import whole
@@ -59,7 +58,7 @@ def _formats(option: str | None) -> Sequence[str]:
         UsageError: one of them is none.
     """
     named = [name.strip() for name in (option or "").split(",") if name.strip()]
-    known = [*Format, *(extension.FORMAT for extension in report_formats())]
+    known = [*Format, *formats_of_extensions()]
     wrong = [name for name in named if name not in known]
     if wrong:
         raise UsageError(f"--format: unknown format {wrong[0]!r}. Formats: {', '.join(known)}.")
