@@ -303,5 +303,5 @@ def test_a_recorded_gate_that_no_option_could_ask_for_is_not_held(tmp_path, caps
     """Whoever wrote the file: the usual floor is looked at."""
     file = tmp_path / "_results.json"
     file.write_text(whole_text.dump(build.results(run=build.run_info(config={"minScore": 10**400}))))
-    odds(OddsSettings(file), RunContext())
+    odds(OddsSettings(results=file), RunContext())
     assert "min-score" in capsys.readouterr().out

@@ -505,7 +505,6 @@ def test_results_tell_how_they_were_made(tmp_path, agent):
             "retries": 0,
             "baseUrl": agent.url,
             "minScore": 80,
-            "agentIdIn": "top",
             "trustSuites": "auto",
             "outputDir": "results",
         }
