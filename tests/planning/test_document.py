@@ -2,6 +2,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -241,6 +242,16 @@ def test_aliases_cannot_blow_up():
         read(text, "s.yaml")
 
 
+def test_merge_keys_cannot_blow_up():
+    """A list of aliases to one large mapping has no end to be waited for."""
+    mapping = ", ".join(f"k{number}: 1" for number in range(1000))
+    text = f"a: &a {{{mapping}}}\nb:\n  <<: [{', '.join(['*a'] * 100_000)}]\n"
+    begun = time.process_time()
+    with pytest.raises(SuiteError, match="too large because of aliases"):
+        read(text, "s.yaml")
+    assert time.process_time() - begun < 10
+
+
 def test_merge_keys_of_yaml():
     """A mapping's own keys come first, then the anchors in their order; places are those of the anchor."""
     text = """
@@ -256,6 +267,8 @@ turn:
     assert document.problems == []
     with pytest.raises(SuiteError, match="<< must be a mapping"):
         read("a:\n  <<: 5\n", "s.yaml")
+    with pytest.raises(SuiteError, match="a key must be a string"):
+        read("a:\n  <<: {[1]: 2}\n", "s.yaml")
 
 
 @pytest.mark.parametrize("text", ["a: !!python/object/apply:os.system [id]", "a: !x {b: 1}", "a: !x y"])

@@ -4,7 +4,7 @@ PyYAML reads YAML 1.1, mostly by libyaml. What 1.2 reads otherwise is refused he
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import yaml
@@ -149,9 +149,9 @@ class _YamlWalker:
     def value(self, node: yaml.Node, path: Path) -> Any:
         position = self._position(node)
         self.document.values[path] = position
-        self.nodes += 1
-        if len(path) > MAX_DEPTH or self.nodes > MAX_NODES:
-            raise refuse(self.document, *position, "nested too deeply, or too large because of aliases")
+        self._count(position)
+        if len(path) > MAX_DEPTH:
+            raise refuse(self.document, *position, "nested too deeply by aliases")
         if isinstance(node, yaml.ScalarNode):
             return self._scalar(node, path)
         if node.tag not in _COLLECTION_TAGS:
@@ -159,6 +159,11 @@ class _YamlWalker:
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, path)
         return [self.value(item, (*path, i)) for i, item in enumerate(node.value)]
+
+    def _count(self, position: Position) -> None:
+        self.nodes += 1
+        if self.nodes > MAX_NODES:
+            raise refuse(self.document, *position, "too large because of aliases")
 
     def _position(self, node: yaml.Node) -> Position:
         """Return where a node begins, or refuse what YAML 1.2 reads otherwise."""
@@ -170,16 +175,27 @@ class _YamlWalker:
 
     def _mapping(self, node: yaml.MappingNode, path: Path) -> dict[str, Any]:
         value: dict[str, Any] = {}
-        inherited: list[tuple[yaml.Node, yaml.Node]] = []
+        merged: list[yaml.Node] = []
         for key_node, item in node.value:
             if key_node.value == "<<" and not key_node.style:
-                inherited += self._merged(item)
+                merged.append(item)
             else:
                 self._add(value, key_node, item, path)
-        for key_node, item in inherited:
-            if key_node.value not in value:  # a mapping's own keys come before those it merges in
+        for key_node, item in self._inherited(merged):
+            if self._key(key_node)[0] not in value:  # a mapping's own keys come before those it merges in
                 self._add(value, key_node, item, path)
         return value
+
+    def _inherited(self, merged: list[yaml.Node]) -> Iterator[tuple[yaml.Node, yaml.Node]]:
+        """Yield the keys and values that `<<` merges in, from one mapping or a list of them."""
+        for node in merged:
+            for mapping in node.value if isinstance(node, yaml.SequenceNode) else [node]:
+                position = self._position(mapping)
+                if not isinstance(mapping, yaml.MappingNode):
+                    raise refuse(self.document, *position, "<< must be a mapping, or a list of mappings")
+                for pair in mapping.value:
+                    self._count(position)
+                    yield pair
 
     def _add(self, mapping: dict[str, Any], key_node: yaml.Node, item: yaml.Node, path: Path) -> None:
         key, position = self._key(key_node)
@@ -192,13 +208,6 @@ class _YamlWalker:
             hint = "; put '{{…}}' in quotes" if isinstance(node, yaml.MappingNode) else ""
             raise refuse(self.document, *position, f"a key must be a string{hint}")
         return str(node.value), position
-
-    def _merged(self, node: yaml.Node) -> list[tuple[yaml.Node, yaml.Node]]:
-        """Return the keys and values that `<<` merges in, from one mapping or a list of them."""
-        nodes = node.value if isinstance(node, yaml.SequenceNode) else [node]
-        if not all(isinstance(item, yaml.MappingNode) for item in nodes):
-            raise refuse(self.document, *self._position(node), "<< must be a mapping, or a list of mappings")
-        return [pair for item in nodes for pair in item.value]
 
     def _scalar(self, node: yaml.ScalarNode, path: Path) -> Any:
         text, kind = str(node.value), node.tag.removeprefix(_TAG)
