@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 import time
 from contextlib import contextmanager
+from importlib import metadata
 from pathlib import Path
 from random import Random
 
@@ -23,8 +24,9 @@ from ci_evals._version import __version__
 from ci_evals.demo_agent.server import DemoServer
 
 pytestmark = pytest.mark.cluster
-LOCKS = [str(ROOT / "requirements" / name) for name in ("cluster.txt", "build.txt")]
-PACKAGES = ["--require-hashes", "-r", LOCKS[0], "-r", LOCKS[1]]
+LOCK = ["--require-hashes", "-r", str(ROOT / "requirements/cluster.txt")]
+INSTALLED = ROOT / "build/frameworks/ci-evals"
+"""The package beside the lines of its extensions, as `pip install --target` leaves them."""
 NODES = Path(__file__).parent / "nodes.py"
 MOST_SESSIONS = 5_000
 """The demo agent forgets earlier ones."""
@@ -33,15 +35,19 @@ _FINISHED = re.compile(r"^\[(\d+)/\d+\] ", re.MULTILINE)
 
 @pytest.fixture(scope="session")
 def python():
-    """The Python of an environment with Ray and this package, whose extensions an installation names."""
-    folder = environment(PACKAGES)
-    options = ["--quiet", "--no-deps", "--no-build-isolation"]
-    subprocess.run([folder / "bin/pip", "install", *options, "--editable", ROOT], check=True)
-    return folder / "bin/python"
+    """The Python of an environment with Ray."""
+    facts = INSTALLED / f"ci_evals-{__version__}.dist-info"
+    shutil.rmtree(INSTALLED, ignore_errors=True)
+    facts.mkdir(parents=True)
+    lines = metadata.distribution("ci-evals").read_text("entry_points.txt")
+    (facts / "entry_points.txt").write_text(lines)
+    for folder in ("ci_evals", "suites"):
+        (INSTALLED / folder).symlink_to(ROOT / folder)
+    return environment(LOCK) / "bin/python"
 
 
 def variables(**more):
-    own = {"PATH": os.environ["PATH"], "HOME": os.environ["HOME"], "PYTHONPATH": str(ROOT)}
+    own = {"PATH": os.environ["PATH"], "HOME": os.environ["HOME"], "PYTHONPATH": str(INSTALLED)}
     return own | {"CI_EVALS_JUDGE_CHECK": "off"} | more
 
 
