@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
+from ci_evals.domain.suite import Test
+
 
 @dataclass(frozen=True)
 class AgentSettings:
@@ -20,3 +22,12 @@ class AgentSettings:
     """Headers of every request to a server, over those of the options. Their values are secrets."""
     debug: bool = False
     """True if replies keep the raw answer."""
+
+    def placeholder_values(self, test: Test) -> dict[str, JsonValue]:
+        """Return the values of the placeholders that every test has."""
+        return {
+            "userInfo": dict(test.user_info),
+            "agentId": self.agent_id,
+            "model": self.model,
+            "systemPrompt": test.system_prompt,
+        }

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from pydantic import JsonValue
@@ -63,6 +63,15 @@ def member(value: JsonValue, path: str) -> JsonValue:
             case _:
                 return None
     return value
+
+
+def lookup_in(values: Mapping[str, JsonValue]) -> Lookup:
+    """Return a lookup of names among values: `userInfo.plan` is a part of the value `userInfo`."""
+
+    def lookup(name: str) -> JsonValue:
+        return values[name] if name in values else member(dict(values), name)
+
+    return lookup
 
 
 def _written(value: JsonValue) -> str:

@@ -332,7 +332,7 @@ def chat(data: bytes) -> None:
             with _foreseen(AgentError):
                 if said.waits:
                     json.dumps(chat_wire.results(said, {"refund": {"ok": True}, "f": "x", "c": None}))
-            _judged(chat_wire.reply([said, said], 0.5, options, keep_raw=True))
+            _judged(chat_wire.reply([said, said], 0.5, options))
 
 
 _CHAT = ChatOptions.model_validate({"escalationTools": ["handover"], "request": {"tools": []}})

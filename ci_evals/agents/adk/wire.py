@@ -16,9 +16,6 @@ from ci_evals.domain.errors import AgentError
 from ci_evals.domain.transcript import ToolCall
 from ci_evals.support.redaction import Redactor
 
-MAX_ROUNDS = 10
-"""Maximum number of runs for confirmations in a row."""
-
 _ASKS = "adk_request_"
 """Begins the names of calls by which ADK asks its client for something. They are no tools of the agent."""
 _CONFIRMATION = "adk_request_confirmation"

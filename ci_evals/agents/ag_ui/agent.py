@@ -1,34 +1,30 @@
 """An agent that speaks AG-UI. Its messages: `wire`."""
 
+from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from uuid import uuid4
 
 from pydantic import JsonValue
 
 from ci_evals.adapters.transport import payload
 from ci_evals.adapters.transport.agent_client import AgentClient
-from ci_evals.adapters.transport.rate_limiter import RateLimiter
-from ci_evals.adapters.transport.streams import Stream
-from ci_evals.agents import agent_server
 from ci_evals.agents.ag_ui import wire
 from ci_evals.agents.ag_ui.options import AgUiOptions
 from ci_evals.agents.ag_ui.run import AgentState, Message, Run
-from ci_evals.agents.agent_server import AgentRequest, AgentServer
-from ci_evals.agents.settings import AgentSettings
+from ci_evals.agents.hand_over import hand_over, hands_over
+from ci_evals.agents.server_agent import ServerAgent, Session, Turn
 from ci_evals.domain.actions import views_of
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Reply, ToolCall
 from ci_evals.support.json_text import written
-from ci_evals.support.redaction import Redactor
 
 
 @dataclass
-class _AgUiSession:
+class _AgUiSession(Session):
     """One conversation, which the client keeps."""
 
-    client: AgentClient
     id: str
     messages: list[Message]
     state: AgentState
@@ -41,37 +37,15 @@ class _AgUiSession:
         return self.id
 
 
-@dataclass
-class _Turn:
-    """The runs for one message: more than one if the agent asks for results of tools."""
-
-    runs: list[Run] = field(default_factory=list)
-    streams: list[Stream] = field(default_factory=list)
-    seconds: float = 0.0
-    first_token_seconds: float | None = None
-
-    def add(self, run: Run, stream: Stream) -> None:
-        if self.first_token_seconds is None and run.first_token_seconds is not None:
-            self.first_token_seconds = self.seconds + run.first_token_seconds
-        self.runs.append(run)
-        self.streams.append(stream)
-        self.seconds += stream.seconds
-
-
-class AgUiAgent:
+class AgUiAgent(ServerAgent[AgUiOptions, _AgUiSession]):
     """The agent under test, spoken to by AG-UI. Implements the port `StatefulAgent`."""
 
-    def __init__(
-        self, settings: AgentSettings, *, redactor: Redactor | None = None, limiter: RateLimiter | None = None
-    ) -> None:
-        """Prepare requests without opening connections, or raise `UsageError` for what cannot be sent."""
-        self._settings, self._options = settings, AgUiOptions.model_validate(settings.options)
-        url = agent_server.base_url(settings.base_url or "")
-        headers = agent_server.headers_with_key(self._options.headers, settings)
-        self._server = AgentServer(settings, url, headers, redactor, limiter)
-        self._address = self._server.at("")
+    form = AgUiOptions
 
-    async def open_session(self, test: Test) -> _AgUiSession:
+    def _prepare(self) -> None:
+        self._url = self._server.at("")
+
+    async def _open(self, client: AgentClient, test: Test) -> _AgUiSession:
         """Begin a conversation, of which the agent learns with the first message."""
         options, info = self._options, dict(test.user_info)
         messages: list[Message] = []
@@ -86,34 +60,27 @@ class AgUiAgent:
                 state |= info
             case "forwardedProps":
                 props |= info
-        client = self._server.new_client()
         return _AgUiSession(client, uuid4().hex, messages, AgentState(state), context, props)
 
-    async def send_message(self, session: _AgUiSession, text: str, *, timeout: float) -> Reply:  # noqa: ASYNC109  # as the port has it
+    async def _send(self, session: _AgUiSession, text: str, turn: Turn) -> Reply:
         """Send a message, then results of tools and answers to interrupts while the agent asks for them."""
         session.messages.append({"id": uuid4().hex, "role": "user", "content": text})
-        turn, resume = _Turn(), list[JsonValue]()
+        runs, resume = list[Run](), list[JsonValue]()
         while True:
-            if turn.seconds >= timeout:
-                raise AgentError(f"the agent did not answer within {timeout:g} s")
-            stream = await self._run(session, resume, timeout - turn.seconds, timeout)
-            run = wire.read(stream.events, session.messages, session.state, self._server.redactor)
-            turn.add(run, stream)
-            session.messages = run.messages
-            if run.error or self._hands_over(turn):
+            run = await self._run(session, turn, resume)
+            runs.append(run)
+            if run.error or hands_over(_called(runs), self._options.escalation_tools):
                 break
             resume = self._resume(run)
             pending = self._pending(run)
             if not (resume or pending):
                 break
-            if len(turn.runs) > wire.MAX_ROUNDS:
-                most = wire.MAX_ROUNDS
-                raise AgentError(f"the agent asked for results of tools more than {most} times in a row")
+            turn.begin_round("asked for results of tools")
             session.messages += [
                 wire.tool_message(call, self._options.tool_results[call.name], uuid4().hex)
                 for call in pending
             ]
-        return self._reply(turn)
+        return self._reply(runs, turn)
 
     async def read_state(self, session: _AgUiSession) -> JsonValue:
         """Return the state that the agent sent last."""
@@ -121,17 +88,7 @@ class AgUiAgent:
             raise AgentError(session.state.problem)
         return session.state.value
 
-    async def close(self, session: _AgUiSession) -> None:
-        """Close the connections; the protocol cannot end a conversation."""
-        await self._server.end(session.client)
-
-    async def _run(
-        self,
-        session: _AgUiSession,
-        resume: list[JsonValue],
-        seconds_left: float,
-        turn_timeout: float,
-    ) -> Stream:
+    async def _run(self, session: _AgUiSession, turn: Turn, resume: list[JsonValue]) -> Run:
         body: dict[str, JsonValue] = {
             "threadId": session.id,
             "runId": uuid4().hex,
@@ -140,12 +97,15 @@ class AgUiAgent:
             "tools": [*self._options.tools],
             "context": session.context,
             "forwardedProps": session.props,
-            **({"resume": resume} if resume else {}),
         }
-        request = AgentRequest(
-            "POST", self._address, seconds_left, idempotent=False, body=body, turn_timeout=turn_timeout
-        )
-        return await self._server.stream(session.client, request, "sse", wire.is_last)
+        if resume:
+            body["resume"] = resume
+        request = self._request(turn, self._url, body)
+        stream = await self._stream(session, turn, request, wire.is_last)
+        run = wire.read(stream.events, session.messages, session.state, self._server.redactor)
+        turn.note_first_token(run.first_token_seconds)
+        session.messages = run.messages
+        return run
 
     def _resume(self, run: Run) -> list[JsonValue]:
         """Return the answers to a run's interrupts."""
@@ -178,17 +138,16 @@ class AgUiAgent:
                 )
         return [call for call in run.waiting if call.name in self._options.tool_results]
 
-    def _hands_over(self, turn: _Turn) -> bool:
-        names = {call.name for run in turn.runs for call in run.calls or ()}
-        return not names.isdisjoint(self._options.escalation_tools)
-
-    def _reply(self, turn: _Turn) -> Reply:
+    def _reply(self, runs: Sequence[Run], turn: Turn) -> Reply:
         """Join the runs for one message to a reply; raise `AgentError` if it is empty."""
-        text = "\n\n".join(words for run in turn.runs for words in run.texts)
-        known = all(run.calls is not None for run in turn.runs)
-        calls = self._calls(turn) if known else None
-        handed_over = self._hands_over(turn) if self._options.escalation_tools else None
-        error = turn.runs[-1].error
+        text = "\n\n".join(words for run in runs for words in run.texts)
+        partial = any(run.partial for run in runs)
+        calls = None
+        if all(run.calls is not None for run in runs):
+            calls = self._calls(runs)
+        known = calls is not None and not partial
+        handed_over = hand_over(_called(runs), self._options.escalation_tools, all_known=known)
+        error = runs[-1].error
         if not text and not handed_over and not error:
             raise AgentError("the agent gave an empty reply")
         return Reply(
@@ -196,23 +155,20 @@ class AgUiAgent:
             latency_seconds=turn.seconds,
             first_token_seconds=turn.first_token_seconds,
             **views_of(calls),
-            tool_calls_partial=any(run.partial for run in turn.runs),
+            tool_calls_partial=partial,
             handed_over=handed_over,
             handed_over_apart=True,
             error_response=error is not None,
             error_detail=error,
-            input_tokens=wire.total(run.input_tokens for run in turn.runs),
-            output_tokens=wire.total(run.output_tokens for run in turn.runs),
-            raw=[value for stream in turn.streams for value in stream.values]
-            if self._settings.debug
-            else None,
+            input_tokens=wire.total(run.input_tokens for run in runs),
+            output_tokens=wire.total(run.output_tokens for run in runs),
         )
 
-    def _calls(self, turn: _Turn) -> tuple[ToolCall, ...]:
+    def _calls(self, runs: Sequence[Run]) -> tuple[ToolCall, ...]:
         """Return all calls, also with results that they were given here or by a later run."""
-        later = {key: result for run in turn.runs for key, result in run.results.items()}
+        later = {key: result for run in runs for key, result in run.results.items()}
         calls: list[ToolCall] = []
-        for run in turn.runs:
+        for run in runs:
             waiting = {call.id for call in run.waiting}
             given = {
                 call.id: self._options.tool_results[call.name]
@@ -223,6 +179,12 @@ class AgUiAgent:
                 result = given.get(call.id, later.get(call.id or "")) if call.id in waiting else call.result
                 calls.append(call.model_copy(update={"result": result}))
         return tuple(calls)
+
+
+def _called(runs: Iterable[Run]) -> Iterator[str]:
+    """Yield the names of all calls that could be read."""
+    for run in runs:
+        yield from (call.name for call in run.calls or ())
 
 
 def _as_text(value: JsonValue) -> str:

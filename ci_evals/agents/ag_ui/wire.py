@@ -22,9 +22,6 @@ from ci_evals.support.json_patch import Patcher, PatchError
 from ci_evals.support.json_text import written
 from ci_evals.support.redaction import Redactor
 
-MAX_ROUNDS = 10
-"""Maximum number of runs for the results of tools in a row."""
-
 _LAST = frozenset({"RUN_FINISHED", "RUN_ERROR"})
 _MAJOR_VERSIONS = frozenset({"0", "1"})
 

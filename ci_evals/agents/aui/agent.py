@@ -13,6 +13,7 @@ from ci_evals.agents import agent_server
 from ci_evals.agents.agent_server import AgentRequest, AgentServer
 from ci_evals.agents.aui import wire
 from ci_evals.agents.aui.options import ADDRESS, AuiOptions
+from ci_evals.agents.server_agent import closed_on_error
 from ci_evals.agents.settings import AgentSettings
 from ci_evals.domain.errors import AgentAccessError, AgentError
 from ci_evals.domain.suite import DEFAULT_TIMEOUT_SECONDS, Test
@@ -66,16 +67,12 @@ class AuiAgent:
 
     async def open_session(self, test: Test) -> _AuiSession:
         """Create a task for a new user."""
-        client = self._server.new_client()
         body = wire.task_body(f"ci-evals-{uuid4().hex}", self._settings.agent_id, self._options)
         # A second, unused task does no harm: creating one counts as idempotent.
         request = AgentRequest("POST", self._tasks, self._open_timeout, idempotent=True, body=body)
-        try:
+        async with closed_on_error(self._server.new_client()) as client:
             task, _ = await self._server.ask(client, request)
             return _AuiSession(client, wire.task_id_of(task, self._server.redactor), test.user_info)
-        except BaseException:
-            await client.aclose()
-            raise
 
     async def send_message(self, session: _AuiSession, text: str, *, timeout: float) -> Reply:  # noqa: ASYNC109  # as the port has it
         """Send a message, and request the trace if the reply lacks it."""

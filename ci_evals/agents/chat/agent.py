@@ -1,45 +1,39 @@
 """An agent behind an endpoint of chat completions. Its messages: `wire`."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pydantic import JsonValue
 
 from ci_evals.adapters.transport.agent_client import AgentClient
-from ci_evals.adapters.transport.rate_limiter import RateLimiter
-from ci_evals.agents import agent_server
-from ci_evals.agents.agent_server import CHECK_SECONDS, AgentRequest, AgentServer
+from ci_evals.agents.agent_server import CHECK_SECONDS, AgentRequest
 from ci_evals.agents.chat import wire
 from ci_evals.agents.chat.options import ADDRESS, ChatOptions
-from ci_evals.agents.settings import AgentSettings
-from ci_evals.domain.errors import AgentError
+from ci_evals.agents.hand_over import hands_over
+from ci_evals.agents.server_agent import ServerAgent, Session, SessionT, Turn
 from ci_evals.domain.suite import Test
-from ci_evals.domain.transcript import Reply
-from ci_evals.support.redaction import Redactor
+from ci_evals.domain.transcript import Reply, ToolCall
 
 _MODELS_PATH = "/models"
 
 
 @dataclass
-class _ChatSession:
-    client: AgentClient
+class _ChatSession(Session):
     messages: list[wire.Message]
     user_info: Mapping[str, JsonValue]
 
 
-class ChatAgent:
-    """The agent under test as a model of a chat-completions endpoint. Implements the port `Agent`."""
+class EndpointAgent(ServerAgent[ChatOptions, SessionT]):
+    """A model behind an endpoint that is compatible with one of OpenAI's."""
 
-    def __init__(
-        self, settings: AgentSettings, *, redactor: Redactor | None = None, limiter: RateLimiter | None = None
-    ) -> None:
-        """Prepare requests without opening connections, or raise `UsageError` for what cannot be sent."""
-        self._settings, self._options = settings, ChatOptions.model_validate(settings.options)
-        self._model = settings.model or settings.agent_id or ""
-        url = agent_server.base_url(settings.base_url or ADDRESS)
-        headers = agent_server.headers_with_key(self._options.headers, settings)
-        self._server = AgentServer(settings, url.removesuffix(wire.PATH), headers, redactor, limiter)
-        self._address = self._server.at(wire.PATH, self._options.query)
+    form = ChatOptions
+    address = ADDRESS
+    path: str
+    """The path of the API."""
+
+    def _prepare(self) -> None:
+        self._model = self._settings.model or self._settings.agent_id or ""
+        self._url = self._server.at(self.path, self._options.query)
 
     async def check(self) -> None:
         """Check the key at no cost, before a simulated user is paid for its first message.
@@ -50,54 +44,47 @@ class ChatAgent:
         listed = self._server.at(_MODELS_PATH, self._options.query)
         await self._server.check(
             AgentRequest("GET", listed, CHECK_SECONDS, idempotent=True),
-            AgentRequest("POST", self._address, CHECK_SECONDS, idempotent=True, body={"model": self._model}),
+            AgentRequest("POST", self._url, CHECK_SECONDS, idempotent=True, body={"model": self._model}),
         )
 
-    async def open_session(self, test: Test) -> _ChatSession:
-        """Begin a conversation, of which the endpoint learns with the first message."""
-        messages = [*wire.opening(test, self._options), *test.history]
-        return _ChatSession(self._server.new_client(), messages, test.user_info)
+    def _base_url(self, url: str) -> str:
+        return url.removesuffix(self.path)
 
-    async def send_message(self, session: _ChatSession, text: str, *, timeout: float) -> Reply:  # noqa: ASYNC109  # as the port has it
-        """Send a message, and results of tools as often as the endpoint asks for them."""
-        messages = [*session.messages, {"role": "user", "content": text}]
-        rounds: list[wire.ChatAnswer] = []
-        seconds = 0.0
-        while True:
-            if seconds >= timeout:
-                raise AgentError(f"the agent did not answer within {timeout:g} s")
-            body = wire.request(self._model, messages, session.user_info, self._options)
-            # Not idempotent: an endpoint with tools of its own may have used them.
-            request = AgentRequest(
-                "POST",
-                self._address,
-                timeout - seconds,
-                idempotent=False,
-                body=body,
-                turn_timeout=timeout,
-                keys="baseUrl and model",
-            )
-            answer, duration = await self._server.ask(session.client, request)
-            seconds += duration
-            rounds.append(wire.read(answer, self._server.redactor))
-            if not self._wants_results(rounds):
-                break
-            if len(rounds) > wire.MAX_ROUNDS:
-                raise AgentError(f"the agent called tools more than {wire.MAX_ROUNDS} times in a row")
-            messages += wire.results(rounds[-1], self._options.tool_results, self._server.redactor)
-        reply = wire.reply(rounds, seconds, self._options, keep_raw=self._settings.debug)
-        session.messages = [*messages, {"role": "assistant", "content": rounds[-1].text}]
-        return reply
-
-    async def close(self, session: _ChatSession) -> None:
-        """Close the connections."""
-        await self._server.end(session.client)
-
-    def _wants_results(self, rounds: list[wire.ChatAnswer]) -> bool:
+    def _wants_results(self, text: str, waiting: Sequence[ToolCall] | None, called: Iterable[str]) -> bool:
         """Return whether the agent waits for results of tools. One that has handed over gets none.
 
         An agent that says something beside calls of unknown tools has run them itself.
         """
-        options, last = self._options, rounds[-1]
-        ours = not last.text.strip() or bool(options.tool_results) or wire.offers_tools(options)
-        return last.waits and ours and not wire.hands_over(rounds, options)
+        options = self._options
+        ours = not text.strip() or bool(options.tool_results) or wire.offers_tools(options)
+        return bool(waiting) and ours and not hands_over(called, options.escalation_tools)
+
+
+class ChatAgent(EndpointAgent[_ChatSession]):
+    """The agent under test as a model of a chat-completions endpoint. Implements the port `Agent`."""
+
+    path = wire.PATH
+
+    async def _open(self, client: AgentClient, test: Test) -> _ChatSession:
+        """Begin a conversation, of which the endpoint learns with the first message."""
+        messages = [*wire.opening(test, self._options), *test.history]
+        return _ChatSession(client, messages, test.user_info)
+
+    async def _send(self, session: _ChatSession, text: str, turn: Turn) -> Reply:
+        """Send a message, and results of tools as often as the endpoint asks for them."""
+        options, redactor = self._options, self._server.redactor
+        messages = [*session.messages, {"role": "user", "content": text}]
+        rounds: list[wire.ChatAnswer] = []
+        while True:
+            body = wire.request(self._model, messages, session.user_info, options)
+            request = self._request(turn, self._url, body, keys="baseUrl and model")
+            last = wire.read(await self._ask(session, turn, request), redactor)
+            rounds.append(last)
+            waiting = last.calls if last.waits else None
+            if not self._wants_results(last.text, waiting, wire.called(rounds)):
+                break
+            turn.begin_round("called tools")
+            messages += wire.results(last, options.tool_results, redactor)
+        reply = wire.reply(rounds, turn.seconds, options)
+        session.messages = [*messages, {"role": "assistant", "content": last.text}]
+        return reply

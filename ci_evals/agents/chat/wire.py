@@ -5,7 +5,7 @@ message without calls of tools, from a server that was offered none, is no evide
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from pydantic import JsonValue
 from ci_evals.adapters import tool_calls
 from ci_evals.adapters.transport import payload
 from ci_evals.agents.chat.options import ChatOptions
+from ci_evals.agents.hand_over import hand_over
 from ci_evals.domain.actions import views_of
 from ci_evals.domain.base import token_count
 from ci_evals.domain.errors import AgentError
@@ -23,9 +24,6 @@ from ci_evals.support.redaction import Redactor
 from ci_evals.support.templates import render
 
 PATH = "/chat/completions"
-MAX_ROUNDS = 10
-"""Maximum number of requests for tool results in a row."""
-
 WITHHELD = "the endpoint's content filter withheld it"
 
 _USER_INFO = "agents/chat/user_info.md.j2"
@@ -151,16 +149,15 @@ def returned_texts(
     return returned
 
 
-def reply(
-    rounds: Sequence[ChatAnswer], seconds: float, options: ChatOptions, *, keep_raw: bool = False
-) -> Reply:
+def reply(rounds: Sequence[ChatAnswer], seconds: float, options: ChatOptions) -> Reply:
     """Join all answers to one message into a reply; raise `AgentError` if it is empty."""
     *earlier, last = rounds
-    bodies = [answer.body for answer in rounds]
     text = "\n\n".join(answer.text for answer in rounds if answer.text.strip())
     answered = [replace(answer, calls=with_results(answer.calls, options)) for answer in earlier]
     calls = _all_calls([*answered, last], offered=offers_tools(options))
-    handed_over = hands_over(rounds, options) if options.escalation_tools and calls is not None else None
+    partial = last.error is not None and calls is not None
+    known = calls is not None and not partial
+    handed_over = hand_over(called(rounds), options.escalation_tools, all_known=known)
     withheld = last.finish == "content_filter"
     failed = withheld or last.error is not None
     if not text and not handed_over and not failed:
@@ -171,7 +168,7 @@ def reply(
         agent=text,
         latency_seconds=seconds,
         **views_of(calls),
-        tool_calls_partial=last.error is not None and calls is not None,
+        tool_calls_partial=partial,
         not_found={"toolCalls": _why_unknown(rounds)} if calls is None else {},
         handed_over=handed_over,
         handed_over_apart=True,
@@ -179,7 +176,6 @@ def reply(
         error_detail=last.error or (WITHHELD if withheld else None),
         input_tokens=total(answer.input_tokens for answer in rounds),
         output_tokens=total(answer.output_tokens for answer in rounds),
-        raw=(bodies[0] if len(bodies) == 1 else bodies) if keep_raw else None,
     )
 
 
@@ -190,9 +186,10 @@ def _why_unknown(rounds: Iterable[ChatAnswer]) -> str:
     return 'its message has no tool_calls; let the endpoint return "tool_calls": [] if it called none'
 
 
-def hands_over(rounds: Iterable[ChatAnswer], options: ChatOptions) -> bool:
-    """Return whether a tool was called that hands over to a person."""
-    return any(call.name in options.escalation_tools for answer in rounds for call in answer.calls or ())
+def called(rounds: Iterable[ChatAnswer]) -> Iterator[str]:
+    """Yield the names of all calls that could be read."""
+    for answer in rounds:
+        yield from (call.name for call in answer.calls or ())
 
 
 def offers_tools(options: ChatOptions) -> bool:

@@ -16,6 +16,7 @@ from ci_evals.agents.agent_server import AgentRequest, AgentServer
 from ci_evals.agents.chat_thread import Thread
 from ci_evals.agents.http import wire
 from ci_evals.agents.http.options import HttpOptions, HttpRequest
+from ci_evals.agents.server_agent import closed_on_error
 from ci_evals.agents.settings import AgentSettings
 from ci_evals.domain.errors import AgentError, UsageError
 from ci_evals.domain.suite import DEFAULT_TIMEOUT_SECONDS, Test
@@ -75,28 +76,24 @@ class HttpAgent:
 
     async def open_session(self, test: Test) -> _HttpSession:
         """Begin a conversation, with a request if the options define one."""
-        values: dict[str, JsonValue] = {
-            "userInfo": dict(test.user_info),
-            "agentId": self._settings.agent_id,
-            "model": self._settings.model,
-            "systemPrompt": test.system_prompt,
-        }
+        values = self._settings.placeholder_values(test)
         thread = Thread.of(test.history)
-        session = _HttpSession(self._server.new_client(), values, {}, thread, [*test.history])
-        try:
-            if self._options.open is None:
-                values["session"] = session.own_id = uuid4().hex
-            else:
-                # A second, unused conversation does no harm: opening one counts as idempotent.
-                request = self._request(session, self._options.open, DEFAULT_TIMEOUT_SECONDS, idempotent=True)
-                answer, _ = await self._server.ask(session.client, request)
-                path = JsonPath(self._options.open.session)
-                values["session"] = wire.session_of(answer, path, self._server.redactor)
+        async with closed_on_error(self._server.new_client()) as client:
+            session = _HttpSession(client, values, {}, thread, [*test.history])
+            values["session"] = await self._session_id(session)
             session.headers = self._session_headers(session)
-        except BaseException:
-            await session.client.aclose()
-            raise
         return session
+
+    async def _session_id(self, session: _HttpSession) -> JsonValue:
+        """Return the id of a conversation, which is made here unless the options define a request."""
+        if self._options.open is None:
+            session.own_id = uuid4().hex
+            return session.own_id
+        # A second, unused conversation does no harm: opening one counts as idempotent.
+        request = self._request(session, self._options.open, DEFAULT_TIMEOUT_SECONDS, idempotent=True)
+        answer, _ = await self._server.ask(session.client, request)
+        path = JsonPath(self._options.open.session)
+        return wire.session_of(answer, path, self._server.redactor)
 
     async def send_message(self, session: _HttpSession, text: str, *, timeout: float) -> Reply:  # noqa: ASYNC109  # as the port has it
         """Send a message."""
@@ -166,7 +163,7 @@ class HttpAgent:
         idempotent: bool,
         values: Mapping[str, JsonValue] | None = None,
     ) -> AgentRequest:
-        lookup = _lookup({"uuid": str(uuid4()), **session.values, **(values or {})})
+        lookup = placeholders.lookup_in({"uuid": str(uuid4()), **session.values, **(values or {})})
         path = placeholders.text(template.path, lookup, lambda value: quote(value, safe=""))
         query = {name: placeholders.text(value, lookup) for name, value in template.query.items()}
         body = placeholders.filled(template.body, lookup)
@@ -182,7 +179,7 @@ class HttpAgent:
 
     def _session_headers(self, session: _HttpSession) -> dict[str, str]:
         """Return the headers that depend on the conversation; those with its id once it has one."""
-        lookup = _lookup({**session.values, "key": (self._settings.api_key or "").strip()})
+        lookup = placeholders.lookup_in({**session.values, "key": (self._settings.api_key or "").strip()})
         try:
             return {
                 name: addresses.header_value(placeholders.text(value, lookup), f"the agent's header {name!r}")
@@ -191,7 +188,3 @@ class HttpAgent:
             }
         except UsageError as error:
             raise AgentError(str(error)) from None
-
-
-def _lookup(values: Mapping[str, JsonValue]) -> placeholders.Lookup:
-    return lambda name: values[name] if name in values else placeholders.member(dict(values), name)

@@ -16,6 +16,7 @@ from pydantic import JsonValue
 from ci_evals.adapters import tool_calls
 from ci_evals.adapters.transport import payload
 from ci_evals.adapters.transport.streams import Event, Stream
+from ci_evals.agents.hand_over import hand_over
 from ci_evals.agents.langgraph.options import LangGraphOptions
 from ci_evals.domain.actions import views_of
 from ci_evals.domain.base import token_count
@@ -157,6 +158,7 @@ def failed(
         latency_seconds=stream.seconds,
         **views_of(calls),
         tool_calls_partial=calls is not None,
+        handed_over=_hand_over(calls, options, all_known=False),
         handed_over_apart=True,
         error_response=True,
         error_detail=error,
@@ -179,9 +181,7 @@ def reply(
     written = [*_written(stream.events, known, options)]
     answers = [message for message in written if _type(message.value) in _AI]
     calls = _calls(written, answers)
-    handed_over = None
-    if options.escalation_tools and calls is not None:
-        handed_over = any(call.name in options.escalation_tools for call in calls)
+    handed_over = _hand_over(calls, options, all_known=calls is not None)
     text = _text(before, after, known, sent)
     if after.waiting and not after.questions:
         raise AgentError(
@@ -205,6 +205,12 @@ def reply(
         input_tokens=_tokens(answers, "input_tokens"),
         output_tokens=_tokens(answers, "output_tokens"),
     )
+
+
+def _hand_over(
+    calls: Iterable[ToolCall] | None, options: LangGraphOptions, *, all_known: bool
+) -> bool | None:
+    return hand_over((call.name for call in calls or ()), options.escalation_tools, all_known=all_known)
 
 
 def _text(before: ThreadState, after: ThreadState, known: AbstractSet[str], sent: Sequence[Object]) -> str:

@@ -4,7 +4,7 @@ An answer is a list of items: messages, and calls of functions, MCP servers and 
 them. Items of unknown types whose name ends like that of a call count as one.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from ci_evals.adapters.transport import payload
 from ci_evals.agents.chat import wire as chat_wire
 from ci_evals.agents.chat.options import ChatOptions
 from ci_evals.agents.chat.wire import Message
+from ci_evals.agents.hand_over import hand_over
 from ci_evals.domain.actions import views_of
 from ci_evals.domain.base import token_count
 from ci_evals.domain.errors import AgentError
@@ -141,36 +142,37 @@ def results(answer: Answer, tool_results: Mapping[str, JsonValue], redactor: Red
     ]
 
 
-def reply(rounds: Sequence[Answer], seconds: float, options: ChatOptions, *, keep_raw: bool = False) -> Reply:
+def reply(rounds: Sequence[Answer], seconds: float, options: ChatOptions) -> Reply:
     """Join all answers to one message into a reply; raise `AgentError` if it is empty."""
     last = rounds[-1]
     text = "\n\n".join(answer.text for answer in rounds if answer.text.strip())
     calls = _all_calls(rounds, options)
-    handed_over = hands_over(rounds, options) if options.escalation_tools and calls is not None else None
+    partial = last.error is not None and calls is not None
+    known = calls is not None and not partial
+    handed_over = hand_over(called(rounds), options.escalation_tools, all_known=known)
     withheld = last.cut == "content_filter"
     failed = withheld or last.error is not None
     if not text and not handed_over and not failed:
         hint = f"; it was cut off: {last.cut} (see adapterOptions.request)" if last.cut else ""
         raise AgentError(f"the agent gave an empty reply{hint}")
-    bodies = [answer.body for answer in rounds]
     return Reply(
         agent=text,
         latency_seconds=seconds,
         **views_of(calls),
-        tool_calls_partial=last.error is not None and calls is not None,
+        tool_calls_partial=partial,
         handed_over=handed_over,
         handed_over_apart=True,
         error_response=failed,
         error_detail=last.error or (chat_wire.WITHHELD if withheld else None),
         input_tokens=chat_wire.total(answer.input_tokens for answer in rounds),
         output_tokens=chat_wire.total(answer.output_tokens for answer in rounds),
-        raw=(bodies[0] if len(bodies) == 1 else bodies) if keep_raw else None,
     )
 
 
-def hands_over(rounds: Iterable[Answer], options: ChatOptions) -> bool:
-    """Return whether a tool was called that hands over to a person."""
-    return any(call.name in options.escalation_tools for answer in rounds for call in answer.calls or ())
+def called(rounds: Iterable[Answer]) -> Iterator[str]:
+    """Yield the names of all calls that could be read."""
+    for answer in rounds:
+        yield from (call.name for call in answer.calls or ())
 
 
 def _all_calls(rounds: Sequence[Answer], options: ChatOptions) -> tuple[ToolCall, ...] | None:
