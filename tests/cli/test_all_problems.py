@@ -1,5 +1,7 @@
 """Every problem of a suite at once, what it lacks to reach its agent included."""
 
+from itertools import product
+
 import pytest
 from commands import ci_evals
 
@@ -40,31 +42,37 @@ LACKS = {
 }
 
 
-@pytest.mark.parametrize("lacks", LACKS)
-@pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("command", ["plan", "run"])
-def test_what_the_agent_lacks_is_reported_with_other_faults(tmp_path, command, fault, lacks):
-    """Nobody mends a file twice."""
-    (body, said), (head, missing) = FAULTS[fault], LACKS[lacks]
-    (tmp_path / "suite.yaml").write_text(f"name: A\n{head}{body}")
-    ran = ci_evals(command, "suite.yaml", "--provider=offline", cwd=tmp_path)
+def test_what_the_agent_lacks_is_reported_with_other_faults(tmp_path, command):
+    """Nobody mends a file twice: each kind of fault with each thing that is missing, a suite each."""
+    for (fault, (body, _)), (lacks, (head, _)) in product(FAULTS.items(), LACKS.items()):
+        (tmp_path / f"{fault}, {lacks}.yaml").write_text(f"name: {fault}, {lacks}\n{head}{body}")
+    ran = ci_evals(command, ".", "--provider=offline", cwd=tmp_path)
     assert ran.returncode == 2
-    assert said in ran.stderr
-    for each in missing:
-        assert ran.stderr.count(f": {each}") == 1, ran.stderr
-    if not missing:
-        assert "is missing" not in ran.stderr
+    for (fault, (_, problem)), (lacks, (_, missing)) in product(FAULTS.items(), LACKS.items()):
+        told = problems_of(f"{fault}, {lacks}.yaml", ran.stderr)
+        assert problem in told, (fault, lacks)
+        for each in missing:
+            assert told.count(f": {each}") == 1, told
+        if not missing:
+            assert "is missing" not in told
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-def test_validate_reports_a_missing_id_with_other_faults(tmp_path, fault):
+def test_validate_reports_a_missing_id_with_other_faults(tmp_path):
     """Its key comes from the environment of the run; with a key, an id is missed."""
-    body, said = FAULTS[fault]
-    (tmp_path / "suite.yaml").write_text(f"name: A\napiKey: a-key-of-some-length\n{body}")
-    ran = ci_evals("validate", "suite.yaml", cwd=tmp_path)
+    for fault, (body, _) in FAULTS.items():
+        (tmp_path / f"{fault}.yaml").write_text(f"name: {fault}\napiKey: a-key-of-some-length\n{body}")
+    ran = ci_evals("validate", ".", cwd=tmp_path)
     assert ran.returncode == 2
-    assert said in ran.stderr
-    assert "agentId: is missing" in ran.stderr
+    for fault, (_, problem) in FAULTS.items():
+        told = problems_of(f"{fault}.yaml", ran.stderr + ran.stdout)
+        assert problem in told
+        assert "agentId: is missing" in told
+
+
+def problems_of(file, output):
+    """The lines on the problems of one file."""
+    return "\n".join(line for line in output.splitlines() if f"{file}:" in line)
 
 
 def test_a_wrong_value_is_not_missing_too(tmp_path):

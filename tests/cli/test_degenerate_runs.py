@@ -43,7 +43,7 @@ def run(folder: Path, tests: int, *options: str, head: str = GOOD):
     """A run of the first tests; the exit code and what it says."""
     suite = {"name": "Yes", "tests": [_test(number) for number in range(tests)]}
     (folder / f"{tests}.json").write_text(json.dumps(suite))
-    common = ("--provider=offline", "--quiet", "--min-score=0", f"--{head}")
+    common = ("--provider=offline", "--agent-in-process", "--quiet", "--min-score=0", f"--{head}")
     ran = ci_evals("run", f"{tests}.json", *common, *options, cwd=folder)
     return ran.returncode, " ".join((ran.stdout + ran.stderr).split())
 

@@ -8,6 +8,8 @@ from commands import ci_evals, results_in, write_suite
 
 pytestmark = pytest.mark.slow
 
+IN_PROCESS = ("--provider=offline", "--agent-in-process")
+
 PYTHON = """
 import json, sys
 SCRIPT = json.load(open("script.json"))
@@ -55,7 +57,7 @@ def run(folder, adapter, replies, evaluations, *options):
     (folder / "script.json").write_text(json.dumps(replies))
     test = {"name": "refund", "critical": True, "turns": TURNS, "maxTurns": 2, "evaluations": evaluations}
     suite = write_suite(folder, test, adapter=ADAPTERS[adapter], apiKey="a-key-of-the-agent", agentId=None)
-    ran = ci_evals("run", suite, "--provider=offline", *options, cwd=folder, env={"PYTHONPATH": "."})
+    ran = ci_evals("run", suite, *IN_PROCESS, *options, cwd=folder, env={"PYTHONPATH": "."})
     assert ran.returncode != 2, ran.stderr
     return ran, results_in(folder)["suites"][0]["tests"][0]["trials"][0]["findings"]
 

@@ -5,6 +5,8 @@ from commands import ci_evals, results_in, write_suite
 
 pytestmark = pytest.mark.slow
 
+IN_PROCESS = ("--provider=offline", "--agent-in-process")
+
 JUNIT = '<testsuite tests="1"><testcase name="greets" classname="shop"/></testsuite>'
 
 
@@ -34,7 +36,7 @@ FLOORS = [
 @pytest.mark.parametrize(("options", "warning"), FLOORS, ids=lambda value: str(value)[:40])
 def test_a_floor_of_an_option(folder, options, warning):
     """On the console, and in the results that every report is made of."""
-    ran = ci_evals("run", suite(folder), "--provider=offline", *options, cwd=folder)
+    ran = ci_evals("run", suite(folder), *IN_PROCESS, *options, cwd=folder)
     assert ran.returncode == 0, ran.stdout + ran.stderr
     warned = [text for text in results_in(folder)["run"]["warnings"] if "0 to 100" in text]
     assert len(warned) == (warning is not None)
@@ -50,7 +52,7 @@ def test_the_variable_and_other_commands(folder):
     """Wherever a floor may come from."""
     warning = "--min-score=0.9 is at most 1 point"
     floor = {"CI_EVALS_MIN_SCORE": "0.9"}
-    ci_evals("run", suite(folder), "--provider=offline", "--output-dir=one", cwd=folder)
+    ci_evals("run", suite(folder), *IN_PROCESS, "--output-dir=one", cwd=folder)
     for command in (
         ["gate", "rows.xml"],
         ["merge", "one", "--output-dir=merged/results"],

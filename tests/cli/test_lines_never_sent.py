@@ -46,7 +46,7 @@ def play(tmp_path):
         test = {"name": "t", "turns": turns, "maxTurns": len(turns), "evaluations": evaluations} | fields
         suite = write_suite(tmp_path, test, adapter=f"python:shop:{agent}", apiKey="k-of-agent", agentId=None)
         options = ("--provider=offline", *options)
-        ran = ci_evals("run", suite, *options, cwd=tmp_path, env={"PYTHONPATH": "."})
+        ran = ci_evals("run", suite, "--agent-in-process", *options, cwd=tmp_path, env={"PYTHONPATH": "."})
         return ran, results_in(tmp_path)["suites"][0]["tests"][0] if ran.returncode != 2 else {}
 
     run.folder = tmp_path

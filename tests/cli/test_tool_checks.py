@@ -9,6 +9,8 @@ from commands import ci_evals, results_in, write_suite
 
 pytestmark = pytest.mark.slow
 
+IN_PROCESS = ("--provider=offline", "--agent-in-process")
+
 LOOK_UP = {"name": "look_up", "arguments": {"order": "HL-1"}, "result": {"paid": 42}, "status": "ok"}
 REFUND = {"name": "refund", "arguments": {"order": "HL-1", "amount": 42}, "status": "ok", "durationMs": 12.5}
 SECOND = REFUND | {"arguments": {"order": "HL-1", "amount": 42.0}}
@@ -64,7 +66,7 @@ def run(folder, evaluations, adapter=f"command: {sys.executable} -I program.py",
     """The run, and the findings of its one trial."""
     test = {"name": "refund", "turns": TURNS, "maxTurns": 2, "evaluations": evaluations}
     suite = write_suite(folder, test, adapter=adapter, **{"apiKey": "a-key", "agentId": None} | fields)
-    ran = ci_evals("run", suite, "--provider=offline", *options, cwd=folder, env={"PYTHONPATH": "."})
+    ran = ci_evals("run", suite, *IN_PROCESS, *options, cwd=folder, env={"PYTHONPATH": "."})
     assert ran.returncode != 2, ran.stderr
     return ran, results_in(folder)["suites"][0]["tests"][0]["trials"][0]
 
