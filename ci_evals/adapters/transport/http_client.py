@@ -1,7 +1,7 @@
 """HTTP clients of services that a run asks a few things: GitHub, GitLab, a test's world."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Mapping
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any, cast
 
@@ -74,10 +74,14 @@ def size_limit(max_mb: int) -> dict[str, list[Any]]:
     """Return the hooks of a client whose answers may have `max_mb` after decompression."""
 
     async def limit(response: httpx2.Response) -> None:
-        body = cast("httpx2.AsyncByteStream", response.stream)
-        encodings = response.headers.get_list("content-encoding")
-        response.stream = _Body(body, encodings, max_mb)
-        response.headers.pop("content-encoding", None)
+        packed = cast("httpx2.AsyncByteStream", response.stream)
+        response.stream = _Body(packed, packed.aclose, max_mb)
+        if encodings := response.headers.get_list("content-encoding"):
+            # Decompresses the body piece by piece.
+            headers = [("content-encoding", encoding) for encoding in encodings]
+            unpacked = httpx2.Response(200, headers=headers, stream=packed)
+            response.stream = _Body(unpacked.aiter_bytes(), unpacked.aclose, max_mb)
+            del response.headers["content-encoding"]
         # Otherwise a server could name an encoding of Python's that is not for text (`hex`, `zlib`).
         response.encoding = "utf-8"
 
@@ -85,20 +89,20 @@ def size_limit(max_mb: int) -> dict[str, list[Any]]:
 
 
 class _Body(httpx2.AsyncByteStream):
-    """A body, decompressed piece by piece as httpx2 does it, up to the maximum size."""
+    """A body up to the maximum size."""
 
-    def __init__(self, packed: httpx2.AsyncByteStream, encodings: list[str], max_mb: int) -> None:
-        headers = [("content-encoding", encoding) for encoding in encodings]
-        self._response = httpx2.Response(200, headers=headers, stream=packed)
-        self._max_mb = max_mb
+    def __init__(
+        self, pieces: AsyncIterable[bytes], close: Callable[[], Awaitable[None]], max_mb: int
+    ) -> None:
+        self._pieces, self._close, self._max_mb = pieces, close, max_mb
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         left = self._max_mb * 1_000_000
-        async for piece in self._response.aiter_bytes():
+        async for piece in self._pieces:
             left -= len(piece)
             if left < 0:
                 raise AnswerTooLargeError(self._max_mb)
             yield piece
 
     async def aclose(self) -> None:
-        await self._response.aclose()
+        await self._close()
