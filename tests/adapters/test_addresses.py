@@ -145,6 +145,17 @@ async def test_an_answer_has_an_end(size: int) -> None:
         assert len((await answered(answer)).content) == size
 
 
+async def test_an_encoding_beyond_ascii_is_ignored() -> None:
+    """As any that is not known: the body is read as it came."""
+    answer = b"HTTP/1.1 200 OK\r\nContent-Encoding: \x80\r\nContent-Length: 2\r\n\r\nHi"
+    async with world.raw_server(answer) as (url, _):
+        client = http_client.new_client()
+        try:
+            assert (await client.get(url)).content == b"Hi"
+        finally:
+            await client.aclose()
+
+
 @pytest.mark.parametrize("charset", ["hex", "zlib", "punycode", "utf-16", "nonsense"])
 async def test_no_charset_of_the_servers_is_believed(charset: str) -> None:
     """JSON is UTF-8; some of Python's encodings are none of text, and would be our error."""

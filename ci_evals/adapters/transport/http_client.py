@@ -76,10 +76,11 @@ def size_limit(max_mb: int) -> dict[str, list[Any]]:
     async def limit(response: httpx2.Response) -> None:
         packed = cast("httpx2.AsyncByteStream", response.stream)
         response.stream = _Body(packed, packed.aclose, max_mb)
-        if encodings := response.headers.get_list("content-encoding"):
+        # As bytes, for a server may write them beyond ASCII.
+        encodings = [header for header in response.headers.raw if header[0].lower() == b"content-encoding"]
+        if encodings:
             # Decompresses the body piece by piece.
-            headers = [("content-encoding", encoding) for encoding in encodings]
-            unpacked = httpx2.Response(200, headers=headers, stream=packed)
+            unpacked = httpx2.Response(200, headers=encodings, stream=packed)
             response.stream = _Body(unpacked.aiter_bytes(), unpacked.aclose, max_mb)
             del response.headers["content-encoding"]
         # Otherwise a server could name an encoding of Python's that is not for text (`hex`, `zlib`).
