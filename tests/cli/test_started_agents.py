@@ -366,7 +366,6 @@ def test_the_action_starts_it_by_inputs(folder, port):
         "INPUT_PROVIDER": "offline",
         "INPUT_START": f"python server.py {port}",
         "INPUT_WAIT-FOR": str(port),
-        "INPUT_START-TIMEOUT": "30",
         "INPUT_AGENT-KEY": KEY,
         "AGENT_KEY": KEY,
     }
