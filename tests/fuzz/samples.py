@@ -196,11 +196,14 @@ CLAUDE_CODE = _json(
 )
 COPILOT = _json(
     {
-        "assistant.message": {"content": fakes.judged(), "toolRequests": []},
-        "usage": [{"inputTokens": 100, "outputTokens": 5}],
-        "exitCode": 0,
+        "assistant.message": {"data": {"content": fakes.judged(), "toolRequests": []}},
+        "usage": {"modelMetrics": {"m": {"usage": {"inputTokens": 100, "outputTokens": 5}}}},
+        "result": {"exitCode": 0},
     },
-    {"session.error": {"errorType": "rate_limit", "message": "slow down", "statusCode": 429}, "exitCode": 1},
+    {
+        "session.error": {"data": {"errorType": "rate_limit", "message": "slow down", "statusCode": 429}},
+        "result": {"exitCode": 1},
+    },
 )
 
 HTTP = _json(

@@ -502,18 +502,20 @@ def claude_code(data: bytes) -> None:
         event = payload.parse(data)
         if isinstance(event, dict):
             with _foreseen(LLMError):
-                said = _CLAUDE._read(event, _PROMPT)
+                said = _CLAUDE._read({"result": event}, _FOLDER)
                 _counted(said.input_tokens, said.output_tokens, said.cost_usd)
 
 
 @_target(samples.COPILOT)
 def copilot(data: bytes) -> None:
-    """The end of the program `copilot`."""
+    """The events of the program `copilot`, by their types, and the file of what it used."""
     with suppress(ValueError):
-        event = payload.parse(data)
-        if isinstance(event, dict):
+        parsed = payload.parse(data)
+        if isinstance(parsed, dict):
+            (_FOLDER / copilot_llm._USAGE).write_bytes(json.dumps(parsed.get("usage")).encode())
+            events = {name: event for name, event in parsed.items() if isinstance(event, dict)}
             with _foreseen(LLMError, RetryableError):
-                said = _COPILOT._read(event, _PROMPT)
+                said = _COPILOT._read(events, _FOLDER)
                 _counted(said.input_tokens, said.output_tokens, said.cost_usd)
 
 
@@ -532,7 +534,6 @@ def _copilot() -> copilot_llm.CopilotLLM:
 
 
 _CLAUDE, _COPILOT = _claude(), _copilot()
-_PROMPT = claude_code_llm.Prompt(system="", text="hi", schema={"type": "object"})
 
 
 def _counted(tokens_in: int | None, tokens_out: int | None, cost: float | None) -> None:
