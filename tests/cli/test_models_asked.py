@@ -13,6 +13,7 @@ from ci_evals.domain.errors import UsageError
 from ci_evals.domain.providers import Provider
 from ci_evals.extension_support.judging import judging
 from ci_evals.extension_support.settings import JudgeSettings
+from ci_evals.gate.rules.max_invalid_users import MaxInvalidUsers
 from ci_evals.library import load_suite
 from ci_evals.planning.selection import Selection, plan
 
@@ -26,7 +27,8 @@ def test_what_is_asked_of_judge_and_auditor_is_passed_on():
     adapter = asked(judge_votes=5, judge_panel=" a, b/c:free ,d", audit_user=True)
     assert (adapter.judge_votes, adapter.judge_panel) == (5, ("a", "b/c:free", "d"))
     assert adapter.audit_user
-    assert read_policy(RunSettings(suites=[], max_invalid_users=3)).max_invalid_users == 3
+    policy = read_policy(RunSettings(suites=[], max_invalid_users=3))
+    assert policy.rule(MaxInvalidUsers).max_invalid_users == 3
 
 
 @pytest.mark.parametrize(("panel", "votes"), [(None, 1), ("a", 1), ("a,b", 3), ("a,b,c", 3), ("a,b,c,d", 5)])
