@@ -27,6 +27,17 @@ _RESULT_PARTS = frozenset({
     "tool_result", "tool-result", "mcp_tool_result", "functionResponse", "function_response",
     "function_call_output", "custom_tool_call_output",
 })  # fmt: skip
+_WITHOUT_WORDS = frozenset({
+    "image", "image_url", "input_image", "output_image", "audio", "input_audio", "output_audio", "video",
+    "file", "input_file", "thinking", "redacted_thinking", "reasoning", "step-start", "source-url",
+})  # fmt: skip
+"""Kinds of parts that show nobody any words, and thoughts, which only the model has."""
+_WORDLESS_KEYS = frozenset({
+    "type", "id", "inlineData", "inline_data", "fileData", "file_data", "thoughtSignature",
+})  # fmt: skip
+"""Keys of parts whose texts are no words."""
+_SILENT_ROLES = frozenset({"system", "developer", "reasoning", "remove"})
+"""Roles of messages that nobody is shown."""
 _GOOGLE_PARTS = ("functionCall", "function_call", "functionResponse", "function_response")
 _CALL_KEYS = frozenset({"tool_calls", "tool_call_chunks", "function_call"})
 _CALL_IDS = ("tool_use_id", "toolCallId", "call_id", "id")
@@ -49,6 +60,8 @@ class Answer(NamedTuple):
     """None if it is unknown whether there were any."""
     doubt: str | None = None
     """Why there may be other calls, if there may."""
+    unread: str | None = None
+    """Why there may be other words, if there may."""
 
 
 def read(messages: Sequence[JsonValue], thread: Thread) -> Answer:
@@ -66,16 +79,48 @@ def read(messages: Sequence[JsonValue], thread: Thread) -> Answer:
         raise ValueError("new message of the assistant")
     texts = [_text(message) for message in answers]
     text = "\n\n".join(text for text in texts if text.strip())
+    unread = _unread_words(new)
     if begin.doubt == chat_thread.NOT_FOUND or not any(map(_shows_calls, listed)):
-        return Answer(text, None, begin.doubt)
+        return Answer(text, None, begin.doubt, unread)
     if any(map(_may_call, new)):
-        return Answer(text, None, UNREADABLE)
+        return Answer(text, None, UNREADABLE, unread)
     calls = tool_calls.read_all([call for message in new for call in _calls(message)])
     if calls is None:
-        return Answer(text, None, UNREADABLE)
+        return Answer(text, None, UNREADABLE, unread)
     known = tool_calls.read_all([call for message in listed for call in _calls(message)]) or calls
     doubt = begin.doubt or (NO_CALL if any(_lacks_call(one, known) for one in _all_results(new)) else None)
-    return Answer(text, tool_calls.with_results(calls, [*_results(new)]), doubt)
+    return Answer(text, tool_calls.with_results(calls, [*_results(new)]), doubt, unread)
+
+
+def _unread_words(messages: Sequence[Object]) -> str | None:
+    """Return what may hold words that were not read: a message or a part of an unknown kind."""
+    for message in messages:
+        role = _role(message)
+        if role in _AGENT:
+            for part in _parts(message):
+                if _may_have_words(part):
+                    return f"a part of its messages has the unknown type {payload.name(part.get('type'))!r}"
+        elif message.get("role") and role not in _USER | _TOOL | _SILENT_ROLES and _content(message):
+            return f"one of its messages has the unknown role {payload.name(role)!r}"
+    return None
+
+
+def _may_have_words(part: Object) -> bool:
+    """Return whether a part of the agent's message has texts of which none was read."""
+    kind = _kind(part)
+    if kind in _CALL_PARTS | _RESULT_PARTS or kind.lower() in _WITHOUT_WORDS or _may_be_call(kind):
+        return False
+    if payload.joined(part, "text", "refusal"):
+        return False
+    return any(_has_text(value) for key, value in part.items() if key not in _WORDLESS_KEYS)
+
+
+def _has_text(value: JsonValue) -> bool:
+    if isinstance(value, dict):
+        return any(map(_has_text, value.values()))
+    if isinstance(value, list):
+        return any(map(_has_text, value))
+    return isinstance(value, str) and bool(value.strip())
 
 
 def seen(messages: Sequence[JsonValue]) -> list[Seen]:

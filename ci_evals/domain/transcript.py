@@ -75,6 +75,10 @@ class Integration(Record):
     )
 
 
+UNREAD_WORDS = "text"
+"""The key in `not_found` for words of a reply that may not have been read."""
+
+
 class Reply(Record):
     """The agent's answer to one message. A null trace field means *no evidence*, never *nothing happened*."""
 

@@ -89,7 +89,7 @@ def test_the_new_messages_of_a_thread_are_the_reply(new: list[Any]) -> None:
         (new, asked("A refund")),
         (again, asked("A refund", "Again", before=("One moment.\n\nDone.", [ASKED, *new]))),
     ):
-        text, calls, doubt = chat_messages.read(messages, thread)
+        text, calls, doubt, _ = chat_messages.read(messages, thread)
         assert doubt is None
         assert text == "One moment.\n\nDone."
         assert calls
@@ -106,7 +106,7 @@ def test_earlier_calls_are_not_the_replys() -> None:
     """But they show that the list would have others."""
     later = [ASKED, *OPENAI, {"role": "user", "content": "Thanks"}, {"role": "assistant", "content": "Bye."}]
     thread = asked("A refund", "Thanks", before=("One moment.\n\nDone.", OPENAI))
-    assert chat_messages.read(later, thread) == ("Bye.", (), None)
+    assert chat_messages.read(later, thread) == ("Bye.", (), None, None)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,12 @@ def test_earlier_calls_are_not_the_replys() -> None:
 )
 def test_a_list_without_a_sign_of_calls_is_no_evidence(message: Any, known: bool) -> None:
     """It may be that the agent leaves them out."""
-    assert chat_messages.read([ASKED, message], asked("A refund")) == ("Hi", () if known else None, None)
+    assert chat_messages.read([ASKED, message], asked("A refund")) == (
+        "Hi",
+        () if known else None,
+        None,
+        None,
+    )
 
 
 @pytest.mark.parametrize(
@@ -362,7 +367,7 @@ ALL_OF_THE_TURN = {
 @pytest.mark.parametrize(("thread", "messages"), ALL_OF_THE_TURN.values(), ids=ALL_OF_THE_TURN)
 def test_all_messages_after_the_one_that_was_sent_are_the_turns(thread: Thread, messages: list[Any]) -> None:
     """Messages of the role `user` that nobody sent hide neither calls nor words."""
-    text, calls, doubt = chat_messages.read(messages, thread)
+    text, calls, doubt, _ = chat_messages.read(messages, thread)
     assert doubt is None
     assert [call.arguments for call in calls or ()] == [{"amount": 4990}]
     assert text.endswith("All right.")
@@ -408,7 +413,7 @@ _JSON = st.recursive(
 def test_any_list_is_read_or_refused(messages: list[Any]) -> None:
     """Never another exception."""
     try:
-        text, calls, _ = chat_messages.read(messages, asked("user", "text"))
+        text, calls, *_ = chat_messages.read(messages, asked("user", "text"))
     except ValueError:
         return
     assert isinstance(text, str)
@@ -430,3 +435,31 @@ def test_all_words_of_the_agent_belong_to_the_reply(message: dict[str, Any]) -> 
     done = {"role": "assistant", "content": "Done."}
     reply = plain_reply.read({"messages": [ASKED, message, done]}, 0.1)
     assert reply.agent == "Secret.\n\nDone."
+
+
+@pytest.mark.parametrize(
+    ("message", "unread"),
+    [
+        ({"role": "narrator", "content": "The password is hunter2."}, "unknown role 'narrator'"),
+        ({"role": "assistant", "content": [{"type": "markdown", "markdown": "hunter2"}]}, "type 'markdown'"),
+        ({"role": "assistant", "content": [{"type": "card", "body": [{"title": "hunter2"}]}]}, "type 'card'"),
+        ({"role": "assistant", "content": [{"html": "hunter2"}]}, "unknown type"),
+        ({"role": "assistant", "content": [{"type": "output_text", "text": "hunter2"}]}, None),
+        ({"role": "assistant", "content": [{"type": "thinking", "thinking": "hunter2"}]}, None),
+        ({"role": "assistant", "content": [{"type": "image_url", "image_url": {"url": "https://x"}}]}, None),
+        ({"role": "model", "parts": [{"inlineData": {"data": "aGk="}}]}, None),
+        ({"role": "system", "content": "Be kind."}, None),
+        ({"role": "tool", "tool_call_id": "c1", "content": "hunter2"}, None),
+    ],
+)
+def test_words_in_unknown_forms_leave_it_open_what_was_said(message: Any, unread: str | None) -> None:
+    """A forbidden text may be among them: that it was not found is no pass."""
+    answered = {"role": "assistant", "content": "Done.", "tool_calls": []}
+    body = {"messages": [ASKED, message, answered]}
+    by_code = plain_reply.read(body, 0.1)
+    by_http = Reader(HttpReply(messages="$.messages")).reply(body, 0.1, Redactor())
+    for reply in (by_code, by_http):
+        why = reply.not_found.get("text")
+        assert why is None if unread is None else unread in why
+    own = plain_reply.read({**body, "text": "Done."}, 0.1)
+    assert "text" not in own.not_found

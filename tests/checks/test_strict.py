@@ -500,3 +500,18 @@ def test_a_lost_reply_makes_nothing_better_or_surer(data):
     whole = decide(kind, *replies, **arguments)
     cut_off = decide(kind, *replies[:-1], unanswered=len(replies), **arguments)
     assert cut_off.outcome in {whole.outcome, Outcome.UNDECIDED}
+
+
+@pytest.mark.parametrize("turn", ["any", "last"])
+@pytest.mark.parametrize(
+    ("kind", "found"),
+    [("contains", "passed"), ("not_contains", "failed"), ("regex", "passed"), ("not_regex", "failed")],
+)
+def test_a_text_that_was_not_found_may_be_in_words_that_were_not_read(kind, found, turn):
+    """What was found, was found; the rest is open."""
+    what = {"pattern" if "regex" in kind else "text": "hunter2", "turn": turn}
+    unread = {"text": "one of its messages has the unknown role 'narrator'"}
+    verdict = decide(kind, {"agent": "Done.", "not_found": unread}, **what)
+    assert outcome(verdict) == "undecided/no_evidence"
+    assert "narrator" in verdict.reason
+    assert outcome(decide(kind, {"agent": "hunter2", "not_found": unread}, **what)) == found

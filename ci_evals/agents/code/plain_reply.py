@@ -25,7 +25,7 @@ from ci_evals.agents.chat_thread import Seen, Thread
 from ci_evals.agents.code.foreign_code import text_of
 from ci_evals.domain.actions import views_of
 from ci_evals.domain.base import Amount, Model
-from ci_evals.domain.transcript import Integration, Reply, ToolCall
+from ci_evals.domain.transcript import UNREAD_WORDS, Integration, Reply, ToolCall
 
 
 class _PlainIntegration(Integration):
@@ -93,20 +93,24 @@ def read(value: JsonValue, seconds: float, thread: Thread | None = None, *, keep
     clean JSON (see `payload.clean`), as it came. Raise `ValueError` if it is not a reply, with a clause to go
     after "the agent's answer". It quotes the answer, at any length: secrets must go before it is cut.
     """
-    read_value, doubt, shown = _with_messages_read(value, thread or Thread())
+    given = _with_messages_read(value, thread or Thread())
     try:
-        reply = PlainReply.model_validate({"text": value} if isinstance(value, str) else read_value)
+        reply = PlainReply.model_validate({"text": value} if isinstance(value, str) else given.value)
     except ValidationError as error:
         raise ValueError(_fault(value, error)) from None
     if len(reply.text) > payload.MAX_ANSWER_MB * 1_000_000:
         raise ValueError(f"is longer than {payload.MAX_ANSWER_MB} MB")
-    doubt = doubt or tool_calls.left_out(reply.tool_calls or (), shown)
+    not_found = {}
+    if doubt := given.doubt(reply):
+        not_found["toolCalls"] = doubt
+    if given.unread:
+        not_found[UNREAD_WORDS] = given.unread
     return Reply(
         agent=reply.text,
         latency_seconds=seconds,
         **views_of(reply.tool_calls, reply.workflows, reply.params),
         tool_calls_partial=bool(doubt) and reply.tool_calls is not None,
-        not_found={"toolCalls": doubt} if doubt else {},
+        not_found=not_found,
         handed_over=reply.escalated,
         handed_over_apart=reply.workflows is None,
         rules=reply.rules,
@@ -122,30 +126,48 @@ def read(value: JsonValue, seconds: float, thread: Thread | None = None, *, keep
     )
 
 
-def _with_messages_read(
-    value: JsonValue, thread: Thread
-) -> tuple[JsonValue, str | None, tuple[ToolCall, ...]]:
-    """Return an answer with the words and calls of its messages, if it does not give them itself.
+class _Given(NamedTuple):
+    """What an agent gave: a reply in its own words, messages that it is read from, or both."""
 
-    Also return why there may be other calls, if there may, and the calls that its messages show beside them.
-    """
+    value: JsonValue
+    """With the words and calls of the messages, if it does not give them itself."""
+    answer: chat_messages.Answer | None = None
+    """Of the messages, if there are any."""
+    own_text: bool = True
+    own_calls: bool = True
+
+    def doubt(self, reply: PlainReply) -> str | None:
+        """Return why there may be other calls than those of the reply, if there may."""
+        if self.answer is None:
+            return None
+        if self.own_calls:
+            return tool_calls.left_out(reply.tool_calls or (), self.answer.calls or ())
+        return self.answer.doubt
+
+    @property
+    def unread(self) -> str | None:
+        """Why there may be other words, if there may."""
+        return None if self.own_text or self.answer is None else self.answer.unread
+
+
+def _with_messages_read(value: JsonValue, thread: Thread) -> _Given:
+    """Read the messages of a value, if it has some; raise `ValueError` if none is the agent's."""
     if not isinstance(value, dict):
-        return value, None, ()
+        return _Given(value)
     if value.get("role") == "assistant" and "text" not in value:  # a message itself
         value = {"messages": [value], **{key: value[key] for key in KEYS if key in value}}
     messages = value.get("messages")
     if not isinstance(messages, list):
-        return value, None, ()
+        return _Given(value)
     try:
         answer = chat_messages.read(messages, thread)
     except ValueError as error:
         raise ValueError(f"has no {error} in its 'messages'") from None
-    if not _CALLS.isdisjoint(value):
-        return {"text": answer.text, **value}, None, answer.calls or ()
+    own_text, own_calls = "text" in value, not _CALLS.isdisjoint(value)
     read: dict[str, JsonValue] = {"text": answer.text}
-    if answer.calls is not None:
+    if answer.calls is not None and not own_calls:
         read["toolCalls"] = [call.model_dump(mode="json", by_alias=True) for call in answer.calls]
-    return {**read, **value}, answer.doubt, ()
+    return _Given({**read, **value}, answer, own_text, own_calls)
 
 
 def _fault(value: JsonValue, error: ValidationError) -> str:

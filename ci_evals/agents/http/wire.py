@@ -23,7 +23,7 @@ from ci_evals.agents.http.values import NAMES, Matches
 from ci_evals.agents.missing_values import why_not_found
 from ci_evals.domain.actions import views_of
 from ci_evals.domain.errors import AgentError
-from ci_evals.domain.transcript import Reply, ToolCall
+from ci_evals.domain.transcript import UNREAD_WORDS, Reply, ToolCall
 from ci_evals.support.json_path import JsonPath
 from ci_evals.support.redaction import Redactor
 
@@ -51,6 +51,8 @@ class _Said(NamedTuple):
     calls: tuple[ToolCall, ...] | None
     doubt: str | None = None
     """Why there may be other calls, if there may."""
+    unread: str | None = None
+    """Why there may be other words, if there may."""
     lacking: str = "text"
     """The name of what is missing if there are no words."""
 
@@ -111,6 +113,8 @@ class Reader:
         if said.doubt:
             not_found["toolCalls"] = said.doubt
             update["tool_calls_partial"] = calls is not None
+        if said.unread:
+            not_found[UNREAD_WORDS] = said.unread
         return reply.model_copy(update=update) if not_found or unproven else reply
 
     def messages(self, body: JsonValue) -> list[Seen]:
@@ -126,10 +130,12 @@ class Reader:
             answer = chat_messages.read(values.items_of(matches["messages"] or ()), thread)
         except ValueError as error:
             return _Said(text, calls, lacking=str(error))
-        text = text if "text" in self._paths else answer.text
+        unread = None
+        if "text" not in self._paths:
+            text, unread = answer.text, answer.unread
         if "tool_calls" in self._paths:
-            return _Said(text, calls, tool_calls.left_out(calls or (), answer.calls or ()))
-        return _Said(text, answer.calls, answer.doubt)
+            return _Said(text, calls, tool_calls.left_out(calls or (), answer.calls or ()), unread=unread)
+        return _Said(text, answer.calls, answer.doubt, unread=unread)
 
     def _no_words(self, lacking: str, body: JsonValue, redactor: Redactor) -> AgentError:
         key = "text" if "text" in self._paths else "messages"

@@ -15,7 +15,7 @@ from ci_evals.domain.checks.matching import PATTERN_SECONDS, PatternSearch
 from ci_evals.domain.checks.replies import Turns, verdict_on_replies
 from ci_evals.domain.checks.strict_check import PositiveCheck, ReplyCheck, WeakSpot, family
 from ci_evals.domain.criterion import Pattern
-from ci_evals.domain.transcript import Transcript
+from ci_evals.domain.transcript import UNREAD_WORDS, Transcript
 from ci_evals.domain.verdict import Cause, Verdict
 from ci_evals.support.text import bare
 from ci_evals.support.typography import folding, look_alikes, patterns
@@ -60,6 +60,10 @@ class _TextCheck(ReplyCheck, ABC):
                 reason = (
                     f"{target} was searched in reply {turn.index} for {PATTERN_SECONDS:g} s without an end"
                 )
+                return Verdict.undecided(Cause.NO_EVIDENCE, reason)
+        for turn in turns:
+            if unread := turn.not_found.get(UNREAD_WORDS):
+                reason = f"{target} may be in words of reply {turn.index} that were not read: {unread}"
                 return Verdict.undecided(Cause.NO_EVIDENCE, reason)
         numbers = [turn.index for turn in turns]
         which = "any reply" if len(numbers) > 1 else f"reply {numbers[0]}"
