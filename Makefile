@@ -45,8 +45,9 @@ demo: $(DEMO)/installed
 
 test: lint unit
 
+# Two at a time on each processor: these tests wait for processes more than they compute.
 test-all: test
-	$(PYTEST) -m '$(SLOW)'
+	$(PYTEST) --numprocesses $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN)) -m '$(SLOW)'
 
 unit: .venv/installed
 	$(PYTEST) -m '$(FAST)'
