@@ -241,7 +241,7 @@ def test_chunks_of_a_message_are_one_message() -> None:
             "tool_call_chunks": [chunk(0, None, '{"amount": 42}', None)],
         },
     ]
-    text, calls, _ = chat_messages.read(chunks, Thread())
+    text, calls, *_ = chat_messages.read(chunks, Thread())
     assert text == "All right."
     assert [(call.id, call.name, call.arguments) for call in calls or ()] == [("c1", *REFUND)]
 
