@@ -102,9 +102,9 @@ class AgentKind:
     """The option that holds JSONPaths to evidence, if there is one."""
 
     example: str = ""
-    """Of an adapter that names code to run: the name with which `init` begins."""
+    """The name of code with which `init` begins, for an adapter that names code to run."""
     program: str = ""
-    """Of such an adapter: the template of an agent to begin with."""
+    """The template of an agent to begin with, for such an adapter."""
 
     def agent_class(self, options: Mapping[str, Any]) -> "Callable[..., Agent]":
         """Return the class of agents behind servers with these options. Only its own module is imported."""

@@ -26,6 +26,7 @@ def requirements(group: str) -> list[Requirement]:
     return found
 
 
+MOST_BYTES = 500_000
 RUNTIME = [Requirement(entry) for entry in PYPROJECT["project"]["dependencies"]]
 
 
@@ -110,3 +111,12 @@ def test_the_locks_name_hashes_and_no_host(lock):
     assert "--index-url" not in text
     for entry in re.split(r"^(?=[a-z0-9])", text, flags=re.MULTILINE)[1:]:
         assert "--hash=sha256:" in entry, entry
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="a source archive")
+def test_no_large_file_is_in_the_repository():
+    """Such as a suite that was made to measure something: every clone and every build would carry it."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
+    files = [ROOT / name for name in listed.stdout.split("\0") if name]
+    assert files
+    assert [str(file) for file in files if file.is_file() and file.stat().st_size > MOST_BYTES] == []

@@ -1,4 +1,4 @@
-"""What agents behind a server have in common: opening, the time of a turn, the raw reply, closing.
+"""The base of agents behind a server: opening, the time of a turn, the raw reply, closing.
 
 How a server is asked, and what its answers mean, is the business of each kind.
 """

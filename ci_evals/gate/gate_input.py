@@ -1,4 +1,4 @@
-"""What the rules of the gate look at: a run, its comparison with the baseline, and the parts of it."""
+"""The input of the gate's rules: a run, its comparison with the baseline, and the parts of it."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

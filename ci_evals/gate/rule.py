@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from ci_evals.gate.gate_input import GatedRun
     from ci_evals.gate.noise import TrialNoise
 
+RAISE_LIMIT = "See in the report what takes the cost or the time. If it is meant, raise the limit."
 IF_UNDECIDED_FAILED = "if undecided counts as failed"
 """The words for a score that decides and is not the one that is shown."""
 NOT_JUDGED = "all of its criteria need a judge, and there is none (--provider=offline)"
@@ -55,7 +56,7 @@ class Rule(ABC):
     noise_can_fail: ClassVar[bool] = False
     """True if the odds of the gate estimate how often noise alone fails it."""
     noise_word: ClassVar[str] = ""
-    """What the odds of the gate do not estimate, in a word; empty for the name of the check."""
+    """The word for what the odds of the gate do not estimate; empty for the name of the check."""
     advice: ClassVar[str] = ""
     """What to do if no check but those of such rules fails."""
 
@@ -115,9 +116,14 @@ class Rule(ABC):
         """The same for a check that saw a value: `the run cost $2, at most $1 allowed`."""
 
     @classmethod
-    @abstractmethod
     def required(cls, check: GateCheck) -> str:
         """The requirement of a check, in words and its own unit; empty if it has none."""
+        return "" if check.required is None else cls.worded_limit(check.required)
+
+    @classmethod
+    def worded_limit(cls, limit: float) -> str:
+        """The same for a limit: `at most 5`."""
+        return f"at most {numbers.plain(limit)}"
 
     @classmethod
     def seen(cls, check: GateCheck) -> str:
@@ -130,7 +136,7 @@ class Rule(ABC):
 
     @classmethod
     def beyond_odds(cls, check: GateCheck) -> str:
-        """What the odds of the gate do not estimate, in words; empty for the check's name."""
+        """The words for what the odds of the gate do not estimate; empty for the check's name."""
         del check
         return cls.noise_word
 
@@ -168,11 +174,6 @@ class LimitRule(Rule):
         passed = seen is not None and seen <= allowed
         note = unknown if seen is None else None
         yield run.whole.check(self.kind, self.kind, allowed, seen=seen, passed=passed, note=note)
-
-    @classmethod
-    def required(cls, check: GateCheck) -> str:
-        """`at most 5`."""
-        return "" if check.required is None else f"at most {numbers.plain(check.required)}"
 
 
 def fails_unscored(check: GateCheck, nature: Nature) -> bool:

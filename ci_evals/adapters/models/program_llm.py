@@ -25,7 +25,7 @@ from ci_evals.support.digest import digest
 from ci_evals.support.redaction import Redactor
 
 Events = dict[str, dict[str, JsonValue]]
-"""What a program has reported: its last event of each type."""
+"""The events of a program: the last of each type."""
 
 _RESULT = "result"
 """The type of the event that ends a program's output."""

@@ -24,10 +24,10 @@ _LAST = rows.READER
 @cache
 def readers() -> Mapping[str, Reader]:
     """Return all readers by the name of their format, in the order in which files are offered to them."""
-    found = {reader.format: reader for reader in _FIRST}
+    by_format = {reader.format: reader for reader in _FIRST}
     for reader in (*result_readers(), _LAST):
-        found.setdefault(reader.format, reader)
-    return found
+        by_format.setdefault(reader.format, reader)
+    return by_format
 
 
 def rows_of_help() -> list[tuple[str, str]]:

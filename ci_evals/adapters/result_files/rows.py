@@ -161,8 +161,8 @@ class _Mapped:
         missing = [name for name in ("test", *results) if self._fields[name](item) is _MISSING]
         if "test" in missing or missing == results:
             named = " and ".join(f"{name}: {self._paths[name].text}" for name in missing)
-            found = "finds" if len(missing) == 1 else "find"
-            raise ValueError(f"--map: {named} {found} nothing in it; {map_hints.keys_of(item)}")
+            verb = "finds" if len(missing) == 1 else "find"
+            raise ValueError(f"--map: {named} {verb} nothing in it; {map_hints.keys_of(item)}")
 
     def warnings(self) -> Iterable[str]:
         """Yield the paths that found nothing in any row."""

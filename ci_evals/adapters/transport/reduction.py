@@ -18,7 +18,7 @@ _CREDIT = 3.0
 _RECOVERY = 1 / 8
 """Share of a refusal that a success makes up for: one refusal in nine calls keeps the number as it is."""
 _WEIGHT = 0.2
-"""Of a call's time in their mean."""
+"""Weight of a call's time in the mean of all."""
 
 
 @dataclass

@@ -8,7 +8,7 @@ from ci_evals.agents.options import ServerOptions
 from ci_evals.domain.base import NonBlank
 
 ADDRESS = "http://127.0.0.1:8000"
-"""Where `adk api_server` serves."""
+"""The default address of `adk api_server`."""
 
 
 class AdkOptions(ServerOptions):

@@ -1,1 +1,1 @@
-"""What agents that are code have in common."""
+"""Parts that agents in code share."""

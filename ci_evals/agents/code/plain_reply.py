@@ -127,12 +127,12 @@ def read(value: JsonValue, seconds: float, thread: Thread | None = None, *, keep
 
 
 class _Given(NamedTuple):
-    """What an agent gave: a reply in its own words, messages that it is read from, or both."""
+    """The value that an agent returned: a reply, messages that hold it, or both."""
 
     value: JsonValue
     """With the words and calls of the messages, if it does not give them itself."""
     answer: chat_messages.Answer | None = None
-    """Of the messages, if there are any."""
+    """The reply in the messages, if there are any."""
     own_text: bool = True
     own_calls: bool = True
 

@@ -9,7 +9,7 @@ from ci_evals.domain.base import NonBlank
 from ci_evals.support import placeholders
 
 ADDRESS = "http://127.0.0.1:2024"
-"""Where `langgraph dev` serves."""
+"""The default address of `langgraph dev`."""
 
 
 class LangGraphOptions(ServerOptions):

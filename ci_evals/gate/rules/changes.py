@@ -1,4 +1,4 @@
-"""What the rules about changes since the baseline share."""
+"""Words and limits that the rules about changes since the baseline share."""
 
 NOT_COMPARABLE = "none of its tests can be compared with the baseline"
 CLOSE = 0.25

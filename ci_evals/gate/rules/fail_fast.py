@@ -33,9 +33,3 @@ class FailFast(Rule):
         """Return the reason."""
         del value, limit
         return f"{check.name}: {check.note}"
-
-    @classmethod
-    def required(cls, check: GateCheck) -> str:
-        """Return nothing: there is no limit."""
-        del check
-        return ""

@@ -1,4 +1,4 @@
-"""What the rules about minimum scores share."""
+"""The base of the rules about minimum scores."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -48,9 +48,9 @@ class FloorRule(Rule):
         return whole_points(check, numbers.points)
 
     @classmethod
-    def required(cls, check: GateCheck) -> str:
+    def worded_limit(cls, limit: float) -> str:
         """`at least 80`."""
-        return "" if check.required is None else f"at least {numbers.plain(check.required)}"
+        return f"at least {numbers.plain(limit)}"
 
     @classmethod
     def seen(cls, check: GateCheck) -> str:

@@ -8,7 +8,7 @@ from ci_evals.domain import numbers
 from ci_evals.domain.options import Option
 from ci_evals.domain.results.gate import CheckKind, GateCheck
 from ci_evals.gate.gate_input import GatedRun
-from ci_evals.gate.rule import LimitRule
+from ci_evals.gate.rule import RAISE_LIMIT, LimitRule
 
 
 @dataclass(frozen=True)
@@ -19,9 +19,7 @@ class MaxCost(LimitRule):
 
     kind: ClassVar[CheckKind] = CheckKind.MAX_COST
     noise_word: ClassVar[str] = "cost"
-    advice: ClassVar[str] = (
-        "See in the report what takes the cost or the time. If it is meant, raise the limit."
-    )
+    advice: ClassVar[str] = RAISE_LIMIT
     options: ClassVar[tuple[Option, ...]] = (
         Option(
             "max_cost",
@@ -44,9 +42,9 @@ class MaxCost(LimitRule):
         return f"the run cost {value}, {limit} allowed"
 
     @classmethod
-    def required(cls, check: GateCheck) -> str:
+    def worded_limit(cls, limit: float) -> str:
         """`at most $1`."""
-        return "" if check.required is None else f"at most {numbers.budget(check.required, check.required)}"
+        return f"at most {numbers.budget(limit, limit)}"
 
     @classmethod
     def seen(cls, check: GateCheck) -> str:

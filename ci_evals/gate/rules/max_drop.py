@@ -112,11 +112,6 @@ class MaxDrop(Rule):
         return whole_points(check, numbers.at_least)
 
     @classmethod
-    def required(cls, check: GateCheck) -> str:
-        """`at most 5`."""
-        return "" if check.required is None else f"at most {numbers.plain(check.required)}"
-
-    @classmethod
     def seen(cls, check: GateCheck) -> str:
         """The drop, or by how much the score rose."""
         if check.seen is not None and check.seen < 0 and not wanting(check):

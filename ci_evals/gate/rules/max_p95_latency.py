@@ -8,8 +8,7 @@ from ci_evals.domain import numbers
 from ci_evals.domain.options import Option
 from ci_evals.domain.results.gate import CheckKind, GateCheck
 from ci_evals.gate.gate_input import GatedRun
-from ci_evals.gate.rule import LimitRule
-from ci_evals.gate.rules.max_cost import MaxCost
+from ci_evals.gate.rule import RAISE_LIMIT, LimitRule
 
 
 @dataclass(frozen=True)
@@ -20,7 +19,7 @@ class MaxP95Latency(LimitRule):
 
     kind: ClassVar[CheckKind] = CheckKind.MAX_P95_LATENCY
     noise_word: ClassVar[str] = "latency"
-    advice: ClassVar[str] = MaxCost.advice
+    advice: ClassVar[str] = RAISE_LIMIT
     options: ClassVar[tuple[Option, ...]] = (
         Option(
             "max_p95_latency",
@@ -42,9 +41,9 @@ class MaxP95Latency(LimitRule):
         return f"95 % of the replies took up to {value}, {limit} allowed"
 
     @classmethod
-    def required(cls, check: GateCheck) -> str:
+    def worded_limit(cls, limit: float) -> str:
         """`at most 5 s`."""
-        return "" if check.required is None else f"at most {numbers.plain(check.required)} s"
+        return f"at most {numbers.plain(limit)} s"
 
     @classmethod
     def seen(cls, check: GateCheck) -> str:

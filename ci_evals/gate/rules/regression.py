@@ -107,13 +107,11 @@ class NoRegression(Rule):
         return f"the score fell by more than chance explains{undecided}"
 
     @classmethod
-    def required(cls, check: GateCheck) -> str:
+    def worded_limit(cls, limit: float) -> str:
         """`no significant drop (p above 0.05)`, or `at most 0` tests."""
-        if check.required is None:
-            return ""
-        if is_chance(check):
-            return f"no significant drop (p above {numbers.plain(check.required)})"
-        return f"at most {numbers.plain(check.required)}"
+        if limit:
+            return f"no significant drop (p above {numbers.plain(limit)})"
+        return super().worded_limit(limit)
 
     @classmethod
     def seen(cls, check: GateCheck) -> str:
