@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
-from ci_evals.adapters.transport import payload
+from ci_evals.support import payload
 
 WRAPPERS = ("function", "functionCall", "function_call", "custom")
 """The keys that may hold a call's name and arguments."""

@@ -21,14 +21,14 @@ from pydantic import ValidationError
 from ci_evals._version import __version__
 from ci_evals.adapters import files, input_files, json_lines
 from ci_evals.adapters.git import checkout
+from ci_evals.adapters.otlp.trace_context import LATE_SECONDS
 from ci_evals.adapters.signing import Chain
-from ci_evals.adapters.transport import payload
-from ci_evals.adapters.transport.trace_context import LATE_SECONDS
 from ci_evals.domain.base import Record
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.journal import JournalEntry, JournalHeader, JournalMark, Past
 from ci_evals.domain.plan import Trial
 from ci_evals.domain.results.trial import TrialResult
+from ci_evals.support import payload
 
 NAME = "journal.jsonl"
 

@@ -13,9 +13,9 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from ci_evals.adapters import call_pieces
 from ci_evals.adapters.call_pieces import NAME_KEYS, WRAPPERS
-from ci_evals.adapters.transport import payload
 from ci_evals.domain.base import Instant
 from ci_evals.domain.transcript import ToolCall, ToolStatus
+from ci_evals.support import payload
 
 _OTHER_ARGUMENTS = ("inputParameters", "input_parameters", "requestParameters", "request_parameters")
 NAMES = f"{', '.join(NAME_KEYS[:-1])} or {NAME_KEYS[-1]}"

@@ -14,15 +14,15 @@ from urllib.parse import urlsplit
 from pydantic import JsonValue
 from yarl import URL
 
-from ci_evals.adapters.transport import addresses, payload, refusals, retry, streams
+from ci_evals.adapters.otlp.trace_context import request_headers
+from ci_evals.adapters.transport import addresses, refusals, retry, streams
 from ci_evals.adapters.transport.agent_client import AgentClient, Message, with_headers
 from ci_evals.adapters.transport.network import Answer, NetworkError, ProxyError, UnreachableError
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, RetryableError
 from ci_evals.adapters.transport.streams import Stream, StreamError, StreamFormat, StreamReader
-from ci_evals.adapters.transport.trace_context import request_headers
 from ci_evals.agents.settings import AgentSettings
 from ci_evals.domain.errors import AgentAccessError, AgentError, LostAgentError, UsageError
-from ci_evals.support import placeholders
+from ci_evals.support import payload, placeholders
 from ci_evals.support.redaction import Redactor
 
 CHECK_SECONDS = 5.0

@@ -11,10 +11,10 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from ci_evals.adapters import tool_calls
-from ci_evals.adapters.transport import payload
 from ci_evals.agents import chat_thread
 from ci_evals.agents.chat_thread import Seen, Thread
 from ci_evals.domain.transcript import ToolCall
+from ci_evals.support import payload
 
 _USER = frozenset({"user", "human"})
 _AGENT = frozenset({"assistant", "ai", "model", "agent", "bot", "aimessagechunk"})

@@ -5,7 +5,7 @@ from itertools import islice
 
 from pydantic import JsonValue
 
-from ci_evals.adapters.transport import payload
+from ci_evals.support import payload
 from ci_evals.support.redaction import Redactor
 
 _MAX_ITEMS = 50

@@ -11,8 +11,8 @@ import world
 from werkzeug import Response
 
 from ci_evals.adapters.transport import addresses, http_client, rate_limiter
-from ci_evals.adapters.transport.payload import AnswerTooLargeError
 from ci_evals.domain.errors import UsageError
+from ci_evals.support.payload import AnswerTooLargeError
 
 VARIABLES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ci_evals.adapters import tool_calls
-from ci_evals.adapters.transport import payload
 from ci_evals.agents.aui import wire as aui_wire
 from ci_evals.agents.aui.options import AuiOptions
 from ci_evals.domain.choices import AgentIdLocation
 from ci_evals.domain.errors import AgentError, UsageError
 from ci_evals.domain.transcript import Integration, Reply
+from ci_evals.support import payload
 from ci_evals.support.redaction import Redactor
 
 NOTHING = Redactor()

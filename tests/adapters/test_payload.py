@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ci_evals.adapters.transport import payload
+from ci_evals.support import payload
 from ci_evals.support.redaction import Redactor
 
 NOTHING = Redactor()

@@ -11,12 +11,13 @@ from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ci_evals.adapters.transport import payload, streams
+from ci_evals.adapters.transport import streams
 from ci_evals.adapters.transport.rate_limiter import RateLimiter
 from ci_evals.adapters.transport.streams import Stream, StreamError, StreamReader
 from ci_evals.agents.agent_server import AgentRequest, AgentServer
 from ci_evals.agents.settings import AgentSettings
 from ci_evals.domain.errors import AgentAccessError, AgentError
+from ci_evals.support import payload
 from ci_evals.support.redaction import Redactor
 
 KEY = "stream-key-77a1b0c2"

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ci_evals.adapters import tool_calls
-from ci_evals.adapters.transport import payload
 from ci_evals.domain.transcript import ToolCall
+from ci_evals.support import payload
 
 REFUND = ToolCall(id="c1", name="refund", arguments={"amount": 42})
 

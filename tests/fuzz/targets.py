@@ -36,8 +36,8 @@ from ci_evals.adapters.recording.reader import Recording
 from ci_evals.adapters.recording.replay import ReplayedAgent, ReplayedLLM, TrialReplay
 from ci_evals.adapters.result_files import reading as result_files
 from ci_evals.adapters.result_files.source import SourceFile
-from ci_evals.adapters.transport import payload, retry
 from ci_evals.adapters.transport import refusals as limits
+from ci_evals.adapters.transport import retry
 from ci_evals.adapters.transport.network import Answer
 from ci_evals.adapters.transport.rate_limiter import RetryableError
 from ci_evals.agents.aui import wire as aui_wire
@@ -83,6 +83,7 @@ from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
 from ci_evals.scoring import coverage
 from ci_evals.scoring import merge as merging
 from ci_evals.scoring.comparison.compare import RunComparer
+from ci_evals.support import payload
 from ci_evals.support.json_path import JsonPath
 from ci_evals.support.model_answer import parse_answer
 from ci_evals.support.redaction import Redactor

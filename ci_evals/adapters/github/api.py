@@ -17,11 +17,11 @@ import httpx2
 
 from ci_evals.adapters.transport.addresses import header_value, host_of, proxy_for
 from ci_evals.adapters.transport.http_client import new_client
-from ci_evals.adapters.transport.payload import AnswerTooLargeError, shorten
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, RetryableError
 from ci_evals.adapters.transport.refusals import seconds_until
 from ci_evals.adapters.transport.retry import MAX_RESENDS, RetryBudget, may_resend
 from ci_evals.domain.errors import GitHubError, UsageError
+from ci_evals.support.payload import AnswerTooLargeError, shorten
 from ci_evals.support.redaction import Redactor
 from ci_evals.support.text import visible
 

@@ -5,8 +5,8 @@ from typing import Any
 from urllib.parse import quote
 
 from ci_evals.adapters.github.api import GitHub
-from ci_evals.adapters.transport.payload import member
 from ci_evals.domain.errors import GitHubError
+from ci_evals.support.payload import member
 
 NEEDS = "contents: read"
 MAX_FILES = 300

@@ -7,8 +7,8 @@ from urllib.parse import quote
 
 from ci_evals.adapters.github.api import GitHub
 from ci_evals.adapters.github.workflow import check_key
-from ci_evals.adapters.transport.payload import member
 from ci_evals.domain.errors import GitHubError
+from ci_evals.support.payload import member
 from ci_evals.support.text import whole
 
 NEEDS = "checks: write"

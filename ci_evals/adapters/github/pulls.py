@@ -7,8 +7,8 @@ from urllib.parse import quote
 
 from ci_evals.adapters.github.api import GitHub
 from ci_evals.adapters.github.context import PULL_REQUEST_EVENTS, Commit, GitHubEvent, with_pull
-from ci_evals.adapters.transport.payload import member
 from ci_evals.domain.errors import GitHubError
+from ci_evals.support.payload import member
 
 NEEDS = "pull-requests: read"
 

@@ -13,14 +13,14 @@ from typing import Any, Self
 import httpx2
 
 from ci_evals.adapters.github.archive import MAX_MB
-from ci_evals.adapters.transport import payload
 from ci_evals.adapters.transport.addresses import header_value, host_of, proxy_for
 from ci_evals.adapters.transport.http_client import new_client
-from ci_evals.adapters.transport.payload import AnswerTooLargeError
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, RetryableError
 from ci_evals.adapters.transport.refusals import seconds_until
 from ci_evals.adapters.transport.retry import MAX_RESENDS, RetryBudget, may_resend
 from ci_evals.domain.errors import GitLabError, UsageError
+from ci_evals.support import payload
+from ci_evals.support.payload import AnswerTooLargeError
 from ci_evals.support.redaction import Redactor
 
 PAGE = 100

@@ -15,8 +15,8 @@ from ci_evals.adapters.github.baseline import (
 )
 from ci_evals.adapters.gitlab.api import TOKENS, GitLab
 from ci_evals.adapters.gitlab.context import GitLabJob
-from ci_evals.adapters.transport.payload import member
 from ci_evals.domain.errors import GitLabError
+from ci_evals.support.payload import member
 
 MAX_PIPELINES = 30
 """Maximum of pipelines that are looked at."""

@@ -14,8 +14,8 @@ from ci_evals.adapters.github.comments import CommentStatus
 from ci_evals.adapters.github.workflow import check_key
 from ci_evals.adapters.gitlab.api import GitLab
 from ci_evals.adapters.gitlab.context import GitLabJob
-from ci_evals.adapters.transport.payload import member
 from ci_evals.domain.errors import GitLabError
+from ci_evals.support.payload import member
 from ci_evals.support.text import whole
 
 _WRITER = re.compile(r"<!-- ci-evals pipeline: ([0-9]{1,18}) -->")

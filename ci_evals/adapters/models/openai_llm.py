@@ -10,10 +10,10 @@ from pydantic import JsonValue
 from ci_evals.adapters.models.answer_formats import AnswerFormat
 from ci_evals.adapters.models.sdk_api import Vendor
 from ci_evals.adapters.models.sdk_llm import SdkLLM, explanation, tokens
-from ci_evals.adapters.transport import payload
 from ci_evals.domain.base import token_count
 from ci_evals.domain.errors import Paid, UsageError
 from ci_evals.ports import Prompt
+from ci_evals.support import payload
 from ci_evals.support.model_answer import is_object
 
 _BROKEN_OFF = {

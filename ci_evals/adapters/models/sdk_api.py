@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 from pydantic import JsonValue
 
 from ci_evals.adapters.models.answer_formats import asks_for_format, names_format
-from ci_evals.adapters.transport import addresses, payload, refusals, retry
+from ci_evals.adapters.transport import addresses, refusals, retry
 from ci_evals.adapters.transport.network import (
     Answer,
     NetworkError,
@@ -27,6 +27,7 @@ from ci_evals.adapters.transport.network import (
 )
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, RetryableError, Waiting, fair_share
 from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, UsageError
+from ci_evals.support import payload
 from ci_evals.support.redaction import Redactor
 from ci_evals.threads import in_thread
 

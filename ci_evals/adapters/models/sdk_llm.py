@@ -10,11 +10,11 @@ from pydantic import JsonValue
 
 from ci_evals.adapters.models.answer_formats import AnswerFormat, may_mean_format, names_format, with_schema
 from ci_evals.adapters.models.sdk_api import RefusedError, SdkApi
-from ci_evals.adapters.transport import payload
 from ci_evals.adapters.transport.network import Answer
 from ci_evals.domain.base import token_count
 from ci_evals.domain.errors import LLMAnswerError, Paid
 from ci_evals.ports import Completion, Prompt
+from ci_evals.support import payload
 from ci_evals.support.text import whole
 
 _MODEL_KEYS = frozenset({"usage", "choices", "content"})

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from ci_evals.adapters.otlp.spans import MAX_TEXT, TOO_LONG, Span
-from ci_evals.adapters.transport import payload
+from ci_evals.support import payload
 
 _SWITCHES = {
     "pydantic-ai": "InstrumentationSettings(include_content=True)",

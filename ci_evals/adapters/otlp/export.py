@@ -15,11 +15,12 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from ci_evals._version import __version__
-from ci_evals.adapters.transport import addresses, http_client, payload
+from ci_evals.adapters.transport import addresses, http_client
 from ci_evals.domain.errors import CiEvalsError, UsageError
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestOutcome, TestResult
 from ci_evals.domain.verdict import Finding, Outcome
+from ci_evals.support import payload
 from ci_evals.support.redaction import Redactor
 from ci_evals.support.text import whole
 

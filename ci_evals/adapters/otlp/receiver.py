@@ -18,10 +18,10 @@ from ci_evals.adapters.otlp.gaps import Gaps
 from ci_evals.adapters.otlp.kinds import may_hold_calls, shows_calls
 from ci_evals.adapters.otlp.packing import unpacked
 from ci_evals.adapters.otlp.spans import OtlpError, Span, TooLargeError
+from ci_evals.adapters.otlp.trace_context import LATE_SECONDS
 from ci_evals.adapters.otlp.trial_trace import BAGGAGE, Exporter, TrialTrace
-from ci_evals.adapters.transport import payload
-from ci_evals.adapters.transport.trace_context import LATE_SECONDS
 from ci_evals.domain.errors import UsageError
+from ci_evals.support import payload
 from ci_evals.support.redaction import Redactor
 from ci_evals.threads import in_thread
 

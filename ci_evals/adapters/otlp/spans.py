@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 
-from ci_evals.adapters.transport import payload
+from ci_evals.support import payload
 
 MAX_BYTES = 16_000_000
 """Limit of a request, without its compression."""

@@ -9,8 +9,8 @@ from pydantic import JsonValue
 
 from ci_evals.adapters.otlp.evidence import Progress, TurnEvidence
 from ci_evals.adapters.otlp.receiver import Receiver
+from ci_evals.adapters.otlp.trace_context import TraceContext, carried
 from ci_evals.adapters.otlp.trial_trace import Exporter, TrialTrace
-from ci_evals.adapters.transport.trace_context import TraceContext, carried
 from ci_evals.domain.actions import views_of
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Reply

@@ -13,7 +13,7 @@ from ci_evals.adapters.otlp.evidence import Progress, TurnEvidence
 from ci_evals.adapters.otlp.gaps import LATE, Gaps
 from ci_evals.adapters.otlp.kinds import may_hold_calls
 from ci_evals.adapters.otlp.spans import Span
-from ci_evals.adapters.transport.trace_context import TraceContext
+from ci_evals.adapters.otlp.trace_context import TraceContext
 from ci_evals.domain.transcript import Reply
 
 BAGGAGE = "ci_evals.trial"

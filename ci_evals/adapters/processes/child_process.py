@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Self, cast
 
 from ci_evals.adapters.processes.descendants import MARK, kill_marked, new_mark
-from ci_evals.adapters.transport.payload import MAX_EXCERPT
+from ci_evals.support.payload import MAX_EXCERPT
 from ci_evals.support.redaction import Redactor
 from ci_evals.threads import in_thread
 

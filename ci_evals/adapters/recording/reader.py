@@ -17,9 +17,9 @@ from ci_evals.adapters.recording.records import (
     TrialKey,
     TrialRecord,
 )
-from ci_evals.adapters.transport import payload
 from ci_evals.domain.base import Record
 from ci_evals.domain.errors import UsageError
+from ci_evals.support import payload
 
 R = TypeVar("R", bound=Record)
 

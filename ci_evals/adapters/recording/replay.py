@@ -29,7 +29,6 @@ from ci_evals.adapters.recording.records import (
     same,
     texts_digest,
 )
-from ci_evals.adapters.transport import payload
 from ci_evals.domain.errors import AgentError, LLMError, WorldError
 from ci_evals.domain.plan import Plan, Trial
 from ci_evals.domain.suite import Test
@@ -37,6 +36,7 @@ from ci_evals.domain.transcript import ProbeResult, Reply
 from ci_evals.domain.verdict import Cause, Finding, Outcome, Verdict
 from ci_evals.domain.world import AGENT_STATE, Names, World
 from ci_evals.ports import Completion, Embeddings, Prompt
+from ci_evals.support import payload
 from ci_evals.support.redaction import MASK, Redactor
 
 A = TypeVar("A", TextRecord, VectorsRecord)

@@ -20,9 +20,9 @@ from ci_evals._version import __version__
 from ci_evals.adapters.transport.addresses import split_proxy
 from ci_evals.adapters.transport.aiohttp_errors import network_error
 from ci_evals.adapters.transport.network import Answer, NetworkError, certificates
-from ci_evals.adapters.transport.payload import MAX_ANSWER_MB, AnswerTooLargeError
 from ci_evals.adapters.transport.streams import StreamReader
 from ci_evals.adapters.transport.websocket import CLOSE_SECONDS, HandshakeRefusedError, WebSocket
+from ci_evals.support.payload import MAX_ANSWER_MB, AnswerTooLargeError
 
 R = TypeVar("R")
 

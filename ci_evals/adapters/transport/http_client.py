@@ -9,7 +9,7 @@ import httpx2
 
 from ci_evals.adapters.transport.addresses import split_proxy
 from ci_evals.adapters.transport.network import certificates
-from ci_evals.adapters.transport.payload import MAX_ANSWER_MB, AnswerTooLargeError
+from ci_evals.support.payload import MAX_ANSWER_MB, AnswerTooLargeError
 
 ACCEPT_ENCODING = {"Accept-Encoding": "gzip, deflate"}
 """Not whatever other decoders happen to be installed."""

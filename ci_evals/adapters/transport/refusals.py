@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
-from ci_evals.adapters.transport import payload
+from ci_evals.support import payload
 
 Headers = Mapping[str, str]
 """The headers of an answer, by name whatever its case: those of aiohttp or httpx2."""

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple, Protocol
 
 from pydantic import JsonValue
 
-from ci_evals.adapters.transport import payload
+from ci_evals.support import payload
 
 StreamFormat = Literal["sse", "ndjson", "websocket"]
 

@@ -8,7 +8,7 @@ from contextlib import suppress
 import aiohttp
 
 from ci_evals.adapters.transport.network import NetworkError
-from ci_evals.adapters.transport.payload import AnswerTooLargeError
+from ci_evals.support.payload import AnswerTooLargeError
 
 QUIET_SECONDS = 0.1
 """Silence before a message is sent, so that what still comes cannot be taken for its answer."""

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 from pydantic import JsonValue
 from pydantic_core import to_jsonable_python
 
-from ci_evals.adapters.transport import payload
+from ci_evals.support import payload
 
 MOST_ROWS = 10_000
 _SQLITE = "sqlite:///"

@@ -12,8 +12,7 @@ import httpx2
 from pydantic import JsonValue
 
 from ci_evals.adapters.processes.child_process import ChildProcess
-from ci_evals.adapters.transport import addresses, http_client, payload
-from ci_evals.adapters.transport.payload import AnswerTooLargeError
+from ci_evals.adapters.transport import addresses, http_client
 from ci_evals.adapters.world import functions
 from ci_evals.adapters.world.sql import SqlError, Statement
 from ci_evals.domain.environments import environment_for_step
@@ -30,7 +29,8 @@ from ci_evals.domain.world import (
     probe_result,
 )
 from ci_evals.ports import FunctionError
-from ci_evals.support import placeholders
+from ci_evals.support import payload, placeholders
+from ci_evals.support.payload import AnswerTooLargeError
 from ci_evals.support.redaction import Redactor
 from ci_evals.threads import begin, in_thread
 

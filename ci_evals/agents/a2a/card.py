@@ -6,8 +6,8 @@ from urllib.parse import urlsplit
 
 from pydantic import JsonValue
 
-from ci_evals.adapters.transport import payload
 from ci_evals.domain.errors import AgentError
+from ci_evals.support import payload
 from ci_evals.support.redaction import Redactor
 
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "0.0.0.0", "::1"})  # noqa: S104  # as cards name it

@@ -14,12 +14,12 @@ from urllib.parse import quote
 from pydantic import JsonValue
 
 from ci_evals.adapters import tool_calls
-from ci_evals.adapters.transport import payload
 from ci_evals.agents.a2a.card import Interface
 from ci_evals.agents.missing_values import why_not_found
 from ci_evals.domain.actions import views_of
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.transcript import Reply, ToolCall
+from ci_evals.support import payload
 from ci_evals.support.json_path import JsonPath
 from ci_evals.support.json_text import canonical
 from ci_evals.support.redaction import Redactor

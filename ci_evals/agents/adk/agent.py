@@ -7,7 +7,6 @@ from uuid import uuid4
 
 from pydantic import JsonValue
 
-from ci_evals.adapters.transport import payload
 from ci_evals.adapters.transport.agent_client import AgentClient
 from ci_evals.adapters.transport.streams import Event
 from ci_evals.agents.adk import wire
@@ -20,6 +19,7 @@ from ci_evals.domain.actions import views_of
 from ci_evals.domain.errors import AgentAccessError, AgentError
 from ci_evals.domain.suite import DEFAULT_TIMEOUT_SECONDS, Test
 from ci_evals.domain.transcript import Reply
+from ci_evals.support import payload
 
 
 @dataclass

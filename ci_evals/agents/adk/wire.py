@@ -9,11 +9,11 @@ from typing import Any
 from pydantic import JsonValue
 
 from ci_evals.adapters import tool_calls
-from ci_evals.adapters.transport import payload
 from ci_evals.adapters.transport.streams import Event
 from ci_evals.domain.base import token_count
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.transcript import ToolCall
+from ci_evals.support import payload
 from ci_evals.support.redaction import Redactor
 
 _ASKS = "adk_request_"

@@ -7,7 +7,6 @@ from uuid import uuid4
 
 from pydantic import JsonValue
 
-from ci_evals.adapters.transport import payload
 from ci_evals.adapters.transport.agent_client import AgentClient
 from ci_evals.agents.ag_ui import wire
 from ci_evals.agents.ag_ui.options import AgUiOptions
@@ -18,6 +17,7 @@ from ci_evals.domain.actions import views_of
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Reply, ToolCall
+from ci_evals.support import payload
 from ci_evals.support.json_text import written
 
 

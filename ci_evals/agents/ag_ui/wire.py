@@ -10,7 +10,6 @@ from typing import Any
 from pydantic import JsonValue
 
 from ci_evals.adapters import tool_calls
-from ci_evals.adapters.transport import payload
 from ci_evals.adapters.transport.streams import Event
 from ci_evals.agents import chat_thread
 from ci_evals.agents.ag_ui.run import NO_STATE, AgentState, Message, OpenCall, Run
@@ -18,6 +17,7 @@ from ci_evals.agents.chat_thread import Seen, Thread
 from ci_evals.domain.base import token_count
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.transcript import ToolCall
+from ci_evals.support import payload
 from ci_evals.support.json_patch import Patcher, PatchError
 from ci_evals.support.json_text import written
 from ci_evals.support.redaction import Redactor

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from pydantic import JsonValue
 
 from ci_evals.adapters import tool_calls
-from ci_evals.adapters.transport import payload
 from ci_evals.domain.transcript import Integration
+from ci_evals.support import payload
 from ci_evals.support.redaction import Redactor
 
 Trace = dict[str, JsonValue]

@@ -10,13 +10,14 @@ from urllib.parse import quote
 
 from pydantic import JsonValue
 
-from ci_evals.adapters.transport import addresses, payload
+from ci_evals.adapters.transport import addresses
 from ci_evals.agents.aui import trace as aui_trace
 from ci_evals.agents.aui.options import AuiOptions
 from ci_evals.domain.base import token_count
 from ci_evals.domain.choices import AgentIdLocation
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.transcript import ESCALATION, Reply
+from ci_evals.support import payload
 from ci_evals.support.redaction import Redactor
 
 MESSAGE_PATH = "/message"

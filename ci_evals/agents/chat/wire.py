@@ -12,7 +12,6 @@ from typing import Any
 from pydantic import JsonValue
 
 from ci_evals.adapters import tool_calls
-from ci_evals.adapters.transport import payload
 from ci_evals.agents.chat.options import ChatOptions
 from ci_evals.agents.hand_over import hand_over
 from ci_evals.domain.actions import views_of
@@ -20,6 +19,7 @@ from ci_evals.domain.base import token_count
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Reply, ToolCall, ToolStatus
+from ci_evals.support import payload
 from ci_evals.support.redaction import Redactor
 from ci_evals.support.templates import render
 

@@ -14,8 +14,8 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from ci_evals.adapters.transport import payload
 from ci_evals.domain.errors import AgentAccessError, AgentError, UsageError
+from ci_evals.support import payload
 from ci_evals.support.redaction import Redactor
 
 _OURS = Path(__file__).parents[2]

@@ -19,13 +19,13 @@ from pydantic import (
 from pydantic_core import PydanticCustomError, to_jsonable_python
 
 from ci_evals.adapters import tool_calls
-from ci_evals.adapters.transport import payload
 from ci_evals.agents import chat_messages
 from ci_evals.agents.chat_thread import Seen, Thread
 from ci_evals.agents.code.foreign_code import text_of
 from ci_evals.domain.actions import views_of
 from ci_evals.domain.base import Amount, Model
 from ci_evals.domain.transcript import UNREAD_WORDS, Integration, Reply, ToolCall
+from ci_evals.support import payload
 
 
 class _PlainIntegration(Integration):

@@ -15,9 +15,8 @@ from uuid import uuid4
 
 from pydantic import JsonValue
 
+from ci_evals.adapters.otlp.trace_context import trace_headers
 from ci_evals.adapters.processes.child_process import ChildProcess
-from ci_evals.adapters.transport import payload
-from ci_evals.adapters.transport.trace_context import trace_headers
 from ci_evals.agents.chat_thread import Thread
 from ci_evals.agents.code import plain_reply
 from ci_evals.agents.settings import AgentSettings
@@ -26,6 +25,7 @@ from ci_evals.domain.environments import environment_for_agent
 from ci_evals.domain.errors import AgentError, UsageError
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Reply
+from ci_evals.support import payload
 from ci_evals.support.json_text import written
 from ci_evals.support.redaction import Redactor
 

@@ -9,9 +9,9 @@ from typing import Any
 from pydantic import JsonValue
 
 from ci_evals.adapters import tool_calls
-from ci_evals.adapters.transport import payload
 from ci_evals.agents.aui import trace as aui_trace
 from ci_evals.domain.transcript import Integration, ToolCall
+from ci_evals.support import payload
 from ci_evals.support.redaction import Redactor
 
 NAMES = ("name", "code", "key")

@@ -13,7 +13,6 @@ from pydantic.alias_generators import to_camel
 
 from ci_evals.adapters import tool_calls
 from ci_evals.adapters.call_pieces import NAME_KEYS
-from ci_evals.adapters.transport import payload
 from ci_evals.adapters.transport.streams import Event
 from ci_evals.agents import chat_messages
 from ci_evals.agents.chat_thread import Seen, Thread
@@ -24,6 +23,7 @@ from ci_evals.agents.missing_values import why_not_found
 from ci_evals.domain.actions import views_of
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.transcript import UNREAD_WORDS, Reply, ToolCall
+from ci_evals.support import payload
 from ci_evals.support.json_path import JsonPath
 from ci_evals.support.redaction import Redactor
 

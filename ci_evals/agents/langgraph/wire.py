@@ -14,7 +14,6 @@ from uuid import uuid4
 from pydantic import JsonValue
 
 from ci_evals.adapters import tool_calls
-from ci_evals.adapters.transport import payload
 from ci_evals.adapters.transport.streams import Event, Stream
 from ci_evals.agents.hand_over import hand_over
 from ci_evals.agents.langgraph.options import LangGraphOptions
@@ -22,7 +21,7 @@ from ci_evals.domain.actions import views_of
 from ci_evals.domain.base import token_count
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.transcript import Reply, ToolCall
-from ci_evals.support import placeholders
+from ci_evals.support import payload, placeholders
 from ci_evals.support.redaction import Redactor
 
 _AI = ("ai", "AIMessageChunk", "assistant")

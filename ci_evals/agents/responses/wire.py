@@ -11,7 +11,6 @@ from typing import Any
 from pydantic import JsonValue
 
 from ci_evals.adapters import tool_calls
-from ci_evals.adapters.transport import payload
 from ci_evals.agents.chat import wire as chat_wire
 from ci_evals.agents.chat.options import ChatOptions
 from ci_evals.agents.chat.wire import Message
@@ -21,6 +20,7 @@ from ci_evals.domain.base import token_count
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Reply, ToolCall
+from ci_evals.support import payload
 from ci_evals.support.redaction import Redactor
 
 PATH = "/responses"

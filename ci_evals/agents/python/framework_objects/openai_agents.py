@@ -8,7 +8,6 @@ from uuid import uuid4
 
 from pydantic import JsonValue
 
-from ci_evals.adapters.transport import payload
 from ci_evals.agents.python.framework_objects.framework import (
     FrameworkAgent,
     all_words,
@@ -16,6 +15,7 @@ from ci_evals.agents.python.framework_objects.framework import (
     waiting,
 )
 from ci_evals.domain.suite import Test
+from ci_evals.support import payload
 
 _OF_ITSELF = {"id", "type", "status", "results", "outputs", "output", "call_id"}
 """Keys of a hosted tool's call that are not its arguments."""

@@ -14,9 +14,8 @@ from pathlib import Path
 
 from pydantic import JsonValue, ValidationError
 
+from ci_evals.adapters.otlp.trace_context import trace_headers
 from ci_evals.adapters.processes.child_process import ChildProcess
-from ci_evals.adapters.transport import payload
-from ci_evals.adapters.transport.trace_context import trace_headers
 from ci_evals.agents.code.foreign_code import CodeTimeoutError
 from ci_evals.agents.python.agent import CLOSING_SECONDS
 from ci_evals.agents.python.hosting import wire
@@ -28,6 +27,7 @@ from ci_evals.domain.suite import DEFAULT_TIMEOUT_SECONDS, Test
 from ci_evals.domain.transcript import Reply
 from ci_evals.domain.world import STEP_SECONDS
 from ci_evals.ports import id_of
+from ci_evals.support import payload
 from ci_evals.support.redaction import Redactor
 
 _PROGRAM = ("-P", "-u", "-m", "ci_evals.agents.python.hosting")

@@ -10,7 +10,6 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from ci_evals.adapters.transport import payload
 from ci_evals.agents.code.foreign_code import (
     CodeError,
     CodeTimeoutError,
@@ -19,6 +18,7 @@ from ci_evals.agents.code.foreign_code import (
     text_of,
 )
 from ci_evals.domain.errors import AgentAccessError, AgentError, CiEvalsError, UsageError
+from ci_evals.support import payload
 from ci_evals.support.redaction import Redactor
 
 MOST_BYTES = 32 * 2**20

@@ -1,4 +1,4 @@
-"""Reads what a server sent: bytes to valid JSON, error bodies to one short line. Pure."""
+"""Reads what servers and programs sent: bytes to valid JSON, error bodies to one short line. Pure."""
 
 import json
 import math
