@@ -25,7 +25,7 @@ def pytest_sessionstart():
 
 
 @pytest.fixture(scope="session", autouse=True)
-def nursery_is_ready():
+def fork_server_is_ready():
     """No test's own clock runs while the commands are prepared that any of them may start."""
     if commands := sys.modules.get("commands"):
         commands.ready()

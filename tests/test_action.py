@@ -7,8 +7,8 @@ import pytest
 import world
 import yaml
 from commands import action
+from doc_pages import ROOT, code, page, table
 from github_runner import Step
-from papers import ROOT, code, page, table
 from typer.main import get_command
 
 from ci_evals.cli.app import app

@@ -4,7 +4,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from papers import ROOT, code, page, table
+from doc_pages import ROOT, code, page, table
 
 import ci_evals.agents
 from ci_evals.agent_registry import AGENT_KINDS, FOLDERS, PROGRAM_FOLDERS, PROGRAM_KINDS, AgentKind

@@ -8,7 +8,7 @@ import tomllib
 
 import pytest
 from commands import CLEAN, ci_evals, write_suite
-from papers import ROOT, blocks, code, table
+from doc_pages import ROOT, blocks, code, table
 
 from ci_evals.agents.code import plain_reply
 from ci_evals.agents.python.agent import Conversation

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from papers import ROOT
+from doc_pages import ROOT
 
 pytestmark = pytest.mark.slow
 

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from papers import ROOT
+from doc_pages import ROOT
 
 from bench.peers.beside import Peer, play_peer
 from bench.processes import Field, server

@@ -9,9 +9,9 @@ from urllib.parse import quote
 import endpoints
 import fakes
 import github_api
-import paged
 import pytest
 import replay
+import report_page
 import world
 from canary import Canaries, forms
 from commands import ci_evals, files_in
@@ -232,7 +232,7 @@ def test_no_secret_leaves_a_run(tmp_path):
     workspace = played.step.workspace
     given = {*files, "argv.txt"}
     outputs = {
-        name: paged.whole(data.decode())
+        name: report_page.full_text(data.decode())
         for name, data in files_in(workspace).items()
         if name not in given and "__" not in name
     }
@@ -271,7 +271,7 @@ def labelled(workspace, env, canaries):
     told.append(ci_evals("calibrate", str(sheet), cwd=workspace, env=env))
     assert [done.returncode for done in told] == [0, 0], told
     written["calibration"] = (workspace / "calibration.json").read_text()
-    written["calibrated"] = paged.whole((workspace / "results/report.html").read_text())
+    written["calibrated"] = report_page.full_text((workspace / "results/report.html").read_text())
     return written | {f"{done.args[0]} said": done.stdout + done.stderr for done in told}
 
 
@@ -302,7 +302,9 @@ def test_no_secret_leaves_a_bug(tmp_path):
     assert ran.returncode == 70
     assert "Traceback" in ran.stderr
     assert "***" in ran.stderr
-    outputs = {name: paged.whole(data.decode()) for name, data in files_in(tmp_path / "results").items()}
+    outputs = {
+        name: report_page.full_text(data.decode()) for name, data in files_in(tmp_path / "results").items()
+    }
     outputs |= {"stderr": ran.stderr, "stdout": without_masks(ran.stdout)}
     for name, text in outputs.items():
         assert not canaries.told(text), name

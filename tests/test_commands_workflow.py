@@ -8,8 +8,8 @@ import sys
 import github_api
 import pytest
 import yaml
+from doc_pages import ROOT
 from github_api import FORK, HANG_UP, REPOSITORY, TOKEN, Answer
-from papers import ROOT
 
 pytestmark = pytest.mark.slow
 

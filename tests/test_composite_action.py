@@ -11,8 +11,8 @@ import sys
 import pytest
 import test_get_started
 import yaml
+from doc_pages import ROOT
 from github_runner import Step
-from papers import ROOT
 from test_endpoint_pages import write_files
 
 from docsite import composite

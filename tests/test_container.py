@@ -9,8 +9,8 @@ import fakes
 import pytest
 import world
 import yaml
+from doc_pages import ROOT
 from github_runner import Step
-from papers import ROOT
 from replay import (
     BASE,
     FLOW,

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import typer
 import yaml
-from papers import README, ROOT, blocks, code, page, table
+from doc_pages import README, ROOT, blocks, code, page, table
 from pydantic import TypeAdapter
 
 import ci_evals

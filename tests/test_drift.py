@@ -9,7 +9,7 @@ from statistics import fmean
 
 import pytest
 from commands import ci_evals, write_uncritical
-from papers import page
+from doc_pages import page
 
 from ci_evals.cli.commands.demo_agent import DemoBehavior
 from ci_evals.demo_agent.faults import drifted

@@ -13,8 +13,8 @@ import endpoints
 import pytest
 import yaml
 from commands import CLEAN, ci_evals, results_in, write_suite
+from doc_pages import ROOT, blocks, code, table
 from endpoints import calls, completion
-from papers import ROOT, blocks, code, table
 from world import Fault
 
 from ci_evals.agents.chat.options import ChatOptions

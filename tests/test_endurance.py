@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from commands import start
-from papers import ROOT, table
+from doc_pages import ROOT, table
 
 from ci_evals.adapters.journal import NAME
 from ci_evals.demo_agent.server import DemoServer

@@ -13,9 +13,9 @@ import github_api
 import pytest
 import yaml
 from commands import action
+from doc_pages import ROOT
 from github_api import REPOSITORY, TOKEN
 from github_runner import Step
-from papers import ROOT
 from replay import BASE, HEAD, MERGE, pull_request
 
 from ci_evals.demo_agent.server import DemoServer

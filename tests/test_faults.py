@@ -16,8 +16,8 @@ from pathlib import Path
 import faults
 import pytest
 from commands import ci_evals, files_in, start
+from doc_pages import ROOT, code, table
 from faults import AGENT, HARMLESS, MODELS, Fault, FaultyServer, Place
-from papers import ROOT, code, table
 
 from ci_evals import load_suite
 from ci_evals.adapters.journal import Journal

@@ -1,7 +1,7 @@
 """The pages on agents of frameworks: what they show is valid, and what they list is there."""
 
 import pytest
-from papers import ROOT, blocks, code, table
+from doc_pages import ROOT, blocks, code, table
 
 from ci_evals.agent_registry import AGENT_KINDS
 from ci_evals.planning.agent_choice import AgentChoice, choose

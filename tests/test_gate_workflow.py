@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from papers import ROOT
+from doc_pages import ROOT
 from replay import BASE, HEAD, MERGE, Actions, push, repository
 
 pytestmark = pytest.mark.slow

@@ -7,7 +7,7 @@ import sys
 import pytest
 import yaml
 from commands import ci_evals, results_in
-from papers import blocks, page
+from doc_pages import blocks, page
 from test_endpoint_pages import plain, write_files
 
 pytestmark = pytest.mark.slow

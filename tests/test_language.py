@@ -3,8 +3,8 @@
 import re
 
 import pytest
+from doc_pages import ROOT
 from language import PATTERNS, messages, violations
-from papers import ROOT
 
 from ci_evals import bundled_suites, load_suite
 

@@ -7,11 +7,11 @@ import subprocess
 import sys
 
 import fakes
-import paged
 import pytest
+import report_page
 import world
 from commands import write_suite
-from papers import ROOT, blocks
+from doc_pages import ROOT, blocks
 
 import ci_evals
 from ci_evals.domain.choices import Regression
@@ -312,7 +312,7 @@ async def test_the_page_beside_a_baseline(tmp_path):
     adapter = ci_evals.create_adapter(provider="offline")
     results = await ci_evals.run_suite(adapter, "demo:hr", test="colleague")
     sizes = [
-        sum(len(text) for text in paged.unpacked(file.read_text()).values())
+        sum(len(text) for text in report_page.unpacked(file.read_text()).values())
         for baseline in (None, results)
         for file in ci_evals.write_reports(results, tmp_path, baseline=baseline)
         if file.name == "report.html"

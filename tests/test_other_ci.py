@@ -7,7 +7,7 @@ import shlex
 import pytest
 import typer
 from commands import ci_evals
-from papers import ROOT, blocks, page
+from doc_pages import ROOT, blocks, page
 
 from ci_evals.cli.app import app
 

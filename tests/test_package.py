@@ -8,9 +8,9 @@ from importlib import metadata
 from zipfile import ZipFile
 
 import pytest
+from doc_pages import ROOT, code, table
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
-from papers import ROOT, code, table
 
 import ci_evals
 

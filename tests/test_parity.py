@@ -8,7 +8,7 @@ import fakes
 import pytest
 import world
 from commands import ci_evals, write_suite
-from papers import ROOT, code
+from doc_pages import ROOT, code
 
 PAGE = (ROOT / "docs/parity.md").read_text()
 ROWS = [

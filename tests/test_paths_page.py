@@ -2,7 +2,7 @@
 
 import pytest
 import yaml
-from papers import ROOT, blocks, code, table
+from doc_pages import ROOT, blocks, code, table
 
 from ci_evals.agents.http.options import HttpOptions, HttpReply
 from ci_evals.agents.http.wire import Reader

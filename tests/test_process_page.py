@@ -6,7 +6,7 @@ import re
 import builders as build
 import pytest
 import yaml
-from papers import ROOT, blocks, code, table
+from doc_pages import ROOT, blocks, code, table
 from plans import planned
 
 from ci_evals.domain.results.process import ProcessSummary, Times

@@ -4,7 +4,7 @@ import re
 
 import pytest
 import yaml
-from papers import ROOT, blocks, code, table
+from doc_pages import ROOT, blocks, code, table
 
 from ci_evals.adapters.models import claude_code_llm, copilot_llm
 from ci_evals.adapters.models.anthropic_llm import AnthropicLLM

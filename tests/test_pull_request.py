@@ -6,8 +6,8 @@ import re
 import github_api
 import pytest
 import yaml
+from doc_pages import ROOT
 from github_api import FORK, REPOSITORY, TOKEN
-from papers import ROOT
 from replay import (
     BASE,
     FLOW,

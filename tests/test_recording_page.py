@@ -4,7 +4,7 @@ import re
 import shlex
 
 import typer
-from papers import ROOT, blocks, code, table
+from doc_pages import ROOT, blocks, code, table
 
 from ci_evals.cli.app import app
 

@@ -7,7 +7,7 @@ from datetime import date, timedelta
 import builders as build
 import fakes
 import pytest
-import whole_text
+import report_texts
 
 from ci_evals import run_suite
 from ci_evals.adapters import prices as price_files
@@ -97,7 +97,7 @@ async def played(what: dict, judge, loops: int = 1, script=answers) -> Results:
 
 
 def saved(results: Results) -> Results:
-    return report_files.load(whole_text.dump(results), "_results.json")
+    return report_files.load(report_texts.dump(results), "_results.json")
 
 
 def work(judged: Results, **fields) -> RejudgeJob:
@@ -155,12 +155,12 @@ async def test_the_results_are_those_of_a_run_with_that_judge():
     expected = await played(MANY, says("fail", unless="brief"), loops=2)
     judge = says("fail", unless="brief")
     got = (await again(judged, judge, judge_model="other", prices=price_files.bundled())).results
-    told, wanted = (json.loads(whole_text.dump(one)) for one in (got, expected))
+    told, wanted = (json.loads(report_texts.dump(one)) for one in (got, expected))
     for one in (told, wanted):
         del one["run"]["digests"]["models"]  # models that are objects of a caller have no provider
     assert comparable(told) == comparable(wanted)
     assert got.score != judged.score
-    assert whole_text.dump(saved(got)) == whole_text.dump(got)
+    assert report_texts.dump(saved(got)) == report_texts.dump(got)
 
 
 async def test_what_is_told_of_the_run():
@@ -405,7 +405,7 @@ async def test_secrets_in_what_a_judge_says():
     key = "sk-the-key-of-the-judge"
     judge = fakes.ScriptedLLM([fakes.judged("fail", f"By {key}.")])
     found = await again(await played(suite({}), says("pass")), judge, redactor=Redactor([key]))
-    assert key not in whole_text.dump(found.results) + repr(found.verdicts)
+    assert key not in report_texts.dump(found.results) + repr(found.verdicts)
 
 
 @pytest.mark.parametrize(
@@ -421,7 +421,7 @@ async def test_secrets_in_what_a_judge_says():
 )
 async def test_what_no_run_leaves_is_refused(spoil, told):
     """Before any judge is asked."""
-    data = json.loads(whole_text.dump(await played(suite({}), says("pass"))))
+    data = json.loads(report_texts.dump(await played(suite({}), says("pass"))))
     spoil(data["suites"][0]["tests"][0]["trials"][0])
     judge = says("pass")
     with pytest.raises(UsageError, match=told):

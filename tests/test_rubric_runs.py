@@ -5,7 +5,7 @@ import re
 
 import fakes
 import pytest
-import whole_text
+import report_texts
 import world
 from commands import ci_evals, results_in, write_suite
 from seeded import block, luck
@@ -79,7 +79,7 @@ async def played(
     made = await run_suite(
         participants, suite, retries=0, policy=Policy(max_errors=99), judge_check="off", **fields
     )
-    return report_files.load(whole_text.dump(made), "_results.json")
+    return report_files.load(report_texts.dump(made), "_results.json")
 
 
 @pytest.fixture(autouse=True)
@@ -112,7 +112,7 @@ async def test_a_saved_rubric_is_judged_again():
     work = RejudgeJob(results, provider="openai", policy=Policy(), redactor=Redactor())
     again = (await rejudge(work, fakes.Judges(other))).results
     assert sorted(map(repr, other.prompts)) == sorted(map(repr, first.prompts))
-    assert SECRET not in repr(other.prompts) + whole_text.dump(results)
+    assert SECRET not in repr(other.prompts) + report_texts.dump(results)
     (test,) = again.suites[0].tests
     assert [finding.outcome for finding in test.trials[0].findings] == ["passed", "failed"]
     assert (test.trials[0].findings[1].grade.score, test.rubrics) == (

@@ -4,7 +4,7 @@ import json
 from itertools import product
 
 import pytest
-from papers import blocks, code, page, table
+from doc_pages import blocks, code, page, table
 
 from ci_evals.domain.checks.evaluation import PASS_AT, Graded
 from ci_evals.domain.verdict import DimensionGrade, Grade

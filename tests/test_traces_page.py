@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from commands import ci_evals, results_in
-from papers import blocks, page, table
+from doc_pages import blocks, page, table
 
 from ci_evals.adapters.otlp import arguments, traced_agent
 from ci_evals.adapters.otlp.receiver import DEFAULT_PORT

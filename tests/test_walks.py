@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from papers import ROOT
+from doc_pages import ROOT
 
 pytestmark = pytest.mark.slow
 

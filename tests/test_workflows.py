@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import typer
 import yaml
-from papers import ROOT, blocks, page
+from doc_pages import ROOT, blocks, page
 
 from ci_evals.cli.app import app
 from ci_evals.reports.names import PAGE

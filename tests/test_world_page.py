@@ -6,7 +6,7 @@ import signal
 
 import pytest
 from commands import ci_evals, results_in, start
-from papers import blocks, page
+from doc_pages import blocks, page
 
 from ci_evals.domain.world import KINDS, FileRead, HttpCall, SqlQuery, Step
 

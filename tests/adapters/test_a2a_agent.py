@@ -1,6 +1,6 @@
 """Agents behind A2A: what a real server sent in each version and binding, and what none should send.
 
-The files in wires/ were made by `RECORD=1 make frameworks`: a2a-sdk 1.3.0, for 0.3 with `enable_v0_3_compat`.
+recorded_http/ was made by `RECORD=1 make frameworks`: a2a-sdk 1.3.0, for 0.3 with `enable_v0_3_compat`.
 """
 
 import asyncio
@@ -9,9 +9,9 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import framework_chats
 import pytest
-import wire_talks
-import wires
+import recorded_http
 import world
 from agent_cases import NOBODY
 
@@ -21,7 +21,7 @@ from ci_evals.contract import AgentContract
 from ci_evals.domain.errors import AgentAccessError, AgentError
 from ci_evals.domain.transcript import ToolCall
 
-WIRES = Path(__file__).parent / "wires"
+RECORDED = Path(__file__).parent / "recorded_http"
 CALLS = (
     ToolCall(name="lookup", arguments={"order": "A-1"}, result={"order": "A-1", "amount": 42}),
     ToolCall(name="refund", arguments={"order": "A-1", "amount": 42}, result="ok"),
@@ -29,14 +29,14 @@ CALLS = (
 REFUNDED = "I refunded 42 for order A-1."
 CARD = {"url": "URL", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}
 
-each_wire = pytest.mark.parametrize("name", wire_talks.A2A)
+each_wire = pytest.mark.parametrize("name", framework_chats.A2A)
 
 
 async def said(name, talk, change=lambda exchange: exchange):
     """The replies of a recorded talk, and what was asked."""
-    exchanges = [change(exchange) for exchange in wires.load(WIRES / f"{name}-{talk}.json")]
-    with wires.served(exchanges) as stub:
-        replies, _ = await wire_talks.TALKS[name][talk](stub.url)
+    exchanges = [change(exchange) for exchange in recorded_http.load(RECORDED / f"{name}-{talk}.json")]
+    with recorded_http.served(exchanges) as stub:
+        replies, _ = await framework_chats.TALKS[name][talk](stub.url)
     return replies, stub
 
 
@@ -79,7 +79,9 @@ async def test_a_task_that_asks_is_continued(name):
     assert (refund.agent, refund.tool_calls) == (REFUNDED, CALLS)
     asked, answered = messages(stub)
     assert "taskId" not in asked
-    assert answered["taskId"] in json.dumps([each.answer for each in wires.load(WIRES / f"{name}-asks.json")])
+    assert answered["taskId"] in json.dumps(
+        [each.answer for each in recorded_http.load(RECORDED / f"{name}-asks.json")]
+    )
 
 
 @each_wire
@@ -170,12 +172,12 @@ async def test_unknown_updates_are_passed_over():
 
 async def test_an_answer_in_another_conversation():
     """It may be somebody else's."""
-    exchanges = wires.load(WIRES / "a2a-blocking-refund.json")
+    exchanges = recorded_http.load(RECORDED / "a2a-blocking-refund.json")
     exchanges[2] = replace(
         exchanges[2], answer=exchanges[2].answer.replace('"contextId":"', '"contextId":"other-')
     )
-    with wires.served(exchanges) as stub:
-        (_, other, _), _ = await wire_talks.TALKS["a2a-blocking"]["refund"](stub.url)
+    with recorded_http.served(exchanges) as stub:
+        (_, other, _), _ = await framework_chats.TALKS["a2a-blocking"]["refund"](stub.url)
     assert other == "the agent answered in another conversation than the message's"
 
 
@@ -220,31 +222,31 @@ async def test_cards_that_cannot_be_used(answer, why):
             answer = world.Fault(200, json.dumps(answer).replace("URL", url))
         server.expect_request("/.well-known/agent-card.json").respond_with_response(answer.response())
         with pytest.raises(AgentError) as error:
-            await wire_talks.agent("a2a", url).open_session(AgentContract.played_test)
+            await framework_chats.agent("a2a", url).open_session(AgentContract.played_test)
     assert why in str(error.value)
 
 
 @pytest.mark.parametrize("host", ["localhost", "0.0.0.0", "127.0.0.1"])
 async def test_a_card_may_name_its_loopback_in_any_way(host):
     """Servers do not know how they are reached; the older form of interfaces stands at the card's top."""
-    exchanges = wires.load(WIRES / "a2a-0.3-blocking-refund.json")
-    with wires.served(exchanges) as stub:
+    exchanges = recorded_http.load(RECORDED / "a2a-0.3-blocking-refund.json")
+    with recorded_http.served(exchanges) as stub:
         port = stub.url.rpartition(":")[2]
         named = card(url=f"http://{host}:{port}/", protocolVersion="0.3.0", preferredTransport="JSONRPC")
         stub.queues["GET", "/.well-known/agent-card.json"][0] = replace(
             exchanges[0], answer=json.dumps(named)
         )
-        replies, _ = await wire_talks.TALKS["a2a-0.3-blocking"]["refund"](stub.url)
+        replies, _ = await framework_chats.TALKS["a2a-0.3-blocking"]["refund"](stub.url)
     assert replies[1].agent == REFUNDED
 
 
 async def test_a_task_that_the_server_did_not_wait_for_is_looked_at_until_it_is_done():
     """Within the turn's time."""
-    exchanges = wires.load(WIRES / "a2a-blocking-refund.json")
+    exchanges = recorded_http.load(RECORDED / "a2a-blocking-refund.json")
     first, done = exchanges[0], exchanges[2]
     working = replace(done, answer=done.answer.replace("TASK_STATE_COMPLETED", "TASK_STATE_WORKING"))
     for answers, timeout in (([working, working, done], 10), ([working] * 200, 0.2)):
-        with wires.served([first, *answers]) as stub:
+        with recorded_http.served([first, *answers]) as stub:
             agent = A2aAgent(AgentSettings(base_url=stub.url), limiter=world.limiter(), poll_seconds=0.01)
             session = await agent.open_session(AgentContract.played_test)
             try:
@@ -265,19 +267,21 @@ async def test_a_task_that_the_server_did_not_wait_for_is_looked_at_until_it_is_
 
 async def test_what_is_sent_with_a_message():
     """The test's data where the options say, and the key."""
-    exchanges = wires.load(WIRES / "a2a-refund.json")
-    with wires.served(exchanges) as stub:
-        agent = wire_talks.agent("a2a", stub.url, None, "secret-key-1", metadata={"user": "{{userInfo}}"})
-        await wire_talks.talk(agent, "Hello")
+    exchanges = recorded_http.load(RECORDED / "a2a-refund.json")
+    with recorded_http.served(exchanges) as stub:
+        agent = framework_chats.agent(
+            "a2a", stub.url, None, "secret-key-1", metadata={"user": "{{userInfo}}"}
+        )
+        await framework_chats.talk(agent, "Hello")
     assert messages(stub)[0]["metadata"] == {"user": {"name": "Ida Berg"}}
     assert {headers["authorization"] for headers in stub.headers} == {"Bearer secret-key-1"}
 
 
 async def test_the_card_is_read_once():
     """By whichever conversation is first."""
-    exchanges = wires.load(WIRES / "a2a-refund.json")
-    with wires.served(exchanges) as stub:
-        agent = wire_talks.agent("a2a", stub.url)
+    exchanges = recorded_http.load(RECORDED / "a2a-refund.json")
+    with recorded_http.served(exchanges) as stub:
+        agent = framework_chats.agent("a2a", stub.url)
         for _ in range(3):
             await agent.close(await agent.open_session(AgentContract.played_test))
         sessions = await asyncio.gather(*(agent.open_session(AgentContract.played_test) for _ in range(3)))
@@ -289,13 +293,13 @@ async def test_the_card_is_read_once():
 async def test_one_that_is_not_there_and_one_that_is_locked():
     """They are told apart."""
     with pytest.raises(AgentError) as gone:
-        await wire_talks.agent("a2a", NOBODY).open_session(AgentContract.played_test)
+        await framework_chats.agent("a2a", NOBODY).open_session(AgentContract.played_test)
     assert not isinstance(gone.value, AgentAccessError)
     with world.serving() as server:
         server.expect_request("/.well-known/agent-card.json").respond_with_response(
             world.UNAUTHORIZED.response()
         )
         with pytest.raises(AgentAccessError):
-            await wire_talks.agent("a2a", f"http://127.0.0.1:{server.port}").open_session(
+            await framework_chats.agent("a2a", f"http://127.0.0.1:{server.port}").open_session(
                 AgentContract.played_test
             )

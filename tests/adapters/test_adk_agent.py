@@ -1,6 +1,6 @@
 """The adapter `adk` against what a real server sent, and against what none should send.
 
-The files in wires/ were made by `RECORD=1 make frameworks`: google-adk 2.13.0. A folder's path was replaced.
+recorded_http/ was made by `RECORD=1 make frameworks`: google-adk 2.13.0. A folder's path was replaced.
 """
 
 import json
@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import endpoints
+import framework_chats
 import pytest
-import wire_talks
-import wires
+import recorded_http
 import world
 from endpoints import adk_event, any_json, sse
 from hypothesis import given, settings
@@ -23,7 +23,7 @@ from ci_evals.contract import AgentContract
 from ci_evals.domain.errors import AgentError
 from ci_evals.support.redaction import Redactor
 
-WIRES = Path(__file__).parent / "wires"
+RECORDED = Path(__file__).parent / "recorded_http"
 CALLS = [
     ("lookup", {"order": "A-1"}, {"order": "A-1", "paid": 42}, "ok", "refunds"),
     ("refund", {"order": "A-1", "amount": 42}, {"result": "ok"}, "ok", "refunds"),
@@ -37,8 +37,8 @@ def calls_of(reply: Any) -> list[Any]:
 
 async def recorded(name: str) -> tuple[list[Any], Any, list[Any]]:
     """The replies, or errors, of a recorded talk, the state, and what was asked."""
-    with wires.served(wires.load(WIRES / f"adk-{name}.json")) as stub:
-        replies, state = await wire_talks.TALKS["adk"][name](stub.url)
+    with recorded_http.served(recorded_http.load(RECORDED / f"adk-{name}.json")) as stub:
+        replies, state = await framework_chats.TALKS["adk"][name](stub.url)
     return replies, state, stub.asked
 
 
@@ -110,8 +110,8 @@ async def said(stub: Any, *events: Any, answer: Any = None, **options: Any) -> A
     """The reply to one message, whose run has these events, or its error."""
     given = answer or sse(*events)
     stub.answer = lambda asked: given if asked.path.startswith("/run") else {"state": {}}
-    agent = wire_talks.agent("adk", stub.url, key=stub.key, **options)
-    (reply,), _ = await wire_talks.talk(agent, "Hello")
+    agent = framework_chats.agent("adk", stub.url, key=stub.key, **options)
+    (reply,), _ = await framework_chats.talk(agent, "Hello")
     return reply
 
 
@@ -142,7 +142,7 @@ async def test_a_run_that_cannot_be_used(stub: Any, events: list[Any], why: str)
 async def test_a_server_that_is_another(stub: Any) -> None:
     """Said with the first request, which opens the session."""
     stub.answer = lambda _: world.fault(404, "Not Found")
-    agent = wire_talks.agent("adk", stub.url, key=stub.key)
+    agent = framework_chats.agent("adk", stub.url, key=stub.key)
     with pytest.raises(AgentError, match=r"is it an ADK server, and the base URL right\?"):
         await agent.open_session(AgentContract.played_test)
 
@@ -231,9 +231,9 @@ async def test_the_user_and_the_first_state_can_be_given(stub: Any) -> None:
 @pytest.mark.parametrize("answer", [[], {"id": "s"}, {"state": [1]}])
 async def test_a_session_without_a_state(stub: Any, answer: Any) -> None:
     """Its checks are undecided, with a reason."""
-    agent = wire_talks.agent("adk", stub.url, key=stub.key)
+    agent = framework_chats.agent("adk", stub.url, key=stub.key)
     stub.answer = lambda asked: adk_run() if asked.path == "/run_sse" else answer
-    _, state = await wire_talks.talk(agent, "Hello")
+    _, state = await framework_chats.talk(agent, "Hello")
     assert state == f"the agent's session has no state: {json.dumps(answer)}"
 
 

@@ -1,6 +1,6 @@
 """The adapter `ag-ui` against agents on loopback, and against what a real one sent.
 
-The files in wires/ were made by `RECORD=1 make frameworks`: pydantic-ai 2.68.0, ag-ui-protocol 1.0.0.
+recorded_http/ was made by `RECORD=1 make frameworks`: pydantic-ai 2.68.0, ag-ui-protocol 1.0.0.
 """
 
 import json
@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import endpoints
+import framework_chats
 import pytest
-import wire_talks
-import wires
+import recorded_http
 import world
 from endpoints import ag_ui_call, ag_ui_run, any_json, sse
 from hypothesis import given, settings
@@ -28,7 +28,7 @@ from ci_evals.domain.errors import AgentError
 from ci_evals.domain.suite import Test
 from ci_evals.support.redaction import Redactor
 
-WIRES = Path(__file__).parent / "wires"
+RECORDED = Path(__file__).parent / "recorded_http"
 TEST = Test(
     name="Refund",
     user_info={"name": "Ida Berg", "orders": ["A-1"]},
@@ -121,8 +121,8 @@ async def test_a_conversation_on_the_wire() -> None:
 
 async def recorded(name: str) -> tuple[list[Any], Any]:
     """The replies, or errors, of a recorded talk, and the state."""
-    with wires.served(wires.load(WIRES / f"ag-ui-{name}.json")) as stub:
-        talked: tuple[list[Any], Any] = await wire_talks.TALKS["ag-ui"][name](stub.url)
+    with recorded_http.served(recorded_http.load(RECORDED / f"ag-ui-{name}.json")) as stub:
+        talked: tuple[list[Any], Any] = await framework_chats.TALKS["ag-ui"][name](stub.url)
     return talked
 
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import endpoints
+import framework_chats
 import pytest
-import wire_talks
 import world
+from doc_pages import ROOT, table
 from endpoints import Asked, adk_event, ag_ui_call, completion, response, sse
-from papers import ROOT, table
 
 from ci_evals.agents.aui.wire import read_reply
 from ci_evals.agents.chat.agent import ChatAgent
@@ -222,7 +222,7 @@ def agent(adapter: str, url: str, key: str) -> Agent:
     if adapter == "rasa":
         options = {"headers": {"Authorization": "Bearer {{key}}"}}
         return RasaAgent(AgentSettings(None, key, url, None, options), limiter=world.limiter())
-    made: Agent = wire_talks.agent(adapter, url, key=key)
+    made: Agent = framework_chats.agent(adapter, url, key=key)
     return made
 
 

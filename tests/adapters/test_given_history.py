@@ -5,9 +5,9 @@ import sys
 from pathlib import Path
 
 import endpoints
+import framework_chats
 import pytest
-import wire_talks
-import wires
+import recorded_http
 import world
 from commands import ci_evals, results_in, write_suite
 from endpoints import completion, response
@@ -20,13 +20,13 @@ from ci_evals.domain.suite import Test
 
 pytestmark = pytest.mark.slow
 
-TURNS = [*wire_talks.HISTORY, {"user": "A-1"}]
+TURNS = [*framework_chats.HISTORY, {"user": "A-1"}]
 SAID = [
     {"role": "assistant", "content": "Welcome!"},
     {"role": "user", "content": "My order is late"},
     {"role": "assistant", "content": "Which one?"},
 ]
-WIRES = Path(__file__).parent / "wires"
+RECORDED = Path(__file__).parent / "recorded_http"
 CHECKS = [
     {"criterion": "Late", "strict": "contains", "text": "is late"},
     {"criterion": "One reply", "strict": "not_contains", "text": "Which one", "turn": "any"},
@@ -82,8 +82,8 @@ async def test_a_stored_response_is_not_sent_it_again():
     """The endpoint keeps it with the first message."""
     with endpoints.serving(lambda asked: response("Hi.")) as stub:
         settings = AgentSettings("m", stub.key, stub.url, options={"api": "responses"})
-        agent = wire_talks.ResponsesAgent(settings, limiter=world.limiter())
-        await wire_talks.talk(agent, "A-1", "Thanks", history=wire_talks.HISTORY)
+        agent = framework_chats.ResponsesAgent(settings, limiter=world.limiter())
+        await framework_chats.talk(agent, "A-1", "Thanks", history=framework_chats.HISTORY)
     assert [len(asked.body["input"]) for asked in stub.asked] == [4, 1]
 
 
@@ -130,8 +130,8 @@ def test_an_adapter_that_cannot_says_so_before_anything_runs(adapter, fields, me
 @pytest.mark.parametrize("name", ["langgraph", "ag-ui", "adk", "responses", "responses-agent", "ai-sdk"])
 async def test_a_server_of_a_framework_goes_on_from_it(name):
     """The real server counts the user's messages, and the reply has no words or calls of before."""
-    with wires.served(wires.load(WIRES / f"{name}-history.json")) as stub:
-        (hello, again), _ = await wire_talks.TALKS[name]["history"](stub.url)
+    with recorded_http.served(recorded_http.load(RECORDED / f"{name}-history.json")) as stub:
+        (hello, again), _ = await framework_chats.TALKS[name]["history"](stub.url)
     assert (hello.agent, again.agent) == ("2: Hello", "3: Hello again")
     assert (hello.tool_calls, again.tool_calls) == ((), ())
     sent = json.dumps([body for _, _, body in stub.asked])
@@ -218,7 +218,7 @@ def test_the_simulated_user_and_the_judge_see_it(tmp_path):
         played(
             tmp_path, "--provider=openai", f"--base-url={stub.url}", f"--agent-key={stub.key}",
             "--judge-check=off", "--retries=0",
-            adapter="openai", model="m", turns=[*wire_talks.HISTORY, {"user": "auto"}], env=models.env,
+            adapter="openai", model="m", turns=[*framework_chats.HISTORY, {"user": "auto"}], env=models.env,
         )  # fmt: skip
     user = next(asked.text for asked in models.asked if not asked.wants_json)
     given = [{"agent": "Welcome!"}, {"you": "My order is late"}, {"agent": "Which one?"}]

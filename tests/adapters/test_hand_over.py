@@ -3,8 +3,8 @@
 from typing import Any
 
 import endpoints
+import framework_chats
 import pytest
-import wire_talks
 from endpoints import Asked, adk_event, ag_ui_call, ag_ui_run, sse
 
 from ci_evals.agents.hand_over import hand_over
@@ -39,13 +39,17 @@ async def said_by_adk(*events: Any) -> Reply:
         return sse(*events) if asked.path.startswith("/run") else {"state": {}}
 
     with endpoints.serving(answer) as stub:
-        (reply,), _ = await wire_talks.talk(wire_talks.agent("adk", stub.url, key=stub.key), "Hello")
+        (reply,), _ = await framework_chats.talk(
+            framework_chats.agent("adk", stub.url, key=stub.key), "Hello"
+        )
     return reply
 
 
 async def said_by_ag_ui(*events: Any, text: str) -> Reply:
     with endpoints.serving(lambda _: ag_ui_run(*events, text=text)) as stub:
-        (reply,), _ = await wire_talks.talk(wire_talks.agent("ag-ui", stub.url, key=stub.key), "Hello")
+        (reply,), _ = await framework_chats.talk(
+            framework_chats.agent("ag-ui", stub.url, key=stub.key), "Hello"
+        )
     return reply
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import endpoints
+import framework_chats
 import pytest
-import wire_talks
-import wires
+import recorded_http
 import world
 from aiohttp import WSMsgType, web
-from papers import ROOT, code, table
+from doc_pages import ROOT, code, table
 from pydantic import ValidationError
 
 from ci_evals.agents.http.agent import HttpAgent
@@ -387,8 +387,10 @@ async def test_a_server_of_the_ai_sdk() -> None:
     """As `RECORD=1 make frameworks` recorded it, ai 7.0.173; with the options on the page."""
 
     async def recorded(name: str) -> list[Any]:
-        with wires.served(wires.load(Path(__file__).parent / f"wires/ai-sdk-{name}.json")) as stub:
-            replies, _ = await wire_talks.TALKS["ai-sdk"][name](stub.url)
+        with recorded_http.served(
+            recorded_http.load(Path(__file__).parent / f"recorded_http/ai-sdk-{name}.json")
+        ) as stub:
+            replies, _ = await framework_chats.TALKS["ai-sdk"][name](stub.url)
         return replies
 
     hello, refund = await recorded("refund")

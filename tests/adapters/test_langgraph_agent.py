@@ -1,15 +1,15 @@
 """Agents on a LangGraph Server: what a real one sent, as evidence, and what none should send.
 
-The files in wires/ were made by `RECORD=1 make frameworks`: langgraph-api 0.16.7, langgraph 1.2.22.
+recorded_http/ was made by `RECORD=1 make frameworks`: langgraph-api 0.16.7, langgraph 1.2.22.
 """
 
 import json
 from dataclasses import replace
 from pathlib import Path
 
+import framework_chats
 import pytest
-import wire_talks
-import wires
+import recorded_http
 import world
 from agent_cases import NOBODY
 
@@ -17,7 +17,7 @@ from ci_evals.contract import AgentContract
 from ci_evals.domain.errors import AgentAccessError, AgentError
 from ci_evals.domain.transcript import ToolCall
 
-WIRES = Path(__file__).parent / "wires"
+RECORDED = Path(__file__).parent / "recorded_http"
 LOOKUP = {"id": "call_lookup", "name": "lookup", "arguments": {"order": "A-1"}, "status": "ok"}
 REFUND = {"id": "call_refund", "name": "refund", "arguments": {"order": "A-1", "amount": 42}, "status": "ok"}
 CALLS = (
@@ -28,9 +28,9 @@ CALLS = (
 
 async def said(name, change=lambda exchange: exchange):
     """The replies of a recorded talk, the state, and what was asked."""
-    exchanges = [change(exchange) for exchange in wires.load(WIRES / f"langgraph-{name}.json")]
-    with wires.served(exchanges) as stub:
-        replies, state = await wire_talks.TALKS["langgraph"][name](stub.url)
+    exchanges = [change(exchange) for exchange in recorded_http.load(RECORDED / f"langgraph-{name}.json")]
+    with recorded_http.served(exchanges) as stub:
+        replies, state = await framework_chats.TALKS["langgraph"][name](stub.url)
     return replies, state, stub.asked
 
 
@@ -87,8 +87,8 @@ async def test_calls_inside_a_subgraph_are_evidence_too():
 
 async def test_a_run_that_fails():
     """The server answers with 200 and an event: the error is the agent's own."""
-    with wires.served(wires.load(WIRES / "langgraph-failed.json")) as stub:
-        agent = wire_talks.agent("langgraph", stub.url)
+    with recorded_http.served(recorded_http.load(RECORDED / "langgraph-failed.json")) as stub:
+        agent = framework_chats.agent("langgraph", stub.url)
         session = await agent.open_session(AgentContract.played_test)
         reply = await agent.send_message(session, "fail", timeout=5)
         await agent.close(session)
@@ -97,8 +97,8 @@ async def test_a_run_that_fails():
 
 async def test_an_assistant_that_the_server_does_not_have():
     """It refuses the run, and names those that it has."""
-    with wires.served(wires.load(WIRES / "langgraph-nobody.json")) as stub:
-        agent = wire_talks.agent("langgraph", stub.url, "nobody")
+    with recorded_http.served(recorded_http.load(RECORDED / "langgraph-nobody.json")) as stub:
+        agent = framework_chats.agent("langgraph", stub.url, "nobody")
         session = await agent.open_session(AgentContract.played_test)
         with pytest.raises(AgentError, match=r"answered with status 422: Invalid assistant: 'nobody'\. Must"):
             await agent.send_message(session, "fail", timeout=5)
@@ -178,10 +178,10 @@ async def test_what_a_run_is_given():
         "config": {"configurable": {"thread": "{{session}}"}},
         "resume": {"answer": "{{message}}"},
     }
-    exchanges = wires.load(WIRES / "langgraph-inside.json")
-    with wires.served(exchanges) as stub:
-        agent = wire_talks.agent("langgraph", stub.url, "outer", "secret-key-1", **options)
-        await wire_talks.talk(agent, "Refund order A-1", "Are you sure?", "yes")
+    exchanges = recorded_http.load(RECORDED / "langgraph-inside.json")
+    with recorded_http.served(exchanges) as stub:
+        agent = framework_chats.agent("langgraph", stub.url, "outer", "secret-key-1", **options)
+        await framework_chats.talk(agent, "Refund order A-1", "Are you sure?", "yes")
     first, _, third = [body for _, path, body in stub.asked if path.endswith("/runs/stream")]
     assert first["input"]["plan"] == "Ida Berg"
     assert first["context"] == {"user": {"name": "Ida Berg"}}
@@ -206,7 +206,7 @@ async def test_another_server(answer, why):
     """The first request shows it."""
     with world.serving() as server:
         server.expect_request("/threads").respond_with_response(answer.response())
-        agent = wire_talks.agent("langgraph", f"http://127.0.0.1:{server.port}")
+        agent = framework_chats.agent("langgraph", f"http://127.0.0.1:{server.port}")
         with pytest.raises(AgentError) as error:
             await agent.open_session(AgentContract.played_test)
     assert why in str(error.value)
@@ -215,11 +215,11 @@ async def test_another_server(answer, why):
 async def test_one_that_is_not_there_and_one_that_is_locked():
     """They are told apart."""
     with pytest.raises(AgentError) as gone:
-        await wire_talks.agent("langgraph", NOBODY).open_session(AgentContract.played_test)
+        await framework_chats.agent("langgraph", NOBODY).open_session(AgentContract.played_test)
     assert not isinstance(gone.value, AgentAccessError)
     with world.serving() as server:
         server.expect_request("/threads").respond_with_response(world.UNAUTHORIZED.response())
         with pytest.raises(AgentAccessError):
-            await wire_talks.agent("langgraph", f"http://127.0.0.1:{server.port}").open_session(
+            await framework_chats.agent("langgraph", f"http://127.0.0.1:{server.port}").open_session(
                 AgentContract.played_test
             )

@@ -1,6 +1,6 @@
 """Agents behind Rasa's REST channel: what a real server sent, as evidence, and what none should send.
 
-The files in wires/ were made by `RECORD=1 make frameworks`: rasa 3.6.21 with an action server of rasa-sdk.
+recorded_http/ was made by `RECORD=1 make frameworks`: rasa 3.6.21 with an action server of rasa-sdk.
 """
 
 import json
@@ -8,9 +8,9 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import framework_chats
 import pytest
-import wire_talks
-import wires
+import recorded_http
 import world
 from agent_cases import NOBODY
 
@@ -19,7 +19,7 @@ from ci_evals.contract import AgentContract
 from ci_evals.domain.errors import AgentAccessError, AgentError
 from ci_evals.domain.transcript import ToolCall
 
-WIRES = Path(__file__).parent / "wires"
+RECORDED = Path(__file__).parent / "recorded_http"
 PLAN = {"plan": "Ida Berg"}
 CALLS = (
     ToolCall(name="lookup", arguments={**PLAN, "order": "A-1"}, result={"amount": 42.0}),
@@ -29,11 +29,11 @@ CALLS = (
 
 async def said(talk, change=lambda exchange: exchange, **options):
     """The replies of a recorded talk, the slots, and what was asked."""
-    exchanges = [change(exchange) for exchange in wires.load(WIRES / f"rasa-{talk}.json")]
+    exchanges = [change(exchange) for exchange in recorded_http.load(RECORDED / f"rasa-{talk}.json")]
     texts = [each.request["message"] for each in exchanges if each.path.startswith("/webhooks/")]
-    with wires.served(exchanges) as stub:
-        agent = wire_talks.agent("rasa", stub.url, None, "sesame-1", **options)
-        replies, state = await wire_talks.talk(agent, *texts)
+    with recorded_http.served(exchanges) as stub:
+        agent = framework_chats.agent("rasa", stub.url, None, "sesame-1", **options)
+        replies, state = await framework_chats.talk(agent, *texts)
     return replies, state, stub
 
 
@@ -114,14 +114,14 @@ async def test_answers_that_cannot_be_used(path, change, why):
 
 async def test_a_tracker_that_forgets():
     """Which events are new is not known then."""
-    exchanges = wires.load(WIRES / "rasa-refund.json")
+    exchanges = recorded_http.load(RECORDED / "rasa-refund.json")
     last = max(
         i for i, each in enumerate(exchanges) if each.path.endswith("/tracker") and i < len(exchanges) - 1
     )
     short = json.loads(exchanges[last].answer)
     exchanges[last] = replace(exchanges[last], answer=json.dumps(short | {"events": short["events"][5:]}))
-    with wires.served(exchanges) as stub:
-        (_, refund), _ = await wire_talks.TALKS["rasa"]["refund"](stub.url)
+    with recorded_http.served(exchanges) as stub:
+        (_, refund), _ = await framework_chats.TALKS["rasa"]["refund"](stub.url)
     assert refund == "the agent's tracker lost the events of earlier messages"
 
 
@@ -139,7 +139,7 @@ async def test_what_a_person_would_see():
 async def test_an_action_that_was_rejected_failed():
     """A form that does not go on, for example."""
     rejected = {"event": "action_execution_rejected", "name": "refund"}
-    talk = wires.load(WIRES / "rasa-refund.json")
+    talk = recorded_http.load(RECORDED / "rasa-refund.json")
     count = len(json.loads([each for each in talk if each.path.endswith("/tracker")][2].answer)["events"])
 
     def change(body):
@@ -186,7 +186,7 @@ async def test_servers_that_do_not_tell(answer, kind, why):
     """The first request shows it."""
     with world.serving() as server:
         server.expect_request(re.compile("/conversations/.*")).respond_with_response(answer.response())
-        agent = wire_talks.agent("rasa", f"http://127.0.0.1:{server.port}")
+        agent = framework_chats.agent("rasa", f"http://127.0.0.1:{server.port}")
         with pytest.raises(kind) as error:
             await agent.open_session(AgentContract.played_test)
     assert why in str(error.value)
@@ -195,7 +195,7 @@ async def test_servers_that_do_not_tell(answer, kind, why):
 async def test_one_that_is_not_there():
     """It is no refused key."""
     with pytest.raises(AgentError) as gone:
-        await wire_talks.agent("rasa", NOBODY).open_session(AgentContract.played_test)
+        await framework_chats.agent("rasa", NOBODY).open_session(AgentContract.played_test)
     assert not isinstance(gone.value, AgentAccessError)
 
 

@@ -1,6 +1,6 @@
 """The adapter `openai` with `api: responses`. OpenAI's own types say whether the wire is right.
 
-The files in wires/ were made by `RECORD=1 make frameworks`: the proxy of litellm 1.106.2, and an agent behind
+recorded_http/ was made by `RECORD=1 make frameworks`: the proxy of litellm 1.106.2, and an agent behind
 agent-framework-hosting-responses 1.0.0a261022.
 """
 
@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import endpoints
+import framework_chats
 import pytest
-import wire_talks
-import wires
+import recorded_http
 import world
 from endpoints import Asked, any_json, response
 from hypothesis import given, settings
@@ -223,9 +223,9 @@ async def test_a_hand_over_ends_the_turn() -> None:
 
 async def recorded(name: str, server: str = "responses") -> tuple[list[Any], list[Any]]:
     """The replies, or errors, of a recorded talk, and what was asked."""
-    exchanges = wires.load(Path(__file__).parent / f"wires/{server}-{name}.json")
-    with wires.served(exchanges) as stub:
-        replies, _ = await wire_talks.TALKS[server][name](f"{stub.url}")
+    exchanges = recorded_http.load(Path(__file__).parent / f"recorded_http/{server}-{name}.json")
+    with recorded_http.served(exchanges) as stub:
+        replies, _ = await framework_chats.TALKS[server][name](f"{stub.url}")
     return replies, stub.asked
 
 

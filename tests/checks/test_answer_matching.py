@@ -3,9 +3,9 @@ import time
 
 import builders as build
 import pytest
+from doc_pages import ROOT, code, table
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from papers import ROOT, code, table
 from pydantic import TypeAdapter, ValidationError
 
 from ci_evals.domain.answers import comparable, last_number, whole_number, words

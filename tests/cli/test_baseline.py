@@ -5,7 +5,7 @@ from pathlib import Path
 
 import builders as build
 import pytest
-import whole_text
+import report_texts
 from commands import ci_evals, results_in, write_suite
 
 from ci_evals import compare_results, create_aui_adapter, load_suite, run_suite_sync
@@ -36,7 +36,7 @@ def worse(comparison: dict) -> set[str]:
 
 def saved(folder: Path, results: Results) -> str:
     folder.mkdir()
-    (folder / RESULTS).write_text(whole_text.dump(results))
+    (folder / RESULTS).write_text(report_texts.dump(results))
     return folder.name
 
 
@@ -203,7 +203,7 @@ def test_odds_of_a_noisy_agent(files, tmp_path):
 
 
 def odd(results: Results, change) -> str:
-    data = json.loads(whole_text.dump(results))
+    data = json.loads(report_texts.dump(results))
     change(data)
     return json.dumps(data)
 
@@ -302,6 +302,6 @@ def test_a_budget_of_seconds_is_held(tmp_path, seconds, code):
 def test_a_recorded_gate_that_no_option_could_ask_for_is_not_held(tmp_path, capsys):
     """Whoever wrote the file: the usual floor is looked at."""
     file = tmp_path / "_results.json"
-    file.write_text(whole_text.dump(build.results(run=build.run_info(config={"minScore": 10**400}))))
+    file.write_text(report_texts.dump(build.results(run=build.run_info(config={"minScore": 10**400}))))
     odds(OddsSettings(results=file), RunContext())
     assert "min-score" in capsys.readouterr().out

@@ -6,7 +6,7 @@ import gitlab_api
 import pytest
 import yaml
 from commands import ci_evals, results_in
-from papers import ROOT
+from doc_pages import ROOT
 from werkzeug import Response
 
 pytestmark = pytest.mark.slow

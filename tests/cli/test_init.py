@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 from commands import ci_evals, files_in, results_in
-from papers import ROOT
+from doc_pages import ROOT
 
 from ci_evals.agent_registry import AGENT_KINDS
 

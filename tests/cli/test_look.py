@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 import world
 from commands import ci_evals, files_in, results_in, start, write_suite
-from papers import ROOT
+from doc_pages import ROOT
 
 pytestmark = pytest.mark.slow
 

@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 import builders as build
-import paged
 import pytest
-import whole_text
+import report_page
+import report_texts
 import world
 from commands import ci_evals, write_suite
 from github_runner import Step
@@ -20,7 +20,7 @@ HELLO = "Good morning, this is the run of before."
 
 
 def page_in(folder: Path) -> str:
-    return paged.whole((folder / "report.html").read_text())
+    return report_page.full_text((folder / "report.html").read_text())
 
 
 def run_that_says(text: str, **fields):
@@ -31,7 +31,7 @@ def run_that_says(text: str, **fields):
 
 def saved(folder: Path, results) -> Path:
     folder.mkdir(parents=True)
-    (folder / RESULTS).write_text(whole_text.dump(results))
+    (folder / RESULTS).write_text(report_texts.dump(results))
     return folder
 
 

@@ -7,9 +7,9 @@ from datetime import timedelta
 from pathlib import Path
 
 import builders as build
-import paged
 import pytest
-import whole_text
+import report_page
+import report_texts
 from commands import ci_evals, files_in
 
 from ci_evals.cli.commands.report import report
@@ -43,7 +43,7 @@ def run_of(name: str, *, day: int = 0, before: str | None = None, says: str | No
 
 def save(folder: Path, results) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / RESULTS).write_text(whole_text.dump(results))
+    (folder / RESULTS).write_text(report_texts.dump(results))
     return folder
 
 
@@ -63,7 +63,7 @@ def written(folder: Path) -> set[str]:
 
 
 def page_in(folder: Path) -> str:
-    return paged.whole((folder / "report.html").read_text())
+    return report_page.full_text((folder / "report.html").read_text())
 
 
 def redraw(*paths: str | Path, **options) -> None:

@@ -5,7 +5,7 @@ from functools import cache
 
 import aui_types
 import pytest
-from papers import ROOT
+from doc_pages import ROOT
 
 from ci_evals.demo_agent import catalog, engine, wire
 from ci_evals.demo_agent.reply import State

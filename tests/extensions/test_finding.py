@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from commands import CLEAN
-from papers import blocks, code, page, table
+from doc_pages import blocks, code, page, table
 
 import ci_evals
 from ci_evals.extension_registry import GROUP, NEEDED, Extensions, installed

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import builders as build
 import pytest
+import report_texts
 import seeded
-import whole_text
 import world
 from commands import ci_evals, files_in, start, write_suite
 
@@ -58,7 +58,7 @@ def save(folder: Path, who: str, **fields) -> Path:
     folder.mkdir()
     run = build.run_info(id=who, **fields)
     file = folder / "_results.json"
-    file.write_text(whole_text.dump(build.results(suite, run=run)), encoding="utf-8")
+    file.write_text(report_texts.dump(build.results(suite, run=run)), encoding="utf-8")
     return file
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import reliability_cases
-import whole_text
+import report_texts
 from commands import CLEAN
 
 import ci_evals
@@ -24,7 +24,7 @@ from ci_evals import load_results
 from ci_evals.cli.app import invoke
 from ci_evals.cli.run_context import RunContext
 from ci_evals.extension_registry import installed, study_reports
-from whole_text import dump
+from report_texts import dump
 
 assert Path(ci_evals.__file__).is_relative_to(sys.argv[1])
 for module in pkgutil.walk_packages(ci_evals.__path__, "ci_evals."):
@@ -79,7 +79,7 @@ def test_everything_else_works_without_an_extension(deleted, tmp_path):
     trusted = reliability_cases.trusted()
     saved = tmp_path / "saved/_results.json"
     saved.parent.mkdir()
-    saved.write_text(whole_text.dump(trusted))
+    saved.write_text(report_texts.dump(trusted))
     # First on the path, before the checkout that the tests are of.
     path = os.pathsep.join([str(root), str(Path(__file__).parents[1])])
     env = CLEAN | {"PYTHONPATH": path}
@@ -102,7 +102,7 @@ def test_everything_else_works_without_an_extension(deleted, tmp_path):
 
 def test_a_study_that_cannot_be_read_is_refused_by_who_knows_it(tmp_path):
     """With where in the file it is wrong."""
-    data = json.loads(whole_text.dump(reliability_cases.trusted()))
+    data = json.loads(report_texts.dump(reliability_cases.trusted()))
     assert data["studies"].keys() == study_kinds().keys() - {"oldCalibration"}
     data["studies"]["noise"]["parts"][0]["source"] = "weather"
     (tmp_path / "_results.json").write_text(json.dumps(data))
@@ -112,10 +112,10 @@ def test_a_study_that_cannot_be_read_is_refused_by_who_knows_it(tmp_path):
 
 def test_a_study_that_nobody_knows_is_kept(tmp_path):
     """As it is, unless it is nested too deeply to be written again."""
-    data = json.loads(whole_text.dump(reliability_cases.trusted()))
+    data = json.loads(report_texts.dump(reliability_cases.trusted()))
     data["studies"]["weather"] = {"sun": [1, {"rain": None}], "wind": "half \ud800 a pair"}
     (tmp_path / "_results.json").write_text(json.dumps(data))
-    again = json.loads(whole_text.dump(ci_evals.load_results(tmp_path)))
+    again = json.loads(report_texts.dump(ci_evals.load_results(tmp_path)))
     assert again["studies"]["weather"] == {"sun": [1, {"rain": None}], "wind": "half \ufffd a pair"}
     assert {**again, "studies": None} == {**data, "studies": None}
     deep = None

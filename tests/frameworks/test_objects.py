@@ -8,8 +8,8 @@ from pathlib import Path
 
 import commands
 import pytest
+from doc_pages import ROOT, page
 from environments import environment
-from papers import ROOT, page
 
 pytestmark = pytest.mark.frameworks
 OBJECTS = Path(__file__).parent / "objects"

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 import commands
 import pytest
 import world
+from doc_pages import ROOT, code, table
 from frameworks.environments import AGENTS, environment, free_port, server
-from papers import ROOT, code, table
 
 from ci_evals.agents.http.agent import HttpAgent
 from ci_evals.agents.settings import AgentSettings

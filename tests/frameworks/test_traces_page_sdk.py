@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 from commands import ci_evals, results_in
-from papers import blocks
+from doc_pages import blocks
 from test_traces import SDK, environment
 from test_traces_page import PAGE, WRONG, failed, write_pages_files
 

@@ -7,7 +7,7 @@ from typing import Any
 import builders as build
 import fakes
 import github_api
-import whole_text
+import report_texts
 
 from ci_evals._version import __version__
 from ci_evals.adapters.recording import records
@@ -370,7 +370,7 @@ def _results() -> list[bytes]:
     reach = Reach(kind=LogicKind.RULE, name="gone", trials=0, tests=0, wanted=True)
     gone = reach.model_copy(update={"compared_trials": 0, "base_trials": 2})
     head = build.completed(head).model_copy(update={"coverage": Coverage(traced_trials=3, logic=(gone,))})
-    return [whole_text.dump(results).encode() for results in (head, plain)]
+    return [report_texts.dump(results).encode() for results in (head, plain)]
 
 
 RESULTS = _results()

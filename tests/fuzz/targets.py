@@ -21,8 +21,8 @@ from xml.etree import ElementTree as ET
 
 import builders as build
 import httpx2
+import report_texts
 import samples
-import whole_text
 from fakes import ScriptedLLM
 from mutation import MOST_BYTES
 from pydantic import JsonValue
@@ -575,10 +575,10 @@ def results(data: bytes) -> None:
         _is_worded(error, MOST_BYTES * 10)
         return
     clean = REDACTOR.model(found)
-    files = whole_text.files(clean)
+    files = report_texts.files(clean)
     ET.fromstring(files[JUNIT])
     again = report_files.load(files[RESULTS], "again")
-    assert whole_text.dump(again) == files[RESULTS]
+    assert report_texts.dump(again) == files[RESULTS]
     console.render(clean, verbose=True)
     comment.render(clean, comment.SummaryContext())
     annotations(clean)

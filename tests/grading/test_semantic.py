@@ -3,9 +3,9 @@ import math
 import builders as build
 import fakes
 import pytest
+from doc_pages import ROOT, code, table
 from hypothesis import given
 from hypothesis import strategies as st
-from papers import ROOT, code, table
 
 from ci_evals.domain.checks.strict.expected_answers import AnswerMatches
 from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError

@@ -9,7 +9,7 @@ import cases
 import comment_cases
 import hostile
 import pytest
-import whole_text
+import report_texts
 
 from ci_evals.domain.results.comparison import TestName
 from ci_evals.domain.results.run import Results
@@ -363,7 +363,7 @@ def test_all_is_told_where_there_is_room():
     """The comment of an ordinary run is its summary.md, with a link and the commit."""
     results = comment_cases.good()
     text = comment.render(results, comment.SummaryContext())
-    assert text == documents.summary(results) == whole_text.files(results)[SUMMARY]
+    assert text == documents.summary(results) == report_texts.files(results)[SUMMARY]
     assert "Left out" not in text
 
 

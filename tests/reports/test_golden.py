@@ -9,7 +9,7 @@ from pathlib import Path
 import cases
 import comment_cases
 import pytest
-import whole_text
+import report_texts
 
 from ci_evals.reports import console, report_files
 from ci_evals.reports.markdown import comment, documents
@@ -22,7 +22,7 @@ def reports(name: str) -> dict[str, str]:
     results = cases.CASES[name]()
     files = {
         path: text
-        for path, text in whole_text.files(results).items()
+        for path, text in report_texts.files(results).items()
         if not path.endswith((".json", ".html"))
     }
     if name == "invalid":
@@ -81,6 +81,6 @@ def test_a_refusal_reads_as_it_should():
 def test_the_same_results_make_the_same_bytes(name):
     """A report depends on the results alone, whether they were just made or read from a file."""
     results = cases.CASES[name]()
-    again = report_files.load(whole_text.dump(results), "_results.json")
-    assert whole_text.files(results) == whole_text.files(again)
+    again = report_files.load(report_texts.dump(results), "_results.json")
+    assert report_texts.files(results) == report_texts.files(again)
     assert console.render(results, color=True) == console.render(again, color=True)

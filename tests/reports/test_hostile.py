@@ -11,7 +11,7 @@ import comment_cases
 import hostile
 import junitparser
 import pytest
-import whole_text
+import report_texts
 from hypothesis import given, settings
 
 from ci_evals.domain.results.arms import Arm
@@ -99,7 +99,7 @@ class Reports:
 
 def reports(results) -> Reports:
     return Reports(
-        whole_text.files(results),
+        report_texts.files(results),
         console_texts(results),
         comment.render(results, CONTEXT),
         documents.comparison(results) if results.comparison else "",
@@ -199,5 +199,5 @@ def test_planted_keys_appear_in_no_report():
     for results in CASES.values():
         told = hostile.poisoned(results, f"the key is {key}, again {key}", clean=False)
         clean = Redactor(keys=[key]).model(told)
-        texts = [*whole_text.files(clean).values(), console.render(clean, verbose=True)]
+        texts = [*report_texts.files(clean).values(), console.render(clean, verbose=True)]
         assert not [text for text in texts if "1234567890" in text or "sk-proj" in text]

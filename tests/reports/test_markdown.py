@@ -7,7 +7,7 @@ import builders as build
 import cases
 import comment_cases
 import hostile
-import whole_text
+import report_texts
 
 from ci_evals.domain.actions import views_of
 from ci_evals.domain.transcript import EndState, Integration, ToolCall
@@ -392,7 +392,7 @@ def test_a_comparison_without_checks_gives_no_verdict():
 
 def test_a_run_without_a_baseline_or_statistics_still_has_its_reports():
     """Its results lack statistics, comparison, odds, latency."""
-    made = whole_text.dump(cases.unsure())
+    made = report_texts.dump(cases.unsure())
     data = json.loads(made)
     for name in ("comparison", "odds", "latency", "passAtK", "passHatK", "interval"):
         del data[name]
@@ -403,7 +403,7 @@ def test_a_run_without_a_baseline_or_statistics_still_has_its_reports():
         for test in suite["tests"]:
             del test["statistics"]
     results = report_files.load(json.dumps(data), "_results.json")
-    files = whole_text.files(results)
+    files = report_texts.files(results)
     assert "Score 90.0" in files[SUMMARY]
     assert "baseline" not in files[SUMMARY]
     assert "all of" not in files["Refunds/2026-11-21T09-30-00Z/_summary.md"]

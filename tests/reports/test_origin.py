@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import builders as build
 import cases
 import pytest
-import whole_text
+import report_texts
 
 from ci_evals.domain.results.run import Origin
 from ci_evals.reports import console
@@ -21,7 +21,7 @@ SAID = {
 
 def reports(results):
     """Every report in words, by its name."""
-    files = whole_text.files(results)
+    files = report_texts.files(results)
     return {name: text for name, text in files.items() if not name.endswith(".json")} | {
         "comment": comment.render(results, comment.SummaryContext()),
         "step summary": documents.step_summary(results, 100_000),

@@ -9,7 +9,7 @@ import builders as build
 import cases
 import pytest
 import reliability_cases
-import whole_text
+import report_texts
 from plans import planned
 
 from ci_evals.adapters import prices
@@ -42,8 +42,8 @@ def everywhere(results) -> dict[str, str]:
         "step summary": documents.step_summary(results, 900_000),
         "comment": comment.render(results, CONTEXT),
         "console": console.render(results),
-        "page": whole_text.files(results)["report.html"].split("<script")[0],
-        "suite": next(text for path, text in whole_text.files(results).items() if "_summary.md" in path),
+        "page": report_texts.files(results)["report.html"].split("<script")[0],
+        "suite": next(text for path, text in report_texts.files(results).items() if "_summary.md" in path),
     }
 
 
@@ -94,7 +94,7 @@ def test_a_newly_failing_test_says_that_its_verdict_rests_on_votes_that_disagree
     assert f"(⚠️ {FLAG})" in documents.summary(run)
     assert FLAG in console.render(run)
     assert FLAG in console.comparison(run)
-    files = whole_text.files(run)
+    files = report_texts.files(run)
     assert f"⚠️ {FLAG}" in next(text for path, text in files.items() if path.endswith("Refund-too-late.md"))
     assert f"! {FLAG}" in files[JUNIT]
 
@@ -230,7 +230,7 @@ def test_each_trial_that_is_left_out_says_where_its_user_broke_its_role():
 def test_junit_skips_a_test_of_which_no_trial_is_valid():
     """With the reason; one that has a valid trial is told by that."""
     cases_by_name = {
-        case.get("name"): case for case in ET.fromstring(whole_text.files(RUN)[JUNIT]).iter("testcase")
+        case.get("name"): case for case in ET.fromstring(report_texts.files(RUN)[JUNIT]).iter("testcase")
     }
     skipped = cases_by_name[reliability_cases.LOST].find("skipped")
     assert skipped.get("message").startswith("2 trials excluded: ")
@@ -272,7 +272,7 @@ def test_a_suites_own_report_tells_of_its_own_judge_and_user():
         vote_agreement=reliability_cases.AGREEMENT,
         user_checks=reliability_cases.USER_CHECKS,
     )
-    files = whole_text.files(run)
+    files = report_texts.files(run)
     own, other = (
         next(text for path, text in files.items() if path.startswith(name) and path.endswith("_summary.md"))
         for name in ("Exchanges", "Refunds")

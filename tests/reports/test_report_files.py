@@ -9,7 +9,7 @@ import builders as build
 import cases
 import hostile
 import pytest
-import whole_text
+import report_texts
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -23,7 +23,7 @@ STAMP = "2026-11-21T09-30-00Z"
 
 def test_a_run_makes_these_files():
     """A folder for each suite with a file for each test, and four files at the root."""
-    assert sorted(whole_text.files(cases.bad())) == [
+    assert sorted(report_texts.files(cases.bad())) == [
         f"Exchanges/{STAMP}/Exchange-for-another-size.md",
         f"Exchanges/{STAMP}/_results.json",
         f"Exchanges/{STAMP}/_summary.md",
@@ -41,7 +41,7 @@ def test_a_run_makes_these_files():
 def test_a_suites_own_file_holds_that_suite_and_its_score():
     """Same schema, one suite; the gate is the run's."""
     run = cases.bad()
-    own = report_files.load(whole_text.files(run)[f"Exchanges/{STAMP}/_results.json"], "x")
+    own = report_files.load(report_texts.files(run)[f"Exchanges/{STAMP}/_results.json"], "x")
     assert [suite.name for suite in own.suites] == ["Exchanges"]
     assert (own.score, own.counts) == (run.suites[1].score, run.suites[1].counts)
     assert own.gate == run.gate
@@ -72,7 +72,7 @@ def test_the_timestamp_is_in_utc():
 def test_every_name_of_a_test_makes_a_safe_file_of_its_own(names):
     """No test overwrites another or the suite's own files, and none leaves its folder."""
     tests = [build.test_result(name) for name in names]
-    files = whole_text.files(build.results(build.suite_result("Refunds", *tests)))
+    files = report_texts.files(build.results(build.suite_result("Refunds", *tests)))
     count = max(len(tests), 1)
     assert len({path.casefold() for path in files}) == len(files) == 4 + 2 + count
     for path in files:
@@ -102,9 +102,9 @@ def test_a_results_file_reads_back_to_the_same_bytes(value, text, score, seconds
     results = build.results(
         build.suite_result("Refunds", build.test_result(text, trials=(trial,), score=score))
     )
-    written = whole_text.dump(results)
+    written = report_texts.dump(results)
     written.encode()
-    assert whole_text.dump(report_files.load(written, "x")) == written
+    assert report_texts.dump(report_files.load(written, "x")) == written
 
 
 def test_a_deeply_nested_trace_can_be_read_back():
@@ -114,17 +114,17 @@ def test_a_deeply_nested_trace_can_be_read_back():
         trace = [trace]
     trial = build.trial_result(turns=(build.turn(trace=trace),))
     results = build.results(build.suite_result("Refunds", build.test_result(trials=(trial,))))
-    written = whole_text.dump(results)
-    assert whole_text.dump(report_files.load(written, "x")) == written
+    written = report_texts.dump(results)
+    assert report_texts.dump(report_files.load(written, "x")) == written
 
 
 @pytest.mark.parametrize("name", cases.CASES)
 def test_a_results_file_is_one_json_text(name):
     """Made in parts, it has the bytes that it would have as a whole, whether its trials are packed or not."""
     results = cases.CASES[name]()
-    written = whole_text.dump(results)
+    written = report_texts.dump(results)
     assert written == results.model_dump_json(by_alias=True, indent=2) + "\n"
-    assert whole_text.dump(kept(results)) == written
+    assert report_texts.dump(kept(results)) == written
 
 
 def test_a_name_within_a_results_file_misleads_nobody():
@@ -141,7 +141,7 @@ def test_a_name_within_a_results_file_misleads_nobody():
     results = build.results(
         build.suite_result("Refunds", test, test), run=build.run_info(config={"a": {"a": {"a": odd}}})
     )
-    assert whole_text.dump(kept(results)) == results.model_dump_json(by_alias=True, indent=2) + "\n"
+    assert report_texts.dump(kept(results)) == results.model_dump_json(by_alias=True, indent=2) + "\n"
 
 
 def kept(results: Results) -> Results:
@@ -160,7 +160,7 @@ def kept(results: Results) -> Results:
 def test_a_results_file_is_the_same_value(name):
     """Reading gives back what was written, keys in camelCase."""
     results = cases.CASES[name]()
-    written = whole_text.dump(results)
+    written = report_texts.dump(results)
     assert report_files.load(written, "x") == results
     assert {"schemaVersion", "tool", "run", "score", "counts", "gate", "usage", "suites"} <= json.loads(
         written
@@ -169,7 +169,7 @@ def test_a_results_file_is_the_same_value(name):
 
 def changed(**changes) -> str:
     """A good results file with these keys replaced (None: taken out)."""
-    data = json.loads(whole_text.dump(cases.good())) | changes
+    data = json.loads(report_texts.dump(cases.good())) | changes
     return json.dumps({key: value for key, value in data.items() if value is not None})
 
 
@@ -209,7 +209,7 @@ def test_a_file_that_is_none_says_what_is_wrong(text, message):
 )
 def test_a_results_file_cannot_name_a_folder_outside(folder):
     """A file from somebody else's artifact decides nothing about places on this machine."""
-    data = json.loads(whole_text.dump(cases.good()))
+    data = json.loads(report_texts.dump(cases.good()))
     data["suites"][0]["folder"] = folder
     with pytest.raises(UsageError, match="must be a unique relative path"):
         report_files.load(json.dumps(data), "x")
@@ -218,16 +218,16 @@ def test_a_results_file_cannot_name_a_folder_outside(folder):
 def test_a_runs_file_redraws_everything(tmp_path):
     """All reports but the file itself."""
     run = cases.bad()
-    again = whole_text.joined(report_files.redraw(run, tmp_path / "results" / "_results.json"))
-    assert again == {path: text for path, text in whole_text.files(run).items() if path != "_results.json"}
+    again = report_texts.joined(report_files.redraw(run, tmp_path / "results" / "_results.json"))
+    assert again == {path: text for path, text in report_texts.files(run).items() if path != "_results.json"}
 
 
 def test_a_suites_own_file_redraws_its_folder(tmp_path):
     """The same bytes that the run wrote there."""
-    files = whole_text.files(cases.bad())
+    files = report_texts.files(cases.bad())
     folder = f"Refunds/{STAMP}/"
     own = report_files.load(files[folder + "_results.json"], "x")
-    again = whole_text.joined(report_files.redraw(own, tmp_path / folder / "_results.json"))
+    again = report_texts.joined(report_files.redraw(own, tmp_path / folder / "_results.json"))
     assert again == {
         path.removeprefix(folder): text
         for path, text in files.items()

@@ -1,6 +1,6 @@
 """Simulated pull requests: rounds, both sides in one run, a history. The functions are those that a run uses.
 
-The agents are those of `populations`. A session moves all tests of a run, as another day or load does.
+The agents are those of `logit_agents`. A session moves all tests of a run, as another day or load does.
 """
 
 from collections.abc import Callable, Iterable
@@ -9,7 +9,7 @@ from math import exp, log
 from random import Random
 from statistics import fmean
 
-from populations import KINDS, LogitAgent, LogitCase
+from logit_agents import KINDS, LogitAgent, LogitCase
 
 from ci_evals.scoring.comparison import history
 from ci_evals.scoring.comparison.rounds import BOTH_SIDES_LOOKS, LOOKS, looks_at

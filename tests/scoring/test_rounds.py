@@ -8,9 +8,9 @@ from math import sqrt
 from statistics import fmean
 
 import pytest
+from doc_pages import ROOT, table
 from hypothesis import given
 from hypothesis import strategies as st
-from papers import ROOT, table
 from rounds_simulation import (
     MOVES,
     STILL,

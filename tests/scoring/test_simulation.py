@@ -9,9 +9,9 @@ from random import Random
 from statistics import fmean, stdev
 
 import pytest
-from papers import page, table
-from population import MEAN, agent, concentrated, spread, unchanged
-from populations import KINDS, MEANS, Sessions
+from doc_pages import page, table
+from logit_agents import KINDS, MEANS, Sessions
+from simulated_agents import MEAN, agent, concentrated, spread, unchanged
 from simulation import (
     Setting,
     alarms,

@@ -10,9 +10,9 @@ from statistics import NormalDist, fmean, variance
 
 import builders as build
 import pytest
+from doc_pages import ROOT, blocks, table
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from papers import ROOT, blocks, table
 from plans import trial
 
 from ci_evals.reports.facts.comparison.change import sentence

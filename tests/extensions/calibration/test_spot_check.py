@@ -10,8 +10,8 @@ from statistics import fmean
 
 import pytest
 from commands import ci_evals
+from doc_pages import page, table
 from labelled_runs import answers, filled, rows, run, saved
-from papers import page, table
 
 from ci_evals.domain.results.arms import Arm
 from ci_evals.extensions.calibration.spot_check import Side, SideVerdict, SpotCheck

@@ -16,8 +16,8 @@ from random import Random
 import endpoints
 import pytest
 from canary import Canaries
+from doc_pages import ROOT
 from frameworks.environments import environment, free_port
-from papers import ROOT
 from test_endurance import BROKEN, Run, sessions
 
 from ci_evals._version import __version__

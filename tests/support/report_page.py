@@ -1,4 +1,4 @@
-"""What a reader of `report.html` can come to see: its text, and the conversations that it holds packed."""
+"""The text of `report.html`, with the conversations that it holds compressed."""
 
 import base64
 import re
@@ -8,10 +8,10 @@ _PACKED = re.compile(r'<script type="application/octet-stream" id="([^"]+)">([A-
 
 
 def unpacked(page: str) -> dict[str, str]:
-    """The packed data by the id of its element, as the browser reads it."""
+    """Return the embedded data by the id of its element, as the browser reads it."""
     return {name: zlib.decompress(base64.b64decode(data)).decode() for name, data in _PACKED.findall(page)}
 
 
-def whole(page: str) -> str:
-    """The page with all that is packed in it."""
+def full_text(page: str) -> str:
+    """Return the page's text, with all embedded data."""
     return "\n".join([_PACKED.sub("", page), *unpacked(page).values()])

@@ -1,11 +1,11 @@
-"""What is said to agents of frameworks, to the real servers and to what was recorded of them alike."""
+"""Conversations with agents of frameworks, for the real servers and for what was recorded of them."""
 
 import functools
 from typing import Any
 
 import world
 import yaml
-from papers import ROOT, blocks
+from doc_pages import ROOT, blocks
 
 from ci_evals.agents.a2a.agent import A2aAgent
 from ci_evals.agents.adk.agent import AdkAgent

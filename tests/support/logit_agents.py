@@ -1,4 +1,4 @@
-"""Four kinds of agents with known true scores, harder for the statistics than those of `population`.
+"""Four kinds of agents with known true scores, harder for the statistics than those of `simulated_agents`.
 
 docs/statistics.md describes them. A session, such as another day or another load, moves all tests of a run.
 """

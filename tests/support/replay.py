@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import github_api
 from commands import action
+from doc_pages import ROOT
 from github_api import REPOSITORY, TOKEN, zip_of
 from github_runner import Step
-from papers import ROOT
 
 from ci_evals.demo_agent.server import DemoServer
 

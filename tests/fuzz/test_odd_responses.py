@@ -6,15 +6,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import framework_chats
 import pytest
-import wire_talks
-import wires
+import recorded_http
 
 from ci_evals.conversation.converse import bounded
 from ci_evals.domain.errors import AgentError
 from ci_evals.domain.transcript import Reply
 
-WIRES = Path(__file__).parents[1] / "adapters/wires"
+RECORDED = Path(__file__).parents[1] / "adapters/recorded_http"
 ODD = ([], {}, [[]], [None], {"x": [7]}, 7, -1.5, 10**30, True, None, "", "x", "\u0000\ud800")
 TRIES = 30
 
@@ -30,7 +30,7 @@ def exchanged(value: Any, luck: random.Random) -> Any:
     return changed
 
 
-def with_one_odd(exchange: wires.Exchange, luck: random.Random) -> wires.Exchange:
+def with_one_odd(exchange: recorded_http.Exchange, luck: random.Random) -> recorded_http.Exchange:
     """An exchange with another answer."""
     if not exchange.content_type.startswith("text/event-stream"):
         return replace(exchange, answer=json.dumps(exchanged(json.loads(exchange.answer), luck)))
@@ -59,12 +59,12 @@ async def test_odd_values_are_read_or_refused(name: str) -> None:
     """No other error than an agent's, and no reply that cannot be kept."""
     luck = random.Random(name)
     for _ in range(TRIES):
-        exchanges = wires.load(WIRES / f"{name}-refund.json")
+        exchanges = recorded_http.load(RECORDED / f"{name}-refund.json")
         place = luck.randrange(len(exchanges))
         exchanges[place] = with_one_odd(exchanges[place], luck)
-        with wires.served(exchanges) as stub:
+        with recorded_http.served(exchanges) as stub:
             try:
-                replies, _ = await wire_talks.TALKS[name]["refund"](stub.url)
+                replies, _ = await framework_chats.TALKS[name]["refund"](stub.url)
             except AgentError:
                 continue  # no conversation could be begun
         for reply in replies:

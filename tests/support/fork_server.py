@@ -5,7 +5,7 @@ hundredths. What comes of the fork is a process of its own in all that a test ca
 folder, streams, signals, exit code, and Python's own orderly end. What it shares with its siblings is the
 order of sets of strings: a test that this matters to sets PYTHONHASHSEED, and gets a start.
 
-Started as a program it is the nursery, and its standard input is the socket on which it is asked: for a
+Started as a program it is the server, and its standard input is the socket that takes requests: for a
 child, whose process id is the answer, or for what became of one that has ended. It says when it is ready.
 """
 
@@ -61,7 +61,7 @@ def can_stand_in(env: Mapping[str, str]) -> bool:
 
 def await_ready(door: socket.socket) -> None:
     """Returns once what can be imported is."""
-    assert door.recv(1), "the nursery died; what it said is above"
+    assert door.recv(1), "the fork server died; its output is above"
 
 
 def ask_start(door: socket.socket, start: Start, streams: list[int]) -> int:

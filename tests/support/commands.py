@@ -16,7 +16,7 @@ from pathlib import Path
 from threading import Thread
 from typing import IO, Any
 
-import nursery
+import fork_server
 
 from ci_evals.adapters.suites import bundled_path
 
@@ -32,8 +32,8 @@ Judges here are stand-ins whose calls are counted: only tests of the judge check
 MODULE = "ci_evals"
 """`ci-evals`, as a module."""
 
-SCRIPT = str(Path(__file__).parents[1] / "entrypoint.py")
-"""The action's door."""
+SCRIPT = str(Path(__file__).parents[2] / "entrypoint.py")
+"""The program that the action starts."""
 
 
 class Started:
@@ -46,7 +46,9 @@ class Started:
         self._life, alive = os.pipe()
         with Path(os.devnull).open() as nothing:
             streams = [nothing.fileno(), stdout, stderr, alive]
-            self.pid = nursery.ask_start(ready(), nursery.Start(program, [*args], str(cwd), {**env}), streams)
+            self.pid = fork_server.ask_start(
+                ready(), fork_server.Start(program, [*args], str(cwd), {**env}), streams
+            )
         for stream in (stdout, stderr, alive):
             os.close(stream)
         self.stdout, self.stderr = os.fdopen(out), os.fdopen(err)
@@ -79,7 +81,7 @@ class Started:
             if not select.select([self._life], [], [], timeout)[0]:
                 raise subprocess.TimeoutExpired(self.args, timeout)
             os.close(self._life)
-            self.returncode = nursery.ask_end(ready(), self.pid)
+            self.returncode = fork_server.ask_end(ready(), self.pid)
         return self.returncode
 
     def send_signal(self, number: int) -> None:
@@ -92,10 +94,10 @@ class Started:
         self.send_signal(signal.SIGKILL)
 
 
-def _nursery() -> socket.socket:
-    """Starts the one nursery of this process of pytest, and gives back where it is asked."""
+def _start_fork_server() -> socket.socket:
+    """Start the one fork server of this pytest process, and return the socket that takes requests."""
     ours, its = socket.socketpair()
-    process = subprocess.Popen([sys.executable, nursery.__file__], env=CLEAN, stdin=its)
+    process = subprocess.Popen([sys.executable, fork_server.__file__], env=CLEAN, stdin=its)
     its.close()
 
     @atexit.register
@@ -107,14 +109,14 @@ def _nursery() -> socket.socket:
     return ours
 
 
-_DOOR = _nursery()  # now, so that it imports while pytest collects
+_SERVER = _start_fork_server()  # now, so that it imports while pytest collects
 
 
 @cache
 def ready() -> socket.socket:
-    """The nursery's door, once it is open."""
-    nursery.await_ready(_DOOR)
-    return _DOOR
+    """Return the fork server's socket, once the server is ready."""
+    fork_server.await_ready(_SERVER)
+    return _SERVER
 
 
 def start(
@@ -122,7 +124,7 @@ def start(
 ) -> Started | subprocess.Popen[str]:
     """Starts `ci-evals ARGS`."""
     whole = CLEAN | dict(env or {})
-    if nursery.can_stand_in(whole):
+    if fork_server.can_stand_in(whole):
         return Started(program, args, cwd, whole)
     return subprocess.Popen(
         [sys.executable, *(["-m"] if program == MODULE else []), program, *args],

@@ -7,8 +7,8 @@ from random import Random
 from statistics import fmean, variance
 
 import builders as build
-from population import CRITERIA, MEAN, Agent, agent, pairs, score, unchanged
-from populations import KINDS, MEANS, LogitAgent, Sessions
+from logit_agents import KINDS, MEANS, LogitAgent, Sessions
+from simulated_agents import CRITERIA, MEAN, Agent, agent, pairs, score, unchanged
 
 from ci_evals.domain.results.gate import GateCheck, Odds
 from ci_evals.domain.results.suite import SuiteResult
@@ -37,7 +37,7 @@ class Setting:
     base: int = 3
     times: int = 1_000
     kind: str = ""
-    """A kind of `populations`; else agents of `population`."""
+    """A kind of `logit_agents`; else agents of `simulated_agents`."""
 
     def agents(self) -> Iterator[tuple[Agent | LogitAgent, Random]]:
         """An agent for each time, with the dice for it."""

@@ -1,10 +1,10 @@
-"""Wires of real servers: recorded through a proxy, and served again from a file.
+"""HTTP exchanges of real servers: recorded through a proxy, and served again from a file.
 
-    with wires.recorded(url) as (proxy, exchanges):
+    with recorded_http.recorded(url) as (proxy, exchanges):
         …talk to the server at `proxy`…
-    wires.save(path, exchanges)
+    recorded_http.save(path, exchanges)
 
-    with wires.served(wires.load(path)) as stub:
+    with recorded_http.served(recorded_http.load(path)) as stub:
         …the same requests at `stub.url` get the same bytes…
 
 The server's own address, in what it sent, becomes that of the proxy or of the stub.

@@ -1,9 +1,9 @@
-"""Reading the repository's own papers: tables and code blocks of a Markdown file."""
+"""Tables and code blocks of the repository's own Markdown files."""
 
 import re
 from pathlib import Path
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 
 

@@ -12,7 +12,7 @@ from ci_evals.adapters.result_files.source import SourceFile
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.result_rows import OfficialScore, ResultSet, Row, Undecided
 
-FILES = Path(__file__).parent / "adapters/result_files/files"
+FILES = Path(__file__).parents[1] / "adapters/result_files/files"
 
 
 PASSED, FAILED = True, False

@@ -1,6 +1,6 @@
 """Adapters and the real servers that they are for: only `make frameworks` runs these.
 
-With RECORD=1 what the servers send is written to tests/adapters/wires/, where the normal tests read it.
+With RECORD=1 what the servers send is written to tests/adapters/recorded_http/, where other tests read it.
 """
 
 import asyncio
@@ -13,15 +13,15 @@ from functools import partial
 from pathlib import Path
 
 import commands
+import framework_chats
 import pytest
-import wire_talks
-import wires
+import recorded_http
 from frameworks.environments import AGENTS, environment, found, free_port, server
 
 from ci_evals.contract import AgentContract
 
 pytestmark = pytest.mark.frameworks
-RECORDED = Path(__file__).parents[1] / "adapters/wires"
+RECORDED = Path(__file__).parents[1] / "adapters/recorded_http"
 
 LANGGRAPH = ["langgraph-cli[inmem]==0.4.40", "langgraph-api==0.16.7", "langgraph==1.2.22"]
 
@@ -178,7 +178,7 @@ def suite(name, url):
         "in order": {"strict": "tool_sequence", "tools": ["lookup", "refund"]},
         "words": {"strict": "contains", "text": "I refunded 42"},
     }
-    if name not in ("responses", "responses-agent", "ai-sdk", *wire_talks.A2A):  # which have no state
+    if name not in ("responses", "responses-agent", "ai-sdk", *framework_chats.A2A):  # which have no state
         checks["state"] = {"strict": "state", "probe": "agent_state", "path": "$.refunded", "equals": 42}
     test = {
         "name": "Refund",
@@ -189,10 +189,10 @@ def suite(name, url):
     }
     return {
         "name": "Refunds",
-        "adapter": "a2a" if name in wire_talks.A2A else name,
+        "adapter": "a2a" if name in framework_chats.A2A else name,
         "baseUrl": url,
         "tests": [test],
-        **wire_talks.AGENTS[name],
+        **framework_chats.AGENTS[name],
     }
 
 
@@ -230,13 +230,13 @@ def test_a_wrong_agent_fails_for_the_right_reason(name, tmp_path):
 def test_recorded_wires_are_what_it_sends(name, tmp_path):
     """The same requests get answers of the same shapes as those that the normal tests read."""
     with SERVERS[name](tmp_path) as url:
-        for talk, say in wire_talks.TALKS[name].items():
-            with wires.recorded(url) as (proxy, exchanges):
+        for talk, say in framework_chats.TALKS[name].items():
+            with recorded_http.recorded(url) as (proxy, exchanges):
                 asyncio.run(say(proxy))
             file = RECORDED / f"{name}-{talk}.json"
             if os.environ.get("RECORD"):
-                wires.save(file, exchanges)
-            assert wires.shapes(wires.load(file)) == wires.shapes(exchanges)
+                recorded_http.save(file, exchanges)
+            assert recorded_http.shapes(recorded_http.load(file)) == recorded_http.shapes(exchanges)
 
 
 def lines_said(folder, name, *lines):
@@ -309,10 +309,10 @@ class LangGraphServer(AgentContract):
         return made
 
     def agent(self):
-        return wire_talks.agent(self.name, self.url)
+        return framework_chats.agent(self.name, self.url)
 
     def unreachable(self):
-        return wire_talks.agent(self.name, "http://127.0.0.1:1")
+        return framework_chats.agent(self.name, "http://127.0.0.1:1")
 
 
 class AgUiServer(LangGraphServer):
