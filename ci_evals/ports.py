@@ -92,6 +92,9 @@ class WorldSteps(Protocol):
     async def set_up(self, world: World, names: Names) -> None:
         """Do the setup, with `{{names}}` replaced; raise `WorldError` at the first step that fails."""
 
+    async def probe_before(self, world: World, names: Names) -> dict[str, ProbeResult]:
+        """Return what each probe returns before the first message; nothing where that is not known."""
+
     async def probe(self, world: World, names: Names) -> dict[str, ProbeResult]:
         """Return what each probe returns, or why it failed."""
 

@@ -338,6 +338,7 @@ class LocalPlayer:
             closing_remark=transcript.closing_remark,
             turns=Turns(transcript.turns),
             probes=transcript.probes,
+            probes_before=transcript.probes_before,
             findings=finished.adjust_findings(findings) if findings else (),
             user_audit=finished.user_audit,
             usage=tuple(meter.usage for meter in finished.meters if meter.calls),

@@ -107,6 +107,17 @@ async def test_the_state_decides_not_the_words():
     assert change("SELECT * FROM orders") == []
 
 
+async def test_what_a_check_reads_is_probed_before_the_conversation_too():
+    """After the setup, and only the probes that a `state` check names: the others would cost time."""
+    probes = WORLD["probes"] | {"other": WORLD["probes"]["order"]}
+    plan = planned({"name": "t", **TEST}, **WORLD | {"probes": probes})
+    (trial,) = trials(await played(plan, agent_that(refunds)))
+    assert {name: probe.value for name, probe in trial.probes_before.items()} == {
+        "order": [{"status": "paid"}]
+    }
+    assert trial.probes.keys() == {"order", "other"}
+
+
 async def test_an_agent_is_told_nothing_of_the_world():
     """Addresses of databases may hold passwords."""
     agent = agent_that()

@@ -55,6 +55,8 @@ class ConversationPlayer:
         """The id of the agent's session, if it has one."""
         self.probes: dict[str, ProbeResult] = {}
         """The state of the world afterwards."""
+        self.probes_before: dict[str, ProbeResult] = {}
+        """The state of the world before the first message."""
 
     async def play(self, test: Test, planned_turns: Sequence[PlannedTurn]) -> ConversationEnd:
         """Play the turns in a fresh session until one of the reasons to end occurs."""
@@ -84,6 +86,7 @@ class ConversationPlayer:
             unanswered=self.unanswered,
             closing_remark=end.closing_remark,
             probes=self.probes,
+            probes_before=self.probes_before,
         )
 
     async def _play_turns(

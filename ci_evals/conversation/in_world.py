@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from uuid import uuid4
 
 from ci_evals.conversation.converse import ConversationEnd, ConversationPlayer
+from ci_evals.domain.checks.strict.state import StateCheck
 from ci_evals.domain.errors import WorldError
 from ci_evals.domain.suite import PlannedTurn, Test
 from ci_evals.domain.transcript import EndState
@@ -53,11 +54,20 @@ class WorldPlayer:
         turns: Sequence[PlannedTurn],
     ) -> ConversationEnd:
         await steps.set_up(self.world, names)
+        watched = self._watched(test)
+        if watched.probes:
+            conversation.probes_before = await steps.probe_before(watched, names)
         end = await conversation.play(test, turns)
         _name_session(names, conversation)
         if self.world.probes:
             conversation.probes |= await steps.probe(self.world, names)
         return end
+
+    def _watched(self, test: Test) -> World:
+        """Return the world with those of its probes alone that the test's `state` checks read."""
+        read = {check.probe for check in test.evaluations if isinstance(check, StateCheck)}
+        probes = {name: step for name, step in self.world.probes.items() if name in read}
+        return World(probes=probes)
 
 
 def _name_session(names: Names, conversation: ConversationPlayer) -> None:

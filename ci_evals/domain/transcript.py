@@ -410,3 +410,7 @@ class Transcript(Record):
     probes: dict[str, ProbeResult] = Field(
         default_factory=dict, description="The state of the world after the conversation, by probe."
     )
+    probes_before: dict[str, ProbeResult] = Field(
+        default_factory=dict,
+        description="The state before the first message, by probe that a `state` check reads.",
+    )

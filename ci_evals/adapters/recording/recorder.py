@@ -305,6 +305,10 @@ class RecordedWorld:
             self._capture.attempts.append({"setup_error": self._capture.redactor.text(str(error))})
             raise
 
+    async def probe_before(self, world: World, names: Names) -> dict[str, ProbeResult]:
+        """Return what the probes return. It is not recorded, since no verdict needs it."""
+        return await self._steps.probe_before(world, names)
+
     async def probe(self, world: World, names: Names) -> dict[str, ProbeResult]:
         """Return what the probes return."""
         probes = await self._steps.probe(world, names)

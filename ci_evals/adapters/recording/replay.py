@@ -184,6 +184,10 @@ class ReplayedWorld:
             self._replay.tried += 1
             raise WorldError(coming.setup_error)
 
+    async def probe_before(self, world: World, names: Names) -> dict[str, ProbeResult]:  # noqa: ARG002  # as the port has it
+        """Return nothing: it was not recorded."""
+        return {}
+
     async def probe(self, world: World, names: Names) -> dict[str, ProbeResult]:  # noqa: ARG002  # as the port has it
         """Return the recorded results of the attempt."""
         attempt = self._replay.attempt(self._replay.tried)

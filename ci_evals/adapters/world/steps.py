@@ -63,6 +63,10 @@ class WorldSteps:
             except WorldError as error:
                 raise WorldError(f"setup[{number}]: {error}") from error
 
+    async def probe_before(self, world: World, names: Names) -> dict[str, ProbeResult]:
+        """Return what each probe returns, or why it failed."""
+        return await self.probe(world, names)
+
     async def probe(self, world: World, names: Names) -> dict[str, ProbeResult]:
         """Return what each probe returns, or why it failed."""
         results = await asyncio.gather(*(self._probe(step, names) for step in world.probes.values()))

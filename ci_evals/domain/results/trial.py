@@ -102,6 +102,10 @@ class TrialResult(Record):
         default_factory=dict,
         description="By name, what each probe returned after the conversation, or why it failed.",
     )
+    probes_before: dict[str, ProbeResult] = Field(
+        default_factory=dict,
+        description="The same before the first message, of the probes that `state` checks read.",
+    )
     findings: tuple[Finding, ...] = ()
     usage: tuple[RoleUsage, ...] = Field(
         (), description="Calls and tokens of the models, all attempts together."
@@ -134,6 +138,7 @@ class TrialResult(Record):
             *result.usage,
             result.times,
             *result.probes.values(),
+            *result.probes_before.values(),
         ):
             if record:
                 record.slim()
