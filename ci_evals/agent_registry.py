@@ -100,6 +100,8 @@ class AgentKind:
     the integrations have any, and which names are theirs is unknown."""
     evidence_paths: str = ""
     """The option that holds JSONPaths to evidence, if there is one."""
+    path_conditions: frozenset[str] = frozenset()
+    """The keys there that hold a condition on what a path finds, and no path."""
 
     example: str = ""
     """The name of code with which `init` begins, for an adapter that names code to run."""
@@ -117,7 +119,8 @@ class AgentKind:
         paths = options.get(self.evidence_paths) if self.evidence_paths else None
         if not isinstance(paths, dict):
             return {}
-        return {key: path for key, path in paths.items() if isinstance(path, str)}
+        texts = {key: path for key, path in paths.items() if isinstance(path, str)}
+        return {key: path for key, path in texts.items() if key not in self.path_conditions}
 
     @property
     def local_address(self) -> str | None:

@@ -95,5 +95,8 @@ def with_gaps(test: Test, result: TrialResult, gaps: Mapping[int, str]) -> Trial
 def _incomplete(turn: Turn, gap: str | None) -> Turn:
     if gap is None:
         return turn
-    # A tool may hand over to a person.
-    return turn.like(tool_calls_partial=True, trace_missing=gap, handed_over_apart=True)
+    # A tool may hand over to a person: that no call did so is not known any more.
+    handed_over = turn.handed_over or None
+    return turn.like(
+        tool_calls_partial=True, trace_missing=gap, handed_over=handed_over, handed_over_apart=True
+    )

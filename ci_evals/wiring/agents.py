@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ci_evals.adapters.hand_over import tools_in
 from ci_evals.adapters.transport.addresses import host_of
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, Waiting
 from ci_evals.agent_registry import AGENT_KINDS
@@ -65,7 +66,9 @@ class RunAgents:
         from ci_evals.adapters.otlp.trial_trace import Exporter  # noqa: PLC0415  # likewise
 
         key = (suite.adapter, suite.base_url, suite.agent_id)
-        return TracedAgent(agent, self._receiver, self._exporters.setdefault(key, Exporter()))
+        exporter = self._exporters.setdefault(key, Exporter())
+        tools = tools_in(suite.adapter_options)
+        return TracedAgent(agent, self._receiver, exporter, escalation_tools=tools)
 
     def receive_spans(self) -> None:
         """Take the port for spans, before any agent is made; raise `UsageError` if it cannot be had."""

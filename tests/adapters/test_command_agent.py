@@ -67,6 +67,26 @@ async def refusal(agent, *texts, **how) -> str:
     return str(caught.value)
 
 
+CALLS_A_TOOL = """
+import json, sys
+for line in sys.stdin:
+    heard = json.loads(line)
+    if heard["type"] == "message":
+        print(json.dumps({"text": "Hi", "toolCalls": [{"name": heard["text"]}]}), flush=True)
+"""
+
+
+async def test_a_programs_call_of_an_escalation_tool_hands_over(program):
+    agent = program(CALLS_A_TOOL, AgentSettings(options={"escalationTools": ["to_person"]}))
+    first, second = await said(agent, "refund", "to_person")
+    assert (first.hand_over, second.hand_over) == (False, True)
+
+
+async def test_escalation_tools_are_a_list_of_names(program):
+    with pytest.raises(UsageError, match=r"adapterOptions\.escalationTools must be a list of tool names"):
+        program(ECHO, AgentSettings(options={"escalationTools": "to_person"}))
+
+
 async def test_what_a_program_is_told(program):
     """First whose conversation it is, then each message; one line of JSON each."""
     keeps = """

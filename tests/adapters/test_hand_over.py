@@ -7,7 +7,7 @@ import framework_chats
 import pytest
 from endpoints import Asked, adk_event, ag_ui_call, ag_ui_run, sse
 
-from ci_evals.agents.hand_over import hand_over
+from ci_evals.adapters.hand_over import hand_over
 from ci_evals.domain.transcript import Reply
 
 TOOLS = ("to_person",)

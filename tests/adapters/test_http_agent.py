@@ -426,15 +426,87 @@ def test_integrations() -> None:
 
 @pytest.mark.parametrize(
     ("found", "escalated"),
-    [(True, True), ("agent-7", True), (1, True), (["x"], True), (False, False), ("", False), ("no", False),
-     (0, False), ([], False), (None, None)],
-)  # fmt: skip
-def test_escalation(found: Any, escalated: Any) -> None:
-    """Whatever counts as yes; nothing there tells nothing."""
+    [(True, True), (False, False), ([True, False], True), ([False], False), ([], False), (None, None)],
+)
+def test_true_is_a_hand_over(found: Any, escalated: Any) -> None:
+    """Nothing there is evidence of nothing."""
     assert read({"reply": "Hi", "x": found}, escalated="$.x").handed_over is escalated
     assert read({"reply": "Hi"}, escalated="$.x").handed_over is None
     if escalated:  # words may be missing then
         assert read({"x": found}, escalated="$.x").agent == ""
+
+
+@pytest.mark.parametrize("found", ["open", "agent-7", "", "true", 1, 0, {"to": "team"}, ["x"], [True, "x"]])
+def test_a_value_that_says_neither_yes_nor_no_is_an_error_with_both_spellings(found: Any) -> None:
+    """A ticket's status "open" once ended every conversation after its first turn."""
+    with pytest.raises(AgentError) as error:
+        read({"reply": "Hi", "x": found}, escalated="$.x")
+    shown = json.dumps(found[-1] if isinstance(found, list) else found)
+    assert str(error.value) == (
+        f"adapterOptions.reply.escalated ($.x) finds {shown}, which is neither true nor false. Say which "
+        "value is a hand-over, as in `escalatedWhen: {oneOf: [handoff, human]}` next to `escalated: $.x`, or "
+        "let `escalated` be the path of true or false"
+    )
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found", "escalated"),
+    [
+        ("handoff", "handoff", True),
+        ("handoff", "open", False),
+        ("handoff", ["bot", "handoff"], True),
+        ("handoff", [], False),
+        ("handoff", None, None),
+        ({"oneOf": ["human", "team"]}, "team", True),
+        ({"regex": "^agent-"}, "agent-7", True),
+        ({"exists": True}, {"to": "team"}, True),
+        ({"exists": True}, None, False),
+        ({"min": 1}, 0, False),
+        ({"contains": "team"}, ["team"], True),
+        (True, "true", True),
+    ],
+)
+def test_escalated_when_says_which_value_is_a_hand_over(
+    wanted: Any, found: Any, escalated: bool | None
+) -> None:
+    """Nothing at the path is evidence of nothing; null only where the condition speaks of it."""
+    paths = {"escalated": "$.x", "escalatedWhen": wanted}
+    assert read({"reply": "Hi", "x": found}, **paths).handed_over is escalated
+    assert read({"reply": "Hi"}, **paths).handed_over is None
+
+
+def test_escalated_when_meets_what_a_filter_chooses() -> None:
+    """A filter that chooses nothing of a list that is there finds no hand-over."""
+    paths = {"escalated": "$.events[?@.type == 'handoff']", "escalatedWhen": {"exists": True}}
+    events = [{"type": "text"}, {"type": "handoff"}]
+    assert read({"reply": "Hi", "events": events}, **paths).handed_over is True
+    assert read({"reply": "Hi", "events": events[:1]}, **paths).handed_over is False
+
+
+def test_escalated_when_needs_its_path() -> None:
+    with pytest.raises(ValidationError, match="escalatedWhen is given, but escalated is not"):
+        HttpReply.model_validate({**REPLY, "escalatedWhen": "handoff"})
+
+
+@pytest.mark.parametrize(
+    ("body", "paths", "handed_over"),
+    [
+        ({"tools": ["to_person"]}, {}, True),
+        ({"reply": "Hi", "tools": ["refund"]}, {}, False),
+        ({"reply": "Hi", "tools": [{"title": "?"}]}, {}, None),
+        ({"reply": "Hi"}, {}, None),
+        ({"reply": "Hi", "tools": [], "x": None}, {"escalated": "$.x"}, None),
+        ({"reply": "Hi", "tools": [], "x": False}, {"escalated": "$.x"}, False),
+        ({"reply": "Hi", "tools": ["to_person"], "x": False}, {"escalated": "$.x"}, True),
+        ({"reply": "Hi", "x": False}, {"escalated": "$.x"}, None),
+        ({"reply": "Hi", "flows": [], "tools": ["to_person"]}, {"workflows": "$.flows"}, True),
+    ],
+)
+def test_a_call_of_an_escalation_tool_hands_over(body: Any, paths: Any, handed_over: bool | None) -> None:
+    """That none was called is known only where all calls are, and the agent's own report is."""
+    options = HttpReply.model_validate({**REPLY, "toolCalls": "$.tools", **paths})
+    reader = Reader(options, escalation_tools=["to_person"])
+    assert reader.reply(body, 0.5, Redactor()).hand_over is handed_over
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from ci_evals.agents.python.loading import load_python
 from ci_evals.agents.settings import AgentSettings
 from ci_evals.contract import AgentContract
 from ci_evals.domain.errors import UsageError
+from ci_evals.domain.transcript import Reply
 
 PAGE = "see docs/python-agent.md"
 
@@ -30,12 +31,16 @@ def load(folder, text, attribute="reply", module="mine", **settings):
     return load_python(f"python:{module}:{attribute}", AgentSettings(**settings), folder)
 
 
-async def said(agent) -> str:
+async def reply_of(agent) -> Reply:
     session = await agent.open_session(AgentContract.played_test)
     try:
-        return (await agent.send_message(session, "Hello", timeout=5)).agent
+        return await agent.send_message(session, "Hello", timeout=5)
     finally:
         await agent.close(session)
+
+
+async def said(agent) -> str:
+    return (await reply_of(agent)).agent
 
 
 def a_class(init=""):
@@ -50,6 +55,18 @@ def a_class(init=""):
 
 
 OPTIONS = "Hello {'options': {'tone': 'warm'}}"
+
+
+async def test_a_functions_call_of_an_escalation_tool_hands_over(tmp_path):
+    """What it says itself of a hand-over counts too."""
+    text = "def reply(message): return {'text': 'Hi', 'toolCalls': [{'name': message}]}"
+    agent = load(tmp_path, text, options={"escalationTools": ["Hello"]})
+    assert (await reply_of(agent)).hand_over is True
+    agent = load(tmp_path, text, module="mine2", options={"escalationTools": ["to_person"]})
+    assert (await reply_of(agent)).hand_over is False
+    silent = "def reply(message): return {'text': 'Hi', 'escalated': False}"
+    agent = load(tmp_path, silent, module="mine3", options={"escalationTools": ["to_person"]})
+    assert (await reply_of(agent)).hand_over is None
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,13 @@
 
 import asyncio
 import time
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic import JsonValue
 
+from ci_evals.adapters.hand_over import with_tools
 from ci_evals.adapters.otlp.evidence import Progress, TurnEvidence
 from ci_evals.adapters.otlp.receiver import Receiver
 from ci_evals.adapters.otlp.trace_context import TraceContext, carried
@@ -59,9 +61,12 @@ class TracedAgent:
         receiver: Receiver,
         exporter: Exporter | None = None,
         *,
+        escalation_tools: Collection[str] = (),
         patience: float = PATIENCE_SECONDS,
         quiet: float = QUIET_SECONDS,
     ) -> None:
+        """Read spans of `agent`. Calls of `escalation_tools` in them hand over to a person."""
+        self._escalation_tools = escalation_tools
         self._agent, self._receiver, self._patience, self._quiet = agent, receiver, patience, quiet
         self._exporter = exporter or Exporter()
 
@@ -141,4 +146,5 @@ class TracedAgent:
             update |= {"tool_calls_partial": True, "trace_missing": evidence.missing}
         if reply.input_tokens is None and reply.output_tokens is None:
             update |= {"input_tokens": evidence.input_tokens, "output_tokens": evidence.output_tokens}
-        return reply.model_copy(update=update)
+        traced = reply.model_copy(update=update)
+        return with_tools(traced, self._escalation_tools, reported=reply.handed_over is not None)

@@ -9,6 +9,7 @@ from uuid import uuid4
 
 from pydantic import JsonValue
 
+from ci_evals.adapters.hand_over import hand_over
 from ci_evals.adapters.transport.agent_client import AgentClient
 from ci_evals.adapters.transport.rate_limiter import RateLimiter
 from ci_evals.agents import agent_server
@@ -17,7 +18,6 @@ from ci_evals.agents.a2a.card import Interface, interface_of
 from ci_evals.agents.a2a.options import A2aOptions
 from ci_evals.agents.a2a.wire import UNFINISHED, Answer, Call, Conversation
 from ci_evals.agents.agent_server import AgentRequest
-from ci_evals.agents.hand_over import hand_over
 from ci_evals.agents.server_agent import ServerAgent, Session, Turn
 from ci_evals.agents.settings import AgentSettings
 from ci_evals.domain.errors import AgentError

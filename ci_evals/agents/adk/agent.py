@@ -7,13 +7,13 @@ from uuid import uuid4
 
 from pydantic import JsonValue
 
+from ci_evals.adapters.hand_over import hand_over, hands_over
 from ci_evals.adapters.transport.agent_client import AgentClient
 from ci_evals.adapters.transport.streams import Event
 from ci_evals.agents.adk import wire
 from ci_evals.agents.adk.options import ADDRESS, AdkOptions
 from ci_evals.agents.adk.wire import Message, Run
 from ci_evals.agents.agent_server import AgentRequest
-from ci_evals.agents.hand_over import hand_over, hands_over
 from ci_evals.agents.server_agent import ServerAgent, Session, Turn
 from ci_evals.domain.actions import views_of
 from ci_evals.domain.errors import AgentAccessError, AgentError

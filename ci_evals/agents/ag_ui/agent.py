@@ -7,11 +7,11 @@ from uuid import uuid4
 
 from pydantic import JsonValue
 
+from ci_evals.adapters.hand_over import hand_over, hands_over
 from ci_evals.adapters.transport.agent_client import AgentClient
 from ci_evals.agents.ag_ui import wire
 from ci_evals.agents.ag_ui.options import AgUiOptions
 from ci_evals.agents.ag_ui.run import AgentState, Message, Run
-from ci_evals.agents.hand_over import hand_over, hands_over
 from ci_evals.agents.server_agent import ServerAgent, Session, Turn
 from ci_evals.domain.actions import views_of
 from ci_evals.domain.errors import AgentError

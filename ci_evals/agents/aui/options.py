@@ -21,4 +21,7 @@ class AuiOptions(Model):
         description="Field that names the agent when a task is created: `top` is `agent_id`, `nested` is "
         "`agent.agent_id`; or `both`, `none`.",
     )
+    escalation_tools: tuple[NonBlank, ...] = Field(
+        (), description="Tools that hand over to a person, where tool calls come from spans (`trace: otlp`)."
+    )
     task_origin_type: NonBlank = Field("web-widget", description="The `task_origin_type` of tasks.")

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
+from ci_evals.adapters.hand_over import hands_over
 from ci_evals.adapters.transport.agent_client import AgentClient
 from ci_evals.agents.agent_server import CHECK_SECONDS, AgentRequest
 from ci_evals.agents.chat import wire
 from ci_evals.agents.chat.options import ADDRESS, ChatOptions
-from ci_evals.agents.hand_over import hands_over
 from ci_evals.agents.server_agent import ServerAgent, Session, SessionT, Turn
 from ci_evals.domain.suite import Test
 from ci_evals.domain.transcript import Reply, ToolCall

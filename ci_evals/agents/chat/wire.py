@@ -12,8 +12,8 @@ from typing import Any
 from pydantic import JsonValue
 
 from ci_evals.adapters import tool_calls
+from ci_evals.adapters.hand_over import hand_over
 from ci_evals.agents.chat.options import ChatOptions
-from ci_evals.agents.hand_over import hand_over
 from ci_evals.domain.actions import views_of
 from ci_evals.domain.base import token_count
 from ci_evals.domain.errors import AgentError

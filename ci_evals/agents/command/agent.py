@@ -15,6 +15,7 @@ from uuid import uuid4
 
 from pydantic import JsonValue
 
+from ci_evals.adapters.hand_over import tools_in, with_tools
 from ci_evals.adapters.otlp.trace_context import trace_headers
 from ci_evals.adapters.processes.child_process import ChildProcess
 from ci_evals.agents.chat_thread import Thread
@@ -51,6 +52,7 @@ class CommandAgent:
         self._redactor = (redactor or Redactor()).knowing(keys=[settings.api_key or ""])
         line = command.removeprefix(COMMAND).strip()
         self._name = f"the program {payload.shorten(self._redactor.text(line))!r}"
+        self._escalation_tools = tools_in(settings.options)
         self._environ = environment_for_agent(environ)
         if settings.api_key:
             self._environ[KEY_VARIABLE] = settings.api_key
@@ -105,7 +107,7 @@ class CommandAgent:
         except ValueError as error:
             raise AgentError(self._unreadable(line, error)) from None
         session.thread.take(reply.agent, plain_reply.messages_of(answer))
-        return reply
+        return with_tools(reply, self._escalation_tools, reported=reply.handed_over is not None)
 
     async def close(self, session: "_CommandConversation") -> None:
         """Give the program a moment to end by itself, then end it and its children.

@@ -72,7 +72,12 @@ class HttpAgent:
         url = agent_server.base_url(settings.base_url or "")
         self._server = AgentServer(settings, url, headers, redactor, limiter)
         self._over_websocket = options.stream == "websocket"
-        self._reader = wire.Reader(options.reply, options.until, streamed=bool(options.stream))
+        self._reader = wire.Reader(
+            options.reply,
+            options.until,
+            streamed=bool(options.stream),
+            escalation_tools=options.escalation_tools,
+        )
 
     async def open_session(self, test: Test) -> _HttpSession:
         """Begin a conversation, with a request if the options define one."""

@@ -17,7 +17,8 @@ KIND = AgentKind(
     sends_user_info=False,
     history_names=frozenset({*CONVERSATION, "history"}),
     no_history="adapterOptions.send has no {{messages}} and no {{history}}, which would tell the agent",
-    hand_over="adapterOptions.reply.escalated",
+    hand_over="adapterOptions.reply.escalated or .escalationTools",
     reports_arguments=None,
     evidence_paths="reply",
+    path_conditions=frozenset({"escalatedWhen"}),
 )

@@ -5,7 +5,8 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import AfterValidator, Field, JsonValue, field_validator, model_validator
 
 from ci_evals.agents.options import OF_A_TEST, check_names
-from ci_evals.domain.base import Model
+from ci_evals.domain.base import Model, NonBlank
+from ci_evals.domain.checks.matcher import MatcherField
 from ci_evals.domain.criterion import JsonPathText
 from ci_evals.support import placeholders
 
@@ -16,6 +17,8 @@ TEXTS = ("message", *CONVERSATION, "history")
 OF_A_REQUEST = ("uuid",)
 """Placeholders that have a new value in each request."""
 OF_A_TURN = ("messageId", "turn")
+NOT_PATHS = ("escalated_when",)
+"""Fields of `HttpReply` that are conditions on what a path finds."""
 
 
 class HttpRequest(Model):
@@ -87,7 +90,16 @@ class HttpReply(Model):
     integrations: JsonPathText | None = Field(
         None, description="Outside systems called: names, or objects with a name and a status."
     )
-    escalated: JsonPathText | None = Field(None, description="Whether the agent hands over to a person.")
+    escalated: JsonPathText | None = Field(
+        None,
+        description="Whether the agent hands over to a person: true or false, or a value that "
+        "`escalatedWhen` speaks of.",
+    )
+    escalated_when: MatcherField | None = Field(
+        None,
+        description="The condition that a value at `escalated` meets if the agent hands over: the value, or "
+        "an object such as `{oneOf: [handoff, agent]}`.",
+    )
     error: JsonPathText | None = Field(None, description="What went wrong, if the agent failed.")
     input_tokens: JsonPathText | None = Field(None, description="Tokens that the agent read.")
     output_tokens: JsonPathText | None = Field(None, description="Tokens that the agent wrote.")
@@ -96,6 +108,17 @@ class HttpReply(Model):
         None,
         description="The `{{messageId}}` of `send`; an answer without it, or with another one, is refused.",
     )
+
+    @property
+    def paths(self) -> dict[str, str]:
+        """The paths that are given, by the names of their fields."""
+        return self.model_dump(exclude_none=True, exclude=set(NOT_PATHS))
+
+    @model_validator(mode="after")
+    def _compares_something(self) -> Self:
+        if self.escalated_when and not self.escalated:
+            raise ValueError("escalatedWhen is given, but escalated is not: the path to what it is about")
+        return self
 
     @model_validator(mode="after")
     def _has_words(self) -> Self:
@@ -121,6 +144,7 @@ class HttpOptions(Model):
     )
     send: HttpSending = Field(description="Says a message.")
     reply: HttpReply = Field(description="Where the answer to `send` holds what.")
+    escalation_tools: tuple[NonBlank, ...] = Field((), description="Tools that hand over to a person.")
     stream: Literal["sse", "ndjson", "websocket"] | None = Field(
         None,
         description="How the answer to `send` is streamed: as server-sent events, JSON lines or messages "

@@ -10,6 +10,8 @@ from pydantic import JsonValue
 
 from ci_evals.adapters import tool_calls
 from ci_evals.agents.aui import trace as aui_trace
+from ci_evals.domain.checks.matcher import Matcher
+from ci_evals.domain.checks.matching import ABSENT, PatternSearch, Value, meets
 from ci_evals.domain.transcript import Integration, ToolCall
 from ci_evals.support import payload
 from ci_evals.support.redaction import Redactor
@@ -97,10 +99,48 @@ def _integration(item: JsonValue) -> Integration | None:
     )
 
 
-def escalated(matches: Matches) -> bool | None:
-    """Return whether any value says that the agent hands over; None if that is unknown."""
+def escalated(matches: Matches, wanted: Matcher | None) -> bool | None:
+    """Return whether any value says that the agent hands over; None if that is unknown.
+
+    Without a condition only `true` and `false` say so.
+
+    Raises:
+        UnclearValueError: there is another value, and no condition.
+    """
+    if matches is None:
+        return None
+    if wanted is not None:
+        return _any_meets(matches, wanted)
     items = known_items(matches)
-    return None if items is None else any(map(is_true, items))
+    if items is None:
+        return None
+    for item in items:
+        if not isinstance(item, bool):
+            raise UnclearValueError(item)
+    return any(items)
+
+
+def _any_meets(matches: Sequence[JsonValue], wanted: Matcher) -> bool | None:
+    """Return whether a value, or an item of a list, meets a condition; None if a pattern took too long."""
+    search = PatternSearch()
+    candidates: list[Value] = []
+    for value in matches:
+        candidates.append(value)
+        if isinstance(value, list):
+            candidates += value
+    answers = {meets(value, wanted, search) for value in candidates or [ABSENT]}
+    if True in answers:
+        return True
+    null_says_nothing = None in candidates and wanted.exists is None
+    return None if None in answers or null_says_nothing else False
+
+
+class UnclearValueError(ValueError):
+    """A value that says neither yes nor no."""
+
+    def __init__(self, value: JsonValue) -> None:
+        super().__init__()
+        self.value = value
 
 
 def error(matches: Matches, redactor: Redactor) -> tuple[bool | None, str | None]:

@@ -5,7 +5,7 @@ evidence that nothing happened.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple
 
 from pydantic import JsonValue
@@ -13,11 +13,12 @@ from pydantic.alias_generators import to_camel
 
 from ci_evals.adapters import tool_calls
 from ci_evals.adapters.call_pieces import NAME_KEYS
+from ci_evals.adapters.hand_over import hands_over, with_tools
 from ci_evals.adapters.transport.streams import Event
 from ci_evals.agents import chat_messages
 from ci_evals.agents.chat_thread import Seen, Thread
 from ci_evals.agents.http import values
-from ci_evals.agents.http.options import HttpReply
+from ci_evals.agents.http.options import NOT_PATHS, HttpReply
 from ci_evals.agents.http.values import NAMES, Matches
 from ci_evals.agents.missing_values import why_not_found
 from ci_evals.domain.actions import views_of
@@ -60,11 +61,20 @@ class _Said(NamedTuple):
 class Reader:
     """Reads the answers of one agent."""
 
-    def __init__(self, paths: HttpReply, until: str | None = None, *, streamed: bool = False) -> None:
+    def __init__(
+        self,
+        paths: HttpReply,
+        until: str | None = None,
+        *,
+        streamed: bool = False,
+        escalation_tools: Collection[str] = (),
+    ) -> None:
         """With `streamed`, answers are lists of events, in which texts are parts of one text."""
         self._until = JsonPath(until) if until else None
         self._is_stream, self._joint = streamed, "" if streamed else "\n\n"
-        self._paths = {name: JsonPath(text) for name, text in paths.model_dump(exclude_none=True).items()}
+        self._paths = {name: JsonPath(text) for name, text in paths.paths.items()}
+        self._escalated_when = paths.escalated_when
+        self._escalation_tools = escalation_tools
 
     def reply(
         self,
@@ -77,16 +87,17 @@ class Reader:
         keep_raw: bool = False,
     ) -> Reply:
         """Read a reply; raise `AgentError` if it holds no text, or is too large for the paths."""
-        matches = {name: self._find(name, body) for name in HttpReply.model_fields}
+        matches = {name: self._find(name, body) for name in HttpReply.model_fields if name not in NOT_PATHS}
         for name in _LISTS:
             if name in self._paths and self._lacks_some(name, body, matches[name]):
                 matches[name] = (None,)
         failed, detail = values.error(matches["error"], redactor)
-        escalated = values.escalated(matches["escalated"])
+        escalated = self._escalated(matches["escalated"], redactor)
         said = self._said(matches, thread or Thread())
         text, calls = said.text, said.calls
         if text is None:
-            if not (failed or escalated):
+            handed_over = escalated or hands_over((call.name for call in calls or ()), self._escalation_tools)
+            if not (failed or handed_over):
                 raise self._no_words(said.lacking, body, redactor)
             text = ""
         params, named_params = self._params(matches["params"])
@@ -115,7 +126,9 @@ class Reader:
             update["tool_calls_partial"] = calls is not None
         if said.unread:
             not_found[UNREAD_WORDS] = said.unread
-        return reply.model_copy(update=update) if not_found or unproven else reply
+        if not_found or unproven:
+            reply = reply.model_copy(update=update)
+        return with_tools(reply, self._escalation_tools, reported="escalated" in self._paths)
 
     def messages(self, body: JsonValue) -> list[Seen]:
         """Return the chat messages in an answer, as a thread keeps them."""
@@ -136,6 +149,18 @@ class Reader:
         if "tool_calls" in self._paths:
             return _Said(text, calls, tool_calls.left_out(calls or (), answer.calls or ()), unread=unread)
         return _Said(text, answer.calls, answer.doubt, unread=unread)
+
+    def _escalated(self, matches: Matches, redactor: Redactor) -> bool | None:
+        """Return whether the agent hands over; raise `AgentError` for a value that is neither yes nor no."""
+        try:
+            return values.escalated(matches, self._escalated_when)
+        except values.UnclearValueError as error:
+            path, found = self._paths["escalated"].text, shown(error.value, redactor)
+            raise AgentError(
+                f"adapterOptions.reply.escalated ({path}) finds {found}, which is neither true nor false. "
+                f"Say which value is a hand-over, as in `escalatedWhen: {{oneOf: [handoff, human]}}` next to "
+                f"`escalated: {path}`, or let `escalated` be the path of true or false"
+            ) from None
 
     def _no_words(self, lacking: str, body: JsonValue, redactor: Redactor) -> AgentError:
         key = "text" if "text" in self._paths else "messages"

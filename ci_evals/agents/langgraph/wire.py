@@ -14,8 +14,8 @@ from uuid import uuid4
 from pydantic import JsonValue
 
 from ci_evals.adapters import tool_calls
+from ci_evals.adapters.hand_over import hand_over
 from ci_evals.adapters.transport.streams import Event, Stream
-from ci_evals.agents.hand_over import hand_over
 from ci_evals.agents.langgraph.options import LangGraphOptions
 from ci_evals.domain.actions import views_of
 from ci_evals.domain.base import token_count

@@ -15,7 +15,9 @@ from typing import Any
 
 from pydantic import JsonValue
 
+from ci_evals.adapters.hand_over import tools_in, with_tools
 from ci_evals.adapters.otlp.trace_context import trace_headers
+from ci_evals.adapters.transport.trace_context import trace_headers
 from ci_evals.agents.chat_thread import Thread
 from ci_evals.agents.code import plain_reply
 from ci_evals.agents.code.foreign_code import (
@@ -78,6 +80,7 @@ class CodeAgent(ABC):
         self.settings = settings
         self._redactor = redactor or Redactor()
         self._apart = apart
+        self._escalation_tools = tools_in(settings.options)
 
     async def open_session(self, test: Test) -> Any:
         """Begin a conversation. The code gets a copy of the test: changes to it change no other."""
@@ -155,8 +158,10 @@ class CodeAgent(ABC):
     def _read(self, answer: PlainAnswer, seconds: float, thread: Thread) -> Reply:
         """Read the code's answer, or raise `ValueError` with a clause to go after "the answer of AGENT"."""
         if answer.is_reply:
-            return Reply.model_validate(answer.value)
-        return plain_reply.read(answer.value, seconds, thread, keep_raw=self.settings.debug)
+            reply = Reply.model_validate(answer.value)
+        else:
+            reply = plain_reply.read(answer.value, seconds, thread, keep_raw=self.settings.debug)
+        return with_tools(reply, self._escalation_tools, reported=reply.handed_over is not None)
 
     async def _within(self, seconds: float, work: Any, doing: str) -> Any:
         try:

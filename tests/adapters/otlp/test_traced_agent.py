@@ -58,14 +58,21 @@ class Emitting:
 
 
 @asynccontextmanager
-async def conversing(spans, exporter=None, *, options=OPTIONS, answer=None, patience=1.0, quiet=0.2):
+async def conversing(
+    spans, exporter=None, *, options=OPTIONS, answer=None, patience=1.0, quiet=0.2, escalation_tools=()
+):
     """Yields a function that sends a message to an agent whose requests make these spans."""
     receiver = Receiver(port=0)
     await receiver.start()
     with endpoints.serving(Emitting(receiver, spans, answer)) as stub:
         settings = AgentSettings(api_key=stub.key, base_url=stub.url, options=options)
         agent = TracedAgent(
-            HttpAgent(settings, limiter=world.limiter([])), receiver, exporter, patience=patience, quiet=quiet
+            HttpAgent(settings, limiter=world.limiter([])),
+            receiver,
+            exporter,
+            escalation_tools=escalation_tools,
+            patience=patience,
+            quiet=quiet,
         )
         session = await agent.open_session(TEST)
 
@@ -108,6 +115,17 @@ async def test_a_reply_has_the_calls_of_its_spans():
     assert one[1] == other[1]
     assert one[2] != other[2]
     assert send.stub.asked[0].headers["baggage"] == f"ci_evals.trial={one[1]}"
+
+
+@pytest.mark.parametrize(("tools", "handed_over"), [(("refund",), True), (("to_person",), False)])
+async def test_a_call_in_a_span_may_hand_over(tools, handed_over):
+    """Once options name the tools that do, their absence is evidence too."""
+
+    def spans(asked):
+        return [(0.1, served(asked, TOOL))]
+
+    async with conversing(spans, patience=30, quiet=30, escalation_tools=tools) as send:
+        assert (await send()).hand_over is handed_over
 
 
 async def test_without_a_servers_span_more_roots_may_come():
