@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from docsite import composite, reference, strict_checks
+from docsite import action, reference, strict_checks
 
 PAGES = Path(__file__).parent.parent / "docs/reference"
 
@@ -15,5 +15,6 @@ if sys.argv[1:] == ["pictures"]:
 else:
     for name, text in reference.pages().items():
         (PAGES / name).write_text(text)
-    composite.COMPOSITE.write_text(composite.text())
+    action.CONTAINER.write_text(action.container())
+    action.COMPOSITE.write_text(action.composite())
     strict_checks.PAGE.write_text(strict_checks.text())

@@ -15,12 +15,12 @@ from doc_pages import ROOT
 from github_runner import Step
 from test_endpoint_pages import write_files
 
-from docsite import composite
+from docsite import action
 
 pytestmark = pytest.mark.slow
 
 START = ROOT / "run/start.py"
-ACTION = yaml.safe_load(composite.COMPOSITE.read_text())
+ACTION = yaml.safe_load(action.COMPOSITE.read_text())
 
 
 def start(folder, step, inputs, **variables):
@@ -54,8 +54,9 @@ def installed(tmp_path):
 
 
 def test_it_declares_what_the_action_declares():
-    """`make reference` writes it; only `python` is its own."""
-    assert composite.COMPOSITE.read_text() == composite.text()
+    """`make reference` writes both; only `python` is its own."""
+    assert action.CONTAINER.read_text() == action.container()
+    assert action.COMPOSITE.read_text() == action.composite()
     container = yaml.safe_load((ROOT / "action.yml").read_text())
     assert ACTION["inputs"].keys() - container["inputs"].keys() == {"python"}
     outputs = {name: f"${{{{ steps.run.outputs.{name} }}}}" for name in container["outputs"]}

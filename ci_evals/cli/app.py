@@ -13,7 +13,7 @@ from ci_evals._version import __version__
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.help import WIDTH, Application
 from ci_evals.cli.settings.options import takes
-from ci_evals.domain.options import Names
+from ci_evals.domain.options import Names, OptionSpec
 from ci_evals.extension_registry import installed, register_commands
 
 if TYPE_CHECKING:  # a command's options are imported with it
@@ -304,51 +304,46 @@ register_commands(app)
 class DemoAgentSettings:
     """Options of `demo-agent`."""
 
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes any free one.")] = 8080
-    host: Annotated[str, Names.ADDRESS, typer.Option(metavar="ADDRESS", help="Address to listen on.")] = (
+    port: Annotated[int, OptionSpec("Port; 0 takes any free one.", minimum=0, maximum=65535)] = 8080
+    host: Annotated[str, OptionSpec("Address to listen on.", names=Names.ADDRESS, metavar="ADDRESS")] = (
         "127.0.0.1"
     )
     noise: Annotated[
         float,
-        typer.Option(
-            metavar="SHARE",
-            min=0,
-            max=1,
-            help="Share of messages (0–1) at which the agent errs.\n\n"
+        OptionSpec(
+            "Share of messages (0–1) at which the agent errs.\n\n"
             "It answers as if it had not understood, or ignores its rules.",
+            metavar="SHARE",
+            minimum=0,
+            maximum=1,
         ),
     ] = 0
     seed: Annotated[
-        int,
-        typer.Option(
-            help="Seed of these errors.\n\nThe same conversations get the same errors, in any order."
-        ),
+        int, OptionSpec("Seed of these errors.\n\nThe same conversations get the same errors, in any order.")
     ] = 0
     drift: Annotated[
         float,
-        typer.Option(
-            min=0,
-            metavar="SD",
-            help="Let the noise differ from day to day.\n\n"
+        OptionSpec(
+            "Let the noise differ from day to day.\n\n"
             "The standard deviation of its logarithm: with 0.7 a usual day halves or doubles it.",
+            metavar="SD",
+            minimum=0,
         ),
     ] = 0
     day: Annotated[
-        int, typer.Option(help="The day of `--drift`.\n\nAll servers of one day have the same noise.")
+        int, OptionSpec("The day of `--drift`.\n\nAll servers of one day have the same noise.")
     ] = 0
     break_: Annotated[
         str | None,
-        Names.TEXT,
-        typer.Option(
-            "--break",
+        OptionSpec(
+            "Workflows without rules and integrations, such as RETURN_REQUEST.",
+            names=Names.TEXT,
             metavar="WORKFLOW,...",
-            help="Workflows without rules and integrations, such as RETURN_REQUEST.",
         ),
     ] = None
     misbehave: Annotated[
         str | None,
-        Names.TEXT,
-        typer.Option(metavar="KIND,...", help="Misbehavior in every conversation, see above."),
+        OptionSpec("Misbehavior in every conversation, see above.", names=Names.TEXT, metavar="KIND,..."),
     ] = None
 
 

@@ -40,9 +40,6 @@ _OF_EVERY_JOB = frozenset(
 """Variables that hold, as a rule, the token which every job has; a fork's may only read."""
 _PERSONAL = ("ghp_", "github_pat_", "gho_", "ghu_")
 """Prefixes of GitHub's tokens that are no job's own."""
-_KEY_OPTIONS = ("llm_key", "agent_key", "agent_headers", "github_token", "against")
-"""Options whose values are or hold keys."""
-
 _EXPORTER_VARIABLES = ("OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS")
 
 
@@ -55,13 +52,16 @@ def keys_in(environ: Mapping[str, str]) -> list[str]:
     return [*keys, *headers, *(part for value in headers for part in value.split())]
 
 
-def secret_of_job(environ: Mapping[str, str], settings: object) -> str | None:
+def secret_of_job(environ: Mapping[str, str], options: Mapping[str, str | None]) -> str | None:
     """Return the name of a variable or an option that holds a secret; None if the job has none.
 
     The token that every job has does not count, nor do well-known dummies such as `none`.
+
+    Args:
+        environ: The environment.
+        options: The options for keys by their names on a command line.
     """
-    options = ((f"--{name.replace('_', '-')}", getattr(settings, name, None)) for name in _KEY_OPTIONS)
-    for name, value in (*options, *environ.items()):
+    for name, value in (*options.items(), *environ.items()):
         if value and _holds_secret(name, value):
             return name
     return None

@@ -1,14 +1,32 @@
 """Declarations of options, of which the command line, the action's inputs and the reference are made."""
 
-from dataclasses import dataclass
-from enum import Enum, auto
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
+from enum import Enum, StrEnum, auto
+from pathlib import Path
 from typing import Any
+
+
+class Group(StrEnum):
+    """The headings of options in a command's help and in the reference, in their order."""
+
+    SUITES = "Suites and selection"
+    FILES = "Result files"
+    AGENT = "Agent"
+    MODELS = "Models"
+    REPETITION = "Repetition"
+    GATE = "Gate"
+    BASELINE = "Baseline"
+    OUTPUT = "Output"
+    GITHUB = "GitHub"
+    LIMITS = "Limits"
+    OTHER = "Options"
 
 
 class Names(Enum):
     """What the value of an option names, and so who may have written it.
 
-    Every option of text or paths has one in its annotation. Numbers, switches and closed sets of words name
+    Every option of text or paths has one. Numbers, switches and closed sets of words name
     nothing. In a job with secrets, a *foreign* checkout may hold somebody else's code.
     """
 
@@ -22,7 +40,7 @@ class Names(Enum):
     It may not be in a foreign checkout.
     """
     PROGRAM = auto()
-    """Code to run, which may not be in a foreign checkout. For `--adapter` only if it is code."""
+    """Code to run, which may not be in a foreign checkout. The adapter is one only if it is code."""
     AGENTS = auto()
     """Lines with the options of a further agent. Each follows the rule of the option of its name."""
     SUITES = auto()
@@ -38,22 +56,76 @@ class Names(Enum):
 
 
 @dataclass(frozen=True)
-class Option:
-    """An option with a value. A text of any length names something: `names` says what."""
+class OptionSpec:
+    """An option, except for its name, type and default: a field of settings with this annotation has them."""
+
+    help: str
+    """A line; further paragraphs are for the reference alone."""
+    _: KW_ONLY
+    group: Group = Group.OTHER
+    metavar: str | None = None
+    """By default the words of a closed set, `N` for a number, else the name."""
+    minimum: float | None = None
+    maximum: float | None = None
+    names: Names | None = None
+    """What a text or a path names in the workspace. A text of any length names something."""
+    is_word: Callable[[str], bool] | None = None
+    """Returns true for a value that names nothing in the workspace although others do, such as `auto`."""
+    argument: bool = False
+    """True for what stands on the command line without a name."""
+    flag: str | None = None
+    """The name on the command line, if it is not that of the field."""
+    input_default: str | None = None
+    """The default of the action's input, if it is not that of the option."""
+    recorded: bool = True
+    """False for what the results of a run do not say of it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Option(OptionSpec):
+    """An option of a command."""
 
     name: str
     """In snake_case, such as `min_score`."""
     kind: type[Any]
-    help: str
-    """A line; further paragraphs are for the reference alone."""
+    """The type of the value; of each, if there may be several."""
     default: Any = None
     """None: not set."""
-    metavar: str | None = None
-    minimum: float | None = None
-    maximum: float | None = None
-    names: Names | None = None
-    group: str = "Gate"
-    """The heading in the help of a command."""
+    required: bool = False
+    many: bool = False
+    """True if the value is a list."""
+    secret: bool = False
+    """True if the value is or holds a key."""
+
+    @property
+    def label(self) -> str:
+        """The name on a command line: `--base-url`, or the metavar of an argument."""
+        if self.argument:
+            return self.metavar or self.name.upper()
+        return self.flag or f"--{self.kebab}"
+
+    @property
+    def kebab(self) -> str:
+        """The name as the action's inputs have it: `base-url`."""
+        return self.name.strip("_").replace("_", "-")
+
+    @property
+    def variable(self) -> str | None:
+        """The name of the environment variable without its prefix; None for an argument."""
+        return None if self.argument else self.name.strip("_").upper()
+
+    @property
+    def is_text(self) -> bool:
+        """True if values are texts or paths, which name something."""
+        return self.names is not None or self.kind in {str, Path}
+
+    def named_by(self, value: Any) -> list[str]:
+        """Return what a value names; nothing if it is not set, or is a word."""
+        values = value if isinstance(value, list | tuple) else [value]
+        texts = [str(one) for one in values if one]
+        if self.is_word is None:
+            return texts
+        return [text for text in texts if not self.is_word(text)]
 
     def accepts(self, value: Any) -> bool:
         """Return whether a recorded value is one that the option can have. None is not: it is no value."""

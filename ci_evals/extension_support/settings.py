@@ -3,11 +3,9 @@
 from dataclasses import dataclass, field
 from typing import Annotated
 
-import typer
-
 from ci_evals.cli.settings.choices import SuiteTrust
 from ci_evals.cli.settings.shared import LlmKey, LlmTimeout, Prices, Quiet, TrustSuites
-from ci_evals.domain.options import Names
+from ci_evals.domain.options import Group, Names, OptionSpec
 from ci_evals.domain.providers import Provider
 
 
@@ -15,25 +13,37 @@ from ci_evals.domain.providers import Provider
 class JudgeSettings:
     """The options for the judge. Defaults are those of the saved run."""
 
-    provider: Annotated[Provider | None, typer.Option(help="Judge's provider. Default: the run's.")] = None
+    provider: Annotated[
+        Provider | None, OptionSpec("Judge's provider. Default: the run's.", group=Group.MODELS)
+    ] = None
     llm_key: LlmKey = field(default=None, repr=False)
     judge_model: Annotated[
         str | None,
-        Names.TEXT,
-        typer.Option(metavar="MODEL", help="Judge model. Default: the run's or the provider's."),
+        OptionSpec(
+            "Judge model. Default: the run's or the provider's.",
+            group=Group.MODELS,
+            names=Names.TEXT,
+            metavar="MODEL",
+        ),
     ] = None
     judge_votes: Annotated[
         int | None,
-        typer.Option(min=1, max=99, help="Votes on each criterion. Default: the run's."),
+        OptionSpec("Votes on each criterion. Default: the run's.", group=Group.MODELS, minimum=1, maximum=99),
     ] = None
     judge_panel: Annotated[
         str | None,
-        Names.TEXT,
-        typer.Option(metavar="MODEL,...", help="Models that vote in turn. Default: the run's."),
+        OptionSpec(
+            "Models that vote in turn. Default: the run's.",
+            group=Group.MODELS,
+            names=Names.TEXT,
+            metavar="MODEL,...",
+        ),
     ] = None
     llm_timeout: LlmTimeout = 120
-    parallel: Annotated[int, typer.Option(min=1, max=10_000, help="Concurrent questions to the judge.")] = 10
+    parallel: Annotated[
+        int, OptionSpec("Concurrent questions to the judge.", group=Group.LIMITS, minimum=1, maximum=10_000)
+    ] = 10
     prices: Prices = None
     trust_suites: TrustSuites = SuiteTrust.AUTO
-    seed: Annotated[int, typer.Option(help="Seed of the sample: the same seed, the same sample.")] = 0
+    seed: Annotated[int, OptionSpec("Seed of the sample: the same seed, the same sample.")] = 0
     quiet: Quiet = False

@@ -108,7 +108,7 @@ def test_a_right_value_passes(name, value):
     assert options == {name.replace("-", "_"): value}
 
 
-@pytest.mark.parametrize("name", ["output-dir", "junit"])
+@pytest.mark.parametrize("name", ["output-dir", "junit", "record"])
 @pytest.mark.parametrize("value", ["../out", "/tmp/x", "results/../../out", "away/out"])
 def test_output_that_leaves_the_workspace_is_refused(tmp_path, monkeypatch, name, value):
     """It would be lost with the container, and the outputs would point nowhere."""

@@ -11,7 +11,7 @@ from github_api import FORK, REPOSITORY
 
 from ci_evals.cli.app import app, invoke
 from ci_evals.cli.run_context import RunContext
-from ci_evals.cli.settings.workspace import label_of, names_of
+from ci_evals.cli.settings.table import options_of
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.options import Names
 from ci_evals.planning.arms import ARM_KEYS
@@ -21,6 +21,10 @@ SETTINGS = {
     name: getattr(import_module(command.callback.settings[0]), command.callback.settings[1])
     for name, command in COMMANDS.items()
     if hasattr(command.callback, "settings")
+}
+OPTIONS = {
+    command: {option.name: option for option in options_of(settings)}
+    for command, settings in SETTINGS.items()
 }
 HELD = {Names.INPUT, Names.PROGRAM, Names.EVIDENCE}
 """What may not be in a foreign checkout."""
@@ -59,22 +63,22 @@ def test_every_command_is_listed_here():
 
 @pytest.mark.parametrize("command", sorted(SETTINGS))
 def test_every_option_declares_what_it_names(command):
-    """A new option of text or paths needs `Names` in its annotation: see `cli/settings/workspace`."""
-    missing = [field for field, names in names_of(SETTINGS[command]).items() if names is None]
+    """A new option of text or paths needs `names` in its declaration."""
+    options = OPTIONS[command].values()
+    missing = [option.name for option in options if option.is_text and option.names is None]
     assert not missing, f"{command}: declare what {', '.join(missing)} names in the workspace"
 
 
 def test_options_of_further_agents_are_those_of_run():
     """An agent in `--against` or `--arms` is held to the rule of the option of that name."""
-    declared = names_of(SETTINGS["run"])
-    assert {key for key in ARM_KEYS if key.replace("-", "_") not in declared} == {"model"}
+    assert {key for key in ARM_KEYS if key.replace("-", "_") not in OPTIONS["run"]} == {"model"}
 
 
 @pytest.mark.parametrize("command", sorted(SETTINGS))
 def test_there_is_a_way_out_where_options_are_refused(command):
     """The refusal names `--trust-suites`."""
-    held = HELD & {*names_of(SETTINGS[command]).values()}
-    assert not held or "trust_suites" in SETTINGS[command].__dataclass_fields__
+    held = HELD & {option.names for option in OPTIONS[command].values()}
+    assert not held or "trust_suites" in OPTIONS[command]
 
 
 def git(folder: Path, *arguments: str) -> str:
@@ -120,9 +124,9 @@ def foreign(tmp_path, monkeypatch):
 
 def held_options(*, positional: bool = True) -> list:
     options = []
-    for command, settings in sorted(SETTINGS.items()):
-        for field, names in names_of(settings).items():
-            if names in HELD and (positional or (command, field) not in POSITIONAL):
+    for command in sorted(OPTIONS):
+        for field, option in OPTIONS[command].items():
+            if option.names in HELD and (positional or (command, field) not in POSITIONAL):
                 options.append(pytest.param(command, field, id=f"{command} {field}"))
     return options
 
@@ -131,7 +135,7 @@ def command_line(command: str, field: str) -> list[str]:
     value = PROGRAMS.get(field, "theirs.json")
     if (command, field) in POSITIONAL:
         return [command, *(part.format(value) for part in POSITIONAL[command, field])]
-    return [command, *ARGUMENTS[command], f"{label_of(SETTINGS[command], field)}={value}"]
+    return [command, *ARGUMENTS[command], f"{OPTIONS[command][field].label}={value}"]
 
 
 @pytest.mark.parametrize(("command", "field"), held_options())
@@ -140,7 +144,7 @@ def test_an_option_names_nothing_of_a_foreign_checkout(foreign, command, field):
     with pytest.raises(UsageError) as refused:
         invoke(command_line(command, field), foreign)
     message = str(refused.value)
-    assert message.startswith(f"{label_of(SETTINGS[command], field)}: ")
+    assert message.startswith(f"{OPTIONS[command][field].label}: ")
     assert FORK in message or "git tracks" in message
 
 
@@ -148,5 +152,5 @@ def test_an_option_names_nothing_of_a_foreign_checkout(foreign, command, field):
 def test_the_variable_of_an_option_is_no_way_around(foreign, monkeypatch, command, field):
     """`CI_EVALS_ARMS` is `--arms`."""
     monkeypatch.setenv(f"CI_EVALS_{field.upper()}", PROGRAMS.get(field, "theirs.json"))
-    with pytest.raises(UsageError, match=f"^{label_of(SETTINGS[command], field)}: "):
+    with pytest.raises(UsageError, match=f"^{OPTIONS[command][field].label}: "):
         invoke([command, *ARGUMENTS[command]], foreign)

@@ -34,12 +34,11 @@ COMMANDS = ({command},)
 SETTINGS = """
 from dataclasses import dataclass
 from typing import Annotated
-import typer
-from ci_evals.domain.options import Names
+from ci_evals.domain.options import Names, OptionSpec
 
 @dataclass(frozen=True)
 class Settings:
-    who: Annotated[str, Names.TEXT, typer.Option(help="Whom.")] = "all"
+    who: Annotated[str, OptionSpec("Whom.", names=Names.TEXT)] = "all"
 """
 
 

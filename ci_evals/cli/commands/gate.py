@@ -26,7 +26,7 @@ from ci_evals.cli.github.posting import comment_on, withdraw
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.policy import read_policy, recorded_options, unknown_names
 from ci_evals.cli.settings.result_commands import GateFilesSettings
-from ci_evals.cli.settings.shared import REQUIRED
+from ci_evals.cli.settings.shared import BASELINE_WORDS
 from ci_evals.domain import numbers
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.prices import PriceTable
@@ -227,7 +227,7 @@ class _GateJob:
             of_other = of_arm(files, settings.baseline_arm, "--baseline-arm")
             return self._as_baseline(of_other, f"Baseline: the arm {settings.baseline_arm}")
         option = baseline_option(settings, self.github)
-        if option in {"auto", "none", REQUIRED} or not Path(option).is_file():
+        if option in BASELINE_WORDS or not Path(option).is_file():
             return baseline_of(settings, self.github).redacted(self.redactor)
         try:
             if is_own(source := SourceFile(option, _bytes(Path(option)))):  # --format is about FILE

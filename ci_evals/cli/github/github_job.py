@@ -15,7 +15,7 @@ from ci_evals.cli.github.run_identity import commit_of
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.choices import CommentMode
 from ci_evals.cli.settings.shared import (
-    REQUIRED,
+    BASELINE_WORDS,
     BaselineSettings,
     CommentingSettings,
     GitHubSettings,
@@ -105,7 +105,7 @@ def baseline_option(settings: BaselineSettings, github: GitHubJob) -> str:
     job = read_gitlab(github.context.environ)
     compared = github.event.compared_with_base() or (job is not None and job.merge_request is not None)
     option = settings.baseline or ("auto" if compared else "none")
-    return option.lower() if option.lower() in {"auto", "none", REQUIRED} else option
+    return option.lower() if option.lower() in BASELINE_WORDS else option
 
 
 def wants_comment(settings: CommentingSettings, github: GitHubJob) -> bool:

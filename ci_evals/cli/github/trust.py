@@ -1,6 +1,6 @@
 """Trust in files: a checkout that may be somebody else's code does not decide where secrets go.
 
-Each option declares what it names in the workspace (`cli/settings/workspace`); the rule for that is here.
+Each option declares what it names in the workspace (`Names`); the rule for that is here.
 """
 
 import glob
@@ -19,9 +19,9 @@ from ci_evals.cli import environment_secrets
 from ci_evals.cli.github.github_job import GitHubJob, wants_comment
 from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.settings.choices import CommentMode, SuiteTrust
-from ci_evals.cli.settings.shared import REQUIRED, CommentingSettings, HistorySettings
+from ci_evals.cli.settings.shared import CommentingSettings
 from ci_evals.cli.settings.suite_commands import RunSettings
-from ci_evals.cli.settings.workspace import label_of, names_of
+from ci_evals.cli.settings.table import options_of
 from ci_evals.domain.agents import is_program
 from ci_evals.domain.errors import GitHubError, UsageError
 from ci_evals.domain.options import Names
@@ -32,8 +32,6 @@ SEE = "(see --trust-suites)"
 _CURE = (
     "Use a file from a checkout of your own branch, or --trust-suites=always if you have read these files."
 )
-_WORDS = frozenset({"auto", "none", REQUIRED})
-"""Values of `--baseline` that are no path."""
 _MOST_LINKS = 40
 """Maximum number of links in a path that are followed, as Linux does."""
 _BETWEEN_WORDS = re.compile(r"[\s\"'`;&|()<>=:,]+")
@@ -100,10 +98,9 @@ class FileTrust:
         Raises:
             UsageError: with the option and the reason.
         """
-        kind = type(self._settings)
-        for field, names in names_of(kind).items():
-            for value in self._values(field):
-                self.check(label_of(kind, field), names, value)
+        for option in options_of(type(self._settings)):
+            for value in option.named_by(getattr(self._settings, option.name)):
+                self.check(option.label, option.names, value)
 
     def check_agent(self, option: str, value: str) -> None:
         """Make sure of the same for an option of a further agent, in `--against` or the file of `--arms`.
@@ -111,10 +108,9 @@ class FileTrust:
         Raises:
             UsageError: with the option and the reason.
         """
-        if option == "adapter" and not is_program(value):
-            return
-        names = names_of(RunSettings).get(option.replace("-", "_"), Names.TEXT)
-        self.check(option, names, value)
+        for declared in options_of(RunSettings):
+            if declared.kebab == option and declared.named_by(value):
+                self.check(option, declared.names, value)
 
     def check_programs(self, file: str, suite: Suite) -> None:
         """Make sure that a suite that is trusted names no program of a checkout that is not.
@@ -144,18 +140,6 @@ class FileTrust:
                 self._check_evidence(option, value)
             case _:
                 return  # nothing in the workspace, or its files have their own rule where they are read
-
-    def _values(self, field: str) -> list[str]:
-        """Return the paths and texts of an option; none if it is not set or is a word that names no file."""
-        settings, value = self._settings, getattr(self._settings, field)
-        if field == "history" and isinstance(settings, HistorySettings) and not settings.history_folder:
-            return []
-        if field == "baseline" and str(value).lower() in _WORDS:
-            return []
-        if field == "adapter" and not is_program(str(value)):
-            return []
-        values = value if isinstance(value, list | tuple) else [value]
-        return [str(one) for one in values if one]
 
     def _check_input(self, option: str, value: str) -> None:
         if because := self._foreign_path(Path(value)):
@@ -213,7 +197,12 @@ class FileTrust:
     @cached_property
     def _secret(self) -> str | None:
         """The name of a secret that the job has, if it has any."""
-        return environment_secrets.secret_of_job(self.github.context.environ, self._settings)
+        options = {
+            option.label: getattr(self._settings, option.name)
+            for option in options_of(type(self._settings))
+            if option.secret
+        }
+        return environment_secrets.secret_of_job(self.github.context.environ, options)
 
     @cached_property
     def _pull(self) -> GitHubEvent | None:

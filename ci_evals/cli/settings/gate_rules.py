@@ -4,8 +4,6 @@ from collections.abc import Iterable
 from dataclasses import field, make_dataclass, replace
 from typing import Annotated, Any
 
-import typer
-
 from ci_evals.domain.options import Option
 from ci_evals.gate.rule import Nature
 from ci_evals.gate.rules import RULES
@@ -28,22 +26,9 @@ def odds_options() -> tuple[Option, ...]:
 
 
 def settings_class(name: str, options: Iterable[Option]) -> Any:
-    """Return a dataclass with a field for each option, from which Typer's parameters are made."""
-    fields = [(option.name, _annotated(option), field(default=option.default)) for option in options]
+    """Return a dataclass with a field for each option."""
+    fields = [
+        (option.name, Annotated[option.kind | None, option], field(default=option.default))
+        for option in options
+    ]
     return make_dataclass(name, fields, frozen=True, namespace={"__doc__": "Options of the gate's rules."})
-
-
-def _annotated(option: Option) -> Any:
-    info = typer.Option(
-        metavar=option.metavar,
-        help=option.help,
-        min=option.minimum,
-        max=option.maximum,
-        rich_help_panel=option.group,
-    )
-    kind: Any = option.kind
-    if option.default is None:
-        kind = kind | None
-    if option.names is None:
-        return Annotated[kind, info]
-    return Annotated[kind, option.names, info]

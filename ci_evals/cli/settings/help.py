@@ -13,77 +13,11 @@ from typer.core import TyperCommand
 
 from ci_evals.cli.settings.successors import refuse_option, refuse_value
 from ci_evals.domain.errors import UsageError
+from ci_evals.domain.options import Group
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-_GROUPS = {
-    "Suites and selection": (
-        "suites",
-        "test",
-        "tag",
-        "only_failed",
-        "changed_since",
-        "shard",
-        "trust_suites",
-        "strict",
-    ),
-    "Result files": ("files", "map", "answers", "arm"),
-    "Agent": (
-        "adapter",
-        "adapter_options",
-        "agent_id",
-        "agent_key",
-        "base_url",
-        "agent_headers",
-        "start",
-        "wait_for",
-        "agent_timeout",
-        "otlp",
-        "otlp_port",
-        "otlp_host",
-        "otlp_endpoint",
-        "agent_in_process",
-    ),
-    "Models": (
-        "provider",
-        "llm_key",
-        "judge_model",
-        "user_model",
-        "embedding_model",
-        "judge_votes",
-        "judge_panel",
-        "judge_check",
-        "judge_cache",
-        "calibration",
-        "audit_user",
-        "llm_timeout",
-        "prices",
-    ),
-    "Repetition": ("loops", "rounds", "retries", "resume", "record", "replay"),
-    "Gate": ("no_gate",),
-    "Baseline": (
-        "baseline",
-        "baseline_branch",
-        "baseline_arm",
-        "history",
-        "against",
-        "both_sides",
-        "arms",
-        "gate_arm",
-    ),
-    "Output": ("output_dir", "junit", "format", "open", "debug", "quiet", "verbose"),
-    "GitHub": (
-        "comment",
-        "comment_on",
-        "comment_key",
-        "check",
-        "pr_number",
-        "github_token",
-        "on_missing_secrets",
-    ),
-    "Limits": ("parallel", "max_duration", "fail_fast"),
-}
-_ARGUMENTS, _OTHERS = "Arguments", "Options"
+_ARGUMENTS = "Arguments"
 _REFERENCE = "docs/reference/options.md"
 _NAME_COLUMN = 34
 """The widest name that the text of an option stands beside."""
@@ -179,24 +113,12 @@ class Application(typer.Typer):
 
 def sections(command: Any, ctx: Any) -> dict[str, list[OptionReference]]:
     """Return the arguments and options of a command by group, in the order of the help."""
-    group_of = {name: group for group, names in _GROUPS.items() for name in names}
-    order = {name: index for index, name in enumerate(group_of, start=1)}
-    grouped: dict[str, list[OptionReference]] = {group: [] for group in (_ARGUMENTS, *_GROUPS, _OTHERS)}
-    for param in sorted(command.get_params(ctx), key=lambda param: _order(param, order)):
+    grouped: dict[str, list[OptionReference]] = {group: [] for group in (_ARGUMENTS, *Group)}
+    for param in command.get_params(ctx):
         is_argument = param.param_type_name == "argument"
-        group = _ARGUMENTS if is_argument else group_of.get(param.name) or _panel(param) or _OTHERS
+        group = _ARGUMENTS if is_argument else getattr(param, "rich_help_panel", None) or Group.OTHER
         grouped[group].append(_reference(param, is_argument=is_argument))
     return {group: options for group, options in grouped.items() if options}
-
-
-def _panel(param: Any) -> str | None:
-    """Return the group that an option names itself, as the gate's rules do."""
-    return getattr(param, "rich_help_panel", None)
-
-
-def _order(param: Any, order: dict[str, int]) -> int:
-    """Return the position of an option: those that name their group come first in it."""
-    return 0 if _panel(param) else order.get(param.name, len(order) + 1)
 
 
 def _reference(param: Any, *, is_argument: bool) -> OptionReference:

@@ -4,20 +4,16 @@ Only `INPUT_*` is read, since nothing but the step's `with:` sets it. What is no
 itself merely warns of a misspelt input, and a gate that ignores `min-scor: 95` would look as if it held.
 """
 
-import dataclasses
 import difflib
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from types import NoneType
-from typing import Any, Literal, get_args, get_type_hints
+from typing import Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
-from typer.models import OptionInfo
 
-from ci_evals.cli.settings.options import INPUT_DEFAULT
 from ci_evals.cli.settings.result_commands import (
     CommentSettings,
     CompareSettings,
@@ -28,7 +24,9 @@ from ci_evals.cli.settings.result_commands import (
 )
 from ci_evals.cli.settings.successors import refuse_input
 from ci_evals.cli.settings.suite_commands import RunSettings
+from ci_evals.cli.settings.table import options_of
 from ci_evals.domain.errors import UsageError
+from ci_evals.domain.options import Names, Option
 
 INPUT_PREFIX = "INPUT_"
 SUITES = "suites"
@@ -40,9 +38,6 @@ RUNNERS_OWN = frozenset({"args", "entrypoint"})
 """Inputs that GitHub's runner accepts for every container action and handles itself."""
 
 TOKEN = "github-token"  # noqa: S105  # its name
-WRITTEN_TO = frozenset({"output-dir", "junit"})
-"""Inputs that name a path for reports."""
-
 _OF_OTHER_COMMANDS = (MergeSettings, RejudgeSettings, ReportSettings, CompareSettings, CommentSettings)
 
 BOOLEANS = frozenset({"true", "True", "TRUE", "false", "False", "FALSE"})
@@ -55,29 +50,30 @@ class ActionInputs:
 
     suites: tuple[str, ...]
     """What it is given: suites, or with `gate` files."""
-    options: Mapping[str, Any] = dataclasses.field(repr=False)
+    options: Mapping[str, Any] = field(repr=False)
     """Values by the field of the settings. Keys among them must not be seen on a command line."""
     command: Literal["run", "gate"] = "run"
 
 
+def options_by_input() -> dict[str, Option]:
+    """The option behind each input of the action: of `run`, then those of `gate` alone."""
+    of_run, of_gate = _inputs_of(RunSettings), _inputs_of(GateFilesSettings)
+    return of_run | {name: option for name, option in of_gate.items() if name not in of_run}
+
+
 def declared() -> dict[str, str]:
     """The action's inputs and their defaults, as text; empty where there is none."""
-    return {
-        GATE if item.name == _FILES else item.name.replace("_", "-"): item.metadata.get(INPUT_DEFAULT)
-        or _as_text(item.default)
-        for settings in (GateFilesSettings, RunSettings)
-        for item in dataclasses.fields(settings)
-    }
+    return {name: _default(option) for name, option in options_by_input().items()}
 
 
 def of_gate_alone() -> frozenset[str]:
     """The inputs that only `gate` takes."""
-    return frozenset(_names(GateFilesSettings) - _names(RunSettings))
+    return frozenset(_inputs_of(GateFilesSettings).keys() - _inputs_of(RunSettings).keys())
 
 
-def _names(settings: type[Any]) -> set[str]:
-    names = {item.name.replace("_", "-") for item in dataclasses.fields(settings)}
-    return {GATE if name == _FILES else name for name in names}
+def _inputs_of(settings: type[Any]) -> dict[str, Option]:
+    """The inputs that are options of a command."""
+    return {GATE if option.name == _FILES else option.kebab: option for option in options_of(settings)}
 
 
 def read(environ: Mapping[str, str]) -> ActionInputs:
@@ -99,8 +95,7 @@ def read(environ: Mapping[str, str]) -> ActionInputs:
         problems.append(
             "input 'suites' is empty. Name suite files, folders or bundled suites (demo:hr), one per line."
         )
-    own = _names(GateFilesSettings if files else RunSettings)
-    types = _types()
+    own = _inputs_of(GateFilesSettings if files else RunSettings)
     options = {}
     for name, text in inputs.items():
         if name not in defaults or not text:
@@ -110,10 +105,11 @@ def read(environ: Mapping[str, str]) -> ActionInputs:
                 without = "with 'gate'" if files else "without 'gate'"
                 problems.append(f"input {name!r} has no effect {without}.")
             continue
+        option = own[name]
         try:
-            if name in WRITTEN_TO:
+            if option.names is Names.OUTPUT:
                 _check_within_workspace(text, environ)
-            options[name.replace("-", "_")] = types[name].parse(text)
+            options[option.name] = _parse(option, text)
         except ValueError as error:
             problems.append(refuse_input(name, text) or f"input {name!r} is {text!r}: {error}")
     if problems:
@@ -132,8 +128,8 @@ def check_unused(environ: Mapping[str, str]) -> None:
         UsageError: with every input that says something. GitHub hands over defaults and empty ones by itself,
             and the token is taken from there.
     """
-    defaults, switches = declared(), _switches()
-    elsewhere = set[str]().union(*map(_names, _OF_OTHER_COMMANDS))
+    inputs, defaults = options_by_input(), declared()
+    elsewhere = set[str]().union(*map(_inputs_of, _OF_OTHER_COMMANDS))
     problems = []
     for name, value in _given(environ).items():
         is_default = value == defaults.get(name) or (
@@ -146,70 +142,44 @@ def check_unused(environ: Mapping[str, str]) -> None:
             continue
         if name in {SUITES, GATE}:
             instead = "name them there"
+        elif name in inputs and inputs[name].kind is bool:
+            instead = f"write --{name} there"
         else:
-            instead = f"write --{name}{'' if name in switches else '=...'} there"
+            instead = f"write --{name}=... there"
         problems.append(f"input {name!r} has no effect with 'args': {instead}.")
     if problems:
         raise UsageError("\n".join(problems))
 
 
-@dataclass(frozen=True)
-class _InputType:
-    """The type of an input, and the limits of a number."""
+def _parse(option: Option, text: str) -> Any:
+    """Return the value of an input.
 
-    kind: type
-    minimum: float | None
-    maximum: float | None
-
-    def parse(self, text: str) -> Any:
-        """Return the value of an input.
-
-        Raises:
-            ValueError: it is not allowed. The command line would refuse the same, in other words.
-        """
-        if self.kind is bool:
-            if text not in BOOLEANS:
-                raise ValueError("it must be true or false.")
-            return text.lower() == "true"
-        try:
-            value: Any = TypeAdapter(self.kind).validate_python(text)
-        except ValidationError:
-            raise ValueError(f"it must be {self._allowed}.") from None
-        # Negated, since NaN is below no limit.
-        below = self.minimum is not None and not value >= self.minimum
-        above = self.maximum is not None and not value <= self.maximum
-        if below or above:
-            raise ValueError(f"it must be {self._allowed}.")
-        return value
-
-    @property
-    def _allowed(self) -> str:
-        if issubclass(self.kind, Enum):
-            return f"one of {', '.join(str(word) for word in self.kind)}"
-        number = "a whole number" if self.kind is int else "a number"
-        return (
-            f"{number}, {self.minimum} or more"
-            if self.maximum is None
-            else f"{number} from {self.minimum} to {self.maximum}"
-        )
+    Raises:
+        ValueError: it is not allowed. The command line would refuse the same, in other words.
+    """
+    if option.kind is bool:
+        if text not in BOOLEANS:
+            raise ValueError("it must be true or false.")
+        return text.lower() == "true"
+    try:
+        value: Any = TypeAdapter(option.kind).validate_python(text)
+    except ValidationError:
+        raise ValueError(f"it must be {_allowed(option)}.") from None
+    # Negated, since NaN is below no limit.
+    below = option.minimum is not None and not value >= option.minimum
+    above = option.maximum is not None and not value <= option.maximum
+    if below or above:
+        raise ValueError(f"it must be {_allowed(option)}.")
+    return value
 
 
-def _types() -> dict[str, _InputType]:
-    """The type of each input except `suites` and `gate`."""
-    types = {}
-    hints = [get_type_hints(kind, include_extras=True) for kind in (GateFilesSettings, RunSettings)]
-    for name, hint in (pair for of_each in hints for pair in of_each.items()):
-        annotated, *metadata = get_args(hint)
-        for info in (one for one in metadata if isinstance(one, OptionInfo)):
-            kinds = [kind for kind in get_args(annotated) or (annotated,) if kind is not NoneType]
-            types[name.replace("_", "-")] = _InputType(kinds[0], info.min, info.max)
-    return types
-
-
-def _switches() -> set[str]:
-    settings = (RunSettings, GateFilesSettings)
-    fields = [item for kind in settings for item in dataclasses.fields(kind)]
-    return {item.name.replace("_", "-") for item in fields if item.default is False}
+def _allowed(option: Option) -> str:
+    if issubclass(option.kind, Enum):
+        return f"one of {', '.join(str(word) for word in option.kind)}"
+    number = "a whole number" if option.kind is int else "a number"
+    if option.maximum is None:
+        return f"{number}, {option.minimum} or more"
+    return f"{number} from {option.minimum} to {option.maximum}"
 
 
 def _given(environ: Mapping[str, str]) -> dict[str, str]:
@@ -228,10 +198,12 @@ def _check_within_workspace(path: str, environ: Mapping[str, str]) -> None:
         )
 
 
-def _as_text(default: object) -> str:
-    if default is None or default is dataclasses.MISSING:
+def _default(option: Option) -> str:
+    if option.input_default is not None:
+        return option.input_default
+    if option.default is None:
         return ""
-    return str(default).lower() if isinstance(default, bool) else str(default)
+    return str(option.default).lower() if option.kind is bool else str(option.default)
 
 
 def _unknown(name: str, defaults: Iterable[str]) -> str:

@@ -1,28 +1,20 @@
-"""Options made of settings: the command line, `CI_EVALS_*` and the action's inputs all read from there.
+"""Commands made of settings: the command line, `CI_EVALS_*` and the action's inputs all read from there.
 
 A field is an option of the same name in kebab-case, and an environment variable `CI_EVALS_<NAME>`. Settings
 are plain dataclasses, since `--help` must not wait for pydantic.
 """
 
-import dataclasses
 import inspect
 from collections.abc import Callable, Iterable
-from enum import Enum
 from functools import wraps
 from importlib import import_module
-from types import NoneType
-from typing import Any, TypeAlias, get_args, get_type_hints
+from typing import Any, TypeAlias
 
 import typer
-from typer.models import OptionInfo, ParameterInfo
 
 from ci_evals.cli.run_context import RunContext
-
-ENV_PREFIX = "CI_EVALS_"
-
-INPUT_DEFAULT = "input default"
-"""Metadata of a field whose input has another default in action.yml than the option."""
-
+from ci_evals.cli.settings.table import options_of, typer_parameter
+from ci_evals.domain.options import Option
 
 Formats: TypeAlias = Callable[[], Iterable[tuple[str, str]]]
 """Returns the name of each format that a command knows, and what it is."""
@@ -56,8 +48,6 @@ def takes(
 
 
 def _with_options(command: Callable[[Any, RunContext], None], settings: type[Any]) -> Callable[..., None]:
-    hints = get_type_hints(settings, include_extras=True)
-
     @wraps(command)
     def wrapper(ctx: typer.Context, **values: Any) -> None:
         context = ctx.find_object(RunContext) or RunContext()
@@ -65,29 +55,18 @@ def _with_options(command: Callable[[Any, RunContext], None], settings: type[Any
         context.check_settings(given)
         command(given, context)
 
-    parameters = [inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)]
-    for item in dataclasses.fields(settings):
-        for info in hints[item.name].__metadata__:
-            if isinstance(info, OptionInfo):
-                info.envvar = ENV_PREFIX + item.name.strip("_").upper()
-            if isinstance(info, ParameterInfo):
-                info.metavar = info.metavar or _metavar(item.name, hints[item.name])
-        default = inspect.Parameter.empty if item.default is dataclasses.MISSING else item.default
-        parameters.append(
-            inspect.Parameter(
-                item.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hints[item.name]
-            )
-        )
+    context = inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+    parameters = [context, *map(_parameter, options_of(settings))]
     wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # what Typer reads
     wrapper.__annotations__ = {p.name: p.annotation for p in parameters}
     del wrapper.__wrapped__  # else Typer would look behind it
     return wrapper
 
 
-def _metavar(name: str, hint: Any) -> str:
-    """Return what stands for a value: the words of a closed set, `N` for a number, else the name."""
-    annotated = get_args(hint)[0]
-    kind = next(kind for kind in get_args(annotated) or (annotated,) if kind is not NoneType)
-    if issubclass(kind, Enum):
-        return "|".join(str(member.value) for member in kind)
-    return "N" if kind in {int, float} else name.upper()
+def _parameter(option: Option) -> inspect.Parameter:
+    return inspect.Parameter(
+        option.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=inspect.Parameter.empty if option.required else option.default,
+        annotation=typer_parameter(option),
+    )

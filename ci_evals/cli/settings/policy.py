@@ -1,13 +1,13 @@
 """The gate that options set, and all options in force."""
 
-import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pydantic.alias_generators import to_camel
 
-from ci_evals.cli.settings.shared import REQUIRED, BaselineSettings, GateSettings
+from ci_evals.cli.settings.shared import BASELINE_WORDS, REQUIRED, BaselineSettings, GateSettings
 from ci_evals.cli.settings.suite_commands import RunSettings
+from ci_evals.cli.settings.table import options_of
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.gate.policy import Policy
@@ -33,8 +33,8 @@ def read_policy(settings: GateSettings) -> Policy:
 
 def _names_baseline(settings: GateSettings) -> bool:
     """Return whether the options say with what the run is compared, other than that it is to be found."""
-    found = {"", "auto", "none", REQUIRED}
-    if isinstance(settings, BaselineSettings) and (settings.baseline or "").lower() not in found:
+    named = settings.baseline if isinstance(settings, BaselineSettings) else None
+    if named and named.lower() not in BASELINE_WORDS:
         return True
     return getattr(settings, "baseline_arm", None) is not None
 
@@ -55,17 +55,14 @@ def unknown_names(policy: Policy, suites: Sequence[SuiteResult]) -> tuple[str, .
     return ()
 
 
-_NOT_RECORDED = frozenset({"resume"})
-"""A resumed run is the same as one that was never interrupted."""
-
-
 def recorded_options(
     settings: "RunSettings | MergeSettings | RejudgeSettings | GateFilesSettings",
 ) -> dict[str, str | int | float | bool | None]:
-    """Return every option in force except the secret ones, which a settings value does not show."""
-    return {
-        to_camel(item.name): value if isinstance(value, int | float | None) else str(value)
-        for item in dataclasses.fields(settings)
-        for value in [getattr(settings, item.name)]
-        if item.repr and not isinstance(value, list) and item.name not in _NOT_RECORDED
-    }
+    """Return every option in force except the secret ones, lists, and those declared so."""
+    recorded: dict[str, str | int | float | bool | None] = {}
+    for option in options_of(type(settings)):
+        if option.secret or option.many or not option.recorded:
+            continue
+        value = getattr(settings, option.name)
+        recorded[to_camel(option.name)] = value if isinstance(value, int | float | None) else str(value)
+    return recorded

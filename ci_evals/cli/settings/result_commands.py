@@ -4,8 +4,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from ci_evals.agent_registry import FOLDERS, PROGRAM_FOLDERS
 from ci_evals.cli.settings.choices import (
     ComparisonFormat,
@@ -32,7 +30,7 @@ from ci_evals.cli.settings.shared import (
     TrustSuites,
 )
 from ci_evals.domain.choices import CheckMode
-from ci_evals.domain.options import Names
+from ci_evals.domain.options import Group, Names, OptionSpec
 from ci_evals.domain.providers import WITH_MODELS, Provider
 
 
@@ -40,31 +38,36 @@ from ci_evals.domain.providers import WITH_MODELS, Provider
 class InitSettings:
     """Options of `init`."""
 
-    folder: Annotated[Path, Names.OUTPUT, typer.Argument(help="The repository, or a folder in it.")] = Path()
+    folder: Annotated[
+        Path, OptionSpec("The repository, or a folder in it.", names=Names.OUTPUT, argument=True)
+    ] = Path()
     adapter: Annotated[
         str | None,
-        Names.TEXT,
-        typer.Option(
-            metavar="ADAPTER",
-            help="How to call your agent, such as openai, http or python.\n\n"
+        OptionSpec(
+            "How to call your agent, such as openai, http or python.\n\n"
             "Default: the adapter of existing suites, otherwise aui. `demo` is for a first look. Known are "
             f"{', '.join([*FOLDERS, *PROGRAM_FOLDERS])}.",
+            group=Group.AGENT,
+            names=Names.TEXT,
+            metavar="ADAPTER",
         ),
     ] = None
     provider: Annotated[
         StarterProvider,
-        typer.Option(
-            help="Who plays the user and judges on pull requests.\n\n"
-            "offline needs no key: strict checks alone decide."
+        OptionSpec(
+            "Who plays the user and judges on pull requests.\n\n"
+            "offline needs no key: strict checks alone decide.",
+            group=Group.MODELS,
         ),
     ] = StarterProvider.OPENAI
     start: Annotated[
         str | None,
-        Names.TEXT,
-        typer.Option(
-            metavar="COMMAND",
-            help="Command that serves your agent, such as 'python3 agent.py'. Runs start it, so that a pull "
+        OptionSpec(
+            "Command that serves your agent, such as 'python3 agent.py'. Runs start it, so that a pull "
             "request's own code is tested.\n\nDefault: the agent is deployed somewhere.",
+            group=Group.AGENT,
+            names=Names.TEXT,
+            metavar="COMMAND",
         ),
     ] = None
 
@@ -75,33 +78,36 @@ class ReportSettings:
 
     results: Annotated[
         list[Path],
-        Names.SUBJECT,
-        typer.Argument(
-            metavar="RESULTS",
-            help="The run to show: its _results.json or folder, or a folder of runs for the newest. "
+        OptionSpec(
+            "The run to show: its _results.json or folder, or a folder of runs for the newest. "
             "Then runs to compare it with.",
+            names=Names.SUBJECT,
+            metavar="RESULTS",
+            argument=True,
         ),
     ]
     baseline: Annotated[
         str | None,
-        Names.SUBJECT,
-        typer.Option(
-            metavar="auto|none|PATH",
-            help="Run that this one was compared with.\n\n"
+        OptionSpec(
+            "Run that this one was compared with.\n\n"
             "The page shows its conversations; nothing is compared again, and other runs are refused. "
             "Default: `auto`, the one among the given runs.",
+            group=Group.BASELINE,
+            names=Names.SUBJECT,
+            metavar="auto|none|PATH",
         ),
     ] = None
     format: Annotated[
         str | None,
-        Names.TEXT,
-        typer.Option(
+        OptionSpec(
+            "Reports to write, see above. Default: all but badge and what extensions write.",
+            group=Group.OUTPUT,
+            names=Names.TEXT,
             metavar="FORMAT,...",
-            help="Reports to write, see above. Default: all but badge and what extensions write.",
         ),
     ] = None
     open: Annotated[
-        bool, typer.Option("--open", help="Open report.html in the browser; in CI print its path.")
+        bool, OptionSpec("Open report.html in the browser; in CI print its path.", group=Group.OUTPUT)
     ] = False
 
 
@@ -110,11 +116,16 @@ class CompareSettings(ChangeSettings):
     """Options of `compare`."""
 
     head: Annotated[
-        Path, Names.EVIDENCE, typer.Argument(help="The run: its _results.json, or the folder of that file.")
+        Path,
+        OptionSpec(
+            "The run: its _results.json, or the folder of that file.", names=Names.EVIDENCE, argument=True
+        ),
     ]
-    base: Annotated[Path, Names.INPUT, typer.Argument(help="The earlier run to compare it with.")]
+    base: Annotated[Path, OptionSpec("The earlier run to compare it with.", names=Names.INPUT, argument=True)]
     trust_suites: TrustSuites = SuiteTrust.AUTO
-    format: Annotated[ComparisonFormat, typer.Option(help="Format to print.")] = ComparisonFormat.TEXT
+    format: Annotated[ComparisonFormat, OptionSpec("Format to print.", group=Group.OUTPUT)] = (
+        ComparisonFormat.TEXT
+    )
 
 
 _OddsOptions = settings_class("_OddsOptions", odds_options())
@@ -133,19 +144,19 @@ class MergeSettings(BaselineSettings, GateSettings):
 
     results: Annotated[
         list[Path],
-        Names.EVIDENCE,
-        typer.Argument(
+        OptionSpec(
+            "Results files, their folders, or folders of such folders, as from actions/download-artifact.",
+            names=Names.EVIDENCE,
             metavar="RESULTS",
-            help="Results files, their folders, or folders of such folders, as from "
-            "actions/download-artifact.",
+            argument=True,
         ),
     ]
     shards: Annotated[
         int | None,
-        typer.Option(
-            min=1,
-            help="Required number of results; with fewer there is no verdict.\n\n"
+        OptionSpec(
+            "Required number of results; with fewer there is no verdict.\n\n"
             "Not needed for runs with `--shard`.",
+            minimum=1,
         ),
     ] = None
     trust_suites: TrustSuites = SuiteTrust.AUTO
@@ -159,45 +170,56 @@ class GateFilesSettings(BaselineSettings, CommentingSettings, GateSettings):
 
     files: Annotated[
         list[str],
-        Names.EVIDENCE,
-        typer.Argument(
-            metavar="FILE", help="Result files of another tool, or globs. In the action one per line."
+        OptionSpec(
+            "Result files of another tool, or globs. In the action one per line.",
+            group=Group.FILES,
+            names=Names.EVIDENCE,
+            metavar="FILE",
+            argument=True,
         ),
     ]
     format: Annotated[
         str,
-        Names.TEXT,
-        typer.Option(metavar="FORMAT", help="Format of the files. Default: found by content."),
+        OptionSpec(
+            "Format of the files. Default: found by content.",
+            group=Group.OUTPUT,
+            names=Names.TEXT,
+            metavar="FORMAT",
+        ),
     ] = "auto"
     map: Annotated[
         Path | None,
-        Names.INPUT,
-        typer.Option(
-            metavar="FILE",
-            help="YAML file that maps fields to JSONPaths, for rows.\n\n"
+        OptionSpec(
+            "YAML file that maps fields to JSONPaths, for rows.\n\n"
             "Fields: test, trial, score, passed, error, reason, cost, tokens, seconds, group, cluster, "
             "suite, arm; `rows` is the path of the list in a JSON document.",
+            group=Group.FILES,
+            names=Names.INPUT,
+            metavar="FILE",
         ),
     ] = None
     answers: Annotated[
         Path | None,
-        Names.INPUT,
-        typer.Option(metavar="FILE", help="File with the expected answers, for gaia."),
+        OptionSpec(
+            "File with the expected answers, for gaia.", group=Group.FILES, names=Names.INPUT, metavar="FILE"
+        ),
     ] = None
     arm: Annotated[
         str | None,
-        Names.TEXT,
-        typer.Option(
+        OptionSpec(
+            "Model, prompt or provider to gate, if the files have several.",
+            group=Group.FILES,
+            names=Names.TEXT,
             metavar="NAME",
-            help="Model, prompt or provider to gate, if the files have several.",
         ),
     ] = None
     baseline_arm: Annotated[
         str | None,
-        Names.TEXT,
-        typer.Option(
+        OptionSpec(
+            "Arm of the same files to compare with, instead of `--baseline`.",
+            group=Group.BASELINE,
+            names=Names.TEXT,
             metavar="NAME",
-            help="Arm of the same files to compare with, instead of `--baseline`.",
         ),
     ] = None
     prices: Prices = None
@@ -205,7 +227,7 @@ class GateFilesSettings(BaselineSettings, CommentingSettings, GateSettings):
     output_dir: OutputDir = Path("results")
     junit: JunitFile = None
     verbose: Annotated[
-        bool, typer.Option("--verbose", help="Print all failed criteria, checks and changes.")
+        bool, OptionSpec("Print all failed criteria, checks and changes.", group=Group.OUTPUT)
     ] = False
 
 
@@ -215,47 +237,53 @@ class RejudgeSettings(BaselineSettings, GateSettings):
 
     results: Annotated[
         Path,
-        Names.EVIDENCE,
-        typer.Argument(
+        OptionSpec(
+            "The run, or one of its suites: its _results.json, or the folder of that file.",
+            names=Names.EVIDENCE,
             metavar="RESULTS",
-            help="The run, or one of its suites: its _results.json, or the folder of that file.",
+            argument=True,
         ),
     ]
     provider: Annotated[
         Provider,
-        typer.Option(metavar="NAME", help=f"Judge's provider: {', '.join(WITH_MODELS)}."),
+        OptionSpec(f"Judge's provider: {', '.join(WITH_MODELS)}.", group=Group.MODELS, metavar="NAME"),
     ] = Provider.OPENAI
     llm_key: LlmKey = field(default=None, repr=False)
     judge_model: Annotated[
         str | None,
-        Names.TEXT,
-        typer.Option(
-            metavar="MODEL",
-            help="Judge model.\n\n"
+        OptionSpec(
+            "Judge model.\n\n"
             "Default: the run's judge if the provider is the same, otherwise the provider's default.",
+            group=Group.MODELS,
+            names=Names.TEXT,
+            metavar="MODEL",
         ),
     ] = None
     judge_votes: Annotated[
         int | None,
-        typer.Option(
-            min=1,
-            max=99,
-            help="Votes on each criterion, an odd number. Default: the run's.\n\n"
+        OptionSpec(
+            "Votes on each criterion, an odd number. Default: the run's.\n\n"
             "With `--judge-panel` at least as many as the panel has models.",
+            group=Group.MODELS,
+            minimum=1,
+            maximum=99,
         ),
     ] = None
     judge_panel: JudgePanel = None
     prices: Prices = None
-    parallel: Annotated[int, typer.Option(min=1, max=10_000, help="Trials judged concurrently.")] = 10
+    parallel: Annotated[
+        int, OptionSpec("Trials judged concurrently.", group=Group.LIMITS, minimum=1, maximum=10_000)
+    ] = 10
     judge_check: JudgeCheckMode = CheckMode.AUTO
     llm_timeout: LlmTimeout = 120
     judge_cache: Annotated[
         str,
-        Names.CACHE,
-        typer.Option(
-            metavar="auto|off|DIR",
-            help="Folder that keeps the judge's answers.\n\n"
+        OptionSpec(
+            "Folder that keeps the judge's answers.\n\n"
             "Separate from the cache of runs. Off by default: the judge is asked again.",
+            group=Group.MODELS,
+            names=Names.CACHE,
+            metavar="auto|off|DIR",
         ),
     ] = "off"
     trust_suites: TrustSuites = SuiteTrust.AUTO
@@ -263,7 +291,7 @@ class RejudgeSettings(BaselineSettings, GateSettings):
     junit: JunitFile = None
     quiet: Quiet = False
     verbose: Annotated[
-        bool, typer.Option("--verbose", help="Print every changed verdict and every failed criterion.")
+        bool, OptionSpec("Print every changed verdict and every failed criterion.", group=Group.OUTPUT)
     ] = False
 
 
@@ -274,12 +302,10 @@ class CommentSettings(PullRequestSettings):
     results: Run
     platform: Annotated[
         Platform,
-        typer.Option(
-            help="Where to post.\n\n"
+        OptionSpec(
+            "Where to post.\n\n"
             "`auto`: GitLab in GitLab jobs, otherwise GitHub. On GitLab the note goes to the pipeline's "
             "merge request, with the token in CI_EVALS_GITLAB_TOKEN or GITLAB_TOKEN."
         ),
     ] = Platform.AUTO
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the comment and post nothing; needs no token.")
-    ] = False
+    dry_run: Annotated[bool, OptionSpec("Print the comment and post nothing; needs no token.")] = False

@@ -4,121 +4,156 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from ci_evals.agent_registry import FOLDERS
 from ci_evals.cli.settings.choices import CommentMode, CommentOn, SuiteTrust
 from ci_evals.cli.settings.gate_rules import change_options, gate_options, settings_class
-from ci_evals.cli.settings.options import INPUT_DEFAULT
+from ci_evals.domain.agents import is_program
 from ci_evals.domain.choices import BothSides, CheckMode
-from ci_evals.domain.options import Names
+from ci_evals.domain.options import Group, Names, OptionSpec
 
 Suites = Annotated[
     list[str],
-    Names.SUITES,
-    typer.Argument(
-        metavar="SUITE",
-        help="Suite files (JSON or YAML), globs, folders, or bundled suites such as demo:hr.\n\n"
+    OptionSpec(
+        "Suite files (JSON or YAML), globs, folders, or bundled suites such as demo:hr.\n\n"
         "In the action one per line, relative to the workspace.",
+        group=Group.SUITES,
+        names=Names.SUITES,
+        metavar="SUITE",
+        argument=True,
     ),
 ]
 REQUIRED = "required"
 """The baseline that is looked for as with `auto`, and without which a run has no verdict."""
+BASELINE_WORDS = frozenset({"auto", "none", REQUIRED})
+"""Values of the option `baseline` that are no path."""
 
 Run = Annotated[
     Path,
-    Names.SUBJECT,
-    typer.Argument(metavar="RESULTS", help="The run: its _results.json, or the folder of that file."),
+    OptionSpec(
+        "The run: its _results.json, or the folder of that file.",
+        names=Names.SUBJECT,
+        metavar="RESULTS",
+        argument=True,
+    ),
 ]
 LlmTimeout = Annotated[
     float,
-    typer.Option(
-        min=1, metavar="SECONDS", help="Timeout of one request to a model.\n\nThere are up to three attempts."
+    OptionSpec(
+        "Timeout of one request to a model.\n\nThere are up to three attempts.",
+        group=Group.MODELS,
+        metavar="SECONDS",
+        minimum=1,
     ),
 ]
 JudgeCheckMode = Annotated[
     CheckMode,
-    typer.Option(
-        help="Ask the judge control questions with known answers.\n\n"
+    OptionSpec(
+        "Ask the judge control questions with known answers.\n\n"
         "If too few answers are right, there is no verdict (exit code 3), or with `warn` a warning. "
         "`auto` skips the questions if the baseline or the judge's cache has a passed check of the same "
         "judge from the last 30 days.",
+        group=Group.MODELS,
     ),
 ]
 LlmKey = Annotated[
     str | None,
-    Names.TEXT,
-    typer.Option(
-        metavar="KEY",
-        help="API key of the model provider.\n\n"
+    OptionSpec(
+        "API key of the model provider.\n\n"
         "Default: LLM_API_KEY, then the provider's own variable. In the action pass a secret; elsewhere "
         "prefer the variables, since others can read a command line.",
+        group=Group.MODELS,
+        names=Names.TEXT,
+        metavar="KEY",
     ),
 ]
 JudgePanel = Annotated[
     str | None,
-    Names.TEXT,
-    typer.Option(
+    OptionSpec(
+        "Models that vote in turn, instead of one judge.\n\nComma-separated, all from one provider.",
+        group=Group.MODELS,
+        names=Names.TEXT,
         metavar="MODEL,...",
-        help="Models that vote in turn, instead of one judge.\n\nComma-separated, all from one provider.",
     ),
 ]
 Prices = Annotated[
     Path | None,
-    Names.INPUT,
-    typer.Option(metavar="FILE", help="YAML or JSON file of model prices.\n\nReplaces the bundled table."),
+    OptionSpec(
+        "YAML or JSON file of model prices.\n\nReplaces the bundled table.",
+        group=Group.MODELS,
+        names=Names.INPUT,
+        metavar="FILE",
+    ),
 ]
-OutputDir = Annotated[Path, Names.OUTPUT, typer.Option(metavar="DIR", help="Folder for all reports.")]
+OutputDir = Annotated[
+    Path, OptionSpec("Folder for all reports.", group=Group.OUTPUT, names=Names.OUTPUT, metavar="DIR")
+]
 JunitFile = Annotated[
     Path | None,
-    Names.OUTPUT,
-    typer.Option(metavar="FILE", help="Path of the JUnit file. Default: OUTPUT_DIR/junit.xml."),
+    OptionSpec(
+        "Path of the JUnit file. Default: OUTPUT_DIR/junit.xml.",
+        group=Group.OUTPUT,
+        names=Names.OUTPUT,
+        metavar="FILE",
+    ),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Show no progress, only the results.")]
+Quiet = Annotated[bool, OptionSpec("Show no progress, only the results.", group=Group.OUTPUT)]
 AgentId = Annotated[
     str | None,
-    Names.TEXT,
-    typer.Option(metavar="ID", help="Agent to test, instead of the suite's `agentId`."),
+    OptionSpec(
+        "Agent to test, instead of the suite's `agentId`.", group=Group.AGENT, names=Names.TEXT, metavar="ID"
+    ),
 ]
 AgentKey = Annotated[
     str | None,
-    Names.TEXT,
-    typer.Option(
-        metavar="KEY",
-        help="API key of the agent, instead of the suite's `apiKey`.\n\n"
+    OptionSpec(
+        "API key of the agent, instead of the suite's `apiKey`.\n\n"
         "In the action pass a secret; elsewhere set CI_EVALS_AGENT_KEY, since others can read a command "
         "line.",
+        group=Group.AGENT,
+        names=Names.TEXT,
+        metavar="KEY",
     ),
 ]
 BaseUrl = Annotated[
     str | None,
-    Names.ADDRESS,
-    typer.Option(metavar="URL", help="Address of the agent's API.\n\nReplaces the adapter's default."),
+    OptionSpec(
+        "Address of the agent's API.\n\nReplaces the adapter's default.",
+        group=Group.AGENT,
+        names=Names.ADDRESS,
+        metavar="URL",
+    ),
 ]
 Adapter = Annotated[
     str | None,
-    Names.PROGRAM,
-    typer.Option(
-        metavar="ADAPTER",
-        help="How to call the agent, such as openai or http.\n\n"
+    OptionSpec(
+        "How to call the agent, such as openai or http.\n\n"
         f"Overrides the suite's `adapter`; the default is aui. Built in are {', '.join(FOLDERS)}. "
         "`python:MODULE:ATTRIBUTE` calls a Python function, `command: PROGRAM` starts a program. Use a "
         "plug-in by its name.",
+        group=Group.AGENT,
+        names=Names.PROGRAM,
+        is_word=lambda text: not is_program(text),
+        metavar="ADAPTER",
     ),
 ]
 AdapterOptions = Annotated[
     Path | None,
-    Names.INPUT,
-    typer.Option(metavar="FILE", help="YAML or JSON file, instead of `adapterOptions`."),
+    OptionSpec(
+        "YAML or JSON file, instead of `adapterOptions`.",
+        group=Group.AGENT,
+        names=Names.INPUT,
+        metavar="FILE",
+    ),
 ]
 TrustSuites = Annotated[
     SuiteTrust,
-    typer.Option(
-        help="Whether suites and files of the workspace are trusted.\n\n"
+    OptionSpec(
+        "Whether suites and files of the workspace are trusted.\n\n"
         "With `auto` they are, except in a GitHub job with secrets: there the checkout must be known to be "
         "the repository's own code. Otherwise its suites may not name endpoints or read variables, and "
         "options may not name its files and programs. Suites are never trusted in pull_request_target, "
         "workflow_run and issue_comment.",
+        group=Group.SUITES,
     ),
 ]
 
@@ -149,9 +184,7 @@ class ChangeSettings(_ChangeOptions):  # type: ignore[misc, valid-type]  # its f
 class GateSettings(_GateOptions):  # type: ignore[misc, valid-type]  # as above
     """The gate."""
 
-    no_gate: Annotated[bool, typer.Option("--no-gate", help="Report only: exit 0 even if checks fail.")] = (
-        False
-    )
+    no_gate: Annotated[bool, OptionSpec("Report only: exit 0 even if checks fail.", group=Group.GATE)] = False
 
 
 @dataclass(frozen=True)
@@ -160,23 +193,26 @@ class GitHubSettings:
 
     comment_key: Annotated[
         str,
-        Names.TEXT,
-        typer.Option(
-            metavar="KEY",
-            help="Distinguishes comments and baselines within one repository.\n\n"
+        OptionSpec(
+            "Distinguishes comments and baselines within one repository.\n\n"
             "Give each job of a matrix its own key: letters, digits, dots, underscores and dashes. The "
             "baseline is the artifact `ci-evals-results-KEY`.",
+            group=Group.GITHUB,
+            names=Names.TEXT,
+            metavar="KEY",
         ),
     ] = "default"
     github_token: Annotated[
         str | None,
-        Names.TEXT,
-        typer.Option(
-            metavar="TOKEN",
-            help="Token for GitHub's API.\n\n"
+        OptionSpec(
+            "Token for GitHub's API.\n\n"
             "Default: GITHUB_TOKEN. The action uses the job's token and permissions.",
+            group=Group.GITHUB,
+            names=Names.TEXT,
+            metavar="TOKEN",
+            input_default="${{ github.token }}",
         ),
-    ] = field(default=None, repr=False, metadata={INPUT_DEFAULT: "${{ github.token }}"})
+    ] = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -185,22 +221,33 @@ class BaselineSettings(GitHubSettings):
 
     baseline: Annotated[
         str | None,
-        Names.INPUT,
-        typer.Option(
-            metavar="auto|none|required|PATH",
-            help="Run to compare with.\n\n"
+        OptionSpec(
+            "Run to compare with.\n\n"
             "`auto`: the artifact `ci-evals-results-KEY` of the base commit or the nearest earlier commit "
             "of its branch on GitHub (needs `actions: read`). `required`: the same, but a run without a "
             "comparison has no verdict (exit code 3). PATH: an earlier run's _results.json or its folder; a "
             "check against it that cannot be made leaves no verdict. "
             "Default: `auto` in pull requests and merge queues, `none` elsewhere and with `--shard`.",
+            group=Group.BASELINE,
+            names=Names.INPUT,
+            is_word=lambda text: text.lower() in BASELINE_WORDS,
+            metavar="auto|none|required|PATH",
         ),
     ] = None
     baseline_branch: Annotated[
         str | None,
-        Names.TEXT,
-        typer.Option(metavar="BRANCH", help="Branch of the baseline, instead of the base branch."),
+        OptionSpec(
+            "Branch of the baseline, instead of the base branch.",
+            group=Group.BASELINE,
+            names=Names.TEXT,
+            metavar="BRANCH",
+        ),
     ] = None
+
+
+def _is_count(text: str) -> bool:
+    """Return whether a text is a number in digits."""
+    return text.strip().isascii() and text.strip().isdecimal()
 
 
 @dataclass(frozen=True)
@@ -209,21 +256,22 @@ class HistorySettings:
 
     history: Annotated[
         str,
-        Names.INPUT,
-        typer.Option(
-            metavar="N|DIR",
-            help="Earlier runs of the base branch to compare with.\n\n"
+        OptionSpec(
+            "Earlier runs of the base branch to compare with.\n\n"
             "They show how much runs of an unchanged agent differ. N: the newest ones on GitHub, with "
             "`--baseline=auto` and one of `--max-drop`, `--regression` and `--against`; 0: none. DIR: a "
             "folder of results, with `--baseline=PATH`.",
+            group=Group.BASELINE,
+            names=Names.INPUT,
+            is_word=_is_count,
+            metavar="N|DIR",
         ),
     ] = "10"
 
     @property
     def history_folder(self) -> Path | None:
         """The folder of earlier runs, if one is named. A number is none, even if a folder has that name."""
-        text = self.history.strip()
-        return None if text.isascii() and text.isdecimal() else Path(self.history)
+        return None if _is_count(self.history) else Path(self.history)
 
     @property
     def compares(self) -> bool:
@@ -237,42 +285,46 @@ class SidesSettings:
 
     against: Annotated[
         str | None,
-        Names.AGENTS,
-        typer.Option(
-            metavar="OPTION=VALUE",
-            help="Base agent to run side by side, one option per line.\n\n"
+        OptionSpec(
+            "Base agent to run side by side, one option per line.\n\n"
             "Both run every test, alternating trial by trial, so changes at a provider affect both. "
             "Options: adapter, adapter-options, agent-id, agent-key, base-url, agent-headers, start, "
             "wait-for. If the base agent fails to run, there is no verdict (exit code 3).",
+            group=Group.BASELINE,
+            names=Names.AGENTS,
+            metavar="OPTION=VALUE",
         ),
     ] = field(default=None, repr=False)
     arms: Annotated[
         Path | None,
-        Names.INPUT,
-        typer.Option(
-            metavar="FILE",
-            help="File of agents to run side by side.\n\n"
+        OptionSpec(
+            "File of agents to run side by side.\n\n"
             "YAML or JSON: each agent's name with the options of `--against` and `model`. All are compared "
             "with the first.",
+            group=Group.BASELINE,
+            names=Names.INPUT,
+            metavar="FILE",
         ),
     ] = None
     gate_arm: Annotated[
         str | None,
-        Names.TEXT,
-        typer.Option(
-            metavar="NAME",
-            help="Agent of `--arms` that the gate applies to.\n\n"
+        OptionSpec(
+            "Agent of `--arms` that the gate applies to.\n\n"
             "Floors apply to its score, comparison checks to its change from the first agent, or from the "
             "baseline if it is the first. Default: the second.",
+            group=Group.BASELINE,
+            names=Names.TEXT,
+            metavar="NAME",
         ),
     ] = None
     both_sides: Annotated[
         BothSides,
-        typer.Option(
-            metavar="WHEN",
-            help="When to run the base agent.\n\n"
+        OptionSpec(
+            "When to run the base agent.\n\n"
             "`auto`: if the score looks lower than in earlier runs of the base branch, or there are none. "
             "`always`: in every run.",
+            group=Group.BASELINE,
+            metavar="WHEN",
         ),
     ] = BothSides.AUTO
 
@@ -282,26 +334,26 @@ class PullRequestSettings(GitHubSettings):
     """The pull request of a comment, and what it is told."""
 
     pr_number: Annotated[
-        int | None,
-        typer.Option(min=1, help="Pull request, instead of the event's."),
+        int | None, OptionSpec("Pull request, instead of the event's.", group=Group.GITHUB, minimum=1)
     ] = None
     comment_on: Annotated[
         CommentOn,
-        typer.Option(
-            help="Results that create a new comment.\n\n"
+        OptionSpec(
+            "Results that create a new comment.\n\n"
             "`change`: the run did not pass, a test or the score changed since the baseline, or nothing was "
             "compared. `failure`: the run failed or has no verdict. An existing comment is always updated, "
             "so it never shows an old verdict.",
+            group=Group.GITHUB,
         ),
     ] = CommentOn.ALWAYS
     check: Annotated[
         bool,
-        typer.Option(
-            "--check",
-            help="Create a check run with score and change.\n\n"
+        OptionSpec(
+            "Create a check run with score and change.\n\n"
             "On the pull request's head: `success`, `failure`, or `neutral` if there is no verdict or a "
             "drop is suspected but not proven. GitHub accepts `neutral` for a required check, so require "
             "the job instead. Not with `--shard`. Needs `checks: write`.",
+            group=Group.GITHUB,
         ),
     ] = False
 
@@ -312,10 +364,11 @@ class CommentingSettings(PullRequestSettings):
 
     comment: Annotated[
         CommentMode,
-        typer.Option(
-            help="When to comment on the pull request.\n\n"
+        OptionSpec(
+            "When to comment on the pull request.\n\n"
             "`auto`: in pull request events, but not with `--shard`. `always`: also on pull requests whose "
             "head is the pushed commit. Needs `pull-requests: write`.",
+            group=Group.GITHUB,
         ),
     ] = CommentMode.AUTO
 
@@ -324,55 +377,65 @@ class CommentingSettings(PullRequestSettings):
 class AgentApiSettings:
     """How an agent is started and traced, and particulars of its API."""
 
+    agent_headers: Annotated[
+        str | None,
+        OptionSpec(
+            "More headers for the agent, one per line.\n\n"
+            "Their values are secrets. For all adapters that call servers.",
+            group=Group.AGENT,
+            names=Names.TEXT,
+            metavar="NAME: VALUE",
+        ),
+    ] = field(default=None, repr=False)
     start: Annotated[
         str | None,
-        Names.PROGRAM,
-        typer.Option(
-            metavar="COMMAND",
-            help="Command that starts the agent, instead of the suite's `start`.\n\n"
+        OptionSpec(
+            "Command that starts the agent, instead of the suite's `start`.\n\n"
             "A shell runs it in the current folder (in the action, inside the container) and stops it after "
             "the run. Its output goes to agent.log in the output folder. If it exits early, there is no "
             "verdict (exit code 3).",
+            group=Group.AGENT,
+            names=Names.PROGRAM,
+            metavar="COMMAND",
         ),
     ] = None
     wait_for: Annotated[
         str | None,
-        Names.ADDRESS,
-        typer.Option(
-            metavar="URL|PORT",
-            help="Wait until this answers before the run, instead of `waitFor`.\n\n"
+        OptionSpec(
+            "Wait until this answers before the run, instead of `waitFor`.\n\n"
             "A URL may answer with any status; a local port must accept a connection. Default: the agent's "
             "base URL with `--start`, otherwise nothing.",
+            group=Group.AGENT,
+            names=Names.ADDRESS,
+            metavar="URL|PORT",
         ),
     ] = None
     otlp: Annotated[
         bool,
-        typer.Option(
-            "--otlp",
-            help="Read tool calls from the agent's OpenTelemetry spans.\n\n"
+        OptionSpec(
+            "Read tool calls from the agent's OpenTelemetry spans.\n\n"
             "Receives OTLP over HTTP during the run. The same as `trace: otlp` in all suites.",
+            group=Group.AGENT,
         ),
     ] = False
     otlp_port: Annotated[
         int,
-        typer.Option(min=0, max=65535, metavar="PORT", help="Port to receive spans on; 0: any free port."),
+        OptionSpec(
+            "Port to receive spans on; 0: any free port.",
+            group=Group.AGENT,
+            metavar="PORT",
+            minimum=0,
+            maximum=65535,
+        ),
     ] = 4318
     otlp_host: Annotated[
         str,
-        Names.ADDRESS,
-        typer.Option(
-            metavar="ADDRESS",
-            help="Address to receive spans on.\n\n"
+        OptionSpec(
+            "Address to receive spans on.\n\n"
             "The default accepts only local connections. 0.0.0.0 lets other containers and hosts send spans "
             "too.",
+            group=Group.AGENT,
+            names=Names.ADDRESS,
+            metavar="ADDRESS",
         ),
     ] = "127.0.0.1"
-    agent_headers: Annotated[
-        str | None,
-        Names.TEXT,
-        typer.Option(
-            metavar="NAME: VALUE",
-            help="More headers for the agent, one per line.\n\n"
-            "Their values are secrets. For all adapters that call servers.",
-        ),
-    ] = field(default=None, repr=False)

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from ci_evals.cli.settings.choices import MissingSecrets
 from ci_evals.cli.settings.gate_rules import settings_class
 from ci_evals.cli.settings.shared import (
@@ -29,7 +27,7 @@ from ci_evals.cli.settings.shared import (
     SuiteSettings,
 )
 from ci_evals.domain.choices import CheckMode, Regression
-from ci_evals.domain.options import Names
+from ci_evals.domain.options import Group, Names, OptionSpec
 from ci_evals.domain.providers import Provider
 from ci_evals.extension_registry import run_options
 
@@ -39,8 +37,7 @@ class ValidateSettings(SuiteSettings):
     """Options of `validate`."""
 
     strict: Annotated[
-        bool,
-        typer.Option("--strict", help="Also warn about weak spots of a suite; the exit code stays 0."),
+        bool, OptionSpec("Also warn about weak spots of a suite; the exit code stays 0.", group=Group.SUITES)
     ] = False
 
 
@@ -48,82 +45,100 @@ class ValidateSettings(SuiteSettings):
 class PlanSettings(SidesSettings, SuiteSettings):
     """Options of `plan`, and of `run` as far as cost and duration depend on them."""
 
-    loops: Annotated[int, typer.Option(min=1, max=1000, help="Trials of each test.")] = 1
+    loops: Annotated[
+        int, OptionSpec("Trials of each test.", group=Group.REPETITION, minimum=1, maximum=1000)
+    ] = 1
     rounds: Annotated[
         str,
-        Names.TEXT,
-        typer.Option(
-            metavar="off|auto|N,N,...",
-            help="Stop as soon as the verdict is clear.\n\n"
+        OptionSpec(
+            "Stop as soon as the verdict is clear.\n\n"
             "Evaluates the run after these numbers of trials per test, some of 2,3,5,7, and stops if more "
             "could hardly change the verdict. `auto` is all of them. With `--against` or `--arms` it is "
             "always 3,5,7. Not with `--loops`.",
+            group=Group.REPETITION,
+            names=Names.TEXT,
+            metavar="off|auto|N,N,...",
         ),
     ] = "off"
     test: Annotated[
         str | None,
-        Names.TEXT,
-        typer.Option(
+        OptionSpec(
+            "Only tests whose name contains one of these.\n\nComma-separated.",
+            group=Group.SUITES,
+            names=Names.TEXT,
             metavar="NAME,...",
-            help="Only tests whose name contains one of these.\n\nComma-separated.",
         ),
     ] = None
     tag: Annotated[
         str | None,
-        Names.TEXT,
-        typer.Option(metavar="TAG,...", help="Only tests that have one of these tags.\n\nComma-separated."),
+        OptionSpec(
+            "Only tests that have one of these tags.\n\nComma-separated.",
+            group=Group.SUITES,
+            names=Names.TEXT,
+            metavar="TAG,...",
+        ),
     ] = None
     provider: Annotated[
         Provider,
-        typer.Option(
-            metavar="NAME",
-            help=f"Model provider: {', '.join(Provider)}.\n\n"
+        OptionSpec(
+            f"Model provider: {', '.join(Provider)}.\n\n"
             "For judge and simulated user. With `offline` nothing is judged and no key is needed.",
+            group=Group.MODELS,
+            metavar="NAME",
         ),
     ] = Provider.OPENAI
     judge_model: Annotated[
         str | None,
-        Names.TEXT,
-        typer.Option(metavar="MODEL", help="Judge model, instead of the suite's `judgeModel`."),
+        OptionSpec(
+            "Judge model, instead of the suite's `judgeModel`.",
+            group=Group.MODELS,
+            names=Names.TEXT,
+            metavar="MODEL",
+        ),
     ] = None
     user_model: Annotated[
         str | None,
-        Names.TEXT,
-        typer.Option(
+        OptionSpec(
+            "Model of the simulated user, instead of `userModel`.",
+            group=Group.MODELS,
+            names=Names.TEXT,
             metavar="MODEL",
-            help="Model of the simulated user, instead of `userModel`.",
         ),
     ] = None
     embedding_model: Annotated[
         str | None,
-        Names.TEXT,
-        typer.Option(
-            metavar="MODEL",
-            help="Embedding model, for checks that compare meanings.\n\n"
+        OptionSpec(
+            "Embedding model, for checks that compare meanings.\n\n"
             "One of the provider's models, or `local:NAME`.",
+            group=Group.MODELS,
+            names=Names.TEXT,
+            metavar="MODEL",
         ),
     ] = None
     judge_votes: Annotated[
         int,
-        typer.Option(
-            min=1,
-            max=99,
-            help="Judge votes on each criterion, an odd number.\n\n"
+        OptionSpec(
+            "Judge votes on each criterion, an odd number.\n\n"
             "Voting ends once a criterion is decided. With `--judge-panel` there are at least as many votes "
             "as models.",
+            group=Group.MODELS,
+            minimum=1,
+            maximum=99,
         ),
     ] = 1
     judge_panel: JudgePanel = None
     judge_check: JudgeCheckMode = CheckMode.AUTO
     audit_user: Annotated[
         bool,
-        typer.Option(
-            "--audit-user",
-            help="Let a model check that the simulated user is in character.\n\n"
+        OptionSpec(
+            "Let a model check that the simulated user is in character.\n\n"
             "It must follow its guidelines and data. Checks without a model always run.",
+            group=Group.MODELS,
         ),
     ] = False
-    parallel: Annotated[int, typer.Option(min=1, max=10_000, help="Concurrent conversations.")] = 1
+    parallel: Annotated[
+        int, OptionSpec("Concurrent conversations.", group=Group.LIMITS, minimum=1, maximum=10_000)
+    ] = 1
     prices: Prices = None
 
 
@@ -146,144 +161,156 @@ class RunSettings(
     llm_timeout: LlmTimeout = 120
     agent_timeout: Annotated[
         float,
-        typer.Option(
-            min=0.1,
+        OptionSpec(
+            "Timeout of a reply of the agent.\n\nA turn's own `timeout` in the suite takes precedence.",
+            group=Group.AGENT,
             metavar="SECONDS",
-            help="Timeout of a reply of the agent.\n\nA turn's own `timeout` in the suite takes precedence.",
+            minimum=0.1,
         ),
     ] = 120
     retries: Annotated[
-        int, typer.Option(min=0, help="Retries of a failed trial.\n\nEach starts a new session.")
+        int,
+        OptionSpec(
+            "Retries of a failed trial.\n\nEach starts a new session.", group=Group.REPETITION, minimum=0
+        ),
     ] = 1
     on_missing_secrets: Annotated[
         MissingSecrets,
-        typer.Option(
-            help="What to do if a fork has no secrets.\n\n"
+        OptionSpec(
+            "What to do if a fork has no secrets.\n\n"
             "GitHub gives no secrets to pull requests of forks and of Dependabot. `skip` runs nothing, says "
             "so, and exits 0. Elsewhere a missing key is always an error.",
+            group=Group.GITHUB,
         ),
     ] = MissingSecrets.SKIP
     resume: Annotated[
         Path | None,
-        Names.INPUT,
-        typer.Option(
-            metavar="DIR",
-            help="Resume the interrupted run in this output folder.\n\n"
+        OptionSpec(
+            "Resume the interrupted run in this output folder.\n\n"
             "Finished trials come from its journal; the rest runs. Use the same suites and options as "
             "before.",
+            group=Group.REPETITION,
+            names=Names.INPUT,
+            metavar="DIR",
+            recorded=False,  # a resumed run is the same as one that was never interrupted
         ),
     ] = None
     only_failed: Annotated[
         Path | None,
-        Names.INPUT,
-        typer.Option(
-            metavar="RESULTS",
-            help="Run only tests that did not pass in this earlier run.\n\n"
+        OptionSpec(
+            "Run only tests that did not pass in this earlier run.\n\n"
             "Its _results.json or the folder of that file. Passed tests are taken from it. Every report "
             "says so, and the comparison with the baseline excludes them. In CI both runs must have the "
             "same commit.",
+            group=Group.SUITES,
+            names=Names.INPUT,
+            metavar="RESULTS",
         ),
     ] = None
     changed_since: Annotated[
         str | None,
-        Names.TEXT,
-        typer.Option(
-            metavar="REF",
-            help="Run only tests that a change since REF affects.\n\n"
+        OptionSpec(
+            "Run only tests that a change since REF affects.\n\n"
             "By their `when.paths`; tests without it always run. The others are taken from the baseline; "
             "every report says so, and the comparison excludes them. REF is a branch or commit that git "
             "knows (fetch-depth: 0), such as origin/main. In the action's container, which has no git, "
             "GitHub lists the changes.",
+            group=Group.SUITES,
+            names=Names.TEXT,
+            metavar="REF",
         ),
     ] = None
     shard: Annotated[
         str | None,
-        Names.TEXT,
-        typer.Option(
-            metavar="I/N",
-            help="Run one part of the tests: 2/5 is the second of five.\n\n"
+        OptionSpec(
+            "Run one part of the tests: 2/5 is the second of five.\n\n"
             "`ci-evals merge` combines all parts into one run. The split depends only on suites and "
             "`--baseline`; a baseline makes the parts equally long.",
+            group=Group.SUITES,
+            names=Names.TEXT,
+            metavar="I/N",
         ),
     ] = None
-    fail_fast: Annotated[
-        bool, typer.Option("--fail-fast", help="Start no new trials once one has failed.")
-    ] = False
+    fail_fast: Annotated[bool, OptionSpec("Start no new trials once one has failed.", group=Group.LIMITS)] = (
+        False
+    )
     max_duration: Annotated[
         float | None,
-        typer.Option(
-            min=0,
-            metavar="SECONDS",
-            help="Maximum duration of the run.\n\n"
+        OptionSpec(
+            "Maximum duration of the run.\n\n"
             "Finished trials are reported; the rest is not run. Set it below the job's timeout.",
+            group=Group.LIMITS,
+            metavar="SECONDS",
+            minimum=0,
         ),
     ] = None
     record: Annotated[
         Path | None,
-        Names.OUTPUT,
-        typer.Option(
-            metavar="DIR", help="Record all answers of agent and models.\n\nWithout secrets, for `--replay`."
+        OptionSpec(
+            "Record all answers of agent and models.\n\nWithout secrets, for `--replay`.",
+            group=Group.REPETITION,
+            names=Names.OUTPUT,
+            metavar="DIR",
         ),
     ] = None
     replay: Annotated[
         Path | None,
-        Names.INPUT,
-        typer.Option(
-            metavar="DIR",
-            help="Replay a recording instead of calling agent and models.\n\n"
+        OptionSpec(
+            "Replay a recording instead of calling agent and models.\n\n"
             "Needs no network and no key. Every report says that it is a replay.",
+            group=Group.REPETITION,
+            names=Names.INPUT,
+            metavar="DIR",
         ),
     ] = None
     judge_cache: Annotated[
         str,
-        Names.CACHE,
-        typer.Option(
-            metavar="auto|off|DIR",
-            help="Folder that keeps the judge's answers.\n\n"
+        OptionSpec(
+            "Folder that keeps the judge's answers.\n\n"
             "Each question is paid for only once. `auto` is the user's cache folder, and off in CI: set a "
             "folder there, and keep it with actions/cache.",
+            group=Group.MODELS,
+            names=Names.CACHE,
+            metavar="auto|off|DIR",
         ),
     ] = "auto"
     calibration: Annotated[
         Path | None,
-        Names.INPUT,
-        typer.Option(
+        OptionSpec(
+            "File written by `calibrate`, shown in reports.\n\nAs long as judge and prompt stay the same.",
+            group=Group.MODELS,
+            names=Names.INPUT,
             metavar="FILE",
-            help="File written by `calibrate`, shown in reports.\n\n"
-            "As long as judge and prompt stay the same.",
         ),
     ] = None
     otlp_endpoint: Annotated[
         str | None,
-        Names.ADDRESS,
-        typer.Option(
-            metavar="URL",
-            help="OpenTelemetry backend to export the results to.\n\n"
+        OptionSpec(
+            "OpenTelemetry backend to export the results to.\n\n"
             "After the run, each test becomes a span with an event per verdict, sent over OTLP/HTTP with "
             "the headers in OTEL_EXPORTER_OTLP_HEADERS. A failure is only a warning.",
+            group=Group.AGENT,
+            names=Names.ADDRESS,
+            metavar="URL",
         ),
     ] = None
     output_dir: OutputDir = Path("results")
     junit: JunitFile = None
     agent_in_process: Annotated[
         bool,
-        typer.Option(
-            "--agent-in-process",
-            help="Run a Python agent inside this process, for a debugger.\n\n"
+        OptionSpec(
+            "Run a Python agent inside this process, for a debugger.\n\n"
             "By default it has a separate process and cannot end the run.",
+            group=Group.AGENT,
         ),
     ] = False
     debug: Annotated[
-        bool,
-        typer.Option(
-            "--debug",
-            help="Keep raw replies, and the judge's unusable answers.",
-        ),
+        bool, OptionSpec("Keep raw replies, and the judge's unusable answers.", group=Group.OUTPUT)
     ] = False
     quiet: Quiet = False
 
     verbose: Annotated[
-        bool, typer.Option("--verbose", help="Print all failed criteria, checks and changes.")
+        bool, OptionSpec("Print all failed criteria, checks and changes.", group=Group.OUTPUT)
     ] = False
 
     @property

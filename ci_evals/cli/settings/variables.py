@@ -3,16 +3,13 @@
 A gate that ignores `CI_EVALS_MIN_SCOR=95` would look as if it held.
 """
 
-import dataclasses
 import difflib
 import re
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
-from typer.models import OptionInfo
-
-from ci_evals.cli.settings.options import ENV_PREFIX
 from ci_evals.cli.settings.successors import refuse_variable
+from ci_evals.cli.settings.table import ENV_PREFIX, options_of
 from ci_evals.domain.errors import UsageError
 
 OTHERS = frozenset({"GITLAB_TOKEN", "INPUTS", "PIP_CACHE", "PROCESS"})
@@ -25,13 +22,8 @@ _NEAR = 0.8
 
 def variables_of(settings: Iterable[type[Any]]) -> frozenset[str]:
     """Return the variables of all options, without the prefix."""
-    names = set(OTHERS)
-    for kind in settings:
-        hints = get_type_hints(kind, include_extras=True)
-        for item in dataclasses.fields(kind):
-            if any(isinstance(one, OptionInfo) for one in get_args(hints[item.name])):
-                names.add(item.name.strip("_").upper())
-    return frozenset(names)
+    variables = {option.variable for kind in settings for option in options_of(kind)}
+    return OTHERS.union(filter(None, variables))
 
 
 def check_variables(environ: Mapping[str, str], known: Collection[str]) -> tuple[str, ...]:

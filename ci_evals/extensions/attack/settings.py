@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-import typer
-
 from ci_evals.cli.settings.shared import Run
+from ci_evals.domain.options import OptionSpec
 from ci_evals.extension_support.settings import JudgeSettings
 
 
@@ -15,6 +14,5 @@ class AttackSettings(JudgeSettings):
 
     results: Run
     verdicts: Annotated[
-        int,
-        typer.Option(min=1, max=1_000, help="Maximum failed verdicts to attack, for each attack."),
+        int, OptionSpec("Maximum failed verdicts to attack, for each attack.", minimum=1, maximum=1_000)
     ] = 10

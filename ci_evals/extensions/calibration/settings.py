@@ -4,10 +4,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from ci_evals.cli.settings.shared import Run
-from ci_evals.domain.options import Names
+from ci_evals.domain.options import Names, OptionSpec
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,19 +15,20 @@ class LabelSettings:
     results: Run
     output: Annotated[
         Path,
-        Names.OUTPUT,
-        typer.Option(metavar="DIR", help="Folder for the sheet (sheet.csv) and its page (sheet.html)."),
+        OptionSpec(
+            "Folder for the sheet (sheet.csv) and its page (sheet.html).", names=Names.OUTPUT, metavar="DIR"
+        ),
     ] = Path("labels")
-    items: Annotated[int, typer.Option(min=1, max=10_000, help="Maximum number of verdicts to label.")] = 100
-    seed: Annotated[int, typer.Option(help="Seed of sample and order: the same seed, the same sheet.")] = 0
+    items: Annotated[int, OptionSpec("Maximum number of verdicts to label.", minimum=1, maximum=10_000)] = 100
+    seed: Annotated[int, OptionSpec("Seed of sample and order: the same seed, the same sheet.")] = 0
     spot_check: Annotated[
         Path | None,
-        Names.SUBJECT,
-        typer.Option(
-            metavar="BASELINE",
-            help="Draw half of the verdicts from this other run.\n\n"
+        OptionSpec(
+            "Draw half of the verdicts from this other run.\n\n"
             "To see whether the judge treats the answers of another agent, or of the same one on another "
             "model, as it treated those before. Name this run itself if it played the base agent too.",
+            names=Names.SUBJECT,
+            metavar="BASELINE",
         ),
     ] = None
 
@@ -40,27 +39,29 @@ class CalibrateSettings:
 
     labels: Annotated[
         list[Path],
-        Names.SUBJECT,
-        typer.Argument(metavar="LABELS", help="Filled sheets, one of each person."),
+        OptionSpec(
+            "Filled sheets, one of each person.", names=Names.SUBJECT, metavar="LABELS", argument=True
+        ),
     ]
     results: Annotated[
         Path,
-        Names.SUBJECT,
-        typer.Option(metavar="RESULTS", help="Run whose verdicts are checked against the labels."),
+        OptionSpec(
+            "Run whose verdicts are checked against the labels.", names=Names.SUBJECT, metavar="RESULTS"
+        ),
     ] = Path("results")
     output: Annotated[
-        Path, Names.OUTPUT, typer.Option(metavar="FILE", help="File for the result, for `run --calibration`.")
+        Path, OptionSpec("File for the result, for `run --calibration`.", names=Names.OUTPUT, metavar="FILE")
     ] = Path("calibration.json")
-    seed: Annotated[int, typer.Option(help="Seed of the intervals, or of the spot check's sheet.")] = 0
+    seed: Annotated[int, OptionSpec("Seed of the intervals, or of the spot check's sheet.")] = 0
     spot_check: Annotated[
         Path | None,
-        Names.SUBJECT,
-        typer.Option(
-            metavar="BASELINE",
-            help="Baseline of a sheet of `label --spot-check`.\n\n"
+        OptionSpec(
+            "Baseline of a sheet of `label --spot-check`.\n\n"
             "Says whether the judge treats both runs alike, and the change by people's labels.",
+            names=Names.SUBJECT,
+            metavar="BASELINE",
         ),
     ] = None
     items: Annotated[
-        int, typer.Option(min=1, max=10_000, help="The number that the spot check's sheet was made with.")
+        int, OptionSpec("The number that the spot check's sheet was made with.", minimum=1, maximum=10_000)
     ] = 100

@@ -3,10 +3,8 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-import typer
-
 from ci_evals.cli.settings.shared import AgentApiSettings, Run, SuiteSettings
-from ci_evals.domain.options import Names
+from ci_evals.domain.options import Group, Names, OptionSpec
 from ci_evals.extension_support.settings import JudgeSettings
 
 
@@ -17,32 +15,39 @@ class NoiseSettings(AgentApiSettings, SuiteSettings, JudgeSettings):
     results: Run
     suites: Annotated[
         list[str] | None,
-        Names.SUITES,
-        typer.Option(
-            "--suite",
+        OptionSpec(
+            "A suite of the run, if it has moved.\n\nGive the option once for each of the run's suites.",
+            group=Group.SUITES,
+            names=Names.SUITES,
             metavar="SUITE",
-            help="A suite of the run, if it has moved.\n\nGive the option once for each of the run's suites.",
+            flag="--suite",
         ),
     ] = None  # type: ignore[assignment]  # the run knows them
-    tests: Annotated[int, typer.Option(min=2, max=1_000, help="Maximum number of tests to sample.")] = 10
+    tests: Annotated[int, OptionSpec("Maximum number of tests to sample.", minimum=2, maximum=1_000)] = 10
     plays: Annotated[
-        int, typer.Option(min=2, max=100, help="Repetitions of each test, for each source of noise.")
+        int, OptionSpec("Repetitions of each test, for each source of noise.", minimum=2, maximum=100)
     ] = 3
     user_model: Annotated[
         str | None,
-        Names.TEXT,
-        typer.Option(metavar="MODEL", help="Model of the simulated user. Default: the run's."),
+        OptionSpec(
+            "Model of the simulated user. Default: the run's.",
+            group=Group.MODELS,
+            names=Names.TEXT,
+            metavar="MODEL",
+        ),
     ] = None
     max_cost: Annotated[
         float | None,
-        typer.Option(
-            min=0,
-            metavar="USD",
-            help="Maximum cost in US dollars.\n\n"
+        OptionSpec(
+            "Maximum cost in US dollars.\n\n"
             "If the estimate from the run's own cost is higher, nothing is played.",
+            metavar="USD",
+            minimum=0,
         ),
     ] = None
     parallel: Annotated[
         int | None,
-        typer.Option(min=1, max=10_000, help="Concurrent conversations. Default: the run's."),
+        OptionSpec(
+            "Concurrent conversations. Default: the run's.", group=Group.LIMITS, minimum=1, maximum=10_000
+        ),
     ] = None  # type: ignore[assignment]  # an agent is asked no faster than in the run

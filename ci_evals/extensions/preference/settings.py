@@ -4,9 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
-from ci_evals.domain.options import Names
+from ci_evals.domain.options import Names, OptionSpec
 from ci_evals.extension_support.settings import JudgeSettings
 
 
@@ -14,8 +12,10 @@ from ci_evals.extension_support.settings import JudgeSettings
 class PreferSettings(JudgeSettings):
     """The options of `prefer`."""
 
-    head: Annotated[Path, Names.SUBJECT, typer.Argument(metavar="A", help="The run.")]
-    base: Annotated[Path, Names.SUBJECT, typer.Argument(metavar="B", help="The run to compare it with.")]
+    head: Annotated[Path, OptionSpec("The run.", names=Names.SUBJECT, metavar="A", argument=True)]
+    base: Annotated[
+        Path, OptionSpec("The run to compare it with.", names=Names.SUBJECT, metavar="B", argument=True)
+    ]
     pairs: Annotated[
-        int, typer.Option(min=1, max=10_000, help="Maximum number of pairs of conversations to compare.")
+        int, OptionSpec("Maximum number of pairs of conversations to compare.", minimum=1, maximum=10_000)
     ] = 100

@@ -4,10 +4,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from ci_evals.cli.settings.suite_commands import ValidateSettings
-from ci_evals.domain.options import Names
+from ci_evals.domain.options import Group, Names, OptionSpec
 from ci_evals.domain.providers import Provider
 
 
@@ -17,29 +15,36 @@ class ProbeSettings(ValidateSettings):
 
     probe: Annotated[
         Path | None,
-        Names.SUBJECT,
-        typer.Option(
-            metavar="RESULTS",
-            help="Find criteria that pass in conversations of other tests.\n\n"
+        OptionSpec(
+            "Find criteria that pass in conversations of other tests.\n\n"
             "The judge checks each judged criterion against conversations of other tests in this run. One "
             "that passes there too measures nothing, and is named.",
+            names=Names.SUBJECT,
+            metavar="RESULTS",
         ),
     ] = None
     provider: Annotated[
-        Provider | None, typer.Option(help="--probe: judge's provider. Default: the run's.")
+        Provider | None, OptionSpec("--probe: judge's provider. Default: the run's.", group=Group.MODELS)
     ] = None
     llm_key: Annotated[
-        str | None, Names.TEXT, typer.Option(metavar="KEY", help="--probe: API key of the model provider.")
+        str | None,
+        OptionSpec(
+            "--probe: API key of the model provider.", group=Group.MODELS, names=Names.TEXT, metavar="KEY"
+        ),
     ] = field(default=None, repr=False)
     judge_model: Annotated[
         str | None,
-        Names.TEXT,
-        typer.Option(metavar="MODEL", help="--probe: judge model. Default: the run's."),
+        OptionSpec(
+            "--probe: judge model. Default: the run's.", group=Group.MODELS, names=Names.TEXT, metavar="MODEL"
+        ),
     ] = None
     probe_with: Annotated[
-        int, typer.Option(min=3, max=100, help="--probe: maximum conversations for each criterion.")
+        int, OptionSpec("--probe: maximum conversations for each criterion.", minimum=3, maximum=100)
     ] = 5
     parallel: Annotated[
-        int, typer.Option(min=1, max=10_000, help="--probe: concurrent questions to the judge.")
+        int,
+        OptionSpec(
+            "--probe: concurrent questions to the judge.", group=Group.LIMITS, minimum=1, maximum=10_000
+        ),
     ] = 10
-    quiet: Annotated[bool, typer.Option("--quiet", help="--probe: show no progress.")] = False
+    quiet: Annotated[bool, OptionSpec("--probe: show no progress.", group=Group.OUTPUT)] = False

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ci_evals.domain.errors import UsageError
-from ci_evals.domain.options import Names, Option
+from ci_evals.domain.options import Group, Names, Option
 
 if TYPE_CHECKING:  # every run imports this module, for its option
     from ci_evals.domain.plan import Plan
@@ -21,7 +21,7 @@ OPTIONS = (
         "`ray` uses all processors of this machine. Needs the extra `ray`: `pip install 'ci-evals[ray]'`. "
         "`--parallel` is the number of conversations on all machines together.",
         names=Names.ADDRESS,
-        group="Limits",
+        group=Group.LIMITS,
     ),
 )
 

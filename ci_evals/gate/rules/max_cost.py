@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ci_evals.domain import numbers
-from ci_evals.domain.options import Option
+from ci_evals.domain.options import Group, Option
 from ci_evals.domain.results.gate import CheckKind, GateCheck
 from ci_evals.gate.gate_input import GatedRun
 from ci_evals.gate.rule import RAISE_LIMIT, LimitRule
@@ -22,12 +22,12 @@ class MaxCost(LimitRule):
     advice: ClassVar[str] = RAISE_LIMIT
     options: ClassVar[tuple[Option, ...]] = (
         Option(
-            "max_cost",
-            float,
-            "Maximum cost in US dollars; no new trials start near it.",
+            name="max_cost",
+            kind=float,
+            help="Maximum cost in US dollars; no new trials start near it.",
             metavar="USD",
             minimum=0,
-            group="Limits",
+            group=Group.LIMITS,
         ),
     )
 

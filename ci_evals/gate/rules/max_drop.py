@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from ci_evals.domain import numbers
 from ci_evals.domain.base import Interval
-from ci_evals.domain.options import Names, Option
+from ci_evals.domain.options import Group, Names, Option
 from ci_evals.domain.results.gate import CheckKind, GateCheck
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.domain.suite import Suite
@@ -34,9 +34,10 @@ class MaxDrop(Rule):
     noise_can_fail: ClassVar[bool] = True
     options: ClassVar[tuple[Option, ...]] = (
         Option(
-            "max_drop",
-            str,
-            "Maximum drop of the score since the baseline, in points.\n\n"
+            name="max_drop",
+            kind=str,
+            group=Group.GATE,
+            help="Maximum drop of the score since the baseline, in points.\n\n"
             "Also for parts, separated by commas or lines: `suite:NAME=3`, `category:NAME=0`, and the other "
             "selectors of `--thresholds`.",
             metavar="POINTS,...",

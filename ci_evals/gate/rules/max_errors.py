@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ci_evals.domain import numbers
-from ci_evals.domain.options import Option
+from ci_evals.domain.options import Group, Option
 from ci_evals.domain.results.gate import CheckKind, GateCheck
 from ci_evals.gate.gate_input import GatedRun
 from ci_evals.gate.rule import LimitRule
@@ -21,9 +21,10 @@ class MaxErrors(LimitRule):
     noise_word: ClassVar[str] = "errors"
     options: ClassVar[tuple[Option, ...]] = (
         Option(
-            "max_errors",
-            int,
-            "Maximum number of errored or undecided trials.\n\n"
+            name="max_errors",
+            kind=int,
+            group=Group.GATE,
+            help="Maximum number of errored or undecided trials.\n\n"
             "A trial errored if the agent, a model or the setup failed, or if it was interrupted. It is "
             "undecided if one of its verdicts is; `not_reached` counts as failed instead. Above the maximum "
             "the run has no verdict (exit code 3).",

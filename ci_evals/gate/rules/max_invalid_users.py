@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ci_evals.domain import numbers
-from ci_evals.domain.options import Option
+from ci_evals.domain.options import Group, Option
 from ci_evals.domain.results.gate import CheckKind, GateCheck
 from ci_evals.gate.gate_input import GatedRun
 from ci_evals.gate.rule import LimitRule
@@ -20,9 +20,10 @@ class MaxInvalidUsers(LimitRule):
     kind: ClassVar[CheckKind] = CheckKind.MAX_INVALID_USERS
     options: ClassVar[tuple[Option, ...]] = (
         Option(
-            "max_invalid_users",
-            int,
-            "Maximum number of invalid users.\n\n"
+            name="max_invalid_users",
+            kind=int,
+            group=Group.GATE,
+            help="Maximum number of invalid users.\n\n"
             "A simulated user is invalid if it breaks character and does so again when the trial is "
             "retried. The trial then does not count.",
             default=max_invalid_users,

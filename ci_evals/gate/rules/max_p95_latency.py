@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from ci_evals.domain import numbers
-from ci_evals.domain.options import Option
+from ci_evals.domain.options import Group, Option
 from ci_evals.domain.results.gate import CheckKind, GateCheck
 from ci_evals.gate.gate_input import GatedRun
 from ci_evals.gate.rule import RAISE_LIMIT, LimitRule
@@ -22,9 +22,10 @@ class MaxP95Latency(LimitRule):
     advice: ClassVar[str] = RAISE_LIMIT
     options: ClassVar[tuple[Option, ...]] = (
         Option(
-            "max_p95_latency",
-            float,
-            "Maximum 95th percentile of response times.",
+            name="max_p95_latency",
+            kind=float,
+            group=Group.GATE,
+            help="Maximum 95th percentile of response times.",
             metavar="SECONDS",
             minimum=0,
         ),

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ci_evals.domain.options import Option
+from ci_evals.domain.options import Group, Option
 from ci_evals.domain.results.gate import CheckKind, GateCheck
 from ci_evals.domain.score_scale import as_share, is_share
 from ci_evals.gate.gate_input import GatedRun
@@ -20,9 +20,10 @@ class MinScore(FloorRule):
     kind: ClassVar[CheckKind] = CheckKind.MIN_SCORE
     options: ClassVar[tuple[Option, ...]] = (
         Option(
-            "min_score",
-            float,
-            "Minimum run score (0–100).",
+            name="min_score",
+            kind=float,
+            group=Group.GATE,
+            help="Minimum run score (0–100).",
             default=min_score,
             metavar="POINTS",
             minimum=0,

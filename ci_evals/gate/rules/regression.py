@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from ci_evals.domain import numbers
 from ci_evals.domain.choices import Regression
-from ci_evals.domain.options import Option
+from ci_evals.domain.options import Group, Option
 from ci_evals.domain.results.gate import CheckKind, GateCheck
 from ci_evals.gate.gate_input import GatedRun, why_not_compared
 from ci_evals.gate.rule import IF_UNDECIDED_FAILED, TIE, Nature, Rule, joined, rests_on
@@ -33,9 +33,10 @@ class NoRegression(Rule):
     noise_can_fail: ClassVar[bool] = True
     options: ClassVar[tuple[Option, ...]] = (
         Option(
-            "regression",
-            Regression,
-            "Regressions that fail the run.\n\n"
+            name="regression",
+            kind=Regression,
+            group=Group.GATE,
+            help="Regressions that fail the run.\n\n"
             "`any`: a test that passed in the baseline fails now. `significant`: the score drops by more "
             "than noise explains (p at most 0.05).",
             default=Regression.OFF,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from ci_evals.domain.options import Names, Option
+from ci_evals.domain.options import Group, Names, Option
 from ci_evals.domain.results.gate import CheckKind, GateCheck
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.domain.score_scale import as_share, is_share
@@ -23,9 +23,10 @@ class Thresholds(FloorRule):
     kind: ClassVar[CheckKind] = CheckKind.THRESHOLD
     options: ClassVar[tuple[Option, ...]] = (
         Option(
-            "thresholds",
-            str,
-            "Minimum scores of parts, such as suite:NAME=85.\n\n"
+            name="thresholds",
+            kind=str,
+            group=Group.GATE,
+            help="Minimum scores of parts, such as suite:NAME=85.\n\n"
             "Separated by commas or lines: `suite:NAME=85`, `test:NAME=…`, `category:NAME=100`, "
             "`tag:NAME=…`, `logic:ID=…`, `difficulty:NAME=…`.",
             metavar="SELECTOR=POINTS,...",
