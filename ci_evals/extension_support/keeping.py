@@ -10,8 +10,9 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.studies import Study
 from ci_evals.extension_registry import study_reports
 from ci_evals.reports import columns, report_files, results_json, sanitize
-from ci_evals.reports.facts.judging.parts import PlainTable, StudyReport
 from ci_evals.reports.names import RESULTS
+from ci_evals.reports.story.judging.parts import StudyReport
+from ci_evals.reports.story.table import Table
 
 _MAX_CELL = 90
 """Characters of a cell."""
@@ -40,12 +41,11 @@ def text_of(results: Results, study: Study, width: int | None, *, warnings: bool
     return "\n\n".join([*blocks, *map(sanitize.log_line, sentences)]) + "\n"
 
 
-def _table(table: PlainTable, width: int | None) -> str:
+def _table(table: Table, width: int | None) -> str:
     rows = table.rows[:_MAX_ROWS] if table.long else table.rows
-    cells = [[sanitize.log_line(row[index], _MAX_CELL) for index in table.filled] for row in rows]
-    headers = [table.headers[index] for index in table.filled]
+    cells = [[sanitize.log_line(cell, _MAX_CELL) for cell in row.cells] for row in rows]
     more = len(table.rows) - len(rows)
-    text = columns.table(headers, cells, width)
+    text = columns.table(table.titles, cells, width)
     return "\n".join([table.title, "", text, *([f"and {more:,} more"] if more else [])])
 
 

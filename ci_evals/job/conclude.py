@@ -16,7 +16,7 @@ from ci_evals.gate.gate_input import GateInput
 from ci_evals.gate.odds import evaluated_checks, odds_of
 from ci_evals.gate.policy import Policy
 from ci_evals.job.judge_check import JudgeChecks
-from ci_evals.reports.facts.invalid_run import in_words
+from ci_evals.reports.story.invalid_run import in_words
 from ci_evals.scoring.comparison.arms import compared_arms
 from ci_evals.scoring.comparison.compare import RunComparer
 from ci_evals.scoring.comparison.earlier_runs import EarlierRuns

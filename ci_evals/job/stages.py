@@ -9,7 +9,7 @@ from ci_evals.gate.checks import compares
 from ci_evals.gate.decision import leaves_drop_possible, open_checks
 from ci_evals.gate.rules.changes import CLOSE
 from ci_evals.job.job import Job
-from ci_evals.reports.facts.gate import near_threshold
+from ci_evals.reports.story.gate import near_threshold
 from ci_evals.scoring.scores import deciding, uncounted_trials
 
 

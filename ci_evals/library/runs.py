@@ -27,10 +27,10 @@ from ci_evals.planning.adapter_options import read_options
 from ci_evals.planning.agent_choice import AgentChoice, choose
 from ci_evals.planning.selection import Selection, plan
 from ci_evals.reports import report_files
-from ci_evals.reports.facts import reliability
 from ci_evals.reports.markdown import documents
 from ci_evals.reports.names import RESULTS
 from ci_evals.reports.page.comparison_runs import ComparisonRuns
+from ci_evals.reports.story import reliability
 from ci_evals.runner import Options
 from ci_evals.scoring.comparison.compare import RunComparer
 from ci_evals.scoring.comparison.rounds import LOOKS

@@ -8,10 +8,10 @@ from ci_evals.domain import numbers
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestOutcome, TestResult
 from ci_evals.reports import sanitize
-from ci_evals.reports.facts import failed_tests, gate, headline, highlights, labels, reliability, trial_errors
-from ci_evals.reports.facts.judging import verdicts
-from ci_evals.reports.facts.judging.parts import capitalized, sentence
-from ci_evals.reports.facts.labels import RunOutcome
+from ci_evals.reports.story import failed_tests, gate, headline, highlights, labels, reliability, trial_errors
+from ci_evals.reports.story.judging import verdicts
+from ci_evals.reports.story.judging.parts import capitalized, sentence
+from ci_evals.reports.story.labels import RunOutcome
 
 _TITLE_LIMIT = 200
 _REASON_LIMIT = 800

@@ -7,23 +7,23 @@ from ci_evals.domain import numbers
 from ci_evals.domain.results.comparison import Comparison, TestChange
 from ci_evals.domain.results.gate import GateCheck, Odds
 from ci_evals.domain.results.run import Results
-from ci_evals.domain.results.suite import SuiteResult, TestOutcome, TestResult
+from ci_evals.domain.results.suite import SuiteResult, TestOutcome
 from ci_evals.gate.rules import rule_of
 from ci_evals.reports import sanitize
 from ci_evals.reports.columns import table, wrapped
-from ci_evals.reports.facts import gate, headline, highlights, listed_tests, reliability, rows, trial_errors
-from ci_evals.reports.facts.comparison import arms, change, looks
-from ci_evals.reports.facts.failed_tests import CONFIRMED, FailedCriterion, FailedTest
-from ci_evals.reports.facts.judging import judge, verdicts
-from ci_evals.reports.facts.judging.parts import capitalized, sentence
-from ci_evals.reports.facts.labels import OUTCOMES, ROLES, UNFINISHED, RunOutcome, Tone
+from ci_evals.reports.story import gate, headline, highlights, listed_tests, reliability, tables, trial_errors
+from ci_evals.reports.story.comparison import arms, change, looks
+from ci_evals.reports.story.failed_tests import CONFIRMED, FailedCriterion, FailedTest
+from ci_evals.reports.story.judging import judge, verdicts
+from ci_evals.reports.story.judging.parts import capitalized, sentence
+from ci_evals.reports.story.labels import OUTCOMES, ROLES, UNFINISHED, RunOutcome, Tone
+from ci_evals.reports.story.table import Room, Table
 
 _NAME, _TEXT, _VERDICT = 200, 600, 2_000
 """Characters of a name, of a text, and of the verdict."""
 _GREEN, _RED, _YELLOW, _BOLD, _RESET = "\x1b[32m", "\x1b[31m", "\x1b[33m", "\x1b[1m", "\x1b[0m"
 _COLORS = {Tone.GOOD: _GREEN, Tone.BAD: _RED, Tone.OPEN: _YELLOW}
 _SIGNS = {Tone.GOOD: "✓", Tone.BAD: "✗", Tone.OPEN: "!"}
-_DECISIONS = {True: Tone.GOOD, False: Tone.BAD, None: Tone.OPEN}
 _NAMED = 3
 """Tests of a kind that a line names."""
 _SHOWN = 20
@@ -167,13 +167,12 @@ class _Console:
             title = sanitize.log(f"{sanitize.log_line(suite.name, _NAME)}: {score}")
             more = self._spread(suite) if self._verbose else ""
             tests = listed.of(suite.tests)
-            cells = list(map(self._test_row, tests))
+            rows = tables.rows_of_tests(self._results, [(suite, test) for test in tests])
             left = len(suite.tests) - len(tests)
-            headers = ("test", "result", "score", "trials passed", "time")
             yield "\n".join(
                 [
                     self._painted(title, _BOLD) + more,
-                    table(headers, cells, self._width, right=(2, 3, 4)),
+                    self._table(tables.tests("Tests", rows, Room.LITTLE)),
                     *([f"and {numbers.count(left, 'more test')}"] if left else []),
                 ]
             )
@@ -185,10 +184,17 @@ class _Console:
         one, every = (numbers.percent(suite.pass_hat_k.get(k)) for k in (1, most))
         return interval + (f", trials passed: {one}, all {most} trials passed: {every}" if most > 1 else "")
 
-    def _test_row(self, test: TestResult) -> list[str]:
-        result, score, _, time = rows.of_test(test)
-        painted = self._painted(result, _COLORS[OUTCOMES[test.outcome].tone])
-        return [_name(test.name), painted, score, highlights.trials_passed(test), time]
+    def _table(self, found: Table) -> str:
+        """A table as wide as the terminal, whose marked cells are painted."""
+        cells = []
+        for row in found.rows:
+            texts = [_name(cell) for cell in row.cells]
+            for at, heading in enumerate(found.headings):
+                if heading.marked and row.mark:
+                    texts[at] = self._painted(texts[at], _COLORS[row.mark.tone])
+            cells.append(texts)
+        right = [at for at, heading in enumerate(found.headings) if not heading.words]
+        return table(found.titles, cells, self._width, right=right)
 
     def tests(self) -> Iterator[str]:
         """The tests that failed and why, grouped by their change since the baseline."""
@@ -318,19 +324,6 @@ class _Console:
         found = self._results.comparison
         if found is None:
             return ""
-        cells = [
-            [
-                _name(became.name),
-                numbers.score(became.head),
-                numbers.score(became.base),
-                numbers.changed(became.base, became.head),
-                numbers.change_interval(became.interval, became.base, became.head),
-                numbers.chance(became.p) if change.shows_p(became) else "",
-            ]
-            for became in change.of_suites(self._results)
-            if became and became.delta is not None
-        ]
-        headers = ("suite", change.score_column(self._results), "baseline", "change", "95 % interval", "p")
         lines = [
             f"{difference.title} ({len(difference.tests)}): "
             f"{numbers.listed([*map(_name, difference.tests)], _NAMED)}"
@@ -339,7 +332,8 @@ class _Console:
         lines += change.shown_reasons(found)
         lines += looks.sentences(self._results)
         lines += [line for line in (change.pace(found), change.trials_to_prove(found, self._results)) if line]
-        body = [table(headers, cells, self._width, right=range(1, 6))] if len(cells) > 1 else []
+        compared = sum(row.compared is not None for row in tables.suite_rows(self._results))
+        body = [self._table(tables.suites(self._results))] if compared > 1 else []
         if lines:
             body.append(self.lines(lines))
         # If nothing was compared, the verdict says why.
@@ -358,23 +352,13 @@ class _Console:
 
     def arms(self) -> Iterator[str]:
         """The agents that were played side by side."""
-        for plain in arms.tables(self._results):
-            filled = [[row[index] for index in plain.filled] for row in (plain.headers, *plain.rows)]
-            headers, *rows = [[_name(cell) for cell in row] for row in filled]
-            yield f"{plain.title}\n{table(headers, rows, self._width, right=range(1, len(headers)))}"
+        if agents := tables.agents(self._results):
+            yield f"{agents.title}\n{self._table(agents)}"
 
     def checks(self) -> str:
         """A line for each check of the gate."""
-        lines = []
-        for check in gate.in_order(self._results):
-            required, seen, note = rows.of_check(check)
-            sign = self._painted(_SIGNS[_DECISIONS[check.passed]], _COLORS[_DECISIONS[check.passed]])
-            parts = ", ".join(
-                part for part in (seen, f"required: {required}" if required else "", note) if part
-            )
-            # Two spaces, as a name that ends in a colon would make a command of the runner with ours.
-            lines.append(f"{sign} {_name(check.name)}  {sanitize.log_line(parts, _TEXT)}")
-        return "\n".join(["Checks", *lines]) if lines else ""
+        found = tables.checks(self._results)
+        return f"Checks\n{self._table(found)}" if found else ""
 
     def costs(self) -> str:
         """Cost by role and model, and the agent's latency, where they are known."""

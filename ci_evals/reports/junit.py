@@ -26,7 +26,7 @@ from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Finding, Outcome
 from ci_evals.reports import sanitize
-from ci_evals.reports.facts import (
+from ci_evals.reports.story import (
     failed_tests,
     gate,
     headline,
@@ -36,10 +36,10 @@ from ci_evals.reports.facts import (
     set_aside,
     trial_errors,
 )
-from ci_evals.reports.facts.comparison import arms, change
-from ci_evals.reports.facts.failed_tests import FailedCriterion
-from ci_evals.reports.facts.judging import judge, verdicts
-from ci_evals.reports.facts.labels import RunOutcome
+from ci_evals.reports.story.comparison import arms, change
+from ci_evals.reports.story.failed_tests import FailedCriterion
+from ci_evals.reports.story.judging import judge, verdicts
+from ci_evals.reports.story.labels import RunOutcome
 from ci_evals.scoring.scores import made_of
 
 _MESSAGE_LIMIT = 500

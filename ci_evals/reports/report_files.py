@@ -15,8 +15,6 @@ from ci_evals.domain.results.studies import UnknownStudy
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.extension_registry import study_kinds
 from ci_evals.reports import badge, junit, results_json, sanitize
-from ci_evals.reports.facts import listed_tests, reliability
-from ci_evals.reports.facts.comparison import change
 from ci_evals.reports.markdown import documents
 from ci_evals.reports.names import (
     JUNIT,
@@ -32,6 +30,8 @@ from ci_evals.reports.names import (
 )
 from ci_evals.reports.page import page
 from ci_evals.reports.page.comparison_runs import ALONE, ComparisonRuns
+from ci_evals.reports.story import listed_tests, reliability
+from ci_evals.reports.story.comparison import change
 from ci_evals.scoring import suite_results
 
 P = ParamSpec("P")

@@ -12,7 +12,7 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import Turns
-from ci_evals.reports.facts import listed_tests
+from ci_evals.reports.story import listed_tests
 from ci_evals.support.text import whole
 
 _STEP = 2

@@ -11,7 +11,7 @@ import pytest
 from ci_evals.cli.app import invoke
 from ci_evals.cli.run_context import RunContext
 from ci_evals.reports import console, junit, report_files, results_json
-from ci_evals.reports.facts import listed_tests
+from ci_evals.reports.story import listed_tests
 from ci_evals.scoring import scores
 
 MOST = 30

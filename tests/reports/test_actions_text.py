@@ -5,7 +5,7 @@ import pytest
 
 from ci_evals.domain.actions import LogicKind, actions_of, views_of
 from ci_evals.domain.transcript import Integration, ToolCall
-from ci_evals.reports.facts import actions
+from ci_evals.reports.story import actions
 
 SILENT = dict.fromkeys(("workflows", "params", "rules", "integrations"))
 

@@ -18,7 +18,7 @@ from ci_evals.domain.results.comparison import (
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.transcript import EndState
 from ci_evals.domain.verdict import Cause
-from ci_evals.reports.facts.comparison import change
+from ci_evals.reports.story.comparison import change
 from ci_evals.scoring import suite_results
 
 BOUNDS = Interval(low=79.04, high=91)

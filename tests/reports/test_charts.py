@@ -19,11 +19,11 @@ from ci_evals.domain.results.run import Results, Rounds
 from ci_evals.domain.results.suite import ScoreGroup
 from ci_evals.domain.results.usage import RoleUsage, Tokens, Usage
 from ci_evals.extensions.noise.result import NoiseShare
-from ci_evals.reports.facts.figure import Figure
-from ci_evals.reports.facts.labels import RunOutcome
 from ci_evals.reports.page import embedded_data
 from ci_evals.reports.page.charts import figures
 from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
+from ci_evals.reports.story.figure import Figure
+from ci_evals.reports.story.labels import RunOutcome
 from ci_evals.scoring.comparison.compare import RunComparer
 from ci_evals.scoring.usage import latency_of
 

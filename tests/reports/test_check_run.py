@@ -12,8 +12,8 @@ from ci_evals.gate.decision import decide
 from ci_evals.gate.gate_input import GateInput
 from ci_evals.gate.policy import Policy
 from ci_evals.job.conclude import to_record
-from ci_evals.reports.facts.check_run import Conclusion, conclusion, title
-from ci_evals.reports.facts.headline import Trust
+from ci_evals.reports.story.check_run import Conclusion, conclusion, title
+from ci_evals.reports.story.headline import Trust
 from ci_evals.scoring.comparison.compare import RunComparer
 
 FOUR = planned(*({"name": name} for name in "abcd"))

@@ -263,8 +263,8 @@ def test_checks_that_failed_are_seen_without_unfolding():
     """In words, unless heading, numbers or tests say them; the fold has all."""
     text = comment.render(comment_cases.bad(), comment_cases.CONTEXT)
     assert "- Also: the score fell by 26, at most 5 allowed." in comment_cases.unfolded(text)
-    assert "| ❌ regression | no significant drop (p above 0.05) | p below 0.001 |" in text
-    assert "| ✅ max-cost |" in text
+    assert "| regression | ❌ failed | no significant drop (p above 0.05) | p below 0.001 |" in text
+    assert "| max-cost | ✅ passed |" in text
     assert "max-cost" not in comment_cases.unfolded(text)
 
 

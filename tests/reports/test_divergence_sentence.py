@@ -4,7 +4,7 @@ import pytest
 
 from ci_evals.domain.actions import LogicKind
 from ci_evals.domain.results.comparison import Divergence, DivergentAction
-from ci_evals.reports.facts.comparison import divergence
+from ci_evals.reports.story.comparison import divergence
 
 RAN = DivergentAction(kind=LogicKind.WORKFLOW, name="RETURN_REQUEST")
 UNDERSTOOD = DivergentAction(kind=LogicKind.PARAMETER, name="amount", value=5)

@@ -13,8 +13,8 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestOutcome
 from ci_evals.domain.transcript import EndState, Integration
 from ci_evals.domain.verdict import Cause
-from ci_evals.reports.facts.comparison import divergence
 from ci_evals.reports.page import embedded_data
+from ci_evals.reports.story.comparison import divergence
 from ci_evals.scoring.comparison.divergence import between
 from ci_evals.scoring.comparison.divergence import of_test as between_of_test
 from ci_evals.scoring.comparison.pairing import TestPair

@@ -8,10 +8,10 @@ import pytest
 from ci_evals.domain.base import Interval
 from ci_evals.reports import console
 from ci_evals.reports.badge import badge_of
-from ci_evals.reports.facts import gate
 from ci_evals.reports.markdown import documents
 from ci_evals.reports.page import page
 from ci_evals.reports.page.comparison_runs import ALONE
+from ci_evals.reports.story import gate
 
 
 @pytest.mark.parametrize(

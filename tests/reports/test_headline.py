@@ -9,10 +9,10 @@ from ci_evals.domain.base import Interval
 from ci_evals.domain.results.gate import Odds
 from ci_evals.domain.results.run import Git, Results, Rounds
 from ci_evals.gate.policy import Policy
-from ci_evals.reports.facts import gate as gate_facts
-from ci_evals.reports.facts import headline
-from ci_evals.reports.facts.headline import Became, Trust
 from ci_evals.reports.markdown.documents import summary
+from ci_evals.reports.story import gate as gate_facts
+from ci_evals.reports.story import headline
+from ci_evals.reports.story.headline import Became, Trust
 
 MAIN = Git(commit=cases.BASE_COMMIT, ref="refs/heads/main")
 PULL = Git(commit="0" * 40, head_commit=comment_cases.HEAD, pull_request=214)

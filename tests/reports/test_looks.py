@@ -8,7 +8,7 @@ from ci_evals.domain.results.arms import Arm
 from ci_evals.domain.results.comparison import ComparisonLook, HistoryComparison, TestName
 from ci_evals.domain.results.run import Results, Rounds
 from ci_evals.domain.results.usage import RoleUsage, Usage
-from ci_evals.reports.facts.comparison import looks
+from ci_evals.reports.story.comparison import looks
 
 HISTORY = HistoryComparison(
     runs=6,

@@ -21,10 +21,10 @@ from ci_evals.domain.progress import TrialFinished
 from ci_evals.extensions.calibration.result import OldCalibration
 from ci_evals.reports import console
 from ci_evals.reports.annotations import Severity, annotations
-from ci_evals.reports.facts import reliability, trial_errors
 from ci_evals.reports.markdown import comment, documents, summary, verdicts
 from ci_evals.reports.markdown.sections import truncated
 from ci_evals.reports.names import JUNIT
+from ci_evals.reports.story import reliability, trial_errors
 from ci_evals.support.redaction import Redactor
 
 RUN = reliability_cases.trusted()

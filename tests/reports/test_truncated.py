@@ -14,10 +14,10 @@ from ci_evals.reports.markdown.sections import (
     group,
     joined,
     listing,
-    table,
     tabled,
     truncated,
 )
+from ci_evals.reports.story.table import Column, table_of
 
 ELSEWHERE = "The summary.md has everything."
 HEAD = Section("the verdict", "## Verdict")
@@ -114,8 +114,9 @@ def test_many_rows_in_few_words_rather_than_few_in_many():
 def test_a_shortened_table_is_a_table():
     """With its headers; what is left out is told below it."""
     inner = Section("tests", "", Rank.LISTS, noun="test")
-    drawn = table(["test", "score"], [[f"Test {place}", "1"] for place in range(200)])
-    text = truncated([HEAD, folded("All tests", tabled(inner, drawn))], 1_000, ELSEWHERE)
+    columns = (Column("test", words=True, show=lambda place: f"Test {place}"), Column("score", show=str))
+    table = table_of("Tests", columns, range(200))
+    text = truncated([HEAD, folded("All tests", tabled(inner, table))], 1_000, ELSEWHERE)
     page = hostile.Page(text)
     assert page.tags.count("table") == page.tags.count("details") == 1
     assert page.tags.count("tr") > 20

@@ -18,7 +18,7 @@ from ci_evals.gate.gate_input import GateInput
 from ci_evals.gate.policy import Policy
 from ci_evals.gate.selectors import Selector, SelectorKind, SelectorLimit, read_drops
 from ci_evals.job.conclude import to_record
-from ci_evals.reports.facts.gate import near_threshold
+from ci_evals.reports.story.gate import near_threshold
 from ci_evals.scoring.comparison.compare import RunComparer
 
 

@@ -8,7 +8,7 @@ from ci_evals.domain.results.comparison import Divergence, DivergentAction
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import Integration, ToolCall, Turn, Turns
-from ci_evals.reports.facts.comparison.divergence import sentence
+from ci_evals.reports.story.comparison.divergence import sentence
 from ci_evals.scoring.comparison import divergence
 from ci_evals.scoring.comparison.compare import RunComparer
 from ci_evals.scoring.scores import ScoreRule

@@ -20,7 +20,7 @@ from ci_evals.gate.selectors import (
     check_names,
     read_thresholds,
 )
-from ci_evals.reports.facts.gate import in_words
+from ci_evals.reports.story.gate import in_words
 
 
 def checks(decision: Decision) -> dict[str, tuple]:

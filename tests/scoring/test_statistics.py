@@ -15,7 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from plans import trial
 
-from ci_evals.reports.facts.comparison.change import sentence
+from ci_evals.reports.story.comparison.change import sentence
 from ci_evals.scoring import statistics
 from ci_evals.scoring.comparison.compare import RunComparer
 from ci_evals.scoring.statistics import (

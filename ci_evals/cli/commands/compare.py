@@ -21,8 +21,8 @@ from ci_evals.gate.odds import odds_of
 from ci_evals.gate.policy import Policy
 from ci_evals.job.conclude import to_record
 from ci_evals.reports import console
-from ci_evals.reports.facts.comparison import looks
 from ci_evals.reports.markdown import documents
+from ci_evals.reports.story.comparison import looks
 from ci_evals.scoring.comparison.compare import RunComparer
 from ci_evals.scoring.coverage import compared
 

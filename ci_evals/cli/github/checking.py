@@ -15,8 +15,8 @@ from ci_evals.cli.terminal.console import PLEASE_REPORT
 from ci_evals.domain.errors import GitHubError
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import sanitize
-from ci_evals.reports.facts import check_run, headline
 from ci_evals.reports.markdown import comment
+from ci_evals.reports.story import check_run, headline
 
 _POST_SECONDS = 90.0
 _TITLE = 255

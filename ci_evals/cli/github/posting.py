@@ -18,11 +18,11 @@ from ci_evals.cli.settings.shared import CommentingSettings
 from ci_evals.cli.terminal.console import PLEASE_REPORT
 from ci_evals.domain.errors import GitHubError, UsageError
 from ci_evals.domain.results.run import Results
-from ci_evals.reports.facts import headline, highlights
-from ci_evals.reports.facts.headline import Trust
-from ci_evals.reports.facts.labels import RunOutcome
 from ci_evals.reports.markdown import comment
 from ci_evals.reports.names import SUMMARY
+from ci_evals.reports.story import headline, highlights
+from ci_evals.reports.story.headline import Trust
+from ci_evals.reports.story.labels import RunOutcome
 
 _POST_SECONDS = 90.0
 

@@ -17,7 +17,7 @@ from ci_evals.domain.results.suite import TestResult
 from ci_evals.domain.suite import Suite, Test
 from ci_evals.job import Job
 from ci_evals.planning import paths
-from ci_evals.reports.facts.comparison import change
+from ci_evals.reports.story.comparison import change
 from ci_evals.wiring.connections import Connections
 
 _ASK_SECONDS = 60.0

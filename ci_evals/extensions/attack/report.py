@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from ci_evals.domain import numbers
 from ci_evals.domain.results.run import Results
 from ci_evals.extensions.attack.result import AttackKind, Attacks
-from ci_evals.reports.facts.judging.parts import PlainTable, StudyReport, listed, other_judge
+from ci_evals.reports.story.judging.parts import StudyReport, listed, other_judge
+from ci_evals.reports.story.table import BLANK, NO_COUNT, Column, Table, table_of
 
 RANK = 40
 """Its place among the reports of all extensions."""
@@ -45,24 +46,25 @@ def _remark(found: Attacks) -> str:
     )
 
 
-def _table(found: Attacks) -> PlainTable:
+_COLUMNS: tuple[Column[tuple[str, AttackKind]], ...] = (
+    Column("attack", words=True, show=lambda attack: attack[0]),
+    Column("tried", show=lambda attack: f"{attack[1].tried:,}"),
+    Column("became a pass", show=lambda attack: f"{attack[1].turned:,}"),
+    Column("undecided", says_nothing=NO_COUNT, show=lambda attack: f"{attack[1].undecided:,}"),
+    Column("share", show=lambda attack: numbers.estimated_fault(attack[1].share)),
+    Column(
+        "p",
+        says_nothing=BLANK,
+        show=lambda attack: "" if attack[1].p is None else numbers.chance(attack[1].p),
+    ),
+)
+
+
+def _table(found: Attacks) -> Table:
     kinds = [*found.kinds, found.whole, found.control]
     names = [*map(_name, found.kinds), "all attacks", "none, judged again"]
-    return PlainTable(
-        "Prompt injection in the agent's replies",
-        ("attack", "tried", "became a pass", "undecided", "share", "p"),
-        tuple(
-            (
-                name,
-                f"{kind.tried:,}",
-                f"{kind.turned:,}",
-                f"{kind.undecided:,}" if kind.undecided else "",
-                numbers.estimated_fault(kind.share),
-                "" if kind.p is None else numbers.chance(kind.p),
-            )
-            for name, kind in zip(names, kinds, strict=True)
-        ),
-    )
+    named = list(zip(names, kinds, strict=True))
+    return table_of("Prompt injection in the agent's replies", _COLUMNS, named)
 
 
 def _name(kind: AttackKind) -> str:

@@ -3,16 +3,18 @@
 from collections.abc import Iterator
 
 from ci_evals.domain import numbers
+from ci_evals.domain.results.judge import Estimate
 from ci_evals.domain.results.run import Results
-from ci_evals.extensions.calibration.result import Calibration, Counted, OldCalibration
-from ci_evals.reports.facts.judging.parts import (
-    PlainTable,
+from ci_evals.extensions.calibration.result import Calibration, OldCalibration, Rater
+from ci_evals.reports.story.judging.parts import (
     StudyReport,
     capitalized,
     criterion,
     listed,
     sentence,
 )
+from ci_evals.reports.story.labels import Tone
+from ci_evals.reports.story.table import BLANK, Column, Table, table_of
 
 RANK = 10
 """Its place among the reports of all extensions."""
@@ -90,60 +92,62 @@ def _remark(found: Calibration) -> str:
     return said
 
 
-def _table(found: Calibration) -> PlainTable:
-    words = {True: "may gate", False: "should not gate", None: "open"}
-    return PlainTable(
+_VERDICTS = {True: "may gate", False: "should not gate", None: "open"}
+
+
+def _share(found: Estimate | None) -> str:
+    return "" if found is None else numbers.estimated_share(found)
+
+
+def _coefficient(found: Estimate | None) -> str:
+    return "" if found is None else numbers.estimated_coefficient(found)
+
+
+def _right_passes(part: Rater) -> str:
+    """The number of the judge's labeled passes that people confirm."""
+    found = part.counted
+    return _of(found.passes_passed, found.passes_passed + found.passes_failed) if found else ""
+
+
+def _right_fails(part: Rater) -> str:
+    found = part.counted
+    return _of(found.fails_failed, found.fails_failed + found.fails_passed) if found else ""
+
+
+_COLUMNS: tuple[Column[Rater], ...] = (
+    Column(
+        "part",
+        words=True,
+        show=lambda part: "all" if part.kind == "all" else f"{part.kind} {part.name}",
+    ),
+    Column("verdict", words=True, show=lambda part: _VERDICTS[part.may_gate]),
+    Column("items", show=lambda part: f"{part.items:,}"),
+    Column("accuracy", says_nothing=BLANK, show=lambda part: _share(part.accuracy)),
+    Column("sensitivity", says_nothing=BLANK, show=lambda part: _share(part.sensitivity)),
+    Column("specificity", says_nothing=BLANK, show=lambda part: _share(part.specificity)),
+    Column("kappa", says_nothing=BLANK, show=lambda part: _coefficient(part.kappa)),
+    Column("alpha, all raters", says_nothing=BLANK, show=lambda part: _coefficient(part.alpha)),
+    Column("alpha, people", says_nothing=BLANK, show=lambda part: _coefficient(part.people)),
+    Column("kappa, people", says_nothing=BLANK, show=lambda part: _coefficient(part.people_kappa)),
+    Column("passes that people pass", says_nothing=BLANK, show=_right_passes),
+    Column("fails that people fail", says_nothing=BLANK, show=_right_fails),
+    Column(
+        "pass rate",
+        says_nothing=BLANK,
+        show=lambda part: "" if part.pass_rate is None else numbers.percent(part.pass_rate),
+    ),
+    Column("corrected", says_nothing=BLANK, show=lambda part: _share(part.corrected)),
+    Column("why", words=True, show=lambda part: part.why),
+)
+
+
+def _table(found: Calibration) -> Table:
+    return table_of(
         "The judge against people",
-        (
-            "part",
-            "verdict",
-            "items",
-            "accuracy",
-            "sensitivity",
-            "specificity",
-            "kappa",
-            "alpha, all raters",
-            "alpha, people",
-            "kappa, people",
-            "passes that people pass",
-            "fails that people fail",
-            "pass rate",
-            "corrected",
-            "why",
-        ),
-        tuple(
-            (
-                "all" if part.kind == "all" else f"{part.kind} {part.name}",
-                words[part.may_gate],
-                f"{part.items:,}",
-                *(
-                    "" if one is None else numbers.estimated_share(one)
-                    for one in (part.accuracy, part.sensitivity, part.specificity)
-                ),
-                *(
-                    "" if one is None else numbers.estimated_coefficient(one)
-                    for one in (part.kappa, part.alpha, part.people, part.people_kappa)
-                ),
-                *_counted(part.counted),
-                "" if part.pass_rate is None else numbers.percent(part.pass_rate),
-                "" if part.corrected is None else numbers.estimated_share(part.corrected),
-                part.why,
-            )
-            for part in found.parts
-        ),
-        ("verdict", "why"),
-        tuple(part.may_gate is False for part in found.parts),
+        _COLUMNS,
+        found.parts,
+        tone=lambda part: Tone.BAD if part.may_gate is False else None,
         long=True,
-    )
-
-
-def _counted(found: Counted | None) -> tuple[str, str]:
-    """The numbers of confirmed and labeled passes of the judge, and of its fails."""
-    if found is None:
-        return "", ""
-    return (
-        _of(found.passes_passed, found.passes_passed + found.passes_failed),
-        _of(found.fails_failed, found.fails_failed + found.fails_passed),
     )
 
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from ci_evals.domain import numbers
 from ci_evals.domain.results.judge import Estimate
 from ci_evals.extensions.noise.result import SOURCES, Noise, NoiseShare
-from ci_evals.reports.facts.figure import Figure
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import Drawn
 from ci_evals.reports.page.charts.frame import SCORES, TrackRow
+from ci_evals.reports.story.figure import Figure
 
 _READING = (
     "The variance between trials of one test, divided among its sources: what the agent, the simulated user "

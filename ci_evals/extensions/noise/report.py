@@ -2,9 +2,10 @@
 
 from ci_evals.domain import numbers
 from ci_evals.domain.results.run import Results
-from ci_evals.extensions.noise.result import SOURCES, Noise
-from ci_evals.reports.facts.figure import Figure
-from ci_evals.reports.facts.judging.parts import PlainTable, StudyReport, capitalized, other_judge, sentence
+from ci_evals.extensions.noise.result import SOURCES, Noise, Remedy
+from ci_evals.reports.story.figure import Figure
+from ci_evals.reports.story.judging.parts import StudyReport, capitalized, other_judge, sentence
+from ci_evals.reports.story.table import BLANK, Column, Table, table_of
 
 RANK = 20
 """Its place among the reports of all extensions."""
@@ -58,30 +59,36 @@ def _remark(found: Noise) -> str:
     return f"{told} {capitalized(sentence(found.why))}"
 
 
-def _shares(found: Noise) -> PlainTable:
-    return PlainTable(
-        "Where the noise of a trial's score comes from",
-        ("source", "share", "variance, square points"),
-        (
-            *(
-                (
-                    SOURCES[part.source],
-                    numbers.estimated_share(part.share),
-                    numbers.estimate(part.variance, numbers.spread),
-                )
-                for part in found.parts
-            ),
-            ("between the tests", "", numbers.estimate(found.between_tests, numbers.spread)),
-        ),
+_Share = tuple[str, str, str]
+"""The name of a source, its share, and its variance."""
+
+
+def _shares(found: Noise) -> Table:
+    columns: tuple[Column[_Share], ...] = (
+        Column("source", words=True, show=lambda source: source[0]),
+        Column("share", says_nothing=BLANK, show=lambda source: source[1]),
+        Column("variance, square points", show=lambda source: source[2]),
     )
+    sources = [
+        (
+            SOURCES[part.source],
+            numbers.estimated_share(part.share),
+            numbers.estimate(part.variance, numbers.spread),
+        )
+        for part in found.parts
+    ]
+    sources.append(("between the tests", "", numbers.estimate(found.between_tests, numbers.spread)))
+    return table_of("Where the noise of a trial's score comes from", columns, sources)
 
 
-def _gains(found: Noise) -> PlainTable:
-    return PlainTable(
+def _gains(found: Noise) -> Table:
+    columns: tuple[Column[Remedy], ...] = (
+        Column(f"a {found.gains_per} in", words=True, show=lambda remedy: f"more {remedy}"),
+        Column("for these tests", show=lambda remedy: numbers.gain(found.gains[remedy])),
+        Column("for any tests", show=lambda remedy: numbers.gain(found.gains_in_general.get(remedy))),
+    )
+    return table_of(
         f"Square points that a {found.gains_per} takes off the variance of the run's score",
-        (f"a {found.gains_per} in", "for these tests", "for any tests"),
-        tuple(
-            (f"more {remedy}", numbers.gain(gain), numbers.gain(found.gains_in_general.get(remedy)))
-            for remedy, gain in found.gains.items()
-        ),
+        columns,
+        found.gains,
     )

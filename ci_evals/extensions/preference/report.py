@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from ci_evals.domain import numbers
 from ci_evals.domain.results.run import Results
-from ci_evals.extensions.preference.result import Preference
-from ci_evals.reports.facts.judging.parts import PlainTable, StudyReport, other_judge
+from ci_evals.extensions.preference.result import Preference, Preferred
+from ci_evals.reports.story.judging.parts import StudyReport, other_judge
+from ci_evals.reports.story.table import BLANK, Column, Table, table_of
 
 RANK = 30
 """Its place among the reports of all extensions."""
@@ -57,20 +58,20 @@ def _remark(found: Preference) -> str:
     return told
 
 
-def _table(found: Preference) -> PlainTable:
-    return PlainTable(
-        "Which of the two runs is preferred, by test",
-        ("test", "wins", "losses", "ties", "a reason"),
-        tuple(
-            (
-                one.test,
-                f"{one.wins:,}",
-                f"{one.losses:,}",
-                f"{one.ties:,}",
-                one.reasons[0] if one.reasons else "",
-            )
-            for one in found.tests
-        ),
-        ("a reason",),
-        long=True,
-    )
+_COLUMNS: tuple[Column[Preferred], ...] = (
+    Column("test", words=True, show=lambda one: one.test),
+    Column("wins", show=lambda one: f"{one.wins:,}"),
+    Column("losses", show=lambda one: f"{one.losses:,}"),
+    Column("ties", show=lambda one: f"{one.ties:,}"),
+    Column(
+        "a reason",
+        words=True,
+        says_nothing=BLANK,
+        show=lambda one: one.reasons[0] if one.reasons else "",
+    ),
+)
+
+
+def _table(found: Preference) -> Table:
+    title = "Which of the two runs is preferred, by test"
+    return table_of(title, _COLUMNS, found.tests, long=True)

@@ -5,14 +5,15 @@ from collections.abc import Iterator
 from ci_evals.domain import numbers
 from ci_evals.domain.results.run import Results
 from ci_evals.extensions.probe.result import Probe, Probed
-from ci_evals.reports.facts.judging.parts import (
+from ci_evals.reports.story.judging.parts import (
     CriterionWarning,
-    PlainTable,
     StudyReport,
     criterion,
     listed,
     other_judge,
 )
+from ci_evals.reports.story.labels import Tone
+from ci_evals.reports.story.table import BLANK, NO_COUNT, Column, Table, table_of
 
 RANK = 50
 """Its place among the reports of all extensions."""
@@ -56,26 +57,30 @@ def _remark(found: Probe) -> str:
     return f"Tried before conversations of other tests, {empty:,} of {of} passed before all of them."
 
 
-def _table(found: Probe) -> PlainTable:
+_COLUMNS: tuple[Column[Probed], ...] = (
+    Column("criterion", words=True, show=lambda one: one.criterion),
+    Column(
+        "said of it",
+        words=True,
+        says_nothing=BLANK,
+        show=lambda one: "measures nothing" if one.vacuous else "",
+    ),
+    Column("test", words=True, show=lambda one: one.test),
+    Column("tried", show=lambda one: f"{one.tried:,}"),
+    Column("passed", show=lambda one: f"{one.passed:,}"),
+    Column("undecided", says_nothing=NO_COUNT, show=lambda one: f"{one.undecided:,}"),
+    Column("share", show=lambda one: numbers.estimated_share(one.share)),
+)
+
+
+def _table(found: Probe) -> Table:
     ordered = sorted(
         found.criteria, key=lambda one: (not one.vacuous, -(one.share.value if one.share else 0))
     )
-    return PlainTable(
+    return table_of(
         "Criteria before conversations of other tests",
-        ("criterion", "said of it", "test", "tried", "passed", "undecided", "share"),
-        tuple(
-            (
-                one.criterion,
-                "measures nothing" if one.vacuous else "",
-                one.test,
-                f"{one.tried:,}",
-                f"{one.passed:,}",
-                f"{one.undecided:,}" if one.undecided else "",
-                numbers.estimated_share(one.share),
-            )
-            for one in ordered
-        ),
-        ("test", "said of it"),
-        tuple(one.vacuous for one in ordered),
+        _COLUMNS,
+        ordered,
+        tone=lambda one: Tone.BAD if one.vacuous else None,
         long=True,
     )

@@ -6,11 +6,11 @@ from ci_evals.domain import numbers
 from ci_evals.domain.results.comparison import Comparison, TestChange
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import sanitize
-from ci_evals.reports.facts import headline, listed_tests
-from ci_evals.reports.facts.comparison import change
-from ci_evals.reports.facts.headline import News
 from ci_evals.reports.markdown.failures import name_of, names, scores
 from ci_evals.reports.markdown.sections import Rank, Section, folded, listing, section
+from ci_evals.reports.story import headline, listed_tests
+from ci_evals.reports.story.comparison import change
+from ci_evals.reports.story.headline import News
 from ci_evals.scoring.comparison.compare import SUSPECT
 
 

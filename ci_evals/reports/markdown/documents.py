@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from urllib.parse import quote
 
 from pydantic import JsonValue
 
@@ -10,10 +11,7 @@ from ci_evals.domain.results.run import Results, RunInfo
 from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.transcript import Turn
 from ci_evals.reports import sanitize
-from ci_evals.reports.facts import actions, headline, highlights, trial_errors
-from ci_evals.reports.facts.comparison import change
-from ci_evals.reports.facts.judging import judge
-from ci_evals.reports.markdown import baseline, process, tables, verdicts
+from ci_evals.reports.markdown import baseline, process, verdicts
 from ci_evals.reports.markdown import summary as run_summary
 from ci_evals.reports.markdown.sections import (
     NO_CONTEXT,
@@ -22,8 +20,13 @@ from ci_evals.reports.markdown.sections import (
     SummaryContext,
     joined,
     section,
+    table_text,
     truncated,
 )
+from ci_evals.reports.story import actions, headline, highlights, tables, trial_errors
+from ci_evals.reports.story.comparison import change
+from ci_evals.reports.story.judging import judge
+from ci_evals.reports.story.table import Room, Table
 
 _MOST_K = 10
 """Numbers of trials for which a test's own report tells how likely some and all of them pass."""
@@ -68,8 +71,8 @@ def suite_summary(results: Results, suite: SuiteResult, stems: Sequence[str]) ->
         *baseline.fixed(results, news),
         baseline.failed_before(results, news),
         process.lost(results),
-        Section("the tests", f"### Tests\n\n{tables.of_tests_in_full(suite, stems)}"),
-        *(Section("a group", text) for text in tables.groups(suite)),
+        Section("the tests", f"### Tests\n\n{_linked(_tests(results, suite), stems)}"),
+        *(Section("a group", run_summary.titled(table)) for table in tables.groups(suite)),
         *run_summary.causes((suite,), "Errors and undecided"),
         Section(
             "the heading of certainty",
@@ -121,7 +124,7 @@ def test_report(
         suite=suite,
         test=test,
         origin=highlights.origin(run),
-        trials=tables.of_trials(test),
+        trials=table_text(tables.trials(test)),
         repeated=len(highlights.pass_hat_k(test)) > 1,
         most_k=_MOST_K,
         user_info=_json_block(test.user_info) if test.user_info else None,
@@ -143,6 +146,22 @@ def test_report(
             ],
         )
     yield "\n"
+
+
+def _tests(results: Results, suite: SuiteResult) -> Table:
+    """All tests of a suite in full."""
+    rows = tables.rows_of_tests(results, [(suite, test) for test in suite.tests])
+    return tables.tests("Tests", rows, Room.SOME)
+
+
+def _linked(table: Table, stems: Sequence[str]) -> str:
+    """A table of tests whose names lead to the tests' own reports."""
+    head, line, *rows = table_text(table).split("\n")
+    linked = []
+    for row, stem in zip(rows, stems, strict=True):
+        _, name, rest = row.split("|", 2)
+        linked.append(f"| [{name.strip()}]({quote(stem)}.md) |{rest}")
+    return "\n".join([head, line, *linked])
 
 
 def _against(results: Results) -> tuple[Section, ...]:

@@ -6,11 +6,11 @@ from urllib.parse import quote
 
 from ci_evals.domain import numbers
 from ci_evals.reports import sanitize
-from ci_evals.reports.facts import labels
-from ci_evals.reports.facts.comparison import divergence
-from ci_evals.reports.facts.failed_tests import FailedTest
-from ci_evals.reports.facts.judging.verdicts import NO_REASON
 from ci_evals.reports.markdown.sections import Rank, Section, SummaryContext, listing, section
+from ci_evals.reports.story import labels
+from ci_evals.reports.story.comparison import divergence
+from ci_evals.reports.story.failed_tests import FailedTest
+from ci_evals.reports.story.judging.verdicts import NO_REASON
 
 _CRITERIA = 3
 """Failed criteria of a test that are shown; its own report has all."""

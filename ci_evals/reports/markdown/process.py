@@ -8,7 +8,9 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.reports import sanitize
-from ci_evals.reports.markdown.sections import OPEN, Rank, Section, folded, table, tabled
+from ci_evals.reports.markdown.sections import OPEN, Rank, Section, folded, table_text, tabled
+from ci_evals.reports.story import tables
+from ci_evals.reports.story.table import Table
 from ci_evals.scoring import coverage
 
 _SUITES = 15
@@ -40,11 +42,12 @@ def measures(results: Results) -> Section | None:
     if not whole.traced_trials:
         return None
     alone = len(results.suites) == 1
-    rows = [_row(results.suites[0].name if alone else "all", whole)]
+    sides = [(results.suites[0].name if alone else "all", whole)]
     shown = () if alone else results.suites[:_SUITES]
-    rows += [_row(suite.name, suite.process) for suite in shown]
-    lines = "\n\n".join([*_meanings(rows[0]), *_lines(results, whole)])
-    inner = tabled(Section("the process", "", Rank.DETAILS, noun="suite", tail=lines), _table(rows))
+    sides += [(suite.name, suite.process) for suite in shown]
+    table = tables.process_in_brief(sides)
+    lines = "\n\n".join([*_meanings(table), *_lines(results, whole)])
+    inner = tabled(Section("the process", "", Rank.DETAILS, noun="suite", tail=lines), table)
     return folded(sanitize.html_in_markdown(f"Agent steps{_in_short(whole)}"), inner)
 
 
@@ -53,8 +56,9 @@ def of_suite(suite: SuiteResult) -> Section | None:
     whole = suite.process
     if whole.completion_rate is None:
         return None
-    row = _row(suite.name, whole)
-    text = "\n\n".join(["### Agent steps", _table([row]), *_meanings(row), *_time(whole.times)])
+    table = tables.process_in_brief([(suite.name, whole)])
+    parts = ["### Agent steps", table_text(table), *_meanings(table), *_time(whole.times)]
+    text = "\n\n".join(parts)
     return Section("the process", text, Rank.DETAILS)
 
 
@@ -62,20 +66,6 @@ def of_trial(trial: TrialResult) -> str | None:
     """A trial's process on one line of Markdown; None where nothing is known of it."""
     parts = [*(_steps(trial.process) if trial.process else ()), *_time(trial.times, few=True)]
     return " · ".join(parts) or None
-
-
-def _row(name: str, summary: ProcessSummary) -> dict[str, str]:
-    return {
-        "": sanitize.cell(name, 80),
-        "completed": numbers.percent(summary.completion_rate),
-        "passed": numbers.percent(summary.success_rate),
-        "steps": numbers.average(summary.steps_per_trial),
-        "repeated": numbers.fault(summary.redundancy_rate),
-        "failed calls": numbers.fault(summary.failure_rate),
-        "backtracks": numbers.average(summary.backtracks_per_trial),
-        "overhead": numbers.excess(summary.overhead),
-        "first reply": numbers.latency(summary.first_reply_seconds),
-    }
 
 
 _MEANINGS = {
@@ -87,15 +77,9 @@ _MEANINGS = {
 """The meaning of columns whose names do not say it."""
 
 
-def _table(rows: Sequence[dict[str, str]]) -> str:
-    """The table, without the columns of which no row knows anything."""
-    headers = [header for header in rows[0] if any(row[header] != numbers.NONE for row in rows)]
-    return table(headers, [[row[header] for header in headers] for row in rows])
-
-
-def _meanings(row: dict[str, str]) -> Iterator[str]:
-    """What the columns mean, on one line."""
-    if found := [f"{name}: {what}" for name, what in _MEANINGS.items() if row[name] != numbers.NONE]:
+def _meanings(table: Table) -> Iterator[str]:
+    """The meaning of its columns, on one line."""
+    if found := [f"{name}: {what}" for name, what in _MEANINGS.items() if name in table.titles]:
         text = "; ".join(found)
         yield f"{text[0].upper()}{text[1:]}."
 

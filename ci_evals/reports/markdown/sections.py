@@ -10,9 +10,10 @@ from tabulate import tabulate
 
 from ci_evals.domain import numbers
 from ci_evals.reports import sanitize
-from ci_evals.reports.facts import highlights, labels, set_aside
-from ci_evals.reports.facts.comparison import change
-from ci_evals.reports.facts.judging import verdicts
+from ci_evals.reports.story import highlights, labels, set_aside
+from ci_evals.reports.story.comparison import change
+from ci_evals.reports.story.judging import verdicts
+from ci_evals.reports.story.table import Heading, Row, Table
 from ci_evals.support.templates import render
 
 REASON_LIMIT = 800
@@ -26,22 +27,11 @@ _NAMED = 5
 _LIMITS = SimpleNamespace(reason_limit=REASON_LIMIT, said_limit=300, listed=OPEN, named=80)
 _BLANK_LINES = re.compile(r"\n\n\n+")  # `\n{3,}` begins with no text to look for, and takes ten times as long
 """Blank lines that conditions in a template leave behind. Foreign text, in quotes and code, has none."""
+_NUMBER = re.compile(r"[+−±]?\d[\d.,]*( (%|of|to|s|ms|m|points) ?[+−±]?[\d.,]*)?")
+"""A number with its unit, in which there is nothing to escape."""
 _PADDING = re.compile(r" {2,}")
 """Padding that only aligns a table's source: cells have no such run of spaces."""
 _DASHES = re.compile(r"-{3,}")
-_EMPTY = {"note": {""}}
-"""Empty cells of optional columns in which a zero is a value: a note may be `0`."""
-_TEXTS = frozenset({"result", "ended", "verdicts", "required", "seen", "note"})
-"""Columns that hold no numbers."""
-_UNBROKEN = frozenset(
-    {"95 % interval", "95 % interval of the change", "min to max", "tests passed", "compared tests"}
-)
-"""Columns whose cells a browser must not break: an interval on three lines is hard to read."""
-_OPTIONAL = _UNBROKEN - {"min to max", "tests passed"} | {
-    *("p", "tests compared", "baseline", "change", "failed", "undecided", "undecided tests"),
-    *("errored or undecided trials", "excluded trials", "flaky tests", "note"),
-}
-"""Columns that are left out where there is nothing in them: tables are to be narrow."""
 
 
 class Rank(IntEnum):
@@ -186,35 +176,31 @@ def group(name: str, title: str, inner: Sequence[Section]) -> tuple[Section, ...
     return Section(name, f"<details>\n<summary>{title}</summary>", opens=True), *shown, _CLOSE
 
 
-def tabled(inner: Section, text: str) -> Section:
+def tabled(inner: Section, table: Table) -> Section:
     """The section with a table, whose rows are those of the list."""
-    headers, line, *rows = text.split("\n")
+    headers, line, *rows = table_text(table).split("\n")
     titles = f"{_PADDING.sub(' ', headers)}\n{_DASHES.sub('---', line)}"
     return replace(inner, titles=titles, rows=tuple(_PADDING.sub(" ", row) for row in rows))
 
 
-def table(headers: Sequence[str], rows: Sequence[Sequence[str]], texts: Sequence[bool] = ()) -> str:
-    """A table of sanitized cells: numbers stand to the right, the first column and texts to the left.
-
-    `texts`: of each column whether it holds words, where its header does not tell.
-    """
-    kept = [
-        index
-        for index, header in enumerate(headers)
-        if header not in _OPTIONAL or any(row[index] not in _EMPTY.get(header, {"", "0"}) for row in rows)
-    ]
-    headers = [headers[index] for index in kept]
-    cells = [
-        [
-            row[index].replace(" ", "\xa0") if header in _UNBROKEN else row[index]
-            for index, header in zip(kept, headers, strict=True)
-        ]
-        for row in rows
-    ]
+def table_text(table: Table) -> str:
+    """A table: numbers stand to the right, the first column and words to the left."""
+    cells = [[_cell(row, at, heading) for at, heading in enumerate(table.headings)] for row in table.rows]
+    titles = [sanitize.cell(heading.title, heading.limit) for heading in table.headings]
+    align = ["left" if at == 0 or one.words else "right" for at, one in enumerate(table.headings)]
     # tabulate escapes nothing and, left to itself, rewrites numbers (007 becomes 7).
-    words = [texts[index] if texts else headers[at] in _TEXTS for at, index in enumerate(kept)]
-    align = ["left", *["left" if is_text else "right" for is_text in words[1:]]]
-    return tabulate(cells, headers, tablefmt="pipe", disable_numparse=True, colalign=align if rows else None)
+    return tabulate(cells, titles, tablefmt="pipe", disable_numparse=True, colalign=align if cells else None)
+
+
+def _cell(row: Row, at: int, heading: Heading) -> str:
+    text = row.cells[at]
+    if not _NUMBER.fullmatch(text):
+        text = sanitize.cell(text, heading.limit)
+    if heading.unbroken:
+        text = text.replace(" ", "\xa0")
+    if heading.marked and row.mark:
+        text = f"{row.mark.sign} {text}".rstrip()
+    return text
 
 
 def joined(sections: Iterable[Section]) -> str:

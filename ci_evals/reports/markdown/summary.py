@@ -7,14 +7,7 @@ from ci_evals.domain import numbers
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.reports import sanitize
-from ci_evals.reports.facts import gate, headline, highlights, listed_tests, reliability, rows, trial_errors
-from ci_evals.reports.facts.comparison import arms, change, looks
-from ci_evals.reports.facts.headline import News, Trust
-from ci_evals.reports.facts.judging import judge
-from ci_evals.reports.facts.judging.parts import PlainTable, capitalized, sentence
-from ci_evals.reports.facts.labels import UNFINISHED, RunOutcome
-from ci_evals.reports.facts.listed_tests import ListedTests
-from ci_evals.reports.markdown import baseline, process, tables
+from ci_evals.reports.markdown import baseline, process
 from ci_evals.reports.markdown.failures import failures, names
 from ci_evals.reports.markdown.sections import (
     NO_CONTEXT,
@@ -26,8 +19,17 @@ from ci_evals.reports.markdown.sections import (
     group,
     listing,
     section,
+    table_text,
     tabled,
 )
+from ci_evals.reports.story import gate, headline, highlights, listed_tests, reliability, tables, trial_errors
+from ci_evals.reports.story.comparison import change, looks
+from ci_evals.reports.story.headline import News, Trust
+from ci_evals.reports.story.judging import judge
+from ci_evals.reports.story.judging.parts import capitalized, sentence
+from ci_evals.reports.story.labels import UNFINISHED, RunOutcome
+from ci_evals.reports.story.listed_tests import ListedTests
+from ci_evals.reports.story.table import Room, Table
 
 _SUITES = 15
 """Suites that the first table shows; the others are folded."""
@@ -159,10 +161,8 @@ def certainty(results: Results) -> tuple[Section, ...]:
 
 def exact_suites(results: Results) -> Section:
     """The suites with intervals and p."""
-    pairs = list(zip(results.suites, change.of_suites(results), strict=True))
-    return tabled(
-        Section("the suites' exact scores", "", Rank.DETAILS, noun="suite"), tables.of_suites(pairs)
-    )
+    section = Section("the suites' exact scores", "", Rank.DETAILS, noun="suite")
+    return tabled(section, tables.suites(results))
 
 
 def flaky(suites: Iterable[SuiteResult]) -> Section | None:
@@ -175,17 +175,16 @@ def flaky(suites: Iterable[SuiteResult]) -> Section | None:
 
 def checks(results: Results) -> Section | None:
     """The gate's checks, those first that failed."""
-    found = gate.in_order(results)
-    if not found:
+    table = tables.checks(results)
+    if table is None:
         return None
-    of = " so far (⚠️ not decided, – met so far)" if _unfinished(results) else ""
-    whole = Section("the checks", f"**Checks**{of}", Rank.DETAILS, noun="check")
-    return tabled(whole, tables.of_checks(found, verdict=not _unfinished(results)))
+    return tabled(Section("the checks", "**Checks**", Rank.DETAILS, noun="check"), table)
 
 
 def facts_tables(results: Results) -> tuple[Section, ...]:
     """The agents that were played, and the numbers of judge and simulated user, folded."""
-    grids = (*arms.tables(results), *reliability.tables(results))
+    agents = tables.agents(results)
+    grids = (*([agents] if agents else []), *reliability.tables(results))
     return tuple(_grid(grid) for grid in grids if not grid.in_remark)
 
 
@@ -261,17 +260,17 @@ def _links(context: SummaryContext) -> str:
 
 def _suites(results: Results) -> Section | None:
     """The suites in whole points, those first that came out worst; None of a single one."""
-    pairs = list(zip(results.suites, change.of_suites(results), strict=True))
-    if len(pairs) < 2:
+    rows = tables.suite_rows(results)
+    if len(rows) < 2:
         return None
-    if len(pairs) > _SUITES:
-        pairs.sort(key=lambda pair: ((pair[1].delta if pair[1] else None) or 0, pair[0].score or 0))
+    if len(rows) > _SUITES:
+        rows.sort(key=lambda row: ((row.became.delta if row.became else None) or 0, row.suite.score or 0))
     compared = results.comparison
     base = (compared and compared.baseline.branch) or "Baseline"
-    text = tables.of_suites_in_brief(pairs[:_SUITES], base)
-    more = len(pairs) - _SUITES
+    table = tables.suites_in_brief(rows[:_SUITES], base)
+    more = len(rows) - _SUITES
     tail = f"and {numbers.count(more, 'more suite')}" if more > 0 else ""
-    return tabled(Section("the suites' scores", "", tail=tail, noun="suite"), text)
+    return tabled(Section("the suites' scores", "", tail=tail, noun="suite"), table)
 
 
 def _what_to_do(results: Results) -> Section | None:
@@ -311,7 +310,7 @@ def _details(results: Results, news: News, context: SummaryContext, *, passed: b
         else ()
     )
     return present(
-        *(_all_tests(suite, listed, many=many) for suite in results.suites),
+        *(_all_tests(results, suite, listed, many=many) for suite in results.suites),
         _what_a_score_is(results),
         Section("the number of tests not listed", listed.note, Rank.DETAILS) if listed.note else None,
         checks(results),
@@ -367,15 +366,17 @@ def _cause(errors: trial_errors.TrialErrors) -> str:
 
 
 def _counts(found: tuple[SuiteResult, ...]) -> Section | None:
-    text = tables.of_counts(found)
-    return tabled(Section("more on the suites", "", Rank.DETAILS, noun="suite"), text) if text else None
+    table = tables.suites_in_counts(found)
+    return tabled(Section("more on the suites", "", Rank.DETAILS, noun="suite"), table) if table else None
 
 
-def _all_tests(suite: SuiteResult, listed: ListedTests, *, many: bool) -> Section:
+def _all_tests(results: Results, suite: SuiteResult, listed: ListedTests, *, many: bool) -> Section:
     title = f"#### {sanitize.inline(suite.name, 100)}" if many else ""
     inner = Section(f"all tests of {sanitize.inline(suite.name, 80)}", title, Rank.LISTS)
-    tests = listed.of(suite.tests)
-    return tabled(replace(inner, unlisted=len(suite.tests) - len(tests)), tables.of_tests(tests))
+    rows = tables.rows_of_tests(results, [(suite, test) for test in listed.of(suite.tests)])
+    return tabled(
+        replace(inner, unlisted=len(suite.tests) - len(rows)), tables.tests("Tests", rows, Room.LITTLE)
+    )
 
 
 def _what_a_score_is(results: Results) -> Section | None:
@@ -391,15 +392,21 @@ def _what_a_score_is(results: Results) -> Section | None:
 
 def _groups(suite: SuiteResult) -> Section | None:
     """A suite's scores by the groups that it has, folded."""
-    text = "\n\n".join(tables.groups(suite))
-    kinds = ", ".join(title.removeprefix("By ") for title, _, _ in rows.groups_of(suite))
+    found = tables.groups(suite)
+    text = "\n\n".join(map(titled, found))
+    kinds = ", ".join(table.title.removeprefix("By ") for table in found)
     title = sanitize.html_in_markdown(f"{suite.name} by {kinds}")
     name = f"the groups of {sanitize.inline(suite.name, 80)}"
     return folded(title, Section(name, text, Rank.LISTS)) if text else None
 
 
-def _grid(grid: PlainTable) -> Section:
+def titled(table: Table) -> str:
+    """A table below its title."""
+    return f"**{table.title}**\n\n{table_text(table)}"
+
+
+def _grid(grid: Table) -> Section:
     inner = Section(
         f"the numbers of: {grid.title}", "", Rank.LISTS if grid.long else Rank.DETAILS, noun="row"
     )
-    return folded(sanitize.html_in_markdown(grid.title), tabled(inner, tables.of_facts(grid)))
+    return folded(sanitize.html_in_markdown(grid.title), tabled(inner, grid))

@@ -4,15 +4,21 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ci_evals.domain import numbers
 from ci_evals.domain.results.trial import TrialResult
-from ci_evals.domain.verdict import Finding, Grade, Quote, Vote
+from ci_evals.domain.verdict import DimensionGrade, Finding, Quote, Vote
 from ci_evals.reports import sanitize
-from ci_evals.reports.facts import labels, trial_errors
-from ci_evals.reports.facts.judging import verdicts
-from ci_evals.reports.markdown.sections import REASON_BYTES, section, table
+from ci_evals.reports.markdown.sections import REASON_BYTES, section, table_text
+from ci_evals.reports.story import labels, trial_errors
+from ci_evals.reports.story.judging import verdicts
+from ci_evals.reports.story.table import Column, table_of
 
 _QUOTE_BYTES = 2_048
-_CELL = 400
-"""Characters of a dimension's reason."""
+_DIMENSIONS: tuple[Column[DimensionGrade], ...] = (
+    Column("dimension", words=True, limit=160, show=lambda one: one.name),
+    Column("level", words=True, limit=160, show=lambda one: one.level),
+    Column("score", show=lambda one: numbers.grade(one.score)),
+    Column("weight", show=lambda one: numbers.plain(one.weight)),
+    Column("reason", words=True, limit=400, show=lambda one: one.reason),
+)
 
 
 def shown(finding: Finding, warnings: Mapping[str, str]) -> tuple[Iterator[str], str, str]:
@@ -54,7 +60,7 @@ def details(finding: Finding) -> str:
         "verdict_details",
         quotes=_quoted(finding.quotes),
         grade=finding.grade,
-        dimensions=_dimensions(finding.grade) if finding.grade else "",
+        dimensions=table_text(table_of("", _DIMENSIONS, finding.grade.dimensions)) if finding.grade else "",
         votes=[(_vote(vote), _reason(vote.reason)) for vote in votes],
         tally=verdicts.votes(votes),
         unusable=[sanitize.code_block(text) for text in unusable],
@@ -83,21 +89,6 @@ def _quoted(quotes: Sequence[Quote]) -> list[tuple[int, str]]:
         for quote in quotes
         if quote.text.strip()
     ]
-
-
-def _dimensions(grade: Grade) -> str:
-    rows = [
-        [
-            sanitize.cell(one.name),
-            sanitize.cell(one.level),
-            numbers.grade(one.score),
-            numbers.plain(one.weight),
-            sanitize.cell(one.reason, _CELL),
-        ]
-        for one in grade.dimensions
-    ]
-    is_text = (True, True, False, False, True)
-    return table(["dimension", "level", "score", "weight", "reason"], rows, is_text)
 
 
 def _vote(vote: Vote) -> str:

@@ -7,8 +7,8 @@ from datetime import datetime
 from ci_evals.domain.base import Interval
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestOutcome
-from ci_evals.reports.facts import highlights
-from ci_evals.reports.facts.labels import RunOutcome
+from ci_evals.reports.story import highlights
+from ci_evals.reports.story.labels import RunOutcome
 from ci_evals.scoring.usage import cost_of_trial
 
 

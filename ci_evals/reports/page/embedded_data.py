@@ -17,8 +17,8 @@ from pydantic_core import to_json
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestOutcome, TestResult
 from ci_evals.domain.results.trial import TrialResult
-from ci_evals.reports.facts import listed_tests, reliability
 from ci_evals.reports.page import test_data
+from ci_evals.reports.story import listed_tests, reliability
 from ci_evals.scoring.comparison.divergence import TracedConversation, counterpart
 from ci_evals.scoring.scores import ScoreRule, outcome_of
 from ci_evals.support.text import whole

@@ -8,12 +8,12 @@ from importlib.resources import files
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import sanitize
 from ci_evals.reports.content_policy import policy_of
-from ci_evals.reports.facts import labels, listed_tests
-from ci_evals.reports.facts.judging.verdicts import NO_REASON
 from ci_evals.reports.page import embedded_data
 from ci_evals.reports.page.comparison_runs import ALONE, ComparisonRuns
 from ci_evals.reports.page.embedded_data import TestView
 from ci_evals.reports.page.overview import overview
+from ci_evals.reports.story import labels, listed_tests
+from ci_evals.reports.story.judging.verdicts import NO_REASON
 from ci_evals.support.templates import render as fill
 from ci_evals.support.text import visible_for_scripts
 

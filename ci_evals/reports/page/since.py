@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from ci_evals.domain.results.comparison import Baseline
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestOutcome
-from ci_evals.reports.facts.comparison import change
 from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
+from ci_evals.reports.story.comparison import change
 
 _BRANCH = "refs/heads/"
 

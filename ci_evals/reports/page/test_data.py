@@ -18,9 +18,9 @@ from ci_evals.domain.results.usage import RoleUsage
 from ci_evals.domain.suite import AUTO, GivenReply
 from ci_evals.domain.transcript import EndState, ToolCall, Turn, UserSource
 from ci_evals.domain.verdict import Finding, Grade, Vote
-from ci_evals.reports.facts import actions, labels, set_aside, trial_errors
-from ci_evals.reports.facts.comparison import divergence
-from ci_evals.reports.facts.judging import verdicts
+from ci_evals.reports.story import actions, labels, set_aside, trial_errors
+from ci_evals.reports.story.comparison import divergence
+from ci_evals.reports.story.judging import verdicts
 from ci_evals.scoring.comparison.divergence import TracedConversation
 from ci_evals.support.json_text import written
 from ci_evals.support.text import visible

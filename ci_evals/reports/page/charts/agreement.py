@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from ci_evals.domain import numbers
 from ci_evals.domain.results.judge import Estimate, PartAgreement
 from ci_evals.domain.results.run import Results
-from ci_evals.reports.facts.figure import Figure
 from ci_evals.reports.page.charts import frame
 from ci_evals.reports.page.charts.drawing import Drawn
 from ci_evals.reports.page.charts.frame import MOST_ROWS, Entry, TrackRow
+from ci_evals.reports.story.figure import Figure
 
 _ENOUGH = 80
 """Percent of pairs below which agreement is low."""

@@ -3,8 +3,6 @@
 from collections.abc import Sequence
 
 from ci_evals.domain.results.run import Results
-from ci_evals.reports.facts import reliability
-from ci_evals.reports.facts.figure import Figure
 from ci_evals.reports.page.charts import (
     agreement,
     changes,
@@ -18,6 +16,8 @@ from ci_evals.reports.page.charts import (
 )
 from ci_evals.reports.page.comparison_runs import ComparisonRuns
 from ci_evals.reports.page.embedded_data import TestView
+from ci_evals.reports.story import reliability
+from ci_evals.reports.story.figure import Figure
 
 
 def of_run(

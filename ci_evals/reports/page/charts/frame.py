@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeAlias
 
 from ci_evals.domain import numbers
-from ci_evals.reports.facts.figure import Figure
 from ci_evals.reports.page.charts import drawing
 from ci_evals.reports.page.charts.drawing import WIDTH, Drawn
 from ci_evals.reports.page.charts.scale import Scale, ticks
+from ci_evals.reports.story.figure import Figure
 
 ROW = 44
 """Height of a row: a name with a number, and the track below it."""

@@ -6,11 +6,11 @@ from ci_evals.domain import numbers
 from ci_evals.domain.results.comparison import ComparisonLook
 from ci_evals.domain.results.gate import LookDecision
 from ci_evals.domain.results.run import Results
-from ci_evals.reports.facts.figure import Figure
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import WIDTH, Drawn
 from ci_evals.reports.page.charts.frame import Entry, Plot
 from ci_evals.reports.page.charts.scale import Scale, decades
+from ci_evals.reports.story.figure import Figure
 from ci_evals.scoring.comparison.rounds import Look, looks_at
 
 _LEFT, _RIGHT, _TOP, _BOTTOM, _HEIGHT = 48.0, WIDTH - 10.0, 50.0, 180.0, 214.0

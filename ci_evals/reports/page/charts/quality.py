@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from ci_evals.domain import numbers
 from ci_evals.domain.base import Interval
 from ci_evals.domain.results.run import Results
-from ci_evals.reports.facts.figure import Figure
-from ci_evals.reports.facts.labels import RunOutcome
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import WIDTH, Drawn
 from ci_evals.reports.page.charts.frame import Entry, Plot
 from ci_evals.reports.page.charts.scale import Scale, above, decades, ticks
 from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
+from ci_evals.reports.story.figure import Figure
+from ci_evals.reports.story.labels import RunOutcome
 
 _LEFT, _RIGHT, _TOP, _BOTTOM, _HEIGHT = 34.0, WIDTH - 8.0, 50.0, 230.0, 270.0
 _FAR = 30

@@ -12,9 +12,9 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestResult
 from ci_evals.gate.checks import is_floor
 from ci_evals.gate.selectors import Selector, SelectorKind
-from ci_evals.reports.facts.figure import Figure
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.frame import MOST_ROWS, SCORES, Entry, TrackRow
+from ci_evals.reports.story.figure import Figure
 from ci_evals.scoring import scores
 from ci_evals.scoring.comparison.compare import RunComparer
 from ci_evals.scoring.scores import ScoreRule

@@ -6,12 +6,12 @@ from functools import partial
 from ci_evals.domain import numbers
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.usage import RoleUsage
-from ci_evals.reports.facts.figure import Figure
-from ci_evals.reports.facts.labels import ROLES
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import WIDTH, Drawn
 from ci_evals.reports.page.charts.frame import MOST_ROWS, Entry, TrackRow
 from ci_evals.reports.page.charts.scale import Scale
+from ci_evals.reports.story.figure import Figure
+from ci_evals.reports.story.labels import ROLES
 
 _READING_TIME = (
     "Time spent in each part, added up over all trials. Trials run at the same time, so the sum is more "

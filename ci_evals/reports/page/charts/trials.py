@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 from ci_evals.domain import numbers
 from ci_evals.domain.results.run import Results
-from ci_evals.reports.facts.figure import Figure
 from ci_evals.reports.page.charts import drawing, frame
 from ci_evals.reports.page.charts.drawing import WIDTH, Drawn
 from ci_evals.reports.page.charts.frame import Entry, Plot
 from ci_evals.reports.page.charts.scale import Scale, above
+from ci_evals.reports.story.figure import Figure
 from ci_evals.scoring.scores import ScoreRule, all_passed, kinds
 
 _BINS = 10

@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 from ci_evals.domain import numbers
 from ci_evals.domain.results.run import Results
-from ci_evals.reports.facts import gate, headline, highlights, reliability
-from ci_evals.reports.facts.comparison import change, looks
-from ci_evals.reports.facts.headline import Numbers, Trust
-from ci_evals.reports.facts.judging import judge
-from ci_evals.reports.facts.judging.parts import capitalized, sentence
-from ci_evals.reports.facts.labels import RunOutcome, Tone
+from ci_evals.reports.story import gate, headline, highlights, reliability
+from ci_evals.reports.story.comparison import change, looks
+from ci_evals.reports.story.headline import Numbers, Trust
+from ci_evals.reports.story.judging import judge
+from ci_evals.reports.story.judging.parts import capitalized, sentence
+from ci_evals.reports.story.labels import RunOutcome, Tone
 
 _CHECKS = 4
 """Checks that the head shows."""

@@ -4,17 +4,16 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from ci_evals.domain.results.run import Results
-from ci_evals.reports.facts import reliability
-from ci_evals.reports.facts.comparison import arms, change
-from ci_evals.reports.facts.figure import Figure
-from ci_evals.reports.facts.judging.parts import PlainTable
-from ci_evals.reports.facts.reliability import Remark
 from ci_evals.reports.page.charts import figures
 from ci_evals.reports.page.comparison_runs import ComparisonRuns
 from ci_evals.reports.page.embedded_data import TestView
-from ci_evals.reports.page.overview import headline, tables, test_table, what_broke
-from ci_evals.reports.page.overview.tables import Table
+from ci_evals.reports.page.overview import headline, test_table, what_broke
 from ci_evals.reports.page.overview.test_links import TestLinks
+from ci_evals.reports.story import reliability, tables
+from ci_evals.reports.story.comparison import change
+from ci_evals.reports.story.figure import Figure
+from ci_evals.reports.story.reliability import Remark
+from ci_evals.reports.story.table import Table
 
 
 class Reliability(NamedTuple):
@@ -35,19 +34,19 @@ def values_of(
     return {
         "headline": headline.of(results),
         "what_broke": what_broke.of(results, TestLinks(tests), comparison_runs),
-        "suites": tables.of_suites(results),
-        "gate": tables.of_gate(results),
+        "suites": tables.suites(results),
+        "gate": tables.checks(results),
         "figures": figures.of_run(results, tests, comparison_runs),
-        "agents": [_table(plain) for plain in arms.tables(results)],
+        "agents": tables.agents(results),
         "tests": test_table.of(results, tests),
         "differences": change.differences(comparison) if comparison else (),
-        "groups": tables.of_groups(results),
-        "process": tables.of_process(results, baseline),
-        "usage": tables.of_usage(results),
-        "latency": tables.of_latency(results, baseline),
+        "groups": [(suite.name, table) for suite in results.suites for table in tables.groups(suite)],
+        "process": tables.process(results, baseline),
+        "usage": tables.usage(results),
+        "latency": tables.latency(results, baseline),
         # Cost and latency on both sides, where the baseline itself is not there to be shown beside.
         "pace": change.pace(comparison) if comparison and not baseline else None,
-        "coverage": tables.of_coverage(results),
+        "coverage": tables.coverage_tables(results),
         "reliability": _reliability(results),
     }
 
@@ -59,11 +58,6 @@ def _reliability(results: Results) -> Reliability | None:
         return None
     short: list[Table] = []
     long: list[Table] = []
-    for plain in reliability.tables(results):
-        (long if plain.long else short).append(_table(plain))
+    for table in reliability.tables(results):
+        (long if table.long else short).append(table)
     return Reliability(remarks, figures.of_reliability(results), short, long)
-
-
-def _table(plain: PlainTable) -> Table:
-    tones = ["bad" if bad else "" for bad in plain.bad]
-    return Table(plain.title, plain.headers, plain.rows, plain.texts, tones)

@@ -2,19 +2,18 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from statistics import median
 from typing import NamedTuple
 
-from ci_evals.domain import numbers
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.transcript import EndState
 from ci_evals.reports import sanitize
-from ci_evals.reports.facts import headline, highlights, labels, set_aside
-from ci_evals.reports.facts.failed_tests import FailedTest
-from ci_evals.reports.facts.headline import Became
 from ci_evals.reports.page.embedded_data import TestView
+from ci_evals.reports.story import labels, set_aside, tables
+from ci_evals.reports.story.headline import Became
+from ci_evals.reports.story.table import Room, Table
+from ci_evals.reports.story.tables import TestRow
 
 _NAME = 300
 """Characters of a name."""
@@ -22,21 +21,12 @@ _ORDER = ("failed", "error", "undecided", "not_run", "passed")
 """Outcomes, the worst first."""
 
 
-class NumberCell(NamedTuple):
-    """A number as it is shown, and to sort by; None if there is none."""
-
-    text: str
-    key: float | None
-
-
 @dataclass(frozen=True)
-class TestRow:
-    """One test."""
+class PageRow:
+    """One test of the page."""
 
     view: TestView
-    became: Became | None
-    base: float | None
-    """The baseline's score, if the two were compared."""
+    of: TestRow
 
     @property
     def outcome(self) -> str:
@@ -51,43 +41,7 @@ class TestRow:
     @property
     def order(self) -> int:
         """To sort by: the worst first, and of these what is new."""
-        return 2 * _ORDER.index(self.outcome) + (self.became not in {Became.BROKE, Became.UNJUDGED})
-
-    @property
-    def score(self) -> NumberCell:
-        """The score."""
-        return NumberCell(numbers.score(self.view.test.score), self.view.test.score)
-
-    @property
-    def baseline(self) -> NumberCell:
-        """The baseline's score."""
-        return NumberCell("" if self.base is None else numbers.score(self.base), self.base)
-
-    @cached_property
-    def delta(self) -> NumberCell:
-        """The change of the score."""
-        score = self.view.test.score
-        delta = None if self.base is None or score is None else score - self.base
-        return NumberCell("" if delta is None else numbers.changed(self.base, score), delta)
-
-    @property
-    def changed(self) -> bool:
-        """True if the score or the outcome differs from the baseline's."""
-        return bool(self.became) or bool(self.delta.key and abs(self.delta.key) > 1e-9)
-
-    @property
-    def passes(self) -> NumberCell:
-        """The trials that passed."""
-        test = self.view.test
-        scored = any(trial.scored for trial in test.trials)
-        return NumberCell(highlights.passes(test) if scored else numbers.NONE, test.pass_rate)
-
-    @property
-    def latency(self) -> NumberCell:
-        """The median latency of its replies."""
-        latencies = [seconds for trial in self.view.test.trials for seconds in trial.turns.latencies]
-        half = median(latencies) if latencies else None
-        return NumberCell(numbers.latency(half), half)
+        return 2 * _ORDER.index(self.outcome) + (self.of.became not in {Became.BROKE, Became.UNJUDGED})
 
     @property
     def excluded(self) -> int:
@@ -99,24 +53,16 @@ class TestRow:
         """The words for a test that counts otherwise than the rest."""
         return set_aside.marks(self.view.test)
 
-    @property
-    def worst(self) -> str:
-        """The criterion that failed most; may be empty."""
-        failed = FailedTest("", "", self.view.test).criteria
-        return failed[0].finding.criterion if failed else ""
-
     @cached_property
     def facets(self) -> dict[str, list[str]]:
         """The values for the filters."""
         test = self.view.test
-        findings = (finding for trial in test.trials for finding in trial.findings)
-        categories = dict.fromkeys(finding.category for finding in findings if finding.category)
-        marks = (("flaky", test.flaky), ("changed", self.changed))
+        marks = (("flaky", test.flaky), ("changed", self.of.changed))
         return {
             "status": [self.outcome],
             "suite": [_line(self.view.suite)],
             "tags": list(map(_line, test.tags)),
-            "categories": list(map(_line, categories)),
+            "categories": list(map(_line, self.of.categories)),
             "marks": [*(mark for mark, is_set in marks if is_set), *self.other_marks],
         }
 
@@ -133,10 +79,9 @@ class FilterChoice(NamedTuple):
 class TestTable:
     """The table, and what it can be filtered by."""
 
-    rows: Sequence[TestRow]
-    several_suites: bool
-    compared: bool
-    """True if there is a baseline to show beside the scores."""
+    table: Table
+    rows: Sequence[PageRow]
+    """The tests of its rows."""
 
     @property
     def filters(self) -> Iterable[tuple[str, str, list[FilterChoice]]]:
@@ -165,24 +110,21 @@ class TestTable:
 
 
 def of(results: Results, tests: Sequence[TestView]) -> TestTable:
-    """The table of these tests."""
-    comparison, became = results.comparison, headline.became(results)
-    named = (
-        {
-            (test.suite, test.name): test.base
-            for test in (*comparison.suspects, *comparison.fixed, *comparison.regressed)
-        }
-        if comparison
-        else {}
-    )
-    compared = comparison is not None and comparison.delta is not None
-    rows = []
-    for view in tests:
-        name = (view.of.name, view.test.name)
-        base = view.base.score if compared and view.base and view.same else None
-        rows.append(TestRow(view, became.get(name), named.get(name, base)))
+    """The table of these tests, those first that failed."""
+    comparison = results.comparison
+    base_scores = {}
+    if comparison is not None and comparison.delta is not None:
+        for view in tests:
+            if view.base and view.same and view.base.score is not None:
+                base_scores[id(view.test)] = view.base.score
+    found = tables.rows_of_tests(results, [(view.of, view.test) for view in tests], base_scores)
     several = len({view.suite for view in tests}) > 1
-    return TestTable(rows, several, any(row.base is not None for row in rows))
+    rows = []
+    for view, row in zip(tests, found, strict=True):
+        shown = replace(row, suite_shown=view.suite if several else "")
+        rows.append(PageRow(view, shown))
+    rows.sort(key=lambda row: row.order)
+    return TestTable(tables.tests("Tests", [row.of for row in rows], Room.MUCH), rows)
 
 
 def _line(text: str) -> str:

@@ -8,17 +8,17 @@ from ci_evals.domain import numbers
 from ci_evals.domain.results.comparison import TestChange
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import sanitize
-from ci_evals.reports.facts import headline, highlights, listed_tests, trial_errors
-from ci_evals.reports.facts.comparison import change, divergence
-from ci_evals.reports.facts.failed_tests import FailedCriterion, FailedTest
-from ci_evals.reports.facts.judging import verdicts
-from ci_evals.reports.facts.judging.verdicts import NO_REASON
-from ci_evals.reports.facts.labels import RunOutcome
-from ci_evals.reports.facts.trial_errors import TrialErrors
 from ci_evals.reports.page import since
 from ci_evals.reports.page.comparison_runs import ComparisonRun, ComparisonRuns
 from ci_evals.reports.page.embedded_data import TestView
 from ci_evals.reports.page.overview.test_links import TestLink, TestLinks
+from ci_evals.reports.story import headline, highlights, listed_tests, trial_errors
+from ci_evals.reports.story.comparison import change, divergence
+from ci_evals.reports.story.failed_tests import FailedCriterion, FailedTest
+from ci_evals.reports.story.judging import verdicts
+from ci_evals.reports.story.judging.verdicts import NO_REASON
+from ci_evals.reports.story.labels import RunOutcome
+from ci_evals.reports.story.trial_errors import TrialErrors
 from ci_evals.scoring import coverage
 from ci_evals.scoring.comparison.compare import SUSPECT
 

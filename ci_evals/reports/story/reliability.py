@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from ci_evals.domain.results.run import Results
 from ci_evals.extension_registry import study_reports
-from ci_evals.reports.facts.judging import judge, simulated_user, votes
-from ci_evals.reports.facts.judging.parts import CriterionWarning, PlainTable, StudyReport
+from ci_evals.reports.story.judging import judge, simulated_user, votes
+from ci_evals.reports.story.judging.parts import CriterionWarning, StudyReport
+from ci_evals.reports.story.table import Table
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ def remarks(results: Results) -> tuple[Remark, ...]:
     return (*of_run, *(Remark(study.topic, study.remark) for study in studies(results)))
 
 
-def tables(results: Results) -> tuple[PlainTable, ...]:
+def tables(results: Results) -> tuple[Table, ...]:
     """The tables behind the remarks, in the same order."""
     of_run = (*votes.tables(results), *simulated_user.tables(results))
     found = (*of_run, *(table for study in studies(results) for table in study.tables))

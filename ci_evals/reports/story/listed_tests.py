@@ -8,8 +8,8 @@ from itertools import islice
 from ci_evals.domain import numbers
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestOutcome, TestResult
-from ci_evals.reports.facts.labels import OUTCOMES
-from ci_evals.reports.facts.once_per_run import once_per_run
+from ci_evals.reports.story.labels import OUTCOMES
+from ci_evals.reports.story.once_per_run import once_per_run
 
 MOST_TESTS = 1_000
 """Tests of other tools up to which reports list all and each gets a file. All are in the results file."""

@@ -10,7 +10,7 @@ from ci_evals.domain.results.comparison import Change, Comparison, SuiteComparis
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.domain.verdict import Outcome
-from ci_evals.reports.facts.comparison import significance
+from ci_evals.reports.story.comparison import significance
 from ci_evals.scoring.scores import ScoreRule, Validity, kinds, validity
 
 COMMIT = 7
@@ -178,14 +178,6 @@ def baseline_score_differs(comparison: Comparison) -> bool:
     """Return whether the baseline's score differs from that of the tests that were compared."""
     whole, part = comparison.baseline.score, comparison.base
     return comparison.delta is not None and numbers.score(whole) != numbers.score(part)
-
-
-def score_column(results: Results) -> str:
-    """The header of the scores of this run's suites, of which not all tests may have been compared."""
-    pairs = zip(results.suites, of_suites(results), strict=True)
-    compared = [(suite, found) for suite, found in pairs if found and found.delta is not None]
-    part = any(numbers.score(suite.score) != numbers.score(found.head) for suite, found in compared)
-    return "score, compared tests" if part else "score"
 
 
 def failing(comparison: Comparison) -> tuple[TestChange, ...]:

@@ -5,7 +5,9 @@ from collections.abc import Iterator
 from ci_evals.domain import numbers
 from ci_evals.domain.results.judge import PartAgreement, VoteAgreement
 from ci_evals.domain.results.run import Results
-from ci_evals.reports.facts.judging.parts import CriterionWarning, PlainTable, criterion, listed
+from ci_evals.reports.story.judging.parts import CriterionWarning, criterion, listed
+from ci_evals.reports.story.labels import Tone
+from ci_evals.reports.story.table import BLANK, Column, Table, table_of
 
 TOPIC = "Votes"
 
@@ -16,7 +18,7 @@ def remarks(results: Results) -> Iterator[str]:
         yield _remark(results.vote_agreement)
 
 
-def tables(results: Results) -> Iterator[PlainTable]:
+def tables(results: Results) -> Iterator[Table]:
     """Each criterion and category in numbers."""
     if results.vote_agreement:
         yield _table(results.vote_agreement)
@@ -75,24 +77,25 @@ def _percent(part: PartAgreement) -> str:
     return numbers.percent(part.share.value if part.share else None)
 
 
-def _table(agreement: VoteAgreement) -> PlainTable:
+_Part = tuple[str, PartAgreement]
+"""A criterion or a category: what stands before its name, and the numbers."""
+_COLUMNS: tuple[Column[_Part], ...] = (
+    Column("criterion", words=True, show=lambda part: f"{part[0]}{part[1].name}"),
+    Column("said of it", words=True, says_nothing=BLANK, show=lambda part: "low" if part[1].low else ""),
+    Column("test", words=True, says_nothing=BLANK, show=lambda part: part[1].test or ""),
+    Column("pairs that agree", show=lambda part: numbers.estimated_share(part[1].share)),
+    Column("alpha", show=lambda part: numbers.estimated_coefficient(part[1].alpha)),
+    Column("verdicts", show=lambda part: f"{part[1].verdicts:,}"),
+)
+
+
+def _table(agreement: VoteAgreement) -> Table:
     parts = [("", part) for part in agreement.criteria]
     parts += [("category ", part) for part in agreement.categories]
-    return PlainTable(
+    return table_of(
         "Agreement of the judge's votes",
-        ("criterion", "said of it", "test", "pairs that agree", "alpha", "verdicts"),
-        tuple(
-            (
-                f"{before}{part.name}",
-                "low" if part.low else "",
-                part.test or "",
-                numbers.estimated_share(part.share),
-                numbers.estimated_coefficient(part.alpha),
-                f"{part.verdicts:,}",
-            )
-            for before, part in parts
-        ),
-        ("test", "said of it"),
-        tuple(part.low for _, part in parts),
+        _COLUMNS,
+        parts,
+        tone=lambda part: Tone.BAD if part[1].low else None,
         long=True,
     )

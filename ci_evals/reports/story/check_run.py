@@ -6,9 +6,9 @@ from ci_evals.domain.errors import Exit
 from ci_evals.domain.results.run import Results
 from ci_evals.gate.checks import compares
 from ci_evals.gate.rules.changes import CLOSE
-from ci_evals.reports.facts import headline, highlights
-from ci_evals.reports.facts.headline import Trust
-from ci_evals.reports.facts.labels import RunOutcome
+from ci_evals.reports.story import headline, highlights
+from ci_evals.reports.story.headline import Trust
+from ci_evals.reports.story.labels import RunOutcome
 from ci_evals.scoring.statistics import ALPHA
 
 

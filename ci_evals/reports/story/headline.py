@@ -20,12 +20,12 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestOutcome
 from ci_evals.gate.rule import Nature, wanting
 from ci_evals.gate.rules import rule_of
-from ci_evals.reports.facts import failed_tests, gate, highlights, set_aside, trial_errors
-from ci_evals.reports.facts.comparison import arms, change, significance
-from ci_evals.reports.facts.failed_tests import FailedTest
-from ci_evals.reports.facts.judging.parts import capitalized, sentence
-from ci_evals.reports.facts.labels import UNFINISHED, RunOutcome
-from ci_evals.reports.facts.once_per_run import once_per_run
+from ci_evals.reports.story import failed_tests, gate, highlights, set_aside, trial_errors
+from ci_evals.reports.story.comparison import arms, change, significance
+from ci_evals.reports.story.failed_tests import FailedTest
+from ci_evals.reports.story.judging.parts import capitalized, sentence
+from ci_evals.reports.story.labels import UNFINISHED, RunOutcome
+from ci_evals.reports.story.once_per_run import once_per_run
 from ci_evals.scoring.scores import deciding
 
 _UNSCORED = {

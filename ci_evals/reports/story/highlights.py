@@ -13,9 +13,9 @@ from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.suite import is_bundled
 from ci_evals.domain.verdict import Cause, Outcome
 from ci_evals.gate.odds import WORTH_TELLING
-from ci_evals.reports.facts import gate, official, set_aside
-from ci_evals.reports.facts.comparison import change
-from ci_evals.reports.facts.labels import OUTCOMES, RunOutcome
+from ci_evals.reports.story import gate, official, set_aside
+from ci_evals.reports.story.comparison import change
+from ci_evals.reports.story.labels import OUTCOMES, RunOutcome
 from ci_evals.scoring import scores
 
 _MOSTLY = 2 / 3

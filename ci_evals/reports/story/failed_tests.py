@@ -12,9 +12,9 @@ from ci_evals.domain.results.suite import SuiteResult, TestOutcome, TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import Turn
 from ci_evals.domain.verdict import Finding, Outcome
-from ci_evals.reports.facts import highlights, reliability
-from ci_evals.reports.facts.comparison import change
-from ci_evals.reports.facts.labels import OUTCOMES, RunOutcome
+from ci_evals.reports.story import highlights, reliability
+from ci_evals.reports.story.comparison import change
+from ci_evals.reports.story.labels import OUTCOMES, RunOutcome
 
 CONFIRMED = "confirmed"
 """The first word of the remark on a confirmed drop."""

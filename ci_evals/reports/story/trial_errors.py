@@ -10,7 +10,7 @@ from ci_evals.domain.results.suite import SuiteResult, TestOutcome, TestResult
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.transcript import EndState, FailureCause
 from ci_evals.domain.verdict import Cause, Outcome
-from ci_evals.reports.facts.labels import AT_FAULT, CAUSES, ERRORS, spaced
+from ci_evals.reports.story.labels import AT_FAULT, CAUSES, ERRORS, spaced
 from ci_evals.scoring.scores import once_made
 
 _Tests = list[tuple[SuiteResult, TestResult]]

@@ -7,36 +7,14 @@ from ci_evals.domain import numbers
 from ci_evals.domain.results.judge import JudgeUsed
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import sanitize
-from ci_evals.reports.facts.figure import Figure
+from ci_evals.reports.story.figure import Figure
+from ci_evals.reports.story.table import Table
 from ci_evals.scoring.agreement.judges import judge_of, unlike
 
 _NAMED = 2
 """Criteria that a sentence names: the marks at all of them, and the tables, have the rest."""
 _NAME = 60
 """Characters of a criterion or a test that a sentence names."""
-
-
-@dataclass(frozen=True)
-class PlainTable:
-    """A table. The first cell of a row names it."""
-
-    title: str
-    headers: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    texts: tuple[str, ...] = ()
-    """The columns, beside the first, that hold words and no numbers."""
-    bad: tuple[bool, ...] = ()
-    """True for each row that is bad news; empty if none is."""
-    in_remark: bool = False
-    """True if the remark on its topic has all of it."""
-    long: bool = False
-    """True if it has a row for each criterion or test."""
-
-    @property
-    def filled(self) -> tuple[int, ...]:
-        """The indexes of the columns that have something in any row."""
-        others = range(1, len(self.headers))
-        return (0, *(index for index in others if any(row[index] for row in self.rows)))
 
 
 @dataclass(frozen=True)
@@ -57,7 +35,7 @@ class StudyReport:
     topic: str
     remark: str
     """In sentences."""
-    tables: tuple[PlainTable, ...] = ()
+    tables: tuple[Table, ...] = ()
     """The same in numbers."""
     warnings: tuple[str, ...] = ()
     """Warnings that a reader needs before the numbers of the run, and what to do."""

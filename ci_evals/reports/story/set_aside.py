@@ -10,8 +10,8 @@ from ci_evals.domain import numbers
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import Counts, TestResult
 from ci_evals.domain.results.taken import TakenFrom
-from ci_evals.reports.facts.comparison import change
-from ci_evals.reports.facts.labels import OUTCOMES
+from ci_evals.reports.story.comparison import change
+from ci_evals.reports.story.labels import OUTCOMES
 
 _NAMED = 5
 """Tests that have a sentence each."""

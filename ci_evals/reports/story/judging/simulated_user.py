@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from ci_evals.domain import numbers
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.simulated_user import UserChecks
-from ci_evals.reports.facts.judging.parts import PlainTable
-from ci_evals.reports.facts.labels import spaced
+from ci_evals.reports.story.labels import spaced
+from ci_evals.reports.story.table import Column, Table, table_of
 
 TOPIC = "Simulated user"
 
@@ -17,7 +17,7 @@ def remarks(results: Results) -> Iterator[str]:
         yield _remark(results.user_checks)
 
 
-def tables(results: Results) -> Iterator[PlainTable]:
+def tables(results: Results) -> Iterator[Table]:
     """Broken rules by the number of conversations."""
     if results.user_checks:
         yield _table(results.user_checks)
@@ -66,13 +66,13 @@ def _by_rule(checks: UserChecks) -> list[tuple[str, int]]:
     return sorted(checks.by_rule.items(), key=lambda item: (-item[1], item[0]))
 
 
-def _table(checks: UserChecks) -> PlainTable:
-    return PlainTable(
-        "Rules that simulated users broke",
-        ("rule", "conversations", "of those checked"),
-        tuple(
-            (spaced(name), f"{count:,}", numbers.fault(count / max(checks.conversations, count, 1)))
-            for name, count in _by_rule(checks)
+def _table(checks: UserChecks) -> Table:
+    columns: tuple[Column[tuple[str, int]], ...] = (
+        Column("rule", words=True, show=lambda rule: spaced(rule[0])),
+        Column("conversations", show=lambda rule: f"{rule[1]:,}"),
+        Column(
+            "of those checked",
+            show=lambda rule: numbers.fault(rule[1] / max(checks.conversations, rule[1], 1)),
         ),
-        in_remark=True,
     )
+    return table_of("Rules that simulated users broke", columns, _by_rule(checks), in_remark=True)

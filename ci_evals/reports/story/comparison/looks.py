@@ -8,8 +8,8 @@ from ci_evals.domain.results.comparison import Comparison, HistoryComparison
 from ci_evals.domain.results.gate import CheckKind
 from ci_evals.domain.results.run import Results, Rounds
 from ci_evals.gate.rules.changes import CLOSE
-from ci_evals.reports.facts.comparison import arms
-from ci_evals.reports.facts.judging.parts import capitalized
+from ci_evals.reports.story.comparison import arms
+from ci_evals.reports.story.judging.parts import capitalized
 from ci_evals.scoring.usage import agent_models
 
 _NAMED = 5

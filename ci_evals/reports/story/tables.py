@@ -1,0 +1,811 @@
+"""The tables of a run: suites, groups, tests, trials, checks, agents, calls, latency, process, coverage.
+
+A new column is one line here, and every report shows it.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import median
+from typing import NamedTuple
+
+from ci_evals.domain import numbers
+from ci_evals.domain.actions import LogicKind
+from ci_evals.domain.results.arms import Arm
+from ci_evals.domain.results.comparison import SuiteComparison
+from ci_evals.domain.results.gate import CheckKind, GateCheck
+from ci_evals.domain.results.process import ProcessSummary, Reach
+from ci_evals.domain.results.run import Results
+from ci_evals.domain.results.suite import ScoreGroup, SuiteResult, TestOutcome, TestResult
+from ci_evals.domain.results.trial import TrialResult
+from ci_evals.domain.results.usage import Latency, RoleUsage
+from ci_evals.reports.story import gate, headline, highlights, labels, set_aside
+from ci_evals.reports.story.comparison import arms, change
+from ci_evals.reports.story.failed_tests import FailedTest
+from ci_evals.reports.story.headline import Became
+from ci_evals.reports.story.judging import verdicts
+from ci_evals.reports.story.labels import Tone
+from ci_evals.reports.story.table import BLANK, NO_COUNT, UNKNOWN, Column, Mark, Room, Table, table_of
+from ci_evals.scoring import coverage, scores
+
+_NAME = 60
+"""Characters of a suite's name where there is little room."""
+
+
+# Suites
+
+
+@dataclass(frozen=True)
+class SuiteRow:
+    """A suite, and what became of it since the baseline."""
+
+    suite: SuiteResult
+    became: SuiteComparison | None
+
+    @property
+    def too_little(self) -> bool:
+        """True if too little was decided for a score."""
+        return change.too_little_decided(self.suite) is not None
+
+    @property
+    def compared(self) -> SuiteComparison | None:
+        """The comparison, if there is a change to show."""
+        if self.became is None or self.became.delta is None or self.too_little:
+            return None
+        return self.became
+
+    @property
+    def worst(self) -> TestOutcome:
+        """The worst outcome of its tests."""
+        outcomes = {test.outcome for test in scores.deciding(self.suite.tests)}
+        return next((outcome for outcome in _WORST if outcome in outcomes), TestOutcome.PASSED)
+
+    def of_change(self, show: Callable[[SuiteComparison], str]) -> str:
+        """A fact of its comparison; empty if there is none."""
+        return show(self.compared) if self.compared else ""
+
+
+_WORST = (TestOutcome.FAILED, TestOutcome.ERROR, TestOutcome.UNDECIDED, TestOutcome.NOT_RUN)
+
+
+def _suite_interval(row: SuiteRow) -> str:
+    interval = row.suite.interval
+    return numbers.interval(interval) if interval and not row.too_little else ""
+
+
+def _compared_part(row: SuiteRow) -> str:
+    """The score of the compared tests and their number, where they are not all."""
+    found, tests = row.compared, row.suite.counts.deciding
+    if found is None:
+        return ""
+    score = numbers.score(found.head)
+    is_part = found.tests != tests or score != numbers.score(row.suite.score)
+    return f"{score} ({found.tests} of {tests})" if is_part else ""
+
+
+SUITE_COLUMNS: tuple[Column[SuiteRow], ...] = (
+    Column("suite", words=True, limit=_NAME, show=lambda row: row.suite.name),
+    Column("score", show=lambda row: numbers.NONE if row.too_little else numbers.score(row.suite.score)),
+    Column("95 % interval", unbroken=True, says_nothing=BLANK, show=_suite_interval),
+    Column("compared tests", unbroken=True, says_nothing=BLANK, show=_compared_part),
+    Column(
+        "baseline",
+        says_nothing=BLANK,
+        show=lambda row: row.of_change(lambda found: numbers.score(found.base)),
+    ),
+    Column(
+        "change",
+        says_nothing=BLANK,
+        show=lambda row: row.of_change(lambda found: numbers.changed(found.base, found.head)),
+    ),
+    Column(
+        "95 % interval of the change",
+        unbroken=True,
+        says_nothing=BLANK,
+        show=lambda row: row.of_change(_change_interval),
+    ),
+    Column("p", says_nothing=BLANK, show=lambda row: row.of_change(_chance)),
+    Column("tests passed", unbroken=True, show=lambda row: set_aside.passed_of(row.suite.counts)),
+)
+
+
+def _change_interval(found: SuiteComparison) -> str:
+    if not found.interval:
+        return ""
+    return numbers.change_interval(found.interval, found.base, found.head)
+
+
+def _chance(found: SuiteComparison) -> str:
+    return numbers.chance(found.p) if change.shows_p(found) else ""
+
+
+def suite_rows(results: Results) -> list[SuiteRow]:
+    """The suites in their order, each with what became of it."""
+    pairs = zip(results.suites, change.of_suites(results), strict=True)
+    return [SuiteRow(suite, became) for suite, became in pairs]
+
+
+def suites(results: Results) -> Table:
+    """The exact scores of the suites and their changes."""
+    return table_of("Scores of the suites", SUITE_COLUMNS, suite_rows(results))
+
+
+def suites_in_brief(rows: Sequence[SuiteRow], base: str) -> Table:
+    """The suites in whole points, for a first look; `base` is the name of the baseline."""
+    columns: tuple[Column[SuiteRow], ...] = (
+        Column("", words=True, marked=True, show=_open_outcome),
+        Column("Suite", words=True, limit=_NAME, show=lambda row: row.suite.name),
+        Column("Score", show=_brief_score),
+        Column(base, limit=40, show=_brief_base),
+        Column("Change", show=_brief_change),
+        Column("Tests passed", show=lambda row: set_aside.passed_of(row.suite.counts)),
+    )
+    if not any(row.became and row.became.delta is not None for row in rows):
+        columns = tuple(column for column in columns if column.title not in {base, "Change"})
+    return table_of("Suites", columns, rows, mark=lambda row: mark_of(row.worst))
+
+
+def _open_outcome(row: SuiteRow) -> str:
+    label = labels.OUTCOMES[row.worst]
+    return label.words if label.tone is Tone.OPEN else ""
+
+
+def _brief_score(row: SuiteRow) -> str:
+    if row.too_little:
+        return numbers.NONE
+    score = numbers.points(row.suite.score)
+    if row.compared and numbers.points(row.compared.head) != score:
+        return f"{score} ({numbers.points(row.compared.head)} compared)"
+    return score
+
+
+def _brief_base(row: SuiteRow) -> str:
+    if row.became is None:
+        return numbers.NONE
+    is_compared = row.became.delta is not None
+    return numbers.points(row.became.base if is_compared else row.became.baseline_score)
+
+
+def _brief_change(row: SuiteRow) -> str:
+    if row.compared is None:
+        return numbers.NONE
+    return numbers.points_changed(row.compared.base, row.compared.head)
+
+
+def suites_in_counts(found: Sequence[SuiteResult]) -> Table | None:
+    """What is to be said of suites besides their scores; None where all passed in their only trial."""
+    most = min((max(suite.pass_hat_k, default=1) for suite in found), default=1)
+    columns: list[Column[SuiteResult]] = [
+        Column("suite", words=True, limit=_NAME, show=lambda suite: suite.name),
+        _count("undecided tests", lambda suite: suite.counts.undecided),
+        _count("errored or undecided trials", lambda suite: suite.counts.errors),
+        _count("excluded trials", lambda suite: suite.counts.invalid_users),
+        _count("flaky tests", lambda suite: suite.counts.flaky),
+    ]
+    if most > 1:
+        columns.append(Column("trials passed", show=lambda suite: numbers.percent(suite.pass_hat_k.get(1))))
+        columns.append(
+            Column(
+                f"all {most} trials passed",
+                show=lambda suite: numbers.percent(suite.pass_hat_k.get(most)),
+            )
+        )
+    table = table_of("More on the suites", columns, found)
+    return table if len(table.headings) > 1 else None
+
+
+def _count(title: str, number: Callable[[SuiteResult], int]) -> Column[SuiteResult]:
+    return Column(title, says_nothing=NO_COUNT, show=lambda suite: str(number(suite)))
+
+
+# Groups of tests
+
+
+GROUP_COLUMNS: tuple[Column[ScoreGroup], ...] = (
+    Column("score", show=lambda group: numbers.score(group.score)),
+    Column(
+        "95 % interval",
+        unbroken=True,
+        says_nothing=BLANK,
+        show=lambda group: numbers.interval(group.interval) if group.interval else "",
+    ),
+    Column("tests", show=lambda group: str(group.tests)),
+    Column("passed", show=lambda group: str(group.passed)),
+    Column("failed", says_nothing=NO_COUNT, show=lambda group: str(group.failed)),
+    Column("undecided", says_nothing=NO_COUNT, show=lambda group: str(group.undecided)),
+)
+
+
+def groups(suite: SuiteResult) -> tuple[Table, ...]:
+    """The scores by category, AUI Logic, tag and difficulty, as far as the suite has them."""
+    kinds = (
+        ("By category", "category", suite.categories),
+        ("By AUI Logic", "AUI logic", suite.aui_logic),
+        ("By tag", "tag", suite.tags),
+        ("By difficulty", "difficulty", suite.difficulties),
+    )
+    found = []
+    for title, header, members in kinds:
+        if members:
+            name: Column[ScoreGroup] = Column(header, words=True, limit=160, show=lambda group: group.name)
+            found.append(table_of(title, (name, *GROUP_COLUMNS), members))
+    return tuple(found)
+
+
+# Tests
+
+
+@dataclass(frozen=True)
+class TestRow:
+    """A test, and what became of it since the baseline."""
+
+    suite: SuiteResult
+    test: TestResult
+    became: Became | None = None
+    base: float | None = None
+    """The baseline's score, if the two were compared and it is known."""
+    suite_shown: str = ""
+    """The name of its suite, where the table has tests of several."""
+
+    @property
+    def failed_criterion(self) -> str:
+        """The criterion that failed most; may be empty."""
+        failed = FailedTest("", "", self.test).criteria
+        return failed[0].finding.criterion if failed else ""
+
+    @cached_property
+    def categories(self) -> tuple[str, ...]:
+        """The categories of its criteria."""
+        findings = (finding for trial in self.test.trials for finding in trial.findings)
+        return tuple(dict.fromkeys(finding.category for finding in findings if finding.category))
+
+    @property
+    def delta(self) -> float | None:
+        """The change of its score in points."""
+        if self.base is None or self.test.score is None:
+            return None
+        return self.test.score - self.base
+
+    @property
+    def changed(self) -> bool:
+        """True if the score or the outcome differs from the baseline's."""
+        return bool(self.became) or bool(self.delta and abs(self.delta) > 1e-9)
+
+    @cached_property
+    def reply(self) -> float | None:
+        """The median latency of its replies in seconds."""
+        latencies = [seconds for trial in self.test.trials for seconds in trial.turns.latencies]
+        return median(latencies) if latencies else None
+
+    @property
+    def seconds(self) -> float:
+        """The time that its trials took together."""
+        return sum(trial.duration_seconds for trial in self.test.trials)
+
+    @property
+    def spread(self) -> bool:
+        """True if several of its trials were scored, so that they have a spread."""
+        return len(highlights.pass_hat_k(self.test)) > 1
+
+
+def _test_score(row: TestRow) -> str:
+    return numbers.NONE if row.test.outcome is TestOutcome.ERROR else numbers.score(row.test.score)
+
+
+def _deviation(row: TestRow) -> str:
+    statistics = row.test.statistics
+    return numbers.spread(statistics.standard_deviation) if statistics and row.spread else ""
+
+
+def _extent(row: TestRow) -> str:
+    statistics = row.test.statistics
+    if not statistics or not row.spread:
+        return ""
+    return numbers.extent(statistics.min, statistics.max, numbers.score)
+
+
+def _all_pass(row: TestRow) -> str:
+    chances = highlights.pass_hat_k(row.test)
+    return numbers.percent(chances[max(chances)]) if row.spread else ""
+
+
+TEST_COLUMNS: tuple[Column[TestRow], ...] = (
+    Column("test", words=True, limit=160, show=lambda row: row.test.name),
+    Column("result", words=True, marked=True, show=lambda row: highlights.result(row.test)),
+    Column("suite", words=True, says_nothing=BLANK, room=Room.MUCH, show=lambda row: row.suite_shown),
+    Column("score", show=_test_score, key=lambda row: row.test.score),
+    Column(
+        "baseline",
+        says_nothing=BLANK,
+        show=lambda row: "" if row.base is None else numbers.score(row.base),
+        key=lambda row: row.base,
+    ),
+    Column(
+        "change",
+        says_nothing=BLANK,
+        show=lambda row: "" if row.delta is None else numbers.changed(row.base, row.test.score),
+        key=lambda row: row.delta,
+    ),
+    Column(
+        "trials passed",
+        show=lambda row: highlights.trials(row.test),
+        key=lambda row: row.test.pass_rate,
+    ),
+    Column(
+        "failed criterion",
+        words=True,
+        limit=160,
+        says_nothing=BLANK,
+        room=Room.MUCH,
+        show=lambda row: row.failed_criterion,
+    ),
+    Column("sd", extra=True, says_nothing=BLANK, room=Room.SOME, show=_deviation),
+    Column("min to max", extra=True, unbroken=True, says_nothing=BLANK, room=Room.SOME, show=_extent),
+    Column("all trials passed", extra=True, says_nothing=BLANK, room=Room.SOME, show=_all_pass),
+    Column(
+        "difficulty",
+        words=True,
+        extra=True,
+        says_nothing=BLANK,
+        room=Room.MUCH,
+        show=lambda row: row.test.difficulty or "",
+    ),
+    Column(
+        "tags",
+        words=True,
+        extra=True,
+        says_nothing=BLANK,
+        room=Room.MUCH,
+        show=lambda row: ", ".join(row.test.tags),
+    ),
+    Column(
+        "categories",
+        words=True,
+        extra=True,
+        says_nothing=BLANK,
+        room=Room.MUCH,
+        show=lambda row: ", ".join(row.categories),
+    ),
+    Column(
+        "median reply",
+        extra=True,
+        room=Room.MUCH,
+        says_nothing=UNKNOWN,
+        show=lambda row: numbers.latency(row.reply),
+        key=lambda row: row.reply,
+    ),
+    Column("time", extra=True, show=lambda row: numbers.duration(row.seconds), key=lambda row: row.seconds),
+)
+
+
+def rows_of_tests(
+    results: Results,
+    tests: Iterable[tuple[SuiteResult, TestResult]],
+    base_scores: Mapping[int, float] | None = None,
+) -> list[TestRow]:
+    """These tests with what became of them.
+
+    Args:
+        results: Of the run.
+        tests: Each with its suite.
+        base_scores: The baseline's score by the identity of a test, where the whole baseline is known; else
+            only that of tests that changed is.
+    """
+    comparison, became = results.comparison, headline.became(results)
+    changed = {}
+    if comparison:
+        for one in (*comparison.suspects, *comparison.fixed, *comparison.regressed):
+            changed[one.suite, one.name] = one.base
+    rows = []
+    for suite, test in tests:
+        name = (suite.name, test.name)
+        base = changed[name] if name in changed else (base_scores or {}).get(id(test))
+        rows.append(TestRow(suite, test, became.get(name), base))
+    return rows
+
+
+def tests(title: str, rows: Sequence[TestRow], room: Room) -> Table:
+    """The results of tests."""
+    return table_of(title, TEST_COLUMNS, rows, room=room, mark=lambda row: mark_of(row.test.outcome))
+
+
+def mark_of(outcome: TestOutcome) -> Mark:
+    """The sign of an outcome."""
+    label = labels.OUTCOMES[outcome]
+    return Mark(label.sign, label.tone)
+
+
+# Trials
+
+
+TRIAL_COLUMNS: tuple[Column[TrialResult], ...] = (
+    Column("trial", show=lambda trial: str(trial.index)),
+    Column("ended", words=True, show=lambda trial: labels.spaced(trial.status)),
+    Column("score", show=lambda trial: numbers.score(trial.score)),
+    Column("verdicts", words=True, show=lambda trial: verdicts.tally(trial.findings)),
+    Column("turns", show=lambda trial: str(len(trial.turns))),
+    Column("time", show=lambda trial: numbers.duration(trial.duration_seconds)),
+)
+
+
+def trials(test: TestResult) -> Table:
+    """The trials of a test."""
+    return table_of("Trials", TRIAL_COLUMNS, test.trials)
+
+
+# Checks of the gate
+
+
+_CHECK_MARKS = {
+    True: Mark("✅", Tone.GOOD),
+    False: Mark("❌", Tone.BAD),
+    None: Mark("⚠️", Tone.OPEN),
+}
+_MET_SO_FAR = Mark("–", Tone.OPEN)
+
+
+def _names_trials(check: GateCheck) -> bool:
+    """True of a critical test's check, whose note says what was seen better than a number would."""
+    return check.kind is CheckKind.CRITICAL and check.seen is not None and bool(check.note)
+
+
+def _seen(check: GateCheck) -> str:
+    return (check.note or "") if _names_trials(check) else gate.seen(check)
+
+
+CHECK_COLUMNS: tuple[Column[GateCheck], ...] = (
+    Column("check", words=True, limit=2 * _NAME, show=lambda check: check.name),
+    Column("result", words=True, marked=True, show=gate.decision),
+    Column("required", words=True, show=gate.required),
+    Column("seen", words=True, show=_seen),
+    Column(
+        "note",
+        words=True,
+        says_nothing=BLANK,
+        show=lambda check: "" if _names_trials(check) else check.note or "",
+    ),
+)
+
+
+def checks(results: Results) -> Table | None:
+    """The checks of the gate, first those that failed; None if there are none.
+
+    Without a verdict no check has passed: what it requires was met so far.
+    """
+    found = gate.in_order(results)
+    if not found:
+        return None
+    columns = CHECK_COLUMNS
+    marks = _CHECK_MARKS
+    if highlights.run_outcome(results) in labels.UNFINISHED:
+        marks = _CHECK_MARKS | {True: _MET_SO_FAR}
+        columns = tuple(
+            Column("result", words=True, marked=True, show=_so_far) if one.title == "result" else one
+            for one in CHECK_COLUMNS
+        )
+    return table_of(
+        "Checks of the gate",
+        columns,
+        found,
+        mark=lambda check: marks[check.passed],
+        tone=lambda check: marks[check.passed].tone,
+    )
+
+
+def _so_far(check: GateCheck) -> str:
+    return "met so far" if check.passed else gate.decision(check)
+
+
+# Agents that were played side by side
+
+
+def agents(results: Results) -> Table | None:
+    """The agents, if there were several; of `--against` the comparison says all."""
+    compared = arms.others(results)
+    if not compared:
+        return None
+    first = results.arms[0]
+    columns: tuple[Column[Arm], ...] = (
+        Column("agent", words=True, show=lambda arm: arm.name),
+        Column("score", show=lambda arm: numbers.score(arm.score)),
+        Column("95 % interval", unbroken=True, says_nothing=BLANK, show=_arm_interval),
+        Column(
+            f"change from {first.name}",
+            says_nothing=BLANK,
+            show=lambda arm: "" if arm is first else _arm_change(arm),
+        ),
+        Column("95 % interval of it", unbroken=True, says_nothing=BLANK, show=_arm_change_interval),
+        Column(
+            "p",
+            says_nothing=BLANK,
+            show=lambda arm: "" if arm.p_adjusted is None else numbers.chance(arm.p_adjusted),
+        ),
+        Column(
+            "cost",
+            says_nothing=BLANK,
+            show=lambda arm: numbers.money(arm.usage.cost_usd) if arm.usage.cost_usd else "",
+        ),
+        Column(
+            "median reply",
+            says_nothing=BLANK,
+            show=lambda arm: "" if arm.latency.median is None else numbers.duration(arm.latency.median),
+        ),
+    )
+    return table_of(
+        "Agents",
+        columns,
+        (first, *compared),
+        tone=lambda arm: Tone.BAD if arm is not first and arms.is_worse(arm) else None,
+    )
+
+
+def _arm_interval(arm: Arm) -> str:
+    return numbers.interval(arm.interval) if arm.interval else ""
+
+
+def _arm_change(arm: Arm) -> str:
+    return "not compared" if arm.delta is None else numbers.signed(arm.delta)
+
+
+def _arm_change_interval(arm: Arm) -> str:
+    return numbers.change_interval(arm.delta_interval) if arm.delta_interval else ""
+
+
+# Calls, tokens, cost and latency
+
+
+def _cost(role: RoleUsage) -> str:
+    if why := numbers.uncounted(role):
+        return f"unknown: {why}"
+    return "no price known" if role.cost_usd is None else numbers.money(role.cost_usd)
+
+
+USAGE_COLUMNS: tuple[Column[RoleUsage], ...] = (
+    Column("role", words=True, show=lambda role: labels.ROLES[role.role]),
+    Column("model", words=True, says_nothing=BLANK, show=lambda role: role.model or ""),
+    Column("calls", show=lambda role: f"{role.calls:,}"),
+    Column("input tokens", show=lambda role: numbers.tokens(role.input_tokens)),
+    Column("output tokens", show=lambda role: numbers.tokens(role.output_tokens)),
+    Column("cost", show=_cost),
+)
+
+
+def usage(results: Results) -> Table | None:
+    """Calls, tokens and cost by role and model; None if no model was called."""
+    if not results.usage.by_role:
+        return None
+    return table_of("Tokens and cost by role and model", USAGE_COLUMNS, results.usage.by_role)
+
+
+LATENCY_COLUMNS: tuple[Column[tuple[str, Latency]], ...] = (
+    Column("run", words=True, show=lambda run: run[0]),
+    Column("replies", show=lambda run: f"{run[1].replies:,}"),
+    Column("median", show=lambda run: numbers.latency(run[1].median)),
+    Column("p95", show=lambda run: numbers.latency(run[1].p95)),
+    Column("slowest", show=lambda run: numbers.latency(run[1].slowest)),
+    Column(
+        "first words, median",
+        says_nothing=UNKNOWN,
+        show=lambda run: numbers.latency(run[1].first_token_median),
+    ),
+    Column(
+        "first words, p95", says_nothing=UNKNOWN, show=lambda run: numbers.latency(run[1].first_token_p95)
+    ),
+)
+
+
+def latency(results: Results, baseline: Results | None) -> Table | None:
+    """The latency of the agent's replies, of this run and of the baseline; None if none was measured."""
+    runs = [("this run", results.latency)]
+    if baseline:
+        runs.append(("baseline", baseline.latency))
+    known = [(name, found) for name, found in runs if found.replies]
+    return table_of("Latency of the agent's replies", LATENCY_COLUMNS, known) if known else None
+
+
+# The process
+
+
+class Measure(NamedTuple):
+    """A measure of the process."""
+
+    name: str
+    meaning: str
+    show: Callable[[ProcessSummary], str]
+    """`numbers.NONE` if it is not known."""
+    short: str = ""
+    """Its name as a column where there is little room; empty if it is not shown there."""
+
+
+def _time(part: str) -> Callable[[ProcessSummary], str]:
+    def shown(summary: ProcessSummary) -> str:
+        if summary.times is None:
+            return numbers.NONE
+        seconds = getattr(summary.times, part)
+        whole = summary.times.whole
+        share = f" ({numbers.percent(seconds / whole)})" if whole else ""
+        return f"{numbers.duration(seconds)}{share}"
+
+    return shown
+
+
+MEASURES = (
+    Measure(
+        "Completion rate",
+        "trials whose conversation ended by itself, or with the error that the test expects",
+        lambda process: numbers.percent(process.completion_rate),
+        "completed",
+    ),
+    Measure(
+        "Success rate",
+        "trials that passed every criterion",
+        lambda process: numbers.percent(process.success_rate),
+        "passed",
+    ),
+    Measure(
+        "Steps per trial",
+        "workflows started and tools called, on average",
+        lambda process: numbers.average(process.steps_per_trial),
+        "steps",
+    ),
+    Measure(
+        "Repeated steps",
+        "steps taken before with the same parameters, of all steps",
+        lambda process: numbers.fault(process.redundancy_rate),
+        "repeated",
+    ),
+    Measure(
+        "Failed calls",
+        "calls of tools and integrations that failed, of all calls",
+        lambda process: numbers.fault(process.failure_rate),
+        "failed calls",
+    ),
+    Measure(
+        "Backtracks per trial",
+        "returns to a workflow that had been left for another one",
+        lambda process: numbers.average(process.backtracks_per_trial),
+        "backtracks",
+    ),
+    Measure(
+        "Overhead",
+        "workflows started beyond the shortest path (optimalTools)",
+        lambda process: numbers.excess(process.overhead),
+        "overhead",
+    ),
+    Measure(
+        "Missed steps",
+        "steps of that path that did not run, or not in that order",
+        lambda process: numbers.NONE if process.missed is None else f"{process.missed:,}",
+    ),
+    Measure(
+        "First reply",
+        "median time to the agent's first reply",
+        lambda process: numbers.latency(process.first_reply_seconds),
+        "first reply",
+    ),
+    Measure("Agent time", "waiting for its replies, added up over all trials", _time("agent")),
+    Measure("Simulated user time", "waiting for its model", _time("user")),
+    Measure("Judge time", "reaching the verdicts", _time("judge")),
+    Measure("Other time", "sessions, retries, waiting for a free slot, and ci-evals itself", _time("other")),
+    Measure(
+        "Cost per trial",
+        "judge, simulated user and embedding model, on average",
+        lambda process: numbers.money(process.cost_usd_per_trial),
+    ),
+    Measure(
+        "Cost-adjusted score",
+        "the score minus 20 points for each US dollar that a trial costs, at most 40",
+        lambda process: numbers.score(process.cost_adjusted_score),
+    ),
+)
+
+_Side = tuple[str, ProcessSummary]
+
+
+def process(results: Results, baseline: Results | None) -> Table:
+    """A row for each known measure of the process: of the run, of the baseline, and of each suite."""
+    sides: list[_Side] = [("this run", results.process)]
+    if baseline:
+        sides.append(("baseline", baseline.process))
+    if len(results.suites) > 1:
+        sides += [(suite.name, suite.process) for suite in results.suites]
+    columns: list[Column[Measure]] = [Column("measure", words=True, show=lambda measure: measure.name)]
+    columns += [Column(name, show=_of_side(summary)) for name, summary in sides]
+    summaries = [summary for _, summary in sides]
+    known = [one for one in MEASURES if any(one.show(summary) != numbers.NONE for summary in summaries)]
+    return table_of("Measures of the process", columns, known, note=lambda measure: measure.meaning)
+
+
+def _of_side(summary: ProcessSummary) -> Callable[[Measure], str]:
+    return lambda measure: measure.show(summary)
+
+
+def process_in_brief(sides: Sequence[_Side]) -> Table:
+    """A row for each side, with the measures that are known of any in few words."""
+    columns: list[Column[_Side]] = [Column("", words=True, limit=80, show=lambda side: side[0])]
+    columns += [
+        Column(measure.short, says_nothing=UNKNOWN, show=_of_measure(measure))
+        for measure in MEASURES
+        if measure.short
+    ]
+    return table_of("Agent steps", columns, sides)
+
+
+def _of_measure(measure: Measure) -> Callable[[_Side], str]:
+    return lambda side: measure.show(side[1])
+
+
+# The agent's logic that tests reached
+
+
+NO_TRACE = "no reply had a trace"
+
+
+@dataclass(frozen=True)
+class CoverageTables:
+    """The agent's logic that the tests reached."""
+
+    says: str
+    open: tuple[Table, ...] = ()
+    """The parts that deserve a look: no longer used, wanted and never used, newly used."""
+    all: tuple[Table, ...] = ()
+    """Every part of it, a table for each kind."""
+
+
+def _before_and_now(part: Reach) -> str:
+    if part.base_trials is None:
+        return ""
+    return f"{part.base_trials:,} → {_amount(part.compared_trials)}"
+
+
+def _amount(number: int | None) -> str:
+    return numbers.NONE if number is None else f"{number:,}"
+
+
+REACH_COLUMNS: tuple[Column[Reach], ...] = (
+    Column("name", words=True, show=lambda part: part.name),
+    Column("kind", words=True, show=lambda part: part.kind.value),
+    Column("trials", show=lambda part: _amount(part.trials)),
+    Column("tests", show=lambda part: _amount(part.tests)),
+    Column(
+        "trials of compared tests, baseline → now",
+        says_nothing=BLANK,
+        show=_before_and_now,
+    ),
+    Column("needed", words=True, says_nothing=BLANK, show=lambda part: "yes" if part.wanted else ""),
+)
+
+
+def coverage_tables(results: Results) -> CoverageTables:
+    """The agent's logic that was used, in a sentence and tables."""
+    whole = results.coverage
+    if not whole.traced_trials:
+        return CoverageTables(f"Unknown: {NO_TRACE}.")
+    says, every = [], []
+    for kind in LogicKind:
+        parts = [part for part in whole.logic if part.kind is kind]
+        if not parts:
+            continue
+        wanted = [part for part in parts if part.wanted]
+        fired = numbers.count(sum(bool(part.trials) for part in parts), kind.value)
+        reached = sum(bool(part.trials) for part in wanted)
+        says.append(f"{fired} used" + (f" ({reached} of {len(wanted)} that criteria need)" if wanted else ""))
+        every.append(table_of(f"{kind.value.capitalize()}s", REACH_COLUMNS, parts))
+    return CoverageTables(
+        ", ".join(says) + "." if says else "Nothing was used.",
+        tuple(_open_parts(results)),
+        tuple(every),
+    )
+
+
+def _open_parts(results: Results) -> Iterator[Table]:
+    whole = results.coverage
+    lost = coverage.lost(whole)
+    found = (
+        ("Used in the baseline, no longer in the same tests", lost),
+        ("Needed by a criterion, never used", [part for part in coverage.never(whole) if part not in lost]),
+        ("Used now, not in the same tests of the baseline", coverage.gained(whole)),
+    )
+    for title, parts in found:
+        if parts:
+            yield table_of(title, REACH_COLUMNS, parts)

@@ -1,0 +1,50 @@
+"""A new column is one line in one module, and every report shows it."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ci_evals
+
+pytestmark = pytest.mark.slow
+
+_TABLES = "reports/story/tables.py"
+_BEFORE = '    Column("result", words=True, marked=True, show=lambda row: highlights.result(row.test)),\n'
+_NEW = '    Column("line", show=lambda row: f"L{row.test.line}"),\n'
+_SHOW = """
+import builders as build
+from ci_evals.reports import console
+from ci_evals.reports.markdown import documents
+from ci_evals.reports.page import page
+
+results = build.results(build.suite_result("Refunds", build.test_result("Refund")))
+reports = [console.render(results), documents.summary(results), "".join(page.render(results))]
+print("<<next>>".join(reports))
+"""
+
+
+def test_a_new_column_is_one_line_in_one_module(tmp_path: Path):
+    """Added in a copy of the package, it stands in console, Markdown and page."""
+    source = Path(ci_evals.__file__).parent
+    copy = tmp_path / "ci_evals"
+    shutil.copytree(source, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    tables = copy / _TABLES
+    text = tables.read_text(encoding="utf-8")
+    assert text.count(_BEFORE) == 1
+    tables.write_text(text.replace(_BEFORE, _BEFORE + _NEW), encoding="utf-8")
+    paths = [str(tmp_path), *[path for path in sys.path if path and Path(path) != source.parent]]
+    shown = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path[:0] = {paths!r}\n{_SHOW}"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    for report in shown.split("<<next>>"):
+        assert "line" in report
+        assert "L1" in report
