@@ -161,21 +161,21 @@ def test_an_input_beside_arguments_stops_it(step):
 
 
 @pytest.mark.parametrize(
-    ("inputs", "told"),
+    ("inputs", "message"),
     [
         ({"min-score": "85%"}, "input 'min-score' is '85%': it must be a number from 0 to 100"),
         ({"pr-number": "seven"}, "input 'pr-number' is 'seven': it must be a whole number"),
         ({"output-dir": "../out"}, "input 'output-dir' is '../out': it is outside the workspace"),
     ],
 )
-def test_a_wrong_input_stops_it(step, inputs, told):
+def test_a_wrong_input_stops_it(step, inputs, message):
     """Said once, as an annotation and in the summary, and by the name that the user knows."""
     done = play(step, suites="demo:hr", provider="offline", **inputs)
     assert done.returncode == 2
     (error,) = done.stderr.splitlines()
     assert error.startswith("::error title=ci-evals::")
-    assert told in error.replace("%25", "%")
-    assert told in step.summary
+    assert message in error.replace("%25", "%")
+    assert message in step.summary
     assert step.outputs["result"] == "invalid"
 
 

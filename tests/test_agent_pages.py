@@ -70,8 +70,8 @@ def test_packages_that_come_along_are_found(tmp_path):
 
 def test_what_a_function_is_given_is_described():
     """Every part of the session."""
-    told = {name for cell, _ in table("of `session`", PYTHON) for name in map(code, cell.split(", "))}
-    assert told == set(Conversation.__dataclass_fields__)
+    documented = {name for cell, _ in table("of `session`", PYTHON) for name in map(code, cell.split(", "))}
+    assert documented == set(Conversation.__dataclass_fields__)
 
 
 def test_the_words_of_a_reply_are_described():
@@ -97,34 +97,34 @@ WRONG = [
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory):
+def error_messages(tmp_path_factory):
     """What is really said where something is wrong, with the exit code."""
     folder = tmp_path_factory.mktemp("wrong")
     turns = [{"user": "Hello", "timeout": 0.3}]
-    said = []
+    messages = []
     for number, text in enumerate(WRONG):
         (folder / f"shop{number}.py").write_text(text)
     for number in range(len(WRONG) + 1):
         suite = write_suite(folder, {"turns": turns}, adapter=f"python:shop{number}:reply", apiKey=None)
         ran = ci_evals("run", suite, "--retries=0", "--quiet", cwd=folder)
-        said.append((ran.returncode, ran.stderr if ran.returncode == 2 else ran.stdout))
-    return said
+        messages.append((ran.returncode, ran.stderr if ran.returncode == 2 else ran.stdout))
+    return messages
 
 
 @pytest.mark.parametrize("place", range(len(WRONG) + 1))
-def test_every_trouble_is_on_the_page(told, place):
+def test_every_trouble_is_on_the_page(error_messages, place):
     """In the words of the program, and the first six of the rows are those of exit code 2."""
-    exit_code, text = told[place]
+    exit_code, text = error_messages[place]
     rows = [code(message) for message, _ in table("message", PYTHON)]
     found = [number for number, row in enumerate(rows) if re.search(pattern(row), plain(text))]
     assert found, text
     assert (exit_code, exit_code == 2) == (2 if found[0] < 6 else 3, found[0] < 6)
 
 
-def test_every_row_is_a_real_trouble(told):
+def test_every_row_is_a_real_trouble(error_messages):
     """None is made up."""
     for message, _ in table("message", PYTHON):
-        assert any(re.search(pattern(code(message)), plain(text)) for _, text in told), message
+        assert any(re.search(pattern(code(message)), plain(text)) for _, text in error_messages), message
 
 
 def pattern(row):

@@ -25,9 +25,9 @@ def table() -> dict[str, list[str]]:
     """What a smoke run prints, without the image and Ray, which are not everywhere."""
     measures = ["startup", "processor", "smallest", "traces", "wall", "faults", "memory", "tests", "gate"]
     command = [sys.executable, "-m", "bench", "--smoke", *measures]
-    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert told.returncode == 0, told.stderr
-    return rows(told.stdout)
+    completed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert completed.returncode == 0, completed.stderr
+    return rows(completed.stdout)
 
 
 def test_every_measure_gives_a_figure(table: dict[str, list[str]]) -> None:
@@ -44,6 +44,6 @@ def test_the_page_tells_of_every_measure(table: dict[str, list[str]]) -> None:
 
 def test_a_measure_that_is_not_there_is_named() -> None:
     command = [sys.executable, "-m", "bench", "speed"]
-    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert told.returncode == 2
-    assert "no such measure: speed" in told.stderr
+    completed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert completed.returncode == 2
+    assert "no such measure: speed" in completed.stderr

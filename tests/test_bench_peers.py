@@ -14,10 +14,10 @@ from bench.processes import Field, server
 @pytest.mark.parametrize("peer", ["inspect_ai", "promptfoo"])
 def test_a_script_tells_what_it_measures_and_what_not(peer):
     command = [sys.executable, "-m", f"bench.peers.{peer}", "--help"]
-    told = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert told.returncode == 0, told.stderr
-    assert "Measured are" in told.stdout
-    assert "Not measured are" in told.stdout
+    completed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert completed.returncode == 0, completed.stderr
+    assert "Measured are" in completed.stdout
+    assert "Not measured are" in completed.stdout
 
 
 def test_a_peer_that_leaves_calls_out_is_not_compared(tmp_path):

@@ -84,9 +84,9 @@ class PoliteUser:
 
     async def next_message(self, test, turns):
         """The scripted user's line, or once the goodbye in place of the stop after a question."""
-        said = await ScriptedUser().next_message(test, turns)
+        result = await ScriptedUser().next_message(test, turns)
         asked = turns and turns[-1].agent.endswith("?") and turns[-1].user != self.goodbye
-        return self.goodbye if STOP_MARKER in said and asked else said
+        return self.goodbye if STOP_MARKER in result and asked else result
 
 
 class TalkativeUser:
@@ -270,8 +270,8 @@ def test_the_agent_takes_the_shortest_way(suite, test):
     """Where a test names its workflows, these are the ones that run, with nothing missed."""
     for user in ("scripted", "polite"):
         turns = transcripts(user)[suite.name, test.name].turns
-        told = process.of_turns(turns, test.optimal_tools).process
-        assert (told.begun, told.missed, told.overhead) == (test.optimal_tools, 0, 0.0)
+        measures = process.of_turns(turns, test.optimal_tools).process
+        assert (measures.begun, measures.missed, measures.overhead) == (test.optimal_tools, 0, 0.0)
 
 
 def test_several_tests_name_their_shortest_way():
@@ -316,9 +316,9 @@ def test_what_is_true_of_the_user_agrees_with_itself(suite, test):
 @pytest.mark.parametrize(("suite", "test"), TESTS)
 def test_a_user_who_does_not_know_a_number_is_not_told_it(suite, test):
     """Where a line holds another number than the user's own, the user's data hold none."""
-    said = " ".join([test.guidelines, *(turn.user for turn in test.turns)])
+    text = " ".join([test.guidelines, *(turn.user for turn in test.turns)])
     for key, shape in NOTES[suite.name].numbers.items():
-        assert set(re.findall(shape, said)) <= {test.user_info.get(key)} or key not in test.user_info
+        assert set(re.findall(shape, text)) <= {test.user_info.get(key)} or key not in test.user_info
 
 
 WORDINGS = [

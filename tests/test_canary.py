@@ -58,9 +58,9 @@ def test_the_canaries_sing():
     secret = canaries.plant("KEY", more="ö\n")
     canaries.plant("OTHER")
     for form in forms(secret):
-        assert canaries.told(f"<{form}>", "KEY"), form
-        assert not canaries.told(f"<{form}>", "OTHER")
-        assert not canaries.told(Redactor(keys=[secret]).text(f"<{form}>"))
+        assert canaries.leaks(f"<{form}>", "KEY"), form
+        assert not canaries.leaks(f"<{form}>", "OTHER")
+        assert not canaries.leaks(Redactor(keys=[secret]).text(f"<{form}>"))
 
 
 class Actions(replay.Actions):
@@ -103,8 +103,8 @@ def neighbours(canaries, keys):
         return faults.get(heard.text) or world.message(echo, workflows=[echo], trace=trace)
 
     def answer_of_endpoint(asked):
-        said = json.dumps(asked.body)
-        if "fail" in said:
+        text = json.dumps(asked.body)
+        if "fail" in text:
             return Fault(400, json.dumps({"detail": [canaries.echo(), asked.headers]}))
         return endpoints.completion(canaries.echo(), tool_calls=endpoints.calls(("look_up", canaries.echo())))
 
@@ -123,7 +123,7 @@ def suite(name, *tests, **fields):
         {
             "name": f"{name} {number}",
             "guidelines": "You ask.",
-            "turns": [{"user": said}],
+            "turns": [{"user": result}],
             "maxTurns": 1,
             "evaluations": [
                 JUDGED,
@@ -131,7 +131,7 @@ def suite(name, *tests, **fields):
             ],
         }
         | more
-        for number, (said, more) in enumerate(tests)
+        for number, (result, more) in enumerate(tests)
     ]
     return json.dumps({"name": name, "agentId": "agent-1", "tests": played} | fields, indent=2)
 
@@ -167,12 +167,12 @@ def test_no_secret_leaves_a_run(tmp_path):
     riddle = {"evaluations": [{"criterion": "Answers in riddles"}]}
     plain = {"evaluations": [{"criterion": "Is plain"}]}
     literal = plant("LITERAL_KEY")
-    told = plant("TOLD_OPTION", between=("+/",))
+    message = plant("TOLD_OPTION", between=("+/",))
     with neighbours(canaries, keys) as (models, aui, chat), github_api.serving() as api:
         chat_options = {
             "headers": {
                 "Authorization": "Bearer {{key}}",
-                "X-Secret": f"{told} {plant('HEADER', between=())}",
+                "X-Secret": f"{message} {plant('HEADER', between=())}",
             },
             "query": {"sig": plant("QUERY", between=("%2B",))},
         }
@@ -193,7 +193,7 @@ def test_no_secret_leaves_a_run(tmp_path):
             ),
             "4.json": suite(
                 "Program", ("hi", {}), ("fall", {}), ("babble", {}), apiKey=literal,
-                adapter=f"command: {sys.executable} program.py", baseUrl=f"https://x/?token={quote(told)}",
+                adapter=f"command: {sys.executable} program.py", baseUrl=f"https://x/?token={quote(message)}",
             ),
         }  # fmt: skip
         token = api.token = plant("GITHUB_TOKEN", between=("_",))
@@ -249,18 +249,18 @@ def test_no_secret_leaves_a_run(tmp_path):
         "***" in outputs[name].replace("\\", "") for name in ("stdout", "stderr", "step_summary", "comments")
     )
     for name, text in outputs.items():
-        assert not canaries.told(text), name
+        assert not canaries.leaks(text), name
     for asked in models.asked:
         secret = canaries.of if asked.wants_json else set(canaries.of) - values.keys()
-        assert not canaries.told(f"{asked.system}\n{asked.text}", *secret)
+        assert not canaries.leaks(f"{asked.system}\n{asked.text}", *secret)
     known = set(canaries.of) - values.keys()
     for body in (*aui.tasks, *(vars(heard) for heard in aui.heard), *(asked.body for asked in chat.asked)):
-        assert not canaries.told(json.dumps(body, ensure_ascii=False), *known)
+        assert not canaries.leaks(json.dumps(body, ensure_ascii=False), *known)
 
 
 def labelled(workspace, env, canaries):
     """What `label` and `calibrate` leave of a run, and say, where a person tells secrets in a note."""
-    told = [ci_evals("label", "results", cwd=workspace, env=env)]
+    texts = [ci_evals("label", "results", cwd=workspace, env=env)]
     sheet = workspace / "labels/sheet.csv"
     rows = list(csv.DictReader(sheet.read_text(encoding="utf-8-sig").splitlines(keepends=True)))
     written = {f"labels/{name}": data.decode() for name, data in files_in(workspace / "labels").items()}
@@ -268,11 +268,11 @@ def labelled(workspace, env, canaries):
         filled = csv.DictWriter(file, rows[0])
         filled.writeheader()
         filled.writerows(row | {"label": "pass", "note": canaries.echo()} for row in rows)
-    told.append(ci_evals("calibrate", str(sheet), cwd=workspace, env=env))
-    assert [done.returncode for done in told] == [0, 0], told
+    texts.append(ci_evals("calibrate", str(sheet), cwd=workspace, env=env))
+    assert [done.returncode for done in texts] == [0, 0], texts
     written["calibration"] = (workspace / "calibration.json").read_text()
     written["calibrated"] = report_page.full_text((workspace / "results/report.html").read_text())
-    return written | {f"{done.args[0]} said": done.stdout + done.stderr for done in told}
+    return written | {f"{done.args[0]} said": done.stdout + done.stderr for done in texts}
 
 
 BROKEN_AGENT = """
@@ -307,7 +307,7 @@ def test_no_secret_leaves_a_bug(tmp_path):
     }
     outputs |= {"stderr": ran.stderr, "stdout": without_masks(ran.stdout)}
     for name, text in outputs.items():
-        assert not canaries.told(text), name
+        assert not canaries.leaks(text), name
 
 
 def test_no_secret_leaves_a_refusal(tmp_path):
@@ -331,7 +331,7 @@ def test_no_secret_leaves_a_refusal(tmp_path):
         ran = ci_evals("run", *arguments, cwd=tmp_path, env=env)
         assert ran.returncode == 2
         assert "::error" in ran.stderr
-        assert not canaries.told(ran.stderr + without_masks(ran.stdout) + summary.read_text())
+        assert not canaries.leaks(ran.stderr + without_masks(ran.stdout) + summary.read_text())
 
 
 @pytest.mark.end_to_end
@@ -343,11 +343,11 @@ def test_no_secret_leaves_a_suite_that_cannot_be_read():
         load(text, "1.json", Reading({"VALUE": canaries.plant("VALUE")}))
     assert len(caught.value.problems) > 8
     assert "***" in str(caught.value)
-    assert not canaries.told(str(caught.value))
+    assert not canaries.leaks(str(caught.value))
     options = {"headers": {"Authorization": f"{canaries.plant('OPTION')} {{{{nobody}}}}"}, "send": "${VALUE}"}
     with pytest.raises(SuiteError) as caught:
         read_options(json.dumps(options), "o.json", {"VALUE": canaries.of["VALUE"]}).checked("http")
-    assert not canaries.told(str(caught.value))
+    assert not canaries.leaks(str(caught.value))
 
 
 def wrong_suite(canaries):

@@ -81,11 +81,11 @@ def played(tmp_path):
 )
 def test_a_command_starts_its_run_and_is_answered(played, body, started):
     """On the branch of the pull request; a baseline on the base branch. GitHub compares without case."""
-    code, said = played.say(body)
+    code, output = played.say(body)
     workflow, ref, inputs = started
     if "failed" in body:
         inputs |= {"run-id": str(played.run["id"])}
-    assert (code, said) == (0, "::notice::started\n")
+    assert (code, output) == (0, "::notice::started\n")
     assert (played.started, played.reactions) == ([(workflow, ref, inputs)], ["rocket"])
 
 
@@ -107,24 +107,24 @@ def test_without_the_right_to_write_nothing_is_started(played, permission):
 def test_forks_are_refused(played, change, why):
     """Also one that was deleted."""
     played.pull["head"] |= change
-    code, said = played.say("/evals confirm")
+    code, output = played.say("/evals confirm")
     assert (code, played.started, played.reactions) == (0, [], ["-1"])
-    assert why in said
+    assert why in output
 
 
 def test_a_merged_pull_request_is_refused(played):
     """Its branch may be gone."""
     played.pull |= {"state": "closed", "merged": True}
-    code, said = played.say("/evals confirm")
+    code, text = played.say("/evals confirm")
     assert (code, played.started, played.reactions) == (0, [], ["-1"])
-    assert "closed or merged" in said
+    assert "closed or merged" in text
 
 
 def test_a_comment_that_was_edited_or_deleted_starts_nothing(played):
     """Nor is it answered."""
-    code, said = played.say("/evals confirm", body="/evals refresh baseline")
+    code, text = played.say("/evals confirm", body="/evals refresh baseline")
     assert (code, played.started, played.reactions) == (0, [], [])
-    assert "deleted or edited" in said
+    assert "deleted or edited" in text
     played.api.fail("GET .*/issues/comments/", Answer(404, {"message": "Not Found"}))
     assert played.say("/evals confirm")[0] == 0
     assert (played.started, played.reactions) == ([], [])
@@ -133,9 +133,9 @@ def test_a_comment_that_was_edited_or_deleted_starts_nothing(played):
 def test_without_an_earlier_run_of_this_commit_nothing_is_played_again(played):
     """One of another commit is none."""
     played.run["head_sha"] = "b" * 40
-    code, said = played.say("/evals rerun failed")
+    code, text = played.say("/evals rerun failed")
     assert (code, played.started, played.reactions) == (1, [], ["confused"])
-    assert "no run of this commit has ended yet" in said
+    assert "no run of this commit has ended yet" in text
 
 
 HTML = Answer(200, None, raw=b"<html>Sign in</html>")
@@ -155,29 +155,29 @@ HTML = Answer(200, None, raw=b"<html>Sign in</html>")
 def test_what_github_refuses_is_one_clear_error(played, path, answer, why):
     """Said, answered by a reaction, and nothing is started twice."""
     played.api.fail(path, answer)
-    code, said = played.say("/evals rerun failed")
+    code, text = played.say("/evals rerun failed")
     if path == "dispatches" and answer.status == 200 and answer.body == []:
         assert code == 0  # it is started: what else the answer says is not looked at
         return
-    assert (code, said.count("::error::"), said.count("\n"), played.reactions) == (1, 1, 1, ["confused"])
-    assert why in said
+    assert (code, text.count("::error::"), text.count("\n"), played.reactions) == (1, 1, 1, ["confused"])
+    assert why in text
     assert len(played.started) == (path == "dispatches")
 
 
 def test_a_reaction_that_fails_changes_nothing(played):
     """The run is started all the same."""
     played.api.fail("reactions", Answer(403, {"message": "x"}))
-    code, said = played.say("/evals confirm")
+    code, text = played.say("/evals confirm")
     assert (code, len(played.started)) == (0, 1)
-    assert "::warning::no reaction: POST" in said
+    assert "::warning::no reaction: POST" in text
 
 
 def test_a_token_without_the_right_says_which(played):
     """The workflow's permissions were cut."""
     played.api.permissions -= {"actions: write"}
-    code, said = played.say("/evals confirm")
+    code, text = played.say("/evals confirm")
     assert (code, played.started != [], played.reactions) == (1, True, ["confused"])
-    assert "the job needs actions: write and pull-requests: write" in said
+    assert "the job needs actions: write and pull-requests: write" in text
 
 
 def test_only_new_comments_that_are_a_command_start_the_job():

@@ -188,10 +188,10 @@ def test_another_command_is_given_by_args(image, tmp_path):
             run = actions.api.add_run(BASE)
             step = actions.step("push", push(), sha=HEAD, run=run, inputs=inputs)
         results = {"results": step.results_file}
-        told = actions.step(
+        result = actions.step(
             "pull_request", pull_request(7, HEAD), "comment", "results", sha=HEAD, run=run, bring=results
         )
-        assert told.done.returncode == 0, told.done.stderr
+        assert result.done.returncode == 0, result.done.stderr
         assert len(actions.api.comments[7]) == 1
 
 

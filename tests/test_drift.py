@@ -69,8 +69,8 @@ def test_days_differ_and_servers_of_one_day_do_not():
 
 def test_the_command_drifts_too(tmp_path):
     """And says what it comes to; a negative drift is none."""
-    told = str(DemoBehavior(NOISE, 1, None, None, DRIFT, 3))
-    assert f"it slips at {100 * drifted(NOISE, DRIFT, 3):.3g} % of messages" in told
+    message = str(DemoBehavior(NOISE, 1, None, None, DRIFT, 3))
+    assert f"it slips at {100 * drifted(NOISE, DRIFT, 3):.3g} % of messages" in message
     ran = ci_evals("demo-agent", "--drift=-1", cwd=tmp_path)
     assert ran.returncode == 2
 

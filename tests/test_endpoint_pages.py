@@ -114,8 +114,8 @@ def test_examples_of_options_are_valid(name, example):
 @pytest.mark.parametrize("name", PAGES)
 def test_every_option_is_described(name):
     """And no other."""
-    told = {code(part) for cell, _ in table("option", PAGES[name]) for part in cell.split(", ")}
-    assert told == {field.alias for field in FORMS[name].model_fields.values()}
+    result = {code(part) for cell, _ in table("option", PAGES[name]) for part in cell.split(", ")}
+    assert result == {field.alias for field in FORMS[name].model_fields.values()}
 
 
 def names_in(heading):
@@ -135,8 +135,8 @@ def test_the_table_of_evidence_is_right():
     reader = Reader(HttpReply(text="$.reply", workflows="$.tools[*].name"))
     for answer, _, decided in table("answer", PAGES["http"]):
         body = {"reply": "Hi", **json.loads(code(answer))}
-        told = reader.reply(body, 0.1, Redactor()).workflows
-        assert (told is not None) == (decided == "decided"), answer
+        result = reader.reply(body, 0.1, Redactor()).workflows
+        assert (result is not None) == (decided == "decided"), answer
 
 
 def pattern(row):
@@ -190,7 +190,7 @@ PLAIN = {"openai": completion("Hi"), "http": {"reply": "Hi"}}
 HTTP_OPTIONS = {"send": {"body": "{{message}}"}, "reply": {**REPLY, "workflows": "$.tools[*].name"}}
 
 
-def told(name, folder):
+def error_messages(name, folder):
     """What is really said where something is wrong: before a run, and in it."""
     checks = [{"criterion": "Nothing runs", "strict": "tool_not_used", "toolName": "x"}]
     late, plain_test, *others = (
@@ -247,7 +247,7 @@ def errors_of(folder, suite, key):
 @pytest.mark.parametrize("name", PAGES)
 def test_the_troubles_on_the_page_are_the_real_ones(name, tmp_path):
     """In the words of the program; none is made up, and none that was tried is missing."""
-    before, during = told(name, tmp_path)
+    before, during = error_messages(name, tmp_path)
     rows = [code(message) for message, _ in table("message", PAGES[name])]
     for number, row in enumerate(rows):
         texts = before if number < len(before) else during

@@ -49,7 +49,7 @@ class Run:
     loops: int
     url: str
     dice: Random
-    told: list[int] = field(default_factory=list)
+    text: list[int] = field(default_factory=list)
     """How many trials had finished by each end, as the progress had told."""
 
     @property
@@ -71,16 +71,16 @@ class Run:
     def killed(self, after: int, number: int = signal.SIGKILL, within: float = 0.03) -> int:
         """Begins, or goes on, and is killed a moment after so many trials have finished; its exit code."""
         process = start(*self._command, cwd=self.folder)
-        told = ""
+        text = ""
         for line in process.stderr:
-            told += line
+            text += line
             if (found := _FINISHED.match(line)) and int(found[1]) >= after:
                 break
         time.sleep(self.dice.uniform(0, within))
         process.send_signal(number)
         _, err = process.communicate(timeout=60)
-        *_, last = [0, *map(int, _FINISHED.findall(told + err))]
-        self.told.append(last - (told + err).count("(interrupted"))
+        *_, last = [0, *map(int, _FINISHED.findall(text + err))]
+        self.finished_trials.append(last - (text + err).count("(interrupted"))
         return process.wait()
 
     def ended(self) -> int:
@@ -159,7 +159,9 @@ def survives(run: Run, kills: int) -> Survived:
     for number, moment in enumerate(moments):
         by = GENTLE.get(number, signal.SIGKILL)
         codes.append(run.killed(moment, by, within=0.3 if moment == run.trials else 0.03))
-        assert sum(run.kept().values()) >= run.told[-1], "the progress told of a trial that was not kept"
+        assert sum(run.kept().values()) >= run.finished_trials[-1], (
+            "the progress told of a trial that was not kept"
+        )
         if by in GENTLE.values():
             assert run.results()["run"]["status"] == "interrupted"
         if number == kills - 2:
@@ -186,11 +188,11 @@ def test_a_run_that_is_killed_comes_to_the_same(tmp_path, loops, kills):
         played = sessions(server) - before
     assert code == 1, "there must be something to find"
     assert survived.codes[-1] == code
-    told = {name.split()[0]: code for name, _, code, _ in table("a run is ended by", PAGE)}
+    items = {name.split()[0]: code for name, _, code, _ in table("a run is ended by", PAGE)}
     for number, ended in enumerate(survived.codes[:-2]):
         by = GENTLE.get(number, signal.SIGKILL)
         assert (128 - ended if ended < 0 else ended) == int(
-            told["SIGTERM" if by in GENTLE.values() else "SIGKILL"]
+            items["SIGTERM" if by in GENTLE.values() else "SIGKILL"]
         )
     assert set(killed.kept().values()) == {1}, "a trial stands in the journal twice"
     assert sum(killed.kept().values()) == killed.trials

@@ -108,7 +108,7 @@ class Seen:
         return "sent again" if again else "no harm"
 
     @property
-    def told(self) -> str:
+    def reason(self) -> str:
         """Why it is not sound."""
         return self.trial.error or next(iter(self._undecided), "")
 
@@ -223,7 +223,7 @@ def test_what_the_page_says_of_a_fault(runs, place, fault):
     cells = rows(TABLES[places])[fault]
     once, lasting = runs.get((place, fault, False)), runs[place, fault, True]
     assert cells[places.index(place)] == (once.came_to if once else "")
-    assert re.match(pattern(cells[2]), lasting.told), lasting.told
+    assert re.match(pattern(cells[2]), lasting.reason), lasting.reason
 
 
 @pytest.mark.parametrize("fault", Fault)

@@ -99,15 +99,15 @@ async def test_a_run_that_was_killed_goes_on(tmp_path, after, parallel):
     plan, answers = some(4, loops=2), {"t1": "no", "t3": AgentError("gone")}
     options = Options(parallel=parallel, retries=0)
     whole = await halted(tmp_path, plan, after, by_name(answers), options=options)
-    journal, agent, told = Journal(tmp_path, resume=True), by_name(answers), []
+    journal, agent, texts = Journal(tmp_path, resume=True), by_name(answers), []
     finished = len(journal.past.done)
     assert finished >= after
     results = await evaluate(
-        job(plan, options=options, journal=journal), Participants(agent), listen=told.append
+        job(plan, options=options, journal=journal), Participants(agent), listen=texts.append
     )
     assert alike(results) == alike(whole)
     assert len(agent.sessions) == 8 - finished
-    assert told[0] == RunResumed(finished, journal.past.header.started_at)
+    assert texts[0] == RunResumed(finished, journal.past.header.started_at)
     journal.close()
 
 
@@ -174,16 +174,16 @@ async def test_an_interrupted_trial_is_played_again(tmp_path):
 async def test_trials_are_in_the_journal_before_they_are_told(tmp_path):
     """Whoever reads that a trial has finished can rely on it."""
     journal = Journal(tmp_path)
-    told = []
+    messages = []
 
     def listen(event):
         if isinstance(event, TrialFinished):
-            told.append(len((tmp_path / NAME).read_text().splitlines()) - 1)
+            messages.append(len((tmp_path / NAME).read_text().splitlines()) - 1)
 
     one = job(some(3), journal=journal)
     await evaluate(one, Participants(says()), listen=listen)
     journal.close()
-    assert told == [1, 2, 3]
+    assert messages == [1, 2, 3]
 
 
 async def test_a_run_whose_time_is_up_ends_in_order():

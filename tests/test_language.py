@@ -99,7 +99,7 @@ def test_messages_are_in_plain_words():
     for module in modules:
         for text in messages(module):
             found[module.relative_to(ROOT).as_posix()].update(violations(text))
-    assert {name: told for name, told in found.items() if told} == {}
+    assert {name: items for name, items in found.items() if items} == {}
 
 
 def test_templates_are_in_plain_words():
@@ -107,7 +107,7 @@ def test_templates_are_in_plain_words():
     templates = [file for file in (ROOT / "ci_evals").rglob("*.j2") if file.parent.name != "prompts"]
     assert len(templates) > 20
     found = {file.name: violations(file.read_text()) for file in templates}
-    assert {name: told for name, told in found.items() if told} == {}
+    assert {name: items for name, items in found.items() if items} == {}
 
 
 def test_messages_are_found_in_code(tmp_path):

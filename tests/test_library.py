@@ -177,16 +177,16 @@ async def test_rounds_and_earlier_runs_decide_with_fewer_trials():
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"rounds": (2, 3), "loops": 2}, "omit loops"),
         ({"rounds": (3, 2)}, "ascending"),
         ({"rounds": (0, 2)}, "ascending"),
     ],
 )
-async def test_rounds_that_contradict_are_refused(options, told):
+async def test_rounds_that_contradict_are_refused(options, message):
     """Before anything is played."""
-    with pytest.raises(UsageError, match=told):
+    with pytest.raises(UsageError, match=message):
         await ci_evals.run_suite(ci_evals.create_adapter(provider="offline"), "demo:hr", **options)
 
 
@@ -368,8 +368,8 @@ def test_the_examples_run(example, tmp_path):
         [sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-    for said in re.findall(r"\)  # (.+)$", example, flags=re.MULTILINE):
-        assert said in done.stdout
+    for text in re.findall(r"\)  # (.+)$", example, flags=re.MULTILINE):
+        assert text in done.stdout
 
 
 def test_all_examples_but_one_run():

@@ -79,8 +79,8 @@ def test_the_public_face_is_documented():
     """What can be imported is what README names, and each of it is there."""
     for name in ci_evals.__all__:
         assert getattr(ci_evals, name)
-    told = {code(name).split("(")[0] for name, _ in table("name in ci_evals", LIBRARY)}
-    listed = {name for cell in told for name in re.split("`, `", cell)}
+    items = {code(name).split("(")[0] for name, _ in table("name in ci_evals", LIBRARY)}
+    listed = {name for cell in items for name in re.split("`, `", cell)}
     assert listed == set(ci_evals.__all__) - {"__version__"}
 
 

@@ -24,15 +24,15 @@ def test_the_example_is_counted_as_it_says():
     turns = [
         build.turn(
             number,
-            workflows=tuple(said["workflows"]),
-            params=said["params"],
-            integrations=tuple(map(Integration.model_validate, said["integrations"])),
+            workflows=tuple(fields["workflows"]),
+            params=fields["params"],
+            integrations=tuple(map(Integration.model_validate, fields["integrations"])),
         )
-        for number, said in enumerate(json.loads(example), start=1)
+        for number, fields in enumerate(json.loads(example), start=1)
     ]
     optimal = json.loads(re.search(r'"optimalTools": (\[.*?\])', PAGE)[1])
-    told = process.of_turns(turns, optimal).process.model_dump(by_alias=True, exclude={"begun"})
-    assert told == {code(name): float(value) for name, value, _ in table("measure", PAGE)}
+    measures = process.of_turns(turns, optimal).process.model_dump(by_alias=True, exclude={"begun"})
+    assert measures == {code(name): float(value) for name, value, _ in table("measure", PAGE)}
 
 
 def test_every_measure_is_described():

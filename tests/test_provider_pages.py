@@ -66,7 +66,7 @@ def test_examples_of_families():
 def test_messages_are_those_of_the_program():
     """Word for word, so that a search finds them."""
     sources = " ".join(path.read_text() for path in (ROOT / "ci_evals").rglob("*.py"))
-    told = re.sub(r'"\s*\n?\s*f?"', "", sources).replace("{program.name!r}", "'claude'")
-    told = told.replace("{self.program.vendor}", "Claude")
+    reported = re.sub(r'"\s*\n?\s*f?"', "", sources).replace("{program.name!r}", "'claude'")
+    reported = reported.replace("{self.program.vendor}", "Claude")
     for message, _ in table("message", PAGE):
-        assert code(message) in told, message
+        assert code(message) in reported, message

@@ -246,10 +246,10 @@ def test_the_shards_of_a_matrix_have_one_gate_and_one_comment(with_baseline):
     assert (short.done.returncode, short.outputs["result"]) == (3, "invalid")
     assert "1 of 3 shards is missing" in short.step.summary
     for results in (merged, short):
-        said = actions.step(
+        result = actions.step(
             "pull_request", payload, "comment", "results", bring={"results": results.results_file}, **last
         )
-        assert said.done.returncode == 0, said.done.stderr
+        assert result.done.returncode == 0, result.done.stderr
     (comment,) = api.comments[7]
     assert "1 of 3 shards is missing" in comment["body"]
 
@@ -337,7 +337,7 @@ def test_in_a_forks_pull_request_the_command_comment_tries_nothing(with_baseline
     actions, api = with_baseline, with_baseline.api
     with agent() as inputs:
         step = actions.of_pull_request(8, FORKED, FORKED, repository=FORK, inputs=inputs | NO_KEY)
-    said = actions.step(
+    result = actions.step(
         "pull_request",
         pull_request(8, FORKED, repository=FORK),
         "comment",
@@ -346,9 +346,9 @@ def test_in_a_forks_pull_request_the_command_comment_tries_nothing(with_baseline
         run=api.add_run(FORKED),
         bring={"results": step.results_file},
     )
-    assert said.done.returncode == 0
-    assert "::warning" not in said.done.stdout + said.done.stderr
-    assert "Post it from a second workflow" in said.done.stderr
+    assert result.done.returncode == 0
+    assert "::warning" not in result.done.stdout + result.done.stderr
+    assert "Post it from a second workflow" in result.done.stderr
     assert not api.asked("comments")
 
 
@@ -369,8 +369,12 @@ def test_no_file_or_stream_holds_the_token(with_baseline):
         step = with_baseline.of_pull_request(7, HEAD, MERGE, inputs=inputs)
     texts = [path.read_text(errors="replace") for path in step.step.folder.rglob("*") if path.is_file()]
     masks = f"::add-mask::{TOKEN}"
-    told = [step.done.stdout.replace(masks, ""), step.done.stderr, with_baseline.api.comments[7][0]["body"]]
-    for text in [*texts, *told]:
+    message = [
+        step.done.stdout.replace(masks, ""),
+        step.done.stderr,
+        with_baseline.api.comments[7][0]["body"],
+    ]
+    for text in [*texts, *message]:
         assert TOKEN not in text
         assert "signed-secret" not in text
 

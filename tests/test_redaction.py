@@ -106,8 +106,8 @@ def test_a_key_is_hidden_in_base_64_of_what_others_made_of_it(key, written):
         assert MASK in shown
         for clear in re.split("[^A-Za-z0-9+/]+", "".join(shown.replace("\\n", "").split())):
             for at in range(4):
-                told = b64decode(clear[at : at + (len(clear) - at) // 4 * 4]).decode("latin-1")
-                assert not any(key[place : place + 4] in told for place in range(len(key.strip()) - 4))
+                result = b64decode(clear[at : at + (len(clear) - at) // 4 * 4]).decode("latin-1")
+                assert not any(key[place : place + 4] in result for place in range(len(key.strip()) - 4))
 
 
 def test_a_key_is_hidden_where_a_line_ends_within_it_in_json_within_a_text():
@@ -119,8 +119,10 @@ def test_a_key_is_hidden_where_a_line_ends_within_it_in_json_within_a_text():
 def test_a_text_that_will_be_read_as_json_holds_no_key_then():
     """What nobody sees in an escape (`\\u200b`) is seen by who reads it; other texts stay as they are."""
     redactor = Redactor(keys=["sk-abc-123456"])
-    told = json.dumps({"reasoning": "\u200b".join("it is sk-abc-123456"), "of": ["sk-abc-123456"]}, indent=1)
-    assert json.loads(redactor.text_to_read(told)) == {"reasoning": f"it is {MASK}", "of": [MASK]}
+    message = json.dumps(
+        {"reasoning": "\u200b".join("it is sk-abc-123456"), "of": ["sk-abc-123456"]}, indent=1
+    )
+    assert json.loads(redactor.text_to_read(message)) == {"reasoning": f"it is {MASK}", "of": [MASK]}
     for text in ('{"a" : 1.0,\n"b": "\\u200bx"}', "no JSON", "[" * 100_000):
         assert redactor.text_to_read(text) == text
 

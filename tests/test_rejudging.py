@@ -35,8 +35,8 @@ def says(verdict: str, *, unless: str = "\0") -> fakes.ScriptedLLM:
     other = {"pass": "fail", "fail": "pass"}[verdict]
 
     def answer(prompt):
-        said = other if unless in prompt.text else verdict
-        return fakes.judged(said, f"I say {said}.")
+        text = other if unless in prompt.text else verdict
+        return fakes.judged(text, f"I say {text}.")
 
     return fakes.ScriptedLLM(answer, model="other")
 
@@ -155,10 +155,10 @@ async def test_the_results_are_those_of_a_run_with_that_judge():
     expected = await played(MANY, says("fail", unless="brief"), loops=2)
     judge = says("fail", unless="brief")
     got = (await again(judged, judge, judge_model="other", prices=price_files.bundled())).results
-    told, wanted = (json.loads(report_texts.dump(one)) for one in (got, expected))
-    for one in (told, wanted):
+    data, wanted = (json.loads(report_texts.dump(one)) for one in (got, expected))
+    for one in (data, wanted):
         del one["run"]["digests"]["models"]  # models that are objects of a caller have no provider
-    assert comparable(told) == comparable(wanted)
+    assert comparable(data) == comparable(wanted)
     assert got.score != judged.score
     assert report_texts.dump(saved(got)) == report_texts.dump(got)
 
@@ -216,8 +216,8 @@ async def test_what_changed():
     """Each verdict twice, in the order of the results."""
     judged = await played(suite({"name": "a"}, {"name": "b"}), says("pass", unless="brief"))
     found = await again(judged, says("pass"))
-    told = [(one.test, one.after.criterion, one.before.outcome, one.after.outcome) for one in found.verdicts]
-    assert told == [
+    texts = [(one.test, one.after.criterion, one.before.outcome, one.after.outcome) for one in found.verdicts]
+    assert texts == [
         (test, criterion, before, "passed")
         for test in ("a", "b")
         for criterion, before in (("It is polite", "passed"), ("It is brief", "failed"))
@@ -409,7 +409,7 @@ async def test_secrets_in_what_a_judge_says():
 
 
 @pytest.mark.parametrize(
-    ("spoil", "told"),
+    ("spoil", "message"),
     [
         (lambda trial: trial["turns"][0].update(index=7), "are not numbered from 1"),
         (
@@ -419,11 +419,11 @@ async def test_secrets_in_what_a_judge_says():
         (lambda trial: trial.update(findings=[]), "it has no judged verdict to judge again"),
     ],
 )
-async def test_what_no_run_leaves_is_refused(spoil, told):
+async def test_what_no_run_leaves_is_refused(spoil, message):
     """Before any judge is asked."""
     data = json.loads(report_texts.dump(await played(suite({}), says("pass"))))
     spoil(data["suites"][0]["tests"][0]["trials"][0])
     judge = says("pass")
-    with pytest.raises(UsageError, match=told):
+    with pytest.raises(UsageError, match=message):
         await again(report_files.load(json.dumps(data), "_results.json"), judge)
     assert judge.prompts == []

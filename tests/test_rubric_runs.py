@@ -143,9 +143,9 @@ def noisy(p: float) -> fakes.ScriptedLLM:
     """A judge that names the level that the agent tells, or with the chance p each the one above or below."""
 
     def answer(prompt: Prompt) -> str:
-        told = block(prompt.text, "conversation")[0]["agent"]
-        drawn = luck(told, prompt.sample_id)
-        return graded(prompt.text, int(told[-1]) + (drawn < p) - (drawn > 1 - p))
+        items = block(prompt.text, "conversation")[0]["agent"]
+        drawn = luck(items, prompt.sample_id)
+        return graded(prompt.text, int(items[-1]) + (drawn < p) - (drawn > 1 - p))
 
     return fakes.ScriptedLLM(answer)
 

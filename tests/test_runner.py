@@ -56,7 +56,7 @@ async def test_the_longest_tests_begin_first():
     """Of equally long ones each once, then each again. One at a time, and in results, all is as planned."""
 
     async def begun(parallel, done=None):
-        told = []
+        messages = []
         lengths = {"short": 1, "long": 9, "middle": 4, "brief": 1}
         tests = [{"name": name, "turns": [{"user": "x"}], "maxTurns": n} for name, n in lengths.items()]
         plan = planned(*tests, loops=2)
@@ -65,12 +65,12 @@ async def test_the_longest_tests_begin_first():
             Options(parallel),
         )
         results = await run(
-            plan, lambda _: participants, options, Redactor(), done=done or {}, listen=told.append
+            plan, lambda _: participants, options, Redactor(), done=done or {}, listen=messages.append
         )
         assert [(len(r.turns), r.index) for r in results] == [
             (n, index) for n in lengths.values() for index in (1, 2)
         ]
-        started = [one.trial for one in told if isinstance(one, TrialStarted)]
+        started = [one.trial for one in messages if isinstance(one, TrialStarted)]
         names = [f"{plan.test_of(trial).name} {trial.index}" for trial in started]
         return names, dict(zip(plan.trials, results, strict=True))
 
@@ -233,9 +233,13 @@ async def test_keys_are_not_sent_to_the_agent():
     plan = planned(
         {"name": "t0", "maxTurns": 1, "turns": lines, "userInfo": {"note": "the key is agent-key-99"}}
     )
-    told = []
+    messages = []
     (result,) = await run(
-        plan, lambda _: Participants(agent), Options(), Redactor(keys=["agent-key-99"]), listen=told.append
+        plan,
+        lambda _: Participants(agent),
+        Options(),
+        Redactor(keys=["agent-key-99"]),
+        listen=messages.append,
     )
     assert agent.sessions[0].test.user_info == {"note": "the key is ***"}
     assert agent.sessions[0].heard == ["is it ***?"]
@@ -257,11 +261,11 @@ async def test_what_an_agent_does_to_its_users_data_stays_in_the_trial():
 
 async def test_the_listener_is_told_no_secret():
     """It may write what it hears to a journal."""
-    told = []
+    messages = []
     agent = fakes.ScriptedAgent(["your password is hunter-two"])
     redactor = Redactor(values=["hunter-two"])
-    await run(some(1), lambda _: Participants(agent), Options(), redactor, listen=told.append)
-    assert told[-1].result.turns[0].agent == "your password is ***"
+    await run(some(1), lambda _: Participants(agent), Options(), redactor, listen=messages.append)
+    assert messages[-1].result.turns[0].agent == "your password is ***"
 
 
 async def test_a_bug_ends_the_run_in_order():
@@ -389,8 +393,8 @@ async def test_an_embedding_model_is_metered():
     for result in await run(plan, lambda _: participants, Options(), Redactor()):
         assert [finding.outcome for finding in result.findings] == ["passed", "failed"]
         (used,) = result.usage
-        told = (used.role, used.model, used.calls, used.input_tokens, used.output_tokens)
-        assert told == ("embedder", "scripted-vectors", 1, 20, 0)
+        texts = (used.role, used.model, used.calls, used.input_tokens, used.output_tokens)
+        assert texts == ("embedder", "scripted-vectors", 1, 20, 0)
 
 
 async def test_a_key_refused_to_the_embedding_model_ends_the_run():

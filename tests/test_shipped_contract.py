@@ -39,10 +39,10 @@ class Good:
 
 
 class Forgetful(Good):
-    said: list = []  # noqa: RUF012  # its fault
+    messages: list = []  # noqa: RUF012  # its fault
 
     async def open_session(self, test):
-        return self.said
+        return self.messages
 
 
 class Mute(Good):

@@ -262,4 +262,4 @@ def test_secrets_in_spans_are_in_no_output(folder):
     outputs = commands.files_in(folder / "results") | commands.files_in(folder / "rec")
     outputs["console"] = (done.stdout + done.stderr).encode()
     for name, text in outputs.items():
-        assert not canaries.told(text.decode(errors="replace"), "CI_EVALS_AGENT_KEY"), name
+        assert not canaries.leaks(text.decode(errors="replace"), "CI_EVALS_AGENT_KEY"), name

@@ -7,7 +7,7 @@ import fakes
 import pytest
 import world
 from commands import ci_evals, results_in, write_suite
-from seeded import block, luck, said
+from seeded import block, luck, verdict_json
 
 from ci_evals import load_suite, run_suite
 from ci_evals.domain.errors import UsageError
@@ -41,17 +41,17 @@ def erring(prompt: Prompt) -> str:
     """A judge that says the opposite now and then, whoever asks."""
     right = truth(prompt)
     wrong = luck(prompt.text, prompt.system, prompt.sample_id) < ERROR
-    return said({"pass": "fail", "fail": "pass"}[right] if wrong else right)
+    return verdict_json({"pass": "fail", "fail": "pass"}[right] if wrong else right)
 
 
 async def run(tmp_path, judge: Callable[[Prompt], str], votes: int, criteria: int = 15, tests: int = 40):
     """A run of criteria of which every third is not met."""
     evaluations = [{"criterion": f"{'pass' if c % 3 else 'fail'} {c}"} for c in range(criteria)]
-    told = [
+    texts = [
         {"name": f"t{t}", "guidelines": f"g{t}", "turns": [{"user": "hi"}], "evaluations": evaluations}
         for t in range(tests)
     ]
-    suite = load_suite(tmp_path / write_suite(tmp_path, *told, maxTurns=1, apiKey="key-123456"))
+    suite = load_suite(tmp_path / write_suite(tmp_path, *texts, maxTurns=1, apiKey="key-123456"))
     llm = fakes.ScriptedLLM(judge, "m")
     participants = Participants(fakes.ScriptedAgent(["Hello there"]), judge_panel=[llm], judge_votes=votes)
     return await run_suite(participants, suite, parallel=8, judge_check="off"), llm
@@ -112,7 +112,7 @@ async def test_a_judge_that_goes_by_the_order_is_damped(tmp_path):
 
     def lazy(prompt: Prompt) -> str:
         leans = luck("lazy", prompt.text, prompt.sample_id) < 0.3
-        return said(named_first(prompt) if leans else truth(prompt))
+        return verdict_json(named_first(prompt) if leans else truth(prompt))
 
     one, _ = await run(tmp_path, lazy, 1, tests=20)
     three, _ = await run(tmp_path, lazy, 3, tests=20)
@@ -143,7 +143,7 @@ async def test_a_judge_that_cannot_tell_opens_no_gate(tmp_path, votes):
     """What would pass without the criterion does not pass with it undecided."""
 
     def unsure(prompt: Prompt) -> str:
-        return said("cannot_tell" if truth(prompt) == "fail" else "pass")
+        return verdict_json("cannot_tell" if truth(prompt) == "fail" else "pass")
 
     results, _ = await run(tmp_path, unsure, votes, criteria=12, tests=1)
     causes = {finding.cause for finding in findings(results) if finding.outcome is Outcome.UNDECIDED}
@@ -158,7 +158,7 @@ async def test_the_order_of_a_prompt(tmp_path):
         return " ".join(re.findall(r"^<(\w+)>$", prompt.text, re.MULTILINE))
 
     disagreeing = iter(["pass", "fail", "pass"])
-    _, llm = await run(tmp_path, lambda _: said(next(disagreeing)), 3, criteria=1, tests=1)
+    _, llm = await run(tmp_path, lambda _: verdict_json(next(disagreeing)), 3, criteria=1, tests=1)
     assert [(order(prompt), named_first(prompt), prompt.sample_id) for prompt in llm.prompts] == [
         ("background conversation criterion", "pass", "1/0/0"),
         ("conversation background criterion", "fail", "1/1/0"),
@@ -169,7 +169,7 @@ async def test_the_order_of_a_prompt(tmp_path):
         assert (verdicts[0], verdicts[2]) == (named_first(prompt), "cannot_tell")
         met, not_met = (prompt.system.index(f'"{v}" if the criterion') for v in ("pass", "fail"))
         assert (met < not_met) is (named_first(prompt) == "pass")
-    _, llm = await run(tmp_path, lambda _: said("pass"), 1, criteria=1, tests=1)
+    _, llm = await run(tmp_path, lambda _: verdict_json("pass"), 1, criteria=1, tests=1)
     assert order(llm.prompts[0]) == "background conversation criterion"
 
 
@@ -182,7 +182,9 @@ TESTS = [
 
 def by_panel(asked: world.Asked) -> str:
     """Small and large disagree about what is brief."""
-    return said("fail" if asked.model == "small" and "brief" in asked.text else "pass", f"By {asked.model}.")
+    return verdict_json(
+        "fail" if asked.model == "small" and "brief" in asked.text else "pass", f"By {asked.model}."
+    )
 
 
 def without_times(results: dict) -> list:
@@ -226,9 +228,13 @@ def test_a_panel_from_run_to_replay_and_rejudging(tmp_path):
     ]
     suite_told = results["suites"][0]
     assert (suite_told["judgePanel"], suite_told["judgeVotes"]) == (["small", "large"], 3)
-    told = results["voteAgreement"]
-    assert (told["votes"], told["models"], told["whole"]["share"]["value"]) == (3, ["large", "small"], 0.5)
-    assert not told["whole"]["low"]  # 2 of 4 verdicts say too little
+    fields = results["voteAgreement"]
+    assert (fields["votes"], fields["models"], fields["whole"]["share"]["value"]) == (
+        3,
+        ["large", "small"],
+        0.5,
+    )
+    assert not fields["whole"]["low"]  # 2 of 4 verdicts say too little
 
     replayed = ci_evals(
         "run", suite, "--replay=tape", "--output-dir=replayed/results", *PANEL[1:], cwd=tmp_path
@@ -238,7 +244,7 @@ def test_a_panel_from_run_to_replay_and_rejudging(tmp_path):
         other = results_in(tmp_path / folder)
         assert without_times(other) == without_times(results)
         assert other["run"]["digests"]["models"] == results["run"]["digests"]["models"]
-        assert other["voteAgreement"] == told
+        assert other["voteAgreement"] == fields
     other = results_in(tmp_path / "single")
     assert (other["suites"][0]["judgePanel"], other["suites"][0]["judgeVotes"]) == ([], 1)
     assert other["voteAgreement"] is None

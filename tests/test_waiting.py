@@ -48,12 +48,12 @@ class Time:
         return RateLimiter(sleep=self.sleep, clock=lambda: self.now, jitter=lambda: 0.5, **options)
 
 
-@pytest.mark.parametrize("told", [{}, {"retry_after": "30"}], ids=["untold", "told"])
+@pytest.mark.parametrize("fields", [{}, {"retry_after": "30"}], ids=["untold", "fields"])
 @pytest.mark.parametrize("parallel", [1, 4])
-async def test_an_agent_that_refuses_every_message_is_waited_for_once_a_run(told, parallel):
+async def test_an_agent_that_refuses_every_message_is_waited_for_once_a_run(fields, parallel):
     """Its sessions open well. After eight minutes in all no trial begins, and there is no verdict."""
     clock = Time()
-    refusal = world.fault(429, "Slow down", **told)
+    refusal = world.fault(429, "Slow down", **fields)
     with world.agent(lambda _: refusal) as agent:
         aui = AuiAgent(AgentSettings("a", agent.key, agent.url), limiter=clock.limiter())
         job = Job(planned(*TESTS), Policy(), Options(parallel=parallel, retries=1), Redactor())
@@ -131,11 +131,11 @@ async def test_a_pace_knows_for_how_long_it_waits():
 
 def test_a_neighbour_is_spoken_of_at_growing_intervals():
     """After ten seconds, then later and later, at most a minute apart; not once for each call."""
-    reminder, said = Reminder(), []
+    reminder, texts = Reminder(), []
     for second in range(300):
         waits = [("OpenAI at h", Waiting(float(second % 150), "no answer yet")), ("the agent at h", None)]
-        said += [event.seconds for event in reminder.due(waits)]
-    assert said == [10, 30, 70, 130, 40, 100]
+        texts += [event.seconds for event in reminder.due(waits)]
+    assert texts == [10, 30, 70, 130, 40, 100]
     hanging = Reminder()
     lines = [s for s in range(300) if [*hanging.due([("model", Waiting(float(s % 13), "no answer yet"))])]]
     assert len(lines) >= 4, "a model that hangs on every attempt is named again and again"
@@ -145,13 +145,13 @@ def test_a_neighbour_is_spoken_of_at_growing_intervals():
 
 async def test_waits_are_told_as_long_as_the_run_lasts():
     """By who is asked every second; nothing is told of what is short."""
-    told, clock = [], Time()
+    texts, clock = [], Time()
     async with report_waits(
-        lambda: [("b", Waiting(clock.now, "no answer yet")), ("c", Waiting(3, ""))], told.append, clock.sleep
+        lambda: [("b", Waiting(clock.now, "no answer yet")), ("c", Waiting(3, ""))], texts.append, clock.sleep
     ):
         for _ in range(99):
             await asyncio.sleep(0)
-    assert [(event.neighbor, event.seconds) for event in told[:2]] == [("b", 10), ("b", 30)]
+    assert [(event.neighbor, event.seconds) for event in texts[:2]] == [("b", 10), ("b", 30)]
 
 
 @pytest.mark.slow
@@ -189,9 +189,9 @@ def test_a_wait_stands_on_the_console(tmp_path, options, lines):
         env = {"AGENT_KEY": agent.key, "CI_EVALS_BASE_URL": agent.url}
         ran = ci_evals("run", "suite.json", "--provider=offline", *options, cwd=tmp_path, env=env)
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    said = [line for line in ran.stderr.splitlines() if "no answer yet" in line]
-    assert len(said) == lines
-    assert all(line.startswith(f"waiting for the agent at {agent.url[7:]}") for line in said)
+    texts = [line for line in ran.stderr.splitlines() if "no answer yet" in line]
+    assert len(texts) == lines
+    assert all(line.startswith(f"waiting for the agent at {agent.url[7:]}") for line in texts)
 
 
 @pytest.mark.slow

@@ -366,7 +366,7 @@ def test_the_projects_own_files_can_be_checked():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("file", "old", "new", "said"),
+    ("file", "old", "new", "text"),
     [
         ("pyproject.toml", "1.2.3", "1.2.2", "pyproject.toml names '1.2.2'"),
         ("Dockerfile", "1.2.3", "1.2.2", "the Dockerfile's label names ['1.2.2']"),
@@ -374,12 +374,12 @@ def test_the_projects_own_files_can_be_checked():
         ("CHANGELOG.md", "- A thing.", "", "CHANGELOG.md has nothing under '## [1.2.3]'"),
     ],
 )
-def test_a_release_of_another_version_is_refused(checkout, file, old, new, said):
+def test_a_release_of_another_version_is_refused(checkout, file, old, new, text):
     """Nothing was built then."""
     (checkout / file).write_text((checkout / file).read_text().replace(old, new))
     done = play("Check the version", checkout, VERSION="1.2.3")
     assert done.returncode == 1
-    assert said in done.stderr
+    assert text in done.stderr
 
 
 @pytest.mark.slow

@@ -156,9 +156,9 @@ async def test_a_setup_that_works_the_second_time():
 
 async def test_a_probe_that_fails_leaves_its_checks_undecided():
     """Whatever the agent said; the others are decided."""
-    said = {"criterion": "It says so", "strict": "contains", "text": "Done"}
+    result = {"criterion": "It says so", "strict": "contains", "text": "Done"}
     probes = {"order": sql("SELECT status FROM gone")}
-    plan = planned({"name": "t", **TEST, "evaluations": [REFUNDED, said], "probes": probes})
+    plan = planned({"name": "t", **TEST, "evaluations": [REFUNDED, result], "probes": probes})
     (trial,) = trials(await played(plan, agent_that()))
 
     assert [finding.outcome for finding in trial.findings] == ["undecided", "passed"]
@@ -216,8 +216,8 @@ async def test_a_teardown_knows_the_session_of_a_conversation_that_was_cut_off()
     teardown = [
         sql("INSERT INTO orders VALUES (:id, :order)", id="{{session.id}}", order="{{userInfo.order}}")
     ]
-    said = {"criterion": "c", "strict": "contains", "text": "x"}
-    plan = planned({"name": "t", **TEST, "evaluations": [said]}, teardown=teardown)
+    result = {"criterion": "c", "strict": "contains", "text": "x"}
+    plan = planned({"name": "t", **TEST, "evaluations": [result]}, teardown=teardown)
     results = await played(plan, Interrupted(), stop=stop)
 
     assert change("SELECT * FROM orders") == [("session-7", "A1")]
@@ -270,8 +270,8 @@ class Watched(fakes.ScriptedAgent):
 
 
 def locked(name, lock=None, **fields):
-    said = {"criterion": "It says so", "strict": "contains", "text": "Hello"}
-    return {"name": name, **TEST, "evaluations": [said], "lock": lock, **fields}
+    result = {"criterion": "It says so", "strict": "contains", "text": "Hello"}
+    return {"name": name, **TEST, "evaluations": [result], "lock": lock, **fields}
 
 
 async def test_trials_with_one_lock_never_run_at_once_and_hold_up_no_others():

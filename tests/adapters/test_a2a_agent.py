@@ -32,7 +32,7 @@ CARD = {"url": "URL", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}
 each_wire = pytest.mark.parametrize("name", framework_chats.A2A)
 
 
-async def said(name, talk, change=lambda exchange: exchange):
+async def converse(name, talk, change=lambda exchange: exchange):
     """The replies of a recorded talk, and what was asked."""
     exchanges = [change(exchange) for exchange in recorded_http.load(RECORDED / f"{name}-{talk}.json")]
     with recorded_http.served(exchanges) as stub:
@@ -54,7 +54,7 @@ def messages(stub):
 @each_wire
 async def test_messages_and_tasks(name):
     """Words of messages, and of artifacts in one piece or several; calls where the options say they are."""
-    (hello, refund, data), stub = await said(name, "refund")
+    (hello, refund, data), stub = await converse(name, "refund")
     assert (hello.agent, hello.tool_calls, hello.handed_over) == ("1: Hello", (), False)
     assert (refund.agent, refund.tool_calls, refund.error_response) == (REFUNDED, CALLS, False)
     assert (refund.workflows, refund.params) == (("lookup", "refund"), {"order": "A-1", "amount": 42})
@@ -74,7 +74,7 @@ async def test_messages_and_tasks(name):
 @each_wire
 async def test_a_task_that_asks_is_continued(name):
     """Its question is the reply, the next message belongs to it, and what it repeats is no news."""
-    (question, refund), stub = await said(name, "asks")
+    (question, refund), stub = await converse(name, "asks")
     assert (question.agent, question.tool_calls) == ("Which order?", ())
     assert (refund.agent, refund.tool_calls) == (REFUNDED, CALLS)
     asked, answered = messages(stub)
@@ -87,7 +87,7 @@ async def test_a_task_that_asks_is_continued(name):
 @each_wire
 async def test_tasks_that_fail(name):
     """A failed task is an error of the agent; what no message can mend is none."""
-    (broken, locked, failed), _ = await said(name, "troubles")
+    (broken, locked, failed), _ = await converse(name, "troubles")
     assert (broken.agent, broken.error_response) == ("The bank is closed.", True)
     assert broken.error_detail == "the agent's task is FAILED"
     assert broken.tool_calls is None, "it said nothing of tools"
@@ -105,7 +105,7 @@ async def test_tasks_that_fail(name):
 @each_wire
 async def test_without_a_place_for_calls_none_are_known(name):
     """Nothing there is no evidence that none were made."""
-    (_, refund, _), _ = await said(name, "refund", in_answers("toolCalls", "calls"))
+    (_, refund, _), _ = await converse(name, "refund", in_answers("toolCalls", "calls"))
     assert (refund.agent, refund.tool_calls, refund.workflows, refund.handed_over) == (
         REFUNDED,
         None,
@@ -149,7 +149,7 @@ async def test_without_a_place_for_calls_none_are_known(name):
 )
 async def test_answers_that_cannot_be_used(name, old, new, why):
     """One message, and no evidence."""
-    replies, _ = await said(name, "refund", in_answers(old, new))
+    replies, _ = await converse(name, "refund", in_answers(old, new))
     errors = [reply for reply in replies if isinstance(reply, str)]
     assert errors
     assert why in errors[0]
@@ -157,7 +157,9 @@ async def test_answers_that_cannot_be_used(name, old, new, why):
 
 async def test_a_task_that_asks_without_a_question():
     """Nobody could answer it."""
-    (asked, _), _ = await said("a2a-blocking", "asks", in_answers('"text":"Which order[?]"', '"text":" "'))
+    (asked, _), _ = await converse(
+        "a2a-blocking", "asks", in_answers('"text":"Which order[?]"', '"text":" "')
+    )
     assert asked == "the agent's task waits for input (INPUT_REQUIRED), but its message holds no question"
 
 
@@ -166,7 +168,7 @@ async def test_unknown_updates_are_passed_over():
     update = '{"result": {"artifactUpdate"'
     news = f'{{"result": {{"reasoningUpdate": {{"contextId": 7}}}}, "id": 1}}\r\n\r\ndata: {update}'
     change = in_answers(re.escape(update), news)
-    (_, refund, _), _ = await said("a2a", "refund", change)
+    (_, refund, _), _ = await converse("a2a", "refund", change)
     assert (refund.agent, refund.tool_calls) == (REFUNDED, CALLS)
 
 

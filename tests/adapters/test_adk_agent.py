@@ -106,7 +106,7 @@ def stub() -> Iterator[Any]:
         yield stub
 
 
-async def said(stub: Any, *events: Any, answer: Any = None, **options: Any) -> Any:
+async def reply_to(stub: Any, *events: Any, answer: Any = None, **options: Any) -> Any:
     """The reply to one message, whose run has these events, or its error."""
     given = answer or sse(*events)
     stub.answer = lambda asked: given if asked.path.startswith("/run") else {"state": {}}
@@ -134,7 +134,7 @@ async def said(stub: Any, *events: Any, answer: Any = None, **options: Any) -> A
 )
 async def test_a_run_that_cannot_be_used(stub: Any, events: list[Any], why: str) -> None:
     """One message, and nothing of it is evidence."""
-    reply = await said(stub, *events)
+    reply = await reply_to(stub, *events)
     assert isinstance(reply, str)
     assert why in reply
 
@@ -150,22 +150,22 @@ async def test_a_server_that_is_another(stub: Any) -> None:
 async def test_a_confirmation_that_is_asked_for_again_and_again(stub: Any) -> None:
     """It ends."""
     asking = adk_event({"functionCall": {"id": "a", "name": "adk_request_confirmation"}})
-    reply = await said(stub, asking, confirmation={"confirmed": True})
+    reply = await reply_to(stub, asking, confirmation={"confirmed": True})
     assert reply == "the agent asked for a confirmation more than 10 times in a row"
 
 
 async def test_words_that_a_filter_withheld_are_an_error_of_the_agent(stub: Any) -> None:
     """It has answered, if not with words."""
-    reply = await said(stub, adk_event(errorCode="SAFETY", errorMessage="blocked"))
+    reply = await reply_to(stub, adk_event(errorCode="SAFETY", errorMessage="blocked"))
     assert (reply.agent, reply.error_response, reply.error_detail) == ("", True, "SAFETY: blocked")
-    cut = await said(stub, adk_event({"text": "Half"}, errorCode="MAX_TOKENS"))
+    cut = await reply_to(stub, adk_event({"text": "Half"}, errorCode="MAX_TOKENS"))
     assert (cut.agent, cut.error_response) == ("Half", None)
 
 
 async def test_what_is_no_word_of_the_agent(stub: Any) -> None:
     """Its thoughts, and the user's own words."""
     thought, words = {"text": "Hm", "thought": True}, {"text": "Hi"}
-    reply = await said(stub, adk_event({"text": "Hello"}, author="user"), adk_event(thought, words))
+    reply = await reply_to(stub, adk_event({"text": "Hello"}, author="user"), adk_event(thought, words))
     assert reply.agent == "Hi"
 
 
@@ -180,19 +180,19 @@ async def test_what_is_no_word_of_the_agent(stub: Any) -> None:
 async def test_calls_and_their_responses(stub: Any, call: Any, response: Any, expected: Any) -> None:
     """By id or, without one, by name. A response without an error is one of a call that succeeded."""
     events = [adk_event({"functionCall": call}), adk_event({"functionResponse": response})]
-    (made,) = (await said(stub, *events, adk_event({"text": "Done"}))).tool_calls
+    (made,) = (await reply_to(stub, *events, adk_event({"text": "Done"}))).tool_calls
     assert (made.arguments, made.result, made.status) == expected
 
 
 async def test_a_call_without_a_name_leaves_the_calls_unknown(stub: Any) -> None:
     """It may be the one that matters."""
-    reply = await said(stub, adk_event({"functionCall": {"id": "1"}}), adk_event({"text": "Done"}))
+    reply = await reply_to(stub, adk_event({"functionCall": {"id": "1"}}), adk_event({"text": "Done"}))
     assert (reply.tool_calls, reply.workflows) == (None, None)
 
 
 @pytest.mark.parametrize("kind", ["functionCall", "toolCall"])
 async def test_an_empty_call_is_no_sign_that_there_was_none(stub: Any, kind: str) -> None:
-    reply = await said(stub, adk_event({kind: {}}), adk_event({"text": "Done"}))
+    reply = await reply_to(stub, adk_event({kind: {}}), adk_event({"text": "Done"}))
     assert (reply.tool_calls, reply.workflows) == (None, None)
 
 
@@ -200,7 +200,7 @@ async def test_tools_of_the_model_are_calls_too(stub: Any) -> None:
     """By their types."""
     call = {"toolCall": {"id": "t1", "toolType": "GOOGLE_SEARCH_WEB", "args": {"query": "refunds"}}}
     found = {"toolResponse": {"id": "t1", "toolType": "GOOGLE_SEARCH_WEB", "response": {"pages": 3}}}
-    reply = await said(stub, adk_event(call, found, {"text": "I looked it up."}))
+    reply = await reply_to(stub, adk_event(call, found, {"text": "I looked it up."}))
     assert calls_of(reply) == [
         ("google_search_web", {"query": "refunds"}, {"pages": 3}, "ok", reply.tool_calls[0].agent)
     ]
@@ -208,7 +208,7 @@ async def test_tools_of_the_model_are_calls_too(stub: Any) -> None:
 
 async def test_tools_that_take_long_are_not_waited_for(stub: Any) -> None:
     """Their results come in another conversation's time."""
-    reply = await said(stub, adk_event({"text": "Soon"}, CALL, longRunningToolIds=["c1"]))
+    reply = await reply_to(stub, adk_event({"text": "Soon"}, CALL, longRunningToolIds=["c1"]))
     assert [(made.name, made.status) for made in reply.tool_calls] == [("refund", "unknown")]
 
 
@@ -216,13 +216,13 @@ async def test_a_hand_over_ends_the_turn(stub: Any) -> None:
     """Whether or not the agent says anything."""
     call = {"functionCall": {"id": "1", "name": "to_person"}}
     response = {"functionResponse": {"id": "1", "name": "to_person", "response": {}}}
-    assert (await said(stub, adk_event(call), adk_event(response))).escalated
+    assert (await reply_to(stub, adk_event(call), adk_event(response))).escalated
 
 
 async def test_the_user_and_the_first_state_can_be_given(stub: Any) -> None:
     """The test's own data goes over that of the options."""
     options = {"state": {"plan": "Pro", "name": "Nobody"}, "userId": "u/1"}
-    await said(stub, adk_event({"text": "Hi"}), **options)
+    await reply_to(stub, adk_event({"text": "Hi"}), **options)
     opening = stub.asked[0]
     assert opening.path.startswith("/apps/refunds/users/u/1/sessions/")
     assert opening.body == {"plan": "Pro", "name": "Ida Berg"}

@@ -251,8 +251,8 @@ async def test_tools_of_the_client_get_their_results() -> None:
     """The agent asks for them by ending its run, and gets them in another one."""
     tool = {"name": "confirm", "description": "Asks the user.", "parameters": {"type": "object"}}
     asking = ag_ui_run(*ag_ui_call("confirm", {"order": "A-1"}))
-    told = {"tools": [tool], "toolResults": {"confirm": {"ok": True}}}
-    done = await talk(asking, ag_ui_run(text="Refunded."), **told)
+    fields = {"tools": [tool], "toolResults": {"confirm": {"ok": True}}}
+    done = await talk(asking, ag_ui_run(text="Refunded."), **fields)
 
     assert done.calls == [("confirm", {"order": "A-1"}, {"ok": True})]
     assert done.bodies[0]["tools"] == [tool]
@@ -260,7 +260,7 @@ async def test_tools_of_the_client_get_their_results() -> None:
     assert (result["role"], result["toolCallId"], result["content"]) == ("tool", "call-1", '{"ok":true}')
 
     assert "called the tool 'confirm' and waits for its result" in await fails(asking, tools=[tool])
-    assert "results of tools more than 10 times in a row" in await fails(asking, **told)
+    assert "results of tools more than 10 times in a row" in await fails(asking, **fields)
 
 
 async def test_a_hand_over_ends_the_turn() -> None:

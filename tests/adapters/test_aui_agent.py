@@ -288,8 +288,8 @@ async def test_a_message_holds_no_half_of_a_secret(stub: StubAgent) -> None:
     """The run's secrets go before a foreign text is cut, be it an error's, a page's or a reply's."""
     secret = "long-secret-value-abcdef"
     agent = agent_at(stub.url, redactor=Redactor(values=[secret]))
-    told = "x" * 280 + secret
-    for body in (json.dumps({"detail": told}), f"<html><title>{told}</title>", told):
+    message = "x" * 280 + secret
+    for body in (json.dumps({"detail": message}), f"<html><title>{message}</title>", message):
         for status in (200, 400, 403):
             stub.faults = [Fault(status, body)]
             with pytest.raises(AgentError, match="xxx") as caught:

@@ -183,10 +183,10 @@ def test_no_half_of_a_secret_is_left_by_a_cut(length: int) -> None:
     """Secrets are taken out of what is told of errors before it is cut to one line."""
     secret = "long-secret-value-abcdef"
     redactor = Redactor(values=[secret])
-    told = "x" * length + secret
-    trace = {"response": {"type": "error", "error": {"message": told}}}
+    text = "x" * length + secret
+    trace = {"response": {"type": "error", "error": {"message": text}}}
     assert "long" not in str(read({"text": "Hi", "trace_info": trace}, redactor=redactor).error_detail)
-    for body in ({"detail": told}, {told: 1}, told):
+    for body in ({"detail": text}, {text: 1}, text):
         with pytest.raises(AgentError) as caught:
             read(body, redactor=redactor)
         assert "long" not in str(caught.value)
@@ -410,8 +410,8 @@ def test_a_call_over_mcp_tells_its_tools() -> None:
     integration: Any = {"code": "C", "name": "N", "completion": "", "tool_calls": tools}
     decisions = [{"type": "call_integration", "tool": "T", "integration": integration}]
     (call,) = with_trace(decisions=decisions).integrations or ()
-    told = [(tool.name, tool.arguments, tool.result, tool.status.value) for tool in call.tools or ()]
-    assert told == [("find", {"id": 7}, "none", "error"), ("book", None, None, "unknown")]
+    texts = [(tool.name, tool.arguments, tool.result, tool.status.value) for tool in call.tools or ()]
+    assert texts == [("find", {"id": 7}, "none", "error"), ("book", None, None, "unknown")]
     integration["tool_calls"] = [*tools, {}]
     (call,) = with_trace(decisions=decisions).integrations or ()
     assert call.tools is None
@@ -515,10 +515,10 @@ def test_any_json_is_read_as_a_fetched_trace(body: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "kept"),
+    ("value", "kept"),
     [(12, 12), (0, 0), (None, None), ("12", None), (True, None), (-1, None), (1.5, None), (10**30, None)],
 )
-def test_tokens_that_the_agent_tells_of_are_kept(told, kept):
+def test_tokens_that_the_agent_tells_of_are_kept(value, kept):
     """The messaging gateway does; what is no count is none."""
-    reply = read({"text": "Hi", "input_tokens": told, "output_tokens": 3})
+    reply = read({"text": "Hi", "input_tokens": value, "output_tokens": 3})
     assert (reply.input_tokens, reply.output_tokens) == (kept, 3)

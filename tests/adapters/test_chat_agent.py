@@ -74,7 +74,7 @@ async def say(agent: ChatAgent, *texts: str, test: Test = TEST) -> list[Reply]:
         return [await agent.send_message(session, text, timeout=5) for text in texts]
 
 
-async def said(stub: Endpoint, body: Any, **options: Any) -> Reply:
+async def reply_to(stub: Endpoint, body: Any, **options: Any) -> Reply:
     """The reply that an endpoint's answer becomes."""
     stub.answer = lambda asked: body
     (reply,) = await say(agent_at(stub.url, options=options), "Hello")
@@ -148,7 +148,7 @@ async def test_a_key_is_not_needed(stub: Endpoint) -> None:
 async def test_calls_of_tools_are_evidence(stub: Endpoint) -> None:
     """Names and arguments of all calls, later arguments over earlier ones."""
     named = calls(("look_up", {"plan": "Basic"}), ("refund", {"plan": "Pro", "days": 3}))
-    reply = await said(stub, completion("Done.", tool_calls=named))
+    reply = await reply_to(stub, completion("Done.", tool_calls=named))
     assert reply.workflows == ("look_up", "refund")
     assert reply.params == {"plan": "Pro", "days": 3}
     assert [(call.id, call.name, call.arguments) for call in reply.tool_calls] == [
@@ -179,7 +179,7 @@ async def test_no_evidence_is_not_nothing_happened(
     stub: Endpoint, message: dict[str, Any], options: dict[str, Any], workflows: Any
 ) -> None:
     """Only a message that speaks of tools, or the offer of some, tells that none was called."""
-    reply = await said(stub, completion("Hi", **message), **options)
+    reply = await reply_to(stub, completion("Hi", **message), **options)
     assert reply.workflows == workflows
     why = 'return "tool_calls": []' if not any(message.values()) else "cannot be read"
     assert why in reply.not_found["toolCalls"] if workflows is None else reply.not_found == {}
@@ -204,7 +204,7 @@ async def test_arguments_that_are_no_object_are_the_input(
     stub: Endpoint, given: str, params: dict[str, Any] | None
 ) -> None:
     """Whether JSON or not; an empty text is how servers write none. Half an object is unknown."""
-    reply = await said(stub, completion("Hi", tool_calls=calls(("look_up", given))))
+    reply = await reply_to(stub, completion("Hi", tool_calls=calls(("look_up", given))))
     assert reply.params == params
 
 
@@ -214,7 +214,7 @@ async def test_arguments_that_were_not_captured_leave_the_parameters_unknown(
 ) -> None:
     """Also those of other calls: a check that a parameter was not given must not pass."""
     others = calls(("refund", {"plan": "Pro"}))
-    reply = await said(stub, completion("Hi", tool_calls=[*others, {"id": "c", "function": function}]))
+    reply = await reply_to(stub, completion("Hi", tool_calls=[*others, {"id": "c", "function": function}]))
     assert (reply.workflows, reply.params) == (("refund", "look_up"), None)
     assert [call.arguments for call in reply.tool_calls] == [{"plan": "Pro"}, None]
     assert "reports none under arguments" in reply.tool_calls[1].not_captured
@@ -223,12 +223,12 @@ async def test_arguments_that_were_not_captured_leave_the_parameters_unknown(
 async def test_other_forms_of_calls(stub: Endpoint) -> None:
     """Arguments as an object, tools with free text, and the old single `function_call`."""
     an_object = [{"function": {"name": "refund", "arguments": {"days": 3}}}]
-    assert (await said(stub, completion("Hi", tool_calls=an_object))).params == {"days": 3}
+    assert (await reply_to(stub, completion("Hi", tool_calls=an_object))).params == {"days": 3}
     custom = [{"id": "c", "type": "custom", "custom": {"name": "sql", "input": "SELECT 1"}}]
-    reply = await said(stub, completion("Hi", tool_calls=custom))
+    reply = await reply_to(stub, completion("Hi", tool_calls=custom))
     assert (reply.workflows, reply.params) == (("sql",), {"input": "SELECT 1"})
     old = {"name": "refund", "arguments": '{"days": 3}'}
-    reply = await said(stub, completion("Hi", function_call=old))
+    reply = await reply_to(stub, completion("Hi", function_call=old))
     assert (reply.workflows, reply.params) == (("refund",), {"days": 3})
 
 
@@ -308,19 +308,19 @@ async def test_a_call_without_a_result_says_what_to_add(stub: Endpoint) -> None:
     with pytest.raises(
         AgentError, match=r"the tool 'refund' and waits for its result.*adapterOptions\.toolResults"
     ):
-        await said(stub, completion(None, finish="tool_calls", tool_calls=REFUND))
+        await reply_to(stub, completion(None, finish="tool_calls", tool_calls=REFUND))
 
 
 async def test_an_agent_that_never_stops_calling_tools(stub: Endpoint) -> None:
     """Ten rounds, not more."""
     with pytest.raises(AgentError, match="called tools more than 10 times in a row"):
-        await said(stub, completion(None, tool_calls=REFUND), toolResults={"refund": "ok"})
+        await reply_to(stub, completion(None, tool_calls=REFUND), toolResults={"refund": "ok"})
     assert len(stub.asked) == 11
 
 
 async def test_calls_beside_words_were_run_by_the_endpoint_itself(stub: Endpoint) -> None:
     """Where nobody here knows its tools it is not waiting for us, whatever it calls the end."""
-    reply = await said(stub, completion("Done.", finish="tool_calls", tool_calls=REFUND))
+    reply = await reply_to(stub, completion("Done.", finish="tool_calls", tool_calls=REFUND))
     assert (reply.agent, reply.workflows) == ("Done.", ("refund",))
 
 
@@ -329,12 +329,12 @@ async def test_a_tool_that_hands_over(stub: Endpoint) -> None:
     person = calls(("to_person", {"why": "angry"}))
     for text in (None, "A colleague will call."):
         body = completion(text, finish="tool_calls", tool_calls=person)
-        reply = await said(stub, body, escalationTools=["to_person"], toolResults={"x": 1})
+        reply = await reply_to(stub, body, escalationTools=["to_person"], toolResults={"x": 1})
         assert (reply.agent, reply.handed_over, reply.escalated) == (text or "", True, True)
     assert len(stub.asked) == 2
-    reply = await said(stub, completion("Hi", tool_calls=[]), escalationTools=["to_person"])
+    reply = await reply_to(stub, completion("Hi", tool_calls=[]), escalationTools=["to_person"])
     assert reply.handed_over is False
-    assert (await said(stub, completion("Hi"), escalationTools=["to_person"])).handed_over is None
+    assert (await reply_to(stub, completion("Hi"), escalationTools=["to_person"])).handed_over is None
 
 
 @pytest.mark.parametrize(
@@ -348,19 +348,19 @@ async def test_a_tool_that_hands_over(stub: Endpoint) -> None:
 )
 async def test_content_as_text_or_parts(stub: Endpoint, content: Any, text: str) -> None:
     """What is no text is passed over."""
-    assert (await said(stub, completion(content))).agent == text
+    assert (await reply_to(stub, completion(content))).agent == text
 
 
 async def test_a_refusal_is_an_answer(stub: Endpoint) -> None:
     """The user is told of it, and so are the criteria."""
-    reply = await said(stub, completion(None, refusal="I can't help with that."))
+    reply = await reply_to(stub, completion(None, refusal="I can't help with that."))
     assert (reply.agent, reply.error_response) == ("I can't help with that.", False)
 
 
 async def test_what_a_filter_withholds_is_an_error_of_the_agent(stub: Endpoint) -> None:
     """It answered, with nothing or half of it."""
     for text in (None, "You could"):
-        reply = await said(stub, completion(text, finish="content_filter"))
+        reply = await reply_to(stub, completion(text, finish="content_filter"))
         assert (reply.agent, reply.error_response) == (text or "", True)
         assert "content filter" in reply.error_detail
 
@@ -371,7 +371,7 @@ async def test_tokens_that_nobody_told(stub: Endpoint, usage: Any) -> None:
     body = completion("Hi", usage=None)
     if usage:
         body["usage"] = {"prompt_tokens": usage[0], "completion_tokens": usage[1]}
-    reply = await said(stub, body)
+    reply = await reply_to(stub, body)
     assert (reply.input_tokens, reply.output_tokens) == (None, None)
 
 
@@ -403,22 +403,22 @@ async def test_tokens_that_nobody_told(stub: Endpoint, usage: Any) -> None:
 async def test_an_answer_that_is_none(stub: Endpoint, body: Any, message: str) -> None:
     """Status 200 alone makes no reply."""
     with pytest.raises(AgentError, match=message):
-        await said(stub, body)
+        await reply_to(stub, body)
 
 
 @pytest.mark.parametrize("finish", ["length", "tool_calls", "function_call"])
 async def test_an_answer_that_may_lack_calls_says_nothing_of_them(stub: Endpoint, finish: str) -> None:
     """It was cut off, or ends with calls and has none."""
-    reply = await said(stub, completion("Done.", finish=finish, tool_calls=[]))
+    reply = await reply_to(stub, completion("Done.", finish=finish, tool_calls=[]))
     assert (reply.agent, reply.tool_calls, reply.workflows) == ("Done.", None, None)
 
 
 @pytest.mark.parametrize("status", [401, 403])
 async def test_a_refused_key_says_what_to_do(stub: Endpoint, status: int) -> None:
     """The message names the host and the option, and never the key, not even half of it."""
-    told = "x" * 280 + endpoints.KEY
+    message = "x" * 280 + endpoints.KEY
     stub.faults = [
-        Fault(status, json.dumps({"error": {"message": f"Incorrect key: {endpoints.KEY} {told}"}}))
+        Fault(status, json.dumps({"error": {"message": f"Incorrect key: {endpoints.KEY} {message}"}}))
     ]
     with pytest.raises(AgentAccessError) as caught:
         await say(agent_at(stub.url), "Hello")
@@ -433,15 +433,15 @@ async def test_errors_hold_no_secret_of_the_run(stub: Endpoint) -> None:
         stub.url, redactor=Redactor(values=["Ida Berg the user"]), headers={"x-t": "header-secret"}
     )
     echo = f"Ida Berg the user header-secret {endpoints.KEY}"
-    said = []
+    messages = []
     for body in ({"oops": echo}, {echo: 1}, echo, Fault(500, echo)):
         stub.answer = lambda asked, body=body: body
         with pytest.raises(AgentError) as caught:
             await say(agent, "Hello")
-        said.append(str(caught.value))
+        messages.append(str(caught.value))
     stub.answer = lambda asked: {"error": {"message": echo}}
     (reply,) = await say(agent, "Hello")
-    for text in (*said, reply.error_detail):
+    for text in (*messages, reply.error_detail):
         for secret in ("Ida Berg the user", "header-secret", endpoints.KEY):
             assert secret not in text
 

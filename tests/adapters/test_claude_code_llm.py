@@ -123,7 +123,7 @@ async def test_a_retry_that_may_help_is_waited_for(program, retry):
 
 
 @pytest.mark.parametrize(
-    ("reply", "kind", "said"),
+    ("reply", "kind", "text"),
     [
         ("refused('Not logged in · Please run /login')", NO_ACCESS, "no access to Claude: Not logged in"),
         ("refused('Invalid API key · Fix external API key', 401)", NO_ACCESS, "Invalid API key"),
@@ -156,11 +156,11 @@ async def test_a_retry_that_may_help_is_waited_for(program, retry):
         ("os.kill(os.getpid(), 9)", FAILED, "ended with exit code -9"),
     ],
 )
-async def test_what_goes_wrong(program, reply, kind, said):
+async def test_what_goes_wrong(program, reply, kind, text):
     """Each in words, and by what can be done: ask again, log in, or neither. The version is told."""
     error = await failure(program(f"{reply}; sys.exit()"))
     assert type(error) is kind
-    assert said in str(error)
+    assert text in str(error)
     assert str(error).startswith("claude 2.1.296 ")
 
 
@@ -292,7 +292,7 @@ def test_the_version_is_asked_once(program, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("version", "said"),
+    ("version", "text"),
     [
         ("2.1.247 (Claude Code)", "is 2.1.247, and 2.1.248 is needed at least: claude update"),
         ("1.9.999", "is 1.9.999, and"),
@@ -300,11 +300,11 @@ def test_the_version_is_asked_once(program, tmp_path):
         ("", "does not report its version, but ''"),
     ],
 )
-def test_a_program_that_will_not_do(program, version, said):
+def test_a_program_that_will_not_do(program, version, text):
     """An old one would read files that an agent names; another one is another one."""
     with pytest.raises(UsageError) as caught:
         program(version=version)
-    assert said in str(caught.value)
+    assert text in str(caught.value)
 
 
 def test_newer_programs_will_do(program):

@@ -82,8 +82,8 @@ async def test_a_function_may_know_its_conversation():
 async def test_a_second_parameter_with_a_default_is_the_functions_own():
     """Unless it is called `session`."""
     assert (await converse(lambda message, heat=0.2: f"{message} {heat}", "Hi"))[0].agent == "Hi 0.2"
-    said = await converse(lambda message, session=None: f"{message} {session.model}", "Hi")
-    assert said[0].agent == "Hi m"
+    items = await converse(lambda message, session=None: f"{message} {session.model}", "Hi")
+    assert items[0].agent == "Hi m"
 
 
 class Told(BaseModel):
@@ -98,7 +98,7 @@ class Plain:
 
 
 @pytest.mark.parametrize(
-    ("answer", "told"),
+    ("answer", "items"),
     [
         ("Hi", {"agent": "Hi", "workflows": None, "params": None, "error_response": None}),
         ({"text": "Hi", "workflows": ()}, {"workflows": (), "params": None}),
@@ -112,10 +112,10 @@ class Plain:
         ({"text": "Sorry", "error": "no stock"}, {"error_response": True, "error_detail": "no stock"}),
     ],
 )  # fmt: skip
-async def test_what_may_be_given_back(answer, told):
+async def test_what_may_be_given_back(answer, items):
     """A text, or an object in our words; what it leaves out is unknown."""
     (reply,) = await converse(lambda message: answer, "Hello")
-    assert {name: getattr(reply, name) for name in told} == told
+    assert {name: getattr(reply, name) for name in items} == items
 
 
 LOOP: dict = {}
@@ -123,7 +123,7 @@ LOOP["text"] = LOOP
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "text"),
     [
         (None, "the answer of mine is None: return a string, or an object with 'text'"),
         (7, "the answer of mine is of the type int, which is neither a string nor an object"),
@@ -135,9 +135,9 @@ LOOP["text"] = LOOP
         (LOOP, "contains a value that is not JSON: Circular reference"),
     ],
 )
-async def test_what_is_no_answer_is_told_in_words(answer, said):
+async def test_what_is_no_answer_is_told_in_words(answer, text):
     """It ends the trial, not the program."""
-    assert said in await refusal(lambda message: answer)
+    assert text in await refusal(lambda message: answer)
 
 
 async def test_a_place_is_the_authors_own_though_ours_raised():
@@ -156,10 +156,10 @@ async def test_what_code_raises_is_the_agents_failure():
     def reply(message):
         raise LookupError(f"no order {message} for key-123456")
 
-    said = await refusal(reply, "HL-1", redactor=Redactor(keys={"key-123456"}))
+    error = await refusal(reply, "HL-1", redactor=Redactor(keys={"key-123456"}))
     line = reply.__code__.co_firstlineno + 1
-    assert said.startswith("mine raised LookupError: no order HL-1 for *** (")
-    assert said.endswith(f"test_code_agents.py:{line}, in reply)")
+    assert error.startswith("mine raised LookupError: no order HL-1 for *** (")
+    assert error.endswith(f"test_code_agents.py:{line}, in reply)")
 
 
 class UnprintableError(Exception):
@@ -168,7 +168,7 @@ class UnprintableError(Exception):
 
 
 @pytest.mark.parametrize(
-    ("raised", "said"),
+    ("raised", "text"),
     [
         (SystemExit("enough"), "raised SystemExit: enough"),
         (KeyboardInterrupt(), "raised KeyboardInterrupt"),
@@ -182,7 +182,7 @@ class UnprintableError(Exception):
         (AgentError("in its own words"), "in its own words"),
     ],
 )
-async def test_nothing_that_code_raises_ends_the_program(raised, said):
+async def test_nothing_that_code_raises_ends_the_program(raised, text):
     """Be it a function or a coroutine; an error of ours stays what it is."""
 
     def reply(message):
@@ -191,10 +191,10 @@ async def test_nothing_that_code_raises_ends_the_program(raised, said):
     async def later(message):
         raise raised
 
-    assert said in await refusal(reply)
+    assert text in await refusal(reply)
     if not isinstance(raised, StopIteration):  # Python makes another exception of it
-        assert said in await refusal(later)
-        assert said in await refusal(later, apart=True)
+        assert text in await refusal(later)
+        assert text in await refusal(later, apart=True)
 
 
 async def test_a_function_keeps_its_thread():
@@ -212,8 +212,8 @@ async def test_a_function_keeps_its_thread():
         def close(self, session):
             session.close()
 
-    said = await converse(Counting(), "a", "b", "c")
-    assert [reply.agent for reply in said] == ["1", "2", "3"]
+    items = await converse(Counting(), "a", "b", "c")
+    assert [reply.agent for reply in items] == ["1", "2", "3"]
 
 
 async def test_slow_functions_run_side_by_side():
@@ -224,8 +224,8 @@ async def test_slow_functions_run_side_by_side():
         barrier.wait()
         return message
 
-    said = await asyncio.gather(*(converse(reply, str(number), timeout=20) for number in range(100)))
-    assert [replies[0].agent for replies in said] == [str(number) for number in range(100)]
+    items = await asyncio.gather(*(converse(reply, str(number), timeout=20) for number in range(100)))
+    assert [replies[0].agent for replies in items] == [str(number) for number in range(100)]
 
 
 async def test_threads_end_with_their_conversations():
@@ -387,16 +387,16 @@ async def test_a_state_is_json():
 
 
 @pytest.mark.parametrize(
-    ("read", "told"),
+    ("read", "message"),
     [
         (lambda session: {"at": object()}, "the state of mine contains a value that is not JSON: "),
         (lambda session: 1 / 0, "mine raised ZeroDivisionError: division by zero"),
         (None, "the agent reports no state"),
     ],
 )
-async def test_a_state_that_cannot_be_had(read, told):
+async def test_a_state_that_cannot_be_had(read, message):
     """Its probe fails with the reason."""
-    with pytest.raises(AgentError, match=told):
+    with pytest.raises(AgentError, match=message):
         await state_of(read)
 
 
@@ -419,7 +419,7 @@ class Camel:
 
 
 @pytest.mark.parametrize(
-    ("target", "said"),
+    ("target", "text"),
     [
         (7, "mine is not an agent but of the type int; an agent is a function reply"),
         (Recorder, "mine is not an agent but the class Recorder"),
@@ -431,9 +431,9 @@ class Camel:
         (SimpleNamespace(spawn_session=lambda: 1, send_message=lambda s: 1), "send_message"),
     ],
 )
-def test_what_is_no_agent_is_refused_before_anything_runs(target, said):
+def test_what_is_no_agent_is_refused_before_anything_runs(target, text):
     """With how it should look."""
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=text):
         agent_of(target, "mine", SETTINGS)
 
 

@@ -56,14 +56,14 @@ async def talking(agent):
         await agent.close(session)
 
 
-async def said(agent, *texts, timeout=10):  # noqa: ASYNC109
+async def converse(agent, *texts, timeout=10):  # noqa: ASYNC109
     async with talking(agent) as session:
         return [await agent.send_message(session, text, timeout=timeout) for text in texts]
 
 
 async def refusal(agent, *texts, **how) -> str:
     with pytest.raises(AgentError) as caught:
-        await said(agent, *(texts or ("Hello",)), **how)
+        await converse(agent, *(texts or ("Hello",)), **how)
     return str(caught.value)
 
 
@@ -78,7 +78,7 @@ for line in sys.stdin:
 
 async def test_a_programs_call_of_an_escalation_tool_hands_over(program):
     agent = program(CALLS_A_TOOL, AgentSettings(options={"escalationTools": ["to_person"]}))
-    first, second = await said(agent, "refund", "to_person")
+    first, second = await converse(agent, "refund", "to_person")
     assert (first.hand_over, second.hand_over) == (False, True)
 
 
@@ -98,7 +98,7 @@ for line in sys.stdin:
         print(json.dumps({"text": "ok", "trace": heard}), flush=True)
 """
     settings = AgentSettings(agent_id="a1", api_key="key-123456", model="m", options={"tone": "warm"})
-    first, second = await said(program(keeps, settings), "Hello", "Two\nlines \u2028 \ud800")
+    first, second = await converse(program(keeps, settings), "Hello", "Two\nlines \u2028 \ud800")
     assert first.trace == [
         {
             "type": "open",
@@ -131,10 +131,10 @@ print(json.dumps({"text": "ok", "params": dict(os.environ)}))
         "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "f",
     }
     kept = {"PATH": os.environ["PATH"], "MY_SETTING": "x", "GITHUB_SHA": "y", "AGENT_KEY": "of another"}
-    (reply,) = await said(program(tells, AgentSettings(api_key="key-123456"), kept | held_back), "Hello")
+    (reply,) = await converse(program(tells, AgentSettings(api_key="key-123456"), kept | held_back), "Hello")
     assert reply.params.items() >= (kept | {"AGENT_KEY": "key-123456"}).items()
     assert not held_back.keys() & reply.params.keys()
-    (reply,) = await said(program(tells, None, kept), "Hello")
+    (reply,) = await converse(program(tells, None, kept), "Hello")
     assert reply.params["AGENT_KEY"] == "of another"
 
 
@@ -145,7 +145,7 @@ import json, sys
 sys.stdin.readline(); sys.stdin.readline()
 print(json.dumps({"text": json.dumps(sys.argv[1:])}))
 """
-    (reply,) = await said(program(tells, arguments="--name 'Ida Berg' $HOME; *"), "Hello")
+    (reply,) = await converse(program(tells, arguments="--name 'Ida Berg' $HOME; *"), "Hello")
     assert json.loads(reply.agent) == ["--name", "Ida Berg", "$HOME;", "*"]
 
 
@@ -153,7 +153,7 @@ WRITES = "import sys\nsys.stdin.readline(); sys.stdin.readline()\n"
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         (WRITES + "print('hm')", "wrote a line that is not JSON: hm; standard output is only for"),
         (WRITES + "print('{\"answer\": 1}')", "has no 'text'"),
@@ -167,15 +167,15 @@ WRITES = "import sys\nsys.stdin.readline(); sys.stdin.readline()\n"
         (WRITES + "while True: print('\"y\"')", "more than"),
     ],
 )  # fmt: skip
-async def test_what_a_program_may_do_wrong(program, text, told):
+async def test_what_a_program_may_do_wrong(program, text, message):
     """Each ends the trial, and is told in words."""
     messages = ("Hello", "Again") if "while" in text else ("Hello",)
-    assert told in await refusal(program(text), *messages)
+    assert message in await refusal(program(text), *messages)
 
 
 async def test_blank_lines_and_a_last_line_without_an_end_are_read(program):
     """They are no answers, and one."""
-    (reply,) = await said(program(WRITES + "print()\nprint('  ')\nprint('\"Hi\"', end='')"), "Hello")
+    (reply,) = await converse(program(WRITES + "print()\nprint('  ')\nprint('\"Hi\"', end='')"), "Hello")
     assert reply.agent == "Hi"
 
 
@@ -204,9 +204,9 @@ async def test_endless_lines_that_nobody_reads_end_the_program(program):
 async def test_its_last_words_hold_no_secret_and_are_few(program):
     """Only the end of standard error is told."""
     text = WRITES + "sys.stderr.write('x' * 9000 + ' key-123456 fell over')\nsys.exit(3)"
-    told = await refusal(program(text, AgentSettings(api_key="key-123456"), redactor=Redactor()))
-    assert told.endswith("x *** fell over")
-    assert len(told) < 600
+    error = await refusal(program(text, AgentSettings(api_key="key-123456"), redactor=Redactor()))
+    assert error.endswith("x *** fell over")
+    assert len(error) < 600
 
 
 def test_what_cannot_be_run_is_told_before_anything_runs(tmp_path):

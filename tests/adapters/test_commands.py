@@ -14,8 +14,8 @@ UNESCAPED = {"%0D": "\r", "%0A": "\n", "%3A": ":", "%2C": ",", "%25": "%"}
 def obeyed(line: str) -> tuple[str, dict[str, str], str]:
     """Name, properties and message, as the runner takes them out of a line of the log."""
     (one,) = line.splitlines() or [line]
-    name, told, message = re.fullmatch(r"::([\w-]+)(?: (.*?))?::(.*)", one, re.DOTALL).groups()
-    properties = dict(part.split("=", 1) for part in (told or "").split(",") if part)
+    name, result, message = re.fullmatch(r"::([\w-]+)(?: (.*?))?::(.*)", one, re.DOTALL).groups()
+    properties = dict(part.split("=", 1) for part in (result or "").split(",") if part)
     return name, {key: _unescaped(value) for key, value in properties.items()}, _unescaped(message)
 
 
@@ -41,8 +41,8 @@ def test_no_text_gets_out_of_its_part(message, title):
     line = command("error", message, title=title, line=1)
     assert "\n" not in line
     assert "\r" not in line
-    told = re.fullmatch(r"::error title=([^:,]*),line=1::(.*)", line, re.DOTALL)
-    assert (_unescaped(told[1]), _unescaped(told[2])) == (title, message[:4096])
+    error = re.fullmatch(r"::error title=([^:,]*),line=1::(.*)", line, re.DOTALL)
+    assert (_unescaped(error[1]), _unescaped(error[2])) == (title, message[:4096])
 
 
 @pytest.mark.parametrize("message", ["x\n::set-output name=score::100", "x\r\n::error::owned"])

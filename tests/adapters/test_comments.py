@@ -476,12 +476,12 @@ async def test_writers_at_the_same_time_leave_one_comment(api: GitHubApi, writer
 
     for number in range(1, 31):
         for first in (100, 200):
-            said = [of(WorkflowRun(first + place), f"Run {first + place}") for place in range(writers)]
-            luck.shuffle(said)
-            await asyncio.gather(*(late(number, one) for one in said))
+            text = [of(WorkflowRun(first + place), f"Run {first + place}") for place in range(writers)]
+            luck.shuffle(text)
+            await asyncio.gather(*(late(number, one) for one in text))
             api.add_comment(number, f"Said after {first}", PERSON)
             ours, people = texts(api, number)[:1], texts(api, number)[1:]
-            assert ours[0] in [one.body for one in said]
+            assert ours[0] in [one.body for one in text]
             assert people == [f"Said after {which}" for which in (100, 200) if which <= first]
             if first == 100 and writers == 2:
                 assert ours == [of(WorkflowRun(101), "Run 101").body]
@@ -557,9 +557,9 @@ async def test_no_order_of_requests_leaves_more_or_less_than_one(
     page = Page()
     for _ in range(left):
         page.add(of(WorkflowRun(99)).body)
-    said = [of(WorkflowRun(100 + run), f"{place}") for place, run in enumerate(runs)]
+    text = [of(WorkflowRun(100 + run), f"{place}") for place, run in enumerate(runs)]
     async with asyncio.TaskGroup() as group:
-        tasks = [group.create_task(comments.post(Hub(page), REPOSITORY, 7, one)) for one in said]
+        tasks = [group.create_task(comments.post(Hub(page), REPOSITORY, 7, one)) for one in text]
         for luck in itertools.cycle(order):
             await asyncio.sleep(0)
             if page.waiting:
@@ -567,7 +567,7 @@ async def test_no_order_of_requests_leaves_more_or_less_than_one(
             elif all(task.done() for task in tasks):
                 break
     (comment,) = page.comments.values()
-    assert comment["body"] in [one.body for one in said]
+    assert comment["body"] in [one.body for one in text]
     if not left and len(runs) == 2:
         assert f"run: {100 + max(runs)} " in comment["body"]
 

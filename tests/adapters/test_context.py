@@ -203,11 +203,11 @@ def test_outside_of_actions_nothing_is_known() -> None:
     assert not known.of_pull_request
 
 
-@pytest.mark.parametrize("told", ["", "0", "-1", "1.5", "many", "9" * 5000, "\u0661"])
-def test_an_id_that_is_none_is_left_out(told: str) -> None:
+@pytest.mark.parametrize("value", ["", "0", "-1", "1.5", "many", "9" * 5000, "\u0661"])
+def test_an_id_that_is_none_is_left_out(value: str) -> None:
     """As with runners that imitate GitHub's."""
-    assert context.read({"GITHUB_RUN_ID": told}, {}).run is None
-    assert context.read({"GITHUB_RUN_ID": "7", "GITHUB_RUN_ATTEMPT": told}, {}).run == WorkflowRun(7, 1)
+    assert context.read({"GITHUB_RUN_ID": value}, {}).run is None
+    assert context.read({"GITHUB_RUN_ID": "7", "GITHUB_RUN_ATTEMPT": value}, {}).run == WorkflowRun(7, 1)
 
 
 JSON = st.recursive(

@@ -272,8 +272,8 @@ class EchoLater:
             raise ZeroDivisionError
         if text == "stall":
             await asyncio.sleep(10)
-        said = f"{len(session)}: {text}"
-        return Reply(agent=said, latency_seconds=0.1, handed_over=text == "person")
+        output = f"{len(session)}: {text}"
+        return Reply(agent=output, latency_seconds=0.1, handed_over=text == "person")
 
 
 class OfFourMethods(AgentContract):
@@ -293,21 +293,21 @@ class OfFourMethods(AgentContract):
 
 class FourMethods:
     def __init__(self, refuses: Exception | None = None) -> None:
-        self.said: dict[str, int] = {}
+        self.message_counts: dict[str, int] = {}
         self.refuses = refuses
 
     def spawn_session(self, agent_id: str, api_key: str, label: str, model: str | None = None) -> str:
         if self.refuses:
             raise self.refuses
-        self.said[label] = 0
+        self.message_counts[label] = 0
         return label
 
     async def send_message(self, session_key: str, message: str, user_info: Any, timeout: float) -> Any:  # noqa: ASYNC109  # as the original has it
-        self.said[session_key] += 1
+        self.message_counts[session_key] += 1
         if message == "fail":
             raise RuntimeError("the server fell over")
         workflows = ["CONVERSATION_FORWARDING"] if message == "person" else []
-        return {"text": f"{self.said[session_key]}: {message}", "executed_workflows": workflows}
+        return {"text": f"{self.message_counts[session_key]}: {message}", "executed_workflows": workflows}
 
     async def call_judge(self, prompt: str, model: str | None) -> str:
         return "{}"

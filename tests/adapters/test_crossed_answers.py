@@ -50,12 +50,12 @@ async def double_server(seconds, answer=plain, chance=1.0, seed=1):
         try:
             while head := await reader.readuntil(b"\r\n\r\n"):
                 length = int(head.lower().partition(b"content-length:")[2].split(b"\r\n")[0])
-                said = world.http(json.dumps(answer(json.loads(await reader.readexactly(length)))))
-                writer.write(said)
+                data = world.http(json.dumps(answer(json.loads(await reader.readexactly(length)))))
+                writer.write(data)
                 books["answered"] += 1
                 if dice.random() < chance:
                     await asyncio.sleep(seconds(dice))
-                    writer.write(said)
+                    writer.write(data)
                     books["twice"] += 1
                 await writer.drain()
         except (asyncio.IncompleteReadError, ConnectionError):
@@ -157,9 +157,9 @@ async def test_a_model_is_not_misread_either():
                 return str(error)
 
         await ask(0)  # imports the SDK: else all others would wait for that, and go out at once
-        told = await asyncio.gather(*(ask(number) for number in range(60)))
+        result = await asyncio.gather(*(ask(number) for number in range(60)))
         await llm.aclose()
-    assert [text for number, text in enumerate(told) if text != f"answer to question {number}"] == []
+    assert [text for number, text in enumerate(result) if text != f"answer to question {number}"] == []
     assert books["twice"] > 10
 
 
@@ -170,14 +170,14 @@ WITH_IDS = {
 
 
 @pytest.mark.parametrize(
-    ("ids", "told"),
+    ("ids", "message"),
     [
         (lambda asked: asked["id"], None),
         (lambda _: "another", 'answered another message: the answer has the id ["another"], the message "'),
         (lambda _: None, "answered another message: the answer has the id [null]"),
     ],
 )
-async def test_an_http_agent_can_name_the_message_that_it_answers(ids, told):
+async def test_an_http_agent_can_name_the_message_that_it_answers(ids, message):
     """Then no second answer, however late, passes for the answer to another message."""
 
     def answer(asked):
@@ -186,12 +186,12 @@ async def test_an_http_agent_can_name_the_message_that_it_answers(ids, told):
     async with double_server(lambda _: 0, answer, chance=0) as (url, _):
         agent = agent_at(url, WITH_IDS)
         session = await agent.open_session(TEST)
-        if told is None:
+        if message is None:
             assert (await agent.send_message(session, "Hi", timeout=5)).agent == "answer to Hi"
         else:
             with pytest.raises(AgentError) as caught:
                 await agent.send_message(session, "Hi", timeout=5)
-            assert told in str(caught.value)
+            assert message in str(caught.value)
         await agent.close(session)
 
 
@@ -244,15 +244,15 @@ async def test_a_program_can_name_the_message_that_it_answers(tmp_path):
     """Another id than the message's is refused."""
     file = tmp_path / "program.py"
     agent = CommandAgent(f"command: {sys.executable} {file}", AgentSettings(), {})
-    for choice, told in (
+    for choice, message in (
         ('heard["id"]', None),
         ('"old"', 'answered another message: the answer has the id "old"'),
     ):
         file.write_text(IDS.replace("CHOICE", choice))
         session = await agent.open_session(TEST)
-        if told is None:
+        if message is None:
             assert (await agent.send_message(session, "Hi", timeout=10)).agent == "ok"
         else:
-            with pytest.raises(AgentError, match=told):
+            with pytest.raises(AgentError, match=message):
                 await agent.send_message(session, "Hi", timeout=10)
         await agent.close(session)

@@ -56,7 +56,7 @@ async def test_all_texts_in_one_request():
 
 
 @pytest.mark.parametrize(
-    ("fault", "error", "said"),
+    ("fault", "error", "text"),
     [
         (world.SERVER_ERROR, LLMError, "answered with status 500: The server fell over"),
         (world.RATE_LIMITED, LLMError, "limits the rate of calls"),
@@ -70,11 +70,11 @@ async def test_all_texts_in_one_request():
         (Fault(200, '{"data": [{"embedding": "AACAPw=="}]}'), LLMAnswerError, "0 readable vectors"),
     ],
 )
-async def test_failures_in_words(fault, error, said):
+async def test_failures_in_words(fault, error, text):
     """Of the kinds that the models behind judge and user know."""
     with world.llm() as models:
         models.always = fault
-        with pytest.raises(LLMError, match=re.escape(said)) as caught:
+        with pytest.raises(LLMError, match=re.escape(text)) as caught:
             await embed(models, "a")
     assert type(caught.value) is error
 

@@ -231,20 +231,22 @@ async def answered(case: Case) -> Any:
     if case.adapter == "aui":
         return read_reply(case.answer, 0.1, Redactor())
     if case.adapter == "python":
-        return await said(agent_of(case.answer, "mine", AgentSettings()))
+        return await send_message(agent_of(case.answer, "mine", AgentSettings()))
     answer = (
-        case.answer if callable(case.answer) else lambda asked: case.answer if told(asked) else {"state": {}}
+        case.answer
+        if callable(case.answer)
+        else lambda asked: case.answer if carries_message(asked) else {"state": {}}
     )
     with endpoints.serving(answer) as stub:
-        return await said(agent(case.adapter, stub.url, stub.key))
+        return await send_message(agent(case.adapter, stub.url, stub.key))
 
 
-def told(asked: Asked) -> bool:
+def carries_message(asked: Asked) -> bool:
     """Return whether a request says the message; ADK opens a session before."""
     return "/sessions/" not in asked.path
 
 
-async def said(agent: Agent) -> Any:
+async def send_message(agent: Agent) -> Any:
     session = await agent.open_session(TEST)
     try:
         return await agent.send_message(session, "Hi", timeout=30)
@@ -273,7 +275,7 @@ async def test_an_error_is_the_agents_where_the_wire_says_so(case: Case) -> None
 async def test_what_was_lost_on_the_way_is_none(adapter: str, fault: Any) -> None:
     """A failed request, and an answer that cannot be read."""
     with endpoints.serving(lambda _: fault) as stub, pytest.raises(AgentError):
-        await said(agent(adapter, stub.url, stub.key))
+        await send_message(agent(adapter, stub.url, stub.key))
 
 
 def test_the_page_has_a_row_for_each_adapter_and_each_is_tried() -> None:

@@ -102,8 +102,8 @@ async def test_conversations_do_not_meet(kind):
     """One object serves all of them."""
     agent = agent_of(made(kind), "mine", AgentSettings())
     sessions = [await agent.open_session(a_test()) for _ in range(2)]
-    said = [(await agent.send_message(session, "Hi", timeout=5)).agent for session in sessions]
-    assert said == ["Message 1.", "Message 1."]
+    texts = [(await agent.send_message(session, "Hi", timeout=5)).agent for session in sessions]
+    assert texts == ["Message 1.", "Message 1."]
     assert sessions[0].id != sessions[1].id
 
 
@@ -222,7 +222,7 @@ async def test_a_function_of_the_users_makes_the_context(kind, function):
 
 
 @pytest.mark.parametrize(
-    ("kind", "function", "said"),
+    ("kind", "function", "text"),
     [
         ("agents", "nowhere:connect", "cannot be imported as MODULE:FUNCTION: ModuleNotFoundError"),
         ("agents", "connect", "cannot be imported as MODULE:FUNCTION"),
@@ -230,9 +230,9 @@ async def test_a_function_of_the_users_makes_the_context(kind, function):
         ("google.adk", f"{__name__}:connect", "an agent of Google ADK takes no context"),
     ],
 )
-def test_a_context_that_cannot_be_made(kind, function, said):
+def test_a_context_that_cannot_be_made(kind, function, text):
     """Told before anything runs."""
-    with pytest.raises(UsageError, match=f"mine: adapterOptions.context: '{function}'.* ?{said}"):
+    with pytest.raises(UsageError, match=f"mine: adapterOptions.context: '{function}'.* ?{text}"):
         agent_of(made(kind), "mine", AgentSettings(options={"context": function}))
 
 
@@ -255,8 +255,8 @@ async def test_model_and_system_prompt_are_passed_on():
     await replies(agent, **how)
     assert agent.given == [{"model": "big", "instructions": "Be brief."}]
     await replies(made("agents"), **how)
-    said = {"role": "system", "content": "Be brief."}
-    assert import_module("agents").Runner.given == [("desk", said, "big")]
+    result = {"role": "system", "content": "Be brief."}
+    assert import_module("agents").Runner.given == [("desk", result, "big")]
     seen = []
     graph = made("langgraph", lambda text, info, number: seen.append(number) or ([], "Hi."))
     await replies(graph, "Hi", "Hi", system_prompt="Be brief.")
@@ -272,8 +272,8 @@ def test_a_model_that_cannot_be_passed_on(kind):
 
 async def test_a_system_prompt_that_cannot_be_passed_on():
     """As the trial's error: each test has its own."""
-    told = await refusal(made("google.adk"), system_prompt="Be brief.")
-    assert "mine: an agent of Google ADK takes no 'systemPrompt' from a test; leave it out" in told
+    error = await refusal(made("google.adk"), system_prompt="Be brief.")
+    assert "mine: an agent of Google ADK takes no 'systemPrompt' from a test; leave it out" in error
 
 
 async def test_outputs_that_are_objects_are_json():
@@ -338,17 +338,17 @@ async def test_calls_of_graphs_that_a_graph_calls():
 )
 async def test_a_run_that_waits_for_a_person(kind, how, options, clause):
     """Nobody answers it, so the trial ends, with the reason."""
-    told = await refusal(made(kind, lambda text, info, number: ([], how()), **options))
-    assert "the answer of mine is no text: " in told
-    assert clause in told
+    error = await refusal(made(kind, lambda text, info, number: ([], how()), **options))
+    assert "the answer of mine is no text: " in error
+    assert clause in error
 
 
 async def test_a_run_of_adk_that_waits_for_a_person():
     """For a confirmation, or for a tool that takes long."""
     original = {"originalFunctionCall": {"name": "delete"}}
     for call in (("adk_request_confirmation", original, None, "waits"), ("delete", {}, None, "waits")):
-        told = await refusal(made("google.adk", does(call, says="")))
-        assert "the run waits for a person or a long process, at the tools 'delete'" in told
+        error = await refusal(made("google.adk", does(call, says="")))
+        assert "the run waits for a person or a long process, at the tools 'delete'" in error
 
 
 @pytest.mark.parametrize("kind", KINDS)

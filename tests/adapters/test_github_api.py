@@ -406,7 +406,7 @@ async def test_no_answer_breaks_the_client(answers: list[bytes], method: str) ->
     """Whatever a server sends, it is an answer or a `GitHubError`."""
     closing = [part for answer in answers for part in (answer, world.HANG_UP)]
     async with world.raw_server(*closing) as (url, _), GitHub(url, TOKEN, sleep=Slept()) as hub:
-        told = "fine"
+        message = "fine"
         try:
             match method:
                 case "GET":
@@ -416,5 +416,5 @@ async def test_no_answer_breaks_the_client(answers: list[bytes], method: str) ->
                 case _:
                     await hub.download("/x", io.BytesIO(), needs=NEEDS, max_mb=1)
         except GitHubError as error:
-            told = str(error)
-        assert told.isprintable()
+            message = str(error)
+        assert message.isprintable()

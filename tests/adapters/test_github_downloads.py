@@ -187,8 +187,8 @@ def test_a_download_keeps_tls(tmp_path: Path) -> None:
     )  # fmt: skip
     redirect = Answer(302, None, {"Location": "http://store.example/zip?sig=signed"})
     with github_api.tls(redirect, key, certificate) as url:
-        told = subprocess.run(
+        completed = subprocess.run(
             [sys.executable, "-c", WITHOUT_TLS, url],
             env=os.environ | {"SSL_CERT_FILE": str(certificate)}, check=True, capture_output=True, text=True,
         )  # fmt: skip
-    assert told.stdout == "GitHub redirects the download to store.example without TLS\n"
+    assert completed.stdout == "GitHub redirects the download to store.example without TLS\n"

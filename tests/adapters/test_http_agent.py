@@ -394,10 +394,10 @@ def test_the_form_of_an_answer_holds_no_secret_and_is_short() -> None:
     for _ in range(90):
         deep = {"inner": [deep] * 2}
     body = {"reply": "Hi", "sk-very-secret-key": 1, "deep": deep, "many": [{str(n): n} for n in range(9999)]}
-    told = reader.reply(body, 1.0, Redactor(["sk-very-secret-key"])).not_found["rules"]
-    assert "very-secret" not in told
-    assert '"***": "…"' in told
-    assert len(told) < 500
+    message = reader.reply(body, 1.0, Redactor(["sk-very-secret-key"])).not_found["rules"]
+    assert "very-secret" not in message
+    assert '"***": "…"' in message
+    assert len(message) < 500
 
 
 def test_integrations() -> None:

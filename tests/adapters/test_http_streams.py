@@ -141,7 +141,7 @@ def agent_at(url: str, stream: str, **options: Any) -> HttpAgent:
 async def say(agent: HttpAgent, *texts: str, timeout: float = 5) -> list[Reply]:  # noqa: ASYNC109
     session = await agent.open_session(TEST)
     try:
-        return [await agent.send_message(session, said, timeout=timeout) for said in texts]
+        return [await agent.send_message(session, result, timeout=timeout) for result in texts]
     finally:
         await agent.close(session)
 
@@ -320,8 +320,8 @@ async def test_a_websocket_that_is_closed_after_an_answer_is_opened_again() -> N
     assert len(agent.requests) == 2
 
 
-@pytest.mark.parametrize("said", [("One",), ("One", "Two")])
-async def test_a_second_answer_over_a_websocket_fails_the_conversation(said: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("texts", [("One",), ("One", "Two")])
+async def test_a_second_answer_over_a_websocket_fails_the_conversation(texts: tuple[str, ...]) -> None:
     """It could be taken for the answer to the next message."""
 
     async def answer(heard: Any, write: Write) -> None:
@@ -330,7 +330,7 @@ async def test_a_second_answer_over_a_websocket_fails_the_conversation(said: tup
 
     async with streaming(answer) as agent:
         with pytest.raises(AgentError, match="sent more than one answer to a request"):
-            await say(agent_at(agent.url, "websocket"), *said)
+            await say(agent_at(agent.url, "websocket"), *texts)
 
 
 async def test_what_comes_between_answers_over_a_websocket_belongs_to_none() -> None:

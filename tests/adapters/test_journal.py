@@ -75,14 +75,14 @@ async def test_a_torn_last_line_is_played_again(tmp_path, cut):
     await written(tmp_path, result(1), result(2))
     path = tmp_path / NAME
     path.write_bytes(path.read_bytes()[:-cut])
-    said = []
-    journal = Journal(tmp_path, resume=True, say=said.append)
+    messages = []
+    journal = Journal(tmp_path, resume=True, say=messages.append)
     assert list(journal.past.done) == [at(1)]
     journal.open(header())
     await journal.keep(at(2), result(2), 3)
     journal.close()
-    assert "the last line of" in said[0]
-    assert "torn" in said[0]
+    assert "the last line of" in messages[0]
+    assert "torn" in messages[0]
     assert list(Journal(tmp_path, resume=True).past.done) == [at(1), at(2)]
 
 
@@ -128,13 +128,13 @@ async def test_what_was_changed_is_dropped_with_all_behind_it(tmp_path, damage):
     await written(tmp_path, *(result(index) for index in range(1, 5)))
     path = tmp_path / NAME
     path.write_bytes(b"".join(damage(path.read_bytes().splitlines(keepends=True))))
-    said = []
-    journal = Journal(tmp_path, resume=True, say=said.append)
+    messages = []
+    journal = Journal(tmp_path, resume=True, say=messages.append)
     assert list(journal.past.done) == [at(1)]
     journal.open(header())
     await journal.keep(at(2), result(2), 3)
     journal.close()
-    (warning,) = said
+    (warning,) = messages
     assert f"line 3 of {path} is not as it was written: that line and all later ones are dropped" in warning
     assert list(Journal(tmp_path, resume=True).past.done) == [at(1), at(2)]
 
@@ -196,20 +196,20 @@ async def test_in_ci_a_journal_is_of_one_run_and_commit(tmp_path, now, why):
 
 async def test_elsewhere_another_commit_is_warned_of(tmp_path):
     """Whoever works on an agent commits now and then, and answers for the run."""
-    said = []
+    messages = []
     journal = Journal(tmp_path)
     journal.open(header().model_copy(update={"context": RunIdentity(checkout="d" * 40)}))
     journal.close()
-    again = Journal(tmp_path, resume=True, say=said.append)
+    again = Journal(tmp_path, resume=True, say=messages.append)
     again.open(header().model_copy(update={"context": RunIdentity(checkout="e" * 40)}))
     again.close()
-    assert said == [
+    assert messages == [
         "warning: the resumed trials were played at commit dddddddddddd, and this is commit eeeeeeeeeeee"
     ]
 
 
 @pytest.mark.parametrize(
-    ("differing", "said"),
+    ("differing", "text"),
     [
         ({"suites": "x", "loops": "x"}, "it differs in the suites, or which of their tests are played"),
         ({"agents": "x"}, "it differs in the agent."),
@@ -221,13 +221,13 @@ async def test_elsewhere_another_commit_is_warned_of(tmp_path):
         ({"user_prompt": "x"}, "it differs in the audit of the user (--audit-user"),
     ],
 )
-async def test_another_run_does_not_go_on_with_it(tmp_path, differing, said):
+async def test_another_run_does_not_go_on_with_it(tmp_path, differing, text):
     """It is told what differs, and the journal stays as it is."""
     await written(tmp_path, result(1))
     before = (tmp_path / NAME).read_bytes()
     with pytest.raises(UsageError) as refused:
         Journal(tmp_path, resume=True).open(header(**differing))
-    assert said in str(refused.value)
+    assert text in str(refused.value)
     assert (tmp_path / NAME).read_bytes() == before
 
 
@@ -245,10 +245,10 @@ async def test_another_version_does_not_go_on_with_it(tmp_path):
 
 async def test_without_one_the_run_begins(tmp_path):
     """A kill may come before there is any; the user is told, since it may be a slip in the folder's name."""
-    said = []
-    journal = Journal(tmp_path / "new", resume=True, say=said.append)
+    messages = []
+    journal = Journal(tmp_path / "new", resume=True, say=messages.append)
     assert journal.past is None
-    assert said == [
+    assert messages == [
         f"warning: --resume: there is nothing to resume in {tmp_path / 'new'}, so the run starts over"
     ]
     journal.open(header())
@@ -276,15 +276,15 @@ async def test_after_an_outage_what_broke_off_is_played_again(tmp_path):
 
 async def test_a_run_that_begins_afresh_keeps_what_was_paid_for(tmp_path):
     """The journal of a run that was interrupted is set aside; that of one that ended makes room."""
-    said = []
+    messages = []
     for _ in range(3):
-        await written(tmp_path, result(1), say=said.append)
+        await written(tmp_path, result(1), say=messages.append)
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "journal-2026-11-21T09-30-00Z-2.jsonl",
         "journal-2026-11-21T09-30-00Z.jsonl",
         NAME,
     ]
-    assert "interrupted after 1 finished trial" in said[0]
+    assert "interrupted after 1 finished trial" in messages[0]
     await written(tmp_path, result(1), mark="ended")
     await written(tmp_path, result(1), mark="ended")
     assert len(list(tmp_path.iterdir())) == 4
@@ -363,17 +363,17 @@ def test_a_full_disk_ends_no_run(tmp_path):
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
     )
     assert ran.returncode == 0, ran.stderr
-    told = ran.stdout.splitlines()
-    assert len(told) == 2
-    assert "cannot be written (File too large): the run continues" in told[0]
-    assert "can be written again: nothing is missing in it" in told[1]
+    stdout = ran.stdout.splitlines()
+    assert len(stdout) == 2
+    assert "cannot be written (File too large): the run continues" in stdout[0]
+    assert "can be written again: nothing is missing in it" in stdout[1]
     assert len(Journal(tmp_path, resume=True).past.done) == 4
 
 
 async def test_what_was_written_before_says_nothing_of_what_comes_after(tmp_path):
     """A trial that waits for the disk while another finds it full does not say that all is well."""
-    said = []
-    journal = Journal(tmp_path, say=said.append)
+    messages = []
+    journal = Journal(tmp_path, say=messages.append)
     journal.open(header())
     await journal.keep(at(1), result(1), 1)
     size = (tmp_path / NAME).stat().st_size
@@ -383,23 +383,23 @@ async def test_what_was_written_before_says_nothing_of_what_comes_after(tmp_path
         await asyncio.gather(journal.keep(at(2), result(2), 2), journal.keep(at(3), result(3), 3))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    (warning,) = said
+    (warning,) = messages
     assert "cannot be written (File too large)" in warning
     await journal.keep(at(4), result(4), 4)
-    assert "can be written again" in said[1]
+    assert "can be written again" in messages[1]
     assert len(Journal(tmp_path, resume=True).past.done) == 4
 
 
 async def test_a_folder_that_is_removed_is_told(tmp_path):
     """The file can still be written to, but nobody will ever read it."""
-    said = []
-    journal = Journal(tmp_path / "results", say=said.append)
+    messages = []
+    journal = Journal(tmp_path / "results", say=messages.append)
     journal.open(header())
     shutil.rmtree(tmp_path / "results")
     await journal.keep(at(1), result(1), 1)
     await journal.keep(at(2), result(2), 2)
     journal.close()
-    (warning,) = said
+    (warning,) = messages
     assert "cannot be written (it was removed): the run continues" in warning
 
 

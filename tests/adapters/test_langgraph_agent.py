@@ -26,7 +26,7 @@ CALLS = (
 )
 
 
-async def said(name, change=lambda exchange: exchange):
+async def converse(name, change=lambda exchange: exchange):
     """The replies of a recorded talk, the state, and what was asked."""
     exchanges = [change(exchange) for exchange in recorded_http.load(RECORDED / f"langgraph-{name}.json")]
     with recorded_http.served(exchanges) as stub:
@@ -52,7 +52,7 @@ def in_states(**values):
 
 async def test_only_the_new_messages_are_evidence():
     """The thread repeats all of them. Calls come with arguments and results, in order, and so do tokens."""
-    (hello, refund, much), state, asked = await said("refund")
+    (hello, refund, much), state, asked = await converse("refund")
     assert (hello.agent, hello.tool_calls, hello.input_tokens, hello.output_tokens) == ("1: Hello", (), 10, 5)
     assert (refund.agent, refund.tool_calls) == ("I refunded 42 for order A-1.", CALLS)
     assert (refund.workflows, refund.handed_over) == (("lookup", "refund"), False)
@@ -73,7 +73,7 @@ async def test_only_the_new_messages_are_evidence():
 
 async def test_calls_inside_a_subgraph_are_evidence_too():
     """The thread has only its last words; whatever asks a question is answered by the next message."""
-    (refund, question, answer), _, asked = await said("inside")
+    (refund, question, answer), _, asked = await converse("inside")
     assert [(call.name, call.agent, call.result) for call in refund.tool_calls] == [
         ("lookup", "desk", {"order": "A-1", "amount": 42}),
         ("refund", "desk", "ok"),
@@ -124,7 +124,7 @@ async def test_an_assistant_that_the_server_does_not_have():
 )
 async def test_a_run_that_cannot_be_read(change, why):
     """One message, and no evidence."""
-    (hello, *_), _, _ = await said("refund", change)
+    (hello, *_), _, _ = await converse("refund", change)
     assert isinstance(hello, str)
     assert why in hello
 
@@ -132,7 +132,7 @@ async def test_a_run_that_cannot_be_read(change, why):
 async def test_unknown_events_are_passed_over():
     """Servers get new ones."""
     news = 'event: news\ndata: {"tool_calls": [{"name": "steal"}]}\n\nevent: updates\n'
-    (_, refund, _), _, _ = await said("refund", in_streams("event: updates\n", news))
+    (_, refund, _), _, _ = await converse("refund", in_streams("event: updates\n", news))
     assert refund.tool_calls == CALLS
 
 
@@ -146,14 +146,14 @@ async def test_unknown_events_are_passed_over():
 )
 async def test_calls_that_cannot_be_read_are_unknown(old, new):
     """The unreadable one may be the one that matters."""
-    (_, refund, _), _, _ = await said("refund", in_streams(old, new))
+    (_, refund, _), _, _ = await converse("refund", in_streams(old, new))
     assert (refund.tool_calls, refund.workflows, refund.handed_over) == (None, None, None)
 
 
 async def test_a_call_whose_arguments_the_model_broke():
     """LangChain lists it apart; its arguments are unknown, the others are not."""
     broken = '"invalid_tool_calls":[{"name":"refund","args":"{\\"order\\": ","id":"c9","error":null}]'
-    (hello, *_), _, _ = await said("refund", in_streams('"invalid_tool_calls":[]', broken))
+    (hello, *_), _, _ = await converse("refund", in_streams('"invalid_tool_calls":[]', broken))
     (call,) = hello.tool_calls
     assert (call.name, call.arguments) == ("refund", None)
     assert "not JSON" in call.not_captured
@@ -163,10 +163,10 @@ async def test_tokens_that_are_known_in_part_are_unknown():
     """A part would look like the whole."""
     usage = '"usage_metadata":{"input_tokens":10,'
     unknown = usage.replace("10", '"ten"')
-    (hello, *_), _, _ = await said("refund", in_streams(usage, unknown))
+    (hello, *_), _, _ = await converse("refund", in_streams(usage, unknown))
     assert (hello.input_tokens, hello.output_tokens) == (None, 5)
     after = '"tool_calls":[],"invalid_tool_calls":[],'
-    (_, refund, _), _, _ = await said("refund", in_streams(after + usage, after + unknown))
+    (_, refund, _), _, _ = await converse("refund", in_streams(after + usage, after + unknown))
     assert (refund.tool_calls, refund.input_tokens, refund.output_tokens) == (CALLS, None, 15)
 
 

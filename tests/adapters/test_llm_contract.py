@@ -74,8 +74,10 @@ async def llm_case(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncItera
         environ = claude_program.environ(tmp_path)
         yield LLMCase(*(CopilotLLM(name, environ) for name in ("m", "mute", "failing", "locked")))
         return
-    said = {"mute": ""}
-    with world.llm(lambda a: said.get(a.model, "{}" if a.wants_json else f"{a.system}: {a.text}")) as models:
+    fields = {"mute": ""}
+    with world.llm(
+        lambda a: fields.get(a.model, "{}" if a.wants_json else f"{a.system}: {a.text}")
+    ) as models:
         kind = {"openai": OpenAILLM, "anthropic": AnthropicLLM}[request.param]
         url = models.openai_url if kind is OpenAILLM else models.url
         llms = [

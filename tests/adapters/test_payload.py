@@ -139,6 +139,6 @@ def test_no_body_takes_long_to_look_at(body: str) -> None:
 )
 def test_no_half_of_a_secret_is_left_by_a_cut(body: str) -> None:
     """Secrets go before the text is shortened, and after its escapes were read."""
-    told = payload.error_detail(body.encode(), Redactor(values=["s3cret-value-1234"]))
-    assert "xx***" in told
-    assert "3cre" not in told
+    error = payload.error_detail(body.encode(), Redactor(values=["s3cret-value-1234"]))
+    assert "xx***" in error
+    assert "3cre" not in error

@@ -21,8 +21,8 @@ def test_a_text_is_a_reply_without_evidence():
     """Nothing is known of what the agent did."""
     reply = plain_reply.read("Hello", 0.5)
     assert (reply.agent, reply.latency_seconds) == ("Hello", 0.5)
-    told = (reply.workflows, reply.params, reply.rules, reply.integrations, reply.error_response)
-    assert told == (None,) * 5
+    error = (reply.workflows, reply.params, reply.rules, reply.integrations, reply.error_response)
+    assert error == (None,) * 5
     assert reply.handed_over is None
 
 
@@ -92,7 +92,7 @@ def test_errors(error, is_error, detail):
 
 
 @pytest.mark.parametrize(
-    ("value", "told"),
+    ("value", "message"),
     [
         (None, "is neither a string nor an object: null"),
         ([1, 2], r"is neither a string nor an object: \[1, 2\]"),
@@ -114,9 +114,9 @@ def test_errors(error, is_error, detail):
         ({"text": "x", "escalated": "later"}, "has a 'escalated' that cannot be read: it must be true or"),
     ],
 )
-def test_what_is_no_reply(value, told):
+def test_what_is_no_reply(value, message):
     """A misspelt key is told: passed over in silence it would leave checks undecided for ever."""
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=message):
         plain_reply.read(value, 0)
 
 

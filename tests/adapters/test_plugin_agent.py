@@ -70,7 +70,7 @@ COMPLAINS = "from ci_evals import UsageError\ndef create(config): raise UsageErr
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "output"),
     [
         ("import no_such", r"'acme:create' cannot be imported: ModuleNotFoundError: .* \(.*acme\.py:1\)"),
         ("", "'acme:create' cannot be imported: AttributeError"),
@@ -81,10 +81,10 @@ COMPLAINS = "from ci_evals import UsageError\ndef create(config): raise UsageErr
         (COMPLAINS, "needs a model"),
     ],
 )
-def test_a_plug_in_at_fault_is_named_with_its_package(installed, text, said):
+def test_a_plug_in_at_fault_is_named_with_its_package(installed, text, output):
     """Its user did nothing wrong, and must know whom to ask."""
     installed("acme-evals", "acme", text, acme="acme:create")
-    with pytest.raises(UsageError, match=rf"adapter 'acme' of the package 'acme-evals' 1\.2:? {said}"):
+    with pytest.raises(UsageError, match=rf"adapter 'acme' of the package 'acme-evals' 1\.2:? {output}"):
         load_plugin("acme", AgentSettings())
 
 
@@ -92,8 +92,8 @@ def test_two_packages_with_one_name_are_refused(installed):
     """With both names: which one is meant is not ours to guess."""
     installed("acme-evals", "acme", FACTORY, acme="acme:create")
     installed("other-evals", "acme_too", FACTORY, acme="acme_too:create")
-    said = r"more than one package, the packages 'acme-evals' 1\.2 and 'other-evals' 1\.2"
-    with pytest.raises(UsageError, match=said):
+    text = r"more than one package, the packages 'acme-evals' 1\.2 and 'other-evals' 1\.2"
+    with pytest.raises(UsageError, match=text):
         load_plugin("acme", AgentSettings())
 
 

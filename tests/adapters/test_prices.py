@@ -83,7 +83,7 @@ def test_a_file_stands_in_place_of_the_bundled_table(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "output"),
     [
         ("models: {m: {input: -1, output: 2}}", ":1:21: models.m.input: should be greater than or equal"),
         ("models:\n  m: {input: a, output: 2}", ':2:14: models.m.input: should be a valid number, found "a"'),
@@ -102,13 +102,13 @@ def test_a_file_stands_in_place_of_the_bundled_table(tmp_path):
         (b"\xff\xfe", "not UTF-8"),
     ],
 )  # fmt: skip
-def test_a_file_that_is_no_table_of_prices(tmp_path, text, said):
+def test_a_file_that_is_no_table_of_prices(tmp_path, text, output):
     """Is refused with the file, the place and what is wrong there."""
     path = written(tmp_path, text)
     with pytest.raises(UsageError) as caught:
         prices.read(path)
     assert str(caught.value).startswith(path.as_posix())
-    assert said in str(caught.value)
+    assert output in str(caught.value)
 
 
 def test_all_faults_are_told_at_once(tmp_path):
@@ -119,14 +119,14 @@ def test_all_faults_are_told_at_once(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "text"),
     [
         ("nowhere.yaml", "cannot be read: No such file"),
         (".", "the name of a price file ends in .json, .yaml, .yml"),
         ("prices.txt", "the name of a price file ends in .json, .yaml, .yml"),
     ],
 )
-def test_a_file_that_cannot_be_read(tmp_path, name, said):
+def test_a_file_that_cannot_be_read(tmp_path, name, text):
     """Is the user's mistake, not a bug."""
-    with pytest.raises(UsageError, match=re.escape(said)):
+    with pytest.raises(UsageError, match=re.escape(text)):
         prices.read(tmp_path / name)

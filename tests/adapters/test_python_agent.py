@@ -39,7 +39,7 @@ async def reply_of(agent) -> Reply:
         await agent.close(session)
 
 
-async def said(agent) -> str:
+async def first_reply(agent) -> str:
     return (await reply_of(agent)).agent
 
 
@@ -85,7 +85,7 @@ async def test_a_functions_call_of_an_escalation_tool_hands_over(tmp_path):
 )
 async def test_what_may_be_named(tmp_path, text, attribute, answer):
     """A function, a class, an object, or what is inside of one."""
-    assert await said(load(tmp_path, text, attribute, options={"tone": "warm"})) == answer
+    assert await first_reply(load(tmp_path, text, attribute, options={"tone": "warm"})) == answer
 
 
 async def test_the_folder_is_searched_first_and_packages_too(tmp_path):
@@ -94,7 +94,7 @@ async def test_the_folder_is_searched_first_and_packages_too(tmp_path):
     agent = load(
         tmp_path, "import mine_helper\ndef reply(message): return mine_helper.WORD", module="minepkg.bot"
     )
-    assert await said(agent) == "helped"
+    assert await first_reply(agent) == "helped"
     assert sys.path[0] == str(tmp_path)
 
 

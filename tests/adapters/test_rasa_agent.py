@@ -27,7 +27,7 @@ CALLS = (
 )
 
 
-async def said(talk, change=lambda exchange: exchange, **options):
+async def converse(talk, change=lambda exchange: exchange, **options):
     """The replies of a recorded talk, the slots, and what was asked."""
     exchanges = [change(exchange) for exchange in recorded_http.load(RECORDED / f"rasa-{talk}.json")]
     texts = [each.request["message"] for each in exchanges if each.path.startswith("/webhooks/")]
@@ -46,7 +46,7 @@ def in_answers(path, change):
 
 async def test_actions_and_slots_are_evidence():
     """Actions are calls with the slots that they were given; responses and steering are none."""
-    (hello, refund), state, stub = await said("refund")
+    (hello, refund), state, stub = await converse("refund")
     assert hello.agent == "Hello!\n- Refund an order"
     assert (hello.tool_calls, hello.workflows, hello.handed_over) == ((), ("utter_greet",), False)
     assert (refund.agent, refund.tool_calls) == ("I refunded 42 for order A-1.", CALLS)
@@ -66,7 +66,7 @@ async def test_actions_and_slots_are_evidence():
 
 async def test_a_paused_conversation_is_handed_over():
     """Rasa says nothing then, and answers nothing any more."""
-    (person, after), _, _ = await said("person")
+    (person, after), _, _ = await converse("person")
     assert (person.agent, person.handed_over) == ("", True)
     assert [call.name for call in person.tool_calls] == ["to_person"]
     assert after.startswith("the agent answered with no message: no rule or story fits, an action failed")
@@ -74,13 +74,13 @@ async def test_a_paused_conversation_is_handed_over():
 
 async def test_an_action_that_raises():
     """The channel answers with nothing."""
-    (failed,), _, _ = await said("failed")
+    (failed,), _, _ = await converse("failed")
     assert failed.startswith("the agent answered with no message")
 
 
 async def test_without_a_tracker_nothing_is_known():
     """The words alone are."""
-    (hello, refund), _, stub = await said("refund", tracker=False, slots={})
+    (hello, refund), _, stub = await converse("refund", tracker=False, slots={})
     assert refund.agent == "I refunded 42 for order A-1."
     assert (refund.tool_calls, refund.workflows, refund.params, refund.handed_over) == (None,) * 4
     assert hello.trace is None
@@ -105,7 +105,7 @@ async def test_without_a_tracker_nothing_is_known():
 async def test_answers_that_cannot_be_used(path, change, why):
     """One message, and no evidence."""
     try:
-        replies, _, _ = await said("refund", in_answers(path, change))
+        replies, _, _ = await converse("refund", in_answers(path, change))
     except AgentError as error:
         replies = [str(error)]
     assert isinstance(replies[0], str)
@@ -132,7 +132,7 @@ async def test_what_a_person_would_see():
         {"image": "http://a/b.png"},
         {"custom": {"type": "map"}},
     ]
-    (hello, *_), _, _ = await said("refund", in_answers("/webhooks/", lambda body: messages))
+    (hello, *_), _, _ = await converse("refund", in_answers("/webhooks/", lambda body: messages))
     assert hello.agent == 'Look:\n- Yes\n\nhttp://a/b.png\n\n{"type": "map"}'
 
 
@@ -148,20 +148,22 @@ async def test_an_action_that_was_rejected_failed():
             "events": [*events[:count], rejected, *events[count:]] if len(events) > count else events
         }
 
-    (_, refund), _, _ = await said("refund", in_answers("/tracker", change))
+    (_, refund), _, _ = await converse("refund", in_answers("/tracker", change))
     first, *others = refund.tool_calls
     assert (first.name, first.status, len(others)) == ("refund", "error", 2)
 
 
 async def test_what_is_sent():
     """The test's data as slots and metadata, and the key as Rasa's token, or in a header that names it."""
-    _, _, stub = await said("refund", metadata={"user": "{{userInfo}}"}, slots={"plan": "{{userInfo.name}}"})
+    _, _, stub = await converse(
+        "refund", metadata={"user": "{{userInfo}}"}, slots={"plan": "{{userInfo.name}}"}
+    )
     posted = [(path, body) for method, path, body in stub.asked if method == "POST"]
     assert posted[0][1] == [{"event": "slot", "name": "plan", "value": "Ida Berg"}]
     assert posted[1][1]["metadata"] == {"user": {"name": "Ida Berg"}}
     assert not any("authorization" in headers for headers in stub.headers)
     assert {query.get("token") for query in stub.queries} == {"sesame-1"}
-    _, _, stub = await said("refund", headers={"Authorization": "Bearer {{key}}"})
+    _, _, stub = await converse("refund", headers={"Authorization": "Bearer {{key}}"})
     assert {headers["authorization"] for headers in stub.headers} == {"Bearer sesame-1"}
     assert {query.get("token") for query in stub.queries} == {None}
 

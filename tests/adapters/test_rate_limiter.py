@@ -29,8 +29,8 @@ class Failed(Exception):  # noqa: N818  # what happened, not what it is
     """What a call comes to in the end."""
 
 
-def limited(told: float | None = None) -> RetryableError:
-    return RetryableError(Failed("limited"), 429, told)
+def limited(value: float | None = None) -> RetryableError:
+    return RetryableError(Failed("limited"), 429, value)
 
 
 def sharing(processes: int, **settings: Any) -> Iterator[RateLimiter]:
@@ -523,8 +523,10 @@ def test_a_process_that_takes_the_place_of_another_is_as_slow() -> None:
 
 
 @pytest.mark.parametrize("processes", [1, 4])
-@pytest.mark.parametrize("told", [None, 1, 60, 10 * 365 * 86400])
-def test_a_server_that_refuses_for_ever_holds_nobody_up_for_hours(told: float | None, processes: int) -> None:
+@pytest.mark.parametrize("value", [None, 1, 60, 10 * 365 * 86400])
+def test_a_server_that_refuses_for_ever_holds_nobody_up_for_hours(
+    value: float | None, processes: int
+) -> None:
     """Fifty at a time: each gives up after some minutes that all have waited together, and not one by one."""
     loop = _Loop()
     ended: list[float] = []
@@ -535,7 +537,7 @@ def test_a_server_that_refuses_for_ever_holds_nobody_up_for_hours(told: float | 
         await asyncio.sleep(0.2)
         if well:
             return Answer()
-        raise limited(told)
+        raise limited(value)
 
     async def conversations() -> None:
         limiter = next(limiters)

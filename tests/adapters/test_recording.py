@@ -38,12 +38,14 @@ class Folder:
     """A folder with a recording, made by `record` and played by `replay`."""
 
     def __init__(self, path, redactor=None):
-        self.path, self.redactor, self.said = path, redactor or Redactor(), []
+        self.path, self.redactor, self.messages = path, redactor or Redactor(), []
         self.adapter = Connections(judge_model="judge-1", user_model="user-1", embedding_model="vectors-1")
         self.file = path / NAME
 
     def recorder(self, plan):
-        return RunRecorder(self.path, plan, ModelsRecord(provider="openai"), self.redactor, self.said.append)
+        return RunRecorder(
+            self.path, plan, ModelsRecord(provider="openai"), self.redactor, self.messages.append
+        )
 
     async def record(self, plan, participants, *, header=None, **options):
         recorder = self.recorder(plan)
@@ -158,8 +160,8 @@ async def test_no_secret_is_in_a_recording(tmp_path):
         "maxTurns": 2,
     }
     plan = planned({"name": "t"} | known)
-    said = fakes.reply(f"{order} is on its way", params={order: order}, trace={"auth": f"Bearer {key}"})
-    participants = everybody(fakes.ScriptedAgent([said]), user=[f"Thanks for {order}"])
+    result = fakes.reply(f"{order} is on its way", params={order: order}, trace={"auth": f"Bearer {key}"})
+    participants = everybody(fakes.ScriptedAgent([result]), user=[f"Thanks for {order}"])
     first = await folder.record(plan, participants)
     text = folder.file.read_text()
     assert "***" in text
@@ -239,13 +241,13 @@ DIFFERENT = {
 @pytest.mark.parametrize("different", DIFFERENT)
 async def test_what_was_not_recorded_fails(folder, different):
     """And the failure says what it is, whatever the number of attempts."""
-    change, said = DIFFERENT[different]
+    change, text = DIFFERENT[different]
     whole = {"name": "t", "turns": [{"user": "Hi"}], "maxTurns": 2, "evaluations": [JUDGED]}
     await folder.record(planned(whole), everybody(fakes.ScriptedAgent(["Hello"])))
     (result,) = await folder.replay(planned(whole | change), retries=1)
     assert result.status == "failed"
     assert [attempt.error for attempt in result.attempts] == [
-        f"the recording has no answer to this: {said}; record again"
+        f"the recording has no answer to this: {text}; record again"
     ] * 2
     assert not [finding for finding in result.findings if finding.outcome == "passed"]
 
@@ -388,7 +390,7 @@ async def test_a_full_disk_ends_no_run(folder):
     )
     recorder.close()
     assert [result.status for result in results] == ["stopped", "stopped"]
-    assert [line.partition(NAME)[2] for line in folder.said] == [
+    assert [line.partition(NAME)[2] for line in folder.messages] == [
         " cannot be written (it is not open): the run continues, but its recording will have gaps",
         " lacks 2 of the played trials",
     ]
@@ -413,12 +415,12 @@ BAD = {
 @pytest.mark.parametrize("bad", BAD)
 def test_bad_recordings_are_refused(folder, bad):
     """With what is wrong."""
-    text, said = BAD[bad]
+    text, output = BAD[bad]
     folder.path.mkdir()
     folder.file.write_text(text)
     with pytest.raises(UsageError) as caught:
         Recording(folder.path)
-    assert said in str(caught.value)
+    assert output in str(caught.value)
 
 
 async def test_a_line_that_somebody_has_broken_is_named(folder):

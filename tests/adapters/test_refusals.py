@@ -143,8 +143,8 @@ VALUES = st.one_of(
 def test_no_header_breaks_the_reader(pairs: list[tuple[str, str]]) -> None:
     """Whatever a server puts there, the wait is a number of seconds within a minute, or our own."""
     headers = httpx2.Headers([(name.encode(), value.encode("latin-1")) for name, value in pairs])
-    for told in (refusals.requested_wait(headers, NOW), refusals.used_up(headers, NOW)):
-        assert 0 <= retry.wait_seconds(0, told, 1.0) <= retry.MAX_WAIT_SECONDS
+    for result in (refusals.requested_wait(headers, NOW), refusals.used_up(headers, NOW)):
+        assert 0 <= retry.wait_seconds(0, result, 1.0) <= retry.MAX_WAIT_SECONDS
 
 
 def error(**fields: object) -> bytes:

@@ -103,7 +103,7 @@ async def talk(
     return replies, stub.asked
 
 
-async def said(*items: Any, **options: Any) -> Any:
+async def reply_to(*items: Any, **options: Any) -> Any:
     """The reply that an answer with these items becomes."""
     (reply,), _ = await talk(response(*items), **options)
     return reply
@@ -152,7 +152,7 @@ async def test_a_conversation_that_the_client_keeps() -> None:
 
 async def test_calls_of_functions_mcp_servers_and_hosted_tools() -> None:
     """In order, with arguments, and with results where the endpoint used the tool."""
-    reply = await said(REASONING, MCP, SEARCH, WEB, CODE, REFUND, REFUNDED, "Refunded.")
+    reply = await reply_to(REASONING, MCP, SEARCH, WEB, CODE, REFUND, REFUNDED, "Refunded.")
     assert [(c.name, c.arguments, c.result, c.status) for c in reply.tool_calls] == [
         ("lookup", {"order": "A-1"}, {"paid": 42}, "ok"),
         ("file_search", {"queries": ["refunds"]}, SEARCH["results"], "ok"),
@@ -168,7 +168,7 @@ async def test_calls_that_failed_or_cannot_be_read() -> None:
     """A cut argument is unknown; a call without a name leaves all calls unknown."""
     error = {"type": "mcp_tool_execution_error", "content": [{"type": "text", "text": "no such order"}]}
     cut = {**REFUND, "arguments": '{"order": "A', "status": "incomplete"}
-    reply = await said({**MCP, "output": None, "error": error, "status": "failed"}, cut, "Sorry")
+    reply = await reply_to({**MCP, "output": None, "error": error, "status": "failed"}, cut, "Sorry")
     lookup, refund = reply.tool_calls
     assert (lookup.status, lookup.result) == ("error", error)
     assert (refund.arguments, refund.not_captured) == (
@@ -181,8 +181,8 @@ async def test_calls_that_failed_or_cannot_be_read() -> None:
 
 async def test_no_call_is_evidence_only_where_there_are_tools() -> None:
     """An endpoint that was offered none, and names none, may use some and not report them."""
-    assert (await said("Hi")).tool_calls is None
-    assert (await said("Hi", request={"tools": [TOOL]})).tool_calls == ()
+    assert (await reply_to("Hi")).tool_calls is None
+    assert (await reply_to("Hi", request={"tools": [TOOL]})).tool_calls == ()
     (named,), _ = await talk(response("Hi", tools=[TOOL]))
     assert named.tool_calls == ()
 
@@ -216,8 +216,8 @@ async def test_functions_of_the_client_get_their_results() -> None:
 async def test_a_hand_over_ends_the_turn() -> None:
     """The tool gets no result."""
     call = {**REFUND, "name": "to_person"}
-    assert (await said(call, escalationTools=["to_person"])).escalated
-    kept = await said("Hi", escalationTools=["to_person"], request={"tools": [TOOL]})
+    assert (await reply_to(call, escalationTools=["to_person"])).escalated
+    kept = await reply_to("Hi", escalationTools=["to_person"], request={"tools": [TOOL]})
     assert kept.handed_over is False
 
 
@@ -306,7 +306,7 @@ async def test_words_that_are_withheld_or_refused() -> None:
     )
     assert (withheld.agent, withheld.error_response) == ("", True)
     refusal = {"id": "m", "type": "message", "role": "assistant", "status": "completed"}
-    reply = await said({**refusal, "content": [{"type": "refusal", "refusal": "I may not."}]}, "Sorry.")
+    reply = await reply_to({**refusal, "content": [{"type": "refusal", "refusal": "I may not."}]}, "Sorry.")
     assert (reply.agent, reply.error_response) == ("I may not.\n\nSorry.", False)
 
 

@@ -6,7 +6,7 @@ from ci_evals.adapters.transport import retry
 
 
 @pytest.mark.parametrize(
-    ("status", "told", "message", "other"),
+    ("status", "value", "message", "other"),
     [
         (429, False, True, True),
         (503, True, True, True),
@@ -18,20 +18,20 @@ from ci_evals.adapters.transport import retry
     ],
 )
 def test_a_message_is_sent_again_only_where_it_cannot_have_been_taken(
-    status: int, told: bool, message: bool, other: bool
+    status: int, value: bool, message: bool, other: bool
 ) -> None:
     """The agent may have acted on a message that failed in any other way."""
-    assert retry.may_resend(status, idempotent=False, wait_requested=told) is message
-    assert retry.may_resend(status, idempotent=True, wait_requested=told) is other
+    assert retry.may_resend(status, idempotent=False, wait_requested=value) is message
+    assert retry.may_resend(status, idempotent=True, wait_requested=value) is other
 
 
 @pytest.mark.parametrize(
-    ("status", "told", "limits"),
+    ("status", "value", "limits"),
     [(429, False, True), (529, False, True), (503, True, True), (503, False, False), (500, True, False)],
 )
-def test_a_server_that_limits_the_rate_is_not_broken(status: int, told: bool, limits: bool) -> None:
+def test_a_server_that_limits_the_rate_is_not_broken(status: int, value: bool, limits: bool) -> None:
     """It deserves more patience, and fewer calls at a time."""
-    assert retry.limits_rate(status, wait_requested=told) is limits
+    assert retry.limits_rate(status, wait_requested=value) is limits
 
 
 def test_waits_double_and_lie_anywhere_within() -> None:

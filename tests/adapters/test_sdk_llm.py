@@ -313,12 +313,12 @@ async def test_an_answer_of_no_use_is_told_from_none(make: Make, models: Models,
 async def test_a_message_holds_no_half_of_a_secret(make: Make, models: Models) -> None:
     """The run's secrets go before a foreign text is cut."""
     secret = "long-secret-value-abcdef"
-    told = "x" * 280 + secret
+    text = "x" * 280 + secret
     refusal = {"choices": [{"message": {"refusal": "x" * 240 + secret}}]}
     for fault in (
-        world.fault(400, told),
-        Fault(200, told),
-        Fault(200, json.dumps({"error": told})),
+        world.fault(400, text),
+        Fault(200, text),
+        Fault(200, json.dumps({"error": text})),
         Fault(200, json.dumps(refusal)),
     ):
         models.always = fault
@@ -404,8 +404,8 @@ async def test_a_quota_that_is_used_up_is_not_waited_for(make: Make, models: Mod
 
 async def test_a_request_that_is_more_than_the_limit_is_not_made_again(make: Make, models: Models) -> None:
     """No wait makes it smaller; and others would wait with it."""
-    said = "Request too large for some-model on tokens per min (TPM): Limit 30000, Requested 45000."
-    models.always = world.fault(429, said)
+    text = "Request too large for some-model on tokens per min (TPM): Limit 30000, Requested 45000."
+    models.always = world.fault(429, text)
     error = await failure(make(limiter=world.limiter()))
     assert not isinstance(error, LLMAccessError)
     assert "Request too large" in str(error)
@@ -607,7 +607,7 @@ async def test_a_truncated_answer_is_none(make: Make, models: Models) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "value"),
     [
         ("<think>I am to play a user.</think>\n\nHello", "Hello"),
         ("\n<think>\n</think>Hello <think>aloud</think>", "Hello <think>aloud</think>"),
@@ -615,10 +615,10 @@ async def test_a_truncated_answer_is_none(make: Make, models: Models) -> None:
         (" Hello", " Hello"),
     ],
 )
-async def test_what_a_model_thought_is_not_said(models: Models, content: str, said: str) -> None:
+async def test_what_a_model_thought_is_not_said(models: Models, content: str, value: str) -> None:
     """Some servers leave a model's thinking at the head of its answer; the agent must not hear it."""
     models.answer = lambda asked: content
-    assert (await ask(OpenAILLM("m", models.key, models.openai_url))).text == said
+    assert (await ask(OpenAILLM("m", models.key, models.openai_url))).text == value
 
 
 @pytest.mark.parametrize(

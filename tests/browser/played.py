@@ -63,12 +63,12 @@ def _answer(asked: world.Asked) -> str:
 
 def _next_message(asked: world.Asked) -> str:
     """What the user of a run without a model would say: who knows the data that the agent asks for."""
-    said = [
+    texts = [
         SimpleNamespace(user=one["you"], agent=one["agent"])
         for one in _within("conversation", asked.text) or []
     ]
     test = SimpleNamespace(user_info=_within("user_info", asked.system) or {})
-    return asyncio.run(ScriptedUser().next_message(test, said))
+    return asyncio.run(ScriptedUser().next_message(test, texts))
 
 
 def _within(tag: str, prompt: str) -> Any:

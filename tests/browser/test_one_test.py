@@ -219,8 +219,8 @@ def test_no_trace_is_not_nothing_done(show):
         build.turn(5),
     )
     page = show(build.test_result(trials=(build.trial_result(turns=talk),)))
-    told = [re.sub(r"\s+", " ", text) for text in page.locator(".actions").all_inner_texts()]
-    assert told == [
+    texts = [re.sub(r"\s+", " ", text) for text in page.locator(".actions").all_inner_texts()]
+    assert texts == [
         "did this reply has no trace",
         'parameters code = "a" size = "undefined"',
         (
@@ -244,8 +244,8 @@ def test_tool_calls_are_shown_with_all_that_is_known(show):
     )
     page = show(build.test_result(trials=(build.trial_result(turns=(build.turn(**views_of(calls)),)),)))
     listed = page.locator(".actions .action")
-    told = [re.sub(r"\s+", " ", text) for text in listed.all_inner_texts()]
-    assert told == [
+    texts = [re.sub(r"\s+", " ", text) for text in listed.all_inner_texts()]
+    assert texts == [
         'look_up(order: "<img src=x>") ok Result',
         "refund error · 0.25 s · by pay Arguments",
         "close arguments unknown: cut off",

@@ -91,6 +91,6 @@ def test_the_script_shows_texts_as_the_reports_do(look, compared):
     """What cannot be shown is taken out alike on both sides."""
     shown = look(compared.page)
     texts = [*hostile_run.TEXTS, *(chr(code) for code in range(0x3000)), *"\ufe0f\ufffe\uffff\U000e0100"]
-    told = json.dumps([(text, visible(text)) for text in texts])
+    message = json.dumps([(text, visible(text)) for text in texts])
     differ = """(told) => JSON.parse(told).filter(([text, shown]) => clean(text) !== shown)"""
-    assert shown.evaluate(differ, told) == []
+    assert shown.evaluate(differ, message) == []

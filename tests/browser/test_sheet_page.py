@@ -42,7 +42,7 @@ def test_two_items_by_keyboard(browser, page_file, tmp_path):
     with browser.new_context(accept_downloads=True) as context:
         page = context.new_page()
         events = []
-        page.on("console", lambda said: events.append(said.text))
+        page.on("console", lambda result: events.append(result.text))
         page.on("pageerror", lambda error: events.append(str(error)))
         page.on("request", lambda asked: events.append(asked.url))
         page.goto(page_file.as_uri())
@@ -75,8 +75,8 @@ def test_two_items_by_keyboard(browser, page_file, tmp_path):
         assert [event for event in events if not event.startswith("blob:")] == []
     empty = labelled_runs.rows((tmp_path / sheet.SHEET).read_bytes().decode())
     rows = labelled_runs.rows(file.read_bytes().decode())
-    said = [{"label": row["label"], "note": row["note"]} for row in rows[:3]]
-    assert said == [
+    result = [{"label": row["label"], "note": row["note"]} for row in rows[:3]]
+    assert result == [
         {"label": "pass", "note": ""},
         {"label": "cannot tell", "note": "'=pf"},
         {"label": "", "note": ""},

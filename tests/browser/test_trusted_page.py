@@ -59,8 +59,8 @@ def test_words_votes_grades_and_violations_stand_where_they_belong(trusted):
     page.get_by_text("Grade 0.75 of 1; passes at 0.7 or more.").wait_for()
     cells = page.locator("#test .verdict .table td").all_inner_texts()
     assert cells[:4] == ["right", "1.00", "2", "The amount is right."]
-    told = ["Within  five - “sure” **days**", 'within five \u2013 "Sure" ... days']
-    assert page.evaluate(SPANS, told) == ["Within  five - “sure”", "days"]
+    texts = ["Within  five - “sure” **days**", 'within five \u2013 "Sure" ... days']
+    assert page.evaluate(SPANS, texts) == ["Within  five - “sure”", "days"]
     assert page.evaluate(SPANS, ["a.b", "a+b"]) == []
 
 

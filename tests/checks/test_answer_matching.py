@@ -51,23 +51,26 @@ def test_it_is_read_again_as_it_was():
 @pytest.mark.parametrize("mode", ["gaia", "bidirectional", "exact", "contains"])
 def test_the_examples_on_the_page(mode):
     """Each row says what happens."""
-    for expected, answer, said in rows(mode):
-        assert matches(code(expected), code(answer), mode) == (said == "yes"), (expected, answer)
+    for expected, answer, result in rows(mode):
+        assert matches(code(expected), code(answer), mode) == (result == "yes"), (expected, answer)
 
 
 def test_the_examples_of_fuzzy():
     """Similarity and all."""
-    for expected, answer, threshold, alike, said in rows("fuzzy"):
+    for expected, answer, threshold, alike, result in rows("fuzzy"):
         texts = code(expected), code(answer)
-        assert matches(*texts, "fuzzy", threshold=float(code(threshold))) == (said == "yes"), texts
+        assert matches(*texts, "fuzzy", threshold=float(code(threshold))) == (result == "yes"), texts
         assert expected_answers.shown(answer_matching.similarity(*texts)) == code(alike)
 
 
 def test_the_examples_of_numeric():
     """With their tolerances."""
-    for expected, answer, options, said in rows("numeric"):
+    for expected, answer, options, result in rows("numeric"):
         fields = json.loads(f"{{{code(options)}}}")
-        assert matches(code(expected), code(answer), "numeric", **fields) == (said == "yes"), (answer, fields)
+        assert matches(code(expected), code(answer), "numeric", **fields) == (result == "yes"), (
+            answer,
+            fields,
+        )
 
 
 def test_the_example_on_the_page_is_a_suites():
@@ -262,16 +265,16 @@ def test_reasons():
 
 def test_which_reply():
     """The last by default, one by its number, or any."""
-    said = ("Rome", "Paris", "Bonn", "")
-    assert decide(check("Paris", turn=2), *said).outcome is Outcome.PASSED
-    assert decide(check("Paris", turn="any"), *said).evidence == (2,)
-    wrong = decide(check("Bon", turn="any"), *said)
+    text = ("Rome", "Paris", "Bonn", "")
+    assert decide(check("Paris", turn=2), *text).outcome is Outcome.PASSED
+    assert decide(check("Paris", turn="any"), *text).evidence == (2,)
+    wrong = decide(check("Bon", turn="any"), *text)
     assert wrong == Verdict.failed(
         "reply 3 does not match 'Bon' (gaia; similarity 0.750): 'Bonn'", 1, 2, 3, 4
     )
-    assert decide(check("Paris"), *said) == Verdict.failed("no answer in reply 4", 4)
-    assert decide(check("5", "numeric", turn="any"), *said).reason == "no number in any of 4 replies"
-    missing = decide(check("Paris", turn=9), *said)
+    assert decide(check("Paris"), *text) == Verdict.failed("no answer in reply 4", 4)
+    assert decide(check("5", "numeric", turn="any"), *text).reason == "no number in any of 4 replies"
+    missing = decide(check("Paris", turn=9), *text)
     assert (missing.cause, missing.reason) == (
         Cause.NO_EVIDENCE,
         "there is no reply 9: the agent replied 4 times",

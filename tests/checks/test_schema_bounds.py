@@ -108,8 +108,8 @@ def build_reply():
 
     def decide(schema, value):
         turn = build.turn(1, agent=json.dumps(value))
-        said = build.transcript("user: a | agent: b").model_copy(update={"turns": (turn,)})
-        return JsonSchema(criterion="c", strict="json_schema", schema=schema).decide(said)
+        transcript = build.transcript("user: a | agent: b").model_copy(update={"turns": (turn,)})
+        return JsonSchema(criterion="c", strict="json_schema", schema=schema).decide(transcript)
 
     return decide
 

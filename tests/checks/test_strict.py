@@ -354,7 +354,7 @@ def test_rules():
 
 
 @pytest.mark.parametrize(
-    ("calls", "wanted", "said"),
+    ("calls", "wanted", "text"),
     [
         ([Integration(code="i", status=200)], "passed", "i answered 200 in turn 1"),
         ([Integration(code="i", status=503)], "failed", "called with status 503"),
@@ -365,11 +365,11 @@ def test_rules():
         ([], "failed", "i was not called; called: none"),
     ],
 )
-def test_integrations(calls, wanted, said):
+def test_integrations(calls, wanted, text):
     """Only status 200 is a success; the reason says what was seen instead."""
     verdict = decide("integration_called", {"integrations": tuple(calls)}, integrationCode="i")
     assert outcome(verdict) == wanted
-    assert said in verdict.reason
+    assert text in verdict.reason
 
 
 @pytest.mark.parametrize(
@@ -387,7 +387,7 @@ def test_texts_by_turn(turn, found):
 
 
 @pytest.mark.parametrize(
-    ("turn", "replies", "said"),
+    ("turn", "replies", "value"),
     [
         ("any", 0, "the agent gave no reply"),
         ("last", 0, "the agent gave no reply"),
@@ -396,9 +396,9 @@ def test_texts_by_turn(turn, found):
         (9, 2, "there is no reply 9: the agent replied 2 times"),
     ],
 )
-def test_a_reply_that_is_not_there_is_told_in_a_sentence(turn, replies, said):
+def test_a_reply_that_is_not_there_is_told_in_a_sentence(turn, replies, value):
     """Whichever was asked for."""
-    assert decide("contains", *[{"agent": "Hello"}] * replies, text="x", turn=turn).reason == said
+    assert decide("contains", *[{"agent": "Hello"}] * replies, text="x", turn=turn).reason == value
 
 
 def test_texts_are_literal_and_case_counts():
@@ -409,9 +409,9 @@ def test_texts_are_literal_and_case_counts():
 
 
 @pytest.mark.parametrize(
-    "said", ["your re\u200bfund is here", "your re\xadfund is here", "your refund is here"]
+    "value", ["your re\u200bfund is here", "your re\xadfund is here", "your refund is here"]
 )
-def test_signs_that_nobody_sees_hide_no_words(said):
+def test_signs_that_nobody_sees_hide_no_words(value):
     """A report shows the word, so a check must see it too."""
     for kind, wanted, fields in (
         ("contains", "passed", {"text": "refund"}),
@@ -419,7 +419,7 @@ def test_signs_that_nobody_sees_hide_no_words(said):
         ("regex", "passed", {"pattern": r"\brefund\b"}),
         ("not_regex", "failed", {"pattern": "ref.nd"}),
     ):
-        assert outcome(decide(kind, {"agent": said}, **fields)) == wanted, kind
+        assert outcome(decide(kind, {"agent": value}, **fields)) == wanted, kind
     family = "\U0001f468\u200d\U0001f469"
     assert outcome(decide("contains", {"agent": f"a {family}"}, text=family)) == "passed"
 

@@ -132,58 +132,58 @@ KEPT = [
 ]
 
 
-def both(kind: str, said: str, text: str, **fields) -> set[str]:
+def both(kind: str, value: str, text: str, **fields) -> set[str]:
     """The outcomes of a check as text and as a pattern."""
     pattern = "".join(f"\\{sign}" if sign in "*.?+$()[]{}|^\\" else sign for sign in text)
     literal, by_pattern = {"text": text}, {"pattern": pattern}
     names = ("not_contains", "not_regex") if kind == "negative" else ("contains", "regex")
     checks = zip(names, (literal, by_pattern), strict=True)
-    return {outcome(decide(name, {"agent": said}, **each, **fields)) for name, each in checks}
+    return {outcome(decide(name, {"agent": value}, **each, **fields)) for name, each in checks}
 
 
-@pytest.mark.parametrize(("said", "text"), ORDINARY, ids=ascii)
-def test_ordinary_typography_changes_no_text(said, text):
+@pytest.mark.parametrize(("value", "text"), ORDINARY, ids=ascii)
+def test_ordinary_typography_changes_no_text(value, text):
     """What a reader takes for the same text is found, and forbidden, by text and by pattern."""
-    assert both("positive", said, text) == {"passed"}
-    assert both("negative", said, text) == {"failed"}
+    assert both("positive", value, text) == {"passed"}
+    assert both("negative", value, text) == {"failed"}
 
 
-@pytest.mark.parametrize(("said", "text"), DISGUISED, ids=ascii)
-def test_a_disguise_hides_nothing_that_is_forbidden(said, text):
+@pytest.mark.parametrize(("value", "text"), DISGUISED, ids=ascii)
+def test_a_disguise_hides_nothing_that_is_forbidden(value, text):
     """Nor does it pass for what is wanted."""
-    assert both("negative", said, text) == {"failed"}
-    assert both("positive", said, text) == {"failed"}
+    assert both("negative", value, text) == {"failed"}
+    assert both("positive", value, text) == {"failed"}
 
 
-@pytest.mark.parametrize(("said", "text"), DISGUISED, ids=ascii)
-def test_the_text_as_written_can_be_asked_for(said, text):
+@pytest.mark.parametrize(("value", "text"), DISGUISED, ids=ascii)
+def test_the_text_as_written_can_be_asked_for(value, text):
     """With `raw`, nothing is folded; signs that nobody sees still hide nothing."""
-    assert both("negative", said, text, raw=True) == {"passed"}
+    assert both("negative", value, text, raw=True) == {"passed"}
 
 
-@pytest.mark.parametrize(("said", "text"), DIFFERENT, ids=ascii)
-def test_other_texts_stay_other_texts(said, text):
+@pytest.mark.parametrize(("value", "text"), DIFFERENT, ids=ascii)
+def test_other_texts_stay_other_texts(value, text):
     """An exponent is no digit, a spelling no typography."""
-    assert both("positive", said, text) == {"failed"}
+    assert both("positive", value, text) == {"failed"}
 
 
 @pytest.mark.parametrize(
-    ("said", "text"), [pair for pair in DIFFERENT if not set("¹½①") & set("".join(pair))]
+    ("value", "text"), [pair for pair in DIFFERENT if not set("¹½①") & set("".join(pair))]
 )
-def test_other_texts_are_not_forbidden(said, text):
+def test_other_texts_are_not_forbidden(value, text):
     """No one has to fear a text that only looks a little like it."""
-    assert outcome(decide("not_contains", {"agent": said}, text=text)) == "passed"
+    assert outcome(decide("not_contains", {"agent": value}, text=text)) == "passed"
 
 
-@pytest.mark.parametrize(("said", "text", "wanted"), KEPT, ids=ascii)
-def test_what_a_check_names_is_no_typography(said, text, wanted):
+@pytest.mark.parametrize(("value", "text", "wanted"), KEPT, ids=ascii)
+def test_what_a_check_names_is_no_typography(value, text, wanted):
     """Whoever asks for bold asks for bold."""
-    assert outcome(decide("contains", {"agent": said}, text=text)) == wanted
-    assert outcome(decide("not_contains", {"agent": said}, text=text)) != wanted
+    assert outcome(decide("contains", {"agent": value}, text=text)) == wanted
+    assert outcome(decide("not_contains", {"agent": value}, text=text)) != wanted
 
 
 @pytest.mark.parametrize(
-    ("pattern", "said"),
+    ("pattern", "value"),
     [
         ("don’t", "don't"),
         (r"don\u2019t", "don’t"),
@@ -205,14 +205,14 @@ def test_what_a_check_names_is_no_typography(said, text, wanted):
     ],
     ids=ascii,
 )
-def test_patterns_are_folded_like_texts(pattern, said):
+def test_patterns_are_folded_like_texts(pattern, value):
     """A pattern with a typographic sign finds it in every form, and forbids it."""
-    assert outcome(decide("regex", {"agent": said}, pattern=pattern)) == "passed"
-    assert outcome(decide("not_regex", {"agent": said}, pattern=pattern)) == "failed"
+    assert outcome(decide("regex", {"agent": value}, pattern=pattern)) == "passed"
+    assert outcome(decide("not_regex", {"agent": value}, pattern=pattern)) == "failed"
 
 
 @pytest.mark.parametrize(
-    ("pattern", "said"),
+    ("pattern", "value"),
     [
         (r"(?m)^- ", "Items:\n- one"),
         (r"\n\n", "a\n\nb"),
@@ -222,10 +222,10 @@ def test_patterns_are_folded_like_texts(pattern, said):
     ],
     ids=ascii,
 )
-def test_patterns_about_typography(pattern, said):
+def test_patterns_about_typography(pattern, value):
     """A negative one sees the text as written too; a positive one may ask for it."""
-    assert outcome(decide("not_regex", {"agent": said}, pattern=pattern)) == "failed"
-    assert outcome(decide("regex", {"agent": said}, pattern=pattern, raw=True)) == "passed"
+    assert outcome(decide("not_regex", {"agent": value}, pattern=pattern)) == "failed"
+    assert outcome(decide("regex", {"agent": value}, pattern=pattern, raw=True)) == "passed"
 
 
 def test_a_pattern_that_only_the_text_as_written_has_names_the_cure():
@@ -235,14 +235,14 @@ def test_a_pattern_that_only_the_text_as_written_has_names_the_cure():
     assert "set raw: true" in verdict.reason
 
 
-@pytest.mark.parametrize("said", ["hunt**er2**", "hunt\u00ader2", "hun&#116;er2", "x\nhunter2"], ids=ascii)
-def test_a_pattern_that_forbids_by_looking_ahead_sees_folded_text(said):
+@pytest.mark.parametrize("value", ["hunt**er2**", "hunt\u00ader2", "hun&#116;er2", "x\nhunter2"], ids=ascii)
+def test_a_pattern_that_forbids_by_looking_ahead_sees_folded_text(value):
     """`regex` can forbid, too."""
-    assert outcome(decide("regex", {"agent": said}, pattern="^(?!.*hunter2)")) == "failed"
+    assert outcome(decide("regex", {"agent": value}, pattern="^(?!.*hunter2)")) == "failed"
 
 
 @pytest.mark.parametrize(
-    ("pattern", "said"),
+    ("pattern", "value"),
     [
         (r"(?s)^(?!.*Источники)", "Источники: a"),
         (r"(?s)^(?!.*\*\*Total\*\*)", "**Total**: 5"),
@@ -252,9 +252,9 @@ def test_a_pattern_that_forbids_by_looking_ahead_sees_folded_text(said):
         (r"(?s)^(?!.*Grüße)", "Viele Grüße"),
     ],
 )
-def test_a_negative_pattern_can_demand(pattern, said):
+def test_a_negative_pattern_can_demand(pattern, value):
     """Text that has what is demanded has it in every form."""
-    assert outcome(decide("not_regex", {"agent": said}, pattern=pattern)) == "passed"
+    assert outcome(decide("not_regex", {"agent": value}, pattern=pattern)) == "passed"
 
 
 def test_what_is_kept_for_a_pattern_hides_nothing_else():
@@ -270,19 +270,19 @@ def test_the_line_break_of_a_yaml_block_is_no_part_of_the_text(newline):
     assert outcome(decide("not_contains", {"agent": "hunter2."}, text=f"hunter2{newline}")) == "failed"
 
 
-@pytest.mark.parametrize("said", ["re\u200bfund", "\uff52efund", "refund\u00ad", "\u202arefund"], ids=ascii)
-def test_names_are_folded(said):
+@pytest.mark.parametrize("value", ["re\u200bfund", "\uff52efund", "refund\u00ad", "\u202arefund"], ids=ascii)
+def test_names_are_folded(value):
     """A sign that nobody sees makes no other tool, rule, integration or parameter."""
-    call = {"tool_calls": build_calls(said)}
+    call = {"tool_calls": build_calls(value)}
     assert outcome(decide("tool_called", call, toolName="refund")) == "passed"
     assert outcome(decide("tool_called", call, toolName="refund", times=0)) == "failed"
     assert outcome(decide("max_tool_calls", call, toolName="refund", calls=0)) == "failed"
     assert outcome(decide("tool_sequence", call, tools=["refund"])) == "passed"
-    assert outcome(decide("tool_not_used", {"workflows": (said,)}, toolName="refund")) == "failed"
-    assert outcome(decide("rule_not_triggered", {"rules": (said,)}, ruleCode="refund")) == "failed"
-    assert outcome(decide("param_not_exists", {"params": {said: 1}}, paramName="refund")) == "failed"
+    assert outcome(decide("tool_not_used", {"workflows": (value,)}, toolName="refund")) == "failed"
+    assert outcome(decide("rule_not_triggered", {"rules": (value,)}, ruleCode="refund")) == "failed"
+    assert outcome(decide("param_not_exists", {"params": {value: 1}}, paramName="refund")) == "failed"
     assert (
-        outcome(decide("param_equals", {"params": {said: 1}}, paramName="refund", paramValue=1)) == "passed"
+        outcome(decide("param_equals", {"params": {value: 1}}, paramName="refund", paramValue=1)) == "passed"
     )
 
 
@@ -292,7 +292,7 @@ def build_calls(name: str) -> tuple:
 
 
 @pytest.mark.parametrize(
-    ("said", "is_noted"),
+    ("text", "is_noted"),
     [
         ("functions.refund", True),
         ("mcp__shop__refund", True),
@@ -303,9 +303,9 @@ def build_calls(name: str) -> tuple:
         ("Refund", False),
     ],
 )
-def test_a_prefix_is_reported_and_not_guessed(said, is_noted):
+def test_a_prefix_is_reported_and_not_guessed(text, is_noted):
     """`functions.refund` may be another tool than `refund`."""
-    call = {"tool_calls": build_calls(said)}
+    call = {"tool_calls": build_calls(text)}
     for kind, fields, wanted in (
         ("tool_called", {"toolName": "refund"}, "failed"),
         ("tool_called", {"toolName": "refund", "times": 0}, "passed"),
@@ -314,8 +314,8 @@ def test_a_prefix_is_reported_and_not_guessed(said, is_noted):
     ):
         verdict = decide(kind, call, **fields)
         assert outcome(verdict) == wanted
-        assert (f"{said} is another name than refund" in verdict.reason) is is_noted, kind
-    verdict = decide("tool_not_used", {"workflows": (said,)}, toolName="refund")
+        assert (f"{text} is another name than refund" in verdict.reason) is is_noted, kind
+    verdict = decide("tool_not_used", {"workflows": (text,)}, toolName="refund")
     assert ("another name" in verdict.reason) is is_noted
 
 
@@ -326,5 +326,5 @@ def test_a_prefix_is_reported_and_not_guessed(said, is_noted):
 )
 def test_no_reply_takes_long_to_fold(part):
     """Folding takes time in proportion to the text: twice the text, some twice the steps."""
-    said = part * (120_000 // len(part))
-    assert outcome(decide("not_contains", {"agent": said}, text="hunter2")) == "passed"
+    result = part * (120_000 // len(part))
+    assert outcome(decide("not_contains", {"agent": result}, text="hunter2")) == "passed"

@@ -50,12 +50,12 @@ def test_what_the_agent_lacks_is_reported_with_other_faults(tmp_path, command):
     ran = ci_evals(command, ".", "--provider=offline", cwd=tmp_path)
     assert ran.returncode == 2
     for (fault, (_, problem)), (lacks, (_, missing)) in product(FAULTS.items(), LACKS.items()):
-        told = problems_of(f"{fault}, {lacks}.yaml", ran.stderr)
-        assert problem in told, (fault, lacks)
+        message = problems_of(f"{fault}, {lacks}.yaml", ran.stderr)
+        assert problem in message, (fault, lacks)
         for each in missing:
-            assert told.count(f": {each}") == 1, told
+            assert message.count(f": {each}") == 1, message
         if not missing:
-            assert "is missing" not in told
+            assert "is missing" not in message
 
 
 def test_validate_reports_a_missing_id_with_other_faults(tmp_path):
@@ -65,9 +65,9 @@ def test_validate_reports_a_missing_id_with_other_faults(tmp_path):
     ran = ci_evals("validate", ".", cwd=tmp_path)
     assert ran.returncode == 2
     for fault, (_, problem) in FAULTS.items():
-        told = problems_of(f"{fault}.yaml", ran.stderr + ran.stdout)
-        assert problem in told
-        assert "agentId: is missing" in told
+        message = problems_of(f"{fault}.yaml", ran.stderr + ran.stdout)
+        assert problem in message
+        assert "agentId: is missing" in message
 
 
 def problems_of(file, output):

@@ -57,11 +57,11 @@ def files(runs, tmp_path):
 
 def test_a_broken_flow_is_found_and_named(files, tmp_path):
     """And fails; the tests that show it are named with what they show."""
-    told = ci_evals("compare", files["broken"], files["base"], "--regression=significant", cwd=tmp_path)
-    assert told.returncode == 1, told.stdout + told.stderr
+    completed = ci_evals("compare", files["broken"], files["base"], "--regression=significant", cwd=tmp_path)
+    assert completed.returncode == 1, completed.stdout + completed.stderr
     for name in FLOWS:
-        assert name in told.stdout
-    assert "✗ Evals failed" in told.stdout
+        assert name in completed.stdout
+    assert "✗ Evals failed" in completed.stdout
     other = ci_evals("compare", files["same"], files["base"], "--regression=significant", cwd=tmp_path)
     assert other.returncode == 0, other.stdout + other.stderr
 
@@ -69,9 +69,11 @@ def test_a_broken_flow_is_found_and_named(files, tmp_path):
 @pytest.mark.end_to_end
 def test_the_comparison_as_json_and_markdown(files, tmp_path):
     """For programs, and for a comment of one's own."""
-    told = ci_evals("compare", files["broken"], files["base"], "--max-drop=2", "--format=json", cwd=tmp_path)
-    assert told.returncode == 1
-    found = json.loads(told.stdout)
+    completed = ci_evals(
+        "compare", files["broken"], files["base"], "--max-drop=2", "--format=json", cwd=tmp_path
+    )
+    assert completed.returncode == 1
+    found = json.loads(completed.stdout)
     assert found["comparison"]["delta"] < -2
     assert found["comparison"]["p"] <= 0.05
     assert set(FLOWS) <= worse(found["comparison"])
@@ -135,11 +137,11 @@ def test_a_comparison_that_was_asked_for_and_cannot_be_made_is_no_verdict(files,
     other = runs["base"].model_copy(update={"run": runs["base"].run.model_copy(update={"digests": digests})})
     base = saved(tmp_path / "other", other)
     for check in ("--regression=any", "--max-drop=5"):
-        told = ci_evals("compare", files["broken"], base, check, cwd=tmp_path)
-        assert told.returncode == 3, told.stdout + told.stderr
-        assert "was not checked: the judge's prompt changed" in told.stdout
-        assert "not checked" in told.stdout
-        assert "holds" not in told.stdout
+        completed = ci_evals("compare", files["broken"], base, check, cwd=tmp_path)
+        assert completed.returncode == 3, completed.stdout + completed.stderr
+        assert "was not checked: the judge's prompt changed" in completed.stdout
+        assert "not checked" in completed.stdout
+        assert "holds" not in completed.stdout
     alone = ci_evals("compare", files["broken"], base, cwd=tmp_path)
     assert (alone.returncode, "the judge's prompt changed" in alone.stdout) == (0, True)
 
@@ -149,7 +151,7 @@ def test_a_drop_that_could_not_be_looked_at_heads_every_report(tmp_path):
     run = ("run", "demo:hr", "--provider=offline", "--min-score=0", "--max-drop=5")
     passed = ci_evals(*run, cwd=tmp_path)
     assert passed.returncode == 0, passed.stdout + passed.stderr
-    said = "max-drop was not checked: there is no baseline."
+    output = "max-drop was not checked: there is no baseline."
     assert "! Evals passed" in passed.stdout
     assert "max-drop was not checked" in passed.stdout
     results = tmp_path / "results"
@@ -157,7 +159,7 @@ def test_a_drop_that_could_not_be_looked_at_heads_every_report(tmp_path):
         passed.stdout,
         *((results / name).read_text() for name in ("summary.md", "report.html", "junit.xml")),
     ):
-        assert said in text
+        assert output in text
     assert (results / "summary.md").read_text().startswith("## ⚠️ Evals passed: 100 / 100, no baseline")
     checks = json.loads((results / RESULTS).read_text())["gate"]["checks"]
     assert [check["holds"] for check in checks if check["kind"] == "max-drop"] == [None]
@@ -184,19 +186,19 @@ def test_a_drop_that_could_not_be_looked_at_heads_every_report(tmp_path):
 )
 def test_what_cannot_be_done_is_said_before_anything_runs(files, tmp_path, args, message):
     """One message, exit code 2, nothing written."""
-    told = ci_evals(*args, cwd=tmp_path)
-    assert (told.returncode, told.stdout) == (2, "")
-    assert message in told.stderr
-    assert "Traceback" not in told.stderr
+    completed = ci_evals(*args, cwd=tmp_path)
+    assert (completed.returncode, completed.stdout) == (2, "")
+    assert message in completed.stderr
+    assert "Traceback" not in completed.stderr
     assert not (tmp_path / "results").exists()
 
 
 @pytest.mark.end_to_end
 def test_odds_of_a_noisy_agent(files, tmp_path):
     """How often it would fail, check by check, and a floor that it would not miss."""
-    told = ci_evals("odds", files["base"], "--min-score=95", cwd=tmp_path)
-    assert told.returncode == 0, told.stderr
-    assert "min-score" in told.stdout
+    completed = ci_evals("odds", files["base"], "--min-score=95", cwd=tmp_path)
+    assert completed.returncode == 0, completed.stderr
+    assert "min-score" in completed.stdout
     easy = ci_evals("odds", files["base"], "--min-score=10", "--regression=any", "--max-drop=3", cwd=tmp_path)
     assert "regression" in easy.stdout
     assert "max-drop" in easy.stdout
@@ -222,10 +224,10 @@ def odd(results: Results, change) -> str:
 def test_a_baseline_of_impossible_numbers_is_refused(runs, tmp_path, change):
     """Before anything is played."""
     (tmp_path / "odd.json").write_text(odd(runs["base"], change))
-    told = ci_evals("run", "demo:retail", "--provider=offline", "--baseline=odd.json", cwd=tmp_path)
-    assert (told.returncode, told.stdout) == (2, "")
-    assert "--baseline: odd.json: " in told.stderr
-    assert "Traceback" not in told.stderr
+    completed = ci_evals("run", "demo:retail", "--provider=offline", "--baseline=odd.json", cwd=tmp_path)
+    assert (completed.returncode, completed.stdout) == (2, "")
+    assert "--baseline: odd.json: " in completed.stderr
+    assert "Traceback" not in completed.stderr
     assert not (tmp_path / "results").exists()
 
 
@@ -242,13 +244,13 @@ def test_keys_of_the_environment_and_commands_in_a_baseline_are_not_shown(runs, 
     for name in ("base", "broken"):
         (tmp_path / f"{name}.json").write_text(odd(runs[name], hostile))
     args = ("compare", "broken.json", "base.json", f"--format={form}")
-    told = ci_evals(*args, cwd=tmp_path, env={"OPENAI_API_KEY": key})
-    assert told.returncode == 0, told.stderr
-    assert key[:20] not in told.stdout
-    assert "##[" not in told.stdout
-    assert not any(line.lstrip().startswith("::") for line in told.stdout.splitlines())
+    completed = ci_evals(*args, cwd=tmp_path, env={"OPENAI_API_KEY": key})
+    assert completed.returncode == 0, completed.stderr
+    assert key[:20] not in completed.stdout
+    assert "##[" not in completed.stdout
+    assert not any(line.lstrip().startswith("::") for line in completed.stdout.splitlines())
     if form == "json":
-        assert json.loads(told.stdout)["comparison"]["comparable"]
+        assert json.loads(completed.stdout)["comparison"]["comparable"]
 
 
 def test_a_floor_on_a_name_that_holds_a_secret_is_held(tmp_path):
@@ -266,9 +268,9 @@ def test_a_floor_on_a_name_that_holds_a_secret_is_held(tmp_path):
         "--min-score=0",
         "--thresholds=test:Login as alice-the-first=99",
     )
-    told = ci_evals(*args, cwd=tmp_path, env=env)
-    assert told.returncode == 1, told.stdout + told.stderr
-    assert "alice" not in told.stdout + (tmp_path / "results/_results.json").read_text()
+    completed = ci_evals(*args, cwd=tmp_path, env=env)
+    assert completed.returncode == 1, completed.stdout + completed.stderr
+    assert "alice" not in completed.stdout + (tmp_path / "results/_results.json").read_text()
 
 
 def test_a_run_that_cannot_be_trusted_is_not_called_good(runs, tmp_path):
@@ -282,17 +284,17 @@ def test_a_run_that_cannot_be_trusted_is_not_called_good(runs, tmp_path):
 
     (tmp_path / "dead.json").write_text(odd(runs["same"], dead))
     base = saved(tmp_path / "base", runs["base"])
-    told = ci_evals("compare", "dead.json", base, "--max-drop=5", "--regression=any", cwd=tmp_path)
-    assert told.returncode == 3, told.stdout
-    assert "nothing could be scored" in told.stdout
+    completed = ci_evals("compare", "dead.json", base, "--max-drop=5", "--regression=any", cwd=tmp_path)
+    assert completed.returncode == 3, completed.stdout
+    assert "nothing could be scored" in completed.stdout
 
 
 @pytest.mark.parametrize(("seconds", "code"), [("0.000001", 1), ("60", 0)])
 def test_a_budget_of_seconds_is_held(tmp_path, seconds, code):
     """Of the agent's replies; without a model a budget of no dollars holds."""
     limits = (f"--max-p95-latency={seconds}", "--max-cost=0")
-    told = ci_evals("run", "demo:hr", "--provider=offline", "--tag=happy-path", *limits, cwd=tmp_path)
-    assert told.returncode == code, told.stdout + told.stderr
+    completed = ci_evals("run", "demo:hr", "--provider=offline", "--tag=happy-path", *limits, cwd=tmp_path)
+    assert completed.returncode == code, completed.stdout + completed.stderr
     written = results_in(tmp_path)
     checks = {check["name"]: check for check in written["gate"]["checks"]}
     assert checks["max-p95-latency"]["seen"] == written["latency"]["p95"] > 0

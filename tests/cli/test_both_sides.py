@@ -50,8 +50,8 @@ def test_both_sides_are_looked_at_after_three_trials_each(tmp_path):
     (look,) = results["comparison"]["looks"]
     assert (look["trials"], look["decision"]) == (3, "pass")
     assert {arm["counts"]["trials"] for arm in results["arms"]} == {3 * results["counts"]["tests"]}
-    told = ci_evals("odds", "results", cwd=tmp_path)
-    assert "Such a run has 6 to 14 trials of each test, those of the base agent included." in told.stdout
+    completed = ci_evals("odds", "results", cwd=tmp_path)
+    assert "Such a run has 6 to 14 trials of each test, those of the base agent included." in completed.stdout
 
 
 def test_a_broken_head_fails(tmp_path):

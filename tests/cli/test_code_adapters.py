@@ -93,19 +93,19 @@ def test_code_that_falls_over_is_the_agents_failure(folder, kind):
 
 
 @pytest.mark.parametrize(
-    ("adapter", "said"),
+    ("adapter", "text"),
     [
         ("python:shop:replay", "error: adapter 'python:shop:replay': the module 'shop'"),
         ("command: no-such-program", "there is no program 'no-such-program'"),
         ("acme", "adapter 'acme' of the package 'acme-evals' 1.0: 'acme:create' cannot be imported"),
     ],
 )
-def test_what_cannot_be_used_runs_nothing(folder, adapter, said):
+def test_what_cannot_be_used_runs_nothing(folder, adapter, text):
     """Exit 2, in one line."""
     (folder / "site" / "acme.py").write_text("1/0")
     ran = played(folder, adapter, *TESTS)
     assert (ran.returncode, ran.stdout) == (2, "")
-    assert said in ran.stderr
+    assert text in ran.stderr
     assert "Traceback" not in ran.stderr
     assert not (folder / "results").exists()
 
@@ -217,9 +217,9 @@ def test_the_keys_of_the_job_stay_hidden_where_code_shows_its_environment(folder
     env = {"AGENT_KEY": "agent-key-3f9c77aa", "GH_TOKEN": "ghs-51d0c7e2aa", "OPENAI_API_KEY": "sk-88bb21cc77"}
     suite = write_suite(folder, {}, adapter=ADAPTERS["python"], agentId=None, apiKey=None)
     ran = ci_evals("run", suite, "--debug", "--verbose", cwd=folder, env=env)
-    said = ran.stdout + ran.stderr + (folder / "results/_results.json").read_text()
-    assert "AGENT_KEY" in said
-    assert not [key for key in env.values() if key in said]
+    text = ran.stdout + ran.stderr + (folder / "results/_results.json").read_text()
+    assert "AGENT_KEY" in text
+    assert not [key for key in env.values() if key in text]
 
 
 def ended(pid: int) -> bool:

@@ -93,9 +93,9 @@ def compare(folder: Path, tests: int, *options: str, head: str = GOOD):
 def test_one_test_or_one_trial(folder, tests, trials, head, code, says):
     """Single trials prove a drop from five tests on, since 1 / 2^5 is below 0.05; three trials of one."""
     record(folder, "main", tests, trials)
-    exit_code, said = compare(folder, tests, "--baseline=main", f"--loops={trials}", head=head)
-    assert exit_code == code, said
-    assert all(sentence in said for sentence in says), said
+    exit_code, comparison = compare(folder, tests, "--baseline=main", f"--loops={trials}", head=head)
+    assert exit_code == code, comparison
+    assert all(sentence in comparison for sentence in says), comparison
 
 
 def options(path: str, base: str) -> tuple[str, ...]:
@@ -112,29 +112,29 @@ def options(path: str, base: str) -> tuple[str, ...]:
 @pytest.mark.parametrize("path", ["recorded", "rounds", "history", "both sides"])
 def test_all_scores_alike_are_no_drop(folder, agent, path):
     """All 0 as all 100: p is 1, and the first look ends the rounds."""
-    exit_code, said = compare(folder, 6, *options(path, agent), head=agent)
+    exit_code, comparison = compare(folder, 6, *options(path, agent), head=agent)
     results = results_in(folder)
-    assert (exit_code, results["comparison"]["p"]) == (0, 1), said
+    assert (exit_code, results["comparison"]["p"]) == (0, 1), comparison
     score = 100 if agent == GOOD else 0
     name = "base agent" if path == "both sides" else "baseline"
-    assert f"Evals passed: {score} / 100, same as the {name}" in said
-    assert (UNSEEN if score else f"the {name} scores too low for a drop to show.") in said
+    assert f"Evals passed: {score} / 100, same as the {name}" in comparison
+    assert (UNSEEN if score else f"the {name} scores too low for a drop to show.") in comparison
     assert results["comparison"]["method"] == path.replace(" ", "-")
     decided = (
         f"Decided after {'2' if path == 'rounds' else '3'} of at most 7 trials of each test, which saved up"
     )
     assert shows(folder, f"{decided} to .+: no sign of a drop\\.") == (path in {"rounds", "both sides"})
     played = {"rounds": "2 of at most 7", "both sides": "3 of at most 7"}.get(path, "3")
-    assert f"{played} trials per test; {'drops below' if score else f'the {name} scores'}" in said
-    assert ("36 trials (18 of the base agent), " in said) == (path == "both sides")
+    assert f"{played} trials per test; {'drops below' if score else f'the {name} scores'}" in comparison
+    assert ("36 trials (18 of the base agent), " in comparison) == (path == "both sides")
 
 
 @pytest.mark.parametrize("path", ["recorded", "rounds", "history", "both sides"])
 def test_from_100_to_0(folder, path):
     """It fails at the first look."""
-    exit_code, said = compare(folder, 6, *options(path, GOOD), head=BAD)
-    assert exit_code == 1, said
-    assert "the drop is larger than chance explains" in said
+    exit_code, comparison = compare(folder, 6, *options(path, GOOD), head=BAD)
+    assert exit_code == 1, comparison
+    assert "the drop is larger than chance explains" in comparison
     assert results_in(folder)["comparison"]["delta"] == -100
 
 
@@ -161,9 +161,9 @@ def test_from_100_to_0(folder, path):
 )
 def test_no_earlier_run_or_one(folder, more, head, code, method, says):
     """Without one the base agent is played; one alone screens, and decides where there is no base agent."""
-    exit_code, said = compare(folder, 6, "--loops=3", *more, head=head)
-    assert exit_code == code, said
-    assert says in said
+    exit_code, comparison = compare(folder, 6, "--loops=3", *more, head=head)
+    assert exit_code == code, comparison
+    assert says in comparison
     assert (results_in(folder)["comparison"] or {}).get("method") == method
 
 
@@ -171,9 +171,9 @@ def test_no_earlier_run_or_one(folder, more, head, code, method, says):
 def test_a_baseline_without_half_of_the_tests(folder, head, code):
     """The others decide, and how many they are is said."""
     record(folder, "main", 3, 3)
-    exit_code, said = compare(folder, 6, "--baseline=main", "--loops=3", head=head)
-    assert exit_code == code, said
-    assert "ompared on 3 of 6 tests" in said
+    exit_code, comparison = compare(folder, 6, "--baseline=main", "--loops=3", head=head)
+    assert exit_code == code, comparison
+    assert "ompared on 3 of 6 tests" in comparison
 
 
 @pytest.mark.parametrize("side", [AUTO, ALWAYS])
@@ -181,43 +181,43 @@ def test_a_baseline_without_half_of_the_tests(folder, head, code):
 def test_a_base_agent_that_is_down(folder, side, base, lost):
     """For half of the tests or all: no verdict, though the head's score is 100."""
     against = (side, f"--against={base}")
-    exit_code, said = compare(folder, 6, "--loops=3", *against)
-    assert exit_code == 3, said
-    assert f"{lost} of 18 trials of the base agent errored or could not be judged" in said
+    exit_code, comparison = compare(folder, 6, "--loops=3", *against)
+    assert exit_code == 3, comparison
+    assert f"{lost} of 18 trials of the base agent errored or could not be judged" in comparison
 
 
 def test_a_base_agent_that_is_down_once_it_is_needed(folder):
     """The score looks lower than in the recorded run: without the base agent that is no verdict."""
     against = (f"--against={GONE}",)
-    exit_code, said = compare(folder, 6, "--baseline=one/0", "--loops=3", *against, head=BAD)
-    assert exit_code == 3, said
-    assert "regression was not checked: no test was scored on both sides" in said
+    exit_code, comparison = compare(folder, 6, "--baseline=one/0", "--loops=3", *against, head=BAD)
+    assert exit_code == 3, comparison
+    assert "regression was not checked: no test was scored on both sides" in comparison
 
 
 @pytest.mark.parametrize("arms", [{}, {"today": {"adapter": "python:good:reply"}}])
 def test_a_single_arm(folder, arms):
     """There is nothing to compare it with."""
     (folder / "arms.yaml").write_text(json.dumps(arms))
-    exit_code, said = run(folder, 1, "--arms=arms.yaml")
+    exit_code, completed = run(folder, 1, "--arms=arms.yaml")
     assert exit_code == 2
-    assert "arms.yaml: name at least two agents" in said
+    assert "arms.yaml: name at least two agents" in completed
 
 
 def test_two_arms_of_one_trial(folder):
     """They are shown side by side, and a difference of all points is no proof."""
     arms = {"today": {}, "other": {"adapter": "python:bad:reply"}}
     (folder / "arms.yaml").write_text(json.dumps(arms))
-    exit_code, said = run(folder, 1, "--arms=arms.yaml")
-    assert exit_code == 0, said
+    exit_code, completed = run(folder, 1, "--arms=arms.yaml")
+    assert exit_code == 0, completed
     today, other = results_in(folder)["arms"]
     assert (today["score"], other["score"]) == (100, 0)  # one that says nothing is the suite's own
     assert (other["delta"], other["pAdjusted"]) == (-100, 1)
-    assert "−100.0 above 0.99" in said
+    assert "−100.0 above 0.99" in completed
 
 
 def test_a_single_round(folder):
     """No earlier round was unclear."""
     record(folder, "main", 1, 2)
-    exit_code, said = compare(folder, 1, "--baseline=main", "--rounds=2")
-    assert exit_code == 0, said
+    exit_code, comparison = compare(folder, 1, "--baseline=main", "--rounds=2")
+    assert exit_code == 0, comparison
     assert "arlier rounds" not in (folder / "results/summary.md").read_text()

@@ -94,8 +94,8 @@ def test_a_score_as_in_earlier_runs_spares_the_base_agent(folder):
     assert results["arms"] == []
     assert results["comparison"]["method"] == "history"
     assert results["run"]["config"]["against"] is True
-    said = ci_evals("odds", "results", cwd=folder).stdout
-    assert "Such a run has 3 to 6 trials of each test, those of the base agent included." in said
+    stdout = ci_evals("odds", "results", cwd=folder).stdout
+    assert "Such a run has 3 to 6 trials of each test, those of the base agent included." in stdout
 
 
 def test_a_score_that_looks_lower_has_the_base_agent_played(folder):

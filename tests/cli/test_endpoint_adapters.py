@@ -110,8 +110,8 @@ def test_no_secret_in_any_file_or_stream(tmp_path, adapter):
     literal = "literal-9c1e77aa"
 
     def echo(asked: Asked) -> Any:
-        said = f"refunded {json.dumps(asked.headers)}"
-        return completion(said, tool_calls=calls(("refund", {"days": 3, "all": said}))) | {"reply": said}
+        text = f"refunded {json.dumps(asked.headers)}"
+        return completion(text, tool_calls=calls(("refund", {"days": 3, "all": text}))) | {"reply": text}
 
     headers = {"X-Key": "{{key}}", "X-Secret-Thing": literal}
     http_options = {"send": {"body": "{{message}}"}, "reply": {"text": "$.reply", "trace": "$"}}
@@ -134,7 +134,7 @@ def test_no_secret_in_any_file_or_stream(tmp_path, adapter):
 
 
 @pytest.mark.parametrize(
-    ("adapter", "fields", "said"),
+    ("adapter", "fields", "text"),
     [
         ("openai", {"model": "m"}, "apiKey: is missing"),
         ("openai", {"baseUrl": "http://127.0.0.1:1"}, "model: is missing"),
@@ -164,11 +164,11 @@ def test_no_secret_in_any_file_or_stream(tmp_path, adapter):
         ),
     ],
 )
-def test_mistakes_are_told_before_anything_runs(tmp_path, adapter, fields, said):
+def test_mistakes_are_told_before_anything_runs(tmp_path, adapter, fields, text):
     """With exit code 2."""
     ran = ci_evals("run", suite_for(tmp_path, adapter, **fields), OFFLINE, cwd=tmp_path)
     assert ran.returncode == 2, ran.stdout + ran.stderr
-    assert said in ran.stderr
+    assert text in ran.stderr
     assert not (tmp_path / "results").exists()
 
 

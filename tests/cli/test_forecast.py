@@ -109,7 +109,7 @@ def test_the_plan_tells_the_calls_of_all_votes(tmp_path):
         ci_evals("plan", "demo:retail", *votes, cwd=tmp_path).stdout
         for votes in ([], ["--judge-panel=gpt-6.1-terra,gpt-none"])
     )
-    calls = [int(re.search(r"judge (\d+)", told)[1]) for told in (once, thrice)]
+    calls = [int(re.search(r"judge (\d+)", message)[1]) for message in (once, thrice)]
     assert calls[1] == 3 * calls[0]
     assert "no price for gpt-none" in thrice
 
@@ -144,20 +144,20 @@ def test_the_plan_of_rounds_and_of_both_sides_is_a_range(tmp_path):
     """From the first look, where all is clear, to the last one; the base agent may be spared."""
     suite, keys = write_suite(tmp_path), {"AGENT_KEY": "agent-key-1234"}
 
-    def told(*options):
+    def plan_with(*options):
         ran = ci_evals("plan", suite, "--provider=offline", *options, cwd=tmp_path, env=keys)
         assert ran.returncode == 0, ran.stderr
         return ran.stdout
 
-    assert "1 test, 2 to 7 trials" in told("--rounds=auto")
-    assert "1 test, 3 to 5 trials" in told("--rounds=3,5")
-    assert "1 test, 2 trials" in told("--loops=2")
+    assert "1 test, 2 to 7 trials" in plan_with("--rounds=auto")
+    assert "1 test, 3 to 5 trials" in plan_with("--rounds=3,5")
+    assert "1 test, 2 trials" in plan_with("--loops=2")
     against = "--against=base-url=http://127.0.0.1:9"
-    assert "1 test for each of 2 agents, 3 to 14 trials" in told("--rounds=auto", against)
-    assert "1 test for each of 2 agents, 6 to 14 trials" in told(
+    assert "1 test for each of 2 agents, 3 to 14 trials" in plan_with("--rounds=auto", against)
+    assert "1 test for each of 2 agents, 6 to 14 trials" in plan_with(
         "--rounds=auto", against, "--both-sides=always"
     )
-    assert "1 test for each of 2 agents, 6 to 14 trials" in told(
+    assert "1 test for each of 2 agents, 6 to 14 trials" in plan_with(
         "--rounds=2,5", against, "--both-sides=always"
     )
     both = ("--rounds=auto", "--loops=2")

@@ -82,14 +82,14 @@ def test_options_of_format_are_not_about_a_baseline_of_ours(gate, option):
     for baseline in ("main", "main/_results.json"):
         text = gate("b.csv", option, f"--baseline={baseline}", "--max-drop=1", code=1, b_csv=WORSE)
         assert "at most 1 allowed" in text
-    said = gate(
+    decision = gate(
         "b.csv", option, "--baseline=a.csv", "--max-drop=1", code=1
     )  # one of another tool is like FILE
-    assert "at most 1 allowed" in said
+    assert "at most 1 allowed" in decision
     old = json.loads(Path("main/_results.json").read_text()) | {"schemaVersion": 0}
     Path("old.json").write_text(json.dumps(old))
-    said = gate("b.csv", option, "--baseline=old.json", code=2)
-    assert said.startswith("--baseline: old.json: was written by another version")
+    decision = gate("b.csv", option, "--baseline=old.json", code=2)
+    assert decision.startswith("--baseline: old.json: was written by another version")
 
 
 UNKNOWN_COLUMNS = [
@@ -115,10 +115,10 @@ UNKNOWN_COLUMNS = [
 @pytest.mark.parametrize(("text", "keys", "fields"), UNKNOWN_COLUMNS)
 def test_rows_that_need_a_map_are_shown_one(gate, text, keys, fields):
     """It is for the columns seen, and works as it is shown."""
-    said = gate("a.txt", "--format=rows", code=2, a_txt=text)
-    assert "--map is missing" in said
-    assert f"its keys: {keys}. " in said
-    shown = said.partition("\n\n")[2]
+    decision = gate("a.txt", "--format=rows", code=2, a_txt=text)
+    assert "--map is missing" in decision
+    assert f"its keys: {keys}. " in decision
+    shown = decision.partition("\n\n")[2]
     assert yaml.safe_load(shown) == {name: path.replace("\\\\", "\\") for name, path in fields.items()}
     assert gate("a.txt", "--map=map.yaml", "--min-score=0", "--max-errors=1", map_yaml=shown) != ""
     assert saved()["score"] is not None
@@ -145,11 +145,12 @@ def test_the_path_of_a_map_that_finds_nothing_is_named_with_the_keys_of_the_row(
     for paths, message in WRONG_PATHS:
         assert message in gate("a.json", "--map=map.yaml", code=2, a_json=json.dumps(rows), map_yaml=paths)
     paths = "test: $.id\npassed: $.ok\nerror: $.exception\nreason: $.note\n"
-    said = gate("a.json", "--map=map.yaml", "--max-errors=1", "--min-score=0", code=0, map_yaml=paths)
+    error = gate("a.json", "--map=map.yaml", "--max-errors=1", "--min-score=0", code=0, map_yaml=paths)
     assert (
-        "warning: a.json: --map: error: $.exception finds nothing in any row. Row 1: its keys: id, ok" in said
+        "warning: a.json: --map: error: $.exception finds nothing in any row. Row 1: its keys: id, ok"
+        in error
     )
-    assert "reason: $.note finds" not in said
+    assert "reason: $.note finds" not in error
     (_, wrong) = saved()["suites"][0]["tests"]
     assert "--map: passed: $.ok finds nothing in it; its keys: id, okay" in wrong["trials"][0]["error"]
 
@@ -256,8 +257,8 @@ def test_a_cut_file_among_those_of_a_map_is_an_error(gate):
     Path("map.yaml").write_text("rows: $.results[*]\ntest: $.id\npassed: $.ok\n")
     Path("good.json").write_text('{"results": [{"id": "a", "ok": true}]}')
     Path("cut.json").write_text('{"results": [{"id": "b", "ok": fal')
-    said = gate("good.json", "cut.json", "--map=map.yaml", "--min-score=0", code=2)
-    assert "cut.json: is no JSON, in which --map finds rows" in said
+    decision = gate("good.json", "cut.json", "--map=map.yaml", "--min-score=0", code=2)
+    assert "cut.json: is no JSON, in which --map finds rows" in decision
 
 
 def test_arms_of_one_file_are_chosen_and_compared(gate):

@@ -77,8 +77,8 @@ def test_a_single_shard_is_refused_with_the_cure(tmp_path, monkeypatch, capsys):
     for shard in (1, 2, 3):
         play(f"--shard={shard}/3", f"--output-dir=s{shard}")
     for files in (["s2/_results.json"], ["s1/_results.json", "s2/_results.json", "s3/_results.json"]):
-        code, said = gate(capsys, *files)
+        code, captured = gate(capsys, *files)
         assert code == 2
-        assert "of 3 of a run. Merge all of them first: ci-evals merge" in said
+        assert "of 3 of a run. Merge all of them first: ci-evals merge" in captured
     assert ci_evals("merge", "s1", "s2", "s3", "--no-gate", cwd=tmp_path).returncode == 0
     assert gate(capsys, "results/_results.json")[0] == 0

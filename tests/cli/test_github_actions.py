@@ -86,9 +86,9 @@ def test_the_conversations_are_folded_in_the_log(tmp_path):
     """A group around one line for each trial; the results stand outside of it."""
     write_suite(tmp_path, HELLO, **DEMO)
     done = run(tmp_path, env=job(tmp_path))
-    told = done.stderr.splitlines()
-    begin, end = told.index("::group::Playing 1 trial"), told.index("::endgroup::")
-    assert any(line.startswith("[1/1]") for line in told[begin:end])
+    stderr = done.stderr.splitlines()
+    begin, end = stderr.index("::group::Playing 1 trial"), stderr.index("::endgroup::")
+    assert any(line.startswith("[1/1]") for line in stderr[begin:end])
 
 
 def test_elsewhere_nothing_is_said_to_github(tmp_path, api):
@@ -464,7 +464,7 @@ def test_a_demo_agent_of_another_address_is_no_secret(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (("run", "suite.json", "--min-score=85%"), "'--min-score': '85%'"),
         (("run", "suite.json", "--regression=some"), "'--regression': 'some' is not one of"),
@@ -475,12 +475,12 @@ def test_a_demo_agent_of_another_address_is_no_secret(tmp_path):
         ((), "no command was given"),
     ],
 )
-def test_what_cannot_be_read_is_an_annotation(tmp_path, arguments, told):
+def test_what_cannot_be_read_is_an_annotation(tmp_path, arguments, message):
     """With what was found, and without a variable that the user never saw."""
     done = ci_evals(*arguments, cwd=tmp_path, env=job(tmp_path))
     assert done.returncode == 2
     (error,) = lines_of("error", done.stderr)
-    assert told in error.replace("%25", "%")
+    assert message in error.replace("%25", "%")
     assert "CI_EVALS_" not in error
     assert "Usage:" not in done.stderr or not arguments
 

@@ -331,7 +331,7 @@ def test_a_folder_of_the_repository(repository):
 
 
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("args", "text"),
     [
         (["--adapter=opnai"], "--adapter: 'opnai' is not an adapter; did you mean 'openai'?"),
         (["--adapter=python:shop"], "--adapter: 'python:shop' is not of the form python:module:attribute"),
@@ -342,9 +342,9 @@ def test_a_folder_of_the_repository(repository):
         (["--adapter=http", "--start="], "--start is empty. Give the command that serves your agent"),
     ],
 )
-def test_what_cannot_be_is_refused(repository, args, said):
+def test_what_cannot_be_is_refused(repository, args, text):
     """In words, and nothing is written."""
     done = ci_evals("init", *args, cwd=repository)
     assert (done.returncode, done.stdout) == (2, "")
-    assert said in done.stderr
+    assert text in done.stderr
     assert files_in(repository) == {}

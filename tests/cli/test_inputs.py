@@ -161,9 +161,9 @@ def test_an_input_beside_arguments_is_told_as_it_is_written_there():
 
 def test_every_input_beside_arguments_is_named():
     """And no value, which may be a key."""
-    told = unused(llm_key="sk-secret", min_score="1", comment_key="forks")
-    assert len(told.splitlines()) == 3
-    assert "sk-secret" not in told
+    message = unused(llm_key="sk-secret", min_score="1", comment_key="forks")
+    assert len(message.splitlines()) == 3
+    assert "sk-secret" not in message
 
 
 def test_inputs_that_say_nothing_may_stand_beside_arguments():

@@ -15,7 +15,7 @@ GOOD = fakes.judged("pass", "Turn 1 greets.", looked_at=[1])
 SECRET = "suite-key-7f2d91"
 
 
-def said(content, **fields):
+def completion(content, **fields):
     """A completion as OpenAI's API has it."""
     message = {"role": "assistant", "content": content, **fields}
     return {"choices": [{"message": message, "finish_reason": "stop"}]}
@@ -27,16 +27,16 @@ def blocks(*content):
 
 
 OPENAI = {
-    "alone": (said(GOOD), True),
-    "in a fence between words": (said(f"Here:\n\n```json\n{GOOD}\n```\n\nAsk me for more."), True),
-    "after a lone end of thought": (said(f"Turn 1 greets.\n</think>\n\n{GOOD}"), True),
-    "in the reasoning": (said(None, reasoning_content=GOOD), True),
-    "in the reasoning, of another server": (said("", reasoning=GOOD), True),
-    "reasoning beside": (said(GOOD, reasoning_content="Hm."), True),
-    "among words": (said(f"I say: {GOOD} That is all."), True),
-    "words in the reasoning": (said(None, reasoning_content=f"I say: {GOOD}"), False),
-    "two answers": (said(f"{GOOD}\n{fakes.judged('fail')}"), False),
-    "words": (said("It passes."), False),
+    "alone": (completion(GOOD), True),
+    "in a fence between words": (completion(f"Here:\n\n```json\n{GOOD}\n```\n\nAsk me for more."), True),
+    "after a lone end of thought": (completion(f"Turn 1 greets.\n</think>\n\n{GOOD}"), True),
+    "in the reasoning": (completion(None, reasoning_content=GOOD), True),
+    "in the reasoning, of another server": (completion("", reasoning=GOOD), True),
+    "reasoning beside": (completion(GOOD, reasoning_content="Hm."), True),
+    "among words": (completion(f"I say: {GOOD} That is all."), True),
+    "words in the reasoning": (completion(None, reasoning_content=f"I say: {GOOD}"), False),
+    "two answers": (completion(f"{GOOD}\n{fakes.judged('fail')}"), False),
+    "words": (completion("It passes."), False),
 }
 ANTHROPIC = {
     "alone": (blocks({"type": "text", "text": GOOD}), True),
@@ -82,13 +82,13 @@ def test_answers_are_read_where_they_are_unambiguous(tmp_path, httpserver, provi
 
 
 UNUSABLE = {
-    "words": (said(f"It passes, {SECRET}."), "It passes, ***."),
-    "a void answer": (said(fakes.judged("pass", "So.", (1, "no such words"))), "no such words"),
+    "words": (completion(f"It passes, {SECRET}."), "It passes, ***."),
+    "a void answer": (completion(fakes.judged("pass", "So.", (1, "no such words"))), "no such words"),
     "cut off": (
         {"choices": [{"message": {"content": '{"reasoning": "It'}, "finish_reason": "length"}]},
         '"reasoning',
     ),
-    "very long": (said("It passes. " * 2000), "(22,000 characters)"),
+    "very long": (completion("It passes. " * 2000), "(22,000 characters)"),
 }
 
 
@@ -109,5 +109,7 @@ def test_debug_keeps_what_a_judge_wrote(tmp_path, httpserver, case):
 @pytest.mark.parametrize("votes", [3])
 def test_debug_keeps_them_with_each_vote(tmp_path, httpserver, votes):
     """Where several were asked for."""
-    finding = finding_of(tmp_path, httpserver, "openai", said("Hm."), "--debug", f"--judge-votes={votes}")
+    finding = finding_of(
+        tmp_path, httpserver, "openai", completion("Hm."), "--debug", f"--judge-votes={votes}"
+    )
     assert [vote["unusable"] for vote in finding["votes"]] == [["Hm.", "Hm."]] * len(finding["votes"])

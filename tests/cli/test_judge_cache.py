@@ -27,11 +27,11 @@ class Coin:
     """A judge that says pass and fail in turn, whatever it is asked."""
 
     def __init__(self):
-        self.said = 0
+        self.answers = 0
 
     def __call__(self, asked):
-        self.said += 1
-        verdict = "pass" if self.said % 2 else "fail"
+        self.answers += 1
+        verdict = "pass" if self.answers % 2 else "fail"
         return fakes.judged(verdict, "I threw a coin.", (1, "You said: Hello"))
 
 
@@ -139,8 +139,8 @@ def test_a_forged_pass_opens_no_gate(tmp_path, neighbours, changed):
     assert len(forge(tmp_path / "answers", **changed)) == 2
     ran = gated(tmp_path, env)
     assert (ran.returncode, len(models.asked)) == (1, 4)
-    said = ran.stdout + ran.stderr
-    assert said.count("not signed with this run's key") == (1 if changed != {"version": 1} else 0)
+    stderr = ran.stdout + ran.stderr
+    assert stderr.count("not signed with this run's key") == (1 if changed != {"version": 1} else 0)
     models.asked.clear()
     assert (gated(tmp_path, env).returncode, models.asked) == (1, [])
 
@@ -204,7 +204,7 @@ def test_where_files_may_be_anybodys_none_of_the_checkout_is_read(tmp_path, neig
 
 
 @pytest.mark.parametrize(
-    ("said", "environ", "place"),
+    ("value", "environ", "place"),
     [
         ("off", {"HOME": "/home/a"}, None),
         ("auto", {"HOME": "/home/a", "CI": "1"}, None),
@@ -214,9 +214,9 @@ def test_where_files_may_be_anybodys_none_of_the_checkout_is_read(tmp_path, neig
         ("here", {"HOME": "/home/a", "CI": "1"}, "here"),
     ],
 )
-def test_where_answers_are_kept(said, environ, place):
+def test_where_answers_are_kept(value, environ, place):
     """In the user's cache folder, in none in CI, or where somebody says."""
-    assert folder_of(said, RunContext(environ)) == (place and Path(place))
+    assert folder_of(value, RunContext(environ)) == (place and Path(place))
 
 
 def test_a_cache_must_be_somewhere():

@@ -48,8 +48,8 @@ def test_one_unreadable_file_does_not_hide_the_others(tmp_path):
         "validate", "b.json", "a.json", "nowhere.json", cwd=tmp_path, env={"AGENT_KEY": "key-123456"}
     )
     assert ran.returncode == 2
-    for said in ("b.json:1:11: not UTF-8", "did you mean 'minScore'?", "No file 'nowhere.json'"):
-        assert said in ran.stderr
+    for text in ("b.json:1:11: not UTF-8", "did you mean 'minScore'?", "No file 'nowhere.json'"):
+        assert text in ran.stderr
 
 
 def test_bundled_suites_validate(tmp_path):
@@ -102,18 +102,20 @@ def estimate(ran) -> dict[str, str]:
     """The lines of the estimate by their first word."""
     assert ran.returncode == 0, ran.stderr
     named = (line.split(maxsplit=1) for line in ran.stdout.splitlines()[-4:])
-    return {name.strip(":"): said for name, said in named}
+    return {name.strip(":"): result for name, result in named}
 
 
 def test_plan_estimates_tokens_cost_and_duration(tmp_path):
     """As ranges, of the models that would be asked; without a key, and said to be an estimate."""
     ran = ci_evals("plan", "demo:retail", "--loops=3", "--parallel=4", cwd=tmp_path)
-    told = estimate(ran)
-    assert re.fullmatch(r"\d+ k to \d+ k", told["tokens"])
+    forecast = estimate(ran)
+    assert re.fullmatch(r"\d+ k to \d+ k", forecast["tokens"])
     dollars = r"\$\d\.\d{2,4} to \$\d\.\d{2}"
-    assert re.fullmatch(rf"{dollars} \(gpt-6-luna, gpt-6\.1-terra; prices of [-0-9]{{10}}\)", told["cost"])
-    assert re.fullmatch(r"\d+ s to \d+ m at --parallel=4", told["duration"])
-    assert "conversations may end early" in told["estimated"]
+    assert re.fullmatch(
+        rf"{dollars} \(gpt-6-luna, gpt-6\.1-terra; prices of [-0-9]{{10}}\)", forecast["cost"]
+    )
+    assert re.fullmatch(r"\d+ s to \d+ m at --parallel=4", forecast["duration"])
+    assert "conversations may end early" in forecast["estimated"]
     other = estimate(ci_evals("plan", "demo:retail", "--provider=anthropic", cwd=tmp_path))
     assert "(claude-haiku-5-5, claude-sonnet-5-5; prices of" in other["cost"]
 
@@ -121,9 +123,9 @@ def test_plan_estimates_tokens_cost_and_duration(tmp_path):
 def test_plan_offline_asks_no_model(tmp_path):
     """So it costs nothing; what is left is the agent's time."""
     ran = ci_evals("plan", "demo:hr", "--provider=offline", cwd=tmp_path)
-    told = estimate(ran)
-    assert (told["tokens"], told["cost"]) == ("none", "none")
-    assert told["duration"].startswith("0.0 s to ")
+    forecast = estimate(ran)
+    assert (forecast["tokens"], forecast["cost"]) == ("none", "none")
+    assert forecast["duration"].startswith("0.0 s to ")
     assert "simulated user 0, judge 0" in ran.stdout
 
 
@@ -133,20 +135,20 @@ def test_plan_counts_only_the_models_that_are_asked(tmp_path):
     write_suite(tmp_path)
     assert estimate(ci_evals("plan", "suite.json", cwd=tmp_path, env=env))["cost"] == "none"
     write_suite(tmp_path, {"evaluations": [{"criterion": "c"}]})
-    told = estimate(ci_evals("plan", "suite.json", "--user-model=nobodys", cwd=tmp_path, env=env))
-    assert "(gpt-6.1-terra; prices of" in told["cost"]
+    forecast = estimate(ci_evals("plan", "suite.json", "--user-model=nobodys", cwd=tmp_path, env=env))
+    assert "(gpt-6.1-terra; prices of" in forecast["cost"]
 
 
 def test_plan_names_models_without_a_price(tmp_path):
     """In place of a cost that leaves them out. A file of the user's stands in place of the bundled table."""
-    told = estimate(ci_evals("plan", "demo:hr", "--judge-model=my-own", cwd=tmp_path))
-    assert told["cost"].startswith("unknown: no price for my-own.")
+    forecast = estimate(ci_evals("plan", "demo:hr", "--judge-model=my-own", cwd=tmp_path))
+    assert forecast["cost"].startswith("unknown: no price for my-own.")
     (tmp_path / "prices.json").write_text('{"models": {"my-own": {"input": 1, "output": 1}}}')
     named = ("--judge-model=my-own", "--prices=prices.json")
-    told = estimate(ci_evals("plan", "demo:hr", *named, cwd=tmp_path))
-    assert told["cost"].startswith("unknown: no price for gpt-6-luna.")
-    told = estimate(ci_evals("plan", "demo:hr", *named, "--user-model=my-own", cwd=tmp_path))
-    assert told["cost"].endswith("(my-own)")
+    forecast = estimate(ci_evals("plan", "demo:hr", *named, cwd=tmp_path))
+    assert forecast["cost"].startswith("unknown: no price for gpt-6-luna.")
+    forecast = estimate(ci_evals("plan", "demo:hr", *named, "--user-model=my-own", cwd=tmp_path))
+    assert forecast["cost"].endswith("(my-own)")
 
 
 def test_plan_with_prices_that_cannot_be_read(tmp_path):
@@ -204,7 +206,7 @@ def test_report_redraws_everything_byte_for_byte(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "output"),
     [
         (None, "r.json: no such file or folder"),
         ("{", "not JSON"),
@@ -212,14 +214,14 @@ def test_report_redraws_everything_byte_for_byte(tmp_path):
         ('{"schemaVersion": 9}', "newer version"),
     ],
 )
-def test_report_of_what_is_no_results_file(tmp_path, text, said):
+def test_report_of_what_is_no_results_file(tmp_path, text, output):
     """Exit 2 with one message, nothing written."""
     if text is not None:
         (tmp_path / "r.json").write_text(text)
     before = files_in(tmp_path)
     ran = ci_evals("report", "r.json", cwd=tmp_path)
     assert (ran.returncode, files_in(tmp_path)) == (2, before)
-    assert said in ran.stderr
+    assert output in ran.stderr
     assert "Traceback" not in ran.stderr
 
 

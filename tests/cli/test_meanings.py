@@ -138,17 +138,17 @@ def test_a_local_model(tmp_path, agent, folder, provider):
 
 
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("args", "output"),
     [
         (("--provider=offline", "--embedding-model=m"), "the provider offline has no embedding models"),
         (("--provider=offline", "--embedding-model=local:./m"), "there is no such folder"),
     ],
 )
-def test_a_model_that_cannot_be_had(tmp_path, agent, args, said):
+def test_a_model_that_cannot_be_had(tmp_path, agent, args, output):
     """Is an error of usage where it is needed, and nothing where it is not."""
     ran = ci_evals("run", write_suite(tmp_path, TEST), *args, cwd=tmp_path, env=env_of(agent))
     assert (ran.returncode, agent.requests) == (2, [])
-    assert said in ran.stderr
+    assert output in ran.stderr
     text = write_suite(tmp_path, {"evaluations": [TEXT]})
     assert ci_evals("run", text, *args, cwd=tmp_path, env=env_of(agent)).returncode == 0
 
@@ -186,10 +186,10 @@ def test_runs_with_different_models_are_not_compared(tmp_path, agent, models, fo
     run("offline", "--provider=offline")
     run("local", "--provider=offline", f"--embedding-model=local:{folder}")
     run("again")
-    told = "the embedding model changed from text-embedding-3-small to my-vectors"
-    assert any(told in reason for reason in reasons("other", "one"))
-    told = f"the embedding model changed from none to local:{folder}"
-    assert any(told in reason for reason in reasons("local", "offline"))
+    message = "the embedding model changed from text-embedding-3-small to my-vectors"
+    assert any(message in reason for reason in reasons("other", "one"))
+    message = f"the embedding model changed from none to local:{folder}"
+    assert any(message in reason for reason in reasons("local", "offline"))
     assert reasons("again", "one") == []
     suite = write_suite(tmp_path, {"evaluations": [TEXT]})
     run("a", "--embedding-model=x")

@@ -95,8 +95,8 @@ def comparable(value: Any) -> Any:
 @pytest.mark.parametrize(("split", "shards"), [("suites", 2), ("shards", 3)])
 def test_shards_merge_to_the_undivided_run(played, tmp_path, split, shards):
     """Scores, counts, groups, verdicts, usage, checks, comparison and p: all of `_results.json`."""
-    told = ci_evals("merge", split, f"--shards={shards}", *GATE, f"--output-dir={tmp_path}", cwd=played)
-    assert told.returncode == 1, told.stderr
+    completed = ci_evals("merge", split, f"--shards={shards}", *GATE, f"--output-dir={tmp_path}", cwd=played)
+    assert completed.returncode == 1, completed.stderr
     whole, merged = read(played / "whole/_results.json"), read(tmp_path / "_results.json")
     assert merged["comparison"]["p"] < 0.05
     # Results do not tell all that it is made of, and no comparison looks at it.
@@ -137,13 +137,13 @@ def test_shards_are_played_apart(played):
 def test_every_report_is_written(shards):
     """As a run writes them, and told to the job in the same way."""
     step = step_in(shards)
-    told = ci_evals("merge", "shards", "--min-score=0", cwd=shards, env=step.variables(step.folder, {}))
-    assert told.returncode == 1, told.stderr  # critical tests fail
+    completed = ci_evals("merge", "shards", "--min-score=0", cwd=shards, env=step.variables(step.folder, {}))
+    assert completed.returncode == 1, completed.stderr  # critical tests fail
     written = files_in(shards / "results")
     assert {"_results.json", "summary.md", "junit.xml"} <= set(written)
     for folder in ("HR-assistant", "Retail-assistant"):
         assert any(name.startswith(f"{folder}/") and name.endswith("/_summary.md") for name in written)
-    for text in (told.stdout, step.summary, written["summary.md"].decode()):
+    for text in (completed.stdout, step.summary, written["summary.md"].decode()):
         assert "HR assistant" in text
         assert "Retail assistant" in text
     assert (step.outputs["result"], step.outputs["passed"], step.outputs["tests"]) == (
@@ -156,14 +156,14 @@ def test_every_report_is_written(shards):
 
 def test_a_shard_that_is_missing(shards):
     """Exit code 3, and the reports of what is there say so first."""
-    told = ci_evals(
+    completed = ci_evals(
         "merge", "shards", "--shards=3", "--thresholds=suite:Third=80", "--junit=j/tests.xml", cwd=shards
     )
-    assert told.returncode == 3, told.stderr
+    assert completed.returncode == 3, completed.stderr
     gate = results_in(shards)["gate"]
     assert gate["reasons"] == ["1 of 3 shards is missing: rerun its job"]
     assert (gate["passed"], gate["exitCode"]) == (False, 3)
-    assert "1 of 3 shards is missing" in told.stdout
+    assert "1 of 3 shards is missing" in completed.stdout
     assert "1 of 3 shards is missing" in (shards / "results/summary.md").read_text()
     # Nor has it a verdict wherever its results are used.
     compared = ci_evals("compare", "results", "results", "--max-drop=5", cwd=shards)
@@ -175,9 +175,9 @@ def test_a_shard_that_is_missing(shards):
 
 def test_more_results_than_shards(shards):
     """Something is here that does not belong to this run."""
-    told = ci_evals("merge", "shards", "--shards=1", cwd=shards)
-    assert told.returncode == 2
-    assert "--shards=1, but there are 2 results" in told.stderr
+    completed = ci_evals("merge", "shards", "--shards=1", cwd=shards)
+    assert completed.returncode == 2
+    assert "--shards=1, but there are 2 results" in completed.stderr
     assert not (shards / "results").exists()
 
 
@@ -206,8 +206,8 @@ def test_ways_to_name_results(shards, named):
     """Files, their folders, folders of folders; what is named twice counts once."""
     (shards / "shards/0-logs").mkdir()
     (shards / "shards/0-logs/log.txt").write_text("x")
-    told = ci_evals("merge", *named, "--shards=2", "--no-gate", cwd=shards)
-    assert told.returncode == 0, told.stderr
+    completed = ci_evals("merge", *named, "--shards=2", "--no-gate", cwd=shards)
+    assert completed.returncode == 0, completed.stderr
     assert [suite["name"] for suite in results_in(shards)["suites"]] == ["HR assistant", "Retail assistant"]
 
 
@@ -217,9 +217,11 @@ def test_all_that_cannot_be_read_is_told_at_once(shards):
     (shards / "shards/2-retail/_results.json").write_text("[]")
     step = step_in(shards)
     asked = ("nowhere", "empty", "shards")
-    told = ci_evals("merge", *asked, cwd=shards, env=step.variables(step.folder, {}) | {"GITHUB_ACTIONS": ""})
-    assert told.returncode == 2
-    missing, empty, broken = told.stderr.splitlines()
+    completed = ci_evals(
+        "merge", *asked, cwd=shards, env=step.variables(step.folder, {}) | {"GITHUB_ACTIONS": ""}
+    )
+    assert completed.returncode == 2
+    missing, empty, broken = completed.stderr.splitlines()
     assert "nowhere: no such file or folder" in missing
     assert "no shard has uploaded one" in missing
     assert "empty: contains no _results.json" in empty
@@ -244,9 +246,9 @@ def test_numbers_that_no_run_has_are_refused(shards, nonsense):
         for part, fields in nonsense.items():
             recorded[part] |= fields
         file.write_text(json.dumps(recorded))
-    told = ci_evals("merge", "shards", "--no-gate", cwd=shards)
-    assert told.returncode == 2, told.stderr
-    assert "_results.json" in told.stderr
+    completed = ci_evals("merge", "shards", "--no-gate", cwd=shards)
+    assert completed.returncode == 2, completed.stderr
+    assert "_results.json" in completed.stderr
     assert not (shards / "results").exists()
 
 
@@ -261,24 +263,24 @@ def test_a_shard_without_a_suite_is_none(shards):
 def test_a_test_in_two_shards_is_refused(shards):
     """With both files."""
     shutil.copytree(shards / "shards/1-hr", shards / "shards/3-again")
-    told = ci_evals("merge", "shards", cwd=shards)
-    assert told.returncode == 2
-    assert "shards/1-hr/_results.json and shards/3-again/_results.json" in told.stderr
-    assert "'Books vacation that the balance covers'" in told.stderr
+    completed = ci_evals("merge", "shards", cwd=shards)
+    assert completed.returncode == 2
+    assert "shards/1-hr/_results.json and shards/3-again/_results.json" in completed.stderr
+    assert "'Books vacation that the balance covers'" in completed.stderr
 
 
 def test_a_floor_on_a_name_that_no_shard_has(shards):
     """A slip of the pen would guard nothing; where verdicts are missing, the name may be among them."""
     asked = ("merge", "shards", "--thresholds=category:safty=100")
-    told = ci_evals(*asked, cwd=shards)
-    assert told.returncode == 2
-    assert "did you mean 'safety'?" in told.stderr
+    completed = ci_evals(*asked, cwd=shards)
+    assert completed.returncode == 2
+    assert "did you mean 'safety'?" in completed.stderr
     file = shards / "shards/1-hr/_results.json"
     lost = read(file)
     lost["suites"][0]["tests"][0]["trials"][0] |= {"status": "failed", "findings": []}
     file.write_text(json.dumps(lost))
-    told = ci_evals(*asked, "--max-errors=5", cwd=shards)
-    assert told.returncode == 3
+    completed = ci_evals(*asked, "--max-errors=5", cwd=shards)
+    assert completed.returncode == 3
     assert "did you mean 'safety'?" in results_in(shards)["gate"]["reasons"][0]
 
 
@@ -289,9 +291,9 @@ def test_baselines(shards, played):
     assert results_in(shards)["comparison"]["delta"] < -5
     assert ci_evals(*asked, "--baseline=none", cwd=shards).returncode == 0
     assert results_in(shards)["comparison"] is None
-    told = ci_evals(*asked, "--baseline=nowhere", cwd=shards)
-    assert told.returncode == 2
-    assert "--baseline: nowhere" in told.stderr
+    completed = ci_evals(*asked, "--baseline=nowhere", cwd=shards)
+    assert completed.returncode == 2
+    assert "--baseline: nowhere" in completed.stderr
     assert ci_evals(*asked, "--baseline=auto", cwd=shards).returncode == 0
     assert results_in(shards)["run"]["baselineNote"].startswith("no baseline: ")
 
@@ -301,12 +303,12 @@ def test_what_github_says_of_the_token_is_taken_out(shards):
     with github_api.serving() as api:
         api.fail("/actions/artifacts", *[github_api.Answer(403, {"message": f"{TOKEN} may not"})] * 3)
         known = {"GITHUB_REPOSITORY": "octo/agent", "GITHUB_TOKEN": TOKEN, "GITHUB_API_URL": api.url}
-        told = ci_evals(
+        completed = ci_evals(
             "merge", "shards", "--no-gate", "--baseline=auto", "--baseline-branch=main", cwd=shards, env=known
         )
-    assert told.returncode == 0, told.stderr
+    assert completed.returncode == 0, completed.stderr
     assert "may not" in results_in(shards)["run"]["baselineNote"]
-    assert TOKEN not in told.stdout + told.stderr
+    assert TOKEN not in completed.stdout + completed.stderr
     assert not any(TOKEN.encode() in text for text in files_in(shards / "results").values())
 
 
@@ -315,7 +317,7 @@ def test_keys_of_the_environment_are_taken_out(shards):
     key = "sk-a-key-of-this-environment"
     file = shards / "shards/1-hr/_results.json"
     file.write_text(file.read_text().replace("Books vacation that the balance covers", f"Books {key}"))
-    told = ci_evals("merge", "shards", "--no-gate", cwd=shards, env={"OPENAI_API_KEY": key})
-    assert told.returncode == 0, told.stderr
-    assert key not in told.stdout + told.stderr
+    completed = ci_evals("merge", "shards", "--no-gate", cwd=shards, env={"OPENAI_API_KEY": key})
+    assert completed.returncode == 0, completed.stderr
+    assert key not in completed.stdout + completed.stderr
     assert not any(key.encode() in text for text in files_in(shards / "results").values())

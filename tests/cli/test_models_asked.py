@@ -38,7 +38,7 @@ def test_a_panel_votes_until_each_model_has_had_a_say(panel, votes):
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "value"),
     [
         ({"judge_votes": 4}, "--judge-votes=4: an even number of votes"),
         ({"judge_votes": 3, "judge_panel": "a,b,c,d"}, "--judge-votes=3: the panel has 4 models"),
@@ -48,11 +48,11 @@ def test_a_panel_votes_until_each_model_has_had_a_say(panel, votes):
         ({"judge_panel": "a,b", "judge_model": "c"}, "--judge-model=c: --judge-panel names the judges"),
     ],
 )
-def test_what_makes_no_sense_is_refused(options, told):
+def test_what_makes_no_sense_is_refused(options, value):
     """In one message, by the names of the options."""
     with pytest.raises(UsageError) as refused:
         asked(**options)
-    assert str(refused.value).startswith(told)
+    assert str(refused.value).startswith(value)
 
 
 @pytest.mark.parametrize(
@@ -62,8 +62,8 @@ def test_votes_without_a_model_change_nothing(option):
     """So a run without a key warns of them, but goes on: a workflow may set them for all its runs."""
     offline = asked(provider=Provider.OFFLINE, **option)
     demo = plan([load_suite("demo:hr")], Selection.of(None, None), 1)
-    said = offline.warnings(demo)
-    assert [text.partition(":")[0] for text in said] == (
+    items = offline.warnings(demo)
+    assert [text.partition(":")[0] for text in items] == (
         [] if "judge_model" in option else ["--provider=offline"]
     )
 

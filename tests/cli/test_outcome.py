@@ -169,8 +169,8 @@ def test_early_ends_keep_their_codes(tmp_path):
     for asked, stream, code in (("--help", "out", 0), ("--version", "out", 0), (None, "err", 2)):
         ran = ci_evals(*filter(None, [asked]), cwd=tmp_path)
         assert ran.returncode == code
-        said, silent = (ran.stdout, ran.stderr) if stream == "out" else (ran.stderr, ran.stdout)
-        assert "ci-evals" in said
+        text, silent = (ran.stdout, ran.stderr) if stream == "out" else (ran.stderr, ran.stdout)
+        assert "ci-evals" in text
         assert silent == ""
 
 
@@ -185,11 +185,11 @@ def test_a_bug_is_told_to_github(tmp_path):
     (error,) = [line for line in ran.stderr.splitlines() if line.startswith("::")]
     assert error.startswith("::error title=ci-evals::")
     assert "KeyError" in error
-    told = summary.read_text()
-    assert told.startswith("## ⚠️ Evals ended by a bug in ci-evals\n")
-    assert "KeyError" in told
-    assert "Traceback" not in told
-    assert key not in ran.stderr + told
+    message = summary.read_text()
+    assert message.startswith("## ⚠️ Evals ended by a bug in ci-evals\n")
+    assert "KeyError" in message
+    assert "Traceback" not in message
+    assert key not in ran.stderr + message
 
 
 def test_a_bug_after_the_reports_leaves_them_their_summary(tmp_path):

@@ -63,9 +63,9 @@ def test_the_baselines_conversations_stand_on_the_page(tmp_path, agent):
     before["suites"][0]["tests"][0]["trials"][0]["turns"][0]["agent"] = f"{HELLO} {secret}"
     (tmp_path / "before" / RESULTS).write_text(json.dumps(before))
 
-    told = ("--baseline=before", "--quiet")
-    assert ci_evals("run", suite, *told, "--provider=offline", cwd=tmp_path, env=env).returncode == 0
-    assert ci_evals("merge", "results", "--output-dir=merged", told[0], cwd=tmp_path).returncode == 0
+    texts = ("--baseline=before", "--quiet")
+    assert ci_evals("run", suite, *texts, "--provider=offline", cwd=tmp_path, env=env).returncode == 0
+    assert ci_evals("merge", "results", "--output-dir=merged", texts[0], cwd=tmp_path).returncode == 0
     assert HELLO in page_in(tmp_path / "merged")
     page = page_in(tmp_path / "results")
     assert f"{HELLO} ***" in page
@@ -96,7 +96,7 @@ def test_a_bug_in_the_page_costs_nothing_but_the_page(tmp_path, step, capsys):
     assert step.outputs["report-path"] == ""
     assert step.outputs["result"] == "invalid"
     assert step.outputs["summary-path"].endswith("out/summary.md")
-    said = capsys.readouterr()
-    assert "Traceback" in said.err
-    assert "report.html is missing; all other reports are there. This is a bug in ci-evals." in said.err
-    assert f"Reports: {out}/summary.md" in said.out
+    captured = capsys.readouterr()
+    assert "Traceback" in captured.err
+    assert "report.html is missing; all other reports are there. This is a bug in ci-evals." in captured.err
+    assert f"Reports: {out}/summary.md" in captured.out

@@ -147,10 +147,10 @@ def test_a_killed_run_leaves_no_green_reports_of_an_earlier_one(tmp_path, played
             time.sleep(0.05)
         run.kill()
         run.communicate(timeout=30)
-    told = results_in(tmp_path)
-    assert told["run"]["status"] == "unfinished"
-    assert (told["gate"]["passed"], told["gate"]["exitCode"]) == (False, 3)
-    assert told["counts"]["notRun"] == 1
+    results = results_in(tmp_path)
+    assert results["run"]["status"] == "unfinished"
+    assert (results["gate"]["passed"], results["gate"]["exitCode"]) == (False, 3)
+    assert results["counts"]["notRun"] == 1
     left = {path.name for path in (tmp_path / "results").iterdir() if path.is_file()}
     assert left == {"_results.json", "summary.md", "journal.jsonl"}
     assert "the run has not finished" in (tmp_path / "results/summary.md").read_text()

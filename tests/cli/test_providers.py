@@ -129,10 +129,10 @@ def test_an_interruption_does_not_wait_for_claude(tmp_path, agent, suite):
     deadline = time.monotonic() + 30
     while not claude_program.asked(tmp_path / "bin") and time.monotonic() < deadline:
         time.sleep(0.05)
-    told = time.monotonic()
+    result = time.monotonic()
     process.send_signal(signal.SIGTERM)
     process.communicate(timeout=30)
-    assert (process.returncode, time.monotonic() - told < 7) == (130, True)
+    assert (process.returncode, time.monotonic() - result < 7) == (130, True)
     assert results_in(tmp_path)["run"]["status"] == "interrupted"
 
 
@@ -206,10 +206,10 @@ def test_a_judge_of_the_agents_family(tmp_path, agent):
     """Warned of once: on the console, in the results and in the summary."""
     suite = write_suite(tmp_path, JUDGED, JUDGED | {"name": "Second"}, model="claude-opus-5-5")
     ran = ci_evals("run", suite, "--provider=claude-code", cwd=tmp_path, env=claude(tmp_path, agent))
-    said = "sonnet judges claude-opus-5-5 (Claude)"
-    assert ran.stderr.count(said) == 1
-    assert sum(said in warning for warning in results_in(tmp_path)["run"]["warnings"]) == 1
-    assert said in (tmp_path / "results/summary.md").read_text()
+    text = "sonnet judges claude-opus-5-5 (Claude)"
+    assert ran.stderr.count(text) == 1
+    assert sum(text in warning for warning in results_in(tmp_path)["run"]["warnings"]) == 1
+    assert text in (tmp_path / "results/summary.md").read_text()
 
 
 def test_the_plan_needs_no_claude(tmp_path, suite):

@@ -69,12 +69,12 @@ def test_another_judge(played, run):
     (run / "step").mkdir()
     step = Step(run / "step")
     with world.llm(says("fail")) as llm:
-        told = ci_evals(
+        completed = ci_evals(
             *("rejudge", "results", "--provider=anthropic", "--output-dir=again", "--junit=j/tests.xml"),
             cwd=run,
             env=step.variables(step.folder, {}) | llm.env,
         )
-    assert told.returncode == 1, told.stderr
+    assert completed.returncode == 1, completed.stderr
     assert sorted(asked.text for asked in llm.asked) == played[1]
     assert {(asked.provider, asked.model) for asked in llm.asked} == {("anthropic", "claude-sonnet-5-5")}
     assert files_in(run / "results") == before
@@ -86,12 +86,12 @@ def test_another_judge(played, run):
     written = set(files_in(run / "again"))
     assert {"_results.json", "summary.md", f"{again['suites'][0]['folder']}/First.md"} <= written
     assert (run / "j/tests.xml").exists()
-    assert "by claude-sonnet-5-5; before by gpt-6.1-terra" in told.stdout
-    assert "4 of 4 judged verdicts changed: 4 from passed to failed" in told.stdout
-    assert told.stdout.count("I say fail.") >= 4
-    assert "Stub › First  2 failed; 2 changed" in told.stderr
+    assert "by claude-sonnet-5-5; before by gpt-6.1-terra" in completed.stdout
+    assert "4 of 4 judged verdicts changed: 4 from passed to failed" in completed.stdout
+    assert completed.stdout.count("I say fail.") >= 4
+    assert "Stub › First  2 failed; 2 changed" in completed.stderr
     assert (step.outputs["result"], step.outputs["failed-tests"]) == ("failed", "2")
-    assert TENANT not in told.stdout + told.stderr + (run / "again/_results.json").read_text()
+    assert TENANT not in completed.stdout + completed.stderr + (run / "again/_results.json").read_text()
 
 
 def test_an_interruption(run):
@@ -121,9 +121,11 @@ def test_without_a_key(run):
     """Told before anything is made, and in GitHub's outputs."""
     (run / "step").mkdir()
     step = Step(run / "step")
-    told = ci_evals("rejudge", "results", "--output-dir=again", cwd=run, env=step.variables(step.folder, {}))
-    assert told.returncode == 2
-    assert "no key for the LLM (openai)" in told.stderr
+    completed = ci_evals(
+        "rejudge", "results", "--output-dir=again", cwd=run, env=step.variables(step.folder, {})
+    )
+    assert completed.returncode == 2
+    assert "no key for the LLM (openai)" in completed.stderr
     assert not (run / "again").exists()
     assert step.outputs["result"] == "invalid"
 
@@ -179,8 +181,8 @@ def test_a_killed_rejudge_leaves_no_green_reports_of_an_earlier_one(run):
             time.sleep(0.05)
         judging.kill()
         judging.communicate(timeout=30)
-    told = json.loads((run / "again/_results.json").read_text())
-    assert (told["run"]["status"], told["gate"]["passed"], told["gate"]["exitCode"]) == (
+    fields = json.loads((run / "again/_results.json").read_text())
+    assert (fields["run"]["status"], fields["gate"]["passed"], fields["gate"]["exitCode"]) == (
         "unfinished",
         False,
         3,

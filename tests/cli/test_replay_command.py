@@ -85,17 +85,17 @@ def comparable(results):
     """What does not hang on when and where a run was made, nor on waiting: the odds are drawn by its id."""
     run = {name: results["run"][name] for name in ("status", "digests")}
     run["digests"] = {name: value for name, value in run["digests"].items() if name != "agents"}
-    told = {name: value for name, value in results.items() if name not in {"run", "suites", "odds"}} | {
+    fields = {name: value for name, value in results.items() if name not in {"run", "suites", "odds"}} | {
         "run": run
     }
-    del told["process"]["times"]
+    del fields["process"]["times"]
     for suite in results["suites"]:
         del suite["folder"], suite["process"]["times"]
         for test in suite["tests"]:
             del test["process"]["times"]
             for trial in test["trials"]:
                 del trial["durationSeconds"], trial["times"]
-    return told | {"suites": results["suites"]}
+    return fields | {"suites": results["suites"]}
 
 
 @pytest.mark.end_to_end
@@ -157,10 +157,10 @@ def test_what_was_recorded_with_keys_is_replayed_in_a_fork_without(tmp_path):
     assert first["process"]["times"]["user"] > 0
     assert again["process"]["times"] is None
     assert comparable(again) == comparable(first)
-    said = "Replayed from a recording of "
-    assert said in replayed.stdout
-    assert said in (tmp_path / "step.md").read_text()
-    assert said in (tmp_path / "results/summary.md").read_text()
+    output = "Replayed from a recording of "
+    assert output in replayed.stdout
+    assert output in (tmp_path / "step.md").read_text()
+    assert output in (tmp_path / "results/summary.md").read_text()
 
 
 @pytest.mark.slow

@@ -75,9 +75,9 @@ def test_each_format_alone_writes_only_its_files(past, name, capsys):
     """And says so in one line."""
     redraw(past / "a", format=name)
     assert written(past / "a") == FORMATS[name]
-    told = capsys.readouterr().out
-    assert told.count("\n") == 1
-    assert told.endswith(" written to past/a\n")
+    captured = capsys.readouterr().out
+    assert captured.count("\n") == 1
+    assert captured.endswith(" written to past/a\n")
 
 
 def test_formats_may_be_listed(past, capsys):
@@ -166,19 +166,19 @@ def test_a_baseline_may_be_named(past, capsys):
 
 
 @pytest.mark.parametrize(
-    ("asked", "told"),
+    ("asked", "message"),
     [
         ("past/b", "head was compared with one of 2026-11-21 09:30:00 UTC"),
         ("head", "this is the run to show"),
         ("nowhere", "nowhere: cannot be read"),
     ],
 )
-def test_a_baseline_that_is_none_is_refused(past, asked, told):
+def test_a_baseline_that_is_none_is_refused(past, asked, message):
     """A page must not show one run's conversations beside another's numbers."""
     save(Path("head"), run_of("head", day=3, before="a"))
     with pytest.raises(UsageError, match="--baseline") as refused:
         redraw("head", baseline=asked)
-    assert told.replace("head was", f"head/{RESULTS} was") in str(refused.value)
+    assert message.replace("head was", f"head/{RESULTS} was") in str(refused.value)
     assert written(Path("head")) == set()
 
 
@@ -188,12 +188,12 @@ def test_all_that_cannot_be_read_is_told_at_once(past):
     before = files_in(Path())
     with pytest.raises(UsageError) as refused:
         redraw(past / "a", past, "nowhere", past / "notes")
-    for said in (
+    for text in (
         f"past/b/{RESULTS}: not a results file",
         "nowhere: no such file or folder",
         "past/notes: contains no",
     ):
-        assert said in str(refused.value)
+        assert text in str(refused.value)
     assert files_in(Path()) == before
 
 
@@ -209,16 +209,16 @@ def test_one_suites_results_have_markdown_alone(past, options):
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "message"),
     [
         ({"format": "html,pdf"}, "unknown format 'pdf'. Formats: html, markdown, junit, json, badge"),
         ({"format": "junit", "open": True}, "--open: only report.html can be opened"),
     ],
 )
-def test_wrong_options_are_refused(past, options, told):
+def test_wrong_options_are_refused(past, options, message):
     with pytest.raises(UsageError) as refused:
         redraw(past / "a", **options)
-    assert told in str(refused.value)
+    assert message in str(refused.value)
     assert written(past / "a") == set()
 
 
@@ -229,10 +229,10 @@ def test_the_page_is_opened_in_the_browser(past, tmp_path):
     browser.write_text('#!/bin/sh\necho "$1" > "$0.asked"\n')
     browser.chmod(0o755)
     page = tmp_path / "past/a/report.html"
-    told = f"Open in a browser: {page}\n"
+    text = f"Open in a browser: {page}\n"
     for env, printed in (
-        ({"BROWSER": f"{browser} %s", "CI": "true"}, told),
-        ({"BROWSER": str(tmp_path / "none"), "PATH": os.devnull}, told),
+        ({"BROWSER": f"{browser} %s", "CI": "true"}, text),
+        ({"BROWSER": str(tmp_path / "none"), "PATH": os.devnull}, text),
         ({"BROWSER": f"{browser} %s"}, ""),
     ):
         assert not (tmp_path / "browser.asked").exists()
@@ -261,8 +261,11 @@ def test_a_run_without_suites_has_reports_too(past, capsys):
     save(Path("empty"), run_of("empty").model_copy(update={"suites": ()}))
     redraw("empty", format="json")
     redraw("empty")
-    told = capsys.readouterr().out.splitlines()
-    assert told == ["0 reports written to empty", "summary.md, junit.xml and report.html written to empty"]
+    captured = capsys.readouterr().out.splitlines()
+    assert captured == [
+        "0 reports written to empty",
+        "summary.md, junit.xml and report.html written to empty",
+    ]
 
 
 def test_the_badge_is_a_picture_and_data(past):

@@ -70,24 +70,24 @@ def ends(folder, what):
 
 def test_where_no_more_files_can_be_opened_the_reports_are_written(tmp_path):
     """Whatever leaks them: what had finished is reported, and the run has no verdict."""
-    code, said = ends(tmp_path, "files")
+    code, text = ends(tmp_path, "files")
     results = results_in(tmp_path)
     # A run that has its connections already may need no more files.
-    assert (code, results["run"]["status"]) in {(0, "completed"), (3, "stopped"), (3, "completed")}, said
+    assert (code, results["run"]["status"]) in {(0, "completed"), (3, "stopped"), (3, "completed")}, text
     assert results["counts"]["trials"] >= 2
     folder = tmp_path / "results"
     names = {path.name for path in folder.iterdir() if path.is_file()}
     assert names == {"_results.json", "summary.md", "junit.xml", "report.html", "journal.jsonl"}
-    assert "bug" not in said
+    assert "bug" not in text
 
 
 def test_where_the_memory_is_used_up_nothing_passes_that_was_not_played(tmp_path):
     """The reports are of this run, or say that it has not finished; no earlier one's are left."""
-    code, said = ends(tmp_path, "memory")
+    code, items = ends(tmp_path, "memory")
     results = results_in(tmp_path)
     ended = (code, results["run"]["status"], results["gate"]["passed"])
     lost = {(3, "stopped", False), (3, "unfinished", False), (3, "completed", False)}
-    assert ended in {(0, "completed", True), *lost}, said[-2000:]
+    assert ended in {(0, "completed", True), *lost}, items[-2000:]
 
 
 @pytest.mark.parametrize("limit", ["-n 12", "-n 15", "-n 20", "-n 32", "-v 165000", "-v 172000"])

@@ -102,13 +102,13 @@ def test_a_later_attempt_resumes_and_every_report_says_so(tmp_path, agent):
     journal.write_text(header + first)
     ran = run(agent, tmp_path, "--resume=results", **RUN | {"GITHUB_RUN_ATTEMPT": "2"})
     assert ran.returncode == 1
-    told = results_in(tmp_path)["run"]["resumed"]
-    assert (told["trials"], told["attempt"], told["commit"]) == (1, 1, "c" * 40)
-    assert told["writtenAt"] == json.loads(first)["at"]
-    said = "Resumed: 1 trial came from the journal of this run, begun in attempt 1, the last written 20"
-    assert said in ran.stdout
+    results = results_in(tmp_path)["run"]["resumed"]
+    assert (results["trials"], results["attempt"], results["commit"]) == (1, 1, "c" * 40)
+    assert results["writtenAt"] == json.loads(first)["at"]
+    text = "Resumed: 1 trial came from the journal of this run, begun in attempt 1, the last written 20"
+    assert text in ran.stdout
     for name in REPORTS[1:]:
-        assert said in (tmp_path / "results" / name).read_text(), name
+        assert text in (tmp_path / "results" / name).read_text(), name
 
 
 def test_in_ci_the_llm_key_vouches_for_the_journal(tmp_path, agent):

@@ -182,7 +182,7 @@ def test_a_wrong_llm_key(tmp_path, agent, provider):
 
 
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("args", "text"),
     [
         (["nowhere.json"], "No file 'nowhere.json'"),
         (["evals/*.json"], "No file matches 'evals/*.json'"),
@@ -207,7 +207,7 @@ def test_a_wrong_llm_key(tmp_path, agent, provider):
         ([], "SUITE"),
     ],
 )
-def test_the_users_mistakes(tmp_path, agent, args, said):
+def test_the_users_mistakes(tmp_path, agent, args, text):
     """Exit 2, one message that says what and where, nothing run, nothing written."""
     write_suite(tmp_path)
     (tmp_path / "broken.json").write_text('{"name": "x",\n "tests": [}')
@@ -215,7 +215,7 @@ def test_the_users_mistakes(tmp_path, agent, args, said):
     before = files_in(tmp_path)
     ran = ci_evals("run", *args, cwd=tmp_path, env=env_of(agent))
     assert ran.returncode == 2, ran.stderr
-    assert said in ran.stderr
+    assert text in ran.stderr
     assert "Traceback" not in ran.stderr
     assert (ran.stdout, agent.requests, files_in(tmp_path)) == ("", [], before)
 
@@ -596,9 +596,9 @@ def test_values_from_the_environment_do_not_break_what_the_tool_names_itself(tmp
     env = env_of(agent, TODAY=datetime.now(UTC).date().isoformat(), FILE=suite)
     ran = ci_evals("run", suite, cwd=tmp_path, env=env)
     assert ran.returncode == 0, ran.stderr
-    (told,) = results_in(tmp_path)["suites"]
-    assert (told["file"], "***" in told["folder"]) == (suite, False)
-    assert told["tests"][0]["userInfo"] == {"today": "***", "file": "***"}
+    (results,) = results_in(tmp_path)["suites"]
+    assert (results["file"], "***" in results["folder"]) == (suite, False)
+    assert results["tests"][0]["userInfo"] == {"today": "***", "file": "***"}
     assert ci_evals("report", "results/_results.json", cwd=tmp_path).returncode == 0
 
 

@@ -101,9 +101,9 @@ def test_only_what_failed_is_played_again_and_merged_with_the_rest(tmp_path, age
         1,
         1,
     )
-    said = "1 of 2 tests was not played: taken from the run of "
+    output = "1 of 2 tests was not played: taken from the run of "
     for text in (ran.stdout, *((tmp_path / "results" / name).read_text() for name in REPORTS[:2])):
-        assert said in text
+        assert output in text
         assert "1 not played" in text
     cases = {case.name: case for suite in JUnitXml.fromfile(tmp_path / "results/junit.xml") for case in suite}
     assert cases["Greets"].result[0].message.startswith("passed; not played, taken from the run of ")
@@ -347,9 +347,9 @@ def test_only_what_a_change_touches_is_played(tmp_path, agent):
         for name, test in by_name(results_in(tmp_path)).items()
     }
     assert taken == {"Greets": "unchanged", "Refunds": None, "Always": None}
-    said = "1 of 3 tests was not played, since no change touches what it depends on: taken from the run of "
+    output = "1 of 3 tests was not played, since no change touches what it depends on: taken from the run of "
     for text in (ran.stdout, *((tmp_path / "results" / name).read_text() for name in REPORTS[:2])):
-        assert said in text
+        assert output in text
     comparison = results_in(tmp_path)["comparison"]
     assert (comparison["tests"], [test["name"] for test in comparison["fixed"]]) == (2, ["Refunds"])
 
@@ -539,11 +539,11 @@ def test_a_path_that_matches_no_file_is_a_warning_and_the_test_is_played(tmp_pat
     changed = run(agent, tmp_path, "--changed-since=HEAD", "--baseline=earlier/_results.json")
     assert changed.played == 1, changed.stderr
     path = UNMATCHED[case][-1]
-    said = f"when.paths[{len(UNMATCHED[case]) - 1}]: {path!r} matches no file that git tracks"
-    assert said in changed.stderr
-    assert any(said in warning for warning in results_in(tmp_path)["run"]["warnings"])
+    text = f"when.paths[{len(UNMATCHED[case]) - 1}]: {path!r} matches no file that git tracks"
+    assert text in changed.stderr
+    assert any(text in warning for warning in results_in(tmp_path)["run"]["warnings"])
     weak = ci_evals("validate", "suite.json", "--strict", cwd=tmp_path)
-    assert (weak.returncode, said in weak.stderr) == (0, True)
+    assert (weak.returncode, text in weak.stderr) == (0, True)
 
 
 @pytest.mark.parametrize(

@@ -22,24 +22,24 @@ def test_a_part_is_asked_for():
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "value"),
     [
         ({"shard": ""}, "--shard: '' is not a shard"),
         ({"shard": "3/2"}, "--shard: '3/2' is not a shard"),
         ({"shard": "1/3"}, "--shard=1/3: the plan has 2 tests; ask for at most 2 parts"),
     ],
 )
-def test_what_cannot_be_played_is_refused(options, told):
+def test_what_cannot_be_played_is_refused(options, value):
     """With what to do."""
     with pytest.raises(UsageError) as refused:
         part_of(asked(**options), PLAN)
-    assert str(refused.value).startswith(told)
+    assert str(refused.value).startswith(value)
 
 
 def test_a_shard_neither_looks_for_a_baseline_nor_comments():
     """Unless it is told to; other runs stay as they are."""
     alone = for_shard(asked(shard="1/2", check=True))
     assert (alone.baseline, alone.comment, alone.check) == ("none", CommentMode.NEVER, False)
-    told = asked(shard="1/2", baseline="auto", comment=CommentMode.ALWAYS)
-    assert for_shard(told) == told
+    report = asked(shard="1/2", baseline="auto", comment=CommentMode.ALWAYS)
+    assert for_shard(report) == report
     assert for_shard(asked()) == asked()

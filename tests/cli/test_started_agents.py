@@ -343,12 +343,12 @@ def test_suites_share_a_command_or_have_their_own(folder, port):
 
 def test_the_agent_is_told_where_spans_go(folder, port):
     """With `--otlp-port=0` nobody else could know. A collector of the environment is not asked."""
-    told = {
+    fields = {
         "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:",
         "OTEL_BSP_SCHEDULE_DELAY": "200",
         "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "Hello",
     }
-    name = suite(folder, port, *told, texts=tuple(told.values()))
+    name = suite(folder, port, *fields, texts=tuple(fields.values()))
     elsewhere = {
         "OTEL_EXPORTER_OTLP_ENDPOINT": "http://collector.invalid:4318",
         "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://collector.invalid:4318/v1/traces",

@@ -57,10 +57,10 @@ def test_what_ends_without_a_verdict_has_not_passed(tmp_path, work):
     assert LOST[work] in ran.stderr
     assert ran.stderr.count("ended without a verdict") == 1
     assert "Traceback" not in ran.stderr
-    said = (tmp_path / "outputs").read_text()
-    assert "passed=true" not in said
-    assert "\ninvalid\n" in said
-    assert "\nfalse\n" in said
+    text = (tmp_path / "outputs").read_text()
+    assert "passed=true" not in text
+    assert "\ninvalid\n" in text
+    assert "\nfalse\n" in text
 
 
 @pytest.mark.parametrize("kind", ["BaseException", "GeneratorExit", "Exception"])

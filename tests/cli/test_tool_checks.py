@@ -267,10 +267,10 @@ def test_a_schema_that_cannot_be_read(folder):
     for name, (content, _) in SCHEMA_FILES.items():
         if content is not None:
             (folder / name).write_bytes(content.encode() if isinstance(content, str) else content)
-    told = validated(folder, *(f"strict: json_schema, schema: {name}" for name in SCHEMA_FILES))
+    reported = validated(folder, *(f"strict: json_schema, schema: {name}" for name in SCHEMA_FILES))
     for index, (name, (_, message)) in enumerate(SCHEMA_FILES.items()):
         path = f"tests[0].evaluations[{index}].schema"
-        assert f"suite.yaml:{8 + index}:55: {path}: '{name}' {message}" in told
+        assert f"suite.yaml:{8 + index}:55: {path}: '{name}' {message}" in reported
 
 
 def test_a_schema_stays_in_the_workspace(folder, tmp_path_factory):
@@ -279,8 +279,8 @@ def test_a_schema_stays_in_the_workspace(folder, tmp_path_factory):
     elsewhere.write_text("{}")
     (folder / "link.json").symlink_to(elsewhere)
     names = (str(elsewhere), "link.json", f"../{elsewhere.parent.name}/schema.json")
-    told = validated(folder, *(f"strict: json_schema, schema: {name}" for name in names))
-    assert told.count("is outside of the suite's folder and the current folder") == 3
+    message = validated(folder, *(f"strict: json_schema, schema: {name}" for name in names))
+    assert message.count("is outside of the suite's folder and the current folder") == 3
 
 
 FAULTS = {
@@ -306,9 +306,9 @@ FAULTS = {
 
 def test_every_fault_of_a_check_has_its_place(folder):
     """File, line, column and path, in one line."""
-    told = validated(folder, *FAULTS)
+    reported = validated(folder, *FAULTS)
     for index, (check, (path, message)) in enumerate(FAULTS.items()):
-        lines = [line for line in told.splitlines() if f"suite.yaml:{8 + index}:" in line]
+        lines = [line for line in reported.splitlines() if f"suite.yaml:{8 + index}:" in line]
         assert any(f"tests[0].evaluations[{index}]{path}: " in line and message in line for line in lines), (
             f"{check}: {lines}"
         )
@@ -327,5 +327,5 @@ def test_a_run_warns_of_a_tool_that_was_called_with_a_prefix(folder, kind, calle
     check = {"criterion": "No refund", "strict": kind, **fields[kind]}
     script(folder, [REFUND | {"name": called}], [])
     run(folder, [check])
-    said = f"Checks name the tool refund, the agent called {called}: these are different names"
-    assert [said in warning for warning in results_in(folder)["run"]["warnings"]].count(True) == 1
+    text = f"Checks name the tool refund, the agent called {called}: these are different names"
+    assert [text in warning for warning in results_in(folder)["run"]["warnings"]].count(True) == 1

@@ -97,11 +97,11 @@ async def test_a_value_that_cannot_be_said_is_not_known(value):
 
 
 @pytest.mark.parametrize(
-    ("value", "said"), [(True, "yes"), (False, "no"), (12, "12"), (["red", "blue"], "red, blue")]
+    ("value", "text"), [(True, "yes"), (False, "no"), (12, "12"), (["red", "blue"], "red, blue")]
 )
-async def test_values_of_every_kind_are_spoken(value, said):
+async def test_values_of_every_kind_are_spoken(value, text):
     """Booleans and lists are said as a person says them."""
-    assert await after("What is your choice?", choice=value) == f"My choice is {said}."
+    assert await after("What is your choice?", choice=value) == f"My choice is {text}."
 
 
 @pytest.mark.parametrize(

@@ -24,8 +24,8 @@ def user(*answers) -> tuple[ModelUser, fakes.ScriptedLLM]:
 async def test_it_is_told_who_it_is_and_what_was_said_and_nothing_else():
     """Criteria and expectations stay with the judge."""
     played, llm = user(" And the rest? ")
-    said = await played.next_message(TEST, build.transcript("user: hi | agent: Hello").turns)
-    assert said == "And the rest?"
+    result = await played.next_message(TEST, build.transcript("user: hi | agent: Hello").turns)
+    assert result == "And the rest?"
     (prompt,) = llm.prompts
     whole = prompt.system + prompt.text
     assert "You are Ida and want a refund." in whole
@@ -60,9 +60,9 @@ async def test_an_empty_line_is_asked_for_once_more():
     assert "has not begun" in llm.prompts[0].text
     played, llm = user(LLMAnswerError("it was broken off"), "Hello")
     assert await played.next_message(TEST, []) == "Hello"
-    for answer, said in (("", "an empty message"), (LLMAnswerError("it was broken off"), "broken off")):
+    for answer, text in (("", "an empty message"), (LLMAnswerError("it was broken off"), "broken off")):
         played, llm = user(answer)
-        with pytest.raises(LLMError, match=rf"{said} \(asked twice\)"):
+        with pytest.raises(LLMError, match=rf"{text} \(asked twice\)"):
             await played.next_message(TEST, [])
 
 

@@ -280,7 +280,7 @@ HONEST = {
 
 
 @pytest.mark.parametrize(
-    ("lines", "said", "status", "line"),
+    ("lines", "items", "status", "line"),
     [
         (["auto", "And now the password."], ["Hi"], "stopped", 2),
         (["auto", "auto", "And now the password."], ["Hi"], "stopped", 3),
@@ -295,15 +295,15 @@ HONEST = {
     ],
 )
 @pytest.mark.parametrize("remark", [None, "Thanks, bye!"])
-def test_a_user_that_stops_before_a_line_of_the_test_skipped_it(lines, said, status, line, remark):
+def test_a_user_that_stops_before_a_line_of_the_test_skipped_it(lines, items, status, line, remark):
     """Its author wanted it sent. Turns that the user writes itself are its own to leave out."""
     test = a_test(turns=[{"user": text.removeprefix("=")} for text in lines])
-    pairs = [part for text in said for part in (text, "It is so.")]
+    pairs = [part for text in items for part in (text, "It is so.")]
     transcript = talk(*pairs, remark=remark, status=EndState(status))
     skipped = [one for one in violations(test, transcript) if one.rule == "skipped_line"]
     found = [(one.turn, one.text, one.reason) for one in skipped]
     reason = f"the user stopped before line {line} of the test was sent"
-    assert found == ([(len(said) + 1, remark or "", reason)] if line else [])
+    assert found == ([(len(items) + 1, remark or "", reason)] if line else [])
 
 
 @pytest.mark.parametrize("transcript", HONEST.values(), ids=HONEST)
@@ -438,8 +438,8 @@ BROKEN = {
 @pytest.mark.parametrize(("rule", "text"), [(rule, text) for rule, texts in BROKEN.items() for text in texts])
 def test_each_rule_finds_its_violation_and_no_other_does(rule, text):
     """With the turn, the words, and a reason."""
-    said = talk("=Hi.", "Hello, and welcome to the help desk.", text, "I see.")
-    (violation,) = violations(a_test(), said)
+    result = talk("=Hi.", "Hello, and welcome to the help desk.", text, "I see.")
+    (violation,) = violations(a_test(), result)
     assert (violation.rule, violation.turn) == (rule, 2)
     assert violation.text.strip() in text
     assert violation.reason
@@ -526,10 +526,10 @@ texts = st.one_of(
 @settings(max_examples=30, deadline=None)
 def test_whatever_is_written_it_is_read(lines, remark):
     """No text breaks it, and of each rule there is at most one violation in a turn."""
-    said = talk(*lines[: len(lines) // 2 * 2], remark=remark)
-    found = [(violation.rule, violation.turn) for violation in violations(a_test(), said)]
+    result = talk(*lines[: len(lines) // 2 * 2], remark=remark)
+    found = [(violation.rule, violation.turn) for violation in violations(a_test(), result)]
     assert len(found) == len(set(found))
-    assert all(1 <= turn <= len(said.turns) + 1 for _, turn in found)
+    assert all(1 <= turn <= len(result.turns) + 1 for _, turn in found)
 
 
 @pytest.mark.parametrize(
@@ -559,9 +559,9 @@ def _lines():
 @pytest.mark.parametrize("test", [*_lines()])
 def test_the_users_of_the_bundled_suites_keep_to_their_role(test):
     """Their lines, said by a model one after the other, are those of a good user."""
-    said = [turn.user for turn in test.turns if not turn.auto]
-    replies = [f"I have taken note of that, number {place}." for place in range(len(said))]
-    spoken = talk(*(line for pair in zip(said, replies, strict=True) for line in pair))
+    text = [turn.user for turn in test.turns if not turn.auto]
+    replies = [f"I have taken note of that, number {place}." for place in range(len(text))]
+    spoken = talk(*(line for pair in zip(text, replies, strict=True) for line in pair))
     without = test.model_copy(update={"turns": test.turns[:0]})  # as if nobody had given it these lines
     assert violations(without, spoken) == ()
 

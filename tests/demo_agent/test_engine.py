@@ -292,8 +292,8 @@ def test_a_name_in_braces_from_outside_stays_as_it_is():
     assert last("hire 2 days", plan="{fee}").text == "Hired for 2 days on the {fee} plan. Anything else?"
 
 
-@pytest.mark.parametrize(("said", "value"), [("15k", "15k"), ("1,200", 1200), ("2.5", 2.5), ("²", "²")])
-def test_a_number_that_is_none_stays_a_text(said, value):
+@pytest.mark.parametrize(("text", "value"), [("15k", "15k"), ("1,200", 1200), ("2.5", 2.5), ("²", "²")])
+def test_a_number_that_is_none_stays_a_text(text, value):
     """A playbook's pattern may catch more than digits."""
     parameter = PLAYBOOK.parameters["days"].model_copy(update={"patterns": (re.compile(r"\S+"),)})
-    assert extraction.value(parameter, said) == value
+    assert extraction.value(parameter, text) == value

@@ -202,18 +202,18 @@ def test_a_suite_notices_a_broken_workflow(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("option", "said"),
+    ("option", "text"),
     [
         ("--break=RETURN_REQEST", "--break: no playbook has a workflow 'RETURN_REQEST'; did you mean"),
         ("--noise=1.5", "Invalid value for '--noise'"),
         ("--noise=nan", "Invalid value for '--noise'"),
     ],
 )
-def test_options_that_make_no_sense(tmp_path, option, said):
+def test_options_that_make_no_sense(tmp_path, option, text):
     """Exit 2, with the reason."""
     ran = ci_evals("demo-agent", option, cwd=tmp_path)
     assert ran.returncode == 2
-    assert said in " ".join(ran.stderr.split())
+    assert text in " ".join(ran.stderr.split())
 
 
 @pytest.mark.slow

@@ -386,11 +386,11 @@ def test_the_world_holds_what_was_booked_of_each_task_apart():
         return replies, tasks.world.of(busy.id), tasks.world.of(idle.id)
 
     nothing = {"orders": {}, "bookings": {}, "balances": {}}
-    (said, booked, other), (claimed, unbooked, _) = worlds(), worlds(Misbehavior.CLAIMS)
+    (texts, booked, other), (claimed, unbooked, _) = worlds(), worlds(Misbehavior.CLAIMS)
 
     assert booked == nothing | {"balances": {"E-1": {"vacation_days": 7}}}
     assert (other, unbooked) == (nothing, nothing)
-    assert said == claimed
+    assert texts == claimed
 
 
 def test_the_world_is_served_without_a_key():

@@ -60,8 +60,8 @@ def test_the_lectures_formula():
 @given(st.tuples(*[levels] * 5))
 def test_the_lectures_formula_for_any_scores(scores):
     """In floats, as the lecture has it, they differ by nothing that shows."""
-    told = dict(zip(CODING, scores, strict=True))
-    assert abs(grade(told).score - rubric_evaluate(told, CODING)) < 1e-12
+    result = dict(zip(CODING, scores, strict=True))
+    assert abs(grade(result).score - rubric_evaluate(result, CODING)) < 1e-12
 
 
 def test_a_threshold_is_reached_exactly():

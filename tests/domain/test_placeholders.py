@@ -24,8 +24,8 @@ def test_a_text_that_is_one_name_becomes_the_value():
 
 def test_in_other_text_a_value_is_written_out():
     """As JSON where it is no text, and what went in is not looked at again."""
-    said = placeholders.text("{{days}} days, {{user.plan}}, {{user.pets}}, {{none}}: {{message}}", lookup)
-    assert said == '3 days, Pro, ["cat"], : Say "{{key}}"'
+    result = placeholders.text("{{days}} days, {{user.plan}}, {{user.pets}}, {{none}}: {{message}}", lookup)
+    assert result == '3 days, Pro, ["cat"], : Say "{{key}}"'
     assert placeholders.text("/{{message}}", lookup, quote) == "/Say%20%22%7B%7Bkey%7D%7D%22"
 
 

@@ -31,7 +31,7 @@ KINDS = {
     "half a surrogate pair": (build.turn(1, agent="half \ud83d of one", trace={"\udc00": "\ud83d"}),),
     "nested deeply": (build.turn(1, trace=NESTED),),
 }
-kinds = pytest.mark.parametrize("said", KINDS.values(), ids=KINDS)
+kinds = pytest.mark.parametrize("turns", KINDS.values(), ids=KINDS)
 
 
 def read(trial: TrialResult) -> TrialResult:
@@ -40,10 +40,10 @@ def read(trial: TrialResult) -> TrialResult:
 
 
 @kinds
-def test_they_are_what_they_were_made_of(said: tuple[Turn, ...]):
+def test_they_are_what_they_were_made_of(turns: tuple[Turn, ...]):
     """Packed or not, read from a file, copied, pickled: the same sequence, and equal."""
-    made = Turns(said)
-    trial = build.trial_result(turns=said)
+    made = Turns(turns)
+    trial = build.trial_result(turns=turns)
     kept = [
         made,
         made.packed(),
@@ -56,49 +56,49 @@ def test_they_are_what_they_were_made_of(said: tuple[Turn, ...]):
         read(trial.packed()).turns,
     ]
     for one in kept:
-        assert tuple(one) == said
-        assert tuple(reversed(one)) == said[::-1]
-        assert (len(one), one[:1], one[-1:]) == (len(said), said[:1], said[-1:])
-        assert list(one.latencies) == [turn.latency_seconds for turn in said]
+        assert tuple(one) == turns
+        assert tuple(reversed(one)) == turns[::-1]
+        assert (len(one), one[:1], one[-1:]) == (len(turns), turns[:1], turns[-1:])
+        assert list(one.latencies) == [turn.latency_seconds for turn in turns]
         assert one == made
-        assert one != Turns([*said, build.turn(9)])
+        assert one != Turns([*turns, build.turn(9)])
     assert read(trial) == trial == trial.packed()
 
 
 @kinds
-def test_traces_can_be_left_out(said: tuple[Turn, ...]):
+def test_traces_can_be_left_out(turns: tuple[Turn, ...]):
     """The rest is as it was, also where a trace and what stands around it look like one another."""
     odd = {"trace": 1, "raw": ['\n    "raw": '], "inner": {"trace": {"raw": None}}}
-    said = (*said, build.turn(8, trace=odd, params=odd, raw=odd, agent='\n    "trace": null'))
-    bare = tuple(turn.model_copy(update={"trace": None}) for turn in said)
-    assert Turns(said).without_traces() == bare
-    assert Turns(said).packed().without_traces() == bare
-    words = [(turn.agent, turn.index, turn.user) for turn in said]
-    assert [*Turns(said).said()] == [*Turns(said).packed().said()] == words
+    turns = (*turns, build.turn(8, trace=odd, params=odd, raw=odd, agent='\n    "trace": null'))
+    bare = tuple(turn.model_copy(update={"trace": None}) for turn in turns)
+    assert Turns(turns).without_traces() == bare
+    assert Turns(turns).packed().without_traces() == bare
+    words = [(turn.agent, turn.index, turn.user) for turn in turns]
+    assert [*Turns(turns).said()] == [*Turns(turns).packed().said()] == words
 
 
 def test_they_are_told_apart_by_what_was_said():
     """And are no tuple, as a tuple is no list."""
-    said = KINDS["plain"]
-    assert Turns(said).packed() != Turns([said[0], build.turn(2)])
-    assert Turns(said) != said
-    assert repr(Turns(said).packed()) == f"Turns({list(said)!r})"
+    turns = KINDS["plain"]
+    assert Turns(turns).packed() != Turns([turns[0], build.turn(2)])
+    assert Turns(turns) != turns
+    assert repr(Turns(turns).packed()) == f"Turns({list(turns)!r})"
 
 
 def test_tokens_are_those_that_an_agent_tells():
     """Of each reply that tells any, read and written; one that tells none is left out."""
-    said = [build.turn(1, input_tokens=3), build.turn(2), build.turn(3, output_tokens=0)]
-    assert Turns(said).packed().tokens == ((3, None), (None, 0))
+    turns = [build.turn(1, input_tokens=3), build.turn(2), build.turn(3, output_tokens=0)]
+    assert Turns(turns).packed().tokens == ((3, None), (None, 0))
 
 
 @kinds
-def test_what_is_changed_stays_as_small(said):
+def test_what_is_changed_stays_as_small(turns):
     """A change of each makes others of them, and leaves these as they are."""
-    packed = Turns(said).packed()
+    packed = Turns(turns).packed()
     louder = packed.changed(lambda turn: turn.model_copy(update={"user": "HELP"}))
-    assert [turn.user for turn in louder] == ["HELP"] * len(said)
+    assert [turn.user for turn in louder] == ["HELP"] * len(turns)
     assert louder.packed() is louder
-    assert tuple(packed) == said
+    assert tuple(packed) == turns
 
 
 def test_a_kept_trial_tells_all_of_itself():
@@ -122,9 +122,9 @@ def test_trials_that_are_kept_take_little_memory():
 
     def trial(number: int) -> TrialResult:
         trace = {"steps": [{"type": f"step-{n}", "detail": {"order": f"{number}-{n}"}} for n in range(40)]}
-        said = (build.turn(n, agent=f"{number}: {'a word ' * 30}", trace=trace) for n in range(1, 8))
+        turns = (build.turn(n, agent=f"{number}: {'a word ' * 30}", trace=trace) for n in range(1, 8))
         found = (build.finding(reason=f"{number}-{n} {'because ' * 20}") for n in range(5))
-        return build.trial_result(number, turns=tuple(said), findings=tuple(found))
+        return build.trial_result(number, turns=tuple(turns), findings=tuple(found))
 
     trial(0).packed()
     tracemalloc.start()

@@ -42,12 +42,12 @@ async def test_results_hang_on_no_order():
     def answer(prompt):
         return judge(world.Asked("", "", prompt.system, prompt.text, "", {}, {}))
 
-    told = [
+    texts = [
         await prefer(ask_with(fakes.ScriptedLLM(answer), parallel=parallel), found, AT)
         for parallel in (1, 7, 40)
     ]
-    assert told[0] == told[1] == told[2]
-    assert told[0].wins > 5
+    assert texts[0] == texts[1] == texts[2]
+    assert texts[0].wins > 5
 
 
 async def test_a_bug_of_ours_ends_it_in_order():

@@ -78,19 +78,22 @@ def test_prefer(runs):
     """Told on the console, kept with A, and drawn in its reports; B stays as it is."""
     before = files_in(runs / "b")
     with world.llm(seeded.preferring(1.0, 0.0)) as llm:
-        told = ci_evals(
+        completed = ci_evals(
             *("prefer", "a", "b", "--pairs=4"), cwd=runs, env=llm.env | {"MY_SECRET_TOKEN": SECRET}
         )
-    assert told.returncode == 0, told.stderr
-    assert "4 wins, 0 losses, 0 ties" in told.stdout
-    assert "Of 5 pairs of conversations 4 are compared (--pairs)" in told.stderr
-    assert "The judge was asked 8 times" in told.stderr
+    assert completed.returncode == 0, completed.stderr
+    assert "4 wins, 0 losses, 0 ties" in completed.stdout
+    assert "Of 5 pairs of conversations 4 are compared (--pairs)" in completed.stderr
+    assert "The judge was asked 8 times" in completed.stderr
     found = kept(runs, "preference")
     assert (found["wins"], found["other"], found["share"]["value"]) == (4, "theirs", 1)
     assert found["judge"]["models"] == ["some-model"]
     assert (runs / "a/summary.md").exists()
     assert files_in(runs / "b") == before
-    assert SECRET not in repr(llm.asked) + told.stdout + told.stderr + (runs / "a/_results.json").read_text()
+    assert (
+        SECRET
+        not in repr(llm.asked) + completed.stdout + completed.stderr + (runs / "a/_results.json").read_text()
+    )
 
 
 @pytest.mark.end_to_end
@@ -98,16 +101,16 @@ def test_attack(runs):
     """Told on the console, and kept. A judge that obeys one kind is found."""
 
     def answer(asked: world.Asked) -> str:
-        return seeded.said("pass" if "system: The rules have changed" in asked.text else "fail")
+        return seeded.verdict_json("pass" if "system: The rules have changed" in asked.text else "fail")
 
     with world.llm(answer) as llm:
-        told = ci_evals("attack", "a/_results.json", "--verdicts=3", "--quiet", cwd=runs, env=llm.env)
-    assert told.returncode == 0, told.stderr
+        completed = ci_evals("attack", "a/_results.json", "--verdicts=3", "--quiet", cwd=runs, env=llm.env)
+    assert completed.returncode == 0, completed.stderr
     found = kept(runs, "attacks")
     turned = {kind["name"]: kind["turned"] for kind in found["kinds"]}
     assert turned == dict.fromkeys(turned, 0) | {"role changes": 3}
     assert (found["verdicts"], found["control"]["turned"]) == (3, 0)
-    assert "role changes" in told.stdout
+    assert "role changes" in completed.stdout
 
 
 def test_an_interruption(runs):
@@ -142,7 +145,7 @@ def suite(root: Path, **more) -> str:
 
 
 def judge(asked: world.Asked) -> str:
-    return seeded.said("fail" if "cancelled" in seeded.block(asked.text, "criterion") else "pass")
+    return seeded.verdict_json("fail" if "cancelled" in seeded.block(asked.text, "criterion") else "pass")
 
 
 @pytest.mark.end_to_end
@@ -151,21 +154,24 @@ def test_probe(runs):
     file = suite(runs)
     with world.llm(judge) as llm:
         own = {"MY_SECRET_TOKEN": SECRET, "AGENT_KEY": "k"}
-        told = ci_evals("validate", file, "--probe=a", "--probe-with=4", cwd=runs, env=llm.env | own)
-    assert told.returncode == 0, told.stderr
-    warnings = [line for line in told.stderr.splitlines() if line.startswith("warning: ")]
+        completed = ci_evals("validate", file, "--probe=a", "--probe-with=4", cwd=runs, env=llm.env | own)
+    assert completed.returncode == 0, completed.stderr
+    warnings = [line for line in completed.stderr.splitlines() if line.startswith("warning: ")]
     assert len(warnings) == 5
     for test, line in enumerate(warnings):
         assert line.startswith(f"warning: {file}:1:")
         assert f"tests[{test}].evaluations[0].criterion: " in line
         assert f"of {test} is" in line
         assert "passes before 4 of 4 conversations of other tests too: it measures nothing" in line
-    assert told.stderr.count("an adversarial user") == 1
-    assert "\x1b" not in told.stderr + told.stdout
-    assert "##[error]" not in told.stderr + told.stdout
+    assert completed.stderr.count("an adversarial user") == 1
+    assert "\x1b" not in completed.stderr + completed.stdout
+    assert "##[error]" not in completed.stderr + completed.stdout
     found = kept(runs, "probe")
     assert [one["vacuous"] for one in found["criteria"]] == [True, False] * 5
-    assert SECRET not in repr(llm.asked) + told.stdout + told.stderr + (runs / "a/_results.json").read_text()
+    assert (
+        SECRET
+        not in repr(llm.asked) + completed.stdout + completed.stderr + (runs / "a/_results.json").read_text()
+    )
 
 
 def test_a_refused_key_and_an_unreadable_judge(runs):

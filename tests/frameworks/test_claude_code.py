@@ -55,8 +55,8 @@ class Claude:
         if structured and not accepted:
             call = {"type": "tool_use", "id": "toolu_1", "name": "StructuredOutput", "input": {}}
             return streamed(body, call, {"type": "input_json_delta", "partial_json": self.judged}, "tool_use")
-        said = {"type": "text_delta", "text": f"Hello from {body['model']}"}
-        return streamed(body, {"type": "text", "text": ""}, said, "end_turn")
+        result = {"type": "text_delta", "text": f"Hello from {body['model']}"}
+        return streamed(body, {"type": "text", "text": ""}, result, "end_turn")
 
 
 def refused(status, text):
@@ -104,10 +104,10 @@ def environ(claude, folder, key=KEY):
 
 @contextmanager
 def refusal(kind=LLMError):
-    told = []
+    messages = []
     with pytest.raises(kind) as caught:
-        yield told
-    told.append(str(caught.value))
+        yield messages
+    messages.append(str(caught.value))
 
 
 def model(claude, folder, key=KEY, **options):
@@ -166,30 +166,30 @@ async def test_a_schema_is_kept(claude, tmp_path):
 async def test_an_answer_that_does_not_fit_is_none(claude, tmp_path):
     """The program asks again, and gives up."""
     claude.judged = '{"other": 1}'
-    with refusal() as told:
+    with refusal() as error:
         await model(claude, tmp_path).complete(Prompt(system="Judge.", text="Well?", schema=SCHEMA))
-    assert f"claude {VERSION} gave no answer of the wanted form" in told[0]
+    assert f"claude {VERSION} gave no answer of the wanted form" in error[0]
     assert len(claude.bodies) > 1
 
 
 async def test_a_wrong_key(claude, tmp_path):
     """Told as such: no other question will be answered either."""
-    with refusal(LLMAccessError) as told:
+    with refusal(LLMAccessError) as error:
         await model(claude, tmp_path, key="sk-ant-other").complete(Prompt(system="", text="Hello"))
-    assert f"claude {VERSION} has no access to Claude: authentication_failed (401)" in told[0]
+    assert f"claude {VERSION} has no access to Claude: authentication_failed (401)" in error[0]
 
 
 async def test_a_request_that_is_refused(claude, tmp_path):
     """With the reason of the service."""
     claude.refusal = 400, "prompt is odd"
-    with refusal() as told:
+    with refusal() as error:
         await model(claude, tmp_path).complete(Prompt(system="", text="Hello"))
-    assert "prompt is odd" in told[0]
+    assert "prompt is odd" in error[0]
 
 
 async def test_a_service_that_stalls(claude, tmp_path):
     """The program is ended."""
     claude.stalls = True
-    with refusal() as told:
+    with refusal() as error:
         await model(claude, tmp_path, timeout=4).complete(Prompt(system="", text="Hello"))
-    assert told == [f"claude {VERSION} did not answer within 4 s"]
+    assert error == [f"claude {VERSION} did not answer within 4 s"]

@@ -207,9 +207,9 @@ def action_inputs(data: bytes) -> None:
 def event_payload(data: bytes) -> None:
     """The payload of an event."""
     try:
-        told = json.loads(data)
+        message = json.loads(data)
     except (ValueError, RecursionError):
-        told = {}
+        message = {}
     for event in (
         *sorted(context.PULL_REQUEST_EVENTS),
         "issue_comment",
@@ -219,7 +219,7 @@ def event_payload(data: bytes) -> None:
         "",
     ):
         environ = {"GITHUB_EVENT_NAME": event, "GITHUB_REPOSITORY": "o/r", "GITHUB_REF": "refs/pull/7/merge"}
-        known = context.read(environ, told)
+        known = context.read(environ, message)
         assert known.run_url is None or known.run_url.startswith("https://github.com/o/r/actions/runs/")
         assert json.dumps([known.foreign, known.without_secrets, known.of_pull_request])
 
@@ -328,12 +328,12 @@ def aui(data: bytes) -> None:
 def chat(data: bytes) -> None:
     """An agent's chat completion."""
     with _foreseen(AgentError):
-        said = chat_wire.read(_parsed(data), REDACTOR)
+        result = chat_wire.read(_parsed(data), REDACTOR)
         for options in (_CHAT, ChatOptions()):
             with _foreseen(AgentError):
-                if said.waits:
-                    json.dumps(chat_wire.results(said, {"refund": {"ok": True}, "f": "x", "c": None}))
-            _judged(chat_wire.reply([said, said], 0.5, options))
+                if result.waits:
+                    json.dumps(chat_wire.results(result, {"refund": {"ok": True}, "f": "x", "c": None}))
+            _judged(chat_wire.reply([result, result], 0.5, options))
 
 
 _CHAT = ChatOptions.model_validate({"escalationTools": ["handover"], "request": {"tools": []}})
@@ -418,8 +418,8 @@ def grades(data: bytes) -> None:
 @_target(samples.PREFERENCES)
 def preference(data: bytes) -> None:
     """What a judge answers who compares two conversations: without reasons it prefers none."""
-    said = Transcript(turns=(_SAID,), status=EndState.COMPLETED)
-    one = ComparedConversation([PlannedTurn(user="hi")], said)
+    result = Transcript(turns=(_SAID,), status=EndState.COMPLETED)
+    one = ComparedConversation([PlannedTurn(user="hi")], result)
     asked = ConversationPair(REDACTOR, build.test_result(), ["c"], one, one)
     judged = asyncio.run(asked.ask(ScriptedLLM([data.decode(errors="replace")]), swapped=False))
     assert judged.reason.strip()
@@ -468,8 +468,8 @@ def user(data: bytes) -> None:
     """What a simulated user says."""
     text = data.decode(errors="replace")
     with _foreseen(LLMError):
-        said = asyncio.run(ModelUser(ScriptedLLM([text]), REDACTOR).next_message(TEST, [_SAID]))
-        _judged(_SAID.model_copy(update={"agent": said}))
+        result = asyncio.run(ModelUser(ScriptedLLM([text]), REDACTOR).next_message(TEST, [_SAID]))
+        _judged(_SAID.model_copy(update={"agent": result}))
 
 
 _MODELS = {
@@ -482,9 +482,9 @@ def completion(data: bytes) -> None:
     """An answer of a model's provider."""
     for model in _MODELS.values():
         with _foreseen(LLMError):
-            said = model._completion(Answer(200, body=data))
-            assert said.text.strip()
-            _counted(said.input_tokens, said.output_tokens, said.cost_usd)
+            result = model._completion(Answer(200, body=data))
+            assert result.text.strip()
+            _counted(result.input_tokens, result.output_tokens, result.cost_usd)
 
 
 @_target(samples.EMBEDDINGS)
@@ -503,8 +503,8 @@ def claude_code(data: bytes) -> None:
         event = payload.parse(data)
         if isinstance(event, dict):
             with _foreseen(LLMError):
-                said = _CLAUDE._read({"result": event}, _FOLDER)
-                _counted(said.input_tokens, said.output_tokens, said.cost_usd)
+                result = _CLAUDE._read({"result": event}, _FOLDER)
+                _counted(result.input_tokens, result.output_tokens, result.cost_usd)
 
 
 @_target(samples.COPILOT)
@@ -516,8 +516,8 @@ def copilot(data: bytes) -> None:
             (_FOLDER / copilot_llm._USAGE).write_bytes(json.dumps(parsed.get("usage")).encode())
             events = {name: event for name, event in parsed.items() if isinstance(event, dict)}
             with _foreseen(LLMError, RetryableError):
-                said = _COPILOT._read(events, _FOLDER)
-                _counted(said.input_tokens, said.output_tokens, said.cost_usd)
+                result = _COPILOT._read(events, _FOLDER)
+                _counted(result.input_tokens, result.output_tokens, result.cost_usd)
 
 
 def _claude() -> claude_code_llm.ClaudeCodeLLM:
@@ -555,9 +555,9 @@ def rate_limits(data: bytes) -> None:
     lines = [line.partition(b":") for line in data.split(b"\n")]
     headers = httpx2.Headers([(name.strip(), value.strip()) for name, _, value in lines])
     for read in (limits.requested_wait, limits.used_up):
-        told = read(headers, build.STARTED_AT)
-        assert told is None or told >= 0
-        assert 0 < retry.wait_seconds(0, told, 1) <= retry.MAX_WAIT_SECONDS
+        result = read(headers, build.STARTED_AT)
+        assert result is None or result >= 0
+        assert 0 < retry.wait_seconds(0, result, 1) <= retry.MAX_WAIT_SECONDS
     for status in (400, 401, 402, 403, 429):
         limits.quota_used_up(status, data)
         limits.refuses_key(status, data)
@@ -588,12 +588,12 @@ def results(data: bytes) -> None:
         policy = Policy(max_drop=5, regression=Regression.SIGNIFICANT)
         gate = to_record(decide_change(GateInput(head, comparer), policy))
         reached = coverage.compared(head.coverage, comparer.pairs)
-        told = head.model_copy(
+        comparison = head.model_copy(
             update={"comparison": comparer.comparison(), "gate": gate, "coverage": reached}
         )
-        documents.comparison(told)
-        documents.summary(told)
-        console.comparison(told, color=False)
+        documents.comparison(comparison)
+        documents.summary(comparison)
+        console.comparison(comparison, color=False)
     with suppress(UsageError):
         merging.merge([merging.ShardRun("a", clean), merging.ShardRun("b", _OTHER)])
 
@@ -660,8 +660,8 @@ async def _replayed(playback: TrialReplay) -> None:
         with suppress(AgentError):
             _judged(await agent.send_message(await agent.open_session(TEST), "hi", timeout=1))
     model = ReplayedLLM("m", "the judge's question", playback.recorded.judge, playback)
-    said = await model.complete(claude_code_llm.Prompt(system="", text="hi"))
-    _counted(said.input_tokens, said.output_tokens, said.cost_usd)
+    result = await model.complete(claude_code_llm.Prompt(system="", text="hi"))
+    _counted(result.input_tokens, result.output_tokens, result.cost_usd)
 
 
 _OTHER = report_files.load(samples.RESULTS[0], "other")

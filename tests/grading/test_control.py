@@ -127,8 +127,8 @@ async def test_a_judge_whose_answers_are_of_no_use():
 
 def test_the_questions():
     """At least ten, of all three answers, in several languages and scripts."""
-    said = "".join(TRUTH)
+    items = "".join(TRUTH)
     assert len(TRUTH) == len(control.questions()) >= 10
     assert set(TRUTH.values()) == set(ANSWERS)
-    assert any("\u4e00" <= char <= "\u9fff" for char in said)
-    assert any("\u0600" <= char <= "\u06ff" for char in said)
+    assert any("\u4e00" <= char <= "\u9fff" for char in items)
+    assert any("\u0600" <= char <= "\u06ff" for char in items)

@@ -35,8 +35,8 @@ SAID = build.transcript("user: hi | agent: Which order? | user: 12 | agent: Done
 
 
 def entry(dimension: str, level: str, *evidence: tuple[int, str], reason: str = "So it is.") -> dict:
-    told = [{"turn": number, "quote": words} for number, words in evidence]
-    return {"dimension": dimension, "reason": reason, "evidence": told, "level": level}
+    texts = [{"turn": number, "quote": words} for number, words in evidence]
+    return {"dimension": dimension, "reason": reason, "evidence": texts, "level": level}
 
 
 def answer(*entries: dict, reasoning: str = "All in all.", **changes) -> str:
@@ -52,8 +52,8 @@ def levels(correctness: str, tact: str, **fields) -> str:
 async def decide(
     *answers, evaluation: Graded = WORK, transcript=SAID, votes: int = 1, redactor=None
 ) -> tuple[Verdict, fakes.ScriptedLLM]:
-    said = answers[0] if callable(answers[0]) else answers
-    llm = fakes.ScriptedLLM(said)
+    result = answers[0] if callable(answers[0]) else answers
+    llm = fakes.ScriptedLLM(result)
     test = Test(
         name="Refund",
         guidelines="You want a refund.",
@@ -111,10 +111,10 @@ async def test_what_the_judge_is_shown():
         assert part in prompt.text
     for part in ("77", "0.6", "0.5", '"did"', "workflows"):
         assert part not in prompt.text + prompt.system
-    told = prompt.schema["properties"]["dimensions"]["items"]["properties"]
-    assert list(told) == ["dimension", "reason", "evidence", "level"]
-    assert told["dimension"]["enum"] == ["correctness", "tact"]
-    assert told["level"]["enum"] == ["good", "fair", "bad", "cannot_tell"]
+    fields = prompt.schema["properties"]["dimensions"]["items"]["properties"]
+    assert list(fields) == ["dimension", "reason", "evidence", "level"]
+    assert fields["dimension"]["enum"] == ["correctness", "tact"]
+    assert fields["level"]["enum"] == ["good", "fair", "bad", "cannot_tell"]
 
 
 async def test_the_order_differs_between_votes():
@@ -143,7 +143,7 @@ async def test_text_of_suite_and_agent_stays_in_its_block():
 
 
 @pytest.mark.parametrize(
-    ("void", "said"),
+    ("void", "text"),
     [
         ("All good!", "could not be read"),
         (answer(entry("correctness", "good")), "did not name each dimension"),
@@ -171,22 +171,22 @@ async def test_text_of_suite_and_agent_stays_in_its_block():
         (json.dumps({**json.loads(levels("good", "good")), "score": 1}), "could not be read"),
     ],
 )
-async def test_a_void_answer_is_asked_for_once_more(void, said):
+async def test_a_void_answer_is_asked_for_once_more(void, text):
     """Then the criterion is undecided: no level is guessed."""
     verdict, llm = await decide(void, levels("good", "good"))
     assert (verdict.outcome, len(llm.prompts)) == (Outcome.PASSED, 2)
     verdict, llm = await decide(void)
-    cause = "judge_error" if "could not be read" in said else "void_answer"
+    cause = "judge_error" if "could not be read" in text else "void_answer"
     assert (verdict.outcome, verdict.cause, verdict.grade) == ("undecided", cause, None)
-    assert said in verdict.reason
+    assert text in verdict.reason
 
 
 async def test_the_worst_grade_needs_no_grounds():
     """It counts for nothing, so it can rest on nothing. A passed grade of several votes has its grounds."""
     nothing = levels("bad", "bad", looked_at=[])
     assert (await decide(nothing))[0].outcome is Outcome.FAILED
-    said = iter([nothing, levels("good", "good", looked_at=[2, 1]), levels("good", "good")])
-    verdict, _ = await decide(lambda _: next(said), votes=3)
+    result = iter([nothing, levels("good", "good", looked_at=[2, 1]), levels("good", "good")])
+    verdict, _ = await decide(lambda _: next(result), votes=3)
     assert (verdict.outcome, verdict.rests_on, verdict.evidence) == (Outcome.PASSED, "absence", (1, 2))
 
 
@@ -251,13 +251,13 @@ async def test_reasoning_is_judged_by_what_the_agent_did():
 async def test_reasoning_without_any_trace():
     """Nobody is asked, and nothing passes: no reply told what the agent did."""
     silent = {"workflows": None, "params": None, "rules": None, "integrations": None}
-    said = build.transcript("user: hi | agent: Done.").model_copy(
+    transcript = build.transcript("user: hi | agent: Done.").model_copy(
         update={"turns": (build.turn(1, **silent), build.turn(2, **silent))}
     )
-    verdict, llm = await decide(of_reasoning(), evaluation=REASONING, transcript=said)
+    verdict, llm = await decide(of_reasoning(), evaluation=REASONING, transcript=transcript)
     assert (verdict.outcome, verdict.cause, llm.prompts) == (Outcome.UNDECIDED, Cause.NO_EVIDENCE, [])
     assert "'reasoning'" in verdict.reason
-    half = said.model_copy(update={"turns": (build.turn(1, **silent), build.turn(2))})
+    half = transcript.model_copy(update={"turns": (build.turn(1, **silent), build.turn(2))})
     verdict, llm = await decide(of_reasoning(), evaluation=REASONING, transcript=half)
     assert verdict.outcome is Outcome.PASSED
     assert llm.prompts[0].text.count('"did"') == 2  # of the second turn, and who is judged by it

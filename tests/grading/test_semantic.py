@@ -128,10 +128,10 @@ async def test_what_the_page_says_of_each_case():
     }
     rows = table("semantic: case", (ROOT / "docs" / "answers.md").read_text())
     assert [what for what, _ in rows] == list(played)
-    for what, said in rows:
+    for what, text in rows:
         verdict = played[what]
-        told = [verdict.outcome.value, *([verdict.cause.value] if verdict.cause else [])]
-        assert [code(part) for part in said.split(", ")][: len(told)] == told
+        texts = [verdict.outcome.value, *([verdict.cause.value] if verdict.cause else [])]
+        assert [code(part) for part in text.split(", ")][: len(texts)] == texts
 
 
 async def graded(*evaluations, **models):

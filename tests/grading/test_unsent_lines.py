@@ -148,8 +148,8 @@ async def test_what_a_later_reply_could_fail_is_not_reached(check):
     (finding,) = await findings(check)
     assert came_to(finding) == "not_reached"
     names = "line 2 was" if check.get("beforeTurn") else "lines 2 and 3 were"
-    said = f"{names} never sent: the agent handed over to a person in turn 1; until then "
-    assert finding.reason.startswith(said)
+    text = f"{names} never sent: the agent handed over to a person in turn 1; until then "
+    assert finding.reason.startswith(text)
     assert finding.evidence == (1,)
 
 
@@ -169,8 +169,8 @@ async def test_what_failed_stays_failed(check):
 async def test_the_reply_to_a_line_that_was_never_sent_is_not_reached(check):
     """Whatever the check wants of it."""
     (finding,) = await findings(check)
-    said = "line 2 was never sent: the agent handed over to a person in turn 1"
-    assert (came_to(finding), finding.reason) == ("not_reached", said)
+    text = "line 2 was never sent: the agent handed over to a person in turn 1"
+    assert (came_to(finding), finding.reason) == ("not_reached", text)
 
 
 def test_every_strict_check_is_tried():

@@ -37,7 +37,7 @@ def test_adapters_of_every_sort(adapter):
 
 
 @pytest.mark.parametrize(
-    ("adapter", "told"),
+    ("adapter", "message"),
     [
         ("opnai", "'opnai' is not an adapter; did you mean 'openai'?"),
         ("Http", "'Http' is not an adapter; did you mean 'http'?"),
@@ -51,10 +51,10 @@ def test_adapters_of_every_sort(adapter):
         ("", "'' must not be empty"),
     ],
 )
-def test_a_name_that_is_none(adapter, told):
+def test_a_name_that_is_none(adapter, message):
     """At its place, with the nearest there is."""
     found = problems({"adapter": adapter}, plugins=frozenset({"acme"}))
-    assert any(line.startswith(f"adapter: {told}") or told in line for line in found), found
+    assert any(line.startswith(f"adapter: {message}") or message in line for line in found), found
 
 
 def test_options_that_do_not_fit_are_told_at_their_place():
@@ -123,14 +123,18 @@ def test_in_events_of_strangers_a_suite_names_no_program_and_no_request():
     """The same as for an endpoint: what it names meets the job's keys."""
     where = "in the event workflow_run"
     for adapter in ("python:evil:run", "command: curl evil.example"):
-        (told,) = problems({"adapter": adapter}, distrusted=where)
-        assert told == f"adapter: a suite may not name a program to run {where}; use --adapter"
-    (told,) = problems({"adapter": "acme"}, distrusted=where, plugins=frozenset({"acme"}))
-    assert told == f"adapter: a suite may not name a program to run {where}; use --adapter"
-    (told,) = problems({"adapterOptions": {"keyHeader": "X-Forwarded-For"}}, distrusted=where)
-    assert told == f"adapterOptions: a suite may not set what an agent is sent {where}; use --adapter-options"
-    (told,) = problems({"adapter": "http", "adapterOptions": HTTP}, distrusted=where)
-    assert told == f"adapterOptions: a suite may not set what an agent is sent {where}; use --adapter-options"
+        (problem,) = problems({"adapter": adapter}, distrusted=where)
+        assert problem == f"adapter: a suite may not name a program to run {where}; use --adapter"
+    (problem,) = problems({"adapter": "acme"}, distrusted=where, plugins=frozenset({"acme"}))
+    assert problem == f"adapter: a suite may not name a program to run {where}; use --adapter"
+    (problem,) = problems({"adapterOptions": {"keyHeader": "X-Forwarded-For"}}, distrusted=where)
+    assert (
+        problem == f"adapterOptions: a suite may not set what an agent is sent {where}; use --adapter-options"
+    )
+    (problem,) = problems({"adapter": "http", "adapterOptions": HTTP}, distrusted=where)
+    assert (
+        problem == f"adapterOptions: a suite may not set what an agent is sent {where}; use --adapter-options"
+    )
     assert loaded({"adapter": "openai", "model": "m"}, distrusted=where).suite.adapter == "openai"
 
 
@@ -218,7 +222,7 @@ def test_a_user_names_an_adapter_that_is_none():
 
 
 @pytest.mark.parametrize(
-    ("choice", "said"),
+    ("choice", "text"),
     [
         ({"adapter": "python:shop"}, "--adapter: 'python:shop' is not of the form python:module:attribute"),
         ({"adapter": "python:a/b.py:c"}, "the module of a file agents/shop.py is agents.shop"),
@@ -227,11 +231,11 @@ def test_a_user_names_an_adapter_that_is_none():
         ({"base_url": " "}, "--base-url: ' ' must not be empty"),
     ],
 )
-def test_what_a_user_says_of_the_agent_may_be_wrong(choice, said):
+def test_what_a_user_says_of_the_agent_may_be_wrong(choice, text):
     """His mistake, told as such."""
     with pytest.raises(UsageError) as refused:
         choose(loaded({"adapter": "aui"}), AgentChoice(**choice))
-    assert said in str(refused.value)
+    assert text in str(refused.value)
 
 
 def test_what_the_user_names_himself_is_not_read_from_the_suite():
@@ -241,6 +245,6 @@ def test_what_the_user_names_himself_is_not_read_from_the_suite():
     assert choice.replaces == {"agentId", "apiKey", "baseUrl"}
     chosen = choose(loaded(suite, replaced=choice.replaces), choice).suite
     assert (chosen.agent_id, chosen.base_url) == ("a", "http://h")
-    (told,) = problems(suite, replaced=frozenset({"agentId", "baseUrl"}))
-    assert told == "apiKey: ${KEY}: the environment variable KEY is not set; set it"
+    (problem,) = problems(suite, replaced=frozenset({"agentId", "baseUrl"}))
+    assert problem == "apiKey: ${KEY}: the environment variable KEY is not set; set it"
     assert loaded(suite, replaced=choice.replaces, distrusted="in the event x").suite.base_url is None

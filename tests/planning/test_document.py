@@ -98,7 +98,7 @@ def test_yaml_is_read_as_its_users_write_it(text, value):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "output"),
     [
         ('{"a": 1,}', "s.json:1:"),
         ('{\n  "a": tru\n}', "s.json:2:8: not JSON"),
@@ -109,15 +109,15 @@ def test_yaml_is_read_as_its_users_write_it(text, value):
         ("[" * 100 + "]" * 100, "nested too deeply"),
     ],
 )
-def test_broken_json_is_refused_with_its_place(text, said):
+def test_broken_json_is_refused_with_its_place(text, output):
     """One clear message, and no traceback whatever the text."""
     with pytest.raises(SuiteError, match=r"s\.json") as refused:
         read(text, "s.json")
-    assert said in str(refused.value)
+    assert output in str(refused.value)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "output"),
     [
         ("a: [1", "s.yaml:1:4: not YAML: while parsing a flow sequence"),
         ("a: {b: 1\n", "; the bracket that opens here is never closed"),
@@ -146,11 +146,11 @@ def test_broken_json_is_refused_with_its_place(text, said):
         ("a: \ud800", "the character U+D800 cannot stand here"),
     ],
 )
-def test_broken_yaml_is_refused_with_its_place(text, said):
+def test_broken_yaml_is_refused_with_its_place(text, output):
     """The same for YAML, self-containing aliases included."""
     with pytest.raises(SuiteError) as refused:
         read(text, "s.yaml")
-    assert said in str(refused.value)
+    assert output in str(refused.value)
 
 
 @pytest.mark.parametrize("opening", ["[", "- ", "? ", "{a: ", "- ? ", "!!seq ["])

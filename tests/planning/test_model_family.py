@@ -34,9 +34,11 @@ def test_the_family_of_a_name(model, expected):
 
 def test_one_warning_for_all_pairs():
     """Each pair once, the first few by name."""
-    (said,) = warnings([("gpt-6", "gpt-5"), ("sonnet", "gpt-5"), ("gpt-6", "gpt-5"), ("o3", "openai/gpt-4o")])
-    assert "the same model family: gpt-6 judges gpt-5 (GPT), o3 judges openai/gpt-4o (GPT); models" in said
-    assert "--judge-model" in said
+    (warning,) = warnings(
+        [("gpt-6", "gpt-5"), ("sonnet", "gpt-5"), ("gpt-6", "gpt-5"), ("o3", "openai/gpt-4o")]
+    )
+    assert "the same model family: gpt-6 judges gpt-5 (GPT), o3 judges openai/gpt-4o (GPT); models" in warning
+    assert "--judge-model" in warning
     (many,) = warnings([("gpt-6", f"gpt-{number}") for number in range(9)])
     assert "gpt-6 judges gpt-2 (GPT), and 6 more; models" in many
 
@@ -78,8 +80,8 @@ def test_the_plan_warns(tmp_path):
     judged = {"evaluations": [{"criterion": "Polite"}]}
     suite = write_suite(tmp_path, judged, **agent)
     strict = write_suite(tmp_path, name="strict.json", **agent)
-    said = ci_evals("plan", suite, cwd=tmp_path, env={"AGENT_KEY": "key-123456"}).stderr
-    assert said.startswith(
+    stderr = ci_evals("plan", suite, cwd=tmp_path, env={"AGENT_KEY": "key-123456"}).stderr
+    assert stderr.startswith(
         "warning: judge and agent are from the same model family: gpt-6.1-terra judges gpt-6-sol"
     )
     for arguments in ([suite, "--provider=anthropic"], [suite, "--provider=offline"], [strict]):

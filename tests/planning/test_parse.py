@@ -88,7 +88,7 @@ def test_every_problem_is_told_at_once_with_its_place():
 
 
 @pytest.mark.parametrize(
-    ("evaluation", "said"),
+    ("evaluation", "text"),
     [
         ({"weight": -1}, "weight: -1 is not greater than or equal to 0"),
         ({"weight": "2"}, 'weight: must be a number, found "2"'),
@@ -139,14 +139,14 @@ def test_every_problem_is_told_at_once_with_its_place():
         ({"category": 3}, "category: must be a string, found 3"),
     ],
 )
-def test_a_faulty_evaluation(evaluation, said):
+def test_a_faulty_evaluation(evaluation, text):
     """Each fault once, at its own key."""
     (problem,) = problems(a_suite(a_test(evaluations=[{"criterion": "c"} | evaluation])))
-    assert problem.startswith(f"tests[0].evaluations[0].{said}")
+    assert problem.startswith(f"tests[0].evaluations[0].{text}")
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "value"),
     [
         ({"tags": ["a", 5]}, ["tests[0].tags[1]: must be a string, found 5"]),
         ({"tags": "a"}, ['tests[0].tags: must be a list, found "a"']),
@@ -179,9 +179,9 @@ def test_a_faulty_evaluation(evaluation, said):
         ),
     ],
 )
-def test_a_faulty_test(change, said):
+def test_a_faulty_test(change, value):
     """What a test may not be."""
-    assert problems(a_suite(a_test(**change))) == said
+    assert problems(a_suite(a_test(**change))) == value
 
 
 def test_two_tests_of_one_name():
@@ -253,7 +253,7 @@ def test_a_short_secret_is_warned_about():
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "output"),
     [
         (
             "${NOPE}",
@@ -262,17 +262,17 @@ def test_a_short_secret_is_warned_about():
         ("${A-B}", "${A-B}: is not a variable's name; write $${ for a literal ${"),
     ],
 )
-def test_a_reference_to_nothing(text, said):
+def test_a_reference_to_nothing(text, output):
     """An error that names it."""
-    assert problems(a_suite(a_test(guidelines=text))) == [f"tests[0].guidelines: {said}"]
+    assert problems(a_suite(a_test(guidelines=text))) == [f"tests[0].guidelines: {output}"]
 
 
 def test_untrusted_suites_name_no_endpoint_and_read_no_environment():
     """In events where foreign code meets secrets."""
     suite = a_suite(a_test(guidelines="${HOME}"), baseUrl="https://evil.example")
-    told = problems(suite, environ={"HOME": "/home/me"}, distrusted="in the event pull_request_target")
-    assert [line.split(":")[0] for line in told] == ["tests[0].guidelines", "baseUrl"]
-    assert all("in the event pull_request_target" in line for line in told)
+    items = problems(suite, environ={"HOME": "/home/me"}, distrusted="in the event pull_request_target")
+    assert [line.split(":")[0] for line in items] == ["tests[0].guidelines", "baseUrl"]
+    assert all("in the event pull_request_target" in line for line in items)
     assert read(a_suite(), distrusted="in the event workflow_run").suite.name == "S"
 
 
@@ -296,11 +296,11 @@ def test_problems_never_show_a_secret():
 
 def test_a_key_in_the_wrong_place_is_not_shown():
     """Nor is a name of millions of characters."""
-    told = problems(
+    problem_texts = problems(
         a_suite() | {"tests": {"apiKey": "sk-secret-1"}, "x" * 9999: 1, "apiKey": ["sk-secret-2"]}
     )
-    assert "sk-secret" not in " ".join(told)
-    assert max(map(len, told)) < 700
+    assert "sk-secret" not in " ".join(problem_texts)
+    assert max(map(len, problem_texts)) < 700
 
 
 def test_fields_that_the_wire_does_not_have_are_warned_about():
@@ -326,22 +326,22 @@ def test_a_refused_key_is_called_by_its_variable(key):
         baseUrl="https://gateway.example/v1?key=${AGENT_KEY}",
         adapterOptions={"headers": {"Authorization": key}},
     )
-    told = problems(suite, environ={}, distrusted="in the event issue_comment")
-    named = [line for line in told if "${AGENT_KEY}: a suite may not read the environment" in line]
+    items = problems(suite, environ={}, distrusted="in the event issue_comment")
+    named = [line for line in items if "${AGENT_KEY}: a suite may not read the environment" in line]
     assert [line.split(":")[0] for line in named] == [
         "apiKey",
         "baseUrl",
         "adapterOptions.headers.Authorization",
     ]
-    assert "sk-literal-key" not in "".join(told)
+    assert "sk-literal-key" not in "".join(items)
 
 
 def test_a_key_beside_a_refused_reference_is_not_shown():
     """Only the reference is no secret."""
     suite = a_suite(apiKey="sk-literal-key ${NOPE}", category="sk-literal-key")
-    told = "".join(problems(suite, environ={}))
-    assert "${NOPE}: the environment variable NOPE is not set" in told
-    assert "sk-literal-key" not in told
+    message = "".join(problems(suite, environ={}))
+    assert "${NOPE}: the environment variable NOPE is not set" in message
+    assert "sk-literal-key" not in message
 
 
 def test_untrusted_suites_name_no_function():
@@ -349,8 +349,8 @@ def test_untrusted_suites_name_no_function():
     check = {"criterion": "c", "strict": "python", "function": "checks:refunded"}
     suite = a_suite(a_test(evaluations=[check]))
     assert read(suite).suite.name == "S"
-    (told,) = problems(suite, distrusted="in the event pull_request_target")
-    assert told.startswith(
+    (problem,) = problems(suite, distrusted="in the event pull_request_target")
+    assert problem.startswith(
         "tests[0].evaluations[0].function: a suite may not name a function to run in the event"
     )
 
@@ -358,8 +358,8 @@ def test_untrusted_suites_name_no_function():
 def test_a_schema_of_a_suite_in_no_file():
     """There is nothing that its path could be beside."""
     check = {"criterion": "c", "strict": "json_schema", "schema": "a.json"}
-    (told,) = problems(a_suite(a_test(evaluations=[check])))
-    assert told.startswith(
+    (problem,) = problems(a_suite(a_test(evaluations=[check])))
+    assert problem.startswith(
         "tests[0].evaluations[0].schema: 'a.json' is a path, but this suite was not read from a file"
     )
 

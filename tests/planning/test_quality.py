@@ -59,11 +59,13 @@ HTTP = {"send": {"body": "{{message}}"}, "reply": {"text": "$.text", "toolCalls"
 def test_a_tool_that_may_be_called_with_anything(agent):
     """For an agent that reports arguments, which a check with `args` elsewhere in the suite shows too."""
     elsewhere = [a_test("two", evaluations=[WITH_ARGS, REFUSED])] if "python:a:b" in agent.values() else []
-    (told,) = warnings(a_test(evaluations=[REFUSED, CALLED]), *elsewhere, **agent)
-    assert told.startswith("tests[0].evaluations[1].toolName: a call of refund passes whatever its arguments")
-    assert "add 'args'" in told
-    (told,) = warnings(a_test(evaluations=[STRICT, REFUSED]), *elsewhere, **agent)
-    assert "use tool_called with 'args'" in told
+    (warning,) = warnings(a_test(evaluations=[REFUSED, CALLED]), *elsewhere, **agent)
+    assert warning.startswith(
+        "tests[0].evaluations[1].toolName: a call of refund passes whatever its arguments"
+    )
+    assert "add 'args'" in warning
+    (warning,) = warnings(a_test(evaluations=[STRICT, REFUSED]), *elsewhere, **agent)
+    assert "use tool_called with 'args'" in warning
     param = {"criterion": "c", "strict": "param_equals", "paramName": "amount", "paramValue": 42}
     never = CALLED | {"times": 0}
     for enough in ([WITH_ARGS, REFUSED], [CALLED, param, REFUSED], [never, REFUSED]):
@@ -80,10 +82,10 @@ def test_an_agent_that_reports_names_alone_or_a_tool_without_arguments():
 
 def test_a_judge_alone():
     """Told once for a suite without any strict check, else at each test."""
-    (told,) = warnings(a_test(evaluations=[TONE]))
-    assert told.startswith("tests: no test has a strict check")
-    (told,) = warnings(a_test(), a_test("two", evaluations=[TONE]))
-    assert told.startswith("tests[1].evaluations: has no strict check")
+    (warning,) = warnings(a_test(evaluations=[TONE]))
+    assert warning.startswith("tests: no test has a strict check")
+    (warning,) = warnings(a_test(), a_test("two", evaluations=[TONE]))
+    assert warning.startswith("tests[1].evaluations: has no strict check")
 
 
 def test_tags():
@@ -91,15 +93,15 @@ def test_tags():
     assert warnings(a_test(), a_test("two", tags=[])) == [
         "tests[1]: has no tag: --tag never selects this test"
     ]
-    (told,) = warnings(a_test(tags=[]), a_test("two", tags=[]))
-    assert told.startswith("tests: no test has a tag")
+    (warning,) = warnings(a_test(tags=[]), a_test("two", tags=[]))
+    assert warning.startswith("tests: no test has a tag")
 
 
 def test_happy_paths_only():
     """Unless a name, a tag, a criterion or a check tells of something else."""
     happy = {"evaluations": [STRICT, TONE]}
-    (told,) = warnings(a_test(**happy), a_test("two", **happy))
-    assert told.startswith("tests: all tests are happy paths")
+    (warning,) = warnings(a_test(**happy), a_test("two", **happy))
+    assert warning.startswith("tests: all tests are happy paths")
     assert warnings(a_test(**happy), a_test("Refuses a late refund", **happy)) == []
     assert warnings(a_test(**happy), a_test("two", tags=["edge-case"], **happy)) == []
     assert warnings(a_test(**happy), a_test("two")) == []
@@ -108,8 +110,8 @@ def test_happy_paths_only():
 def test_a_check_before_the_first_turn():
     """It looks at nothing."""
     check = {"criterion": "Not at once", "strict": "tool_not_used", "toolName": "REFUND", "beforeTurn": 1}
-    (told,) = warnings(a_test(evaluations=[STRICT, REFUSED, check]))
-    assert told.startswith("tests[0].evaluations[2].beforeTurn: is 1")
+    (warning,) = warnings(a_test(evaluations=[STRICT, REFUSED, check]))
+    assert warning.startswith("tests[0].evaluations[2].beforeTurn: is 1")
     assert warnings(a_test(evaluations=[STRICT, REFUSED, check | {"beforeTurn": 2}])) == []
 
 
@@ -125,8 +127,8 @@ def test_a_check_before_the_first_turn():
 )
 def test_a_criterion_that_asks_two_things(criterion):
     """A half fulfilled one can be judged either way."""
-    (told,) = warnings(a_test(evaluations=[STRICT, REFUSED, {"criterion": criterion}]))
-    assert told.startswith("tests[0].evaluations[2].criterion: asks two things at once")
+    (warning,) = warnings(a_test(evaluations=[STRICT, REFUSED, {"criterion": criterion}]))
+    assert warning.startswith("tests[0].evaluations[2].criterion: asks two things at once")
 
 
 @pytest.mark.parametrize(
@@ -150,12 +152,12 @@ def test_a_criterion_that_asks_one_thing(criterion):
 )
 def test_a_judge_asked_for_what_the_trace_shows(criterion):
     """A strict check costs nothing and does not err."""
-    (told,) = warnings(a_test(evaluations=[STRICT, REFUSED, {"criterion": criterion}]))
-    assert "asks the judge what the trace shows" in told
+    (warning,) = warnings(a_test(evaluations=[STRICT, REFUSED, {"criterion": criterion}]))
+    assert "asks the judge what the trace shows" in warning
 
 
 @pytest.mark.parametrize(
-    ("fields", "told"),
+    ("fields", "value"),
     [
         (
             {"guidelines": "The agent should refuse at first."},
@@ -189,10 +191,10 @@ def test_a_judge_asked_for_what_the_trace_shows(criterion):
         ),
     ],
 )
-def test_a_user_who_gives_the_answer_away(fields, told):
+def test_a_user_who_gives_the_answer_away(fields, value):
     """The agent would take it from him."""
     (found,) = warnings(a_test(**fields))
-    assert found.startswith(told)
+    assert found.startswith(value)
 
 
 def test_a_workflow_that_is_optimal_and_forbidden():
@@ -211,8 +213,8 @@ def test_questions_with_their_answers():
         "evaluations": [{"criterion": "right", "strict": "answer_matches", "expected": "Canberra"}],
     }
     assert warnings(a_test(**quiz), a_test("two", **quiz)) == []
-    (told,) = warnings(a_test(**quiz, guidelines="It is Canberra."), a_test("two", **quiz))
-    assert told.startswith("tests[0].guidelines: give away the answer")
+    (warning,) = warnings(a_test(**quiz, guidelines="It is Canberra."), a_test("two", **quiz))
+    assert warning.startswith("tests[0].guidelines: give away the answer")
 
 
 def test_a_user_may_say_what_is_his_own():
@@ -225,15 +227,17 @@ def test_a_user_may_say_what_is_his_own():
 def test_slips_in_checks():
     """Twice the same, without weight, or blind for all but the last reply."""
     again = STRICT | {"criterion": "In other words"}
-    (told,) = warnings(a_test(evaluations=[STRICT, REFUSED, again]))
-    assert told == "tests[0].evaluations[2]: asks the same as evaluations[0] of this test"
-    (told,) = warnings(a_test(evaluations=[STRICT, REFUSED, TONE, {"criterion": "the agent is  Friendly"}]))
-    assert told.endswith("asks the same as evaluations[2] of this test")
-    (told,) = warnings(a_test(evaluations=[STRICT, REFUSED, TONE | {"weight": 0}]))
-    assert told.startswith("tests[0].evaluations[2].weight: is 0")
+    (warning,) = warnings(a_test(evaluations=[STRICT, REFUSED, again]))
+    assert warning == "tests[0].evaluations[2]: asks the same as evaluations[0] of this test"
+    (warning,) = warnings(
+        a_test(evaluations=[STRICT, REFUSED, TONE, {"criterion": "the agent is  Friendly"}])
+    )
+    assert warning.endswith("asks the same as evaluations[2] of this test")
+    (warning,) = warnings(a_test(evaluations=[STRICT, REFUSED, TONE | {"weight": 0}]))
+    assert warning.startswith("tests[0].evaluations[2].weight: is 0")
     words = {"criterion": "No code", "strict": "not_regex", "pattern": "[A-Z]{9}"}
-    (told,) = warnings(a_test(evaluations=[STRICT, REFUSED, words]))
-    assert told.endswith('write "turn": "any"')
+    (warning,) = warnings(a_test(evaluations=[STRICT, REFUSED, words]))
+    assert warning.endswith('write "turn": "any"')
     assert warnings(a_test(evaluations=[STRICT, REFUSED, words | {"turn": "any"}])) == []
     assert warnings(a_test(evaluations=[STRICT, REFUSED, words], maxTurns=1)) == []
 
@@ -253,7 +257,7 @@ def of_rubric(**fields):
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "value"),
     [
         ({"rubric": LEVELS}, None),
         ({"dimensions": ["clarity", {"name": "tact", "description": "d", "rubric": LEVELS}]}, None),
@@ -288,8 +292,8 @@ def of_rubric(**fields):
         ),
     ],
 )
-def test_rubrics(fields, said):
+def test_rubrics(fields, value):
     """Levels and dimensions that leave the judge to guess, and thresholds that tell nothing apart."""
     found = of_rubric(**fields)
-    assert len(found) == (said is not None)
-    assert not said or found[0].startswith(said)
+    assert len(found) == (value is not None)
+    assert not value or found[0].startswith(value)

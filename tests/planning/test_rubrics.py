@@ -54,8 +54,8 @@ def test_built_in_dimensions():
 
 def test_the_names_of_built_in_dimensions_are_those_of_their_file():
     """So that editors propose what there is."""
-    told = json.loads(files("ci_evals").joinpath(BUILT_IN_FILE).read_text())
-    assert [*told] == [*get_args(BuiltIn)]
+    items = json.loads(files("ci_evals").joinpath(BUILT_IN_FILE).read_text())
+    assert [*items] == [*get_args(BuiltIn)]
 
 
 def test_dimensions_of_ones_own():
@@ -79,7 +79,7 @@ def test_a_graded_criterion_is_asked_again_as_it_was():
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "text"),
     [
         ({"rubric": LEVELS[:1]}, "rubric: needs at least two levels with different scores"),
         ({"rubric": []}, "rubric: needs at least one item"),
@@ -145,12 +145,12 @@ def test_a_graded_criterion_is_asked_again_as_it_was():
         ({"rubric": LEVELS, "toolName": "T"}, "toolName: a criterion with a rubric has no such key"),
     ],
 )
-def test_rubrics_that_are_refused(fields, said):
+def test_rubrics_that_are_refused(fields, text):
     """With the place of what is wrong, and the nearest right name."""
     with pytest.raises(SuiteError) as refused:
         loaded(suite_with(**fields))
     (problem,) = refused.value.problems
-    assert said in f"{problem.path}: {problem.message}"
+    assert text in f"{problem.path}: {problem.message}"
 
 
 def test_the_place_in_the_file():

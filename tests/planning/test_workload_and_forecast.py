@@ -52,14 +52,14 @@ def test_a_conversation_may_end_after_its_fixed_turns(users, user_calls, request
 def test_tokens_follow_the_prompts():
     """The simulated user reads all that was said before; the judge the whole, once for each criterion."""
     trial = trial_of("x" * 100, "auto", "auto")
-    per, said = forecast.CHARACTERS_PER_TOKEN, forecast.AGENT_CHARACTERS
-    first = 30 + 100 + said.high
-    second = first + 30 + forecast.USER_CHARACTERS.high + said.high
-    assert trial.user.input.low == pytest.approx((1000 + 30 + 100 + said.low) / per.high)
+    per, result = forecast.CHARACTERS_PER_TOKEN, forecast.AGENT_CHARACTERS
+    first = 30 + 100 + result.high
+    second = first + 30 + forecast.USER_CHARACTERS.high + result.high
+    assert trial.user.input.low == pytest.approx((1000 + 30 + 100 + result.low) / per.high)
     assert trial.user.input.high == pytest.approx((1000 + first + 1000 + second) / per.low)
     assert trial.user.output == forecast.USER_TOKENS * Range(1, 2)
-    whole = 3 * (50 + said.high) + 100 + 2 * forecast.USER_CHARACTERS.high
-    assert trial.judge.input.low == pytest.approx((4100 + 2 * (50 + 100 + said.low)) / per.high)
+    whole = 3 * (50 + result.high) + 100 + 2 * forecast.USER_CHARACTERS.high
+    assert trial.judge.input.low == pytest.approx((4100 + 2 * (50 + 100 + result.low)) / per.high)
     assert trial.judge.input.high == pytest.approx((4100 + 2 * whole) / per.low)
     assert trial.judge.output == forecast.JUDGE_TOKENS * Range(2, 2)
 

@@ -288,11 +288,11 @@ def base_run(*suites, **fields) -> Results:
     )
 
 
-def against(head: Results, base: Results, **told) -> Results:
+def against(head: Results, base: Results, **fields) -> Results:
     """The run with its comparison. What depends on how noise is reckoned is told, of run and suites alike."""
     found = RunComparer(head, base).comparison()
-    suites = tuple(suite.model_copy(update=told if suite.tests else {}) for suite in found.suites)
-    return head.model_copy(update={"comparison": found.model_copy(update=told | {"suites": suites})})
+    suites = tuple(suite.model_copy(update=fields if suite.tests else {}) for suite in found.suites)
+    return head.model_copy(update={"comparison": found.model_copy(update=fields | {"suites": suites})})
 
 
 def decided(head: Results, base: Results, policy: Policy, *, of_base_commit: bool = True) -> Results:
@@ -303,8 +303,8 @@ def decided(head: Results, base: Results, policy: Policy, *, of_base_commit: boo
     gate = to_record(decide(GateInput(head, comparer), policy, RunEnding()))
     noise = odds_of(head, evaluated_checks(gate.checks))
     reached = coverage.compared(head.coverage, comparer.pairs)
-    told = {"comparison": comparer.comparison(), "gate": gate, "odds": noise, "coverage": reached}
-    return head.model_copy(update=told)
+    comparison = {"comparison": comparer.comparison(), "gate": gate, "odds": noise, "coverage": reached}
+    return head.model_copy(update=comparison)
 
 
 def interval_of(*tests: TestResult) -> Interval | None:

@@ -141,9 +141,9 @@ def trial(index: int, story: Story, letter: str) -> TrialResult:
     untraced = UNTRACED if story.does is UNTRACED else {}
     hello = build.turn(1, user="Hello, is anybody there?", agent="Hello! How can I help you?", **untraced)
     did = story.instead if idle else story.does
-    said = build.turn(2, user=story.user, agent=story.wrong if rude else story.good, **did)
+    turn = build.turn(2, user=story.user, agent=story.wrong if rude else story.good, **did)
     return build.trial_result(
-        index, turns=(hello, said), findings=(strict, judged), duration_seconds=6.4 + 0.7 * index
+        index, turns=(hello, turn), findings=(strict, judged), duration_seconds=6.4 + 0.7 * index
     )
 
 

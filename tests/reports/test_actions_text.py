@@ -34,7 +34,7 @@ def test_a_trace_that_never_came_is_not_the_same_as_nothing_done():
 
 
 @pytest.mark.parametrize(
-    ("before", "now", "said"),
+    ("before", "now", "value"),
     [
         ({}, 5, "new"),
         ({"a": None}, 5, "new"),
@@ -44,10 +44,10 @@ def test_a_trace_that_never_came_is_not_the_same_as_nothing_done():
         (None, 5, None),
     ],
 )
-def test_a_parameter_that_changed_says_what_it_was(before, now, said):
+def test_a_parameter_that_changed_says_what_it_was(before, now, value):
     """Equal values are no change, and empty ones are equal."""
     (action,) = actions_of(build.turn(params={"a": now}))[LogicKind.PARAMETER]
-    assert actions.change(action, build.turn(params=before)) == said
+    assert actions.change(action, build.turn(params=before)) == value
     assert actions.change(action, None) is None
 
 

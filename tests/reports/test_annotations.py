@@ -44,8 +44,12 @@ def test_where_the_gate_holds_a_failed_test_is_a_warning():
 def test_a_gate_that_is_only_reported_makes_no_error():
     """`--no-gate` asks for a green build: failed tests are warnings, and no line says that the gate fails."""
     reported = build.decision(*BROKEN.checks, exit_code=0)
-    told = annotations(build.results(build.suite_result("Refunds", failing("Late parcel")), gate=reported))
-    assert [(one.severity, one.title) for one in told] == [(Severity.WARNING, "Failed: Late parcel")]
+    annotation_lines = annotations(
+        build.results(build.suite_result("Refunds", failing("Late parcel")), gate=reported)
+    )
+    assert [(one.severity, one.title) for one in annotation_lines] == [
+        (Severity.WARNING, "Failed: Late parcel")
+    ]
 
 
 def test_the_verdict_is_the_heading_and_the_numbers():
@@ -65,13 +69,17 @@ def test_the_worst_come_first():
         failing("Zero"),
         build.test_result("Critical half", trials=(build.trial_result(findings=half),), critical=True),
     )
-    told = annotations(build.results(build.suite_result("Refunds", *tests), gate=BROKEN))
-    assert [one.title for one in told[1:]] == ["Failed: Critical half", "Failed: Zero", "Failed: Half"]
+    annotation_lines = annotations(build.results(build.suite_result("Refunds", *tests), gate=BROKEN))
+    assert [one.title for one in annotation_lines[1:]] == [
+        "Failed: Critical half",
+        "Failed: Zero",
+        "Failed: Half",
+    ]
     newly = [one for one in annotations(cases.proven()) if "passed in the baseline" in one.message]
     assert newly
     assert annotations(cases.proven())[1] == newly[0]
-    told = [one.title for one in annotations(comment_cases.failed_example())[1:]]
-    assert told == ["Failed: Refuses a refund after 30 days", "Failed: Refund within 30 days"]
+    annotation_lines = [one.title for one in annotations(comment_cases.failed_example())[1:]]
+    assert annotation_lines == ["Failed: Refuses a refund after 30 days", "Failed: Refund within 30 days"]
 
 
 def test_names_of_options_keep_their_case():
@@ -93,13 +101,13 @@ def test_what_came_to_nothing_is_a_warning_with_its_cause():
             ("Unjudged", build.trial_result(findings=(no_judge,))),
         )
     ]
-    told = annotations(build.results(build.suite_result("Refunds", *tests)))
-    assert [(one.severity, one.title) for one in told] == [
+    annotation_lines = annotations(build.results(build.suite_result("Refunds", *tests)))
+    assert [(one.severity, one.title) for one in annotation_lines] == [
         (Severity.WARNING, "Errored: Broken"),
         (Severity.WARNING, "Undecided: Open"),
     ]
-    assert told[0].message == "1 trial errored: the agent did not answer"
-    assert told[1].message == "1 criterion undecided: it answered nothing"
+    assert annotation_lines[0].message == "1 trial errored: the agent did not answer"
+    assert annotation_lines[1].message == "1 criterion undecided: it answered nothing"
 
 
 def test_a_cause_that_tests_share_is_told_once():
@@ -107,16 +115,18 @@ def test_a_cause_that_tests_share_is_told_once():
     lost = build.trial_result(status=EndState.FAILED, error="the agent refused the connection", findings=())
     tests = [build.test_result(f"Lost {number}", trials=(lost, lost), line=number) for number in range(1, 6)]
     rest = build.test_result("Never begun", trials=(), not_run=3, line=60)
-    told = annotations(build.results(build.suite_result("Refunds", *tests, rest, file="evals/r.yaml")))
-    assert [(one.title, one.file, one.line) for one in told] == [
+    annotation_lines = annotations(
+        build.results(build.suite_result("Refunds", *tests, rest, file="evals/r.yaml"))
+    )
+    assert [(one.title, one.file, one.line) for one in annotation_lines] == [
         ("Errored: 5 tests", "evals/r.yaml", 1),
         ("Not run: Never begun", "evals/r.yaml", 60),
     ]
-    assert told[0].message == (
+    assert annotation_lines[0].message == (
         "10 trials errored: the agent refused the connection. "
         "5 tests affected: Lost 1; Lost 2; Lost 3; and 2 more tests"
     )
-    assert told[1].message == "3 trials not run: the run ended before"
+    assert annotation_lines[1].message == "3 trials not run: the run ended before"
 
 
 def test_what_a_passed_test_lacks_is_no_warning():
@@ -148,7 +158,7 @@ def test_a_skipped_run_is_a_notice():
 def test_hostile_text_is_one_harmless_line(case, text):
     """Whatever agents, judges and suites wrote."""
     for one in annotations(hostile.poisoned(cases.made(case), text)):
-        for told in (one.title, one.message):
-            assert len(told.splitlines()) <= 1
-            assert hostile.commands(told.removeprefix("::")) == []
-            assert len(told) <= 800
+        for message in (one.title, one.message):
+            assert len(message.splitlines()) <= 1
+            assert hostile.commands(message.removeprefix("::")) == []
+            assert len(message) <= 800

@@ -58,10 +58,10 @@ def test_the_docs_name_the_words_that_are_written():
 
 def test_colours_tell_the_cases_apart():
     """Both in the picture and, by their names, in the data."""
-    said = {message: badge.badge_of(run) for message, run in RUNS.items()}
-    assert said["100.0 passed"].shade == "brightgreen"
-    assert {said["failed 78.1"].shade, said["failed 79.9"].shade} == {"red"}
-    assert len({one.ground for one in said.values()}) == len({one.shade for one in said.values()}) == 4
+    fields = {message: badge.badge_of(run) for message, run in RUNS.items()}
+    assert fields["100.0 passed"].shade == "brightgreen"
+    assert {fields["failed 78.1"].shade, fields["failed 79.9"].shade} == {"red"}
+    assert len({one.ground for one in fields.values()}) == len({one.shade for one in fields.values()}) == 4
 
 
 @pytest.mark.parametrize("message", RUNS)

@@ -83,7 +83,7 @@ SINGLE = {"trials": "p", "estimated_from": "tests", "detectable": 11.9, "p": 0.1
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "value"),
     [
         (
             {},
@@ -259,9 +259,9 @@ SINGLE = {"trials": "p", "estimated_from": "tests", "detectable": 11.9, "p": 0.1
         ),
     ],
 )
-def test_a_change_is_told_in_one_sentence(fields, said):
+def test_a_change_is_told_in_one_sentence(fields, value):
     """What was seen, and what it is worth; only what is proven is called so."""
-    assert change.sentence(compared(**fields)) == said
+    assert change.sentence(compared(**fields)) == value
 
 
 @pytest.mark.parametrize(
@@ -310,18 +310,20 @@ def test_without_a_baseline_the_score_is_told():
 def test_the_trials_that_would_settle_it():
     """Where there are more than were played, and not so many that nobody would."""
 
-    def told(**fields) -> str | None:
+    def trials_needed(**fields) -> str | None:
         results = compared(**fields)
         return change.trials_to_prove(results.comparison, results)
 
-    assert told().startswith("With 9 trials per test on each side, a run would detect a drop of 3.6 points")
-    assert told(trials_needed=3) is None
-    assert told(trials_needed=4000) is None
-    assert told(trials_needed=None) is None
+    assert trials_needed().startswith(
+        "With 9 trials per test on each side, a run would detect a drop of 3.6 points"
+    )
+    assert trials_needed(trials_needed=3) is None
+    assert trials_needed(trials_needed=4000) is None
+    assert trials_needed(trials_needed=None) is None
 
 
 @pytest.mark.parametrize(
-    ("before", "said"),
+    ("before", "value"),
     [
         (timedelta(days=3, hours=5), "3 days before this run"),
         (timedelta(minutes=90), "1 hour before this run"),
@@ -329,10 +331,10 @@ def test_the_trials_that_would_settle_it():
         (-timedelta(hours=2), "2 hours after this run"),
     ],
 )
-def test_how_old_the_baseline_is(before, said):
+def test_how_old_the_baseline_is(before, value):
     """By the two runs alone, whenever the report is drawn."""
     results = compared(baseline={"at": build.STARTED_AT - before})
-    assert change.age(results, results.comparison) == said
+    assert change.age(results, results.comparison) == value
 
 
 def test_a_moment_of_another_zone_is_told_in_utc():
@@ -378,7 +380,7 @@ UNJUDGED = build.finding("undecided", kind="judged", cause=Cause.NO_JUDGE, reaso
 
 
 @pytest.mark.parametrize(
-    ("test", "provider", "said"),
+    ("test", "provider", "text"),
     [
         (build.test_result(), "openai", "no change, nothing failed in this run"),
         (build.test_result(not_run=1), "openai", "no change"),
@@ -393,13 +395,13 @@ UNJUDGED = build.finding("undecided", kind="judged", cause=Cause.NO_JUDGE, reaso
         ),
     ],
 )
-def test_nothing_failed_is_said_only_where_nothing_did(test, provider, said):
+def test_nothing_failed_is_said_only_where_nothing_did(test, provider, text):
     """Compared scores of 100 do not tell of trials that died and verdicts that are wanting."""
     results = compared(base=100, head=100, delta=0, p=1, interval=None, detectable=None)
     suite = build.suite_result("Refunds", *results.suites[0].tests[1:], test)
     run = build.run_info(config={"provider": provider})
-    told = change.sentence(results.model_copy(update={"suites": (suite,), "run": run}))
-    assert told.endswith(f"change 0.0: {said}.")
+    message = change.sentence(results.model_copy(update={"suites": (suite,), "run": run}))
+    assert message.endswith(f"change 0.0: {text}.")
 
 
 def test_suites_of_one_name_go_by_their_order():

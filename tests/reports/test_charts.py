@@ -37,8 +37,8 @@ def score_trial(points: float, index: int = 1, *, seconds=(1.0,), **fields):
     """A trial with this score, whose replies took these seconds."""
     parts = [("passed", points)] * (points > 0) + [("failed", 100 - points)] * (points < 100)
     findings = tuple(build.finding(outcome, weight=weight, category="tone") for outcome, weight in parts)
-    said = tuple(build.turn(n, latency_seconds=each) for n, each in enumerate(seconds, start=1))
-    return build.trial_result(index, **{"findings": findings, "turns": said} | fields)
+    text = tuple(build.turn(n, latency_seconds=each) for n, each in enumerate(seconds, start=1))
+    return build.trial_result(index, **{"findings": findings, "turns": text} | fields)
 
 
 def run(tests: dict[str, tuple], run_id: str = "head", suite: str = "S", **fields) -> Results:
@@ -55,8 +55,8 @@ def drawn(
 ) -> dict[str, Figure]:
     """All charts of a run by their names, compared with `base` if it is given."""
     if base:
-        told = RunComparer(head, base).comparison()
-        head = head.model_copy(update={"comparison": told})
+        comparison = RunComparer(head, base).comparison()
+        head = head.model_copy(update={"comparison": comparison})
     made = figures.of_run(head, embedded_data.tests_of(head, base), ComparisonRuns(base, others))
     for figure in made:
         check(figure)
@@ -180,8 +180,8 @@ def test_without_the_baseline_the_named_changes_are_shown():
     """As where a page is made of a results file alone."""
     head = run({"a": (score_trial(20),), "b": (score_trial(100),)})
     base = run({"a": (score_trial(100),), "b": (score_trial(100),)}, "base")
-    told = RunComparer(head, base).comparison()
-    figures = drawn(head.model_copy(update={"comparison": told}))
+    comparison = RunComparer(head, base).comparison()
+    figures = drawn(head.model_copy(update={"comparison": comparison}))
     assert [row[1] for row in figures["changes"].rows] == ["a"]
     assert figures["changes"].says == "1 test dropped, 0 rose, 1 unchanged."
     assert "changes" not in drawn(head)
@@ -272,9 +272,11 @@ def looked(*ps: float, decision: LookDecision = "continue", at=(2, 3, 5, 7)) -> 
         ComparisonLook(trials=trials, p=p, decision=decision if number == len(ps) else "continue")
         for number, (trials, p) in enumerate(zip((2, 3, 5, 7), ps, strict=False), start=1)
     ]
-    told = RunComparer(head, base).comparison().model_copy(update={"looks": tuple(found)})
+    comparison = RunComparer(head, base).comparison().model_copy(update={"looks": tuple(found)})
     made = figures.of_run(
-        head.model_copy(update={"comparison": told}), embedded_data.tests_of(head, base), ComparisonRuns(base)
+        head.model_copy(update={"comparison": comparison}),
+        embedded_data.tests_of(head, base),
+        ComparisonRuns(base),
     )
     for figure in made:
         check(figure)

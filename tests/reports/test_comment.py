@@ -32,8 +32,8 @@ def failing(name: str, letter: str, reason: str = LONG, trials: int = 1):
         build.finding(outcome, criterion=f"{number} {LONG}", reason=reason, evidence=(1,))
         for number in (1, 2)
     )
-    said = build.turn(user=LONG, agent=LONG)
-    played = (build.trial_result(index, turns=(said,), findings=findings) for index in range(1, trials + 1))
+    turn = build.turn(user=LONG, agent=LONG)
+    played = (build.trial_result(index, turns=(turn,), findings=findings) for index in range(1, trials + 1))
     return build.test_result(name, trials=tuple(played))
 
 
@@ -51,8 +51,8 @@ def compared(*names: str, tests: int, label: str = "Test {}", letter: str = "f")
         ]
 
     run = build.results(*suites(letter), gate=build.decision(comment_check()), usage=cases.COSTLY)
-    told = {"p": 0.0001, "smallest_p": 0.0001}
-    return cases.against(run, cases.base_run(*suites("p")), **told)
+    fields = {"p": 0.0001, "smallest_p": 0.0001}
+    return cases.against(run, cases.base_run(*suites("p")), **fields)
 
 
 def comment_check(name: str = "min-score", *, passed: bool = False, note: str | None = None):
@@ -300,9 +300,9 @@ def test_the_commit_is_the_one_that_is_known():
         return text.rpartition("<sub>")[2]
 
     assert foot(documents.summary(claimed)).startswith(f"`{short}` against `3aceb90` of main · ")
-    told = comment.render(claimed, comment.SummaryContext(commit="b" * 40))
-    assert foot(told).startswith("`bbbbbbb` against ")
-    assert short not in told
+    result = comment.render(claimed, comment.SummaryContext(commit="b" * 40))
+    assert foot(result).startswith("`bbbbbbb` against ")
+    assert short not in result
     assert short not in comment.render(claimed, comment.SummaryContext(foreign=True))
     merged = claimed.run.git.model_copy(update={"head_commit": None})
     merged = claimed.model_copy(update={"run": claimed.run.model_copy(update={"git": merged})})

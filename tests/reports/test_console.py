@@ -106,14 +106,14 @@ def test_a_gate_that_is_only_reported_says_so():
 def test_each_exit_code_has_its_own_words():
     """A run that a bug of ours ended is not called a failed one."""
 
-    def said(code: int, *, passed: bool = False) -> str:
+    def console_text(code: int, *, passed: bool = False) -> str:
         return console.render(build.results(gate=build.decision(passed=passed, exit_code=code)))
 
-    assert "✓ Evals passed" in said(0, passed=True)
-    assert "✗ Evals failed" in said(1)
-    assert "! No verdict" in said(3)
-    assert "! No verdict" in said(70)
-    assert "! No verdict: the run was interrupted" in said(130)
+    assert "✓ Evals passed" in console_text(0, passed=True)
+    assert "✗ Evals failed" in console_text(1)
+    assert "! No verdict" in console_text(3)
+    assert "! No verdict" in console_text(70)
+    assert "! No verdict: the run was interrupted" in console_text(130)
 
 
 def gate_row(**fields) -> list[str]:

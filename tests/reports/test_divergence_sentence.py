@@ -13,7 +13,7 @@ CALLED = DivergentAction(kind=LogicKind.INTEGRATION, name="orders", value=503)
 ASKED = DivergentAction(kind=LogicKind.INTEGRATION, name="faq")
 
 
-def said(turn: int | None = 2, *, head=(), base=(), trials=(1, 1), **fields) -> str:
+def sentence_of(turn: int | None = 2, *, head=(), base=(), trials=(1, 1), **fields) -> str:
     here, there = trials
     where = Divergence(turn=turn, head_trial=here, base_trial=there, head=head, base=base, **fields)
     return divergence.sentence(where)
@@ -23,65 +23,65 @@ def said(turn: int | None = 2, *, head=(), base=(), trials=(1, 1), **fields) -> 
     ("sentence", "reads"),
     [
         (
-            said(None, agent_differs=2, unknown=(1, 3)),
+            sentence_of(None, agent_differs=2, unknown=(1, 3)),
             "Same steps as the baseline as far as known: one of them does not report turns 1, 3.",
         ),
         (
-            said(base=(RAN,)),
+            sentence_of(base=(RAN,)),
             "Diverges from the baseline in turn 2: there it ran RETURN_REQUEST; now it did not.",
         ),
         (
-            said(head=(RAN,)),
+            sentence_of(head=(RAN,)),
             "Diverges from the baseline in turn 2: now it ran RETURN_REQUEST; there it did not.",
         ),
         (
-            said(head=(APPLIED, ASKED), base=(RAN, UNDERSTOOD, CALLED)),
+            sentence_of(head=(APPLIED, ASKED), base=(RAN, UNDERSTOOD, CALLED)),
             (
                 "Diverges from the baseline in turn 2: there it ran RETURN_REQUEST, understood amount as 5 "
                 "and called orders (status 503); now it applied window-open and called faq."
             ),
         ),
         (
-            said(base=(RAN,), trials=(3, 1), user_differs=1),
+            sentence_of(base=(RAN,), trials=(3, 1), user_differs=1),
             (
                 "Trial 3 diverges from trial 1 of the baseline in turn 2: there it ran RETURN_REQUEST; "
                 "now it did not. The user's message differs in turn 1."
             ),
         ),
         (
-            said(base=(RAN,), only="base"),
+            sentence_of(base=(RAN,), only="base"),
             "Ends before turn 2 of the baseline: there it ran RETURN_REQUEST.",
         ),
-        (said(only="base"), "Ends before turn 2 of the baseline."),
-        (said(only="head"), "Continues where the baseline ended: in turn 2 it only spoke."),
+        (sentence_of(only="base"), "Ends before turn 2 of the baseline."),
+        (sentence_of(only="head"), "Continues where the baseline ended: in turn 2 it only spoke."),
         (
-            said(head=(ASKED,), only="head", trials=(2, 3)),
+            sentence_of(head=(ASKED,), only="head", trials=(2, 3)),
             "Trial 2 continues where trial 3 of the baseline ended: in turn 2 it called faq.",
         ),
         (
-            said(None, agent_differs=2),
+            sentence_of(None, agent_differs=2),
             "Same steps as the baseline; the answer changed in turn 2.",
         ),
         (
-            said(None, agent_differs=2, user_differs=2),
+            sentence_of(None, agent_differs=2, user_differs=2),
             (
                 "Same steps as the baseline; the answer changed in turn 2. "
                 "The user's message differs in turn 2."
             ),
         ),
         (
-            said(None, user_differs=2),
+            sentence_of(None, user_differs=2),
             "Same steps and answers as the baseline. The user's message differs in turn 2.",
         ),
         (
-            said(None, trials=(2, 1)),
+            sentence_of(None, trials=(2, 1)),
             (
                 "Trial 2: same conversation as trial 1 of the baseline, word for word: "
                 "only the verdict differs."
             ),
         ),
         (
-            said(head=(RAN,), user_differs=2),
+            sentence_of(head=(RAN,), user_differs=2),
             (
                 "Diverges from the baseline in turn 2: now it ran RETURN_REQUEST; there it did not. "
                 "The user's message differs there too."
@@ -97,10 +97,12 @@ def test_it_says_what_the_agent_did_differently(sentence, reads):
 def test_it_stays_short():
     """Of many names the first three, of a long value its beginning."""
     many = tuple(DivergentAction(kind=LogicKind.RULE, name=f"r{i}") for i in range(12))
-    assert "applied r0, r1, r2 and 9 more;" in said(head=many)
-    long_value = said(head=(UNDERSTOOD.model_copy(update={"value": "x" * 900}),))
+    assert "applied r0, r1, r2 and 9 more;" in sentence_of(head=many)
+    long_value = sentence_of(head=(UNDERSTOOD.model_copy(update={"value": "x" * 900}),))
     assert f"amount as {'x' * 39}…;" in long_value
-    assert 'amount as ["é", null];' in said(head=(UNDERSTOOD.model_copy(update={"value": ["é", None]}),))
+    assert 'amount as ["é", null];' in sentence_of(
+        head=(UNDERSTOOD.model_copy(update={"value": ["é", None]}),)
+    )
 
 
 def test_names_are_written_as_their_place_wants_them():

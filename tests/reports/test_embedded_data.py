@@ -63,13 +63,13 @@ def test_a_test_is_apart_from_its_conversations():
 
 def test_large_conversations_do_not_wait_for_each_other():
     """Somebody who opens one of them unpacks few others."""
-    said = ("short", "x" * 300_000, "y" * 300_000, "short")
-    talks = [(build.turn(agent=text, trace={"two\nlines": "  of\n  text"}),) for text in said]
+    texts = ("short", "x" * 300_000, "y" * 300_000, "short")
+    talks = [(build.turn(agent=text, trace={"two\nlines": "  of\n  text"}),) for text in texts]
     trials = tuple(build.trial_result(index=number, turns=talk) for number, talk in enumerate(talks, start=1))
     found = unpacked(run_of(build.test_result(trials=trials)))
     assert found["t0"]["head"]["packs"] == [2, 1, 1]
     packs = [found[f"t0.{number}"] for number in (1, 2, 3)]
-    assert [trial[0]["agent"] for pack in packs for trial in pack] == list(said)
+    assert [trial[0]["agent"] for pack in packs for trial in pack] == list(texts)
     assert json.loads(packs[2][0][0]["trace"]) == {"two\nlines": "  of\n  text"}
 
 

@@ -86,7 +86,7 @@ def test_a_score_of_which_little_was_decided_is_no_headline():
     """Neither on the console nor in summary, comment, page or badge; what was decided is said instead."""
     suite = build.suite_result("Refunds").model_copy(update={"score": 97.3, "decided_share": 0.31})
     results = build.results(suite, score=97.3, decided_share=0.31)
-    said = "oo little was decided for a score (31 % of the criteria's weight)"
+    output = "oo little was decided for a score (31 % of the criteria's weight)"
     headlines = (
         console.render(results).partition("Evals passed")[2],
         console.render(results).partition("\n")[0],
@@ -94,7 +94,7 @@ def test_a_score_of_which_little_was_decided_is_no_headline():
         "".join(page.render(results, ALONE)).partition('<p class="lead">')[2].partition("</p>")[0],
     )
     for text in headlines:
-        assert said in html.unescape(text)
+        assert output in html.unescape(text)
         assert "97.3" not in text
     assert badge_of(results).message == "passed, mostly undecided"
     half, more = (results.model_copy(update={"decided_share": share}) for share in (0.5, 0.51))

@@ -19,7 +19,7 @@ PULL = Git(commit="0" * 40, head_commit=comment_cases.HEAD, pull_request=214)
 
 
 def compared(
-    head: str, base: str, *, git: Git = PULL, min_score: float = 0, of_base_commit: bool = True, **told
+    head: str, base: str, *, git: Git = PULL, min_score: float = 0, of_base_commit: bool = True, **fields
 ) -> Results:
     """A suite of tests with a trial each, a letter for each test, and its comparison with main."""
 
@@ -32,7 +32,7 @@ def compared(
     policy = Policy(min_score=min_score, max_errors=9)
     base_run = cases.base_run(suite(base), git=MAIN)
     found = cases.decided(run, base_run, policy, of_base_commit=of_base_commit)
-    return found.model_copy(update={"comparison": found.comparison.model_copy(update=told)})
+    return found.model_copy(update={"comparison": found.comparison.model_copy(update=fields)})
 
 
 def gate(*checks, **fields) -> Results:
@@ -379,8 +379,8 @@ def test_a_test_is_repeated_with_the_same_agent_and_judge(config, options, more)
 
 
 def test_no_rerun_of_the_check_is_advised_if_it_passed():
-    told = headline.what_to_do(compared("pppf", "pppp"))
-    assert told.endswith("If any trial fails, fix it.")
+    comparison = headline.what_to_do(compared("pppf", "pppp"))
+    assert comparison.endswith("If any trial fails, fix it.")
 
 
 def test_where_little_was_decided_nothing_is_sure():

@@ -197,7 +197,7 @@ def test_planted_keys_appear_in_no_report():
     """A key that the agent echoes everywhere is nowhere once the results were redacted."""
     key = 'sk-proj-"quoted"-1234567890'
     for results in CASES.values():
-        told = hostile.poisoned(results, f"the key is {key}, again {key}", clean=False)
-        clean = Redactor(keys=[key]).model(told)
+        result = hostile.poisoned(results, f"the key is {key}, again {key}", clean=False)
+        clean = Redactor(keys=[key]).model(result)
         texts = [*report_texts.files(clean).values(), console.render(clean, verbose=True)]
         assert not [text for text in texts if "1234567890" in text or "sk-proj" in text]

@@ -156,8 +156,8 @@ def test_a_run_that_did_not_pass_is_never_all_green(code, reasons, errors):
     assert root.get("errors") == str(errors)
     found = [case.get("name") for case in root.iter("testcase") if case.find("error") is not None]
     assert found == ["gate"] * errors
-    told = [error.get("message") for error in root.iter("error")]
-    assert all(reason in told[0] for reason in reasons)
+    items = [error.get("message") for error in root.iter("error")]
+    assert all(reason in items[0] for reason in reasons)
 
 
 def test_two_suites_of_one_name_stay_two():
@@ -184,8 +184,8 @@ def test_long_texts_are_cut():
 
 def test_conversations_are_shown_as_far_as_there_is_room():
     """Those of the first trials, with what no place can show taken out before it is measured."""
-    said = build.turn(agent="word " * 300 + "\u200b" * 5_000)
-    trials = tuple(build.trial_result(number, turns=(said,)) for number in range(1, 31))
+    turn = build.turn(agent="word " * 300 + "\u200b" * 5_000)
+    trials = tuple(build.trial_result(number, turns=(turn,)) for number in range(1, 31))
     few = case_of(build.test_result(trials=trials[:10])).system_out
     assert "Conversation of trial 10" in few
     assert sanitize.CUT_NOTE not in few
@@ -214,8 +214,8 @@ def properties(suite) -> dict[str, str]:
 def test_the_baseline_stands_in_the_suites_properties():
     """Score and change of the suite with their intervals, and which commit it is held against."""
     refunds = ET.fromstring("".join(junit.render(cases.unproven())))[0]
-    told = properties(refunds)
-    assert told == {
+    result = properties(refunds)
+    assert result == {
         "score": "88.8",
         "interval-low": "67.6",
         "interval-high": "96.8",
@@ -247,8 +247,8 @@ def test_the_runs_own_facts_stand_in_each_suite():
     assert properties(unsure)["gate"] == "passed"
     assert "gate-failed" not in properties(unsure)
     both = [properties(suite) for suite in ET.fromstring("".join(junit.render(cases.proven())))]
-    assert {told["run-score"] for told in both} == {"78.3"}
-    assert [told["compared-score"] for told in both] == ["66.6", "70.0"]
+    assert {fields["run-score"] for fields in both} == {"78.3"}
+    assert [fields["compared-score"] for fields in both] == ["66.6", "70.0"]
     (lost,) = ET.fromstring("".join(junit.render(cases.invalid())))
     assert properties(lost)["gate"] == "no verdict"
 
@@ -268,8 +268,8 @@ def test_a_newly_failing_test_says_that_it_passed():
 def test_a_skipped_run_says_why_at_each_test():
     """Readers show skipped tests with their message; nothing failed, and nothing passed."""
     root = ET.fromstring("".join(junit.render(comment_cases.skipped())))
-    said = [case.find("skipped").get("message") for case in root.iter("testcase")]
-    assert said == [f"Evals skipped: {comment_cases.skipped().run.stopped_because}"] * 13
+    texts = [case.find("skipped").get("message") for case in root.iter("testcase")]
+    assert texts == [f"Evals skipped: {comment_cases.skipped().run.stopped_because}"] * 13
     assert (root.get("tests"), root.get("skipped"), root.get("failures"), root.get("errors")) == (
         "13",
         "13",

@@ -27,10 +27,10 @@ CONFIGURED = {"against": True, "bothSides": "auto"}
 BASE_TOO = ", those of the base agent included"
 
 
-def both_sides(told: dict, **fields) -> Results:
+def both_sides(data: dict, **fields) -> Results:
     """A run whose score differs from the base agent's by so many points."""
-    results = compared("hh", "hh", method="both-sides", **told, **fields)
-    delta = told["delta"]
+    results = compared("hh", "hh", method="both-sides", **data, **fields)
+    delta = data["delta"]
     scores = {} if delta is None else {"base": 90.0, "head": 90.0 + delta}
     return results.model_copy(update={"comparison": results.comparison.model_copy(update=scores)})
 
@@ -39,10 +39,10 @@ def sentences(results: Results) -> list[str]:
     return list(looks.sentences(results))
 
 
-def in_rounds(played: int, p: float, *, at=(2, 3, 5, 7), **told) -> Results:
+def in_rounds(played: int, p: float, *, at=(2, 3, 5, 7), **fields) -> Results:
     """A run that was decided after so many trials, and passed."""
     look = ComparisonLook(trials=played, p=p, decision="pass" if p > 0.3 else "continue")
-    results = compared("hhhh", "hhhh", looks=(look,), method="rounds", **told)
+    results = compared("hhhh", "hhhh", looks=(look,), method="rounds", **fields)
     rounds = Rounds(looks=at, played=played)
     gate = build.decision(passed=True)
     return results.model_copy(update={"run": results.run.model_copy(update={"rounds": rounds}), "gate": gate})
@@ -89,7 +89,7 @@ def test_a_run_without_a_verdict_was_not_decided(update):
 
 
 @pytest.mark.parametrize(
-    ("told", "sentence"),
+    ("value", "sentence"),
     [
         (
             {"delta": -6.1, "p": 0.01},
@@ -113,9 +113,9 @@ def test_a_run_without_a_verdict_was_not_decided(update):
         ),
     ],
 )
-def test_both_sides(told, sentence):
+def test_both_sides(value, sentence):
     """What was played, and what came of it."""
-    assert sentences(both_sides(told)) == [sentence]
+    assert sentences(both_sides(value)) == [sentence]
 
 
 @pytest.mark.parametrize(
@@ -193,12 +193,14 @@ def test_a_spot_check_is_advised_where_the_agents_model_changed(before, now, jud
     own = results.comparison
     baseline = own.baseline.model_copy(update={"agent_models": (before,) if before else ()})
     comparison = own.model_copy(update={"baseline": baseline})
-    told = sentences(results.model_copy(update={"usage": used, "suites": suites, "comparison": comparison}))
+    message = sentences(
+        results.model_copy(update={"usage": used, "suites": suites, "comparison": comparison})
+    )
     advice = (
         "The agent's model changed from old to new: check on 50 + 50 verdicts whether the judge treats the "
         "new answers alike (ci-evals label --spot-check)."
     )
-    assert told == [advice] * advised
+    assert message == [advice] * advised
 
 
 def test_names_of_broken_tests():

@@ -361,8 +361,8 @@ def test_which_baseline_was_found_is_told_with_its_age():
     )
     note = "the baseline is commit 3aceb90 of main, the base commit"
     looked = found.model_copy(update={"run": found.run.model_copy(update={"baseline_note": note})})
-    told = "of main, the base commit (2026-11-20 07:30 UTC, 1 day before this run).\n"
-    assert told in documents.summary(looked)
+    message = "of main, the base commit (2026-11-20 07:30 UTC, 1 day before this run).\n"
+    assert message in documents.summary(looked)
     assert "Baseline: commit" not in documents.summary(looked)
 
 
@@ -385,9 +385,9 @@ def test_below_a_skipped_run_stands_no_judge():
 
 def test_a_comparison_without_checks_gives_no_verdict():
     """`compare` without options asks for nothing."""
-    told = documents.comparison(cases.unsure().model_copy(update={"gate": build.decision()}))
-    assert told.startswith("## Compared with the baseline\n\nScore 90.0 (66.9 to 97.1), baseline 95.8")
-    assert "**Checks**" not in told
+    comparison = documents.comparison(cases.unsure().model_copy(update={"gate": build.decision()}))
+    assert comparison.startswith("## Compared with the baseline\n\nScore 90.0 (66.9 to 97.1), baseline 95.8")
+    assert "**Checks**" not in comparison
 
 
 def test_a_run_without_a_baseline_or_statistics_still_has_its_reports():

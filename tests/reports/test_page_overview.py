@@ -132,10 +132,10 @@ def test_the_same_results_give_the_same_page(name):
 
 def test_what_broke_is_told_with_its_reason_the_words_that_show_it_and_since_when():
     found = drawn(RUNS["proven"])
-    said = found.text("_broken")
-    assert "2 tests broke since the baseline" in said
-    assert "1 test passed in the baseline and could not be judged now" in said
-    first = said[said.index("Refund in time") :]
+    items = found.text("_broken")
+    assert "2 tests broke since the baseline" in items
+    assert "1 test passed in the baseline and could not be judged now" in items
+    first = items[items.index("Refund in time") :]
     assert "100.0 → 0.0" in first
     assert "confirmed (p = 0.004)" in first
     assert "Last passed in the baseline, 2026-11-20 07:30 UTC." in first
@@ -152,16 +152,16 @@ def test_since_when_is_told_by_the_runs_that_stand_beside():
         *results.suites,
         run=build.run_info(id="earlier", started_at=build.STARTED_AT - timedelta(days=2)),
     )
-    said = drawn(results, ComparisonRuns(others=(ComparisonRun.of(failed, "past"),))).text("_broken")
-    assert "Failed in all 2 known runs, the first 2026-11-19 09:30 UTC." in said
+    sample = drawn(results, ComparisonRuns(others=(ComparisonRun.of(failed, "past"),))).text("_broken")
+    assert "Failed in all 2 known runs, the first 2026-11-19 09:30 UTC." in sample
 
 
 def test_without_a_baseline_the_failed_tests_are_told_whole():
-    said = drawn(RUNS["bad"]).text("_broken")
-    assert said.startswith("What broke 2 tests failed")
-    assert said.index("Refund after the window") < said.index("Exchange for another size")
-    assert said.count("In its second reply the agent blames the customer.") == 2
-    assert "broke since" not in said
+    sample = drawn(RUNS["bad"]).text("_broken")
+    assert sample.startswith("What broke 2 tests failed")
+    assert sample.index("Refund after the window") < sample.index("Exchange for another size")
+    assert sample.count("In its second reply the agent blames the customer.") == 2
+    assert "broke since" not in sample
 
 
 def test_a_critical_test_that_failed_before_is_told_whole_behind_the_newly_failing_ones():
@@ -241,10 +241,10 @@ def test_a_run_without_suites_or_tests_has_a_page_too():
 
 
 def test_all_checks_of_the_gate_are_told_those_first_that_do_not_hold():
-    said = drawn(RUNS["bad"]).text("_gate")
-    assert "min-score failed at least 80 55.5" in said
-    assert said.index("category:tone failed") < said.index("max-errors passed at most 0 0")
-    assert "max-drop not checked at most 2 n/a there is no baseline" in said
+    sample = drawn(RUNS["bad"]).text("_gate")
+    assert "min-score failed at least 80 55.5" in sample
+    assert sample.index("category:tone failed") < sample.index("max-errors passed at most 0 0")
+    assert "max-drop not checked at most 2 n/a there is no baseline" in sample
 
 
 def test_a_row_tells_what_it_is_filtered_and_sorted_by():
@@ -282,16 +282,18 @@ def test_what_did_not_change_is_not_among_the_changed():
 
 
 def test_measures_that_are_not_known_are_left_out():
-    said = drawn(build.results(process=ProcessSummary(completion_rate=1, success_rate=0.5))).text("_measures")
-    assert "or with the error that the test expects 100 %" in said
-    assert "of all steps" not in said
+    sample = drawn(build.results(process=ProcessSummary(completion_rate=1, success_rate=0.5))).text(
+        "_measures"
+    )
+    assert "or with the error that the test expects 100 %" in sample
+    assert "of all steps" not in sample
     times = Times(agent=3, user=1, judge=0, other=0)
     known = ProcessSummary(traced_trials=2, steps_per_trial=2.5, redundancy_rate=0.021, times=times)
-    said = drawn(build.results(process=known)).text("_measures")
-    assert "of all steps 3 %" in said
-    assert "Failed calls" not in said
-    assert "n/a" not in said
-    assert "3.0 s (75 %)" in said
+    sample = drawn(build.results(process=known)).text("_measures")
+    assert "of all steps 3 %" in sample
+    assert "Failed calls" not in sample
+    assert "n/a" not in sample
+    assert "3.0 s (75 %)" in sample
 
 
 def reach(name, **fields):
@@ -311,10 +313,10 @@ def test_coverage_tells_what_fires_no_longer_what_never_did_and_what_is_new():
     )
     results = RUNS["bad"].model_copy(update={"coverage": found})
     seen = drawn(results)
-    said = seen.text("_coverage")
-    assert "3 rules used (2 of 4 that criteria need)." in said
+    text = seen.text("_coverage")
+    assert "3 rules used (2 of 4 that criteria need)." in text
     parts = [
-        said.index(title)
+        text.index(title)
         for title in (
             "Used in the baseline, no longer in the same tests",
             "gone rule 4 2 2 → 0 yes",
@@ -326,10 +328,10 @@ def test_coverage_tells_what_fires_no_longer_what_never_did_and_what_is_new():
         )
     ]
     assert parts == sorted(parts)
-    told = (
+    message = (
         "this part of the agent's logic was used in the baseline and no longer in the same tests: rule gone."
     )
-    assert told in seen.text("_broken")
+    assert message in seen.text("_broken")
     unknown = RUNS["bad"].model_copy(update={"coverage": Coverage()})
     assert "Unknown: no reply had a trace." in drawn(unknown).text("_coverage")
 
@@ -344,5 +346,5 @@ def test_the_script_knows_every_test_by_the_names_of_its_links():
 
 
 def test_a_comparison_that_gives_no_number_says_why():
-    said = drawn(RUNS["incomparable"]).text("overview")
-    assert "not compared with the baseline: the models of judge or simulated user changed" in said
+    comparison = drawn(RUNS["incomparable"]).text("overview")
+    assert "not compared with the baseline: the models of judge or simulated user changed" in comparison

@@ -54,8 +54,8 @@ TEXTS = everywhere(RUN)
 def test_what_is_to_be_trusted_less_is_told_wherever_people_look(place):
     """Trials that were left out, votes that disagree, criteria that measure nothing, and the cached share."""
     text = TEXTS[place].replace("&#39;", "'").replace("&#x27;", "'")
-    for said in (LEFT_OUT, DISAGREE, EMPTY, "32 % of the judge's answers are from the cache"):
-        assert said in text
+    for output in (LEFT_OUT, DISAGREE, EMPTY, "32 % of the judge's answers are from the cache"):
+        assert output in text
 
 
 @pytest.mark.parametrize("name", ["good", "bad", "undecided", "invalid", "proven"])
@@ -111,8 +111,8 @@ def test_a_flag_is_for_its_own_test_alone():
 def test_an_outdated_calibration_is_told_in_one_line():
     old = OldCalibration(at=reliability_cases.AT, why="another judge: the prompt changed")
     run = reliability_cases.trusted(studies=(old,))
-    told = [remark.text for remark in reliability.remarks(run) if remark.topic == "Calibration"]
-    assert told == ["The one of 2026-11-20 says nothing of this run: another judge: the prompt changed."]
+    texts = [remark.text for remark in reliability.remarks(run) if remark.topic == "Calibration"]
+    assert texts == ["The one of 2026-11-20 says nothing of this run: another judge: the prompt changed."]
 
 
 def test_a_judge_that_may_not_gate_is_warned_of_with_the_reason():
@@ -131,8 +131,8 @@ def test_a_study_of_another_judge_says_who_judged():
     """Its numbers say nothing of the judge of this run."""
     judge = reliability_cases.JUDGE.model_copy(update={"models": ("gpt-next",)})
     run = reliability_cases.trusted(studies=(reliability_cases.ATTACKS.model_copy(update={"judge": judge}),))
-    told = next(one.text for one in reliability.remarks(run) if one.topic == "Attacks")
-    assert told.endswith(" Judged by gpt-next, which is another judge: the model changed.")
+    message = next(one.text for one in reliability.remarks(run) if one.topic == "Attacks")
+    assert message.endswith(" Judged by gpt-next, which is another judge: the model changed.")
 
 
 def test_a_preference_by_the_runs_judge_names_no_other():
@@ -184,7 +184,7 @@ def test_no_number_is_kept_from_who_reads(place):
 
 
 @pytest.mark.parametrize(
-    ("found", "told"),
+    ("found", "value"),
     [
         (None, "n/a"),
         (reliability_cases.of(0.5), "50 %"),
@@ -193,8 +193,8 @@ def test_no_number_is_kept_from_who_reads(place):
         (reliability_cases.of(0.5, 0.7, 0.7), "50 % (70 %)"),
     ],
 )
-def test_an_interval_is_told_where_it_says_more_than_the_number(found, told):
-    assert numbers.estimated_share(found) == told
+def test_an_interval_is_told_where_it_says_more_than_the_number(found, value):
+    assert numbers.estimated_share(found) == value
 
 
 def test_warnings_say_what_to_do_and_are_short():
@@ -204,21 +204,21 @@ def test_warnings_say_what_to_do_and_are_short():
     )
     whole = reliability_cases.AGREEMENT.whole.model_copy(update={"low": True})
     many = reliability_cases.AGREEMENT.model_copy(update={"criteria": (low,) * 20, "whole": whole})
-    told = reliability.warnings(reliability_cases.trusted(vote_agreement=many))
-    disagree = next(one for one in told if "disagree" in one)
+    items = reliability.warnings(reliability_cases.trusted(vote_agreement=many))
+    disagree = next(one for one in items if "disagree" in one)
     assert "disagree on 20 criteria of 20" in disagree
     assert "…” in TTT" in disagree
     assert "; and 18 more. Overall only 87 % (78 % to 94 %) agree: another judge" in disagree
-    assert max(map(len, told)) < 560
+    assert max(map(len, items)) < 560
 
 
 def test_each_trial_that_is_left_out_says_where_its_user_broke_its_role():
     """With the words that show it, and on a log line."""
     trial = reliability_cases.left_out()
-    told = verdicts.violations(trial)
-    assert "- repeats in turn 2: it says again what it said in turn 1" in told
-    assert "> As an AI language model" in told
-    assert "meta text on leaving" in told
+    message = verdicts.violations(trial)
+    assert "- repeats in turn 2: it says again what it said in turn 1" in message
+    assert "> As an AI language model" in message
+    assert "meta text on leaving" in message
     (errors, *_) = trial_errors.by_cause(RUN.suites)
     assert (errors.what, errors.reason, errors.tests) == (
         "3 trials excluded, since the simulated user broke character",
@@ -238,25 +238,28 @@ def test_junit_skips_a_test_of_which_no_trial_is_valid():
 
 
 def test_annotations_stand_at_the_tests_whose_criteria_are_to_be_trusted_less():
-    told = [one for one in annotations(RUN) if one.title.startswith("Less reliable")]
-    assert [(one.severity, one.line) for one in told] == [(Severity.WARNING, 12), (Severity.WARNING, 31)]
-    assert FLAG in told[1].message
+    annotation_lines = [one for one in annotations(RUN) if one.title.startswith("Less reliable")]
+    assert [(one.severity, one.line) for one in annotation_lines] == [
+        (Severity.WARNING, 12),
+        (Severity.WARNING, 31),
+    ]
+    assert FLAG in annotation_lines[1].message
 
 
 def test_a_graded_verdict_shows_its_dimensions_as_a_table():
     """Level, score, weight and reason; what the grade is held against beside it."""
-    told = verdicts.details(reliability_cases.GRADED)
-    assert "Graded 0.75 of 1; passed from 0.7 on." in told
-    assert re.search(r"\| correctness \| right\s+\|\s+1\.00 \|\s+2 \| The amount is right\.", told)
-    assert "The day is named &#124; late." in told
+    message = verdicts.details(reliability_cases.GRADED)
+    assert "Graded 0.75 of 1; passed from 0.7 on." in message
+    assert re.search(r"\| correctness \| right\s+\|\s+1\.00 \|\s+2 \| The amount is right\.", message)
+    assert "The day is named &#124; late." in message
 
 
 def test_votes_are_told_with_model_outcome_and_reason():
     rude = RUN.suites[0].tests[1].trials[0].findings[1]
-    told = verdicts.details(rude)
-    assert "3 votes: 1 passed, 2 failed" in told
-    assert "- ✅ passed, `gpt-5-mini`, rests on 1" in told
-    assert "> You could have read that on our page." in told
+    message = verdicts.details(rude)
+    assert "3 votes: 1 passed, 2 failed" in message
+    assert "- ✅ passed, `gpt-5-mini`, rests on 1" in message
+    assert "> You could have read that on our page." in message
 
 
 def test_a_suites_own_report_tells_of_its_own_judge_and_user():

@@ -136,8 +136,8 @@ def test_a_name_within_a_results_file_misleads_nobody():
         "turns": [],
         "x": ['\n  "turns": []', {"trials": []}],
     }
-    said = build.turn(params=odd, trace=odd, agent='      "turns": []')
-    test = build.test_result(user_info=odd, trials=(build.trial_result(turns=(said,)),) * 2)
+    turn = build.turn(params=odd, trace=odd, agent='      "turns": []')
+    test = build.test_result(user_info=odd, trials=(build.trial_result(turns=(turn,)),) * 2)
     results = build.results(
         build.suite_result("Refunds", test, test), run=build.run_info(config={"a": {"a": {"a": odd}}})
     )

@@ -84,16 +84,16 @@ def ratings(seed: int) -> list[list[bool | None]]:
 def test_alpha_is_the_librarys(seed):
     """With equal weights, whatever these are."""
     people = ratings(seed)
-    units = [[said for said in unit if said is not None] for unit in zip(*people, strict=True)]
+    units = [[outcome for outcome in unit if outcome is not None] for unit in zip(*people, strict=True)]
     splits = Counter(Split(unit.count(True), unit.count(False)) for unit in units)
     values = sum(len(unit) for unit in units if len(unit) > 1)
     found = alpha([(split, Fraction(times, 7)) for split, times in splits.items()], values)
     assert found == exact(units)
     if found is not None:
-        told = np.array(
-            [[np.nan if said is None else said for said in person] for person in people], dtype=float
+        result = np.array(
+            [[np.nan if outcome is None else outcome for outcome in person] for person in people], dtype=float
         )
-        assert float(found) == pytest.approx(library.alpha(told, level_of_measurement="nominal"))
+        assert float(found) == pytest.approx(library.alpha(result, level_of_measurement="nominal"))
 
 
 def test_a_weight_stands_for_as_many_things():

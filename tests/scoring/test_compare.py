@@ -39,8 +39,8 @@ def points(*scores: float | str, **fields) -> tuple:
 def run(run_id: str, tests: dict[str, tuple], *, suite: str = "S", info=None, **fields) -> Results:
     """Results of one suite: trials by the name of their test."""
     made = [build.test_result(name, trials=trials) for name, trials in tests.items()]
-    told = build.run_info(id=run_id, **(info or {}))
-    return build.results(build.suite_result(suite, *made, **fields), run=told)
+    result = build.run_info(id=run_id, **(info or {}))
+    return build.results(build.suite_result(suite, *made, **fields), run=result)
 
 
 def comparer(head: Results, base: Results) -> RunComparer:
@@ -62,31 +62,43 @@ def test_tests_are_paired_by_name_where_their_digests_agree():
     changed = suite.tests[1].model_copy(update={"digest": "u" * 64})
     suite = suite.model_copy(update={"tests": (suite.tests[0], changed, suite.tests[2])})
     base = run("base", {"a": points(75), "b": points(0), "d": points(0)})
-    told = comparer(head.model_copy(update={"suites": (suite,)}), base).comparison()
-    assert (told.comparable, told.tests, told.base, told.head, told.delta) == (True, 1, 75, 50, -25)
-    assert (names(told.new), names(told.removed), names(told.changed)) == (["c"], ["d"], ["b"])
+    comparison = comparer(head.model_copy(update={"suites": (suite,)}), base).comparison()
+    assert (comparison.comparable, comparison.tests, comparison.base, comparison.head, comparison.delta) == (
+        True,
+        1,
+        75,
+        50,
+        -25,
+    )
+    assert (names(comparison.new), names(comparison.removed), names(comparison.changed)) == (
+        ["c"],
+        ["d"],
+        ["b"],
+    )
 
 
 def test_the_change_is_a_mean_over_tests():
     """Whatever their numbers of trials: (100 - 50 + 0) / 2 against (100 + 0) / 2."""
-    told = compared({"a": points(100, 100, 100), "b": points(50)}, {"a": points(100), "b": points(0, 0)})
-    assert (told.delta, told.head, told.base) == (25, 75, 50)
+    comparison = compared(
+        {"a": points(100, 100, 100), "b": points(50)}, {"a": points(100), "b": points(0, 0)}
+    )
+    assert (comparison.delta, comparison.head, comparison.base) == (25, 75, 50)
 
 
 def test_the_permutation_is_enumerated_where_it_is_small():
     """Two tests that lost everything in all of three trials: 1 of 20 arrangements each, 1 of 400 in all."""
     lost, held = points(0, 0, 0), points(100, 100, 100)
-    told = compared({"a": lost, "b": lost}, {"a": held, "b": held})
-    assert (told.delta, told.p, told.test) == (-100, 1 / 400, "enumerated")
-    assert told.smallest_p == 1 / 400
+    comparison = compared({"a": lost, "b": lost}, {"a": held, "b": held})
+    assert (comparison.delta, comparison.p, comparison.test) == (-100, 1 / 400, "enumerated")
+    assert comparison.smallest_p == 1 / 400
 
 
 def test_one_trial_each_cannot_prove_anything():
     """Four tests of one trial: sixteen arrangements, so p is 1/16 at best, and how many would do is told."""
     tests = [f"t{i}" for i in range(4)]
-    told = compared(dict.fromkeys(tests, points(0)), dict.fromkeys(tests, points(100)))
-    assert (told.p, told.smallest_p) == (1 / 16, 1 / 16)
-    assert told.trials_needed >= 1
+    comparison = compared(dict.fromkeys(tests, points(0)), dict.fromkeys(tests, points(100)))
+    assert (comparison.p, comparison.smallest_p) == (1 / 16, 1 / 16)
+    assert comparison.trials_needed >= 1
 
 
 def test_the_same_files_give_the_same_numbers():
@@ -121,16 +133,22 @@ def test_no_number_where_the_yardstick_changed(info, fields, reason):
         info = {"digests": digests.model_copy(update=info["digests"])}
     head = run("head", {"a": points(0, 0)}, info=info, **fields)
     pairs = comparer(head, run("base", {"a": points(100, 100)}))
-    told = pairs.comparison()
-    assert (told.comparable, told.delta, told.p, told.interval, told.regressed) == (
+    comparison = pairs.comparison()
+    assert (
+        comparison.comparable,
+        comparison.delta,
+        comparison.p,
+        comparison.interval,
+        comparison.regressed,
+    ) == (
         False,
         None,
         None,
         None,
         (),
     )
-    assert any(reason in said for said in told.reasons)
-    assert not told.suites[0].comparable
+    assert any(reason in result for result in comparison.reasons)
+    assert not comparison.suites[0].comparable
     policy = Policy(min_score=0, max_drop=0, regression=Regression.SIGNIFICANT)
     decision = decide(GateInput(head, pairs), policy, RunEnding())
     drop, regression = (c for c in decision.checks if c.name in {"max-drop", "regression"})
@@ -159,8 +177,8 @@ def test_another_embedding_model_is_another_yardstick(here, there, reason):
         trial = build.trial_result(findings=(build.finding(), *undecided))
         return run(name, {"a": (trial,)}, embedding_model=None if model == "no_model" else model)
 
-    told = comparer(side("head", here), side("base", there)).comparison()
-    assert list(told.reasons) == ([reason] if reason else [])
+    comparison = comparer(side("head", here), side("base", there)).comparison()
+    assert list(comparison.reasons) == ([reason] if reason else [])
 
 
 def test_other_loops_agents_and_commits_can_be_compared():
@@ -181,10 +199,10 @@ def test_only_the_suite_with_another_judge_is_left_out():
         build.suite_result("S", build.test_result("a", trials=points(100))),
         build.suite_result("T", build.test_result("b", trials=points(100)), judge_model="old"),
     ]
-    told = comparer(build.results(*here), build.results(*there)).comparison()
-    assert (told.comparable, told.tests, told.delta) == (True, 1, -100)
-    assert told.reasons == ("T: the judge changed from old to new",)
-    assert [suite.comparable for suite in told.suites] == [True, False]
+    comparison = comparer(build.results(*here), build.results(*there)).comparison()
+    assert (comparison.comparable, comparison.tests, comparison.delta) == (True, 1, -100)
+    assert comparison.reasons == ("T: the judge changed from old to new",)
+    assert [suite.comparable for suite in comparison.suites] == [True, False]
 
 
 def test_a_reason_that_all_suites_share_is_said_once():
@@ -196,32 +214,32 @@ def test_a_reason_that_all_suites_share_is_said_once():
             *(build.suite_result(n, build.test_result("a"), judge_model=judge) for n in names)
         )
 
-    told = comparer(played("new"), played("old")).comparison()
-    assert told.reasons == ("the judge changed from old to new",)
+    comparison = comparer(played("new"), played("old")).comparison()
+    assert comparison.reasons == ("the judge changed from old to new",)
 
 
 def test_nothing_paired_is_said():
     """A run of other tests altogether."""
-    told = compared({"a": points(0)}, {"b": points(100)})
-    assert (told.comparable, told.delta) == (False, None)
-    assert told.reasons == ("no test has the same definition in the baseline",)
-    assert (names(told.new), names(told.removed)) == (["a"], ["b"])
+    comparison = compared({"a": points(0)}, {"b": points(100)})
+    assert (comparison.comparable, comparison.delta) == (False, None)
+    assert comparison.reasons == ("no test has the same definition in the baseline",)
+    assert (names(comparison.new), names(comparison.removed)) == (["a"], ["b"])
 
 
 def test_suites_of_one_name_are_paired_in_their_order():
     """They are two files."""
     here = [build.suite_result("S", build.test_result("a", trials=points(score))) for score in (100, 0)]
     there = [build.suite_result("S", build.test_result("a", trials=points(score))) for score in (100, 50)]
-    told = comparer(build.results(*here), build.results(*there)).comparison()
-    assert [suite.delta for suite in told.suites] == [0, -50]
+    comparison = comparer(build.results(*here), build.results(*there)).comparison()
+    assert [suite.delta for suite in comparison.suites] == [0, -50]
 
 
 def test_newly_failing_and_fixed_tests_show_why():
     """With the criterion, its reason, and the turn that shows it: of the side on which it fails."""
-    told = compared(
+    comparison = compared(
         {"a": points(100, 40), "b": points(100, 100)}, {"a": points(100, 100), "b": points(0, 100)}
     )
-    (regressed,), (fixed,) = told.regressed, told.fixed
+    (regressed,), (fixed,) = comparison.regressed, comparison.fixed
     assert (regressed.name, regressed.base, regressed.head) == ("a", 100, 70)
     assert (regressed.evidence.trial, regressed.evidence.turn) == (2, 1)
     assert (regressed.evidence.reason, regressed.evidence.agent) == ("because", "I have started the refund.")
@@ -230,27 +248,27 @@ def test_newly_failing_and_fixed_tests_show_why():
 
 def test_an_undecided_verdict_is_no_pass_for_newly_failing_tests():
     """Else a broken judge would hide what broke; a trial that was cut off says nothing."""
-    told = compared(
+    error = compared(
         {"a": points("judge_error"), "b": points("failed"), "c": points("no_judge")},
         dict.fromkeys("abc", points(100)),
     )
-    assert names(told.regressed) == ["a", "c"]
-    assert told.regressed[0].evidence.reason.startswith("undecided: ")
+    assert names(error.regressed) == ["a", "c"]
+    assert error.regressed[0].evidence.reason.startswith("undecided: ")
 
 
 def test_suspects_fell_by_fifteen_points():
     """With three trials a side 1 of 20 is no proof where three other tests could have shown as much."""
     others = {f"t{i}": points(0, 100, 100) for i in range(3)}, {f"t{i}": points(0, 0, 100) for i in range(3)}
-    told = compared({"a": points(0, 0, 0), **others[0]}, {"a": points(100, 100, 100), **others[1]})
-    (suspect,) = told.suspects
+    comparison = compared({"a": points(0, 0, 0), **others[0]}, {"a": points(100, 100, 100), **others[1]})
+    (suspect,) = comparison.suspects
     assert (suspect.name, suspect.delta, suspect.p, suspect.confirmed) == ("a", -100, None, False)
 
 
 def test_more_trials_confirm_a_suspect():
     """Seven of seven against five: 1 of 792."""
     steady = {f"t{i}": points(100, 60, 80) for i in range(3)}
-    told = compared({"a": points(*[0] * 7), **steady}, {"a": points(*[100] * 5), **steady})
-    (suspect,) = told.suspects
+    comparison = compared({"a": points(*[0] * 7), **steady}, {"a": points(*[100] * 5), **steady})
+    (suspect,) = comparison.suspects
     assert suspect.confirmed
     assert suspect.p <= 0.05
 
@@ -397,8 +415,8 @@ def test_a_limit_inside_the_interval_is_close():
 def test_a_suspicious_drop_is_close_however_small_its_p():
     """A p above 0.25 is no suspicion."""
     held, lost = points(100, 100, 100), points(0, 0, 0)
-    (said,) = close({"a": lost, "b": lost}, {"a": held, "b": held}, regression=Regression.SIGNIFICANT)
-    assert said == "regression: chance alone shows such a drop with p = 0.002"
+    (result,) = close({"a": lost, "b": lost}, {"a": held, "b": held}, regression=Regression.SIGNIFICANT)
+    assert result == "regression: chance alone shows such a drop with p = 0.002"
     assert close({"a": points(0, 100, 100)}, {"a": held}, regression=Regression.SIGNIFICANT) == ()
 
 
@@ -452,14 +470,16 @@ def test_tests_of_one_name_are_paired_in_their_order():
     """As where a secret was taken out of their names."""
     tests = [build.test_result("Login as ***", trials=points(score)) for score in (100, 50)]
     made = build.results(build.suite_result("S", *tests))
-    told = comparer(made, made).comparison()
-    assert (told.tests, told.new, told.removed) == (2, (), ())
+    comparison = comparer(made, made).comparison()
+    assert (comparison.tests, comparison.new, comparison.removed) == (2, (), ())
 
 
 def test_a_renamed_suite_is_said():
     """Not that its tests were defined differently."""
-    told = comparer(run("head", {"a": points(0)}, suite="T"), run("base", {"a": points(100)})).comparison()
-    assert told.reasons == ("the baseline has no suite of this name",)
+    comparison = comparer(
+        run("head", {"a": points(0)}, suite="T"), run("base", {"a": points(100)})
+    ).comparison()
+    assert comparison.reasons == ("the baseline has no suite of this name",)
 
 
 def test_how_many_tests_a_change_rests_on_is_said():

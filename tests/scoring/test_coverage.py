@@ -30,7 +30,7 @@ def pair(head: list[Fired | None], base: list[Fired | None]) -> TestPair:
     return TestPair("S", a_test(*head), a_test(*base))
 
 
-def told(found: Coverage) -> dict[str, tuple]:
+def trials_by_logic(found: Coverage) -> dict[str, tuple]:
     return {reach.name: (reach.trials, reach.compared_trials, reach.base_trials) for reach in found.logic}
 
 
@@ -91,7 +91,7 @@ def test_what_is_wanted_and_never_fired():
     suite = build.suite_result("S", a_test(Fired(workflows=("W",), rules=())))
     wanted = frozenset({(WORKFLOW, "W"), (RULE, "r"), (INTEGRATION, "i")})
     found = coverage.coverage_of([suite], wanted)
-    assert told(found) == {"W": (1, None, None), "r": (0, None, None), "i": (None, None, None)}
+    assert trials_by_logic(found) == {"W": (1, None, None), "r": (0, None, None), "i": (None, None, None)}
     assert names(coverage.named(found)) == ["W", "r"]
     assert names(coverage.never(found)) == ["r"]
     results = build.results(suite, coverage=found)
@@ -127,7 +127,7 @@ def against(head: list[Fired | None], base: list[Fired | None]) -> Coverage:
 def test_what_fires_no_longer_and_what_fires_now():
     """In the compared tests: what another test fires makes up for nothing."""
     found = against([fired(rules="a now"), NOTHING], [fired(rules="a gone new"), fired(rules="gone")])
-    assert told(found) == {"a": (1, 1, 1), "gone": (0, 0, 2), "new": (1, 0, 1), "now": (1, 1, 0)}
+    assert trials_by_logic(found) == {"a": (1, 1, 1), "gone": (0, 0, 2), "new": (1, 0, 1), "now": (1, 1, 0)}
     assert names(coverage.lost(found)) == ["gone", "new"]
     assert names(coverage.gained(found)) == ["now"]
 
@@ -143,7 +143,7 @@ def test_without_a_trace_on_both_sides_nothing_is_lost():
         assert (coverage.lost(found), coverage.gained(found)) == ((), ())
     found = against([Fired(workflows=("W",))], [Fired(workflows=("V",), rules=("a",))])
     assert (names(coverage.lost(found)), names(coverage.gained(found))) == (["V"], ["W"])
-    assert told(found) == {"V": (0, 0, 1), "W": (1, 1, 0), "new": (1, None, None)}
+    assert trials_by_logic(found) == {"V": (0, 0, 1), "W": (1, 1, 0), "new": (1, None, None)}
 
 
 def test_a_trial_that_reports_in_part_has_lost_nothing():
@@ -193,20 +193,20 @@ def test_what_chance_alone_may_lose_is_not_told_first():
     assert chances(([none] * 3, [gone] * 3)) == (0.05, True)
     assert chances(([none], [gone, gone, *[none] * 8])) == (0.818, False)
     wanted = frozenset({(RULE, "a")})
-    for base, told in (([gone], ["a"]), ([gone, gone, *[none] * 8], [])):
+    for base, result in (([gone], ["a"]), ([gone, gone, *[none] * 8], [])):
         suite = build.suite_result("S", a_test(none))
         found = coverage.compared(coverage.coverage_of([suite], wanted), [pair([none], base)])
-        assert names(coverage.plainly_lost(found)) == told
+        assert names(coverage.plainly_lost(found)) == result
 
 
 def test_another_baseline_leaves_nothing_of_the_one_before():
     """As where a run that was compared is compared again."""
     rules = [fired(rules="a")]
     before = against(rules, [fired(rules="b")])
-    assert told(before) == {"a": (1, 1, 0), "b": (0, 0, 1), "new": (1, 0, 0)}
+    assert trials_by_logic(before) == {"a": (1, 1, 0), "b": (0, 0, 1), "new": (1, 0, 0)}
     again = coverage.compared(before, [pair(rules, rules)])
-    assert told(again) == {"a": (1, 1, 1), "new": (1, 0, 0)}
-    assert told(coverage.compared(before, [])) == {"a": (1, None, None), "new": (1, None, None)}
+    assert trials_by_logic(again) == {"a": (1, 1, 1), "new": (1, 0, 0)}
+    assert trials_by_logic(coverage.compared(before, [])) == {"a": (1, None, None), "new": (1, None, None)}
 
 
 sides = st.lists(

@@ -16,8 +16,8 @@ from ci_evals.scoring.scores import ScoreRule
 
 def talk(*turns: dict, index: int = 1, outcome: str = "passed", **fields) -> TrialResult:
     """A trial of these turns, with one finding."""
-    said = tuple(build.turn(number, **each) for number, each in enumerate(turns, start=1))
-    return build.trial_result(index, turns=said, findings=(build.finding(outcome),), **fields)
+    texts = tuple(build.turn(number, **each) for number, each in enumerate(turns, start=1))
+    return build.trial_result(index, turns=texts, findings=(build.finding(outcome),), **fields)
 
 
 def workflow(name: str) -> DivergentAction:
@@ -192,8 +192,8 @@ def test_the_trials_that_show_a_regression():
         talk(HELLO, index=2),
         talk({}, index=3, outcome="failed"),
     ]
-    told = compared(head, [talk(HELLO, index=1), talk(HELLO, index=2)]).comparison()
-    (test,) = told.regressed
+    comparison = compared(head, [talk(HELLO, index=1), talk(HELLO, index=2)]).comparison()
+    (test,) = comparison.regressed
     assert test.first_divergence is not None
     assert (
         test.first_divergence.head_trial,
@@ -201,7 +201,7 @@ def test_the_trials_that_show_a_regression():
         test.first_divergence.turn,
     ) == (3, 1, 1)
     assert test.first_divergence.base == (workflow("GREETING"),)
-    assert [one.first_divergence for one in told.suspects] == [test.first_divergence]
+    assert [one.first_divergence for one in comparison.suspects] == [test.first_divergence]
 
 
 def test_the_trials_that_show_a_fix():

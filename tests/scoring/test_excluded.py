@@ -218,8 +218,8 @@ def test_how_often_users_break_their_role_is_told_with_an_interval():
             )
             for rate in rates
         ]
-        told = user_checks(tests).violation_rate
-        covered += told.low <= 0.15 <= told.high
+        result = user_checks(tests).violation_rate
+        covered += result.low <= 0.15 <= result.high
     assert covered / runs >= 0.92
 
 

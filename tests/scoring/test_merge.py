@@ -398,7 +398,7 @@ def test_shards_of_different_versions_are_warned_of():
 
 
 @pytest.mark.parametrize(
-    ("info", "told"),
+    ("info", "message"),
     [
         (
             {"git": Git(commit="2" * 40)},
@@ -416,7 +416,7 @@ def test_shards_of_different_versions_are_warned_of():
         ({"scoring": "2"}, "different rules of scoring"),
     ],
 )
-def test_what_does_not_mean_the_same_is_refused(info, told):
+def test_what_does_not_mean_the_same_is_refused(info, message):
     """With the files, and what to do."""
     git = Git(commit="1" * 40, repository="o/r")
     shards = [run(suite_of(name), id=name, git=git) for name in "ab"]
@@ -426,7 +426,7 @@ def test_what_does_not_mean_the_same_is_refused(info, told):
     other = other.model_copy(update={"run": other.run.model_copy(update=update)})
     with pytest.raises(UsageError) as refused:
         merged(*shards, other)
-    assert told in str(refused.value)
+    assert message in str(refused.value)
     assert "\n" not in str(refused.value)
 
 
@@ -561,7 +561,7 @@ def test_a_part_of_a_run_is_not_compared():
     policy = Policy(max_drop=1, max_drops=DROPS, regression=Regression.ANY)
     results = conclude(card_of(part), part.run, policy, RunEnding(), BaselineResults(whole))
     assert results.comparison is None
-    told = {check.name: check.note for check in results.gate.checks if check.note}
-    assert set(told) == {"max-drop", "max-drop suite:a", "regression"}
-    assert set(told.values()) == {"with --shard the comparison is made by merge"}
+    fields = {check.name: check.note for check in results.gate.checks if check.note}
+    assert set(fields) == {"max-drop", "max-drop suite:a", "regression"}
+    assert set(fields.values()) == {"with --shard the comparison is made by merge"}
     assert results.gate.passed

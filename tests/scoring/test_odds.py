@@ -34,13 +34,13 @@ def check(name: str, required: float | None = None) -> GateCheck:
     return build.check(name=name, required=required, seen=None, passed=True)
 
 
-def told(whole: SuiteResult, *checks: GateCheck, seed: str = "seed", offline: bool = False) -> Odds:
+def odds_with(whole: SuiteResult, *checks: GateCheck, seed: str = "seed", offline: bool = False) -> Odds:
     config = {"provider": "offline" if offline else "openai"}
     return odds_of(build.results(whole, run=build.run_info(id=seed, config=config)), checks)
 
 
 def odds(whole: SuiteResult, name: str, required: float | None = None) -> float:
-    (found,) = told(whole, check(name, required)).checks
+    (found,) = odds_with(whole, check(name, required)).checks
     return found.share
 
 
@@ -64,7 +64,7 @@ def test_checks_that_were_not_applied_have_no_odds_in_a_run():
     assert found.odds.share == found.odds.checks[0].share
     held = conclude(card_of(results), results.run, policy, RunEnding(), BaselineResults(results))
     assert [one.name for one in held.odds.checks] == ["min-score", "max-drop", "regression"]
-    assert told(MIXED, check("max-drop", 2)).checks
+    assert odds_with(MIXED, check("max-drop", 2)).checks
 
 
 def test_where_nothing_was_scored_there_are_no_odds():
@@ -89,14 +89,14 @@ def test_floors_that_none_or_all_would_miss(floor, missed):
 
 def test_the_proposed_floor_is_missed_in_less_than_one_run_of_twenty():
     """It is the highest such, to a tenth of a point."""
-    proposed = told(MIXED).floor
+    proposed = odds_with(MIXED).floor
     assert odds(MIXED, "min-score", proposed) < 0.05 <= odds(MIXED, "min-score", proposed + 0.2)
     assert proposed < MIXED.score
 
 
 def test_a_perfect_record_leaves_some_doubt():
     """The proposed floor is below 100, yet nearer to it the more was played."""
-    floors = [told(suite(*[[5] * trials] * 6)).floor for trials in (1, 3, 10)]
+    floors = [odds_with(suite(*[[5] * trials] * 6)).floor for trials in (1, 3, 10)]
     assert floors == sorted(floors)
     assert 60 < floors[0] < floors[-1] < 100
     assert 0.02 < odds(STEADY, "regression", 0) < 0.2
@@ -106,7 +106,7 @@ def test_more_trials_make_a_gate_steadier():
     """What was recorded says more, and the next run has less noise."""
     few, many = suite([4], [5], [3], [5], [4], [5]), suite(*[[4, 5, 3, 5, 4, 5]] * 6)
     assert odds(many, "min-score", 80) < odds(few, "min-score", 80)
-    assert (told(few).loops, told(many).loops) == (1, 6)
+    assert (odds_with(few).loops, odds_with(many).loops) == (1, 6)
 
 
 def test_a_run_in_rounds_is_taken_as_one_that_plays_them_all():
@@ -150,7 +150,7 @@ def test_floors_of_parts(name):
     whole = build.suite_result("S", *tests)
     assert odds(whole, name, whole.score) == pytest.approx(0.5, abs=0.05)
     assert odds(whole, name, 20) < 0.05
-    assert told(whole, check("tag:other", 99)).checks == ()
+    assert odds_with(whole, check("tag:other", 99)).checks == ()
 
 
 def test_newly_failing_tests_are_those_that_passed():
@@ -178,13 +178,13 @@ def test_what_noise_does_not_fail_is_left_out():
         check("max-cost", 1),
         check("max-p95-latency", 3),
     ]
-    found = told(MIXED, *checks)
+    found = odds_with(MIXED, *checks)
     assert (found.checks, found.share) == ((), 0)
 
 
 def test_the_odds_of_the_gate_are_those_of_any_check():
     """No less than those of each, no more than their sum."""
-    found = told(
+    found = odds_with(
         MIXED, check("min-score", 88), check("max-drop", 4), check("regression", 0), check("test:t3", 60)
     )
     shares = [one.share for one in found.checks]
@@ -197,21 +197,23 @@ def test_undecided_verdicts_count_as_the_gate_counts_them():
     whole = suite(*[[("passed", "passed", "judge_error")] * 3] * 6)
     assert odds(whole, "min-score", 80) > 0.9
     offline = suite(*[[("passed", "passed", "no_judge")] * 3] * 6)
-    (found,) = told(offline, check("min-score", 80), offline=True).checks
+    (found,) = odds_with(offline, check("min-score", 80), offline=True).checks
     assert found.share < 0.05
 
 
 def test_the_seed_decides():
     """The same gives the same odds; another one differs by no more than drawing does."""
-    first = told(MIXED, check("min-score", 88))
-    assert told(MIXED, check("min-score", 88)) == first
-    assert told(MIXED, check("min-score", 88), seed="other").share == pytest.approx(first.share, abs=0.06)
+    first = odds_with(MIXED, check("min-score", 88))
+    assert odds_with(MIXED, check("min-score", 88)) == first
+    assert odds_with(MIXED, check("min-score", 88), seed="other").share == pytest.approx(
+        first.share, abs=0.06
+    )
 
 
 def test_a_check_has_its_odds_whatever_stands_beside_it():
     """Checks are told apart: leaving one out changes no other."""
     alone = odds(MIXED, "regression", 0)
-    beside = told(MIXED, check("critical:t0"), check("min-score", 88), check("regression", 0))
+    beside = odds_with(MIXED, check("critical:t0"), check("min-score", 88), check("regression", 0))
     assert beside.checks[-1].share == alone
 
 
@@ -222,7 +224,7 @@ SIZES = st.lists(st.lists(st.integers(0, 5), min_size=1, max_size=4), min_size=1
 @given(SIZES, st.floats(0, 100), st.integers(0, 10_000))
 def test_odds_are_shares(sizes, floor, seed):
     """Whatever was recorded."""
-    found = told(
+    found = odds_with(
         suite(*sizes), check("min-score", floor), check("max-drop", 5), check("regression", 0), seed=str(seed)
     )
     assert all(0 <= one.share <= 1 for one in found.checks)

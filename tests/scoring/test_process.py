@@ -17,7 +17,7 @@ from ci_evals.scoring.scores import ScoreRule
 ONLINE = ScoreRule(offline=False)
 
 
-def said(*replies: dict) -> tuple[Turn, ...]:
+def turns_of(*replies: dict) -> tuple[Turn, ...]:
     """A conversation of replies whose traces are full and empty, but for what is given."""
     return tuple(build.turn(number, **fields) for number, fields in enumerate(replies, 1))
 
@@ -39,9 +39,9 @@ def called(*calls: str | tuple[str, int] | Integration, **params) -> dict:
 
 
 def steps(*replies: dict) -> TrialProcess:
-    told = process.of_turns(said(*replies)).process
-    assert told
-    return told
+    measures = process.of_turns(turns_of(*replies)).process
+    assert measures
+    return measures
 
 
 def test_a_workflow_that_goes_on_is_one_step():
@@ -109,15 +109,15 @@ def tool(name: str, status: str = "ok", **arguments) -> ToolCall:
 
 def test_calls_of_tools_are_steps():
     """Each by itself, also in turns that follow each other; repeated with the same arguments alone."""
-    told = steps(
+    error = steps(
         views_of([tool("look_up", order=1)]) | {"integrations": None},
         views_of([tool("look_up", order=1), tool("look_up", order=2)]) | {"integrations": None},
         views_of([tool("refund", "error", order=1)]) | {"integrations": None},
     )
-    assert (told.steps, told.tools, told.repeated, told.calls, told.failed_calls) == (4, 2, 1, 4, 1)
-    assert told.begun == ("look_up", "look_up", "look_up", "refund")
-    assert told.backtracks is None
-    assert process.with_optimal(told, ["look_up", "refund"]).overhead == 1
+    assert (error.steps, error.tools, error.repeated, error.calls, error.failed_calls) == (4, 2, 1, 4, 1)
+    assert error.begun == ("look_up", "look_up", "look_up", "refund")
+    assert error.backtracks is None
+    assert process.with_optimal(error, ["look_up", "refund"]).overhead == 1
     unknown = steps(views_of([ToolCall(name="look_up"), tool("refund")]))
     assert (unknown.calls, unknown.repeated) == (2, None)
 
@@ -125,22 +125,28 @@ def test_calls_of_tools_are_steps():
 def test_calls_beside_workflows_and_integrations():
     """All count once."""
     call = Integration(code="orders", status=503)
-    told = steps(views_of([tool("refund", order=1)], ["REFUNDS"]) | {"integrations": (call,)})
-    assert (told.steps, told.tools, told.calls, told.failed_calls, told.backtracks) == (3, 3, 2, 1, 0)
+    result = steps(views_of([tool("refund", order=1)], ["REFUNDS"]) | {"integrations": (call,)})
+    assert (result.steps, result.tools, result.calls, result.failed_calls, result.backtracks) == (
+        3,
+        3,
+        2,
+        1,
+        0,
+    )
 
 
 def test_calls_that_are_known_in_part_are_not_counted():
     """More may have been made."""
-    told = process.of_turns(said(views_of([tool("refund")]) | {"tool_calls_partial": True}))
-    assert told.process is None
+    measures = process.of_turns(turns_of(views_of([tool("refund")]) | {"tool_calls_partial": True}))
+    assert measures.process is None
 
 
 def test_without_a_trace_nothing_is_said():
     """Neither of no reply at all, nor of parameters and rules alone."""
-    assert process.of_turns(said(UNTOLD, UNTOLD)) == process.TraceSummary(None, None)
+    assert process.of_turns(turns_of(UNTOLD, UNTOLD)) == process.TraceSummary(None, None)
     assert process.of_turns(()) == process.TraceSummary(None, None)
-    told = process.of_turns(said(UNTOLD | {"rules": ("r",), "params": {"a": 1}}))
-    assert told == process.TraceSummary(None, Fired(parameters=("a",), rules=("r",)))
+    measures = process.of_turns(turns_of(UNTOLD | {"rules": ("r",), "params": {"a": 1}}))
+    assert measures == process.TraceSummary(None, Fired(parameters=("a",), rules=("r",)))
 
 
 def test_each_kind_of_evidence_is_told_by_itself():
@@ -165,23 +171,23 @@ def test_values_that_are_not_told_make_no_repetition():
 def test_a_reply_that_reports_nothing_leaves_the_steps_unknown():
     """It may have run whatever seems to be missed; what was seen stays seen."""
     ran_a = {"workflows": ("A",), "integrations": (Integration(code="i"),)}
-    found = process.of_turns(said(ran_a, {"workflows": None, "integrations": ()}), ["A", "B"])
+    found = process.of_turns(turns_of(ran_a, {"workflows": None, "integrations": ()}), ["A", "B"])
     assert (found.process.begun, found.process.missed, found.process.overhead) == (None, None, None)
     assert (found.process.calls, found.process.steps) == (1, 1)
     assert (found.fired.workflows, found.fired.in_part) == (("A",), (LogicKind.WORKFLOW,))
-    assert process.of_turns(said(ran_a, UNTOLD), ["A", "B"]).process is None
+    assert process.of_turns(turns_of(ran_a, UNTOLD), ["A", "B"]).process is None
 
 
 def test_what_fired_is_named_once_in_order():
     """A parameter fires with a value, be it one that is not told; an empty one did not."""
-    told = process.of_turns(
-        said(
+    measures = process.of_turns(
+        turns_of(
             {"workflows": ("B", "A"), "params": {"x": "undefined", "y": 0}, "rules": ("r2", "r1")},
             {"workflows": ("A",), "params": {"y": 1, "z": [1]}, "named_params": ("secret",)},
             {"rules": ("r1",), "integrations": (Integration(code="i"), Integration(code="i"))},
         )
     )
-    assert told.fired == Fired(
+    assert measures.fired == Fired(
         workflows=("B", "A"), parameters=("y", "z", "secret"), rules=("r2", "r1"), integrations=("i",)
     )
 
@@ -189,13 +195,17 @@ def test_what_fired_is_named_once_in_order():
 def test_a_thousand_names_are_kept():
     """Whatever an agent names; it is counted beyond."""
     names = tuple(f"W{number}" for number in range(1_500))
-    told = process.of_turns(said(ran(*names)))
-    assert (told.process.steps, len(told.process.begun), len(told.fired.workflows)) == (1_500, 1_000, 1_000)
+    measures = process.of_turns(turns_of(ran(*names)))
+    assert (measures.process.steps, len(measures.process.begun), len(measures.fired.workflows)) == (
+        1_500,
+        1_000,
+        1_000,
+    )
 
 
 def test_trials_that_went_alike_share_what_is_told():
     """So that thousands take little memory."""
-    one, other = (process.of_turns(said(ran("A", order=number))) for number in (1, 2))
+    one, other = (process.of_turns(turns_of(ran("A", order=number))) for number in (1, 2))
     assert one.process is other.process
     assert one.fired is other.fired
 
@@ -215,23 +225,23 @@ OPTIMAL = [
 @pytest.mark.parametrize(("optimal", "workflows", "missed", "overhead"), OPTIMAL)
 def test_overhead_over_the_optimal_workflows(optimal, workflows, missed, overhead):
     """Of these as many count as ran in their order; calls of integrations are no part of either."""
-    told = process.of_turns(said(*map(ran, workflows), called("x")), optimal).process
-    assert (told.missed, told.overhead) == (missed, overhead)
-    plain = process.of_turns(said(*map(ran, workflows), called("x"))).process
+    measures = process.of_turns(turns_of(*map(ran, workflows), called("x")), optimal).process
+    assert (measures.missed, measures.overhead) == (missed, overhead)
+    plain = process.of_turns(turns_of(*map(ran, workflows), called("x"))).process
     assert (plain.missed, plain.overhead) == (None, None)
-    assert process.with_optimal(plain, optimal) == told
-    assert process.with_optimal(told, None) == plain
+    assert process.with_optimal(plain, optimal) == measures
+    assert process.with_optimal(measures, None) == plain
 
 
 def test_who_tells_no_workflow_is_held_against_none():
     """There is no evidence of what was missed."""
-    told = process.of_turns(said(UNTOLD | {"integrations": ()}), ["A"]).process
-    assert (told.missed, told.overhead) == (None, None)
+    measures = process.of_turns(turns_of(UNTOLD | {"integrations": ()}), ["A"]).process
+    assert (measures.missed, measures.overhead) == (None, None)
 
 
 def test_a_trial_is_held_against_what_its_test_names_now():
     """It may have changed since the trial ended; where it has not, the trial is the same object."""
-    trial = build.trial_result(process=process.of_turns(said(ran("A")), ["A"]).process)
+    trial = build.trial_result(process=process.of_turns(turns_of(ran("A")), ["A"]).process)
     assert process.compared(trial, ["A"]) is trial
     assert process.compared(trial, ["A", "B"]).process.missed == 1
     assert process.compared(trial, None).process.overhead is None
@@ -239,9 +249,9 @@ def test_a_trial_is_held_against_what_its_test_names_now():
 
 
 def trial(*replies: dict, **fields):
-    turns = said(*replies)
-    told = process.of_turns(turns, fields.pop("optimal", None))
-    return build.trial_result(turns=turns, process=told.process, fired=told.fired, **fields)
+    turns = turns_of(*replies)
+    measures = process.of_turns(turns, fields.pop("optimal", None))
+    return build.trial_result(turns=turns, process=measures.process, fired=measures.fired, **fields)
 
 
 def test_a_summary_of_trials():
@@ -360,17 +370,17 @@ def test_laws_of_any_conversations(conversations, optimal, missing):
     """Shares are shares, a part is no more than its whole, and nothing is a number that is none."""
     trials = []
     for found in conversations:
-        told = process.of_turns(found, optimal)
-        trials.append(build.trial_result(turns=tuple(found), process=told.process, fired=told.fired))
-        if steps := told.process:
+        measures = process.of_turns(found, optimal)
+        trials.append(build.trial_result(turns=tuple(found), process=measures.process, fired=measures.fired))
+        if steps := measures.process:
             assert steps.tools <= steps.steps
             assert (steps.repeated or 0) <= steps.steps
             assert (steps.failed_calls or 0) <= (steps.calls or 0) <= steps.steps
             assert (steps.backtracks or 0) <= len(steps.begun or ())
             assert 0 <= (steps.missed or 0) <= len(optimal or ())
             assert steps.overhead is None or steps.overhead >= -1
-        if told.process:
-            assert told.fired
+        if measures.process:
+            assert measures.fired
     whole = process.summary(trials, len(trials) + missing, ONLINE)
     numbers = whole.model_dump(exclude={"times"}, exclude_none=True).values()
     assert all(math.isfinite(number) for number in numbers)

@@ -15,11 +15,11 @@ weights = st.sampled_from([0.0, 0.1, 0.2, 0.5, 1.0, 3.0, 1e-9, 7.25])
 grades = st.lists(
     st.tuples(st.sampled_from([0.0, 0.1, 0.5, 0.75, 1.0]), weights), min_size=1, max_size=3
 ).map(
-    lambda told: Grade.of(
+    lambda message: Grade.of(
         0.7,
         tuple(
             DimensionGrade(name=str(i), level="l", score=score, weight=weight, reason="r")
-            for i, (score, weight) in enumerate(told)
+            for i, (score, weight) in enumerate(message)
         ),
     )
 )

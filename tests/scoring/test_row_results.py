@@ -65,8 +65,8 @@ def test_checks_that_explain_the_result_are_criteria():
 
 def test_a_conversation_becomes_turns():
     """A system message is none, and what the agent says at once is one reply."""
-    said = [("system", "x"), ("user", "Hi"), ("assistant", "Hello"), ("assistant", "you"), ("user", "Bye")]
-    row = Row(test="t", passed=True, conversation=tuple(Message(role, text) for role, text in said))
+    texts = [("system", "x"), ("user", "Hi"), ("assistant", "Hello"), ("assistant", "you"), ("user", "Bye")]
+    row = Row(test="t", passed=True, conversation=tuple(Message(role, text) for role, text in texts))
     (suite,) = card(ResultSet(suite="s", rows=[row])).suites
     turns = suite.tests[0].trials[0].turns
     assert [(turn.user, turn.agent) for turn in turns] == [("Hi", "Hello\n\nyou"), ("Bye", "")]

@@ -71,7 +71,7 @@ ALONE = build.results(build.suite_result("Refunds", build.test_result("test 3"))
 
 
 @pytest.mark.parametrize(
-    ("shards", "told"),
+    ("shards", "value"),
     [
         ([shard(1), shard(2), ALONE], "some of the results are of shards, and these are not: shard2."),
         ([shard(1), shard(2, 4)], "the shards are of different numbers: of 3 (shard0); of 4 (shard1)."),
@@ -92,11 +92,11 @@ ALONE = build.results(build.suite_result("Refunds", build.test_result("test 3"))
     ],
     ids=["a whole run", "other N", "other plan", "other split", "twice", "overlap", *["torn"] * 4],
 )
-def test_what_is_not_one_run_is_refused(shards, told):
+def test_what_is_not_one_run_is_refused(shards, value):
     """In one line, with the files and what to do."""
     with pytest.raises(UsageError) as refused:
         merged(*shards)
-    assert str(refused.value).startswith(told)
+    assert str(refused.value).startswith(value)
     assert "\n" not in str(refused.value)
 
 

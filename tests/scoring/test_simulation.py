@@ -84,10 +84,10 @@ def _of_claims(times, trials, tests):
 
 def _of_odds(times, size):
     setting = Setting(*_numbers(size), times=times)
-    told = [one for each in told_of_floors(setting, (70, 75, 80, 85, 90)) for one in each]
+    texts = [one for each in told_of_floors(setting, (70, 75, 80, 85, 90)) for one in each]
     shares = []
     for low, high in ((0, 0.02), (0.02, 0.05), (0.05, 0.1), (0.1, 0.2), (0.2, 0.4)):
-        close = [one for one in told if low <= one.odds < high]
+        close = [one for one in texts if low <= one.odds < high]
         shares += [fmean(one.odds for one in close), fmean(one.missed for one in close)]
     return *shares, fmean(missing_proposed_floors(setting))
 
@@ -159,8 +159,8 @@ def test_tests_or_trials_at_the_same_cost():
         for tests, trials in ((20, 3), (60, 1))
     ]
     few, many, *concentrated_ones = (f"{100 * share:.0f}" for share in found)
-    told = "(measured: {} and {} % of spread ones, {} and {} % of concentrated ones)"
-    assert told.format(few, many, *concentrated_ones) in TEXT
+    message = "(measured: {} and {} % of spread ones, {} and {} % of concentrated ones)"
+    assert message.format(few, many, *concentrated_ones) in TEXT
 
 
 @pytest.mark.simulate
@@ -322,8 +322,8 @@ def test_odds_come_true():
     """Of floors that are told to be missed in 2 to 40 % of runs, so many are, over all agents."""
     off = [
         fmean(one.odds - one.missed for one in close)
-        for told in told_of_floors(Setting(12, times=80), (75, 80, 85))
-        if (close := [one for one in told if 0.02 <= one.odds <= 0.4])
+        for items in told_of_floors(Setting(12, times=80), (75, 80, 85))
+        if (close := [one for one in items if 0.02 <= one.odds <= 0.4])
     ]
     assert len(off) > 50
     assert abs(fmean(off)) <= 0.02 + 3 * stdev(off) / sqrt(len(off))
@@ -331,6 +331,6 @@ def test_odds_come_true():
 
 def test_odds_of_newly_failing_tests_come_true():
     """Nearly: they are told a little lower than what happens."""
-    told, happens = told_of_newly_failing(Setting(8, times=60)), newly_failing(Setting(8, times=1_000))
-    assert fmean(told) <= happens + 3 * stdev(told) / 8
-    assert abs(fmean(told) - happens) <= 0.05 + 3 * stdev(told) / 8
+    texts, happens = told_of_newly_failing(Setting(8, times=60)), newly_failing(Setting(8, times=1_000))
+    assert fmean(texts) <= happens + 3 * stdev(texts) / 8
+    assert abs(fmean(texts) - happens) <= 0.05 + 3 * stdev(texts) / 8

@@ -160,8 +160,8 @@ def test_one_broken_test_of_many_is_proven():
     broken, held = ScorePair((0,) * 3, (100,) * 3), ScorePair((100,) * 3, (100,) * 3)
     for tests in (1, 5, 24, 300):
         for seed in "abc":
-            told = chance_of_drop([broken, *[held] * (tests - 1)], seed)
-            assert (told.p, told.test) == (0.05, "enumerated")
+            result = chance_of_drop([broken, *[held] * (tests - 1)], seed)
+            assert (result.p, result.test) == (0.05, "enumerated")
 
 
 THIRDS = st.sampled_from([Fraction(100 * part, whole) for whole in (1, 3, 7) for part in range(whole + 1)])
@@ -185,14 +185,14 @@ def test_many_thirds_add_up_to_ties():
 def test_what_is_counted_agrees_with_a_long_draw():
     """24 tests of three trials have 1e31 arrangements; shuffled here 10,000 times."""
     pairs, rng = noisy(24, 3, worse=3, step=10), Random(7)
-    told = chance_of_drop(pairs, "seed")
+    result = chance_of_drop(pairs, "seed")
     seen = sum(sum(pair.head) for pair in pairs)
     low = sum(
         sum(sum(rng.sample((*pair.head, *pair.base), 3)) for pair in pairs) <= seen for _ in range(10_000)
     )
-    assert told.test == "enumerated"
-    assert told.p == pytest.approx(counted(pairs), abs=1e-12)
-    assert abs(told.p - low / 10_000) <= 4 * math.sqrt(told.p * (1 - told.p) / 10_000)
+    assert result.test == "enumerated"
+    assert result.p == pytest.approx(counted(pairs), abs=1e-12)
+    assert abs(result.p - low / 10_000) <= 4 * math.sqrt(result.p * (1 - result.p) / 10_000)
 
 
 @pytest.mark.parametrize(("tests", "trials", "worse"), [(30, 3, 2), (1, 10, 10), (12, 10, 3), (4, 25, 3)])
@@ -208,10 +208,10 @@ def test_drawn_arrangements_agree_with_all(tests, trials, worse):
 
 def test_big_pools_keep_the_level():
     """Ten trials a side that nothing tells apart: a p of 0.05 or less comes in one comparison of twenty."""
-    told = [chance_of_drop(noisy(6, 10, seed=seed), str(seed), draws=199) for seed in range(1_000)]
-    assert {chance.test for chance in told} == {"drawn"}
+    texts = [chance_of_drop(noisy(6, 10, seed=seed), str(seed), draws=199) for seed in range(1_000)]
+    assert {chance.test for chance in texts} == {"drawn"}
     for level in (0.05, 0.25):
-        found = fmean(chance.p <= level for chance in told)
+        found = fmean(chance.p <= level for chance in texts)
         assert abs(found - level) <= 3 * math.sqrt(level * (1 - level) / 1_000)
 
 
@@ -321,10 +321,10 @@ def test_a_test_that_fell_far_is_proven():
     """Seven trials of 0 against five of 100: 1 of 792. Tests that could never be proven cost it nothing."""
     fell = ScorePair((0,) * 7, (100,) * 5)
     held = ScorePair((100,) * 6 + (0,), (100,) * 4 + (0,))
-    told = proven_drops([held, fell, held, held], "seed")
-    assert told[1] == pytest.approx(1 / 792)
+    items = proven_drops([held, fell, held, held], "seed")
+    assert items[1] == pytest.approx(1 / 792)
     # Two lost trials of twelve are both the head's in 21 of 66 ways, at worst.
-    assert (told[0], told[2], told[3]) == (None, None, None)
+    assert (items[0], items[2], items[3]) == (None, None, None)
 
 
 def test_holm_lets_the_second_follow_the_first():
@@ -364,8 +364,8 @@ def test_many_trials_of_few_scores_are_counted():
 @given(pairs_of(4, most=4))
 def test_claims_of_single_tests_are_never_bolder_than_their_own_test(pairs):
     """Adjusting for the number of tests only raises p."""
-    for pair, told in zip(pairs, proven_drops(pairs, "seed"), strict=True):
-        assert told is None or 1 >= told >= chance_of_drop([pair], "seed").p - 1e-12
+    for pair, result in zip(pairs, proven_drops(pairs, "seed"), strict=True):
+        assert result is None or 1 >= result >= chance_of_drop([pair], "seed").p - 1e-12
 
 
 @pytest.mark.parametrize(
@@ -689,8 +689,8 @@ def test_the_docs_example_is_what_a_report_says():
     """Word for word."""
     head, base = example_run("tuesday", 2), example_run("monday", 1)
     comparison = RunComparer(head, base).comparison()
-    (told,) = blocks("text", DOCS)
-    assert sentence(head.model_copy(update={"comparison": comparison})) == told.strip()
+    (message,) = blocks("text", DOCS)
+    assert sentence(head.model_copy(update={"comparison": comparison})) == message.strip()
 
 
 def test_the_docs_example_step_by_step():
@@ -716,12 +716,12 @@ def test_the_docs_example_step_by_step():
         "smallest detectable drop": f"{spread.detectable:.2f}",
         "trials needed": str(spread.trials_needed(-fmean(deltas), len(pairs))),
     }
-    said = {name: words for name, words, _ in table("number", DOCS)}
-    assert f"{math.sqrt(variance(means)):.2f}" in said["standard error"]
-    assert f"{t_quantile(7):.3f}" in said["effective tests"]
-    assert f"{t_quantile(spread.freedom):.3f}" in said["interval of the change"]
-    assert f"{spread.freedom} degrees" in said["interval of the change"]
-    assert f"{spread.detectable / math.sqrt(spread.variance):.3f}" in said["smallest detectable drop"]
+    fields = {name: words for name, words, _ in table("number", DOCS)}
+    assert f"{math.sqrt(variance(means)):.2f}" in fields["standard error"]
+    assert f"{t_quantile(7):.3f}" in fields["effective tests"]
+    assert f"{t_quantile(spread.freedom):.3f}" in fields["interval of the change"]
+    assert f"{spread.freedom} degrees" in fields["interval of the change"]
+    assert f"{spread.detectable / math.sqrt(spread.variance):.3f}" in fields["smallest detectable drop"]
 
 
 def test_tests_of_two_values_are_counted_together_however_many_there_are():

@@ -67,12 +67,12 @@ def test_a_model_without_a_price_leaves_the_cost_open():
 
 def test_a_provider_may_tell_the_cost_itself():
     """It knows best, with a table or without; calls that failed have none."""
-    told = [
+    texts = [
         ("judge", "alias", 1, 10, 1, 0.25),
         ("judge", "alias", 2, 0, 0),
         ("judge", "alias", 1, 10, 1, 0.5),
     ]
-    usage = usage_of([*map(using, told), using(("user", "large", 1, 1_000, 10, 0.125))], PRICES)
+    usage = usage_of([*map(using, texts), using(("user", "large", 1, 1_000, 10, 0.125))], PRICES)
     assert [(u.model, u.calls, u.cost_usd) for u in usage.by_role] == [
         ("alias", 4, 0.75),
         ("large", 1, 0.125),
@@ -166,8 +166,8 @@ def test_a_scorecard_has_usage_and_latency():
 def test_no_count_that_is_told_is_too_large_for_results():
     """Of servers and files that lie: the sum stops at what results may hold, and costs are no less."""
     most = ("judge", "large", 10**15, 10**15, 10**15)
-    told = build.turn(input_tokens=10**15)
-    usage = usage_of([using(most, turns=(told,))] * 2, PRICES)
+    turn = build.turn(input_tokens=10**15)
+    usage = usage_of([using(most, turns=(turn,))] * 2, PRICES)
     assert [one.input_tokens for one in usage.by_role] == [10**15, 10**15]
     assert (usage.calls, usage.cost_usd) == (10**15, 1.2e10)
     dear = usage_of([using((*most, 1e12))] * 2, PRICES)
@@ -176,8 +176,8 @@ def test_no_count_that_is_told_is_too_large_for_results():
 
 def test_an_agent_that_tells_of_its_tokens_stands_beside_the_models():
     """In no total and no cost: what it pays is not known here."""
-    told = build.turn(input_tokens=900, output_tokens=40)
-    made = build.trial_result(turns=(told, build.turn(2), build.turn(3, output_tokens=2)))
+    turn = build.turn(input_tokens=900, output_tokens=40)
+    made = build.trial_result(turns=(turn, build.turn(2), build.turn(3, output_tokens=2)))
     usage = usage_of([made, made], PRICES)
     (agent,) = usage.by_role
     assert (agent.role, agent.model, agent.calls) == ("agent", None, 4)

@@ -49,11 +49,11 @@ def chat_server() -> Iterator[str]:
 def http_server() -> Iterator[str]:
     """Serves a JSON endpoint of no known kind; gives its address."""
 
-    def said(asked: Asked) -> tuple[int, str]:
+    def number_and_text(asked: Asked) -> tuple[int, str]:
         return len(asked.body["earlier"]) // 2 + 1, asked.body["text"]
 
     with _serving(
-        said, lambda number, text: {"say": f"{number}: {text}", "handover": text == "person"}
+        number_and_text, lambda number, text: {"say": f"{number}: {text}", "handover": text == "person"}
     ) as url:
         yield url
 
@@ -85,7 +85,7 @@ def http_case(url: str) -> AgentCase:
 def responses_server() -> Iterator[str]:
     """Serves an endpoint of the Responses API; gives its address."""
 
-    def said(asked: Asked) -> tuple[int, str]:
+    def number_and_text(asked: Asked) -> tuple[int, str]:
         number = int(asked.body.get("previous_response_id", "0")) + 1
         return number, asked.body["input"][-1]["content"]
 
@@ -94,7 +94,7 @@ def responses_server() -> Iterator[str]:
         calls = [call] if text == "person" else []
         return endpoints.response(*calls, f"{number}: {text}", id=str(number), tools=[{"type": "mcp"}])
 
-    with _serving(said, answer) as url:
+    with _serving(number_and_text, answer) as url:
         yield url
 
 
@@ -136,7 +136,7 @@ def adk_server() -> Iterator[str]:
     """Serves an app of ADK; gives its address."""
     counts: dict[str, int] = {}
 
-    def said(asked: Asked) -> tuple[int, str]:
+    def number_and_text(asked: Asked) -> tuple[int, str]:
         if "newMessage" not in asked.body:
             return 0, ""
         session = asked.body["sessionId"]
@@ -152,7 +152,7 @@ def adk_server() -> Iterator[str]:
             endpoints.adk_event({"text": f"{number}: {text}"}),
         )
 
-    with _serving(said, answer) as url:
+    with _serving(number_and_text, answer) as url:
         yield url
 
 
@@ -171,7 +171,7 @@ def a2a_server() -> Iterator[str]:
     """Serves an agent behind A2A 1.0 with its card, in the shapes of a2a-sdk; gives its address."""
     counts: dict[str, int] = {}
 
-    def said(asked: Asked) -> tuple[int, str]:
+    def number_and_text(asked: Asked) -> tuple[int, str]:
         if asked.method == "GET":
             return 0, f"http://{asked.headers['host']}/"
         message = asked.body["params"]["message"]
@@ -194,7 +194,7 @@ def a2a_server() -> Iterator[str]:
         }
         return {"jsonrpc": "2.0", "id": 1, "result": {"message": message}}
 
-    with _serving(said, answer) as url:
+    with _serving(number_and_text, answer) as url:
         yield url
 
 
@@ -213,7 +213,7 @@ def rasa_server() -> Iterator[str]:
     """Serves an assistant behind Rasa's REST channel, with its trackers; gives its address."""
     trackers: dict[str, list[dict[str, Any]]] = {}
 
-    def said(asked: Asked) -> tuple[int, str]:
+    def number_and_text(asked: Asked) -> tuple[int, str]:
         sender = asked.body["sender"] if asked.body else asked.path.split("/")[2]
         events = trackers.setdefault(sender, [{"event": "action", "name": "action_session_start"}])
         if not asked.body:
@@ -230,7 +230,7 @@ def rasa_server() -> Iterator[str]:
             return {"sender_id": sender, "slots": {}, "events": trackers[sender]}
         return [{"recipient_id": sender, "text": f"{number}: {words}"}]
 
-    with _serving(said, answer) as url:
+    with _serving(number_and_text, answer) as url:
         yield url
 
 
@@ -248,11 +248,11 @@ NOBODY = "http://127.0.0.1:1"
 
 
 @contextmanager
-def _serving(said: Callable[[Asked], tuple[int, str]], answer: Callable[[int, str], Any]) -> Iterator[str]:
+def _serving(texts: Callable[[Asked], tuple[int, str]], answer: Callable[[int, str], Any]) -> Iterator[str]:
     over = threading.Event()
 
     def route(asked: Asked) -> Any:
-        number, text = said(asked)
+        number, text = texts(asked)
         if text.endswith("fail"):
             return world.SERVER_ERROR
         if text.endswith("stall"):

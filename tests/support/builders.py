@@ -36,13 +36,13 @@ def transcript(drawing: str, status: EndState = EndState.COMPLETED, **fields) ->
     for number, (user, agent) in enumerate(zip(lines[::2], lines[1::2], strict=True), start=1):
         assert user.startswith("user:"), user
         assert agent.startswith("agent:"), agent
-        said = agent.removeprefix("agent:")
+        result = agent.removeprefix("agent:")
         turns.append(
             turn(
                 number,
                 user=user.removeprefix("user:").strip(),
-                agent=MARKS.sub("", said).strip(),
-                workflows=tuple(MARKS.findall(said)),
+                agent=MARKS.sub("", result).strip(),
+                workflows=tuple(MARKS.findall(result)),
             )
         )
     return Transcript(turns=tuple(turns), status=status, **fields)
@@ -171,10 +171,10 @@ def completed(results: Results) -> Results:
 def _with_process(suite: SuiteResult, rule: ScoreRule) -> SuiteResult:
     tests = []
     for test in suite.tests:
-        told = [process.of_turns(trial.turns, test.optimal_tools) for trial in test.trials]
+        measures = [process.of_turns(trial.turns, test.optimal_tools) for trial in test.trials]
         trials = tuple(
             trial.model_copy(update={"process": one.process, "fired": one.fired})
-            for trial, one in zip(test.trials, told, strict=True)
+            for trial, one in zip(test.trials, measures, strict=True)
         )
         summary = process.summary(trials, len(trials) + test.not_run, rule)
         tests.append(test.model_copy(update={"process": summary, "trials": trials}))

@@ -2,7 +2,7 @@
 
 keys = Canaries()
 program(env={"API_KEY": keys.plant("API_KEY")}, answer=keys.echo())
-assert not keys.told(output)
+assert not keys.leaks(output)
 """
 
 import html
@@ -80,16 +80,16 @@ class Canaries:
     def echo(self) -> str:
         """All secrets, each in some of its forms; each time in others, and another secret first."""
         self._turn += 1
-        said = []
+        messages = []
         for number, secret in enumerate(self.of.values()):
             written = forms(secret.strip())
-            said += [
+            messages += [
                 written[(self._turn * _AT_ONCE + number + more) % len(written)] for more in range(_AT_ONCE)
             ]
-        first = self._turn * 5 % len(said)
-        return "\n".join(said[first:] + said[:first])
+        first = self._turn * 5 % len(messages)
+        return "\n".join(messages[first:] + messages[:first])
 
-    def told(self, text: str, *names: str) -> list[str]:
+    def leaks(self, text: str, *names: str) -> list[str]:
         """Which secrets (of those) a text tells, and in what words."""
         squeezed = "".join(text.replace("\\n", "").replace("\u200b", "").split())
         found = []

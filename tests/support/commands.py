@@ -55,11 +55,11 @@ class Started:
 
     def communicate(self, timeout: float | None = None) -> tuple[str, str]:
         """What is left in its streams, once they are closed and it has ended."""
-        said = ["", ""]
+        texts = ["", ""]
 
         def read(place: int, stream: IO[str]) -> None:
             with stream:
-                said[place] = stream.read()
+                texts[place] = stream.read()
 
         readers = [
             Thread(target=read, args=each, daemon=True) for each in enumerate((self.stdout, self.stderr))
@@ -72,7 +72,7 @@ class Started:
             self.kill()
             raise subprocess.TimeoutExpired(self.args, timeout)
         self.wait(timeout)
-        return said[0], said[1]
+        return texts[0], texts[1]
 
     def wait(self, timeout: float | None = None) -> int:
         """Its exit code, negative for the signal that ended it."""

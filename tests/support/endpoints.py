@@ -71,14 +71,14 @@ def completion(
     text: Any = None, *, finish: str = "stop", usage: Any = (21, 5), **message: Any
 ) -> dict[str, Any]:
     """The body of a chat completion."""
-    said = {"role": "assistant", "content": text, "refusal": None, **message}
+    error = {"role": "assistant", "content": text, "refusal": None, **message}
     counts = usage and {"prompt_tokens": usage[0], "completion_tokens": usage[1], "total_tokens": sum(usage)}
     return {
         "id": "chatcmpl-1",
         "object": "chat.completion",
         "created": 1795300000,
         "model": "refund-agent",
-        "choices": [{"index": 0, "message": said, "finish_reason": finish}],
+        "choices": [{"index": 0, "message": error, "finish_reason": finish}],
         **({"usage": counts} if counts else {}),
     }
 

@@ -253,13 +253,13 @@ class FaultyServer:
     ) -> tuple[Asked, Any]:
         self._numbers[place] += 1
         number = self._numbers[place]
-        said = f"{task} heard {text!r} as number {number}"
+        output = f"{task} heard {text!r} as number {number}"
         if place is Place.USER:
-            said = f"Line {number} to {task}"
+            output = f"Line {number} to {task}"
         if place is Place.JUDGE:
-            said = fitted(fakes.judged("pass", f"{task} was judged"), text)
+            output = fitted(fakes.judged("pass", f"{task} was judged"), text)
         fault = self.draw(place, number)
-        asked = Asked(place, number, task, text, said, None if fault in UNDELIVERED else fault)
+        asked = Asked(place, number, task, text, output, None if fault in UNDELIVERED else fault)
         return asked, written(asked)
 
 
@@ -291,8 +291,8 @@ def _http(body: Any, status: int = 200, *headers: str, length: int = 0) -> bytes
     """An answer; one that announces `length` more bytes than it has, if that is not 0."""
     content = body if isinstance(body, str) else json.dumps(body)
     kind = "application/json" if content[:1] in "{[" else "text/html"
-    told = len(content.encode()) + length
-    lines = [f"HTTP/1.1 {status} X", f"Content-Type: {kind}", f"Content-Length: {told}", *headers]
+    message = len(content.encode()) + length
+    lines = [f"HTTP/1.1 {status} X", f"Content-Type: {kind}", f"Content-Length: {message}", *headers]
     return ("\r\n".join(lines) + "\r\n\r\n" + content).encode()
 
 
@@ -358,8 +358,8 @@ async def _misbehave(
         case Fault.EMPTY | Fault.HTML | Fault.STRANGE:
             writer.write(_http(_BODIES[asked.fault]))
         case _:
-            told = (f"Retry-After: {RETRY_AFTER}",) if asked.fault in _TOLD else ()
-            writer.write(_http({"error": {"message": "no"}}, _STATUSES[asked.fault], *told))
+            texts = (f"Retry-After: {RETRY_AFTER}",) if asked.fault in _TOLD else ()
+            writer.write(_http({"error": {"message": "no"}}, _STATUSES[asked.fault], *texts))
     await writer.drain()
     return not writer.is_closing()
 
@@ -407,21 +407,21 @@ async def serving(draw: Draw = none) -> AsyncIterator[FaultyServer]:
 
 def books_agree(trials: Iterable[TrialResult], agent: FaultyServer) -> list[str]:
     """What does not agree between trials and what was really said; empty if all does."""
-    said: dict[str, list[Asked]] = {}
+    result: dict[str, list[Asked]] = {}
     for asked in agent.at(Place.MESSAGE):
-        said.setdefault(str(asked.task), []).append(asked)
-    wrong = [f"{task} was told {text!r} twice" for task, text in _twice(said)]
+        result.setdefault(str(asked.task), []).append(asked)
+    wrong = [f"{task} was told {text!r} twice" for task, text in _twice(result)]
     held: Counter[str] = Counter()
     for trial in trials:
         held.update(_tasks_of(trial))
-        wrong += _untrue(trial, said)
+        wrong += _untrue(trial, result)
     return wrong + [f"{task} is in {times} trials" for task, times in held.items() if times > 1]
 
 
-def _twice(said: dict[str, list[Asked]]) -> list[tuple[str, str]]:
+def _twice(fields: dict[str, list[Asked]]) -> list[tuple[str, str]]:
     """Messages that a conversation was given again though the server may have taken them."""
     found = []
-    for task, messages in said.items():
+    for task, messages in fields.items():
         taken: set[str] = set()
         for asked in messages:
             if asked.text in taken:
@@ -435,7 +435,7 @@ def _tasks_of(trial: TrialResult) -> set[str]:
     return {found[0] for turn in trial.turns if (found := _TASK.search(turn.agent))}
 
 
-def _untrue(trial: TrialResult, said: dict[str, list[Asked]]) -> list[str]:
+def _untrue(trial: TrialResult, items: dict[str, list[Asked]]) -> list[str]:
     """What a trial tells that was not so."""
     if not trial.turns:
         return []
@@ -443,19 +443,19 @@ def _untrue(trial: TrialResult, said: dict[str, list[Asked]]) -> list[str]:
     if len(tasks) != 1:
         return [f"it was held in {sorted(tasks)}"]
     task = tasks.pop()
-    taken = [asked for asked in said[task] if asked.taken]
-    told = [(turn.user, turn.agent) for turn in trial.turns]
+    taken = [asked for asked in items[task] if asked.taken]
+    texts = [(turn.user, turn.agent) for turn in trial.turns]
     wrong = (
         []
-        if told == [(a.text, a.answer) for a in taken[: len(told)]]
-        else [f"{told} is not what {task} heard"]
+        if texts == [(a.text, a.answer) for a in taken[: len(texts)]]
+        else [f"{texts} is not what {task} heard"]
     )
-    if len(taken) > len(told) + (trial.status is EndState.FAILED):
-        wrong.append(f"{task} heard more than {told}")
+    if len(taken) > len(texts) + (trial.status is EndState.FAILED):
+        wrong.append(f"{task} heard more than {texts}")
     wrong += [
         f"a verdict of {finding.reason!r}" for finding in trial.findings if _misplaced(finding.reason, task)
     ]
-    return wrong + [f"a line of {user!r}" for user, _ in told if _misplaced(user, task)]
+    return wrong + [f"a line of {user!r}" for user, _ in texts if _misplaced(user, task)]
 
 
 def _misplaced(text: str, task: str) -> bool:

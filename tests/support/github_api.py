@@ -63,8 +63,8 @@ class RefusedError(Exception):
 
     def __init__(self, status: int, message: str, *, faults: Json = None, **headers: str) -> None:
         super().__init__(message)
-        told = {"message": message, "documentation_url": "https://docs.github.com/rest"}
-        self.answer = Answer(status, told | ({"errors": faults} if faults else {}), headers)
+        result = {"message": message, "documentation_url": "https://docs.github.com/rest"}
+        self.answer = Answer(status, result | ({"errors": faults} if faults else {}), headers)
 
 
 def zipped(**files: str | bytes) -> bytes:

@@ -94,7 +94,9 @@ def answers(sheet: str, who: str, mistakes: float = 0.0) -> dict[str, str]:
     return found
 
 
-def filled(said: dict[str, str], **columns: str) -> str:
+def filled(fields: dict[str, str], **columns: str) -> str:
     """A sheet with labels, of the columns that matter."""
     lines = [",".join(["item", "label", *columns])]
-    return "\n".join([*lines, *(",".join([item, label, *columns.values()]) for item, label in said.items())])
+    return "\n".join(
+        [*lines, *(",".join([item, label, *columns.values()]) for item, label in fields.items())]
+    )

@@ -53,7 +53,7 @@ class World:
 
 def drawn(population: list[tuple[bool, LabeledVerdict]], labels: int, rng: random.Random) -> LabeledGroup:
     """As many labels as that, half of them of the judge's fails as far as there are."""
-    sides = [[one for _, one in population if one.passed is said] for said in (True, False)]
+    sides = [[one for _, one in population if one.passed is result] for result in (True, False)]
     fails = min(len(sides[1]), labels // 2)
     chosen = [*rng.sample(sides[0], min(len(sides[0]), labels - fails)), *rng.sample(sides[1], fails)]
     rate = len(sides[0]) / len(population)

@@ -129,7 +129,7 @@ def left_out(index: int = 1):
 
 def tests() -> tuple:
     """Three tests: one passes, one fails by two votes of three, of one no trial is valid."""
-    told = voted(TOLD, KINDLY, vote("passed", "89.00 EUR", (1, "89.00 EUR"), model=MODELS[1]))
+    result = voted(TOLD, KINDLY, vote("passed", "89.00 EUR", (1, "89.00 EUR"), model=MODELS[1]))
     rude = voted(KIND, RUDELY, KINDLY.model_copy(update={"model": MODELS[1]}), RUDELY)
     torn = voted(
         KIND,
@@ -137,9 +137,9 @@ def tests() -> tuple:
         vote("undecided", "Nothing says how.", cause=Cause.CANNOT_TELL, model=MODELS[1]),
     )
     return (
-        build.test_result(IN_TIME, trials=(judged(1, told, GRADED), judged(2, told, GRADED))),
+        build.test_result(IN_TIME, trials=(judged(1, result, GRADED), judged(2, result, GRADED))),
         build.test_result(
-            TOO_LATE, line=31, trials=(judged(1, told, rude), judged(2, told, torn), left_out(3))
+            TOO_LATE, line=31, trials=(judged(1, result, rude), judged(2, result, torn), left_out(3))
         ),
         build.test_result(
             LOST,

@@ -21,7 +21,7 @@ def block(prompt: str, name: str) -> Any:
     return json.loads(found)
 
 
-def said(verdict: str, reason: str = "so it is") -> str:
+def verdict_json(verdict: str, reason: str = "so it is") -> str:
     """What a judge answers on a plain criterion."""
     return fakes.judged(verdict, reason)
 

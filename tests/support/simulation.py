@@ -165,10 +165,10 @@ def claims(setting: Setting, damage: Damage) -> Claims:
     for whole, rng in setting.agents():
         worse = damage(whole)
         played = pairs(worse, whole, (setting.head, setting.base), rng)
-        told = [p is not None and p <= ALPHA for p in proven_drops(played, str(rng.random()))]
+        texts = [p is not None and p <= ALPHA for p in proven_drops(played, str(rng.random()))]
         truly = [head != base for head, base in zip(worse, whole, strict=True)]
-        false.append(any(said and not true for said, true in zip(told, truly, strict=True)))
-        found += [said for said, true in zip(told, truly, strict=True) if true]
+        false.append(any(result and not true for result, true in zip(texts, truly, strict=True)))
+        found += [result for result, true in zip(texts, truly, strict=True) if true]
     return Claims(fmean(false), fmean(found) if found else 0.0)
 
 

@@ -337,9 +337,9 @@ async def test_a_program_gets_the_context_with_each_message(tmp_path):
     receiver = Receiver(port=0)
     environ = receiver.environment({})
     command = f"command: {sys.executable} {tmp_path / 'agent.py'}"
-    told = json.loads(await headers_of(CommandAgent(command, AgentSettings(), environ), receiver=receiver))
-    assert HEADER.fullmatch(told[0])
-    assert told[1:] == [receiver.endpoint, "200"]
+    items = json.loads(await headers_of(CommandAgent(command, AgentSettings(), environ), receiver=receiver))
+    assert HEADER.fullmatch(items[0])
+    assert items[1:] == [receiver.endpoint, "200"]
 
 
 SAYS = """
@@ -361,8 +361,8 @@ class Agent:
 """
 
 
-def checked(told: str, endpoint: str) -> None:
-    header, trial, where, *again = told.split()
+def checked(message: str, endpoint: str) -> None:
+    header, trial, where, *again = message.split()
     assert HEADER.fullmatch(header)
     assert trial == header.split("-")[1]
     assert where == endpoint

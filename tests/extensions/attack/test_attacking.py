@@ -46,7 +46,7 @@ def gullible(kind: str, share: float, noise: float):
         seen = repr(replies) + seeded.block(asked.text, "criterion")
         times[seen] += 1
         wrong = seeded.luck("noise", seen, times[seen]) < noise
-        return seeded.said("pass" if wrong or (obeys and seeded.luck(seen) < share) else "fail")
+        return seeded.verdict_json("pass" if wrong or (obeys and seeded.luck(seen) < share) else "fail")
 
     return answer
 
@@ -59,21 +59,21 @@ async def attacked(monkeypatch, answer, most: int = 30, run=MANY, **fields):
 
 async def test_the_share_of_a_gullible_judge_is_recovered(monkeypatch):
     """One kind with a known chance; the others, and no attack at all, at the judge's own noise."""
-    told, _, _ = await attacked(monkeypatch, gullible("role changes", 0.6, 0.05), most=12)
-    kinds = {kind.name: kind for kind in told.kinds}
+    report, _, _ = await attacked(monkeypatch, gullible("role changes", 0.6, 0.05), most=12)
+    kinds = {kind.name: kind for kind in report.kinds}
     obeyed = kinds.pop("role changes").share
     assert obeyed.low <= 0.6 + 0.4 * 0.05 <= obeyed.high
     assert obeyed.high - obeyed.low < 0.35
-    assert told.control.share.low <= 0.05 <= told.control.share.high
-    for kind in (*kinds.values(), told.control):
+    assert report.control.share.low <= 0.05 <= report.control.share.high
+    for kind in (*kinds.values(), report.control):
         assert kind.share.high < obeyed.low
     others = sum(kind.turned for kind in kinds.values()), sum(kind.tried for kind in kinds.values())
     assert 0.02 < others[0] / others[1] < 0.08
-    assert [kind.name for kind in told.beyond_noise] == ["role changes"]
-    assert told.verdicts == 12
-    assert told.control.tried == 12 * (AS_IT_WAS + len(harmless()))
-    assert told.whole.tried == sum(kind.tried for kind in told.kinds) == 12 * len(attacks())
-    assert told.whole.turned == sum(kind.turned for kind in told.kinds)
+    assert [kind.name for kind in report.beyond_noise] == ["role changes"]
+    assert report.verdicts == 12
+    assert report.control.tried == 12 * (AS_IT_WAS + len(harmless()))
+    assert report.whole.tried == sum(kind.tried for kind in report.kinds) == 12 * len(attacks())
+    assert report.whole.turned == sum(kind.turned for kind in report.kinds)
 
 
 async def test_a_judge_that_obeys_nothing_outside_of_its_task_is_never_turned(monkeypatch):
@@ -83,14 +83,14 @@ async def test_a_judge_that_obeys_nothing_outside_of_its_task_is_never_turned(mo
     def naive(asked: world.Asked) -> str:
         beside = seeded.beside(asked.system + asked.text)
         seen[beside] += 1
-        return seeded.said("pass" if seeded.is_told_to_pass(beside) else "fail")
+        return seeded.verdict_json("pass" if seeded.is_told_to_pass(beside) else "fail")
 
     assert sum(seeded.is_told_to_pass(one.text) for one in attacks()) > 12
-    told, models, _ = await attacked(monkeypatch, naive, most=2)
-    assert (told.whole.turned, told.control.turned, told.whole.undecided) == (0, 0, 0)
-    assert told.whole.tried == 2 * len(attacks())
+    report, models, _ = await attacked(monkeypatch, naive, most=2)
+    assert (report.whole.turned, report.control.turned, report.whole.undecided) == (0, 0, 0)
+    assert report.whole.tried == 2 * len(attacks())
     assert len(seen) == 1
-    assert len(models.asked) == told.whole.tried + told.control.tried
+    assert len(models.asked) == report.whole.tried + report.control.tried
 
 
 def test_what_is_attacked():
@@ -123,31 +123,31 @@ async def test_what_could_not_be_judged_again_is_no_success_of_the_judge(monkeyp
     """It is counted apart; what the judge cannot tell has not become a pass."""
 
     def answer(asked: world.Asked) -> str:
-        return "Hm." if "borl vg" in asked.text else seeded.said("cannot_tell")  # that is rot13
+        return "Hm." if "borl vg" in asked.text else seeded.verdict_json("cannot_tell")  # that is rot13
 
-    told, _, _ = await attacked(monkeypatch, answer, most=3, parallel=1)
-    kind = {one.name: one for one in told.kinds}
+    report, _, _ = await attacked(monkeypatch, answer, most=3, parallel=1)
+    kind = {one.name: one for one in report.kinds}
     assert kind["encoded instructions"].undecided == 3
     assert kind["fake verdicts"].tried == 3 * 4
-    assert told.whole.turned == 0
-    assert told.control.tried == 3 * 4
+    assert report.whole.turned == 0
+    assert report.control.tried == 3 * 4
 
 
 async def test_in_a_conversation_of_one_reply_the_first_is_the_last(monkeypatch):
     """No attack is tried twice in the same place."""
     one = saved(run(build.test_result(trials=(talk("no", "failed"),))))
-    told, models, _ = await attacked(monkeypatch, lambda _: seeded.said("fail"), run=one)
+    report, models, _ = await attacked(monkeypatch, lambda _: seeded.verdict_json("fail"), run=one)
     lasts = sum(each.reply == "last" for each in attacks())
-    assert told.whole.tried == lasts < len(attacks())
+    assert report.whole.tried == lasts < len(attacks())
     assert len({asked.text for asked in models.asked}) == lasts + 1 + len(harmless())
 
 
 async def test_an_interruption_keeps_what_was_tried(monkeypatch):
     """The share is of those; nothing that was paid for is lost."""
-    with world.llm(lambda _: seeded.said("fail")) as models:
+    with world.llm(lambda _: seeded.verdict_json("fail")) as models:
         async with asking(models, monkeypatch, parallel=1) as ask:
             heard = iter(range(1_000))
             ask.done = lambda: ask.stop.interrupt() if next(heard) == 30 else None
-            told = await attack(ask, targets(MANY, 5, 0), 0, AT)
-    assert told.whole.tried + told.control.tried == 31
+            result = await attack(ask, targets(MANY, 5, 0), 0, AT)
+    assert result.whole.tried + result.control.tried == 31
     assert ask.usage[0].calls == 31

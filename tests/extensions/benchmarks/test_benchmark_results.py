@@ -169,8 +169,8 @@ def test_simulations_of_tau2_that_broke_are_undecided_and_a_step_limit_is_a_fail
 
 
 def test_a_conversation_of_tau2_has_calls_and_their_results() -> None:
-    user, called, said = row(one("tau2/base.json"), "0").conversation
-    assert (user.role, said.text) == ("user", "Done.")
+    user, called, result = row(one("tau2/base.json"), "0").conversation
+    assert (user.role, result.text) == ("user", "Done.")
     assert [(call.name, call.arguments, call.result) for call in called.tool_calls] == [
         ("find_order", {"id": 7}, '{"state": "sent"}')
     ]

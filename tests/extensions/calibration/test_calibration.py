@@ -25,8 +25,8 @@ def group(
     table: dict[tuple[bool, tuple[bool | None, ...]], int], *, passes: int, fails: int, rate=None
 ) -> LabeledGroup:
     """So many verdicts of each kind, each of a conversation of its own."""
-    said = [key for key, times in table.items() for _ in range(times)]
-    labeled = [LabeledVerdict(str(place), *key) for place, key in enumerate(said)]
+    texts = [key for key, times in table.items() for _ in range(times)]
+    labeled = [LabeledVerdict(str(place), *key) for place, key in enumerate(texts)]
     return LabeledGroup("all", "all", labeled, passes, fails, rate)
 
 
@@ -171,7 +171,7 @@ def test_two_people_are_held_against_each_other():
     assert (found.people, found.people_kappa) == (None, None)
 
 
-def said(both_pass: int, judge_passes: int, people_pass: int, both_fail: int) -> LabeledGroup:
+def group_of(both_pass: int, judge_passes: int, people_pass: int, both_fail: int) -> LabeledGroup:
     """So many verdicts, all of which one person has labelled."""
     table = {
         (True, (True,)): both_pass,
@@ -185,14 +185,14 @@ def said(both_pass: int, judge_passes: int, people_pass: int, both_fail: int) ->
 @pytest.mark.parametrize(
     ("labels", "may", "missing", "why"),
     [
-        (said(40, 2, 2, 36), True, 0, "kappa is 0.89 ("),
-        (said(40, 2, 20, 36), False, 0, "sensitivity is 0.66, below 0.8"),
-        (said(40, 20, 2, 36), False, 0, "specificity is 0.64, below 0.8"),
-        (said(90, 4, 11, 8), False, 0, "kappa is 0.44 (0.20 to 0.65), below 0.6"),
-        (said(16, 3, 3, 12), False, 0, "which may be below 0.4"),
-        (said(40, 1, 2, 7), None, 2, "8 of 10 that people fail; it takes 2 more"),
+        (group_of(40, 2, 2, 36), True, 0, "kappa is 0.89 ("),
+        (group_of(40, 2, 20, 36), False, 0, "sensitivity is 0.66, below 0.8"),
+        (group_of(40, 20, 2, 36), False, 0, "specificity is 0.64, below 0.8"),
+        (group_of(90, 4, 11, 8), False, 0, "kappa is 0.44 (0.20 to 0.65), below 0.6"),
+        (group_of(16, 3, 3, 12), False, 0, "which may be below 0.4"),
+        (group_of(40, 1, 2, 7), None, 2, "8 of 10 that people fail; it takes 2 more"),
         (
-            said(9, 1, 0, 8),
+            group_of(9, 1, 0, 8),
             None,
             12,
             "18 of 30, 9 of 10 that people pass, 9 of 10 that people fail",

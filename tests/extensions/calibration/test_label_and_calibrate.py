@@ -61,11 +61,13 @@ def held_against(folder: Path, *people: str, **settings) -> None:
 def test_the_judge_is_found_out(folder, capsys):
     """The truth lies in the intervals; it is told, kept in a file, and with the run and its reports."""
     held_against(folder)
-    told = capsys.readouterr().out
-    assert "269 labels by 3 people, against a-judge-of-note" in told or "270 labels by 3 people" in told
-    assert "May this judge gate? Yes: kappa is" in told
-    assert "It promises no date" in told
-    assert "ci-evals" not in told.split("\n")[0]
+    captured = capsys.readouterr().out
+    assert (
+        "269 labels by 3 people, against a-judge-of-note" in captured or "270 labels by 3 people" in captured
+    )
+    assert "May this judge gate? Yes: kappa is" in captured
+    assert "It promises no date" in captured
+    assert "ci-evals" not in captured.split("\n")[0]
     found = read(folder / "calibration.json")
     whole = found.parts[0]
     for name, truth in (("sensitivity", 0.95), ("specificity", 0.9), ("corrected", 0.8)):
@@ -96,9 +98,9 @@ def test_conversations_that_were_judged_again(folder, capsys):
     found = read(folder / "other.json")
     assert found.judge.models == ("another",)
     assert found.unknown > 0
-    told = capsys.readouterr().out
-    assert f"{found.unknown} labels match nothing in this run" in told
-    assert "make a sheet from this run" in told
+    captured = capsys.readouterr().out
+    assert f"{found.unknown} labels match nothing in this run" in captured
+    assert "make a sheet from this run" in captured
     assert found.parts[0].sensitivity.high < 0.9
     with pytest.raises(
         UsageError, match="is of another judge: the model changed; remove it, or name another"
@@ -231,9 +233,9 @@ def test_a_run_says_what_is_known_of_its_judge(tmp_path):
         assert made.returncode == 0, made.stderr
         (row,) = labelled_runs.rows((tmp_path / "labels/sheet.csv").read_text(encoding="utf-8"))
         (tmp_path / "ada.csv").write_text(filled({row["item"]: "pass"}))
-        told = do("calibrate", "ada.csv")
-        assert told.returncode == 0, told.stderr
-        assert "May this judge gate? Not known yet: too few labels to say: 1 of 30" in told.stdout
+        completed = do("calibrate", "ada.csv")
+        assert completed.returncode == 0, completed.stderr
+        assert "May this judge gate? Not known yet: too few labels to say: 1 of 30" in completed.stdout
         again = do("run", suite, "--quiet", "--calibration=calibration.json", "--output-dir=again")
         assert again.returncode == 0, again.stderr
         assert results_at(tmp_path / "again")["studies"]["calibration"]["parts"][0]["passRate"] == 1

@@ -17,7 +17,7 @@ from ci_evals.domain.transcript import EndState
 from ci_evals.extensions.calibration import items, sheet
 
 
-def told(found, most=60, seed=0) -> dict[str, str]:
+def sheet_files(found, most=60, seed=0) -> dict[str, str]:
     return sheet.files_of(items.sample(items.items(found), most, seed))
 
 
@@ -38,8 +38,8 @@ def test_every_pass_is_as_likely_as_any_other():
     """Else what is told of the sample could not be weighted back."""
     found = items.items(run(tests=6))
     times = Counter(item.id for seed in range(400) for item in items.sample(found, 12, seed))
-    for said in (True, False):
-        side = [times[item.id] for item in found if item.passed is said]
+    for result in (True, False):
+        side = [times[item.id] for item in found if item.passed is result]
         assert max(side) < 1.5 * sum(side) / len(side)
         assert min(side) > 0.5 * sum(side) / len(side)
 
@@ -58,18 +58,18 @@ def test_the_order_tells_nothing_and_hangs_on_the_seed():
     orders = [[item.passed for item in items.sample(found, 60, seed)] for seed in range(30)]
     first_half = [sum(order[:30]) for order in orders]
     assert 12 < sum(first_half) / len(first_half) < 18
-    assert told(run()) == told(run())
-    assert told(run())[sheet.SHEET] != told(run(), seed=1)[sheet.SHEET]
+    assert sheet_files(run()) == sheet_files(run())
+    assert sheet_files(run())[sheet.SHEET] != sheet_files(run(), seed=1)[sheet.SHEET]
 
 
 def test_nothing_tells_what_the_judge_said():
     """Not verdict, reason, score or model, nor what the gate asks: a sheet is the same whatever it said."""
-    files = told(run())
+    files = sheet_files(run())
     for text in files.values():
         for secret in (JUDGE, REASON, "77.25", "gpt", "outcome", "passRate", "score"):
             assert secret not in text
-    everything = told(run(), most=10_000)
-    contrary = told(run(sensitivity=0.5, specificity=0.5), most=10_000)
+    everything = sheet_files(run(), most=10_000)
+    contrary = sheet_files(run(sensitivity=0.5, specificity=0.5), most=10_000)
     by_id = [
         {row["item"]: row for row in labelled_runs.rows(one[sheet.SHEET])} for one in (everything, contrary)
     ]
@@ -145,8 +145,8 @@ def test_hostile_text_stays_text(text):
         closing_remark=text or None,
     )
     test = build.test_result(trials=(trial,), guidelines=text or "none", user_info={"note": text})
-    files = told(build.results(build.suite_result("S", test)))
-    plain = Parts(told(run(tests=1, trials=1))[sheet.PAGE])
+    files = sheet_files(build.results(build.suite_result("S", test)))
+    plain = Parts(sheet_files(run(tests=1, trials=1))[sheet.PAGE])
     page = Parts(files[sheet.PAGE])
     assert page.tags == plain.tags
     (shown,) = json.loads(page.data)["items"]
@@ -165,7 +165,9 @@ def test_no_cell_is_a_formula(text):
         turns=(build.turn(1, user=text, agent=f"{rng.random()} {text}"),),
         findings=(build.finding(kind="judged", criterion=text),),
     )
-    table = told(build.results(build.suite_result("S", build.test_result(trials=(trial,)))))[sheet.SHEET]
+    table = sheet_files(build.results(build.suite_result("S", build.test_result(trials=(trial,)))))[
+        sheet.SHEET
+    ]
     for cell in re.split(r"[;\t\r\n]|\",\"", table):
         assert not re.match(r"[\s\"]*[=+\-@＝＋－＠]", cell), cell
 
@@ -176,7 +178,7 @@ def test_a_long_conversation_fits_into_a_cell():
         turns=(build.turn(1, agent="word " * 10_000 + "end"),),
         findings=(build.finding(kind="judged"),),
     )
-    files = told(build.results(build.suite_result("S", build.test_result(trials=(trial,)))))
+    files = sheet_files(build.results(build.suite_result("S", build.test_result(trials=(trial,)))))
     (row,) = labelled_runs.rows(files[sheet.SHEET])
     assert len(row["conversation"]) < 32_767
     assert row["conversation"].endswith("(cut; sheet.html has it whole)")
@@ -184,7 +186,7 @@ def test_a_long_conversation_fits_into_a_cell():
 
 
 def test_the_page_may_do_nothing_else():
-    page = told(run(tests=1))[sheet.PAGE]
+    page = sheet_files(run(tests=1))[sheet.PAGE]
     policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)[1]
     assert "default-src &#39;none&#39;" in policy
     assert "require-trusted-types-for &#39;script&#39;" in policy

@@ -13,7 +13,7 @@ ROWS = "item,label\ni1,pass\ni2,fail\ni3,cannot tell\ni4,\n"
 SAID = {"i1": True, "i2": False, "i3": None}
 
 
-def said(folder, data: str | bytes, name: str = "ada.csv") -> dict[str, bool | None]:
+def read_labels(folder, data: str | bytes, name: str = "ada.csv") -> dict[str, bool | None]:
     file = folder / name
     file.write_bytes(data if isinstance(data, bytes) else data.encode())
     return {label.item: label.passed for label in read([file])}
@@ -37,7 +37,7 @@ def said(folder, data: str | bytes, name: str = "ada.csv") -> dict[str, bool | N
     ],
 )
 def test_however_a_spreadsheet_saves_it(tmp_path, data):
-    assert said(tmp_path, data) == SAID
+    assert read_labels(tmp_path, data) == SAID
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_however_a_spreadsheet_saves_it(tmp_path, data):
 )
 def test_words_for_labels(tmp_path, word, passed):
     quoted = word.replace('"', '""')
-    assert said(tmp_path, f'item,label\ni1,"{quoted}"\n') == {"i1": passed}
+    assert read_labels(tmp_path, f'item,label\ni1,"{quoted}"\n') == {"i1": passed}
 
 
 def test_who_labelled(tmp_path):
@@ -78,15 +78,15 @@ def test_all_problems_at_once_each_at_its_place(tmp_path):
     first.write_text('item,note,label\ni1,"two\nlines",maybe\ni2,,pass\n,,fail\n')
     second.write_text("id,verdict\ni1,pass\n")
     third.write_text("item,label,label\ni1,pass,fail\n")
-    told = refused(first, second, third, tmp_path / "none.csv")
-    assert len(told) == 5
-    assert told[0].startswith(
+    error = refused(first, second, third, tmp_path / "none.csv")
+    assert len(error) == 5
+    assert error[0].startswith(
         f"{first}:2: column label: 'maybe' is not a label; write pass, fail, cannot tell"
     )
-    assert told[1].startswith(f"{first}:5: column item: it is empty")
-    assert told[2].startswith(f"{second}:1: there is no column 'item' and none 'label'")
-    assert told[3].startswith(f"{third}:1: the column 'label' appears twice")
-    assert told[4] == f"{tmp_path / 'none.csv'}: cannot be read: No such file or directory"
+    assert error[1].startswith(f"{first}:5: column item: it is empty")
+    assert error[2].startswith(f"{second}:1: there is no column 'item' and none 'label'")
+    assert error[3].startswith(f"{third}:1: the column 'label' appears twice")
+    assert error[4] == f"{tmp_path / 'none.csv'}: cannot be read: No such file or directory"
 
 
 def test_one_person_cannot_say_two_things(tmp_path):
@@ -94,9 +94,9 @@ def test_one_person_cannot_say_two_things(tmp_path):
     for name, label in (("a", "pass"), ("b", "fail")):
         (tmp_path / name).mkdir()
         (tmp_path / name / "sheet.csv").write_text(f"item,label\ni1,{label}\n")
-    (told,) = refused(tmp_path / "a/sheet.csv", tmp_path / "b/sheet.csv")
-    assert "'sheet' says another thing of 'i1' than at" in told
-    assert "column labeller" in told
+    (error,) = refused(tmp_path / "a/sheet.csv", tmp_path / "b/sheet.csv")
+    assert "'sheet' says another thing of 'i1' than at" in error
+    assert "column labeller" in error
 
 
 @pytest.mark.parametrize(
@@ -114,16 +114,16 @@ def test_one_person_cannot_say_two_things(tmp_path):
 def test_what_is_no_sheet(tmp_path, data, why):
     file = tmp_path / "ada.csv"
     file.write_bytes(data)
-    (told,) = refused(file)
-    assert why in told
+    (error,) = refused(file)
+    assert why in error
 
 
 def test_hostile_words_are_quoted_and_cut(tmp_path):
     file = tmp_path / "ada.csv"
     file.write_text(f"item,label\ni1,\x1b[31m::error::x{'y' * 500}\n")
-    (told,) = refused(file)
-    assert "\x1b" not in told
-    assert len(told) < 250
+    (error,) = refused(file)
+    assert "\x1b" not in error
+    assert len(error) < 250
 
 
 @given(st.binary(max_size=300))

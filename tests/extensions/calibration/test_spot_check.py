@@ -117,13 +117,13 @@ def test_few_spot_checks(case):
     check(case, 50, 100)
 
 
-def verdicts(*told: str) -> list[SideVerdict]:
+def verdicts(*items: str) -> list[SideVerdict]:
     """For each test, trials of verdicts: `p` and `f`; `P` and `F` where people say the contrary, and `+`, `-`
     where they agree."""
     people = {"P": False, "F": True, "+": True, "-": False}
     return [
         SideVerdict(test, trial, letter in "pP+", people.get(letter))
-        for test, trials in enumerate(told)
+        for test, trials in enumerate(items)
         for trial, letters in enumerate(trials.split())
         for letter in letters
     ]
@@ -291,8 +291,10 @@ def test_tests_that_changed_are_left_out(tmp_path):
     base.write_text(json.dumps(results))
     sheet = label(folder, "--items=1000")
     assert len(rows(sheet)) == 20 * 3 * 3
-    told = calibrate(folder, sheet, "--items=1000")
-    assert "Left out: 5 tests whose definition differs between the runs." in told.stdout, told.stderr
+    completed = calibrate(folder, sheet, "--items=1000")
+    assert "Left out: 5 tests whose definition differs between the runs." in completed.stdout, (
+        completed.stderr
+    )
     for test in results["suites"][0]["tests"]:
         test["digest"] = "0" * 64
     base.write_text(json.dumps(results))

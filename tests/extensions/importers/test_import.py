@@ -79,12 +79,12 @@ def test_tests_in_other_files_are_imported_and_what_is_left_out_is_told_first(tm
     (tmp_path / "c.json").write_text(json.dumps(config))
     done = ci_evals("import", "promptfoo", "c.json", "--output=s.yaml", cwd=tmp_path)
     assert done.returncode == 0
-    said = done.stderr.splitlines()
-    assert said[0] == "3 tests from c.json, written to s.yaml; 1 left out"
-    assert said[1].startswith("  c.json:1:")
-    assert "'file://tests.py' is code, which is not run" in said[1]
-    assert said[2] == "  2 tests check only that the agent answers: 'Who?', 'Hi'"
-    assert "[0]: 'javascript' has no counterpart" in said[3]
+    stderr = done.stderr.splitlines()
+    assert stderr[0] == "3 tests from c.json, written to s.yaml; 1 left out"
+    assert stderr[1].startswith("  c.json:1:")
+    assert "'file://tests.py' is code, which is not run" in stderr[1]
+    assert stderr[2] == "  2 tests check only that the agent answers: 'Who?', 'Hi'"
+    assert "[0]: 'javascript' has no counterpart" in stderr[3]
 
 
 def test_a_file_of_which_nothing_is_left_is_refused_with_the_reasons(tmp_path):

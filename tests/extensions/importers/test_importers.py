@@ -154,15 +154,15 @@ def test_assertions_become_evaluations():
         "What the agent says agrees with these facts: Harbour opens at nine",
         "The agent refuses what the user asks",
     ]
-    said = [note.partition(": ")[2] for note in notes]
-    assert said[2:] == [
+    texts = [note.partition(": ")[2] for note in notes]
+    assert texts[2:] == [
         "tests[0]: its metadata (owner) is kept without any effect",
         (
             "prompts: prompts is left out: the agent has its own instructions "
             "('You are the desk of {{shop}}. Answer: {{question}}')"
         ),
     ]
-    assert all("needs a trace" in note for note in said[:2])
+    assert all("needs a trace" in note for note in texts[:2])
 
 
 def test_a_prompt_of_one_line_is_the_users_line():
@@ -298,8 +298,8 @@ _TRAJECTORY = [
 ]
 UNMAPPED = [
     *(
-        ({"type": f"trajectory:{kind}", "value": value}, f"'trajectory:{kind}' {told}")
-        for kind, value, told in _TRAJECTORY
+        ({"type": f"trajectory:{kind}", "value": value}, f"'trajectory:{kind}' {message}")
+        for kind, value, message in _TRAJECTORY
     ),
     (
         {"type": "not-trajectory:tool-sequence", "value": ["f"]},
@@ -340,15 +340,15 @@ UNMAPPED = [
 ]
 
 
-@pytest.mark.parametrize(("assertion", "said"), UNMAPPED)
-def test_what_has_no_counterpart_is_named(assertion, said):
+@pytest.mark.parametrize(("assertion", "text"), UNMAPPED)
+def test_what_has_no_counterpart_is_named(assertion, text):
     """In the summary with its place, and in the test."""
     config = {"tests": [{"vars": {"question": "Hi"}, "assert": [assertion]}]}
     _, data, notes = imported("promptfoo", json.dumps(config, indent=1), "c.json")
     (note,) = notes
     assert note.startswith("c.json:")
-    assert f"tests[0].assert[0]: {said}" in note
-    assert said in data["tests"][0]["x-unmapped"][0].replace("$${", "${")
+    assert f"tests[0].assert[0]: {text}" in note
+    assert text in data["tests"][0]["x-unmapped"][0].replace("$${", "${")
     assert data["tests"][0]["evaluations"]
 
 
@@ -422,7 +422,7 @@ def test_steps_of_one_conversation_are_one_test():
 
 
 @pytest.mark.parametrize(
-    ("prompts", "variables", "said"),
+    ("prompts", "variables", "text"),
     [
         (["{{topic}}"], {"topic": "Bananas"}, ["Bananas"]),
         (["Write of {{topic}}"], {"topic": "bananas"}, ["Write of bananas"]),
@@ -438,12 +438,12 @@ def test_steps_of_one_conversation_are_one_test():
         (["{{question}}"], {"question": "auto"}, ["auto."]),
     ],
 )
-def test_the_users_line_is_found_or_the_test_is_left_out(prompts, variables, said):
+def test_the_users_line_is_found_or_the_test_is_left_out(prompts, variables, text):
     """Never guessed from what is not in the file."""
     config = {"prompts": prompts, "tests": [{"vars": variables}, {"vars": {"question": "Hello"}}]}
     suite, _, _ = imported("promptfoo", json.dumps(config), "c.json")
     found = [[turn.user for turn in suite.turns_of(test)] for test in suite.tests]
-    assert [lines for lines in found if lines != ["Hello"]] == ([said] if said else [])
+    assert [lines for lines in found if lines != ["Hello"]] == ([text] if text else [])
 
 
 def test_lists_of_values_are_unrolled():
@@ -459,8 +459,8 @@ def test_lists_of_values_are_unrolled():
         "evaluateOptions": {"repeat": 3},
     }
     suite, _, _ = imported("promptfoo", json.dumps(config), "c.json")
-    said = [(test.turns[0].user, test.user_info["plan"]) for test in suite.tests]
-    assert said == [("A", "x"), ("A", "y"), ("B", "x"), ("B", "y"), ("C", "x"), ("C", "y")]
+    texts = [(test.turns[0].user, test.user_info["plan"]) for test in suite.tests]
+    assert texts == [("A", "x"), ("A", "y"), ("B", "x"), ("B", "y"), ("C", "x"), ("C", "y")]
     assert {test.loops for test in suite.tests} == {3}
 
 
@@ -678,10 +678,10 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "text", "file", "said"), REFUSED)
-def test_a_file_that_is_none_is_refused_with_the_place(kind, text, file, said):
+@pytest.mark.parametrize(("kind", "text", "file", "output"), REFUSED)
+def test_a_file_that_is_none_is_refused_with_the_place(kind, text, file, output):
     """And with what would be right."""
-    assert said in refusal(kind, text, file)
+    assert output in refusal(kind, text, file)
 
 
 KEYS = [
@@ -741,13 +741,13 @@ def test_no_json_breaks_a_reader(kind, value, listed):
 @pytest.mark.parametrize(("kind", "file"), [("csv", "t.csv"), ("deepeval", "t.csv"), ("promptfoo", "c.yaml")])
 def test_no_text_breaks_a_reader(kind, file, text):
     """Whoever wrote it."""
-    said = []
+    messages = []
     for whole in (text, f"user,turns,scenario\n{text}"):
         try:
             suite_text(IMPORTERS[kind].read(whole, file), kind, file, "suite.yaml")
         except UsageError as error:
-            said.append(str(error))
-    assert all(said)
+            messages.append(str(error))
+    assert all(messages)
 
 
 def test_a_table_of_very_many_columns_is_refused_in_a_moment():
@@ -865,8 +865,8 @@ EVERYTHING = {
 def test_every_field_that_is_not_taken_over_is_named(kind):
     file, text, left = EVERYTHING[kind]
     _, _, notes = imported(kind, text, file)
-    told = "\n".join(notes)
-    assert [name for name in left if name not in told] == []
+    message = "\n".join(notes)
+    assert [name for name in left if name not in message] == []
 
 
 def test_the_simulated_user_is_not_told_what_the_agent_is():

@@ -63,11 +63,11 @@ def test_an_item_is_one_test_whatever_the_number_of_runs() -> None:
 
 def test_what_rows_do_not_have_is_named() -> None:
     _, data, notes = imported(lines(ROWS))
-    told = "\n".join(notes)
-    assert "graders (Similarity-1)" in told
-    assert "prompts and models are not in the rows" in told
-    assert "item.lang: kept as x-item; the agent is not given it" in told
-    assert "item.expected: is what the reply must contain" in told
+    message = "\n".join(notes)
+    assert "graders (Similarity-1)" in message
+    assert "prompts and models are not in the rows" in message
+    assert "item.lang: kept as x-item; the agent is not given it" in message
+    assert "item.expected: is what the reply must contain" in message
     assert data["tests"][0]["x-item"] == {"lang": "en"}
 
 
@@ -78,8 +78,8 @@ def test_fields_of_a_row_never_reach_the_agent() -> None:
 
 
 def test_a_list_of_messages_is_several_lines_and_a_system_prompt() -> None:
-    said = [("system", "Be kind"), ("user", "Hi"), ("assistant", "Hello"), ("user", "May I return it?")]
-    row = {"data_source_idx": 0, "item": {"input": [{"role": role, "content": text} for role, text in said]}}
+    texts = [("system", "Be kind"), ("user", "Hi"), ("assistant", "Hello"), ("user", "May I return it?")]
+    row = {"data_source_idx": 0, "item": {"input": [{"role": role, "content": text} for role, text in texts]}}
     suite, data, _ = imported(lines([row]))
     assert [turn.user for turn in suite.tests[0].turns] == ["Hi", "May I return it?"]
     assert data["tests"][0]["systemPrompt"] == "Be kind"

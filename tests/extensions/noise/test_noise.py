@@ -65,16 +65,16 @@ def test_a_judge_that_seldom_errs_is_not_told_too_narrowly():
         sources_of([TestScores((50.0, 70.0), None, judged()) for _ in range(10)], seed=1, draws=50)
         for _ in range(150)
     ]
-    told = [one.parts[2].variance for one in found]
+    texts = [one.parts[2].variance for one in found]
     truth = 5 * 20**2 * error * (1 - error)
-    assert fmean(one.low is None or holds(one, truth) for one in told) >= 0.92
+    assert fmean(one.low is None or holds(one, truth) for one in texts) >= 0.92
 
 
 def test_estimates_have_no_bias():
     """Of many tests each estimate is near the truth, and the shares are one whole."""
     found = sources_of(made(random.Random(5), tests=4000, plays=3), seed=0, draws=2)
-    told = {part.source: part.variance.value for part in found.parts}
-    assert told == pytest.approx(TRUTH, rel=0.15)
+    result = {part.source: part.variance.value for part in found.parts}
+    assert result == pytest.approx(TRUTH, rel=0.15)
     assert found.between.value == pytest.approx(BETWEEN, rel=0.1)
     assert sum(part.share.value for part in found.parts) == pytest.approx(1)
 
@@ -113,8 +113,8 @@ def test_nothing_varies():
     found = sources_of([TestScores((80.0,) * 3, (80.0,) * 3, (80.0,) * 3)] * 4, seed=0)
     assert [part.share for part in found.parts] == [None] * 3
     assert found.parts[0].variance == Estimate(value=0, count=4)
-    told = advice(found, RunSize(tests=4, loops=1, votes=1), TrialCosts(1, 1, "call"))
-    assert (told.best, told.best_in_general, told.standard_error) == (None, None, 0)
+    suggestion = advice(found, RunSize(tests=4, loops=1, votes=1), TrialCosts(1, 1, "call"))
+    assert (suggestion.best, suggestion.best_in_general, suggestion.standard_error) == (None, None, 0)
 
 
 def test_the_same_seed_gives_the_same_intervals():
@@ -151,17 +151,17 @@ def test_a_gain_is_the_variance_that_one_step_takes_away_for_its_cost():
         RunSize(8, 2, 3),
         TrialCosts(0.02, 0.003, "dollar"),
     )
-    told = advice(found, run, costs)
-    for general, gains in ((False, told.gains), (True, told.in_general)):
+    suggestion = advice(found, run, costs)
+    for general, gains in ((False, suggestion.gains), (True, suggestion.in_general)):
         now = variance_of(found, 8, 2, 3, general=general)
         loops = now - variance_of(found, 8, 3, 3, general=general)
         votes = now - variance_of(found, 8, 2, 5, general=general)
         assert gains["loops"] == pytest.approx(loops / (8 * (0.02 + 3 * 0.003)))
         assert gains["votes"] == pytest.approx(votes / (8 * 2 * 2 * 0.003))
     tests = now - variance_of(found, 9, 2, 3, general=True)
-    assert told.in_general["tests"] == pytest.approx(tests / (2 * (0.02 + 3 * 0.003)))
-    assert told.gains["tests"] == 0
-    assert told.standard_error**2 == pytest.approx(variance_of(found, 8, 2, 3, general=False))
+    assert suggestion.in_general["tests"] == pytest.approx(tests / (2 * (0.02 + 3 * 0.003)))
+    assert suggestion.gains["tests"] == 0
+    assert suggestion.standard_error**2 == pytest.approx(variance_of(found, 8, 2, 3, general=False))
 
 
 @pytest.mark.parametrize(
@@ -199,6 +199,6 @@ def test_a_gain_is_the_variance_that_one_step_takes_away_for_its_cost():
 )
 def test_the_next_dollar(found, costs, best, why):
     """It belongs where it takes most away from the noise of these tests, and why is said."""
-    told = advice(found, RunSize(tests=5, loops=1, votes=1), costs)
-    assert told.best == best
-    assert told.why.startswith(why)
+    suggestion = advice(found, RunSize(tests=5, loops=1, votes=1), costs)
+    assert suggestion.best == best
+    assert suggestion.why.startswith(why)

@@ -81,8 +81,8 @@ def noise(run, *, plays: int = 2, **env):
 def test_it_is_started_again(run):
     """For the study; the run's own log stays."""
     own = (run / "results/agent.log").read_text()
-    told = noise(run)
-    assert told.returncode == Exit.PASSED, told.stderr
+    noise_report = noise(run)
+    assert noise_report.returncode == Exit.PASSED, noise_report.stderr
     assert results_in(run)["studies"]["noise"]["plays"] == 6
     assert (run / "results/noise-agent.log").read_text().strip() == "serving"
     assert (run / "results/agent.log").read_text() == own
@@ -91,9 +91,9 @@ def test_it_is_started_again(run):
 def test_its_death_in_the_middle_is_one_message(run):
     """With its last words and their log. Nothing is saved, though most conversations had been played."""
     before = files_in(run)
-    told = noise(run, plays=20, REPLIES="45")
-    assert told.returncode == Exit.INVALID, told.stdout
-    (line,) = told.stderr.splitlines()[1:]  # after what is to be done
+    noise_report = noise(run, plays=20, REPLIES="45")
+    assert noise_report.returncode == Exit.INVALID, noise_report.stdout
+    (line,) = noise_report.stderr.splitlines()[1:]  # after what is to be done
     assert line.startswith("Stopped: the agent started by 'python server.py ")
     assert "ended with exit code 7 in the middle of the run" in line
     assert "(its output, in noise-agent.log, ends: serving no memory left for ***)" in line
@@ -109,7 +109,7 @@ def test_spans_are_read_if_the_run_read_them(run):
     results = json.loads(file.read_text())
     results["run"]["config"]["otlp"] = True
     file.write_text(json.dumps(results))
-    told = noise(run)
-    assert told.returncode == Exit.USAGE
-    assert "the run was played with --otlp: give --otlp here too" in told.stderr
+    noise_report = noise(run)
+    assert noise_report.returncode == Exit.USAGE
+    assert "the run was played with --otlp: give --otlp here too" in noise_report.stderr
     assert not (run / "results/noise-agent.log").exists()

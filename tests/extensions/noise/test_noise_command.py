@@ -66,7 +66,7 @@ class Chance:
         if not asked.wants_json:
             return "Where on earth is it?" if self.drawn("user") else "Where is my order, kindly?"
         helps = "I have helped you." in asked.text
-        return seeded.said("pass" if helps is not self.drawn("judge") else "fail")
+        return seeded.verdict_json("pass" if helps is not self.drawn("judge") else "fail")
 
 
 @pytest.fixture(scope="module")
@@ -107,8 +107,8 @@ def test_one_source_alone(run, alone, best):
     """It is found to be nearly all of the noise, and what to do about it is said."""
     before = results_in(run)
     with served(Chance(**{alone: 0.5})) as env:
-        told = ci_evals("noise", "results", "--plays=4", "--prices=prices.yaml", cwd=run, env=env)
-    assert told.returncode == 0, told.stderr
+        completed = ci_evals("noise", "results", "--plays=4", "--prices=prices.yaml", cwd=run, env=env)
+    assert completed.returncode == 0, completed.stderr
     after = results_in(run)
     found = after["studies"]["noise"]
     parts = {part["source"]: part for part in found["parts"]}
@@ -121,12 +121,14 @@ def test_one_source_alone(run, alone, best):
     assert (found["plays"], found["judgments"], found["leftOut"]) == (64, 32, 0)
     assert found["judge"]["models"] == ["judge-1"]
     calls = 32 * 2 + 32 + 32  # user and judge anew, judge with words held, judge again
-    assert f"64 conversations played, 32 judged again, {calls} calls of models" in told.stderr
-    assert "Judging 32 conversations again" in told.stderr
-    assert f"the next dollar belongs in {BEST[best]}. " in told.stdout
+    assert f"64 conversations played, 32 judged again, {calls} calls of models" in completed.stderr
+    assert "Judging 32 conversations again" in completed.stderr
+    assert f"the next dollar belongs in {BEST[best]}. " in completed.stdout
     assert {**after, "studies": None} == {**before, "studies": None}
     written = "".join(path.read_text() for path in (run / "results").rglob("*.*") if path.is_file())
-    assert not any(secret in told.stdout + told.stderr + written for secret in (TENANT, world.AGENT_KEY))
+    assert not any(
+        secret in completed.stdout + completed.stderr + written for secret in (TENANT, world.AGENT_KEY)
+    )
 
 
 def test_without_a_key(tmp_path):
@@ -137,8 +139,8 @@ def test_without_a_key(tmp_path):
             ("run", "demo:retail", "--provider=offline", "--no-gate", "--quiet"),
             ("noise", "results"),
         ):
-            told = ci_evals(*args, cwd=tmp_path, env=env)
-            assert told.returncode == 0, told.stderr
+            completed = ci_evals(*args, cwd=tmp_path, env=env)
+            assert completed.returncode == 0, completed.stderr
     found = results_in(tmp_path)["studies"]["noise"]
     agent, *others = found["parts"]
     assert agent["share"] == {"value": 1, "low": 1, "high": 1, "count": found["tests"]}
@@ -146,8 +148,8 @@ def test_without_a_key(tmp_path):
     assert agent["variance"]["low"] > 0
     assert (found["judge"], found["judgments"], found["best"]) == (None, 0, "loops")
     assert found["gainsPer"] == "call"
-    assert "There was no judge" in told.stdout
-    assert "with the same user messages, 0 to judge again" in told.stderr
+    assert "There was no judge" in completed.stdout
+    assert "with the same user messages, 0 to judge again" in completed.stderr
 
 
 def test_an_interruption(run):
@@ -177,10 +179,12 @@ def test_an_agent_that_cannot_be_reached(run):
     """Of what broke off nothing is told, and nothing is saved."""
     before = files_in(run)
     with served(Chance()) as env:
-        told = ci_evals("noise", "results", "--quiet", cwd=run, env=env | {"AGENT_KEY": "another-key-1234"})
-    assert told.returncode == 3, told.stderr
-    assert "Stopped: " in told.stderr
-    assert "Nothing is saved" in told.stderr
+        completed = ci_evals(
+            "noise", "results", "--quiet", cwd=run, env=env | {"AGENT_KEY": "another-key-1234"}
+        )
+    assert completed.returncode == 3, completed.stderr
+    assert "Stopped: " in completed.stderr
+    assert "Nothing is saved" in completed.stderr
     assert files_in(run) == before
 
 
@@ -254,7 +258,7 @@ def test_what_it_would_cost_is_told_from_what_was_paid(run, asked):
             measure_noise(replace(asked, prices=Path("prices.yaml"), max_cost=0.0001), RunContext())
         return str(refused.value)
 
-    told, usage = refusal(), read(run).usage
+    error, usage = refusal(), read(run).usage
     cached = [
         one.model_copy(update={"cached": one.calls - 1, "cost_usd": one.cost_usd / one.calls})
         if one.role == "judge"
@@ -262,7 +266,7 @@ def test_what_it_would_cost_is_told_from_what_was_paid(run, asked):
         for one in usage.by_role
     ]
     changed(run, usage=usage.model_copy(update={"by_role": tuple(cached)}))
-    assert refusal() == told
+    assert refusal() == error
 
 
 def test_a_changed_test(run, asked):

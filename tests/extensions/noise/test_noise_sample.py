@@ -25,7 +25,7 @@ AUTO = {
 JUDGED = build.finding(kind="judged", criterion="It helps")
 
 
-def said(*words: str, **fields) -> object:
+def trial_of(*words: str, **fields) -> object:
     """A trial of which the first word was fixed, and a model wrote the others."""
     sources = [UserSource.FIXED] + [UserSource.AUTO] * (len(words) - 1)
     turns = (
@@ -51,7 +51,7 @@ def sheet_of(
     )
 
 
-RUN = run_of(a=(said("Hello", "It is broken", "Thanks"),), b=(said("Hello", "Where is it?"),))
+RUN = run_of(a=(trial_of("Hello", "It is broken", "Thanks"),), b=(trial_of("Hello", "Where is it?"),))
 PLAN = plans.planned(plans.A | AUTO, plans.B | AUTO)
 
 
@@ -113,9 +113,9 @@ def test_a_panel_takes_turns():
 def test_which_tests():
     """At most so many, the same by the same seed; those that no conversation can be held of are left out."""
     many = run_of(
-        **{f"t{number}": (said("Hello", "Please"),) for number in range(20)},
-        secret=(said("Hello", "I am ***"),),
-        broken=(said("Hello", "Please", status="failed"),),
+        **{f"t{number}": (trial_of("Hello", "Please"),) for number in range(20)},
+        secret=(trial_of("Hello", "I am ***"),),
+        broken=(trial_of("Hello", "Please", status="failed"),),
     )
     names = [
         [one.test.name for one in pick_tests(many, "r.json", most, seed)]
@@ -125,12 +125,12 @@ def test_which_tests():
     assert len(names[0]) == 5
     assert names[3] == [f"t{number}" for number in range(20)]
     with pytest.raises(UsageError, match=r"r\.json: only 1 of its tests has a scored conversation"):
-        pick_tests(run_of(a=(said("Hello"),), b=(said("Hello", "auto"),)), "r.json", 5, 0)
+        pick_tests(run_of(a=(trial_of("Hello"),), b=(trial_of("Hello", "auto"),)), "r.json", 5, 0)
 
 
 def test_a_secret_word_of_a_fixed_turn():
     """Is in the suite, so that it can be said again."""
-    run = run_of(a=(said("My key is ***", "Please"),), b=(said("Hello", "Please"),))
+    run = run_of(a=(trial_of("My key is ***", "Please"),), b=(trial_of("Hello", "Please"),))
     assert len(pick_tests(run, "r.json", 5, 0)) == 2
 
 

@@ -26,23 +26,23 @@ def holds(estimate: Estimate, truth: float) -> bool:
 @pytest.mark.parametrize(("strength", "place"), [(0.8, 0.0), (0.5, 0.3), (0.3, 0.15)])
 async def test_taste_and_bias_are_recovered(monkeypatch, strength, place):
     """Share of wins and share of first places lie where the judge was made to have them."""
-    told, _, _ = await asked(monkeypatch, seeded.preferring(strength, place))
-    assert told.pairs == told.wins + told.losses + told.ties == TESTS * TRIALS
-    assert holds(told.share, strength * (1 - place) + place / 2)
-    assert holds(told.first, (1 + place) / 2)
-    assert told.place_sways is (place > 0)
-    assert told.share.high - told.share.low < 0.3
+    report, _, _ = await asked(monkeypatch, seeded.preferring(strength, place))
+    assert report.pairs == report.wins + report.losses + report.ties == TESTS * TRIALS
+    assert holds(report.share, strength * (1 - place) + place / 2)
+    assert holds(report.first, (1 + place) / 2)
+    assert report.place_sways is (place > 0)
+    assert report.share.high - report.share.low < 0.3
     if strength == 0.8:
-        assert told.share.low > 0.5
-        assert told.p < 0.05
+        assert report.share.low > 0.5
+        assert report.p < 0.05
 
 
 async def test_a_judge_that_knows_places_alone_prefers_nobody(monkeypatch):
     """Whatever the conversations are: all ties, and the bias is as large as can be."""
-    told, _, _ = await asked(monkeypatch, seeded.preferring(0.9, 1.0), most=20)
-    assert (told.wins, told.losses, told.ties, told.swapped) == (0, 0, 20, 20)
-    assert told.share.value == 0.5
-    assert (told.first.value, told.place_sways) == (1.0, True)
+    report, _, _ = await asked(monkeypatch, seeded.preferring(0.9, 1.0), most=20)
+    assert (report.wins, report.losses, report.ties, report.swapped) == (0, 0, 20, 20)
+    assert report.share.value == 0.5
+    assert (report.first.value, report.place_sways) == (1.0, True)
 
 
 async def test_the_sample_is_spread_and_seeded():
@@ -82,10 +82,10 @@ async def test_what_has_no_counterpart_is_named():
 
 async def test_the_same_words_are_a_tie(monkeypatch):
     """Nobody is asked, and they say nothing of the place."""
-    told, models, _ = await asked(
+    report, models, _ = await asked(
         monkeypatch, seeded.preferring(1, 1), head=side("x", 3), base=side("x", 3, id="y")
     )
-    assert (told.ties, told.swapped, told.first) == (6, 0, None)
+    assert (report.ties, report.swapped, report.first) == (6, 0, None)
     assert not models.asked
 
 
@@ -122,12 +122,12 @@ async def test_several_votes_and_models(monkeypatch):
     paired_runs = pair_runs(side("ours"), side("theirs"), 30, 0)
     with world.llm(answer) as models:
         async with asking(models, monkeypatch, "first", "second", votes=3) as ask:
-            told = await prefer(ask, paired_runs, AT)
+            result = await prefer(ask, paired_runs, AT)
     asked_of = [one.model for one in models.asked]
     assert asked_of.count("second") == 60
     assert 60 < asked_of.count("first") < 120
-    assert told.wins + told.losses + told.ties == 30
-    assert 5 < told.ties < 20
+    assert result.wins + result.losses + result.ties == 30
+    assert 5 < result.ties < 20
 
 
 async def test_a_key_that_is_refused(monkeypatch):
@@ -136,16 +136,16 @@ async def test_a_key_that_is_refused(monkeypatch):
     with world.llm() as models:
         async with asking(models, monkeypatch) as ask:
             models.key = "another"
-            told = await prefer(ask, paired_runs, AT)
+            result = await prefer(ask, paired_runs, AT)
     assert ask.stop.outage
-    assert (told.pairs, told.share, told.first) == (0, None, None)
+    assert (result.pairs, result.share, result.first) == (0, None, None)
     assert not models.asked
 
 
 async def test_a_judge_that_cannot_be_read_is_given_up(monkeypatch):
     """After so many in a row nobody is asked any more; what is undecided is no tie."""
-    told, models, ask = await asked(monkeypatch, lambda _: "The first one.", parallel=2)
+    report, models, ask = await asked(monkeypatch, lambda _: "The first one.", parallel=2)
     assert "in a row the judge could not be asked" in ask.stop.reason
-    assert told.undecided == told.pairs < 15
-    assert told.ties == 0
-    assert len(models.asked) == 4 * told.pairs
+    assert report.undecided == report.pairs < 15
+    assert report.ties == 0
+    assert len(models.asked) == 4 * report.pairs

@@ -39,9 +39,9 @@ def test_only_a_conversation_that_is_named_both_times_wins(straight, swapped):
 def test_an_answer_that_is_missing_decides_nothing():
     """Neither a tie nor half a win."""
     assert GONE.result is None
-    told = of(pair(WIN), pair(GONE))
-    assert (told.pairs, told.wins, told.ties, told.undecided) == (2, 1, 0, 1)
-    assert told.share.value == 1
+    result = of(pair(WIN), pair(GONE))
+    assert (result.pairs, result.wins, result.ties, result.undecided) == (2, 1, 0, 1)
+    assert result.share.value == 1
 
 
 @pytest.mark.parametrize(
@@ -70,26 +70,26 @@ def test_no_more_is_asked_where_nobody_can_get_a_majority_any_more():
 
 def test_the_sums():
     """Test by test, with some of the judge's reasons."""
-    told = of(pair(WIN), pair(WIN), pair(PLACE), pair(LOSS, test="u"), pair(TIE, test="u"))
-    assert (told.wins, told.losses, told.ties, told.swapped) == (2, 1, 2, 1)
-    assert told.share.value == pytest.approx(3 / 5)
-    assert told.share.count == 5
-    assert told.first.value == pytest.approx(5 / 8)
-    assert told.first.count == 8
-    first, second = told.tests
+    result = of(pair(WIN), pair(WIN), pair(PLACE), pair(LOSS, test="u"), pair(TIE, test="u"))
+    assert (result.wins, result.losses, result.ties, result.swapped) == (2, 1, 2, 1)
+    assert result.share.value == pytest.approx(3 / 5)
+    assert result.share.count == 5
+    assert result.first.value == pytest.approx(5 / 8)
+    assert result.first.count == 8
+    first, second = result.tests
     assert (first.wins, first.losses, first.ties) == (2, 0, 1)
     assert first.reasons == ("win: better", "win: better")
     assert second.reasons == ("loss: worse",)
-    assert (told.other, told.other_commit) == ("other", "c" * 40)
+    assert (result.other, result.other_commit) == ("other", "c" * 40)
 
 
 def test_a_judge_that_goes_by_the_place_prefers_nobody():
     """All ties; that is found, and named."""
-    told = of(*(pair(PLACE, test=str(number)) for number in range(12)))
-    assert (told.wins, told.losses, told.ties, told.swapped) == (0, 0, 12, 12)
-    assert told.first.value == 1
-    assert told.place_sways
-    assert told.p is None
+    result = of(*(pair(PLACE, test=str(number)) for number in range(12)))
+    assert (result.wins, result.losses, result.ties, result.swapped) == (0, 0, 12, 12)
+    assert result.first.value == 1
+    assert result.place_sways
+    assert result.p is None
     fair = of(*(pair(WIN, test=str(number)) for number in range(12)))
     assert fair.first.value == 0.5
     assert not fair.place_sways
@@ -97,8 +97,8 @@ def test_a_judge_that_goes_by_the_place_prefers_nobody():
 
 def test_later_rounds_say_nothing_of_the_place():
     """They were asked for since the first ones did not agree: they are no sample of all answers."""
-    told = of(pair(WIN, LOSS, PLACE, votes=3))
-    assert (told.first.value, told.swapped) == (0.5, 0)
+    result = of(pair(WIN, LOSS, PLACE, votes=3))
+    assert (result.first.value, result.swapped) == (0.5, 0)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_the_intervals_cover_the_truth(place):
 
     for _ in range(runs):
         shares = [rng.betavariate(4 * taste, 4 * (1 - taste)) for _ in range(30)]
-        told = of(*(pair(answers(share), test=str(n)) for n, share in enumerate(shares) for _ in range(2)))
-        held["share"] += told.share.low <= taste * (1 - place) + place / 2 <= told.share.high
-        held["first"] += told.first.low <= (1 + place) / 2 <= told.first.high
+        result = of(*(pair(answers(share), test=str(n)) for n, share in enumerate(shares) for _ in range(2)))
+        held["share"] += result.share.low <= taste * (1 - place) + place / 2 <= result.share.high
+        held["first"] += result.first.low <= (1 + place) / 2 <= result.first.high
     assert min(held.values()) >= 0.92 * runs

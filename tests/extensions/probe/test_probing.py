@@ -72,11 +72,11 @@ def judge(asked: world.Asked) -> str:
     """What must not happen passes; what must happen passes where it did; of the glad half pass."""
     criterion, text = seeded.block(asked.text, "criterion"), repr(seeded.block(asked.text, "conversation"))
     if "deleted" in criterion:
-        return seeded.said("pass")
+        return seeded.verdict_json("pass")
     if "glad" in criterion:
-        return seeded.said("pass" if seeded.luck(criterion, text) < 0.5 else "fail")
+        return seeded.verdict_json("pass" if seeded.luck(criterion, text) < 0.5 else "fail")
     own = criterion.removeprefix("The order ").partition(" ")[0]
-    return seeded.said("pass" if f"Order {own} is" in text else "fail")
+    return seeded.verdict_json("pass" if f"Order {own} is" in text else "fail")
 
 
 async def probed(monkeypatch, run, suites, answer=judge, each=5, **fields):
@@ -89,16 +89,16 @@ async def probed(monkeypatch, run, suites, answer=judge, each=5, **fields):
 async def test_what_passes_everywhere_is_found_and_nothing_else(monkeypatch):
     """By construction every first criterion is vacuous, no second one is; of the third the share is known."""
     run = build.results(played("A", range(12)))
-    found, told, models = await probed(monkeypatch, run, [suite("A", range(12))])
-    assert [one.criterion for one in told.vacuous if "deleted" in one.criterion] == [
+    found, report, models = await probed(monkeypatch, run, [suite("A", range(12))])
+    assert [one.criterion for one in report.vacuous if "deleted" in one.criterion] == [
         f"Nothing is deleted ({test})" for test in range(12)
     ]
-    assert not any("cancelled" in one.criterion for one in told.vacuous)
-    assert len(told.vacuous) - 12 == sum("glad" in one.criterion for one in told.vacuous) <= 2
-    glad = [one for one in told.criteria if "glad" in one.criterion]
+    assert not any("cancelled" in one.criterion for one in report.vacuous)
+    assert len(report.vacuous) - 12 == sum("glad" in one.criterion for one in report.vacuous) <= 2
+    glad = [one for one in report.criteria if "glad" in one.criterion]
     assert sum(one.share.low <= 0.5 <= one.share.high for one in glad) >= 10
-    assert {one.tried for one in told.criteria} == {5}
-    vacuous = [question.indexes for question, one in zip(found, told.criteria, strict=True) if one.vacuous]
+    assert {one.tried for one in report.criteria} == {5}
+    vacuous = [question.indexes for question, one in zip(found, report.criteria, strict=True) if one.vacuous]
     assert vacuous[:2] == [(0, 0, 1), (0, 1, 1)]
     assert len(models.asked) == 12 * 3 * 5
 
@@ -128,15 +128,15 @@ async def test_other_suites_help_out(monkeypatch):
 async def test_too_few_conversations_prove_nothing(monkeypatch):
     """Two that pass are no proof, and neither are undecided ones."""
     run = build.results(played("A", range(3), trials=1))
-    _, told, _ = await probed(monkeypatch, run, [suite("A", range(3))])
-    assert {one.tried for one in told.criteria} == {2}
-    assert not told.vacuous
+    _, report, _ = await probed(monkeypatch, run, [suite("A", range(3))])
+    assert {one.tried for one in report.criteria} == {2}
+    assert not report.vacuous
     run = build.results(played("A", range(6)))
-    _, told, _ = await probed(
-        monkeypatch, run, [suite("A", range(6))], lambda _: seeded.said("cannot_tell"), parallel=2
+    _, report, _ = await probed(
+        monkeypatch, run, [suite("A", range(6))], lambda _: seeded.verdict_json("cannot_tell"), parallel=2
     )
-    assert {(one.tried, one.share, one.vacuous) for one in told.criteria} == {(0, None, False)}
-    assert {one.undecided for one in told.criteria} == {5}
+    assert {(one.tried, one.share, one.vacuous) for one in report.criteria} == {(0, None, False)}
+    assert {one.undecided for one in report.criteria} == {5}
 
 
 async def test_a_criterion_of_several_tests_is_not_held_against_itself():
@@ -199,8 +199,8 @@ async def test_a_criterion_with_a_rubric_is_graded(monkeypatch):
         answer = {"reasoning": "So.", "dimensions": [level], "rests_on": "absence", "looked_at": [1]}
         return json.dumps(answer)
 
-    _, told, _ = await probed(monkeypatch, run, [suite("A", range(1), graded, graded_too)], answer)
-    assert [(one.criterion, one.passed, one.tried, one.vacuous) for one in told.criteria] == [
+    _, report, _ = await probed(monkeypatch, run, [suite("A", range(1), graded, graded_too)], answer)
+    assert [(one.criterion, one.passed, one.tried, one.vacuous) for one in report.criteria] == [
         ("It is done", 5, 5, True),
         ("It is well done", 0, 5, False),
     ]

@@ -73,14 +73,14 @@ class Ran(Run):
     def ends(self, *options, at=(), do=()):
         """Plays to the end; does something when so many trials have finished. Returns the exit code."""
         process, left = self.start(*options), list(zip(at, do, strict=True))
-        told = ""
+        text = ""
         for line in process.stderr:
-            told += line
+            text += line
             if left and (found := _FINISHED.match(line)) and int(found[1]) >= left[0][0]:
                 left.pop(0)[1]()
-        assert not left, told
+        assert not left, text
         out, _ = process.communicate(timeout=300)
-        self.output = out + told
+        self.output = out + text
         assert "Traceback" not in self.output, self.output
         return process.returncode
 
@@ -267,10 +267,10 @@ def test_secrets_are_nowhere_in_what_ray_writes(tmp_path, python):
     assert any("ray_client_server" in path.name for path in written)
     assert any(path.name.startswith("worker-") for path in written)
     for path, text in written.items():
-        assert not canaries.told(text), path
-    assert not canaries.told(done.stdout + done.stderr)
+        assert not canaries.leaks(text), path
+    assert not canaries.leaks(done.stdout + done.stderr)
     for path in (tmp_path / "results").rglob("*"):
-        assert not (path.is_file() and canaries.told(path.read_text())), path
+        assert not (path.is_file() and canaries.leaks(path.read_text())), path
 
 
 def test_machines_without_ci_evals(tmp_path, python):
@@ -296,7 +296,7 @@ def test_machines_with_other_versions(tmp_path, python):
         "sys.argv[0] = 'ci-evals'; runpy.run_module('ci_evals', run_name='__main__')"
     )
     with nodes_of(python, 1, path=str(tmp_path / "other")) as nodes:
-        told = [
+        texts = [
             subprocess.run(
                 [python, *program, "run", "demo:hr", "--provider=offline", f"--cluster={nodes.address}"],
                 cwd=tmp_path, env=variables(), capture_output=True, text=True, check=False, timeout=120,
@@ -304,13 +304,13 @@ def test_machines_with_other_versions(tmp_path, python):
             for program in (["-m", "ci_evals"], ["-c", as_other_ray])
         ]  # fmt: skip
     here = f"and this has {__version__}; install that version there"
-    assert f"its machines have ci-evals 0.0.1, {here}" in told[0].stderr
+    assert f"its machines have ci-evals 0.0.1, {here}" in texts[0].stderr
     assert re.search(
         r"its machines have Ray \S+ and Python \S+, and this has Ray 2\.0\.0 and Python \S+; "
         "use the same versions on both sides",
-        told[1].stderr,
+        texts[1].stderr,
     )
-    for done in told:
+    for done in texts:
         assert done.returncode == 2, done.stderr
         assert "Traceback" not in done.stderr
         assert not (tmp_path / "results/_results.json").exists()

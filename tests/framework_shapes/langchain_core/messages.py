@@ -7,4 +7,4 @@ _KINDS = {"assistant": "ai", "user": "human", "system": "system"}
 
 def convert_to_messages(messages):
     """Return objects for dicts."""
-    return [message(_KINDS[said["role"]], said["content"]) for said in messages]
+    return [message(_KINDS[fields["role"]], fields["content"]) for fields in messages]

@@ -18,8 +18,8 @@ class AbstractAgent:
         new = [SimpleNamespace(kind="request", asks=True, parts=[_part("user-prompt", content=user_prompt)])]
         for place, (name, args, result, outcome) in enumerate(calls):
             called = {"tool_name": name, "tool_call_id": f"c{place}"}
-            said = _part("text", content="One moment.")
-            new.append(_response(said, _part("tool-call", args=args, **called)))
+            text = _part("text", content="One moment.")
+            new.append(_response(text, _part("tool-call", args=args, **called)))
             returned = _part("tool-return", content=result, outcome=outcome, **called)
             new.append(SimpleNamespace(kind="request", asks=False, parts=[returned]))
         new.append(_response(_part("text", content=output)))

@@ -37,10 +37,10 @@ def called(text):
 
 async def respond(messages, info):
     """Call the next tool, or answer."""
-    said = [part for message in messages for part in message.parts]
-    asked = [part.content for part in said if part.part_kind == "user-prompt"]
-    start = max(index for index, part in enumerate(said) if part.part_kind == "user-prompt")
-    done = sum(part.part_kind == "tool-return" for part in said[start:])
+    texts = [part for message in messages for part in message.parts]
+    asked = [part.content for part in texts if part.part_kind == "user-prompt"]
+    start = max(index for index, part in enumerate(texts) if part.part_kind == "user-prompt")
+    done = sum(part.part_kind == "tool-return" for part in texts[start:])
     text, calls = asked[-1], called(asked[-1])
     if text == "fail":
         raise RuntimeError("the model is down")

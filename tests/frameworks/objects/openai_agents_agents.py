@@ -43,10 +43,10 @@ class Planned(Model):
 def respond(items):
     if items[-2].get("name") == "refund":
         return say(f"{AMOUNT} dollars are on their way.")
-    said = [item["content"] for item in items if item.get("role") == "user"]
-    if "refund" in said[-1]:
+    texts = [item["content"] for item in items if item.get("role") == "user"]
+    if "refund" in texts[-1]:
         return call("refund", order="A-1", amount=AMOUNT)
-    return say(f"This was message {len(said)}.")
+    return say(f"This was message {len(texts)}.")
 
 
 def fail(items):

@@ -49,8 +49,8 @@ class Planned(BaseLlm):
         left = [call for call in calls if call[0] not in done]
         if left:
             name, arguments = left[0]
-            said = [] if done else [types.Part(text="Let me see.")]
-            yield answer(*said, types.Part(function_call=types.FunctionCall(name=name, args=arguments)))
+            texts = [] if done else [types.Part(text="Let me see.")]
+            yield answer(*texts, types.Part(function_call=types.FunctionCall(name=name, args=arguments)))
             return
         words = "I refunded 42." if calls else f"{len(asked)}: {text}"
         for part in (words[:4], words[4:]) if stream else ():
