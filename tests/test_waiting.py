@@ -11,7 +11,6 @@ from commands import ci_evals, results_in, write_suite
 from plans import planned
 
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, RetryableError, Waiting
-from ci_evals.adapters.transport.waits import Reminder, report_waits
 from ci_evals.agents.aui.agent import AuiAgent
 from ci_evals.agents.settings import AgentSettings
 from ci_evals.domain.errors import LLMAccessError, LLMError
@@ -20,6 +19,7 @@ from ci_evals.gate.policy import Policy
 from ci_evals.job import Job, evaluate
 from ci_evals.runner import Options, Participants
 from ci_evals.support.redaction import Redactor
+from ci_evals.wiring.waits import Reminder, report_waits
 
 STRICT = [{"criterion": "No forwarding", "strict": "not_escalated"}]
 TESTS = [

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from urllib.parse import urlsplit
 
+from multidict import CIMultiDict
 from pydantic import JsonValue
 from yarl import URL
 
@@ -80,7 +81,7 @@ class AgentServer:
         self._url = url
         self._path = urlsplit(url).path
         self._proxy = addresses.proxy_for(url)
-        self._headers = dict(headers)
+        self._headers = headers
         self._limiter = limiter or RateLimiter()
         self._key_accepted = False
         """True if the key was accepted once: a later 403 is about one request, not about the key."""
@@ -133,7 +134,7 @@ class AgentServer:
 
         With `is_last`, a stream that ends before that event is an error. What comes after it is not read.
         """
-        if not any(name.lower() == "accept" for name in self._headers):
+        if "accept" not in CIMultiDict(self._headers):
             accept = {"accept": streams.MEDIA_TYPES[stream_format]}
             request = replace(request, headers=with_headers(accept, request.headers))
 
@@ -208,13 +209,11 @@ class AgentServer:
         message = _message(request)
         try:
             async with asyncio.timeout(request.timeout):
-                if reader is None:
-                    return await client.send(message)
-                if reader.format == "websocket":
+                if reader and reader.format == "websocket":
                     if reader.is_last and await _has_more(client, reader.is_last):
                         raise self._surplus()
                     return await client.converse(message, reader)
-                answer, rest = await client.stream(message, reader)
+                answer = await client.send(message, reader)
         except TimeoutError:
             seconds = request.turn_timeout or request.timeout
             end = f": its stream did not end, after {reader.progress}" if reader and reader.events else ""
@@ -225,7 +224,7 @@ class AgentServer:
             shown = "" if error.excerpt is None else f": {payload.excerpt(error.excerpt, self.redactor)}"
             kind = LostAgentError if error.is_cut else AgentError
             raise kind(f"{self._who} {error}{shown}") from None
-        await rest.leave()
+        await client.end_stream()
         return answer
 
     def _surplus(self) -> AgentError:
@@ -296,17 +295,20 @@ def base_url(url: str) -> str:
 
 def headers_with_key(
     fixed: Mapping[str, str], settings: AgentSettings, varying: Mapping[str, str] | None = None
-) -> dict[str, str]:
+) -> Mapping[str, str]:
     """Return the headers of every request: those of options, the key, and over all of them the user's own.
 
     The key replaces `{{key}}`, or becomes `Authorization: Bearer` if no header, `varying` ones included,
     mentions it. Raise `UsageError`, without values, for invalid ones.
     """
     key = addresses.header_value(settings.api_key or "", "the agent's key")
-    headers = {name: placeholders.text(value, lambda _: key) for name, value in fixed.items()}
+    headers = checked_headers(
+        {name: placeholders.text(value, lambda _: key) for name, value in fixed.items()}
+    )
+    merged = with_headers(headers, checked_headers(settings.headers))
     if key and "key" not in placeholders.names([{**fixed}, {**(varying or {})}]):
-        headers = with_headers({"Authorization": f"Bearer {key}"}, headers)
-    return with_headers(checked_headers(headers), checked_headers(settings.headers))
+        merged.setdefault("Authorization", f"Bearer {key}")
+    return merged
 
 
 async def _has_more(client: AgentClient, is_last: streams.IsLast) -> bool:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ci_evals.adapters.transport.waits import report_waits
 from ci_evals.cli import environment_secrets
 from ci_evals.cli.files.saved_run import SavedRun
 from ci_evals.cli.process.interruption import Interruption
@@ -34,6 +33,7 @@ from ci_evals.support import templates
 from ci_evals.support.redaction import Redactor
 from ci_evals.wiring.connections import Connections, names_in, panel_of, votes_of
 from ci_evals.wiring.providers import llm_key_of, no_key
+from ci_evals.wiring.waits import report_waits
 
 T = TypeVar("T")
 

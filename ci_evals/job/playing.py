@@ -18,7 +18,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ci_evals.adapters.transport.rate_limiter import Waiting
-from ci_evals.adapters.transport.waits import report_waits
 from ci_evals.domain.choices import CheckMode
 from ci_evals.domain.errors import AgentAccessError, AgentError, LLMAccessError
 from ci_evals.domain.journal import JournalMark
@@ -42,6 +41,7 @@ from ci_evals.stop import Stop
 from ci_evals.wiring.connections import Connections
 from ci_evals.wiring.models import CheckedJudge
 from ci_evals.wiring.participants import RunParticipants, build_participants, world_steps
+from ci_evals.wiring.waits import report_waits
 
 if TYPE_CHECKING:
     from ci_evals.job.job import PlayerElsewhere

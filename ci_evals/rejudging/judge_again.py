@@ -7,7 +7,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from ci_evals.adapters.transport.waits import report_waits
 from ci_evals.domain.errors import LLMAccessError, UsageError
 from ci_evals.domain.plan import Trial
 from ci_evals.domain.prices import check_priced
@@ -41,6 +40,7 @@ from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
 from ci_evals.wiring.connections import Connections
 from ci_evals.wiring.models import RunModels
+from ci_evals.wiring.waits import report_waits
 
 
 @dataclass(frozen=True)

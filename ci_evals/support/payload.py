@@ -15,6 +15,7 @@ from ci_evals.support.text import whole
 
 MAX_ANSWER_MB = 16
 """Maximum size of an answer after decompression: 400 kB of gzip can hold 400 MB."""
+MAX_ANSWER_BYTES = MAX_ANSWER_MB * 1_000_000
 
 MAX_DEPTH = 100
 """Deeper branches are cut off: no agent nests so far, and writers of JSON give up at some 250 levels."""
@@ -42,7 +43,7 @@ class TooManyValuesError(ValueError):
 
 
 class AnswerTooLargeError(Exception):
-    """An answer is longer than allowed. Not an error of httpx2, since those are retried."""
+    """An answer is longer than allowed. No error of the network, since those are retried."""
 
     def __init__(self, max_mb: int = MAX_ANSWER_MB) -> None:
         super().__init__(f"answered with more than {max_mb} MB")

@@ -7,13 +7,14 @@ so no answer can belong to another message or another conversation. Only a WebSo
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from io import BytesIO
-from typing import Any, TypeVar
+from typing import Any
 
 import aiohttp
+from multidict import CIMultiDict
 from yarl import URL
 
 from ci_evals._version import __version__
@@ -22,15 +23,13 @@ from ci_evals.adapters.transport.aiohttp_errors import network_error
 from ci_evals.adapters.transport.network import Answer, NetworkError, certificates
 from ci_evals.adapters.transport.streams import StreamReader
 from ci_evals.adapters.transport.websocket import CLOSE_SECONDS, HandshakeRefusedError, WebSocket
-from ci_evals.support.payload import MAX_ANSWER_MB, AnswerTooLargeError
-
-R = TypeVar("R")
+from ci_evals.support.payload import MAX_ANSWER_BYTES, AnswerTooLargeError
 
 MAX_HEADERS = 250
 MAX_HEADER_BYTES = 65_536
 
 REST_SECONDS = 1.0
-"""Time that a server has to end its stream after the answer is complete. It counts as nobody's."""
+"""Time that a server has to end its stream after the answer is complete."""
 
 _MAX_PIECE = 1 << 20
 """Maximum size of a body that aiohttp sends in one piece; it warns of more."""
@@ -59,61 +58,53 @@ class Message:
 class AgentClient:
     """Sends the messages of one conversation. Opens nothing before the first one."""
 
-    def __init__(
-        self,
-        *,
-        proxy: str | None = None,
-        headers: Mapping[str, str] | None = None,
-        max_mb: int = MAX_ANSWER_MB,
-    ) -> None:
-        """Create a client whose answers may have `max_mb` each after decompression."""
-        self._max_bytes, self._max_mb = max_mb * 1_000_000, max_mb
+    def __init__(self, *, proxy: str | None = None, headers: Mapping[str, str] | None = None) -> None:
         self._headers = with_headers(_USUAL_HEADERS, headers or {})
         self._proxy: str | None = None
         self._proxy_key: dict[str, str] = {}
         if proxy:
             self._proxy, self._proxy_key = split_proxy(proxy)
         self._session: aiohttp.ClientSession | None = None
-        self.websocket = WebSocket(max_mb)
+        self._streaming: aiohttp.ClientResponse | None = None
+        """The response that a reader has read, until its stream is ended."""
+        self.websocket = WebSocket()
         """Opened when a message is sent over it."""
 
-    async def send(self, message: Message) -> Answer:
+    async def send(self, message: Message, reader: StreamReader | None = None) -> Answer:
         """Send a message, and read the whole answer.
 
+        A reader reads the answer as far as it goes, unless that has an error status. Call `end_stream` then.
+
         Raises:
-            NetworkError: there is none.
+            NetworkError: there is no answer.
             AnswerTooLargeError: it is too long.
         """
-        began = time.perf_counter()
-        with _network_errors():
-            response = await self._request(message)
-            try:
+        began, body = time.perf_counter(), b""
+        response = await self._request(message)
+        try:
+            if reader and 200 <= response.status < 300:
+                reader.begin(response.headers.get("content-type", ""))
+                await _feed(reader, self._pieces(response), began)
+                self._streaming = response
+            else:
                 body = b"".join([piece async for piece in self._pieces(response)])
-            finally:
+        finally:
+            if self._streaming is not response:
                 response.close()
         return Answer(response.status, response.headers, body, time.perf_counter() - began)
 
-    async def stream(self, message: Message, reader: StreamReader) -> tuple[Answer, "OpenStream"]:
-        """Send a message, and read the answer as far as it goes; an error status is read whole.
-
-        Raise what `send` and the reader raise. The stream must be left in the end.
-        """
-        began = time.perf_counter()
-        with _network_errors():
-            response = await self._request(message)
-            pieces = self._pieces(response)
-            try:
-                body = b""
-                if not 200 <= response.status < 300:
-                    body = b"".join([piece async for piece in pieces])
-                else:
-                    reader.begin(response.headers.get("content-type", ""))
-                    await _feed(reader, pieces, began)
-            except BaseException:
-                response.close()
-                raise
-        answer = Answer(response.status, response.headers, body, time.perf_counter() - began)
-        return answer, OpenStream(response, pieces)
+    async def end_stream(self) -> None:
+        """Give the server time to end its stream: many stop their work if a client leaves."""
+        response, self._streaming = self._streaming, None
+        if response is None:
+            return
+        try:
+            with suppress(TimeoutError, NetworkError, AnswerTooLargeError):
+                async with asyncio.timeout(REST_SECONDS):
+                    async for _ in self._pieces(response):
+                        pass
+        finally:
+            response.close()
 
     async def converse(self, message: Message, reader: StreamReader) -> Answer:
         """Send a message's body over the WebSocket, and read the answer.
@@ -122,13 +113,8 @@ class AgentClient:
         Raise what `send` and the reader raise.
         """
         began = time.perf_counter()
-
-        async def handshake() -> aiohttp.ClientWebSocketResponse:
-            with _network_errors():
-                return await self._open_websocket(message)
-
         try:
-            await self.websocket.send(handshake, (message.body or b"").decode())
+            await self.websocket.send(lambda: self._open_websocket(message), (message.body or b"").decode())
         except HandshakeRefusedError as refusal:
             if 200 <= refusal.status < 300:
                 raise NetworkError(
@@ -152,31 +138,32 @@ class AgentClient:
         if message.body and len(message.body) > _MAX_PIECE:
             body = BytesIO(message.body)
         options = self._options(message)
-        request = self._opened().request(
-            message.method, message.url, data=body, allow_redirects=False, **options
-        )
-        return await _sent(request)
+        with _network_errors():
+            return await self._opened().request(
+                message.method, message.url, data=body, allow_redirects=False, **options
+            )
 
     async def _open_websocket(self, message: Message) -> aiohttp.ClientWebSocketResponse:
         options = self._options(message)
         for name in ("Connection", "Content-Type", "Content-Length"):  # those of a message of its own
-            options["headers"].pop(name, None)
-        handshake = self._opened().ws_connect(
-            message.url,
-            timeout=aiohttp.ClientWSTimeout(ws_close=CLOSE_SECONDS),
-            max_msg_size=self._max_bytes,
-            **options,
-        )
-        return await _sent(handshake)
+            options["headers"].popall(name, None)
+        with _network_errors():
+            connection: aiohttp.ClientWebSocketResponse = await self._opened().ws_connect(
+                message.url,
+                timeout=aiohttp.ClientWSTimeout(ws_close=CLOSE_SECONDS),
+                max_msg_size=MAX_ANSWER_BYTES,
+                **options,
+            )
+        return connection
 
     def _options(self, message: Message) -> dict[str, Any]:
         """Return headers, proxy and encryption of a request, as aiohttp wants them."""
         headers = with_headers(self._headers, message.headers)
         # With this one aiohttp would hold the body back, forever if the server does not know it.
-        headers = {name: value for name, value in headers.items() if name.lower() != "expect"}
+        headers.popall("Expect", None)
         is_tls = message.url.scheme in ("https", "wss")
-        if self._proxy_key and not is_tls:
-            headers |= self._proxy_key
+        if not is_tls:
+            headers.update(self._proxy_key)
         meets_tls = is_tls or (self._proxy is not None and self._proxy.startswith("https"))
         return {
             "headers": headers,
@@ -203,29 +190,13 @@ class AgentClient:
         return self._session
 
     async def _pieces(self, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-        left = self._max_bytes
-        async for piece in response.content.iter_any():
-            left -= len(piece)
-            if left < 0:
-                raise AnswerTooLargeError(self._max_mb)
-            yield piece
-
-
-class OpenStream:
-    """The rest of a streamed answer, after what belongs to it."""
-
-    def __init__(self, response: aiohttp.ClientResponse, pieces: AsyncIterator[bytes]) -> None:
-        self._response, self._pieces = response, pieces
-
-    async def leave(self) -> None:
-        """Give the server time to end its stream, and close it: many stop their work if a client leaves."""
-        try:
-            with suppress(TimeoutError, aiohttp.ClientError, AnswerTooLargeError):
-                async with asyncio.timeout(REST_SECONDS):
-                    async for _ in self._pieces:
-                        pass
-        finally:
-            self._response.close()
+        left = MAX_ANSWER_BYTES
+        with _network_errors():
+            async for piece in response.content.iter_any():
+                left -= len(piece)
+                if left < 0:
+                    raise AnswerTooLargeError
+                yield piece
 
 
 class _Cookies(aiohttp.CookieJar):
@@ -235,10 +206,11 @@ class _Cookies(aiohttp.CookieJar):
         super().update_cookies_from_headers([text for text in headers if text.isascii()], response_url)
 
 
-def with_headers(headers: Mapping[str, str], over: Mapping[str, str]) -> dict[str, str]:
+def with_headers(headers: Mapping[str, str], over: Mapping[str, str]) -> CIMultiDict[str]:
     """Merge headers; those of `over` replace any of the same name, whatever the case."""
-    replaced = {name.lower() for name in over}
-    return {name: value for name, value in headers.items() if name.lower() not in replaced} | dict(over)
+    merged = CIMultiDict(headers)
+    merged.update(over)
+    return merged
 
 
 async def _once(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType) -> aiohttp.ClientResponse:
@@ -258,15 +230,6 @@ async def _once(request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType)
     raise HandshakeRefusedError(response.status, response.headers, body)
 
 
-async def _sent(request: Awaitable[R]) -> R:
-    try:
-        return await request
-    except aiohttp.ClientError:
-        raise  # some of these are ValueErrors too
-    except ValueError as error:  # a header, say, that cannot be sent
-        raise NetworkError(str(error)) from error
-
-
 async def _feed(reader: StreamReader, pieces: AsyncIterator[bytes], began: float) -> None:
     async for piece in pieces:
         reader.feed(piece, time.perf_counter() - began)
@@ -277,7 +240,10 @@ async def _feed(reader: StreamReader, pieces: AsyncIterator[bytes], began: float
 
 @contextmanager
 def _network_errors() -> Iterator[None]:
+    """Turn errors of aiohttp into ours; a `ValueError` is its word for a header, say, that cannot be sent."""
     try:
         yield
-    except aiohttp.ClientError as error:
+    except aiohttp.ClientError as error:  # some of these are ValueErrors too
         raise network_error(error) from error
+    except ValueError as error:
+        raise NetworkError(str(error)) from error

@@ -7,7 +7,7 @@ answers with plain JSON instead of server-sent events, as many do to report an e
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 from pydantic import JsonValue
 
@@ -39,9 +39,6 @@ class Event(NamedTuple):
     seconds: float = 0.0
     """Seconds from the request to the arrival of this event."""
 
-
-_UNKNOWN = "no name of any server"
-"""The name of an event, to see what `until` finds in any other."""
 
 IsLast = Callable[[Event], bool]
 """Returns whether an event completes the answer, so that nothing after it belongs to it."""
@@ -86,7 +83,7 @@ class StreamReader:
         self.events: list[Event] = []
         self.is_complete = False
         """True if the last event or `[DONE]` came; nothing after it is read."""
-        self._splitter: _Splitter = _SPLITTERS[stream_format]()
+        self._splitter = _SPLITTERS[stream_format]()
         self._lacks_last = is_last is not None
         self._start = b""
         self._values_left = payload.MAX_VALUES
@@ -129,15 +126,17 @@ class StreamReader:
         for name, data in items:
             if self.is_complete:
                 return
-            if data.strip() == _DONE:
+            text = data.strip()
+            if text == _DONE:
                 self.is_complete = True
-                return
-            event = Event(self._value(data) if data else None, name, seconds)
-            if data:
+            elif text:
+                event = Event(self._value(data), name, seconds)
                 self.events.append(event)
-            if len(self.events) > MAX_EVENTS:
-                raise StreamError(f"sent more than {MAX_EVENTS:,} events")
-            if self.is_last and self.is_last(event) and (data or _ends_by_name(event, self.is_last)):
+                if len(self.events) > MAX_EVENTS:
+                    raise StreamError(f"sent more than {MAX_EVENTS:,} events")
+                if self.is_last and self.is_last(event):
+                    self.is_complete, self._lacks_last = True, False
+            elif name and self.is_last and _ends_by_name(Event(None, name, seconds), self.is_last):
                 self.is_complete, self._lacks_last = True, False
 
     def _value(self, data: bytes) -> JsonValue:
@@ -160,127 +159,94 @@ def completes(data: bytes, is_last: IsLast) -> bool:
 
 
 def _ends_by_name(event: Event, is_last: IsLast) -> bool:
-    """Return whether an event without data is the last one by its own name.
+    """Return whether an event without data is the last one, as servers end their streams.
 
-    `until: $[?@.event != 'token']` finds any other, such as a ping.
+    A ping is not, although `until: $[?@.event != 'token']` finds it, as it finds an event of any other name.
     """
-    return not is_last(event._replace(type=_UNKNOWN))
+    return is_last(event) and not is_last(event._replace(type="a name that no server gives"))
 
 
-def _nameless(events: Iterable[bytes]) -> Iterable[tuple[str, bytes]]:
-    """Return events without a name. Blank ones are left out."""
-    return (("", data) for data in events if data.strip())
-
-
-class _Splitter(Protocol):
-    """Yields the names and data of events."""
-
-    def feed(self, piece: bytes) -> Iterable[tuple[str, bytes]]: ...
-
-    def end(self) -> Iterable[tuple[str, bytes]]: ...
-
-
-class _Lines:
-    """Splits pieces into lines, which end with LF, CR or both."""
-
-    def __init__(self) -> None:
-        self._unfinished: list[bytes] = []
-        self._after_cr, self._is_first = False, True
-
-    def feed(self, piece: bytes) -> Iterable[bytes]:
-        if not piece:
-            return
-        if self._after_cr:
-            piece = piece.removeprefix(b"\n")  # the other half of CR LF
-        self._after_cr = piece.endswith(b"\r")
-        for line in piece.splitlines(keepends=True):
-            self._unfinished.append(line)
-            if line.endswith((b"\n", b"\r")):
-                yield self.end()
-
-    def end(self) -> bytes:
-        """Return the last line, which may lack its end."""
-        line = b"".join(self._unfinished).rstrip(b"\r\n")
-        self._unfinished.clear()
-        if self._is_first:
-            self._is_first = False
-            return line.removeprefix(_BOM)
-        return line
-
-
-class _Sse:
-    """Splits server-sent events, as the HTML standard defines them, into their names and data.
-
-    Also yields those of a name alone, which the standard skips: some servers end their streams so.
-    """
-
-    def __init__(self) -> None:
-        self._lines = _Lines()
-        self._name = ""
-        self._data: list[bytes] = []
+class _Splitter:
+    """Splits a body into the names and data of events. Here each piece is one: a message of a WebSocket."""
 
     def feed(self, piece: bytes) -> Iterable[tuple[str, bytes]]:
-        return self._events(self._lines.feed(piece))
+        return [("", piece)]
 
     def end(self) -> Iterable[tuple[str, bytes]]:
-        """Yield the last event, after which servers forget the blank line."""
-        return self._events([self._lines.end(), b""])
-
-    def _events(self, lines: Iterable[bytes]) -> Iterable[tuple[str, bytes]]:
-        for line in lines:
-            if not line:
-                name, data = self._name, b"\n".join(self._data)
-                self._name, self._data = "", []
-                if name or data:
-                    yield name, data
-                continue
-            field, _, value = line.partition(b":")
-            value = value.removeprefix(b" ")
-            if field == b"data":
-                self._data.append(value)
-            elif field == b"event":
-                self._name = value[:_MAX_NAME_LENGTH].decode(errors="replace")
+        return []
 
 
-class _JsonLines:
-    """Splits JSON lines."""
-
-    def __init__(self) -> None:
-        self._lines = _Lines()
-
-    def feed(self, piece: bytes) -> Iterable[tuple[str, bytes]]:
-        return _nameless(self._lines.feed(piece))
-
-    def end(self) -> Iterable[tuple[str, bytes]]:
-        return _nameless([self._lines.end()])
-
-
-class _Messages:
-    """Takes each piece as an event."""
-
-    def feed(self, piece: bytes) -> Iterable[tuple[str, bytes]]:
-        return _nameless([piece])
-
-    def end(self) -> Iterable[tuple[str, bytes]]:
-        return ()
-
-
-class _Whole:
-    """A body that is no stream."""
+class _Whole(_Splitter):
+    """Takes a body that is no stream for one event."""
 
     def __init__(self) -> None:
         self._pieces: list[bytes] = []
 
     def feed(self, piece: bytes) -> Iterable[tuple[str, bytes]]:
         self._pieces.append(piece)
-        return ()
+        return []
 
     def end(self) -> Iterable[tuple[str, bytes]]:
         return [("", b"".join(self._pieces))]
 
 
-_SPLITTERS: dict[StreamFormat, Callable[[], _Splitter]] = {
-    "sse": _Sse,
-    "ndjson": _JsonLines,
-    "websocket": _Messages,
-}
+class _Lines(_Splitter):
+    """Takes each line, which ends with LF, CR or both, for an event."""
+
+    def __init__(self) -> None:
+        self._unfinished: list[bytes] = []
+        self._after_cr = False
+
+    def feed(self, piece: bytes) -> Iterable[tuple[str, bytes]]:
+        if not piece:
+            return
+        if self._after_cr:
+            piece = piece.removeprefix(b"\n")  # the other half of CR LF
+        self._after_cr = piece.endswith(b"\r")
+        for part in piece.splitlines(keepends=True):
+            self._unfinished.append(part)
+            if part.endswith((b"\n", b"\r")):
+                yield from self._line(self._rest())
+
+    def end(self) -> Iterable[tuple[str, bytes]]:
+        return self._line(self._rest())
+
+    def _rest(self) -> bytes:
+        line = b"".join(self._unfinished).rstrip(b"\r\n")
+        self._unfinished.clear()
+        return line
+
+    def _line(self, line: bytes) -> Iterable[tuple[str, bytes]]:
+        return [("", line)]
+
+
+class _Sse(_Lines):
+    """Splits server-sent events, as the HTML standard defines them.
+
+    Also yields those of a name alone, which the standard skips: some servers end their streams so.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._name = ""
+        self._data: list[bytes] = []
+
+    def end(self) -> Iterable[tuple[str, bytes]]:
+        self._line(self._rest())
+        return self._line(b"")  # which servers forget after the last event
+
+    def _line(self, line: bytes) -> Iterable[tuple[str, bytes]]:
+        if not line:
+            event = self._name, b"\n".join(self._data)
+            self._name, self._data = "", []
+            return [event]
+        field, _, value = line.removeprefix(_BOM).partition(b":")
+        value = value.removeprefix(b" ")
+        if field == b"data":
+            self._data.append(value)
+        elif field == b"event":
+            self._name = value[:_MAX_NAME_LENGTH].decode(errors="replace")
+        return []
+
+
+_SPLITTERS: dict[StreamFormat, type[_Splitter]] = {"sse": _Sse, "ndjson": _Lines, "websocket": _Splitter}

@@ -8,7 +8,7 @@ from contextlib import suppress
 import aiohttp
 
 from ci_evals.adapters.transport.network import NetworkError
-from ci_evals.support.payload import AnswerTooLargeError
+from ci_evals.support.payload import MAX_ANSWER_BYTES, AnswerTooLargeError
 
 QUIET_SECONDS = 0.1
 """Silence before a message is sent, so that what still comes cannot be taken for its answer."""
@@ -28,8 +28,7 @@ class HandshakeRefusedError(Exception):
 class WebSocket:
     """Sends messages, and opens the connection if there is none."""
 
-    def __init__(self, max_mb: int) -> None:
-        self._max_mb = max_mb
+    def __init__(self) -> None:
         self._connection: aiohttp.ClientWebSocketResponse | None = None
         self._reading: asyncio.Task[None] | None = None
         self._arrived: asyncio.Queue[bytes | None] = asyncio.Queue()
@@ -53,17 +52,17 @@ class WebSocket:
 
     async def messages(self) -> AsyncIterator[bytes]:
         """Yield the messages of one answer; raise `NetworkError` once the server closes the connection."""
-        left = self._max_mb * 1_000_000
+        left = MAX_ANSWER_BYTES
         while (message := await self._arrived.get()) is not None:
             left -= len(message)
             self._unread_bytes -= len(message)
             if left < 0:
-                raise AnswerTooLargeError(self._max_mb)
+                raise AnswerTooLargeError
             yield message
         self._arrived.put_nowait(None)
         code = self._connection.close_code if self._connection else None
         if code == aiohttp.WSCloseCode.MESSAGE_TOO_BIG:
-            raise AnswerTooLargeError(self._max_mb)
+            raise AnswerTooLargeError
         reason = f" (code {code})" if code else ""
         raise NetworkError(f"the server closed the WebSocket{reason}")
 
@@ -105,7 +104,7 @@ class WebSocket:
                 break  # an error
             data = message.data if isinstance(message.data, bytes) else message.data.encode(errors="replace")
             self._unread_bytes += len(data)
-            if self._unread_bytes > self._max_mb * 1_000_000:
+            if self._unread_bytes > MAX_ANSWER_BYTES:
                 await connection.close(code=aiohttp.WSCloseCode.MESSAGE_TOO_BIG)
                 break
             self._last_arrival = time.perf_counter()

@@ -11,7 +11,6 @@ from typing import Any, assert_never
 
 from ci_evals.adapters.transport.rate_limiter import Slowdown
 from ci_evals.adapters.transport.reduction import Reduction
-from ci_evals.adapters.transport.waits import LONG_SECONDS
 from ci_evals.domain.environments import environment_for_worker
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Trial
@@ -44,6 +43,7 @@ from ci_evals.runner import GradeTrial, interruption
 from ci_evals.stop import Stop
 from ci_evals.wiring.connections import Connections
 from ci_evals.wiring.participants import RunParticipants
+from ci_evals.wiring.waits import LONG_SECONDS
 
 JOIN_SECONDS = 15.0
 """The time that the run waits for further workers once one is ready. Later ones join it."""

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, assert_never
 
 from ci_evals.adapters.transport.rate_limiter import RateLimiter, Slowdown
-from ci_evals.adapters.transport.waits import report_waits
 from ci_evals.domain.environments import OF_THE_MACHINE
 from ci_evals.domain.errors import CiEvalsError, exhausted
 from ci_evals.domain.plan import Trial
@@ -38,6 +37,7 @@ from ci_evals.runner import LocalPlayer
 from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
 from ci_evals.wiring.participants import RunParticipants, build_participants
+from ci_evals.wiring.waits import report_waits
 
 _SILENCE_SECONDS = 5.0
 """The longest time without news, so that the run knows that the worker is alive."""
