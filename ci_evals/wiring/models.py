@@ -102,7 +102,7 @@ class RunModels:
 
     def waits(self) -> list[tuple[str, Waiting | None]]:
         """The current waits for each model."""
-        return [model.waits() for model in self._remote()]
+        return [(model.who, model.limiter.waiting()) for model in self._remote()]
 
     def limiters(self) -> list[RateLimiter]:
         """The limiters of the models, in the order in which they were built."""
@@ -110,7 +110,7 @@ class RunModels:
 
     def notes(self) -> tuple[str, ...]:
         """Limits that providers have set to the rate until now, and what is known of the cache."""
-        notes = [model.note() for model in self._remote()]
+        notes = [model.limiter.note(f"{model.who} ({model.model})") for model in self._remote()]
         notes += [self._answers.note()] if self._answers else []
         return tuple(note for note in notes if note)
 

@@ -147,4 +147,4 @@ async def test_anthropic_by_a_bearer_token():
 def test_a_variable_that_is_set_to_nothing(kind, monkeypatch):
     """As a workflow does where a secret or variable is not there: the provider itself is asked."""
     monkeypatch.setenv(kind.vendor.address, "")
-    assert f"at api.{kind.vendor.module}.com" in kind("m", "key-123456", environ=os.environ)._who
+    assert f"at api.{kind.vendor.module}.com" in kind("m", "key-123456", environ=os.environ).who

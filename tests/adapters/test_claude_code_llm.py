@@ -181,7 +181,7 @@ sys.exit()
     assert (await llm.complete(PLAIN)).text == "Hello"
     assert len(program.asked()) == 2
     assert waits == [0.25]
-    assert llm.note().startswith("claude 2.1.296 (sonnet) limited the rate once (429): calls waited ")
+    assert llm.limiter.note(llm.who).startswith("claude 2.1.296 limited the rate once (429): calls waited ")
 
 
 async def test_no_secret_is_told(program):

@@ -16,6 +16,7 @@ from world import Fault
 
 from ci_evals.adapters.models.embedders import LocalEmbedder, OpenAIEmbedder, _vectors
 from ci_evals.adapters.models.openai_llm import OpenAILLM
+from ci_evals.adapters.models.sdk_llm import RefusedError
 from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, UsageError
 from ci_evals.domain.providers import Provider
 from ci_evals.grading.semantic import cosine
@@ -58,11 +59,11 @@ async def test_all_texts_in_one_request():
 @pytest.mark.parametrize(
     ("fault", "error", "text"),
     [
-        (world.SERVER_ERROR, LLMError, "answered with status 500: The server fell over"),
-        (world.RATE_LIMITED, LLMError, "limits the rate of calls"),
+        (world.SERVER_ERROR, RefusedError, "answered with status 500: The server fell over"),
+        (world.RATE_LIMITED, RefusedError, "limits the rate of calls"),
         (world.NO_QUOTA, LLMAccessError, "has no quota left"),
         (world.UNAUTHORIZED, LLMAccessError, "refused the key"),
-        (world.fault(404, "no such model"), LLMError, "status 404: no such model"),
+        (world.fault(404, "no such model"), RefusedError, "status 404: no such model"),
         (world.GARBAGE, LLMAnswerError, "cannot be read"),
         (Fault(200, "[]"), LLMAnswerError, "not a JSON object"),
         (Fault(200, "{}"), LLMAnswerError, "0 readable vectors for 1 texts; is text-embedding-3-small an"),

@@ -354,10 +354,10 @@ async def test_a_limited_rate_is_waited_for(make: Make, models: Models) -> None:
     assert (await ask(llm)).text == '{"verdict": "pass"}'
     expected = [7.35, 7.35, 1.0, 1.575, 6.3, 60, 4, 8]
     assert [wait for wait in waits if wait] == pytest.approx(expected)
-    note = llm.note()
+    note = llm.limiter.note(llm.who)
     assert note is not None
     assert " at 127.0.0.1:" in note
-    assert "(some-model) limited the rate 8 times (429, 503, 529): calls waited " in note
+    assert " limited the rate 8 times (429, 503, 529): calls waited " in note
     models.always = world.fault(429, retry_after="1")
     error = await failure(make(limiter=world.limiter()))
     assert "limits the rate of calls (429)" in str(error)
@@ -428,7 +428,7 @@ async def test_a_success_that_was_the_last_for_now_holds_the_next_back(make: Mak
         await llm.complete(PLAIN)
         assert waits == []
         await llm.complete(PLAIN)
-        assert llm.note() is None
+        assert llm.limiter.note(llm.who) is None
     assert waits == [45.0]
 
 

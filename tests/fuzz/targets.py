@@ -523,14 +523,14 @@ def copilot(data: bytes) -> None:
 def _claude() -> claude_code_llm.ClaudeCodeLLM:
     """One without a program behind it: what is read here is what such a program has said."""
     model = object.__new__(claude_code_llm.ClaudeCodeLLM)
-    model._who, model._redactor = "claude 2", REDACTOR
+    model.who, model._redactor = "claude 2", REDACTOR
     return model
 
 
 def _copilot() -> copilot_llm.CopilotLLM:
     """Likewise."""
     model = object.__new__(copilot_llm.CopilotLLM)
-    model._who, model._redactor = "copilot 1", REDACTOR
+    model.who, model._redactor = "copilot 1", REDACTOR
     return model
 
 

@@ -6,8 +6,7 @@ from typing import Any, ClassVar
 from pydantic import JsonValue
 
 from ci_evals.adapters.models.answer_formats import AnswerFormat
-from ci_evals.adapters.models.sdk_api import Vendor
-from ci_evals.adapters.models.sdk_llm import SdkLLM, explanation, tokens
+from ci_evals.adapters.models.sdk_llm import SdkLLM, Vendor, explanation, tokens
 from ci_evals.domain.errors import Paid
 from ci_evals.ports import LEAST_SHARED, Prompt
 from ci_evals.support.model_answer import is_object

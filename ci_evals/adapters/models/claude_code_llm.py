@@ -107,7 +107,7 @@ class ClaudeCodeLLM(ProgramLLM):
             result.get("structured_output"),
         )
         if isinstance(subtype, str) and subtype in _NO_MODEL_ANSWER:
-            raise LLMAnswerError(f"{self._who} gave no answer of the wanted form ({subtype})", _paid(result))
+            raise LLMAnswerError(f"{self.who} gave no answer of the wanted form ({subtype})", _paid(result))
         if result.get("is_error") or subtype != "success":
             status = result.get("api_error_status")
             reason = payload.explain(text) or payload.explain(result.get("errors"))
@@ -118,7 +118,7 @@ class ClaudeCodeLLM(ProgramLLM):
         if (structured := result.get("structured_output")) is not None:
             text = json.dumps(structured, ensure_ascii=False)
         if not isinstance(text, str) or not text.strip():
-            raise LLMAnswerError(f"{self._who} gave an empty answer", _paid(result))
+            raise LLMAnswerError(f"{self.who} gave an empty answer", _paid(result))
         return Completion.of(text, _paid(result))
 
 

@@ -84,9 +84,9 @@ class CopilotLLM(ProgramLLM):
         message = payload.member(events.get("assistant.message"), "data")
         text = payload.member(message, "content")
         if payload.member(message, "toolRequests"):
-            raise LLMAnswerError(f"{self._who} called a tool instead of answering", paid)
+            raise LLMAnswerError(f"{self.who} called a tool instead of answering", paid)
         if not isinstance(text, str) or not text.strip():
-            raise LLMAnswerError(f"{self._who} gave an empty answer", paid)
+            raise LLMAnswerError(f"{self.who} gave an empty answer", paid)
         return Completion.of(text, paid)
 
 

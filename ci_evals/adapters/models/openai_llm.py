@@ -8,8 +8,7 @@ from urllib.parse import urlsplit
 from pydantic import JsonValue
 
 from ci_evals.adapters.models.answer_formats import AnswerFormat
-from ci_evals.adapters.models.sdk_api import Vendor
-from ci_evals.adapters.models.sdk_llm import SdkLLM, explanation, tokens
+from ci_evals.adapters.models.sdk_llm import SdkLLM, Vendor, explanation, tokens
 from ci_evals.domain.base import token_count
 from ci_evals.domain.errors import Paid, UsageError
 from ci_evals.ports import Prompt

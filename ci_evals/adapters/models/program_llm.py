@@ -17,7 +17,7 @@ from pydantic import JsonValue
 
 from ci_evals.adapters.processes.child_process import ChildProcess
 from ci_evals.adapters.transport import retry
-from ci_evals.adapters.transport.rate_limiter import RateLimiter, RetryableError, Waiting, fair_share
+from ci_evals.adapters.transport.rate_limiter import RateLimiter, RetryableError, fair_share
 from ci_evals.domain.environments import environment_for_model
 from ci_evals.domain.errors import LLMAccessError, LLMAnswerError, LLMError, UsageError
 from ci_evals.ports import Completion, Prompt
@@ -30,7 +30,7 @@ Events = dict[str, dict[str, JsonValue]]
 
 _RESULT = "result"
 """The type of the event that ends a program's output."""
-_LIMITED = (429, 529)
+_TOO_MANY_REQUESTS, _OVERLOADED = 429, 529
 _VERSION_SECONDS = 30
 _USER_INFO = re.compile(r"//[^/@]*@")
 _VERSION = re.compile(r"(\d+)\.(\d+)\.(\d+)")
@@ -85,7 +85,8 @@ class ProgramLLM(ABC):
         self._path = _find(self.program, environ)
         self._environ = self._environment(environment_for_model(environ))
         self.version = _version(self.program, self._path, frozenset(self._environ.items()))
-        self._who = f"{self.program.name} {self.version}"
+        self.who = f"{self.program.name} {self.version}"
+        """The name of the service in messages."""
         self.address = self._address()
         self._timeout = timeout
         self._redactor = redactor or Redactor()
@@ -95,14 +96,6 @@ class ProgramLLM(ABC):
     async def complete(self, prompt: Prompt) -> Completion:
         """Ask in a new process; again if the program has given up on a rate limit."""
         return await self.limiter.send(lambda _: self._attempt(prompt))
-
-    def waits(self) -> tuple[str, Waiting | None]:
-        """Return the name of the service and the current wait for it."""
-        return self._who, self.limiter.waiting()
-
-    def note(self) -> str | None:
-        """Return a sentence on rate limits; None if there were none."""
-        return self.limiter.note(f"{self._who} ({self.model})")
 
     def _address(self) -> str:
         """Return the program's name, with what its environment says of the service that it asks."""
@@ -154,7 +147,7 @@ class ProgramLLM(ABC):
                 str(empty),
             )
         except (OSError, ValueError) as error:
-            raise LLMError(f"{self._who} could not be started: {self._one_line(str(error))}") from error
+            raise LLMError(f"{self.who} could not be started: {self._one_line(str(error))}") from error
         try:
             process.write(self._input(prompt))
             process.end_input()
@@ -162,7 +155,7 @@ class ProgramLLM(ABC):
                 return await self._events(process)
         except TimeoutError:
             process.kill()
-            raise LLMError(f"{self._who} did not answer within {self._timeout:g} s") from None
+            raise LLMError(f"{self.who} did not answer within {self._timeout:g} s") from None
         except asyncio.CancelledError:
             process.kill()
             raise
@@ -190,7 +183,7 @@ class ProgramLLM(ABC):
     async def _no_result(self, process: ChildProcess, other: bytes) -> LLMError:
         """Return the reason for the end of a program without a last event."""
         if process.too_long:
-            return LLMAnswerError(f"{self._who} answered with more than {payload.MAX_ANSWER_MB} MB")
+            return LLMAnswerError(f"{self.who} answered with more than {payload.MAX_ANSWER_MB} MB")
         code = await process.code()
         output = self._one_line(
             process.last_words(self._redactor)[-payload.MAX_EXCERPT :], other.decode(errors="replace")
@@ -198,8 +191,8 @@ class ProgramLLM(ABC):
         if self.no_access.search(output):
             return self._refused(output)
         if code == 0 and other:
-            return LLMAnswerError(f"{self._who} gave an answer that cannot be read: {output}")
-        return LLMError(f"{self._who} ended with exit code {code} and no answer{output and f': {output}'}")
+            return LLMAnswerError(f"{self.who} gave an answer that cannot be read: {output}")
+        return LLMError(f"{self.who} ended with exit code {code} and no answer{output and f': {output}'}")
 
     def _failure(self, reason: str, status: JsonValue, *, no_access: bool, used_up: bool) -> Exception:
         """Turn an error that the program reports into ours: retryable if it is about the rate of calls."""
@@ -207,17 +200,17 @@ class ProgramLLM(ABC):
         if no_access:
             return self._refused(reason)
         if used_up:
-            return LLMAccessError(f"{self._who} cannot be used for now: {reason}")
-        failure = LLMError(f"{self._who} failed: {reason}")
-        if status == _LIMITED[0]:
-            failure = LLMError(f"{self._who} limits the rate of calls (429): {reason}; lower --parallel")
-        if isinstance(status, int) and status in _LIMITED:
+            return LLMAccessError(f"{self.who} cannot be used for now: {reason}")
+        failure = LLMError(f"{self.who} failed: {reason}")
+        if status == _TOO_MANY_REQUESTS:
+            failure = LLMError(f"{self.who} limits the rate of calls (429): {reason}; lower --parallel")
+        if isinstance(status, int) and status in (_TOO_MANY_REQUESTS, _OVERLOADED):
             return RetryableError(failure, status, final=LLMAccessError(f"{failure}; {retry.BUDGET_SPENT}"))
         return failure
 
     def _refused(self, reason: str) -> LLMAccessError:
         hint = f"log in on this machine ({self.program.login}), or see docs/providers.md"
-        return LLMAccessError(f"{self._who} has no access to {self.program.vendor}: {reason}; {hint}")
+        return LLMAccessError(f"{self.who} has no access to {self.program.vendor}: {reason}; {hint}")
 
     def _one_line(self, *texts: str) -> str:
         return payload.shorten(" ".join(self._redactor.text(text) for text in texts))

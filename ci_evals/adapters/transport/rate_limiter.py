@@ -18,7 +18,7 @@ import random
 import time
 from bisect import insort
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import count
 from typing import NamedTuple, TypeVar
@@ -69,30 +69,26 @@ class Slowdown(NamedTuple):
     """Seconds for which all calls wait."""
 
 
+@dataclass(eq=False)
 class RetryableError(Exception):
     """A call failed in a way that the limiter has to know of."""
 
-    def __init__(
-        self,
-        failure: Exception,
-        status: int | None = None,
-        requested_wait: float | None = None,
-        *,
-        repeatable: bool = True,
-        final: Exception | None = None,
-    ) -> None:
-        """Describe the failure.
+    failure: Exception
+    """Raised if the call is not repeated."""
+    status: int | None = None
+    """None if there was no answer."""
+    requested_wait: float | None = None
+    """Seconds that the server asks to wait."""
+    _: KW_ONLY
+    repeatable: bool = True
+    final: Exception | None = None
+    """Raised in place of the failure once the service is no longer waited for."""
 
-        The limiter raises `failure` if the call is not repeated, or `final` once the service is no longer
-        waited for. Without a `status` there was no answer. `requested_wait` is the server's, in seconds.
-        """
-        super().__init__(str(failure))
-        self.failure, self.status, self.requested_wait = failure, status, requested_wait
-        self.repeatable, self.final = repeatable, final or failure
-        self.limits_rate = status is not None and retry.limits_rate(
-            status, wait_requested=requested_wait is not None
-        )
+    @property
+    def limits_rate(self) -> bool:
         """True if the server works and only limits the rate."""
+        wait_requested = self.requested_wait is not None
+        return self.status is not None and retry.limits_rate(self.status, wait_requested=wait_requested)
 
 
 class RateLimiter:
@@ -237,7 +233,7 @@ class RateLimiter:
                 wait = 0.0
             self._waited_seconds += wait
         if self._is_spent(kind):
-            raise error.final from error.failure.__cause__
+            raise (error.final or error.failure) from error.failure.__cause__
         if not may_repeat:
             raise error.failure from error.failure.__cause__
         return wait
@@ -248,23 +244,27 @@ class RateLimiter:
         if not queue.waiting and not is_limited and self._has_room(queue):
             queue.under_way += 1
             return
-        began_at, waiter = self._clock(), _Waiter(ticket)
+        began_at, woken = self._clock(), asyncio.Event()
         due: float | None = None
-        insort(queue.waiting, waiter)
+        insort(queue.waiting, (ticket, woken))
         try:
-            while not (queue.waiting[0] is waiter and self._not_before is None and self._has_room(queue)):
-                if queue.waiting[0] is waiter and self._not_before is not None:
+            while True:
+                is_first = queue.waiting[0][0] == ticket
+                if is_first and self._not_before is not None:
                     due = await self._sleep_until(self._not_before)
+                elif is_first and self._has_room(queue):
+                    break
                 else:
-                    due, waiter.woken = None, queue.loop.create_future()
-                    await waiter.woken
+                    due = None
+                    woken.clear()
+                    await woken.wait()
             queue.under_way += 1
             if self._reduction.limit is not None:
                 now = self._clock()
                 late = 0.0 if due is None else min(max(now - due, 0.0), _MAX_LATE_SECONDS)
                 self._not_before = now - late + self._reduction.call_seconds / self._reduction.limit
         finally:
-            queue.waiting.remove(waiter)
+            queue.waiting.remove((ticket, woken))
             queue.wake_first()
             if is_limited:
                 self._waited_seconds += self._clock() - began_at
@@ -343,19 +343,14 @@ class _Kind:
 
 @dataclass
 class _Queue:
-    """The calls that wait in one event loop, in their order, and the number under way there."""
+    """The calls that wait in one event loop, and the number under way there."""
 
     loop: asyncio.AbstractEventLoop
-    waiting: list["_Waiter"] = field(default_factory=list)
+    waiting: list[tuple[int, asyncio.Event]] = field(default_factory=list)
+    """The tickets of the calls, in their order, and what wakes each."""
     under_way: int = 0
 
     def wake_first(self) -> None:
-        """Wake the first call in the queue to check for its turn."""
-        if self.waiting and (woken := self.waiting[0].woken) and not woken.done():
-            woken.set_result(None)
-
-
-@dataclass(order=True)
-class _Waiter:
-    ticket: int
-    woken: "asyncio.Future[None] | None" = field(default=None, compare=False)
+        """Wake the first call to check for its turn."""
+        if self.waiting:
+            self.waiting[0][1].set()

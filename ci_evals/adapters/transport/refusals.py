@@ -23,39 +23,29 @@ _MAX_LENGTH = 64
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]*)?|\.[0-9]+")
 _PART = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,9})?)(ms|us|µs|ns|h|m|s|d)")
 _DURATION = re.compile(rf"(?:{_PART.pattern})+")
-_UNIT_SECONDS = {
-    "d": 86400.0,
-    "h": 3600.0,
-    "m": 60.0,
-    "s": 1.0,
-    "ms": 1e-3,
-    "us": 1e-6,
-    "µs": 1e-6,
-    "ns": 1e-9,
-}
+_UNIT_SECONDS = {"d": 86400, "h": 3600, "m": 60, "s": 1, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
 _EPOCH, _EPOCH_MS = 1e9, 1e12
 """Numbers from here on are times since 1970, in seconds or milliseconds."""
 
 _NOTHING_LEFT = re.compile(r"\s*0+(\.0*)?\s*", re.ASCII)
 _RESETS = ("ratelimit-reset", "x-ratelimit-reset", "x-rate-limit-reset")
-_USED_UP_CODES = frozenset(
-    {
-        "insufficient_quota",
-        "billing_hard_limit_reached",
-        "billing_not_active",
-        "billing_error",
-        "insufficient_balance",
-    }
-)
-_USED_UP_WORDS = (
+# How codes and messages of errors begin, in lower case.
+_USED_UP = (
+    "insufficient_quota",
+    "billing_hard_limit_reached",
+    "billing_not_active",
+    "billing_error",
+    "insufficient_balance",
     "your credit balance is too low",
     "you have reached your specified api usage limits",
     "you have reached your specified workspace api usage limits",
 )
-_WRONG_KEY_CODES = frozenset(
-    {"no_db_connection", "auth_error", "authentication_error", "invalid_api_key", "api_key_invalid"}
-)
-_WRONG_KEY_WORDS = (
+_WRONG_KEY = (
+    "no_db_connection",
+    "auth_error",
+    "authentication_error",
+    "invalid_api_key",
+    "api_key_invalid",
     "api key not valid",
     "authentication error",
     "incorrect api key",
@@ -64,8 +54,7 @@ _WRONG_KEY_WORDS = (
     "no api key",
     "no connected db",
 )
-"""LiteLLM without a database and Gemini answer a wrong key with status 400."""
-_TOO_LARGE = "request too large"
+_TOO_LARGE = ("request too large",)
 _LACKS_PERMISSION = re.compile(r"\bscopes?\b|permission|lacks the required", re.IGNORECASE)
 _FIRST_ERROR, _UNAUTHORIZED, _PAYMENT_REQUIRED = 400, 401, 402
 
@@ -124,21 +113,13 @@ def seconds_until(text: str | None, now: datetime) -> float | None:
 
 
 def quota_used_up(status: int, body: bytes) -> bool:
-    """Return whether a budget or quota is used up, so that no wait helps.
-
-    Only the code and message of the error count: the rest may quote a conversation.
-    """
-    if status == _PAYMENT_REQUIRED:
-        return True
-    return any(
-        text in _USED_UP_CODES or text.startswith(_USED_UP_WORDS)
-        for text in (text.strip().lower() for text in _error_texts(body))
-    )
+    """Return whether a budget or quota is used up, so that no wait helps."""
+    return status == _PAYMENT_REQUIRED or _says(body, _USED_UP)
 
 
 def is_too_large(body: bytes) -> bool:
     """Return whether the request alone exceeds the limit, so that no wait helps."""
-    return any(text.strip().lower().startswith(_TOO_LARGE) for text in _error_texts(body))
+    return _says(body, _TOO_LARGE)
 
 
 def refuses_key(status: int, body: bytes) -> bool:
@@ -155,11 +136,13 @@ def refuses_key(status: int, body: bytes) -> bool:
 
 
 def is_wrong_key(status: int, body: bytes) -> bool:
-    """Return whether a 400 of a proxy is really a 401: by the code, or by how the message begins."""
-    return status == _FIRST_ERROR and any(
-        text in _WRONG_KEY_CODES or text.startswith(_WRONG_KEY_WORDS)
-        for text in (text.strip().lower() for text in _error_texts(body))
-    )
+    """Return whether a 400 is really a 401: LiteLLM without a database and Gemini answer a wrong key so."""
+    return status == _FIRST_ERROR and _says(body, _WRONG_KEY)
+
+
+def _says(body: bytes, phrases: tuple[str, ...]) -> bool:
+    """Return whether an error's code or message begins like this: the rest may quote a conversation."""
+    return any(text.strip().lower().startswith(phrases) for text in _error_texts(body))
 
 
 def _error_texts(body: bytes) -> list[str]:
