@@ -146,7 +146,7 @@ def test_a_first_request_waits_for_nothing_that_comes_later(tmp_path, provider, 
 SENDS = {"send": {"body": "{{message}}"}, "reply": {"text": "$"}}
 OWN = "ci_evals.agents."
 READERS_OF_LISTS = {"aui", "aui.trace", "chat_messages", "chat_thread"}
-READERS_OF_SOME = {"hand_over", "missing_values"}
+READERS_OF_SOME = {"missing_values"}
 SHARED = {"agent_server", "options", "plugins", "server_agent", "settings"}
 
 

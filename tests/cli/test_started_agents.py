@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from commands import action, ci_evals, holders, results_in, start, write_suite
 
+from ci_evals.agents.started.program import AgentProgram
 from ci_evals.domain.errors import Exit
 from ci_evals.gate.policy import Policy
 from ci_evals.job import Job, evaluate
@@ -394,6 +395,39 @@ async def test_a_wait_can_be_reported_while_it_lasts(port):
         starting.cancel()
         await asyncio.gather(starting, return_exceptions=True)
         assert dict(agents.waits())["the agent started by 'sleep 60'"] is None
+
+
+LISTENS = "import socket,time; s=socket.socket(); s.bind(('127.0.0.1',0)); s.listen(); time.sleep(600)"
+
+
+@linux
+async def test_a_wait_names_the_port_on_which_the_program_listens(port):
+    """Also if a shell stands between, or the program has left its process group."""
+    command = f'true && setsid "{sys.executable}" -c "{LISTENS}"'
+    program = AgentProgram(command, Redactor())
+    program.serve(str(port), None)
+    await program.start(os.environ)
+    waiting = asyncio.create_task(program.wait_until_up())
+    try:
+        reason = ""
+        while "listens" not in reason:
+            assert not waiting.done()
+            await asyncio.sleep(0.01)
+            reason = program.waiting.reason if program.waiting else ""
+        assert re.fullmatch(rf"nothing answers at port {port} yet; the program listens on \d+", reason)
+    finally:
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        await program.end()
+
+
+@linux
+def test_an_agent_at_another_port_is_named_with_it(folder, port):
+    """The mistake that everybody makes once; the address to correct stands in the message."""
+    command = f'python -c "{LISTENS}"'
+    ran = run(folder, suite(folder, port, startTimeout=5, start=command))
+    assert ran.returncode == Exit.INVALID
+    assert re.search(r"; the program listens on \d+\). Correct baseUrl", reason(folder))
 
 
 WRONG = {

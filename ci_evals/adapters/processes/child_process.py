@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Self, cast
 
 from ci_evals.adapters.processes.descendants import MARK, kill_marked, new_mark
+from ci_evals.adapters.processes.listening import listening_ports
 from ci_evals.support.payload import MAX_EXCERPT
 from ci_evals.support.redaction import Redactor
 from ci_evals.threads import in_thread
@@ -127,6 +128,10 @@ class ChildProcess(asyncio.SubprocessProtocol):
         """Return the exit code after the output has ended, negative for a signal; None if it still runs."""
         await _soon(self._done, _SETTLING_SECONDS)
         return self._transport.get_returncode()
+
+    def listening_ports(self) -> tuple[int, ...]:
+        """Return the TCP ports on which it and its descendants listen, as far as the system shows them."""
+        return listening_ports(self._mark)
 
     def kill(self, number: int = _KILL) -> None:
         """Send a signal to the process and its group."""

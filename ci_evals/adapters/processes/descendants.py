@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-MARK = "CI_EVALS_PROCESS"
+MARK = "CI_EVALSPROCESS"
 
-_PROC = Path("/proc")
+PROC = Path("/proc")
 _ROUNDS = 50
 """Maximum number of searches: a process may start another one just before it is killed."""
 
@@ -26,16 +26,20 @@ def new_mark() -> str:
 
 def kill_marked(mark: str) -> None:
     """Kill every process with the mark, which may take some milliseconds."""
-    needle = f"{MARK}={mark}".encode()
     for _ in range(_ROUNDS):
-        marked = [pid for pid in _processes() if needle in _environment(pid)]
-        pids = [pid for pid in marked if _status(pid)[:1] not in ([], ["Z"], ["X"])]
+        pids = [pid for pid in marked_processes(mark) if _status(pid)[:1] not in ([], ["Z"], ["X"])]
         if not pids:
             return
         for pid in pids:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
         time.sleep(0.002)
+
+
+def marked_processes(mark: str) -> list[int]:
+    """Return the processes with the mark, by number."""
+    needle = f"{MARK}={mark}".encode()
+    return [pid for pid in _processes() if needle in _environment(pid)]
 
 
 def children_of(parent: int) -> list[int]:
@@ -46,20 +50,20 @@ def children_of(parent: int) -> list[int]:
 def _processes() -> Iterator[int]:
     with suppress(OSError):
         own = os.getpid()
-        for name in os.listdir(_PROC):  # noqa: PTH208  # no paths are wanted
+        for name in os.listdir(PROC):  # noqa: PTH208  # no paths are wanted
             if name.isdecimal() and int(name) != own:
                 yield int(name)
 
 
 def _environment(pid: int) -> bytes:
     with suppress(OSError):
-        return (_PROC / str(pid) / "environ").read_bytes()
+        return (PROC / str(pid) / "environ").read_bytes()
     return b""
 
 
 def _status(pid: int) -> list[str]:
     """Return the state of a process, its parent and so on; empty if it is gone."""
     with suppress(OSError):
-        text = (_PROC / str(pid) / "stat").read_text(errors="replace")
+        text = (PROC / str(pid) / "stat").read_text(errors="replace")
         return text.rpartition(")")[2].split()
     return []

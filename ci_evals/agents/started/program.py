@@ -137,7 +137,8 @@ class AgentProgram:
         if self._awaited is None:
             return None
         address, since = self._awaited
-        return Waiting(time.monotonic() - since, f"nothing answers at {_shown(address)} yet")
+        reason = f"nothing answers at {_shown(address)} yet{self._elsewhere(address)}"
+        return Waiting(time.monotonic() - since, reason)
 
     async def ended(self, when: str) -> str:
         """Return how the program has ended, once it has; never without a program."""
@@ -185,10 +186,18 @@ class AgentProgram:
 
     async def _late(self, address: str, seconds: float) -> str:
         why = await _failure(address, _LOOK_SECONDS) or "it answers only now"
+        elsewhere = self._elsewhere(address)
         return (
-            f"{self.name} did not answer at {_shown(address)} within {seconds:g} s ({why}). Correct "
+            f"{self.name} did not answer at {_shown(address)} within {seconds:g} s ({why}{elsewhere}). Correct "
             f"baseUrl, name another address with --wait-for, or raise startTimeout{self._last_words()}"
         )
+
+    def _elsewhere(self, address: str) -> str:
+        """Return that the program listens on other ports than that of an address, if it does."""
+        ports = self._process.listening_ports() if self._process else ()
+        if not ports or _port_of(address) in ports:
+            return ""
+        return f"; the program listens on {', '.join(map(str, ports))}"
 
     def _last_words(self) -> str:
         words = self._process.last_words(self._redactor) if self._process else ""
@@ -216,6 +225,14 @@ def _shown(address: str) -> str:
     return f"port {address}" if address.isdecimal() else re.split("[?#]", address, maxsplit=1)[0]
 
 
+def _port_of(address: str) -> int:
+    """Return the port of a URL, or the port that is given instead; raise `ValueError` if it is none."""
+    if address.isdecimal():
+        return int(address)
+    url = urlsplit(address)
+    return url.port or (443 if url.scheme == "https" else 80)
+
+
 async def _answer(address: str) -> None:
     """Wait until something answers."""
     while await _failure(address, _TRY_SECONDS) is not None:  # noqa: ASYNC110  # of another program
@@ -230,8 +247,7 @@ async def _is_taken(address: str) -> bool:
     # A server that is slow to answer has its port all the same.
     with suppress(OSError, ValueError):  # TimeoutError is an OSError; ValueError: a port that is none
         async with asyncio.timeout(_LOOK_SECONDS):
-            port = url.port or (443 if url.scheme == "https" else 80)
-            _, writer = await asyncio.open_connection(url.hostname, port)
+            _, writer = await asyncio.open_connection(url.hostname, _port_of(address))
         writer.close()
         return True
     return False
