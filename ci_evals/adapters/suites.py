@@ -1,6 +1,8 @@
 """Finds suites by paths, globs, folders, or names of those bundled with the package."""
 
 import difflib
+import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,7 +40,13 @@ def bundled_names() -> tuple[str, ...]:
 
 
 def sources(name: str) -> tuple[SuiteSource, ...]:
-    """Return the suites of a path, glob, folder or bundled name, sorted."""
+    """Return the suites of a path, glob, folder or bundled name, sorted.
+
+    JSON Schemas in a folder or among the matches of a glob are left out: editors want them next to suites.
+
+    Raises:
+        UsageError: there are none, or one cannot be read.
+    """
     if not name.strip():
         raise UsageError("The name of a suite is empty. Name a file, a folder or a bundled suite.")
     if is_bundled(name):
@@ -46,7 +54,32 @@ def sources(name: str) -> tuple[SuiteSource, ...]:
         return (SuiteSource(name, _read(path, name), path),)
     with os_errors(f"{name!r} cannot be read"):
         paths = list(suite_paths.files(name))
-    return tuple(SuiteSource(_name_of(p), _read(p, _name_of(p)), p.resolve()) for p in paths)
+    found, schemas = [], []
+    for path in paths:
+        text = _read(path, _name_of(path))
+        if _is_json_schema(text):
+            schemas.append(_name_of(path))
+        else:
+            found.append(SuiteSource(_name_of(path), text, path.resolve()))
+    if not found:
+        raise UsageError(f"{name!r} holds no suite: {', '.join(schemas)} is a JSON Schema.")
+    return tuple(found)
+
+
+_SCHEMA_KEY = re.compile(r'"\$schema"\s*:\s*"https?://json-schema\.org/')
+_HEAD = 10_000
+"""The characters in which a JSON Schema names its dialect."""
+
+
+def _is_json_schema(text: str) -> bool:
+    """Return whether a text is a JSON Schema, and surely no suite: one that is left out cannot fail."""
+    if not _SCHEMA_KEY.search(text[:_HEAD]):
+        return False
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(data, dict) and "$schema" in data and "tests" not in data
 
 
 def _name_of(path: Path) -> str:

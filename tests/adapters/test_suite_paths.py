@@ -5,6 +5,7 @@ import os
 import pytest
 
 from ci_evals.adapters import suite_paths
+from ci_evals.adapters.suites import sources
 from ci_evals.domain.errors import UsageError
 
 RULES = ("evals", "evals/**/*.yaml", "evals/**", "**/*.yaml")
@@ -28,6 +29,27 @@ def refused(name):
     with pytest.raises(UsageError) as caught:
         found(name)
     return str(caught.value)
+
+
+SCHEMA = '{"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object"}'
+
+
+def test_a_json_schema_among_suites_is_not_one(place):
+    """Editors want it there. A suite that names its schema, or looks like one, is still a suite."""
+    (place / "evals/ci-evals.schema.json").write_text(SCHEMA)
+    (place / "evals/c.json").write_text('{"$schema": "ci-evals.schema.json"}')
+    (place / "evals/d.json").write_text(SCHEMA.replace("}", ', "tests": []}'))
+    (place / "evals/e.json").write_text(SCHEMA + "x")
+    expected = ["evals/a.yaml", "evals/c.json", "evals/d.json", "evals/deep/b.yaml", "evals/e.json"]
+    assert [source.file for source in sources("evals")] == expected
+
+
+@pytest.mark.parametrize("name", ["schemas", "schemas/a.json", "schemas/*.json"])
+def test_a_json_schema_alone_is_an_error(place, name):
+    (place / "schemas").mkdir()
+    (place / "schemas/a.json").write_text(SCHEMA)
+    with pytest.raises(UsageError, match=r"holds no suite: schemas/a\.json is a JSON Schema\."):
+        sources(name)
 
 
 @pytest.mark.parametrize("rule", RULES[:3])

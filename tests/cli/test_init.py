@@ -1,5 +1,6 @@
 """`init` as its users start it: what it writes is right as it is."""
 
+import json
 import os
 import re
 import subprocess
@@ -17,6 +18,7 @@ pytestmark = pytest.mark.slow
 
 TOOLS = Path(sys.executable).parent
 SUITE, WORKFLOW = "evals/starter.yaml", ".github/workflows/evals.yml"
+SCHEMA = "evals/.ci-evals.schema.json"
 EXAMPLE = (ROOT / "examples/pull-request.yml").read_text()
 ADAPTERS = [*AGENT_KINDS, "python", "command", "python:shop.desk:reply", "command: ./agent"]
 each_adapter = pytest.mark.parametrize("adapter", ADAPTERS)
@@ -40,6 +42,16 @@ def the_action(text):
 
 
 STARTED = ["--adapter=http", "--provider=offline", "--start=python3 agent.py --port 8000"]
+
+
+def test_the_suite_names_its_schema_for_editors(repository):
+    """Next to it, as `ci-evals schema` prints it; no run takes it for a suite."""
+    assert ci_evals("init", cwd=repository).returncode == 0
+    assert (
+        (repository / SUITE).read_text().startswith("# yaml-language-server: $schema=.ci-evals.schema.json\n")
+    )
+    written = json.loads((repository / SCHEMA).read_text())
+    assert written == json.loads(ci_evals("schema", cwd=repository).stdout)
 
 
 @each_adapter
@@ -219,7 +231,8 @@ def test_what_needs_nothing_of_the_users_plays_at_once(repository, adapter):
 def test_the_steps_are_told(repository):
     """Three of them."""
     done = ci_evals("init", "--adapter=python", cwd=repository)
-    assert done.stdout.splitlines()[1:4] == [f"  {SUITE}", f"  {WORKFLOW}", "  agent_under_test.py"]
+    written = [SUITE, WORKFLOW, SCHEMA, "agent_under_test.py"]
+    assert done.stdout.splitlines()[1:5] == [f"  {name}" for name in written]
     assert re.findall(r"^  (\d)\. ", done.stdout, flags=re.MULTILINE) == ["1", "2", "3"]
     assert "\nNext:\n" in done.stdout
 
@@ -326,7 +339,7 @@ def test_a_folder_of_the_repository(repository):
     (repository / "desk").mkdir()
     done = ci_evals("init", "desk", "--adapter=demo", cwd=repository)
     assert done.returncode == 0
-    assert set(files_in(repository)) == {f"desk/{SUITE}", WORKFLOW}
+    assert set(files_in(repository)) == {f"desk/{SUITE}", f"desk/{SCHEMA}", WORKFLOW}
     assert the_action((repository / WORKFLOW).read_text())["suites"] == "desk/evals/\n"
 
 

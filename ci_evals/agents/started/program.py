@@ -186,9 +186,9 @@ class AgentProgram:
 
     async def _late(self, address: str, seconds: float) -> str:
         why = await _failure(address, _LOOK_SECONDS) or "it answers only now"
-        elsewhere = self._elsewhere(address)
+        why += self._elsewhere(address)
         return (
-            f"{self.name} did not answer at {_shown(address)} within {seconds:g} s ({why}{elsewhere}). Correct "
+            f"{self.name} did not answer at {_shown(address)} within {seconds:g} s ({why}). Correct "
             f"baseUrl, name another address with --wait-for, or raise startTimeout{self._last_words()}"
         )
 

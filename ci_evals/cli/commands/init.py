@@ -14,6 +14,7 @@ from ci_evals.cli.settings.choices import StarterProvider
 from ci_evals.cli.settings.result_commands import InitSettings
 from ci_evals.domain.agents import DEFAULT_ADAPTER, program_of
 from ci_evals.domain.errors import SuiteError, UsageError
+from ci_evals.domain.suite import suite_schema
 from ci_evals.planning.adapter_options import complaint
 from ci_evals.planning.documents.interpolate import Reading
 from ci_evals.planning.documents.writing import literal, write
@@ -26,6 +27,8 @@ AGENT = "agent_under_test.py"
 ACTION = "org/aui-evals-action"
 """The action's name in every example; its users put its repository in the place."""
 _SUITE = "starter.yaml"
+_SCHEMA = ".ci-evals.schema.json"
+"""Hidden: what looks for suites passes it over."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,11 @@ class Starter:
         return "/".join(part for part in (self.repository.home, _SUITE) if part != ".")
 
     @property
+    def schema(self) -> str:
+        """The path of the JSON Schema of suites, which the suite names for editors."""
+        return "/".join(part for part in (self.repository.home, _SCHEMA) if part != ".")
+
+    @property
     def writes_agent(self) -> bool:
         """True if an agent to begin with is written as well."""
         return self.adapter == self.agent.example
@@ -73,6 +81,8 @@ class Starter:
     def files(self) -> dict[str, str]:
         """Path and text of each file."""
         written = {self.suite: self._suite_text(), WORKFLOW: self._workflow()}
+        if not (self.repository.root / self.schema).exists():
+            written[self.schema] = json.dumps(suite_schema(), indent=2) + "\n"
         if self.writes_agent:
             written[AGENT] = render(self.agent.program)
         return written
@@ -89,6 +99,7 @@ class Starter:
             adapter=write({"adapter": self.adapter}, _SUITE).strip(),
             about=f"{about}.",
             file=self.suite,
+            schema=_SCHEMA,
             offline=self.plays_at_once or not self.provider.key,
             start=write(literal({"start": self.start}), _SUITE).strip() if self.start else "",
             provider=" --provider=offline" if self.plays_at_once else self.provider_option,

@@ -10,6 +10,5 @@ from ci_evals.extension_registry import study_kinds
 
 def schema(context: RunContext, *, results: bool) -> None:
     """Print a JSON Schema."""
-    context.show(
-        json.dumps(results_schema(study_kinds()) if results else suite_schema(), indent=2), exact=True
-    )
+    data = results_schema(study_kinds()) if results else suite_schema()
+    context.show(json.dumps(data, indent=2), exact=True)
