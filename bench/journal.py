@@ -6,7 +6,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from ci_evals.adapters.journal import Journal
+from ci_evals.adapters.journal.journal import Journal
 
 
 async def keep_again(folder: Path) -> float:

@@ -107,7 +107,7 @@ async def run(
     *,
     done: Mapping[Trial, TrialResult] = MappingProxyType({}),
     admit: Callable[[], Awaitable[bool]] | None = None,
-    save: Sequence[SaveTrial] = (),
+    save: SaveTrial | None = None,
     listen: Listener = lambda _: None,
     stop: Stop | None = None,
 ) -> tuple[TrialResult | None, ...]:
@@ -124,7 +124,7 @@ async def play(
     *,
     done: Mapping[Trial, TrialResult] = MappingProxyType({}),
     admit: Callable[[], Awaitable[bool]] | None = None,
-    save: Sequence[SaveTrial] = (),
+    save: SaveTrial | None = None,
     listen: Listener = lambda _: None,
     stop: Stop,
 ) -> tuple[TrialResult | None, ...]:
@@ -146,9 +146,8 @@ async def play(
         trial = trials[index]
         try:
             result = await grade_conversation()
-            if result.status is not EndState.INTERRUPTED:
-                for keep in save:
-                    await keep(trial, result)
+            if save and result.status is not EndState.INTERRUPTED:
+                await save(trial, result)
             results[index] = result = result.packed()
             listen(TrialFinished(trial, result))
         finally:

@@ -14,7 +14,7 @@ import pytest
 from commands import start
 from doc_pages import ROOT, table
 
-from ci_evals.adapters.journal import NAME
+from ci_evals.adapters.journal.records import JOURNAL as NAME
 from ci_evals.demo_agent.server import DemoServer
 
 pytestmark = pytest.mark.slow

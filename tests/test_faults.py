@@ -20,7 +20,7 @@ from doc_pages import ROOT, code, table
 from faults import AGENT, HARMLESS, MODELS, Fault, FaultyServer, Place
 
 from ci_evals import load_suite
-from ci_evals.adapters.journal import Journal
+from ci_evals.adapters.journal.journal import Journal
 from ci_evals.adapters.models.anthropic_llm import AnthropicLLM
 from ci_evals.adapters.models.openai_llm import OpenAILLM
 from ci_evals.adapters.models.sdk_llm import SdkLLM

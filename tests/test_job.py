@@ -12,7 +12,8 @@ import fakes
 import pytest
 from plans import planned
 
-from ci_evals.adapters.journal import NAME, Journal
+from ci_evals.adapters.journal.journal import Journal
+from ci_evals.adapters.journal.records import JOURNAL as NAME
 from ci_evals.domain.errors import AgentAccessError, AgentError, LLMError, UsageError
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.prices import PriceTable

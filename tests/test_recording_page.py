@@ -27,7 +27,7 @@ def test_the_commands_are_understood():
 
 def test_every_message_is_one_of_ours():
     """Word for word, so that a search finds it."""
-    folders = ("adapters/recording", "cli", "wiring")
+    folders = ("adapters/journal", "cli", "wiring")
     source = "".join(
         file.read_text() for folder in folders for file in (ROOT / "ci_evals" / folder).rglob("*.py")
     )

@@ -118,7 +118,7 @@ async def test_it_counts_as_finished():
 
     participants = Participants(agent(), user_llm=each(BROKEN, "Go on."))
     plan = planned(TEST)
-    (result,) = await run(plan, lambda _: participants, Options(), Redactor(), save=[keep])
+    (result,) = await run(plan, lambda _: participants, Options(), Redactor(), save=keep)
     assert kept == ["invalid_user"]
     assert not result.infrastructure_failed  # what is, a journal forgets where the run ended by an outage
 

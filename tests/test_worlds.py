@@ -13,7 +13,7 @@ import pytest
 from commands import ci_evals, start, write_suite
 from plans import planned
 
-from ci_evals.adapters.journal import Journal
+from ci_evals.adapters.journal.journal import Journal
 from ci_evals.domain.errors import AgentError
 from ci_evals.gate.policy import Policy
 from ci_evals.job import Job, Limits, evaluate

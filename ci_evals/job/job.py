@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Protocol
 
 from pydantic import JsonValue
 
-from ci_evals.adapters.journal import Journal
+from ci_evals.adapters.journal.journal import Journal
+from ci_evals.adapters.journal.records import RunIdentity
 from ci_evals.domain.choices import BothSides, CheckMode
-from ci_evals.domain.journal import RunIdentity
 from ci_evals.domain.plan import Plan
 from ci_evals.domain.prices import NO_PRICES, PriceTable
 from ci_evals.domain.progress import Listener
@@ -24,8 +24,8 @@ from ci_evals.support.redaction import Redactor
 from ci_evals.wiring.connections import Connections
 from ci_evals.wiring.participants import RunParticipants
 
-if TYPE_CHECKING:  # few runs are recorded or replayed
-    from ci_evals.wiring.recordings import RunRecorder, RunReplay
+if TYPE_CHECKING:  # few runs are replayed
+    from ci_evals.wiring.recordings import RunReplay
 
 
 class PlayerElsewhere(TrialPlayer, Protocol):
@@ -65,8 +65,6 @@ class Job:
     limits: Limits = field(default_factory=Limits)
     journal: Journal | None = None
     """Keeps finished trials, and holds the past of a run that is resumed."""
-    recorder: "RunRecorder | None" = None
-    """Records the answers of agents and models."""
     replay: "RunReplay | None" = None
     """Stands instead of the agents and models."""
     elsewhere: PlayElsewhere | None = None

@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ci_evals.adapters.journal import Journal
-from ci_evals.domain.journal import JournalMark
+from ci_evals.adapters.journal.journal import Journal
+from ci_evals.adapters.journal.records import JournalMark
 from ci_evals.domain.plan import Plan, Trial
 from ci_evals.domain.results.trial import TrialResult
 from ci_evals.domain.suite import Test
@@ -33,8 +33,8 @@ class LateEvidence:
     receiver: "Receiver"
     redactor: Redactor
     journal: Journal | None = None
-    save: Sequence[SaveTrial] = ()
-    """Where corrected results are kept, in place of those before."""
+    save: SaveTrial | None = None
+    """Keeps corrected results, in place of those before."""
     _corrected: dict[Trial, TrialResult] = field(default_factory=dict)
     _marked: set[str] = field(default_factory=set)
 
@@ -75,8 +75,8 @@ class LateEvidence:
         if not gaps:
             return result
         result = self.redactor.model(with_gaps(plan.test_of(trial), result, gaps))
-        for keep in self.save:
-            await keep(trial, result)
+        if self.save:
+            await self.save(trial, result)
         self._corrected[trial] = result = result.packed()
         return result
 

@@ -17,10 +17,10 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from ci_evals.adapters.journal.records import JournalMark
 from ci_evals.adapters.transport.rate_limiter import Waiting
 from ci_evals.domain.choices import CheckMode
-from ci_evals.domain.errors import AgentAccessError, AgentError, LLMAccessError
-from ci_evals.domain.journal import JournalMark
+from ci_evals.domain.errors import AgentAccessError, AgentError, LLMAccessError, UsageError
 from ci_evals.domain.plan import PlannedSuite, Trial
 from ci_evals.domain.prices import check_priced
 from ci_evals.domain.progress import Event, Extended, Listener, ModelAnswered, RunResumed
@@ -44,6 +44,7 @@ from ci_evals.wiring.participants import RunParticipants, build_participants, wo
 from ci_evals.wiring.waits import report_waits
 
 if TYPE_CHECKING:
+    from ci_evals.adapters.journal.capture import RunCapture
     from ci_evals.job.job import PlayerElsewhere
 
 
@@ -86,6 +87,7 @@ async def evaluate(
             limits(event)
             listen(event)
 
+        save = _saver(job, builder, players.capture)
         if players.elsewhere:
             players.elsewhere.listen = hear
             begin = partial(play, player=players.elsewhere)
@@ -99,11 +101,11 @@ async def evaluate(
                 timed=job.origin is None,
             ),
             admit=limits.admits,
-            save=tuple(_savers(job, builder)),
+            save=save,
             listen=hear,
             stop=stop,
         )
-        if late := _late_evidence(job, players, builder):
+        if late := _late_evidence(job, players, save):
             play_plan = late.settling(play_plan, stop)
         checks = builder.judge_checks = JudgeChecks(
             judges=players.judges,
@@ -117,9 +119,10 @@ async def evaluate(
         )
         play_all = partial(_play_in_stages, job, builder, play_plan, done, listen=listen, stop=stop)
         with _timed(job, limits):
+            check_judges = _check_judges(job, checks, players.capture, stop)
             # The judges of a resumed run are checked even if all its trials have finished.
             if done.keys() >= set(job.plan.trials):
-                async with _in_background(stop.stop_on_error(_check_judges(job, checks, stop))) as checked:
+                async with _in_background(stop.stop_on_error(check_judges)) as checked:
                     return await play_all(checked)
             async with report_waits(players.waits, listen):
                 await stop.run_until_stopped(players.start_agents(stop))
@@ -127,7 +130,7 @@ async def evaluate(
                 async with (
                     _in_background(stop.stop_on_error(players.watch_agents(stop))),
                     _in_background(stop.stop_on_error(players.check_models(stop))),
-                    _in_background(stop.stop_on_error(_check_judges(job, checks, stop))) as checked,
+                    _in_background(stop.stop_on_error(check_judges)) as checked,
                 ):
                     return await play_all(checked)
 
@@ -147,28 +150,28 @@ def not_played(
 
 def _resume(job: Job, builder: ResultsBuilder, listen: Listener) -> Mapping[Trial, TrialResult]:
     """Begin the journal and the results, and return the trials that the journal already holds."""
-    past = job.journal.past if job.journal else None
-    again = job.recorder.begin(builder.header, past.done.keys() if past else ()) if job.recorder else ()
     if job.journal:
         job.journal.open(builder.header)
     if job.write_unfinished:
         job.write_unfinished(builder.unfinished())
+    past = job.journal.past if job.journal else None
     if not (job.journal and past):
         return {}
-    done = {trial: result for trial, result in past.done.items() if trial not in again}
-    builder.resumed = done.keys()
+    builder.resumed = past.done.keys()
     job.journal.mark(JournalMark(mark="resumed"))
-    listen(RunResumed(len(done.keys() & set(job.plan.trials)), past.header.started_at))
-    return done
+    listen(RunResumed(len(past.done.keys() & set(job.plan.trials)), past.header.started_at))
+    return past.done
 
 
-async def _check_judges(job: Job, checks: JudgeChecks, stop: Stop) -> None:
+async def _check_judges(job: Job, checks: JudgeChecks, capture: "RunCapture | None", stop: Stop) -> None:
     await asyncio.sleep(0)  # the first conversations begin before anything is rendered or imported for it
     await checks.ask(stop)
-    if job.journal and checks.failed:
+    if job.journal is None:
+        return
+    if checks.failed:
         job.journal.mark(JournalMark(mark="judge_check_failed"))
-    if job.recorder:
-        job.recorder.keep_judge_check()
+    if capture and (answers := capture.judge_check_answers()).judge_check:
+        job.journal.mark(answers)
 
 
 async def _play_in_stages(
@@ -199,25 +202,25 @@ async def _play_in_stages(
         stage = following
 
 
-def _late_evidence(job: Job, players: "_JobParticipants", builder: ResultsBuilder) -> LateEvidence | None:
+def _late_evidence(job: Job, players: "_JobParticipants", save: SaveTrial | None) -> LateEvidence | None:
     """What corrects results if spans are received."""
     receiver = players.built.agents.receiver if players.built else None
     if receiver is None:
         return None
-    save = tuple(_savers(job, builder, corrected=True))
     return LateEvidence(receiver, job.redactor, job.journal, save)
 
 
-def _savers(job: Job, builder: ResultsBuilder, *, corrected: bool = False) -> Iterator[SaveTrial]:
-    """Where finished trials are kept: first in the recording, since what the journal holds is not rerun."""
-    if job.recorder:
-        yield job.recorder.correct if corrected else job.recorder.keep
-    if journal := job.journal:
+def _saver(job: Job, builder: ResultsBuilder, capture: "RunCapture | None") -> SaveTrial | None:
+    """Return what keeps finished trials in the journal, if there is one."""
+    journal = job.journal
+    if journal is None:
+        return None
 
-        async def keep(trial: Trial, result: TrialResult) -> None:
-            await journal.keep(trial, result, builder.elapsed, builder.now())
+    async def save(trial: Trial, result: TrialResult) -> None:
+        answers = capture.finish(trial) if capture else None
+        await journal.keep(trial, result, builder.elapsed, builder.now(), answers)
 
-        yield keep
+    return save
 
 
 def _mark_outage(job: Job, stop: Stop) -> None:
@@ -260,6 +263,8 @@ class _JobParticipants:
     """Of the suites, where nothing was built."""
     elsewhere: "PlayerElsewhere | None" = None
     """Plays the trials instead of this process."""
+    capture: "RunCapture | None" = None
+    """The answers of agents and models, if they are to be kept."""
 
     async def start_agents(self, stop: Stop) -> None:
         """Start the programs that serve agents, or end the run before it has begun."""
@@ -319,6 +324,11 @@ async def _participants(
             if job.elsewhere is None:
                 yield _recorded(job, local)
                 return
+            if job.journal and job.journal.holds_answers:
+                raise UsageError(
+                    "--cluster, --resume: the run to resume was recorded, and answers are recorded by one "
+                    "process. Omit --cluster, or start over without --resume."
+                )
             async with job.elsewhere(job, clients, built, stop) as player:
                 yield replace(local, elsewhere=player)
 
@@ -330,12 +340,16 @@ def _in_world(clients: Participants, planned: PlannedSuite, job: Job) -> Partici
 
 
 def _recorded(job: Job, participants: _JobParticipants) -> _JobParticipants:
-    """The participants with their answers recorded, if they are to be."""
-    recorder, unrecorded = job.recorder, participants.participants_for
-    if recorder is None:
+    """The participants with their answers captured, if the journal is to hold them."""
+    if job.journal is None or not job.journal.holds_answers:
         return participants
+    from ci_evals.adapters.journal.capture import RunCapture  # noqa: PLC0415  # few runs are recorded
+    from ci_evals.wiring.recordings import recorded, recorded_judges  # noqa: PLC0415  # likewise
+
+    capture, unrecorded = RunCapture(job.plan, job.redactor), participants.participants_for
     return replace(
         participants,
-        participants_for=lambda trial: recorder.participants(trial, unrecorded(trial)),
-        judges=recorder.judges(participants.judges),
+        participants_for=lambda trial: recorded(unrecorded(trial), capture.begin(trial)),
+        judges=recorded_judges(participants.judges, capture),
+        capture=capture,
     )

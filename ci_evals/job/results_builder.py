@@ -10,8 +10,8 @@ from typing import Any
 from uuid import uuid4
 
 from ci_evals._version import __version__
+from ci_evals.adapters.journal.records import JournalHeader, Recorded
 from ci_evals.domain.base import instant
-from ci_evals.domain.journal import JournalHeader
 from ci_evals.domain.plan import BASE, Plan, Trial
 from ci_evals.domain.prices import NO_PRICES, PriceTable
 from ci_evals.domain.results.arms import Arm
@@ -85,6 +85,9 @@ class ResultsBuilder:
     @property
     def header(self) -> JournalHeader:
         """The journal's facts of the run."""
+        journal, recorded = self._job.journal, None
+        if journal and journal.holds_answers:
+            recorded = Recorded.of(self._job.plan, self._job.config, self._job.redactor)
         return JournalHeader(
             tool=Tool(version=__version__),
             run=self._id,
@@ -94,6 +97,7 @@ class ResultsBuilder:
             tests=tuple(len(planned.tests) for planned in self._job.plan.suites),
             connection=self._connection,
             context=self._job.context,
+            recorded=recorded,
         )
 
     @property

@@ -1,17 +1,18 @@
 """Participants that are recorded, and those that a recording plays."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from ci_evals.adapters.recording.reader import Recording
-from ci_evals.adapters.recording.recorder import (
+from ci_evals.adapters.journal.capture import (
     RecordedAgent,
     RecordedEmbedder,
     RecordedLLM,
     RecordedWorld,
-    Recorder,
+    RunCapture,
+    TrialCapture,
 )
-from ci_evals.adapters.recording.replay import (
+from ci_evals.adapters.journal.reading import Recording
+from ci_evals.adapters.journal.replay import (
     Replay,
     ReplayedAgent,
     ReplayedEmbedder,
@@ -28,29 +29,24 @@ from ci_evals.wiring.functions import function_caller
 from ci_evals.wiring.models import CheckedJudge
 
 
-class RunRecorder(Recorder):
-    """Records the participants of a run."""
+def recorded(participants: Participants, capture: TrialCapture) -> Participants:
+    """The participants of a trial, whose answers are captured."""
+    user, embedder, auditor = participants.user_llm, participants.embedder, participants.audit_llm
+    return Participants(
+        agent=RecordedAgent(participants.agent, capture),
+        user_llm=user and RecordedLLM(user, "user", capture),
+        judge_panel=tuple(RecordedLLM(judge, "judge", capture) for judge in participants.judges),
+        judge_votes=participants.judge_votes,
+        audit_llm=auditor and RecordedLLM(auditor, "auditor", capture),
+        embedder=embedder and RecordedEmbedder(embedder, capture),
+        call_function=participants.call_function,
+        world=participants.world and RecordedWorld(participants.world, capture),
+    )
 
-    def participants(self, trial: Trial, participants: Participants) -> Participants:
-        """The participants of a trial, recorded."""
-        capture = self.capture(trial)
-        user, embedder, auditor = participants.user_llm, participants.embedder, participants.audit_llm
-        return Participants(
-            agent=RecordedAgent(participants.agent, capture),
-            user_llm=user and RecordedLLM(user, "user", capture),
-            judge_panel=tuple(RecordedLLM(judge, "judge", capture) for judge in participants.judges),
-            judge_votes=participants.judge_votes,
-            audit_llm=auditor and RecordedLLM(auditor, "auditor", capture),
-            embedder=embedder and RecordedEmbedder(embedder, capture),
-            call_function=participants.call_function,
-            world=participants.world and RecordedWorld(participants.world, capture),
-        )
 
-    def judges(self, judges: Sequence[CheckedJudge]) -> tuple[CheckedJudge, ...]:
-        """The judges that are asked control questions, recorded."""
-        return tuple(
-            replace(judge, llm=RecordedLLM(judge.llm, "judge", self.judge_check)) for judge in judges
-        )
+def recorded_judges(judges: Iterable[CheckedJudge], capture: RunCapture) -> tuple[CheckedJudge, ...]:
+    """The judges that are asked control questions, whose answers are captured."""
+    return tuple(replace(judge, llm=RecordedLLM(judge.llm, "judge", capture.judge_check)) for judge in judges)
 
 
 @dataclass(frozen=True)
@@ -67,12 +63,14 @@ class RunReplay:
 
         With `always` they are asked all the same, and have no answer.
         """
-        check, replay = self.recording.judge_check(), Replay(self.recording, self.redactor)
-        if not (check or always):
+        answers = self.recording.judge_check()
+        if not (answers or always):
             return ()
-        suites = [planned.suite for planned in self.plan.suites if of_suite(self.plan, planned).judge_calls]
-        names = dict.fromkeys(judge for suite in suites for judge in self.connections.models(suite).judges)
-        answers = check.judge if check else ()
+        names: dict[str, None] = {}
+        for planned in self.plan.suites:
+            if of_suite(self.plan, planned).judge_calls:
+                names |= dict.fromkeys(self.connections.models(planned.suite).judges)
+        replay = Replay(self.recording, self.redactor)
         return tuple(
             CheckedJudge(ReplayedLLM(name, "the control question", answers, replay)) for name in names
         )
@@ -82,20 +80,22 @@ class RunReplay:
         planned = self.plan.suites[trial.suite]
         names, work = self.connections.models(planned.suite), of_suite(self.plan, planned)
         replay = TrialReplay(self.recording, self.plan, trial, self.redactor)
-        kept = replay.recorded
-        user = names.user if work.user_calls else None
-        auditor = names.auditor if user else None
+        answers = replay.answers
+        user, auditor, embedder = None, None, None
+        if work.user_calls and names.user:
+            user = ReplayedLLM(names.user, "the simulated user's question", answers.user, replay)
+            if names.auditor:
+                auditor = ReplayedLLM(names.auditor, "the auditor's question", answers.auditor, replay)
         judges = names.judges if work.judge_calls else ()
-        embedder = self.connections.embedder if work.embedder_calls else None
+        if work.embedder_calls and self.connections.embedder:
+            embedder = ReplayedEmbedder(self.connections.embedder, answers.embedder, replay)
         return Participants(
             ReplayedAgent(replay),
-            user_llm=ReplayedLLM(user, "the simulated user's question", kept.user, replay) if user else None,
-            audit_llm=ReplayedLLM(auditor, "the auditor's question", kept.auditor, replay)
-            if auditor
-            else None,
-            judge_panel=[ReplayedLLM(name, "the judge's question", kept.judge, replay) for name in judges],
+            user_llm=user,
+            audit_llm=auditor,
+            judge_panel=[ReplayedLLM(name, "the judge's question", answers.judge, replay) for name in judges],
             judge_votes=names.votes if judges else 1,
-            embedder=ReplayedEmbedder(embedder, kept.embedder, replay) if embedder else None,
+            embedder=embedder,
             world=ReplayedWorld(replay),
             adjust_findings=replay.adjust_findings,
             call_function=function_caller(self.connections.environ, self.redactor),

@@ -14,9 +14,10 @@ import builders as build
 import pytest
 
 from ci_evals._version import __version__
-from ci_evals.adapters.journal import NAME, Journal
+from ci_evals.adapters.journal.journal import Journal
+from ci_evals.adapters.journal.records import JOURNAL as NAME
+from ci_evals.adapters.journal.records import JournalHeader, JournalMark, RunIdentity
 from ci_evals.domain.errors import UsageError
-from ci_evals.domain.journal import JournalHeader, JournalMark, RunIdentity
 from ci_evals.domain.plan import Trial
 from ci_evals.domain.results.run import Digests, Tool
 
@@ -236,10 +237,10 @@ async def test_another_version_does_not_go_on_with_it(tmp_path):
     await written(tmp_path, result(1))
     path = tmp_path / NAME
     path.write_text(path.read_text().replace(f'"version":"{__version__}"', '"version":"9.8"', 1))
-    with pytest.raises(UsageError, match=r"was written by ci-evals '9\.8', in form 3, and this is"):
+    with pytest.raises(UsageError, match=r"was written by ci-evals '9\.8', in form 4, and this is"):
         Journal(tmp_path, resume=True)
     path.write_text('{"name": "something else"}\n')
-    with pytest.raises(UsageError, match="this is not a journal of ci-evals"):
+    with pytest.raises(UsageError, match="this is not a journal or recording of ci-evals"):
         Journal(tmp_path, resume=True)
 
 

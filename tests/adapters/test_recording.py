@@ -9,55 +9,87 @@ import fakes
 import pytest
 from plans import planned
 
-from ci_evals.adapters.recording.reader import Recording, is_written
-from ci_evals.adapters.recording.records import NAME, ModelsRecord
+from ci_evals._version import __version__
+from ci_evals.adapters.journal.capture import RunCapture
+from ci_evals.adapters.journal.journal import Journal
+from ci_evals.adapters.journal.reading import Recording
+from ci_evals.adapters.journal.records import JOURNAL, JournalHeader, JournalMark, Recorded
+from ci_evals.adapters.journal.records import RECORDING as NAME
 from ci_evals.domain.errors import AgentAccessError, AgentError, LLMAnswerError, LLMError, UsageError
-from ci_evals.domain.journal import JournalHeader
 from ci_evals.domain.progress import TurnPlayed
 from ci_evals.domain.results.run import Digests, Tool
+from ci_evals.domain.transcript import ProbeResult
+from ci_evals.job.late_evidence import with_gaps
 from ci_evals.ports import Completion, Prompt
 from ci_evals.runner import Options, Participants, run
 from ci_evals.stop import Stop
 from ci_evals.support.redaction import Redactor
 from ci_evals.wiring.connections import Connections
 from ci_evals.wiring.models import CheckedJudge
-from ci_evals.wiring.recordings import RunRecorder, RunReplay
+from ci_evals.wiring.recordings import RunReplay, recorded, recorded_judges
 
 PASS, FAIL = (fakes.judged(verdict, "It greets.") for verdict in ("pass", "fail"))
 JUDGED = {"criterion": "The agent greets"}
 MEANT = {"criterion": "It means hello", "strict": "answer_matches", "expected": "Hi", "match": "semantic"}
 
 
-def of_run(name="run-1"):
-    """The run as its journal has it."""
-    digests = Digests(**{field: field for field in Digests.model_fields})
-    return JournalHeader(tool=Tool(version="0.1.0"), run=name, started_at=build.STARTED_AT, digests=digests)
+class Recorder:
+    """The journal of a run that is recorded, and what it captures."""
+
+    def __init__(self, folder, plan, *, resume=False):
+        self.plan, self.redactor = plan, folder.redactor
+        self.journal = Journal(folder.results, resume=resume, record=folder.path, say=folder.messages.append)
+        self.capture = RunCapture(plan, folder.redactor)
+
+    def begin(self, name="run-1"):
+        digests = Digests(**{field: field for field in Digests.model_fields})
+        header = JournalHeader(
+            tool=Tool(version=__version__),
+            run=name,
+            started_at=build.STARTED_AT,
+            digests=digests,
+            recorded=Recorded.of(self.plan, {"provider": "openai"}, self.redactor),
+        )
+        self.journal.open(header)
+
+    async def keep(self, trial, result):
+        await self.journal.keep(trial, result, 1.0, answers=self.capture.finish(trial))
+
+    async def play(self, participants, *, stop=None, done=None, **options):
+        return await run(
+            self.plan,
+            lambda trial: recorded(participants, self.capture.begin(trial)),
+            Options(**options),
+            self.redactor,
+            done=done or {},
+            save=self.keep,
+            stop=stop,
+        )
 
 
 class Folder:
-    """A folder with a recording, made by `record` and played by `replay`."""
+    """A folder with a recording, made by `record` and played by `replay`, beside the journal of its run."""
 
     def __init__(self, path, redactor=None):
         self.path, self.redactor, self.messages = path, redactor or Redactor(), []
+        self.results = path / "results"
         self.adapter = Connections(judge_model="judge-1", user_model="user-1", embedding_model="vectors-1")
         self.file = path / NAME
 
-    def recorder(self, plan):
-        return RunRecorder(
-            self.path, plan, ModelsRecord(provider="openai"), self.redactor, self.messages.append
-        )
+    async def record(self, plan, participants, *, name="run-1", **options):
+        recorder = Recorder(self, plan)
+        recorder.begin(name)
+        results = await recorder.play(participants, **options)
+        recorder.journal.close()
+        return results
 
-    async def record(self, plan, participants, *, header=None, **options):
-        recorder = self.recorder(plan)
-        recorder.begin(header or of_run())
-        results = await run(
-            plan,
-            lambda trial: recorder.participants(trial, participants),
-            Options(**options),
-            self.redactor,
-            save=(recorder.keep,),
-        )
-        recorder.close()
+    async def resume(self, plan, participants):
+        """Go on with the run; the results are those of trials that were not finished."""
+        recorder = Recorder(self, plan, resume=True)
+        recorder.begin()
+        done = recorder.journal.past.done if recorder.journal.past else {}
+        results = await recorder.play(participants, done=done)
+        recorder.journal.close()
         return results
 
     async def replay(self, plan, stop=None, **options):
@@ -204,6 +236,43 @@ async def test_a_secret_that_was_told_is_told_in_the_replay_too(tmp_path):
     assert (cut.status, cut.findings, stop.bug) == ("interrupted", (), None)
 
 
+class Shop:
+    """A world whose probe returns how often it was asked."""
+
+    def __init__(self):
+        self.asked = 0
+
+    async def set_up(self, world, names): ...
+
+    async def probe(self, world, names):
+        self.asked += 1
+        return {name: ProbeResult(value=self.asked) for name in world.probes}
+
+    probe_before = probe
+
+    async def tear_down(self, world, names): ...
+
+    def notes(self):
+        return ()
+
+
+async def test_a_replay_has_the_recorded_probes(folder):
+    """Those before the first message and after the last one; what was not probed has no value."""
+    check = {"criterion": "Refunded", "strict": "state", "probe": "shop", "path": "$", "equals": 2}
+    probes = {"shop": {"http": {"url": "http://shop/1"}}}
+    plan = planned({"name": "t", "turns": [{"user": "Hi"}], "evaluations": [check]}, probes=probes)
+    participants = replace(everybody(fakes.ScriptedAgent(["Hello"])), world=Shop())
+    first = await folder.record(plan, participants)
+    assert (first[0].probes_before["shop"].value, first[0].probes["shop"].value) == (1, 2)
+    assert timeless(await folder.replay(plan)) == timeless(first)
+    more = planned(
+        {"name": "t", "turns": [{"user": "Hi"}], "evaluations": [check | {"probe": "till"}]},
+        probes={"till": {"http": {"url": "http://shop/2"}}},
+    )
+    (again,) = await folder.replay(more)
+    assert again.findings[0].outcome == "undecided"
+
+
 async def test_changed_evaluations_are_decided_anew(folder):
     """That is what a recording is for; a new judged one was never asked."""
     participants = everybody(fakes.ScriptedAgent(["Hello"]))
@@ -310,18 +379,10 @@ async def test_an_interrupted_trial_is_not_recorded(folder):
             stop.interrupt()
             return await super().send_message(session, text, timeout=timeout)
 
-    recorder = folder.recorder(plan)
-    recorder.begin(of_run())
-    participants = everybody(Halting())
-    await run(
-        plan,
-        lambda trial: recorder.participants(trial, participants),
-        Options(),
-        Redactor(),
-        save=(recorder.keep,),
-        stop=stop,
-    )
-    recorder.close()
+    recorder = Recorder(folder, plan)
+    recorder.begin()
+    await recorder.play(everybody(Halting()), stop=stop)
+    recorder.journal.close()
     assert len(folder.lines()) == 1
 
 
@@ -341,26 +402,66 @@ async def test_a_killed_run_leaves_a_good_recording(folder):
     assert not Recording(folder.path).torn
 
 
+def torn(path, end):
+    """Cut off the end of the last line, as a kill does."""
+    path.write_bytes(path.read_bytes()[:end])
+
+
 async def test_a_run_taken_up_again_goes_on_with_its_recording(folder):
-    """What was torn is written anew, and what was played twice counts as it was last."""
+    """The journal alone counts: whatever the recording lost is written again."""
+    plan = talk(JUDGED, loops=2)
+    first = await folder.record(plan, everybody(fakes.ScriptedAgent(["Hello"])))
+    torn(folder.results / JOURNAL, -5)
+    torn(folder.file, -2000)
+    again = await folder.resume(plan, everybody(fakes.ScriptedAgent(["Again"])))
+    assert timeless(again[:1]) == timeless(first[:1])
+    assert [line.get("index") for line in folder.lines()] == [None, 1, 2]
+    assert timeless(await folder.replay(plan)) == timeless(again)
+
+
+@pytest.mark.parametrize("lost", [True, False])
+async def test_a_lost_recording_is_copied_from_the_journal(folder, lost):
+    """Nothing is played for it."""
+    plan = talk(JUDGED, loops=2)
+    first = await folder.record(plan, everybody(fakes.ScriptedAgent(["Hello"])))
+    whole = folder.file.read_bytes()
+    if lost:
+        folder.file.unlink()
+    else:
+        torn(folder.file, 20)
+    await folder.resume(plan, everybody(fakes.ScriptedAgent([])))
+    assert folder.file.read_bytes() == whole == (folder.results / JOURNAL).read_bytes()
+    assert timeless(await folder.replay(plan)) == timeless(first)
+
+
+async def test_a_recorded_run_is_resumed_with_its_answers(folder):
+    """Be it without --record: a later --record finds all of them. One without answers cannot be recorded."""
     plan = talk(JUDGED, loops=2)
     await folder.record(plan, everybody(fakes.ScriptedAgent(["Hello"])))
-    folder.file.write_bytes(folder.file.read_bytes()[:-5])
-    last = await folder.record(plan, everybody(fakes.ScriptedAgent(["Again"])))
-    assert [line.get("index") for line in folder.lines()] == [None, 1, 1, 2]
-    assert timeless(await folder.replay(plan)) == timeless(last)
+    torn(folder.results / JOURNAL, -5)
+    assert Journal(folder.results, resume=True).holds_answers
+    plain = Folder(folder.path / "plain")
+    recorder = Recorder(plain, plan)
+    recorder.journal = Journal(plain.results)
+    assert not recorder.journal.holds_answers
+    header = folder.lines()[0] | {"recorded": None}
+    recorder.journal.open(JournalHeader.model_validate(header))
+    recorder.journal.close()
+    with pytest.raises(UsageError, match=r"--record: .* holds no answers, since its run was not recorded"):
+        Recorder(plain, plan, resume=True).begin()
+    assert not plain.file.exists()
 
 
 async def test_a_recording_of_another_run_is_not_written_over(folder):
     """It has been paid for. One without a trial has not."""
     plan = talk(JUDGED)
-    empty = folder.recorder(plan)
-    empty.begin(of_run("empty"))
-    empty.close()
-    await folder.record(plan, everybody(fakes.ScriptedAgent(["Hello"])), header=of_run("first"))
+    empty = Recorder(folder, plan)
+    empty.begin("empty")
+    empty.journal.close()
+    await folder.record(plan, everybody(fakes.ScriptedAgent(["Hello"])), name="first")
     before = folder.file.read_bytes()
     with pytest.raises(UsageError, match=r"is there already, of the run of 2026-11-21 09:30 UTC, and not"):
-        folder.recorder(plan).begin(of_run("second"))
+        Recorder(folder, plan)
     assert folder.file.read_bytes() == before
     assert Recording(folder.path).header.run == "first"
 
@@ -369,46 +470,63 @@ async def test_what_is_no_recording_is_not_written_over_either(folder):
     """Whatever it is."""
     folder.path.mkdir()
     folder.file.write_text("precious\n")
-    with pytest.raises(UsageError, match="is not a recording"):
-        folder.recorder(talk()).begin(of_run())
+    with pytest.raises(UsageError, match="is not a journal or recording"):
+        Recorder(folder, talk())
     assert folder.file.read_text() == "precious\n"
+    assert not folder.results.exists()
+
+
+LACKING = "its recording may lack what finishes now"
 
 
 async def test_a_full_disk_ends_no_run(folder):
-    """It is said once, and at the end how much is missing."""
+    """It is said once for each file, and at the end how much is missing."""
     plan = talk(JUDGED, loops=2)
-    recorder = folder.recorder(plan)
-    recorder.begin(of_run())
-    recorder.close()  # whatever is written now fails
-    participants = everybody(fakes.ScriptedAgent(["Hello"]))
-    results = await run(
-        plan,
-        lambda trial: recorder.participants(trial, participants),
-        Options(),
-        Redactor(),
-        save=(recorder.keep,),
-    )
-    recorder.close()
+    recorder = Recorder(folder, plan)
+    recorder.begin()
+    recorder.journal.close()  # whatever is written now fails
+    results = await recorder.play(everybody(fakes.ScriptedAgent(["Hello"])))
+    recorder.journal.close()
     assert [result.status for result in results] == ["stopped", "stopped"]
-    assert [line.partition(NAME)[2] for line in folder.messages] == [
-        " cannot be written (it is not open): the run continues, but its recording will have gaps",
-        " lacks 2 of the played trials",
+    assert [line.partition(NAME)[2] for line in folder.messages if NAME in line] == [
+        f" cannot be written (it is not open): the run continues, but {LACKING}",
+        " lacks its last 2 lines",
     ]
+
+
+async def test_evidence_that_came_late_is_missing_in_a_replay_too(folder):
+    """The corrected result is appended without answers, and the recorded reply gets its gap."""
+    check = {"criterion": "No refund", "strict": "tool_not_used", "toolName": "REFUND"}
+    plan = planned({"name": "t", "turns": [{"user": "Hi"}], "maxTurns": 1, "evaluations": [check]})
+    trace = "00-{}-{}-01".format("a" * 32, "b" * 16)
+    reply = fakes.reply("Hello", workflows=(), tool_calls=(), traceparent=trace)
+    recorder = Recorder(folder, plan)
+    recorder.begin()
+    (result,) = await recorder.play(everybody(fakes.ScriptedAgent([reply])))
+    assert result.findings[0].outcome == "passed"
+    recorder.journal.mark(JournalMark(mark="late_evidence", traces=("a" * 32,)))
+    (trial,) = plan.trials
+    corrected = with_gaps(plan.test_of(trial), result, {1: "a span came after the turn was read"})
+    await recorder.keep(trial, corrected)
+    recorder.journal.close()
+    (again,) = await folder.replay(plan)
+    assert again.findings[0].outcome == "undecided"
+    assert again.turns == corrected.turns
 
 
 BAD = {
     "nothing": ("", "is not a recording: it ends before it has begun"),
-    "other JSON": ('{"journalVersion": 1}\n', "is not a recording of ci-evals"),
-    "no JSON": ("[" * 100_000 + "\n", "is not a recording of ci-evals"),
+    "other JSON": ('{"schemaVersion": 3}\n', "this is not a journal or recording of ci-evals"),
+    "no JSON": ("[" * 100_000 + "\n", "this is not a journal or recording of ci-evals"),
     "a newer form": (
-        '{"recordingVersion": 3, "tool": {"version": "9.9"}}\n',
-        "was recorded by ci-evals '9.9' in form 3, and this version replays form 2; record again",
+        '{"journalVersion": 5, "tool": {"version": "9.9"}}\n',
+        f"was written by ci-evals '9.9', in form 5, and this is {__version__}, with form 4; record again",
     ),
-    "the form that kept verdicts under another key": (
-        '{"recordingVersion": 1, "tool": {"version": "0.1.0"}}\n',
-        "was recorded by ci-evals '0.1.0' in form 1, and this version replays form 2; record again",
+    "a recording from before journals held answers": (
+        '{"recordingVersion": 2, "tool": {"version": "0.1.0"}}\n',
+        f"was written by ci-evals '0.1.0', in form 2, and this is {__version__}, with form 4; record again",
     ),
-    "a poor header": ('{"recordingVersion": 2}\n', "line 1 cannot be read: tool: Field required"),
+    "a poor header": ('{"journalVersion": 4}\n', "line 1 cannot be read: tool: Field required"),
 }
 
 
@@ -423,14 +541,24 @@ def test_bad_recordings_are_refused(folder, bad):
     assert output in str(caught.value)
 
 
+async def test_a_journal_without_answers_is_no_recording(folder):
+    """Its run was not recorded."""
+    await folder.record(talk(JUDGED), everybody(fakes.ScriptedAgent(["Hello"])))
+    header = folder.lines()[0] | {"recorded": None}
+    folder.file.write_text(json.dumps(header) + "\n")
+    with pytest.raises(UsageError, match="holds no answers; run again with --record"):
+        Recording(folder.path)
+
+
 async def test_a_line_that_somebody_has_broken_is_named(folder):
     """Only the last one may be torn."""
     await folder.record(talk(JUDGED, loops=2), everybody(fakes.ScriptedAgent(["Hello"])))
     header, first, second = folder.file.read_text().splitlines(keepends=True)
-    broken = first.replace('"agent":"Hello"', '"agent":7')
+    result, answers, rest = first.partition('"answers":{')
+    broken = result + answers + rest.replace('"agent":"Hello"', '"agent":7')
     assert broken != first
     folder.file.write_text(header + broken + second)
-    with pytest.raises(UsageError, match=r"line 2 cannot be read: attempts\.0\.answers\.0\.answer"):
+    with pytest.raises(UsageError, match=r"line 2 cannot be read: answers\.attempts\.0\.answers\.0\.answer"):
         Recording(folder.path)
 
 
@@ -443,38 +571,44 @@ def test_a_folder_without_a_recording_says_so(tmp_path):
 async def test_two_runs_do_not_record_to_one_file(tmp_path):
     """The second is refused, and so is a replay meanwhile; the file is as the first one has it."""
     plan, folder = planned({"name": "t", "evaluations": [JUDGED]}), Folder(tmp_path)
-    first, second = folder.recorder(plan), folder.recorder(plan)
-    first.begin(of_run())
+    first = Recorder(folder, plan)
+    folder.results = tmp_path / "elsewhere"
+    late = Recorder(folder, plan)
+    first.begin()
     before = folder.file.read_bytes()
-    with pytest.raises(UsageError, match="another run is recording to"):
-        second.begin(of_run("run-2"))
-    assert is_written(tmp_path)
-    assert is_written(folder.file)
+    with pytest.raises(UsageError, match="another run is writing here"):
+        late.begin("run-2")
+    with pytest.raises(UsageError, match="a run is still recording to"):
+        Recorder(folder, plan)
+    for path in (tmp_path, folder.file):
+        with pytest.raises(UsageError, match="a run is still recording to"):
+            Recording(path)
     assert folder.file.read_bytes() == before
-    first.close()
-    assert not is_written(tmp_path)
+    first.journal.close()
+    assert Recording(tmp_path).count == 0
 
 
-@pytest.mark.parametrize("left", [b"", b'{"recordingV', b'{"recordingVersion":2,"tool":{"na'])
+@pytest.mark.parametrize("left", [b"", b'{"journalV', b'{"journalVersion":4,"tool":{"na'])
 async def test_a_recording_that_was_killed_in_its_first_line_begins_anew(tmp_path, left):
     """There is nothing in it to lose."""
     plan, folder = planned({"name": "t", "evaluations": [JUDGED]}), Folder(tmp_path)
     folder.file.write_bytes(left)
-    recorder = folder.recorder(plan)
-    recorder.begin(of_run())
-    recorder.close()
+    recorder = Recorder(folder, plan)
+    recorder.begin()
+    recorder.journal.close()
     assert Recording(tmp_path).count == 0
 
 
 async def test_a_judge_check_that_was_cut_off_keeps_the_answers_so_far(folder):
     """A run that is interrupted meanwhile still ends in order."""
-    recorder = folder.recorder(talk())
-    recorder.begin(of_run())
-    (judge,) = recorder.judges([CheckedJudge(fakes.ScriptedLLM([PASS], "judge-1"))])
+    recorder = Recorder(folder, talk())
+    recorder.begin()
+    checked = [CheckedJudge(fakes.ScriptedLLM([PASS], "judge-1"))]
+    (judge,) = recorded_judges(checked, recorder.capture)
     await judge.llm.complete(Prompt("", "a"))
     unanswered = asyncio.create_task(judge.llm.complete(Prompt("", "b")))
     await asyncio.sleep(0)
-    recorder.keep_judge_check()
+    recorder.journal.mark(recorder.capture.judge_check_answers())
     unanswered.cancel()
-    recorder.close()
-    assert len(Recording(folder.path).judge_check().judge) == 1
+    recorder.journal.close()
+    assert len(Recording(folder.path).judge_check()) == 1

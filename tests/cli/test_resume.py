@@ -7,7 +7,7 @@ import pytest
 import world
 from commands import ci_evals, results_in, write_suite
 
-from ci_evals.adapters.journal import NAME
+from ci_evals.adapters.journal.records import JOURNAL as NAME
 
 pytestmark = pytest.mark.slow
 

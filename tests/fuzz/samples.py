@@ -10,9 +10,8 @@ import github_api
 import report_texts
 
 from ci_evals._version import __version__
-from ci_evals.adapters.recording import records
+from ci_evals.adapters.journal import answers, records
 from ci_evals.adapters.signing import Chain
-from ci_evals.domain import journal
 from ci_evals.domain.actions import LogicKind
 from ci_evals.domain.base import Record
 from ci_evals.domain.results.process import Coverage, Reach, Times
@@ -399,43 +398,47 @@ _RUN: dict[str, Any] = {"tool": Tool(version=__version__), "run": "run-1", "star
 _FAILED = build.trial_result(2, status="failed", error="no answer", turns=(), findings=())
 JOURNAL = [
     _sealed(
-        journal.JournalHeader(digests=build.run_info().digests, **_RUN),
-        journal.JournalEntry(suite=0, test=0, index=1, elapsed=3.5, result=build.trial_result()),
-        journal.JournalEntry(suite=0, test=1, index=2, elapsed=4, result=_FAILED),
-        journal.JournalMark(mark="outage"),
-        journal.JournalMark(mark="ended"),
+        records.JournalHeader(digests=build.run_info().digests, **_RUN),
+        records.JournalEntry(suite=0, test=0, index=1, elapsed=3.5, result=build.trial_result()),
+        records.JournalEntry(suite=0, test=1, index=2, elapsed=4, result=_FAILED),
+        records.JournalMark(mark="outage"),
+        records.JournalMark(mark="ended"),
     )
 ]
+_ANSWERS = answers.TrialAnswers(
+    trial=answers.TrialKey(file="s.json", suite="S", test="t", index=1),
+    attempts=(
+        answers.AttemptRecord(fault=answers.ErrorRecord(error="AgentError", message="no")),
+        answers.AttemptRecord(
+            answers=(
+                answers.ReplyRecord(
+                    message="hi", answer=Reply(agent="Hello", latency_seconds=1, params={"a": [1]})
+                ),
+                answers.ReplyRecord(
+                    message="bye", answer=answers.ErrorRecord(error="LLMError", message="odd")
+                ),
+            )
+        ),
+    ),
+    judge=(answers.CompletionRecord(prompt="p", answer=answers.TextRecord(text="{}", cost_usd=0.1)),),
+    embedder=(answers.EmbeddingRecord(texts="d", answer=answers.VectorsRecord(vectors=((0.5, 1.0),))),),
+    evaluations=("e",),
+)
 RECORDING = [
     _lines(
-        records.RecordingHeader(
-            models=records.ModelsRecord(provider="openai"),
-            suites=(records.RecordedSuite(file="s.json", name="S", adapter="aui"),),
+        records.JournalHeader(
+            digests=build.run_info().digests,
+            recorded=records.Recorded(
+                models=records.RecordedModels(provider="openai"),
+                suites=(records.RecordedSuite(file="s.json", name="S", adapter="aui"),),
+            ),
             **_RUN,
         ),
-        records.TrialRecord(
-            file="s.json",
-            suite="S",
-            test="t",
-            index=1,
-            attempts=(
-                records.AttemptRecord(fault=records.ErrorRecord(error="AgentError", message="no")),
-                records.AttemptRecord(
-                    answers=(
-                        records.ReplyRecord(
-                            message="hi", answer=Reply(agent="Hello", latency_seconds=1, params={"a": [1]})
-                        ),
-                        records.ReplyRecord(
-                            message="bye", answer=records.ErrorRecord(error="LLMError", message="odd")
-                        ),
-                    )
-                ),
-            ),
-            judge=(records.CompletionRecord(prompt="p", answer=records.TextRecord(text="{}", cost_usd=0.1)),),
-            embedder=(
-                records.EmbeddingRecord(texts="d", answer=records.VectorsRecord(vectors=((0.5, 1.0),))),
-            ),
+        records.JournalEntry(
+            suite=0, test=0, index=1, elapsed=3.5, result=build.trial_result(), answers=_ANSWERS
         ),
+        records.JudgeCheckAnswers(judge_check=_ANSWERS.judge),
+        records.JournalEntry(suite=0, test=0, index=1, elapsed=4, result=_FAILED),
     )
 ]
 ZIPS = [

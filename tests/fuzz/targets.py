@@ -27,13 +27,14 @@ from fakes import ScriptedLLM
 from mutation import MOST_BYTES
 from pydantic import JsonValue
 
-from ci_evals.adapters import journal as journals
 from ci_evals.adapters import prices
 from ci_evals.adapters.answer_cache import AnswerCache
 from ci_evals.adapters.github import archive, context
+from ci_evals.adapters.journal.journal import Journal
+from ci_evals.adapters.journal.reading import Recording
+from ci_evals.adapters.journal.records import JOURNAL, JournalHeader, Past
+from ci_evals.adapters.journal.replay import ReplayedAgent, ReplayedLLM, TrialReplay
 from ci_evals.adapters.models import anthropic_llm, claude_code_llm, copilot_llm, embedders, openai_llm
-from ci_evals.adapters.recording.reader import Recording
-from ci_evals.adapters.recording.replay import ReplayedAgent, ReplayedLLM, TrialReplay
 from ci_evals.adapters.result_files import reading as result_files
 from ci_evals.adapters.result_files.source import SourceFile
 from ci_evals.adapters.transport import refusals as limits
@@ -52,7 +53,6 @@ from ci_evals.domain.checks import answer_matching
 from ci_evals.domain.checks.evaluation import Judged
 from ci_evals.domain.choices import Regression
 from ci_evals.domain.errors import AgentError, LLMError, SuiteError, UsageError
-from ci_evals.domain.journal import JournalHeader, Past
 from ci_evals.domain.results.usage import RoleUsage
 from ci_evals.domain.suite import PlannedTurn, Suite, Test
 from ci_evals.domain.transcript import EndState, Reply, Transcript, Turn, UserSource
@@ -626,15 +626,15 @@ def page(data: bytes) -> None:
 @_target(samples.JOURNAL)
 def journal(data: bytes) -> None:
     """The journal of a run that was interrupted."""
-    (_FOLDER / journals.NAME).write_bytes(data)
+    (_FOLDER / JOURNAL).write_bytes(data)
     with _foreseen(UsageError):
-        kept = journals.Journal(_FOLDER, resume=True)
+        kept = Journal(_FOLDER, resume=True)
         for result in kept.past.done.values() if kept.past else ():
             assert result.score is None or 0 <= result.score <= 100
         # What is gone on with says the same again; a torn end is cut off once.
         kept.open(kept.past.header if kept.past else _HEADER)
         kept.close()
-        again = journals.Journal(_FOLDER, resume=True)
+        again = Journal(_FOLDER, resume=True)
         assert again.past == (kept.past or Past(_HEADER, {}, 0.0))
 
 
@@ -659,7 +659,7 @@ async def _replayed(playback: TrialReplay) -> None:
     for _ in range(2):
         with suppress(AgentError):
             _judged(await agent.send_message(await agent.open_session(TEST), "hi", timeout=1))
-    model = ReplayedLLM("m", "the judge's question", playback.recorded.judge, playback)
+    model = ReplayedLLM("m", "the judge's question", playback.answers.judge, playback)
     result = await model.complete(claude_code_llm.Prompt(system="", text="hi"))
     _counted(result.input_tokens, result.output_tokens, result.cost_usd)
 

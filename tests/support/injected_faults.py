@@ -50,7 +50,6 @@ for line in sys.stdin:
         print(json.dumps(reply), flush=True)
 """
 TESTS = 6
-_LACKING = re.compile(r"recording\.jsonl lacks (\d+) of the trials")
 
 
 @dataclass(frozen=True)
@@ -227,14 +226,9 @@ def _read_book(path: Path) -> tuple[Counter[str], int, str]:
     return Counter(dict(zip(KINDS, counts, strict=True))), failed, about
 
 
-def problems(played: Played, rerun: int = 0) -> list[str]:
-    """Everything that is wrong with a run one of whose tests must fail.
-
-    Args:
-        played: The run.
-        rerun: How many finished trials were to be played again, since the recording lacked them.
-    """
-    return [*_of_code(played), *_of_trials(played, rerun), *_of_files(played), *_of_secrets(played)]
+def problems(played: Played) -> list[str]:
+    """Everything that is wrong with a run one of whose tests must fail."""
+    return [*_of_code(played), *_of_trials(played), *_of_files(played), *_of_secrets(played)]
 
 
 def _of_code(played: Played) -> Iterator[str]:
@@ -251,9 +245,9 @@ def _of_code(played: Played) -> Iterator[str]:
         yield "the outputs say that it passed"
 
 
-def _of_trials(played: Played, rerun: int) -> Iterator[str]:
+def _of_trials(played: Played) -> Iterator[str]:
     twice = [trial for trial, number in Counter(played.journal()).items() if number > 1]
-    if len(twice) > rerun:
+    if twice:
         yield f"in the journal twice: {twice}"
     report = played.results / "_results.json"
     reports = [report] if report.is_file() else list(played.folder.glob("ci-evals-*/_results.json"))
@@ -323,13 +317,11 @@ def _json(path: Path) -> dict | None:
 
 def resumes(play: Callable[..., Played], hurt: Played) -> list[str]:
     """What is wrong when the run is resumed where it stopped, with nothing that fails any more."""
-    lacking = _LACKING.search(hurt.err)
-    rerun = int(lacking[1]) if lacking else 0
-    kept = len(hurt.journal()) - rerun
+    kept = len(hurt.journal())
     again = play(resumed=hurt.folder)
     if again.code == 2 and "resume" in again.err:  # it had come to its end, or nothing was kept
         return [] if hurt.code == 1 or "journal" in again.err else [f"cannot be resumed: {again.err}"]
-    wrong = [f"resumed: {one}" for one in problems(again, rerun)]
+    wrong = [f"resumed: {one}" for one in problems(again)]
     if again.code != (3 if hurt.broken_off else 1):
         wrong.append(f"resumed: exit code {again.code}: {again.err[-600:]}")
     if kept and again.conversations > TESTS - kept:

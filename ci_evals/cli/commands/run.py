@@ -2,18 +2,19 @@
 
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NoReturn
 
 from ci_evals.adapters import files
-from ci_evals.adapters.journal import Journal
+from ci_evals.adapters.journal.journal import Journal
+from ci_evals.adapters.journal.records import RECORDING, JournalMark
 from ci_evals.adapters.reserve import Reserve
 from ci_evals.adapters.signing import can_sign
 from ci_evals.agent_registry import AGENT_KINDS
-from ci_evals.cli.files.output_paths import RECORDING, Inputs, OutputPaths, check_folder, check_output
+from ci_evals.cli.files.output_paths import Inputs, OutputPaths, check_folder, check_output
 from ci_evals.cli.files.suite_loading import load_suites, unmatched_paths, values_of
 from ci_evals.cli.github import actions
 from ci_evals.cli.github.github_job import GitHubJob, baseline_option, wants_comment
@@ -33,7 +34,6 @@ from ci_evals.cli.settings.choices import CommentMode, MissingSecrets
 from ci_evals.cli.settings.policy import read_policy, recorded_options
 from ci_evals.cli.settings.suite_commands import RunSettings
 from ci_evals.domain.errors import CiEvalsError, SuiteError, UsageError
-from ci_evals.domain.journal import JournalMark
 from ci_evals.domain.plan import HEAD, Plan
 from ci_evals.domain.progress import Event, Listener, TurnPlayed
 from ci_evals.domain.results.run import Results
@@ -107,10 +107,17 @@ def _run(settings: RunSettings, trust: FileTrust) -> NoReturn:
     paths = OutputPaths(settings.output_dir, settings.junit)
     inputs = _inputs(settings, loaded)
     paths.check({**inputs, "--baseline": None})  # where it is this run's own, that has words of its own
+    _check_recording(settings.record, inputs)
     identity = run_identity(github.event, context)
     # In CI a journal may come from elsewhere; a person's own key may be another one tomorrow.
     secret = _signing_secret(connections) if identity.ci else None
-    journal = Journal(paths.folder, resume=settings.resume is not None, say=console.say, secret=secret)
+    journal = Journal(
+        paths.folder,
+        resume=settings.resume is not None,
+        record=settings.record,
+        say=console.say,
+        secret=secret,
+    )
     interruption = Interruption(context)
     baseline = NO_BASELINE if skipped else _baseline(settings, github, interruption)
     _refuse_self_comparison(baseline, journal, settings)
@@ -118,7 +125,6 @@ def _run(settings: RunSettings, trust: FileTrust) -> NoReturn:
     paths.check(
         inputs, folders_for([redactor.text(item.suite.name) for item in planned.arm(0).suites], begun)
     )
-    _check_recording(settings.record, inputs)
     if baseline.note:
         console.say(baseline.note)
     job = Job(
@@ -187,7 +193,8 @@ def _finish(prepared: _PreparedRun, chosen: selecting.Selected) -> int:
         return _skip(prepared, chosen.nothing_left)
     if chosen.standing:
         return _let_stand(prepared, chosen.standing)
-    return _play(prepared)
+    with closing(prepared.journal):
+        return _play(prepared)
 
 
 def _skip(prepared: _PreparedRun, why: str) -> int:
@@ -231,8 +238,8 @@ def _play(prepared: _PreparedRun) -> int:
         show_progress(
             prepared.job.plan, prepared.context, prepared.job.prices, quiet=settings.quiet
         ) as listen,
-        recording.recording_job(replace(prepared.job, elsewhere=play_elsewhere), settings, console) as job,
     ):
+        job = replace(prepared.job, elsewhere=play_elsewhere)
         hear = _importing_reports(prepared, listen)
         results = prepared.interruption.play(evaluate(job, prepared.connections, listen=hear, stop=stop))
     reserve.release()

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ci_evals.adapters import files
+from ci_evals.adapters.journal.records import JOURNAL, RECORDING
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import unfinished
 from ci_evals.reports.names import JUNIT, OF_RUN, SUITE_SUMMARY
 
-JOURNAL, RECORDING = "journal.jsonl", "recording.jsonl"
 _OURS = frozenset({*OF_RUN, SUITE_SUMMARY, JOURNAL, RECORDING} - {JUNIT})
 """Names of our other files: a report under one of them would be taken for that."""
 _HEAD_BYTES = 4096

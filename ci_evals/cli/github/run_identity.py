@@ -4,8 +4,8 @@ from pathlib import Path
 
 from ci_evals.adapters.git.checkout import checkout_of
 from ci_evals.adapters.github.context import GitHubEvent
+from ci_evals.adapters.journal.records import RunIdentity
 from ci_evals.cli.run_context import RunContext
-from ci_evals.domain.journal import RunIdentity
 
 COMMITS = (
     "CI_COMMIT_SHA",  # GitLab, Woodpecker

@@ -1,29 +1,24 @@
-"""The options `--record` and `--replay`: record a run, or play a recorded one again."""
+"""The option `--replay`: play a recorded run again."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from ci_evals.adapters.journal.reading import Recording
 from ci_evals.cli.settings.suite_commands import RunSettings
-from ci_evals.cli.terminal.console import Console
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.plan import Plan, PlannedSuite
 from ci_evals.domain.providers import Provider
 from ci_evals.domain.results.run import Origin
 from ci_evals.job import Job
 from ci_evals.support.redaction import MASK, Redactor
-from ci_evals.wiring.connections import Connections, names_in, panel_of
-
-if TYPE_CHECKING:
-    from ci_evals.adapters.recording.reader import Recording
+from ci_evals.wiring.connections import Connections
 
 
 class Opened(NamedTuple):
     """The recording to play, if one is named, and the settings to play it with."""
 
     settings: RunSettings
-    recording: "Recording | None"
+    recording: Recording | None
 
 
 def open_recording(settings: RunSettings) -> Opened:
@@ -38,17 +33,11 @@ def open_recording(settings: RunSettings) -> Opened:
         raise UsageError("--record, --replay: a replay has nothing to record. Omit one of them.")
     if settings.resume:
         raise UsageError("--resume, --replay: a replay is quick to run again. Omit --resume.")
-    from ci_evals.adapters.recording.reader import Recording, is_written
-
-    if is_written(settings.replay):
-        raise UsageError(
-            f"--replay: a run is still recording to {str(settings.replay)!r}. Wait until it ends."
-        )
     try:
         recording = Recording(settings.replay)
     except UsageError as error:
         raise UsageError(f"--replay: {error}") from error
-    then = recording.header.models
+    then = recording.recorded.models
     if then.provider not in set(Provider):
         raise UsageError(f"--replay: {str(recording.path)!r} names the unknown provider {then.provider!r}.")
     if settings.provider not in {then.provider, RunSettings.provider}:
@@ -60,8 +49,7 @@ def open_recording(settings: RunSettings) -> Opened:
         settings,
         provider=Provider(then.provider),
         judge_model=settings.judge_model or (None if settings.judge_panel else then.judge_model),
-        judge_panel=settings.judge_panel
-        or (None if settings.judge_model else ",".join(then.judge_panel) or None),
+        judge_panel=settings.judge_panel or (None if settings.judge_model else then.judge_panel),
         judge_votes=settings.judge_votes if settings.judge_votes > 1 else then.judge_votes,
         user_model=settings.user_model or then.user_model,
         embedding_model=settings.embedding_model or then.embedding_model,
@@ -78,7 +66,7 @@ class Planned(NamedTuple):
     warnings: tuple[str, ...] = ()
 
 
-def with_recorded_agents(planned: Plan, recording: "Recording | None", redactor: Redactor) -> Planned:
+def with_recorded_agents(planned: Plan, recording: Recording | None, redactor: Redactor) -> Planned:
     """Replace the agents that the suites name by those that gave the recorded answers.
 
     Raises:
@@ -107,18 +95,18 @@ def with_recorded_agents(planned: Plan, recording: "Recording | None", redactor:
                 f"{item.file}: names the agent {now!r}, but the recording is of {then.agent_id!r}"
             )
     if not known:
-        names = ", ".join(repr(suite.name) for suite in recording.header.suites)
+        names = ", ".join(repr(suite.name) for suite in recording.recorded.suites)
         raise UsageError(
             f"--replay: none of these suites is in {str(recording.path)!r}. It contains: {names}."
         )
     return Planned(replace(planned, suites=tuple(suites)), tuple(warnings))
 
 
-def replaying(job: Job, recording: "Recording | None", connections: Connections) -> Job:
+def replaying(job: Job, recording: Recording | None, connections: Connections) -> Job:
     """Let the recording, if there is one, take the place of agents and models."""
     if recording is None:
         return job
-    from ci_evals.wiring.recordings import RunReplay
+    from ci_evals.wiring.recordings import RunReplay  # noqa: PLC0415  # few runs are replayed
 
     run = recording.header
     return replace(
@@ -126,28 +114,3 @@ def replaying(job: Job, recording: "Recording | None", connections: Connections)
         replay=RunReplay(recording, job.plan, connections, job.redactor),
         origin=Origin(how="replay", run=run.run, started_at=run.started_at),
     )
-
-
-@contextmanager
-def recording_job(job: Job, settings: RunSettings, console: Console) -> Iterator[Job]:
-    """Have the job recorded if the settings ask for it."""
-    if settings.record is None:
-        yield job
-        return
-    from ci_evals.adapters.recording.records import ModelsRecord
-    from ci_evals.wiring.recordings import RunRecorder
-
-    models = ModelsRecord(
-        provider=settings.provider,
-        judge_model=settings.judge_model,
-        user_model=settings.user_model,
-        embedding_model=settings.embedding_model,
-        judge_votes=settings.judge_votes,
-        judge_panel=panel_of(names_in(settings.judge_panel)),
-        audit_user=settings.audit_user,
-    )
-    recorder = RunRecorder(settings.record, job.plan, models, job.redactor, console.say)
-    try:
-        yield replace(job, recorder=recorder)
-    finally:
-        recorder.close()

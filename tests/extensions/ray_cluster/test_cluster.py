@@ -18,7 +18,7 @@ from process_cluster import LoopCluster, ProcessCluster
 from test_job import alike
 from world import Fault
 
-from ci_evals.adapters.journal import Journal
+from ci_evals.adapters.journal.journal import Journal
 from ci_evals.domain.errors import UsageError
 from ci_evals.domain.progress import TrialFinished, TurnPlayed
 from ci_evals.extensions.ray_cluster import player, worker

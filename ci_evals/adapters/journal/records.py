@@ -3,12 +3,21 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import Final, Literal
 
-from ci_evals.domain.base import Amount, CleanText, Instant, Record, Seconds
-from ci_evals.domain.plan import Trial
+from pydantic import JsonValue
+
+from ci_evals.adapters.journal.answers import CompletionRecord, TrialAnswers
+from ci_evals.domain.base import Amount, CleanText, Instant, Positive, Record, Seconds
+from ci_evals.domain.plan import Plan, PlannedSuite, Trial
 from ci_evals.domain.results.run import Digests, Origin, Tool
 from ci_evals.domain.results.trial import TrialResult
+from ci_evals.support.redaction import Redactor
+
+JOURNAL, RECORDING = "journal.jsonl", "recording.jsonl"
+"""The journal in the output folder, and its copy in the folder that `--record` names."""
+VERSION: Final = 4
+"""The form of journals. Neither `--resume` nor `--replay` reads another."""
 
 _OF_DIGESTS: Mapping[str, str] = {
     "suites": "the suites, or which of their tests are played (--test, --tag, --shard)",
@@ -67,10 +76,53 @@ def _commit(sha: str | None) -> str:
     return f"commit {sha[:12]}" if sha else "an unknown commit"
 
 
+class RecordedSuite(Record):
+    """A suite of a recorded run, and its agent."""
+
+    file: CleanText
+    name: str
+    adapter: str
+    agent_id: str | None = None
+    model: str | None = None
+
+    @classmethod
+    def of(cls, planned: PlannedSuite, redactor: Redactor) -> "RecordedSuite":
+        """Record a suite without secrets."""
+        fields = planned.suite.model_dump(include={"name", "adapter", "agent_id", "model"})
+        return redactor.model(cls(file=planned.file, **fields))
+
+
+class RecordedModels(Record):
+    """The models in the options of a recorded run; null if left to suites and provider."""
+
+    provider: str | None = None
+    judge_model: str | None = None
+    user_model: str | None = None
+    embedding_model: str | None = None
+    judge_votes: Positive = 1
+    judge_panel: str | None = None
+    audit_user: bool = False
+
+
+class Recorded(Record):
+    """The agents and models whose answers a journal holds."""
+
+    models: RecordedModels
+    suites: tuple[RecordedSuite, ...]
+
+    @classmethod
+    def of(cls, plan: Plan, options: Mapping[str, JsonValue], redactor: Redactor) -> "Recorded":
+        """Name the agents of a plan and the models in the options of a run, without secrets."""
+        return cls(
+            models=RecordedModels.model_validate(dict(options)),
+            suites=tuple(RecordedSuite.of(planned, redactor) for planned in plan.arm(0).suites),
+        )
+
+
 class JournalHeader(Record):
     """The run that a journal is of, and all that its results depend on."""
 
-    journal_version: Literal[3] = 3
+    journal_version: Literal[4] = VERSION
     tool: Tool
     run: CleanText
     started_at: Instant
@@ -82,6 +134,8 @@ class JournalHeader(Record):
     connection: CleanText = ""
     """The digest of the options that decide how agents are reached."""
     context: RunIdentity = RunIdentity()
+    recorded: Recorded | None = None
+    """None if the journal holds no answers, so that it cannot be replayed."""
 
     def unlike(self, other: "JournalHeader") -> tuple[str, ...]:
         """The differences, in words, because of which neither run can use trials of the other."""
@@ -111,6 +165,8 @@ class JournalEntry(Record):
     at: Instant | None = None
     """The time at which it was written."""
     result: TrialResult
+    answers: TrialAnswers | None = None
+    """The answers that led to the result. A later entry of the trial without answers corrects the result."""
 
     @property
     def trial(self) -> Trial:
@@ -131,6 +187,12 @@ class JournalMark(Record):
     """The traces of these trials."""
     earlier: bool = False
     """True if trials that were kept before may be concerned, too."""
+
+
+class JudgeCheckAnswers(Record):
+    """The answers of judges to control questions."""
+
+    judge_check: tuple[CompletionRecord, ...]
 
 
 @dataclass(frozen=True)

@@ -6,22 +6,21 @@ undecided. Nothing passes on an answer that was never given.
 
 import asyncio
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from pydantic import JsonValue
 
 from ci_evals._version import __version__
-from ci_evals.adapters.recording.reader import Recording
-from ci_evals.adapters.recording.records import (
+from ci_evals.adapters.journal.answers import (
     AttemptRecord,
     CompletionRecord,
     EmbeddingRecord,
     ErrorRecord,
     ReplyRecord,
     TextRecord,
-    TrialRecord,
+    TrialAnswers,
     VectorsRecord,
     evaluation_digest,
     key_of,
@@ -29,10 +28,11 @@ from ci_evals.adapters.recording.records import (
     same,
     texts_digest,
 )
+from ci_evals.adapters.journal.reading import RecordedTrial, Recording
 from ci_evals.domain.errors import AgentError, LLMError, WorldError
 from ci_evals.domain.plan import Plan, Trial
 from ci_evals.domain.suite import Test
-from ci_evals.domain.transcript import ProbeResult, Reply
+from ci_evals.domain.transcript import ProbeResult, Reply, Turn
 from ci_evals.domain.verdict import Cause, Finding, Outcome, Verdict
 from ci_evals.domain.world import AGENT_STATE, Names, World
 from ci_evals.ports import Completion, Embeddings, Prompt
@@ -57,11 +57,10 @@ class Replay:
 
     def miss(self, question: str) -> str:
         """Note a missing answer, and return a message about it."""
-        versions = f" (it was made by ci-evals {self._version}, this is {__version__})"
-        message = (
-            f"the recording has no answer to this: {question}"
-            f"{'' if self._version == __version__ else versions}; record again"
-        )
+        message = f"the recording has no answer to this: {question}"
+        if self._version != __version__:
+            message += f" (it was made by ci-evals {self._version}, this is {__version__})"
+        message += "; record again"
         self.missing = self.missing or message
         return message
 
@@ -79,38 +78,83 @@ class TrialReplay(Replay):
         recorded = recording.trial(key)
         if recorded is None:
             self.miss(f"it has no trial {key.index} of the test {key.test!r} of the suite {key.suite!r}")
-        self.recorded = recorded or TrialRecord(**asdict(key))
+        self.answers = _answers_of(recorded) if recorded else TrialAnswers(trial=key)
+        self._outcomes = _outcomes_of(recorded) if recorded else {}
+        self._probes = recorded.result.probes if recorded else {}
+        self.probes_before = recorded.result.probes_before if recorded else {}
         self._evaluations = plan.test_of(trial).evaluations
         self.tried = 0
         """The number of attempts that have begun."""
 
     def attempt(self, number: int) -> AttemptRecord | None:
         """Return an attempt by its number, counted from 1; None if there was none."""
-        return next(iter(self.recorded.attempts[number - 1 : number]), None) if number else None
+        if 1 <= number <= len(self.answers.attempts):
+            return self.answers.attempts[number - 1]
+        return None
+
+    def probe(self, name: str) -> ProbeResult:
+        """Return what a probe returned after the last attempt: those after earlier ones count nowhere."""
+        return self._probes.get(name, _NO_RESULT)
 
     def adjust_findings(self, findings: Sequence[Finding]) -> tuple[Finding, ...]:
         """Return the findings without passes that result only from secrets removed from the answers.
 
         A check that no secret leaks fails on a secret but passes on `***`, so it keeps its recorded outcome.
         """
-        if not any(MASK in attempt.model_dump_json() for attempt in self.recorded.attempts):
+        if not any(MASK in attempt.model_dump_json() for attempt in self.answers.attempts):
             return tuple(findings)
-        outcomes = {record.evaluation: record.outcome for record in self.recorded.outcomes}
-        return tuple(
-            _held(finding, outcomes.get(evaluation_digest(evaluation, self.redactor)))
-            for evaluation, finding in zip(self._evaluations, findings, strict=True)
-        )
+        adjusted = []
+        for evaluation, finding in zip(self._evaluations, findings, strict=True):
+            recorded = self._outcomes.get(evaluation_digest(evaluation, self.redactor))
+            adjusted.append(_without_new_pass(finding, recorded))
+        return tuple(adjusted)
 
 
-def _held(finding: Finding, then: Outcome | None) -> Finding:
-    if finding.outcome is not Outcome.PASSED or then in {None, Outcome.PASSED}:
+def _answers_of(recorded: RecordedTrial) -> TrialAnswers:
+    """Return the answers of a trial, with the gaps in its evidence that showed after they were recorded."""
+    gaps = {
+        turn.traceparent: turn for turn in recorded.result.turns if turn.traceparent and turn.trace_missing
+    }
+    if not gaps:
+        return recorded.answers
+    attempts = []
+    for attempt in recorded.answers.attempts:
+        answers = tuple(_with_gap(answer, gaps) for answer in attempt.answers)
+        attempts.append(attempt.model_copy(update={"answers": answers}))
+    return recorded.answers.model_copy(update={"attempts": tuple(attempts)})
+
+
+def _with_gap(answer: ReplyRecord, gaps: Mapping[str, Turn]) -> ReplyRecord:
+    """Return an answer of the agent's with the gap of its turn."""
+    reply = answer.answer
+    turn = gaps.get(reply.traceparent or "") if isinstance(reply, Reply) else None
+    if turn is None or not isinstance(reply, Reply):
+        return answer
+    fields = ("tool_calls_partial", "trace_missing", "handed_over_apart")
+    gap = {name: getattr(turn, name) for name in fields}
+    return answer.model_copy(update={"answer": reply.model_copy(update=gap)})
+
+
+def _outcomes_of(recorded: RecordedTrial) -> dict[str, Outcome]:
+    """Return the outcome of each evaluation by its digest; none if the user broke character."""
+    findings = recorded.result.findings
+    return {
+        evaluation: finding.outcome
+        for evaluation, finding in zip(recorded.answers.evaluations, findings, strict=False)
+    }
+
+
+def _without_new_pass(finding: Finding, recorded: Outcome | None) -> Finding:
+    """Return a finding that passes only if it passed in the recorded run, or was not recorded."""
+    if finding.outcome is not Outcome.PASSED or recorded in {None, Outcome.PASSED}:
         return finding
     why = (
-        f"as in the recorded run, in which it was {then}: secrets are removed from recorded "
+        f"as in the recorded run, in which it was {recorded}: secrets are removed from recorded "
         "answers, and without them it would pass"
     )
-    failed = then is Outcome.FAILED
-    verdict = Verdict.failed(why) if failed else Verdict.undecided(Cause.NO_EVIDENCE, why)
+    verdict = Verdict.undecided(Cause.NO_EVIDENCE, why)
+    if recorded is Outcome.FAILED:
+        verdict = Verdict.failed(why)
     return finding.model_copy(update=dict(verdict))
 
 
@@ -120,7 +164,6 @@ class _ReplaySession:
 
     answers: Iterator[ReplyRecord]
     closing: ErrorRecord | None
-    state: ProbeResult
 
 
 class ReplayedAgent:
@@ -140,8 +183,7 @@ class ReplayedAgent:
             raise AgentError(self._replay.miss(question))
         if attempt.fault:
             raise attempt.fault.to_error(AgentError)
-        state = attempt.probes.get(AGENT_STATE, _NO_RESULT)
-        return _ReplaySession(iter(attempt.answers), attempt.closing, state)
+        return _ReplaySession(iter(attempt.answers), attempt.closing)
 
     async def send_message(self, session: _ReplaySession, text: str, *, timeout: float) -> Reply:  # noqa: ARG002, ASYNC109  # as the port has it
         """Return the recorded reply to this message, if this is the message."""
@@ -158,11 +200,12 @@ class ReplayedAgent:
             raise recorded.answer.to_error(AgentError)
         return recorded.answer
 
-    async def read_state(self, session: _ReplaySession) -> JsonValue:
+    async def read_state(self, session: _ReplaySession) -> JsonValue:  # noqa: ARG002  # as the port has it
         """Return the recorded state."""
-        if session.state.error is not None:
-            raise AgentError(session.state.error)
-        return session.state.value
+        state = self._replay.probe(AGENT_STATE)
+        if state.error is not None:
+            raise AgentError(state.error)
+        return state.value
 
     async def close(self, session: _ReplaySession) -> None:
         """End the session as recorded."""
@@ -185,14 +228,13 @@ class ReplayedWorld:
             raise WorldError(coming.setup_error)
 
     async def probe_before(self, world: World, names: Names) -> dict[str, ProbeResult]:  # noqa: ARG002  # as the port has it
-        """Return nothing: it was not recorded."""
-        return {}
+        """Return the recorded results."""
+        recorded = self._replay.probes_before
+        return {name: recorded[name] for name in world.probes if name in recorded}
 
     async def probe(self, world: World, names: Names) -> dict[str, ProbeResult]:  # noqa: ARG002  # as the port has it
-        """Return the recorded results of the attempt."""
-        attempt = self._replay.attempt(self._replay.tried)
-        recorded = attempt.probes if attempt else {}
-        return {name: recorded.get(name, _NO_RESULT) for name in world.probes}
+        """Return the recorded results."""
+        return {name: self._replay.probe(name) for name in world.probes}
 
     async def tear_down(self, world: World, names: Names) -> None:
         """Do nothing."""

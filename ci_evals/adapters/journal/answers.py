@@ -1,4 +1,4 @@
-"""The lines of a recording: a header, and for each finished trial all answers of its agent and models.
+"""The answers of a trial's agent and models, as an entry of a recorded journal holds them.
 
 Secrets are removed before anything comes here. A prompt is kept as a digest of its text without secrets and
 without invisible characters, so a recording can be replayed where no secret is known.
@@ -6,12 +6,8 @@ without invisible characters, so a recording can be replayed where no secret is 
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final, Literal
 
-from pydantic import Field
-
-from ci_evals.domain.base import Amount, CleanText, Dollars, Instant, Positive, Record
+from ci_evals.domain.base import Amount, CleanText, Dollars, Record
 from ci_evals.domain.checks.evaluation import Judged
 from ci_evals.domain.checks.strict_check import StrictCheck
 from ci_evals.domain.errors import (
@@ -23,17 +19,12 @@ from ci_evals.domain.errors import (
     LLMError,
     Paid,
 )
-from ci_evals.domain.plan import Plan, PlannedSuite, Trial
-from ci_evals.domain.results.run import Tool
-from ci_evals.domain.transcript import ProbeResult, Reply
-from ci_evals.domain.verdict import Outcome
+from ci_evals.domain.plan import Plan, Trial
+from ci_evals.domain.transcript import Reply
 from ci_evals.ports import Prompt
 from ci_evals.support.digest import digest
 from ci_evals.support.redaction import Redactor
 from ci_evals.support.text import bare
-
-NAME = "recording.jsonl"
-"""The file, in the folder that `--record` and `--replay` name."""
 
 _ERRORS: dict[str, type[AgentError | LLMError]] = {
     error.__name__: error
@@ -69,16 +60,19 @@ class ErrorRecord(Record):
     def of(cls, error: CiEvalsError, redactor: Redactor) -> "ErrorRecord":
         """Record an error under the nearest class that can be replayed."""
         name = next(base.__name__ for base in type(error).__mro__ if base.__name__ in _ERRORS)
-        paid = error.paid if isinstance(error, LLMAnswerError) else None
-        spent = UsageRecord(**paid._asdict()) if paid else None
-        return cls(error=name, message=redactor.text(str(error)), paid=spent)
+        usage = None
+        if isinstance(error, LLMAnswerError) and error.paid:
+            usage = UsageRecord(**error.paid._asdict())
+        return cls(error=name, message=redactor.text(str(error)), paid=usage)
 
     def to_error(self, base: type[AgentError | LLMError]) -> AgentError | LLMError:
         """Return the recorded error, as `base` if it is no subclass of it."""
-        error = _ERRORS.get(self.error, base)
-        if error is LLMAnswerError and issubclass(error, base):
-            return LLMAnswerError(self.message, self.paid.paid if self.paid else None)
-        return (error if issubclass(error, base) else base)(self.message)
+        kind = _ERRORS.get(self.error, base)
+        if not issubclass(kind, base):
+            return base(self.message)
+        if kind is LLMAnswerError and self.paid:
+            return LLMAnswerError(self.message, self.paid.paid)
+        return kind(self.message)
 
 
 class ReplyRecord(Record):
@@ -98,8 +92,6 @@ class AttemptRecord(Record):
     answers: tuple[ReplyRecord, ...] = ()
     closing: ErrorRecord | None = None
     """The reason why the answers do not count, if that became clear at the end of the session."""
-    probes: dict[str, ProbeResult] = Field(default_factory=dict)
-    """The results of probes after it."""
 
 
 class TextRecord(UsageRecord):
@@ -131,11 +123,10 @@ class EmbeddingRecord(Record):
     answer: VectorsRecord | ErrorRecord
 
 
-@dataclass(frozen=True)
-class TrialKey:
+class TrialKey(Record):
     """Identifies a trial independently of the plan."""
 
-    file: str
+    file: CleanText
     suite: str
     test: str
     index: int
@@ -143,100 +134,30 @@ class TrialKey:
     """Empty for the first of several agents."""
 
 
-JUDGE_CHECK = TrialKey(file="", suite="", test="judge check", index=0)
-"""Stands for the control questions to the judges. No suite has an empty name."""
-
-
 def key_of(plan: Plan, trial: Trial, redactor: Redactor) -> TrialKey:
     """Return the key of a trial of this plan."""
     planned = plan.suites[trial.suite]
+    arm = plan.arm_of(trial.suite)
     return TrialKey(
         file=planned.file,
         suite=redactor.text(planned.suite.name),
         test=redactor.text(plan.test_of(trial).name),
         index=trial.index,
-        arm=plan.arms[number] if (number := plan.arm_of(trial.suite)) else "",
+        arm=plan.arms[arm] if arm > 0 else "",
     )
 
 
-class OutcomeRecord(Record):
-    """The outcome of a verdict."""
+class TrialAnswers(Record):
+    """All answers of one finished trial."""
 
-    evaluation: CleanText
-    """Digest of the evaluation."""
-    outcome: Outcome
-
-
-class TrialRecord(Record):
-    """One finished trial."""
-
-    file: CleanText
-    suite: str
-    test: str
-    index: int
-    arm: str = ""
+    trial: TrialKey
     attempts: tuple[AttemptRecord, ...] = ()
     user: tuple[CompletionRecord, ...] = ()
     auditor: tuple[CompletionRecord, ...] = ()
     judge: tuple[CompletionRecord, ...] = ()
     embedder: tuple[EmbeddingRecord, ...] = ()
-    outcomes: tuple[OutcomeRecord, ...] = ()
-
-    @property
-    def key(self) -> TrialKey:
-        """The key of the trial."""
-        return TrialKey(self.file, self.suite, self.test, self.index, self.arm)
-
-
-class RecordedSuite(Record):
-    """A suite of the recorded run, and its agent."""
-
-    file: CleanText
-    name: str
-    adapter: str
-    agent_id: str | None = None
-    model: str | None = None
-
-    @classmethod
-    def of(cls, planned: PlannedSuite, redactor: Redactor) -> "RecordedSuite":
-        """Record a suite without secrets."""
-        suite = planned.suite
-        return redactor.model(
-            cls(
-                file=planned.file,
-                name=suite.name,
-                adapter=suite.adapter,
-                agent_id=suite.agent_id,
-                model=suite.model,
-            )
-        )
-
-
-class ModelsRecord(Record):
-    """The models in the settings of the recorded run; null if left to suites and provider."""
-
-    provider: str
-    judge_model: str | None = None
-    user_model: str | None = None
-    embedding_model: str | None = None
-    judge_votes: Positive = 1
-    judge_panel: tuple[str, ...] = ()
-    audit_user: bool = False
-
-
-RECORDING_VERSION: Final = 2
-"""The form of recordings. A replay of another form would drop what that keeps under other keys."""
-
-
-class RecordingHeader(Record):
-    """The run that was recorded."""
-
-    recording_version: Literal[2] = RECORDING_VERSION
-    tool: Tool
-    run: CleanText
-    started_at: Instant
-    models: ModelsRecord
-    suites: tuple[RecordedSuite, ...]
+    evaluations: tuple[CleanText, ...] = ()
+    """Digests of the test's evaluations, in the order of the findings on them."""
 
 
 def prompt_digest(model: str, prompt: Prompt, redactor: Redactor) -> str:
@@ -253,7 +174,8 @@ def texts_digest(model: str, texts: Sequence[str], redactor: Redactor) -> str:
 def evaluation_digest(evaluation: Judged | StrictCheck, redactor: Redactor) -> str:
     """Return the digest of what the verdict on an evaluation depends on."""
     excluded = {"weight", "category", "aui_logic"}
-    excluded |= set() if isinstance(evaluation, Judged) else {"criterion"}
+    if not isinstance(evaluation, Judged):
+        excluded.add("criterion")
     fields = redactor.json(evaluation.model_dump(mode="json", exclude=excluded))
     return digest(bare(json.dumps(fields, ensure_ascii=False)))
 

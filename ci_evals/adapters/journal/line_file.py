@@ -1,6 +1,7 @@
 """Files that grow by a line of JSON at a time, and hold complete lines whenever their writer is killed."""
 
 import asyncio
+import errno
 import json
 import os
 from contextlib import suppress
@@ -9,7 +10,7 @@ from pathlib import Path
 from pydantic import ValidationError
 from pydantic_core import PydanticSerializationError
 
-from ci_evals.adapters import files
+from ci_evals.adapters import files, input_files
 from ci_evals.domain.base import Record
 from ci_evals.threads import in_thread
 
@@ -23,14 +24,18 @@ class LineFile:
     """A file that lines are appended to. Every method but `open` and `close` raises `OSError` on failure."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self.path = path
+        self.pending: list[bytes] = []
+        """Lines that are not written yet, in their order."""
+        self.failing = False
+        """True while the user knows that lines could not be written."""
         self._open_descriptor: int | None = None
         self._appended = self._synced = 0
         self._sync_lock = asyncio.Lock()
 
     def open(self) -> None:
         """Open the file, and create it with its folder if needed, as `files.open_to_append`."""
-        self._open_descriptor = files.open_to_append(self._path)
+        self._open_descriptor = files.open_to_append(self.path)
 
     def close(self) -> None:
         """Close the file if it is open."""
@@ -50,22 +55,21 @@ class LineFile:
         """Cut the file off."""
         os.ftruncate(self._descriptor, size)
 
-    def is_removed(self) -> bool:
-        """Return whether the file has no name any more."""
-        return os.fstat(self._descriptor).st_nlink == 0
+    def copy_from(self, path: Path) -> None:
+        """Replace all lines by those of another file."""
+        self.truncate(0)
+        with input_files.open_file(path) as file:
+            for line in input_files.lines(file):
+                self._append(line)
+        self.flush()
 
-    def append(self, data: bytes) -> None:
-        """Append a line: all of it, or nothing."""
-        size = self.size()
-        rest = memoryview(data)
-        try:
-            while rest:
-                rest = rest[os.write(self._descriptor, rest) :]
-        except OSError:
-            with suppress(OSError):
-                self.truncate(size)
-            raise
-        self._appended += 1
+    def write_pending(self) -> None:
+        """Append the pending lines: of each line all or nothing."""
+        if os.fstat(self._descriptor).st_nlink == 0:
+            raise OSError(errno.ENOENT, "it was removed")
+        while self.pending:
+            self._append(self.pending[0])
+            del self.pending[0]
 
     def flush(self) -> None:
         """Write all lines to the disk."""
@@ -79,6 +83,18 @@ class LineFile:
                 appended = self._appended
                 await in_thread(os.fsync, self._descriptor)
                 self._synced = appended
+
+    def _append(self, data: bytes) -> None:
+        size = self.size()
+        rest = memoryview(data)
+        try:
+            while rest:
+                rest = rest[os.write(self._descriptor, rest) :]
+        except OSError:
+            with suppress(OSError):
+                self.truncate(size)
+            raise
+        self._appended += 1
 
     @property
     def _descriptor(self) -> int:
