@@ -1,1 +1,1 @@
-"""The tools of extensions that ask a judge about a saved run, and keep what they learn with it."""
+"""What several extensions share: asking a judge about a saved run, and drafting tests from conversations."""

@@ -519,6 +519,30 @@ DEEPEVAL = [
     ),
     b'name,scenario,turns,context\njug,"a, b","[{""role"": ""user"", ""content"": ""hi""}]",x|y\n',
 ]
+CONVERSATIONS = [
+    b"".join(_json({
+        "id": "r-1",
+        "userInfo": {"name": "Ann Lee", "phone": "0170 1234567"},
+        "messages": [
+            {"role": "user", "content": "refund A-1, 20, ann@x.example, 4111 1111 1111 1111 ${A}"},
+            {"role": "assistant", "tool_calls": [
+                {"id": "t", "function": {"name": "refund", "arguments": '{"order": "A-1", "n": [20, {}]}'}},
+            ]},
+            {"role": "tool", "tool_call_id": "t", "content": "ok"},
+            {"role": "assistant", "content": [{"type": "text", "text": "Done"}]},
+        ],
+    })),
+    b"# T\n[10:31] User: hi\nthere\nAgent: **yes**\n---\nUser: a\nAgent: b\n",
+    b"".join(_json({
+        "schema_version": "ATIF-v1.7",
+        "steps": [
+            {"source": "user", "message": "refund A-1"},
+            {"source": "agent", "message": [{"text": "x"}], "observation": {"results": [{"content": 1}]},
+             "tool_calls": [{"tool_call_id": "t", "function_name": "f", "arguments": {"a": "A-1"}}]},
+        ],
+    })),
+    (Path(__file__).parents[1] / "adapters/otlp/recorded/pydantic-ai.json").read_bytes(),
+]  # fmt: skip
 GAIA = [
     b"\n".join(
         _json(

@@ -57,9 +57,13 @@ from ci_evals.domain.results.usage import RoleUsage
 from ci_evals.domain.suite import PlannedTurn, Suite, Test
 from ci_evals.domain.transcript import EndState, Reply, Transcript, Turn, UserSource
 from ci_evals.domain.verdict import Cause, Outcome
+from ci_evals.extension_support.drafting.draft import draft
+from ci_evals.extension_support.drafting.personal_data import StandIns
 from ci_evals.extensions.calibration import later_runs, sheet_reading, terminal
+from ci_evals.extensions.importers.conversations.formats import CONVERSATION_FORMATS
+from ci_evals.extensions.importers.conversations.recorded_file import RecordedFile
 from ci_evals.extensions.importers.formats import IMPORTERS
-from ci_evals.extensions.importers.imported import suite_text
+from ci_evals.extensions.importers.imported import ImportedSuite, suite_text
 from ci_evals.extensions.preference.conversation_pair import ComparedConversation, ConversationPair
 from ci_evals.gate.checks import checks_of
 from ci_evals.gate.decision import decide_change
@@ -756,6 +760,24 @@ def deepeval(data: bytes) -> None:
 def openai_evals(data: bytes) -> None:
     """Rows of OpenAI's hosted evals."""
     _imported("openai-evals", {"r.jsonl": "s.yaml", "c.yaml": "s.json"}, data)
+
+
+@_target(samples.CONVERSATIONS)
+def conversations(data: bytes) -> None:
+    """Real conversations, in each format of files."""
+    for name in ("c.jsonl", "c.json", "c.txt"):
+        for form in CONVERSATION_FORMATS.values():
+            imported = ImportedSuite("-")
+            try:
+                found = form.read(RecordedFile(name, data), imported)
+                for one in map(StandIns(found).conversation, found):
+                    drafted = draft(one, tags=())
+                    imported.add(drafted.title, drafted.fields, drafted.place, drafted.notes)
+                written = suite_text(imported, "transcript", name, "s.yaml")
+            except UsageError as error:
+                _is_worded(error, MOST_BYTES * 10)
+            else:
+                assert ENVIRON["A"] not in str(load(written, "s.yaml", Reading(environ=ENVIRON)).suite)
 
 
 @_target(samples.GAIA)

@@ -5,7 +5,6 @@ Source: opentelemetry-proto 1.x, `collector/trace/v1/trace_service.proto`. In OT
 """
 
 import base64
-import binascii
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -114,17 +113,22 @@ class Span(NamedTuple):
         return None
 
 
-def read(body: bytes, content_type: str) -> list[Span]:
+def read(body: bytes, content_type: str, max_other_text: int = MAX_OTHER_TEXT) -> list[Span]:
     """Return the spans of an `ExportTraceServiceRequest`; those whose ids have a wrong form are of no trace.
+
+    Args:
+        body: The request.
+        content_type: Its type.
+        max_other_text: Limit of a text in an attribute that holds no tool call, such as a prompt.
 
     Raises:
         OtlpError: it is none.
     """
     match content_type.partition(";")[0].strip().lower():
         case "application/json":
-            spans = _read_json(body)
+            spans = _read_json(body, max_other_text)
         case "application/x-protobuf":
-            spans = _read_protobuf(body)
+            spans = _read_protobuf(body, max_other_text)
         case other:
             raise UnknownTypeError(
                 f"Content-Type {other or 'missing'} is not supported; "
@@ -139,7 +143,7 @@ def read(body: bytes, content_type: str) -> list[Span]:
     ]
 
 
-def _read_protobuf(body: bytes) -> Iterator[Span]:
+def _read_protobuf(body: bytes, max_other_text: int) -> Iterator[Span]:
     from google.protobuf.message import DecodeError  # noqa: PLC0415  # 0.1 s, for those who need it
     from opentelemetry.proto.collector.trace.v1 import trace_service_pb2  # noqa: PLC0415
 
@@ -151,10 +155,10 @@ def _read_protobuf(body: bytes) -> Iterator[Span]:
         for scoped in resource.scope_spans:
             scope = scoped.scope.name[:MAX_OTHER_TEXT]
             for span in scoped.spans:
-                attributes, size = _proto_attributes(span.attributes)
+                attributes, size = _proto_attributes(span.attributes, max_other_text)
                 events = (
                     tuple(
-                        Event(each.name, *_proto_attributes(each.attributes))
+                        Event(each.name, *_proto_attributes(each.attributes, max_other_text))
                         for each in islice(found, MAX_ATTRIBUTES)
                     )
                     if (found := span.events)
@@ -184,7 +188,7 @@ def _size(own: int, events: Sequence[Event]) -> int:
     return 200 + own + (sum(event.size for event in events) if events else 0)
 
 
-def _proto_attributes(attributes: Iterable[Any]) -> tuple[Attributes, int]:
+def _proto_attributes(attributes: Iterable[Any], max_other_text: int) -> tuple[Attributes, int]:
     found: dict[str, JsonValue] = {}
     size = 0
     for each in islice(attributes, MAX_ATTRIBUTES):
@@ -196,7 +200,7 @@ def _proto_attributes(attributes: Iterable[Any]) -> tuple[Attributes, int]:
             else:
                 found[key] = other = _proto_value(value)
                 size += len(key) + len(repr(other))
-    return _bounded(found) if size > MAX_OTHER_TEXT else (found, size)
+    return _bounded(found, max_other_text) if size > MAX_OTHER_TEXT else (found, size)
 
 
 def _proto_value(value: Any, depth: int = 0) -> JsonValue:  # noqa: PLR0911  # one case a kind of value
@@ -218,7 +222,7 @@ def _proto_value(value: Any, depth: int = 0) -> JsonValue:  # noqa: PLR0911  # o
             return plain
 
 
-def _read_json(body: bytes) -> Iterator[Span]:
+def _read_json(body: bytes, max_other_text: int) -> Iterator[Span]:
     try:
         request = payload.parse(body, _MAX_JSON_VALUES)
     except ValueError as error:
@@ -231,9 +235,9 @@ def _read_json(body: bytes) -> Iterator[Span]:
             for span in _objects(scoped, "spans"):
                 status = span.get("status")
                 code = status.get("code") if isinstance(status, dict) else None
-                attributes, size = _json_attributes(span)
+                attributes, size = _json_attributes(span, max_other_text)
                 events = tuple(
-                    Event(_name(each), *_json_attributes(each))
+                    Event(_name(each), *_json_attributes(each, max_other_text))
                     for each in islice(_objects(span, "events"), MAX_ATTRIBUTES)
                 )
                 trace_id, span_id = _id(span, "traceId", 16), _id(span, "spanId", 8)
@@ -273,7 +277,7 @@ def _id(span: dict[str, Any], key: str, size: int) -> str:
     if isinstance(value, str) and len(text) != 2 * size:
         try:
             return base64.b64decode(value, validate=True).hex()
-        except binascii.Error:
+        except ValueError:
             return ""
     return text
 
@@ -295,14 +299,15 @@ def _integer(value: object) -> int | None:
     return number if number is not None and abs(number) <= _MAX_INTEGER else None
 
 
-def _json_attributes(holder: dict[str, Any]) -> tuple[Attributes, int]:
+def _json_attributes(holder: dict[str, Any], max_other_text: int) -> tuple[Attributes, int]:
     items = islice(_objects(holder, "attributes"), MAX_ATTRIBUTES)
     return _bounded(
         {
             key: _json_value(each.get("value"))
             for each in items
             if _may_tell((key := str(each.get("key")))[:_LONGEST_OF_INFRASTRUCTURE])
-        }
+        },
+        max_other_text,
     )
 
 
@@ -334,7 +339,7 @@ def _may_tell(key: str) -> bool:
     return key[: key.find(".") + 1] not in _OF_INFRASTRUCTURE
 
 
-def _bounded(attributes: dict[str, JsonValue]) -> tuple[Attributes, int]:
+def _bounded(attributes: dict[str, JsonValue], max_other_text: int) -> tuple[Attributes, int]:
     """Return attributes without texts that are too long, whose content is then unknown; and their size."""
     size = 0
     for key, value in attributes.items():
@@ -343,7 +348,7 @@ def _bounded(attributes: dict[str, JsonValue]) -> tuple[Attributes, int]:
             of_tool = key in {"input.value", "output.value"} and (
                 attributes.get("openinference.span.kind") == "TOOL"
             )
-            if length > (MAX_TEXT if of_tool or _CALLS.fullmatch(key) else MAX_OTHER_TEXT):
+            if length > (MAX_TEXT if of_tool or _CALLS.fullmatch(key) else max_other_text):
                 attributes[key] = TOO_LONG
                 length = len(TOO_LONG)
         size += len(key) + length

@@ -18,7 +18,7 @@ def _formats() -> Iterable[tuple[str, str]]:
 
 @takes("ci_evals.extensions.importers.settings", "ImportSettings", formats=_formats)
 def import_(settings: "ImportSettings", context: RunContext) -> None:
-    """Convert another tool's file to a suite.
+    """Make a suite of another tool's tests, or draft one from real conversations.
 
     What cannot be converted is listed, and kept in the suite under x-unmapped.
 
@@ -27,6 +27,8 @@ def import_(settings: "ImportSettings", context: RunContext) -> None:
 
     \b
     ci-evals import gaia metadata.jsonl --output=evals/gaia.yaml
+    ci-evals import transcript chats.jsonl --output=evals/chats.yaml
+    ci-evals import otlp spans.jsonl --as-run --output-dir=past
     """
     from ci_evals.extensions.importers.importing import import_suite
 

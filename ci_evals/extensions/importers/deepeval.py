@@ -10,14 +10,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from ci_evals.domain.suite import AUTO
-from ci_evals.extensions.importers.imported import (
-    ANSWERS,
-    SAYS_ITS_LINES,
-    ImportedSuite,
-    JsonObject,
-    fixed,
-    turns_at_most,
-)
+from ci_evals.extension_support.drafting.draft import ANSWERS, SAYS_ITS_LINES, fixed
+from ci_evals.extensions.importers.imported import ImportedSuite, JsonObject, turns_at_most
 from ci_evals.extensions.importers.importer import Importer
 from ci_evals.extensions.importers.other_files import OtherFiles
 from ci_evals.extensions.importers.records import ImportedRecord, kind_of, records

@@ -1,28 +1,22 @@
 """The suite that is made of a foreign file."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Any
 
 from ci_evals.domain.errors import Problem, SuiteError, UsageError
-from ci_evals.domain.suite import AUTO, MOST_TURNS
+from ci_evals.domain.suite import MOST_TURNS
+from ci_evals.extension_support.drafting.draft import ANSWERS, short_name
+from ci_evals.planning.documents.document import Path
 from ci_evals.planning.documents.interpolate import Reading
 from ci_evals.planning.documents.writing import literal, write
 from ci_evals.planning.parse import load
 
-LONGEST_NAME = 80
-
 JsonObject = dict[str, Any]
 """An object of a suite or of a foreign file."""
-
-SAYS_ITS_LINES = "You say the planned lines and nothing else."
-"""Guidelines of a test whose lines are all fixed."""
-
-ANSWERS: JsonObject = {"criterion": "The agent answers", "strict": "regex", "pattern": r"\S"}
-"""The check of a test for which the foreign file has none; it suits any agent that answers in text."""
 
 
 @dataclass
@@ -35,6 +29,8 @@ class ImportedSuite:
     """Fields that were left out or need a hand, a line each."""
     fields: JsonObject = field(default_factory=dict)
     """More of the suite."""
+    comment: str = ""
+    """More of the comment at the beginning of the suite."""
 
     left_out: list[str] = field(default_factory=list)
     """Those notes that name a test which is not imported."""
@@ -72,9 +68,14 @@ class ImportedSuite:
             for problem in error.problems:
                 self.leave_out(problem)
 
-    def add(self, name: str, test: JsonObject, place: Problem) -> None:
-        """Add the test at a place of the file; a name that is taken or empty is changed."""
-        name = cut(name) or f"Test {len(self.tests) + 1}"
+    def add(
+        self, name: str, test: JsonObject, place: Problem, notes: Mapping[Path, str] | None = None
+    ) -> None:
+        """Add the test at a place of the file; a name that is taken or empty is changed.
+
+        `notes` are for people, by their path within the test.
+        """
+        name = short_name(name) or f"Test {len(self.tests) + 1}"
         unique = name
         while unique in self._numbers:
             self._numbers[name] += 1
@@ -82,15 +83,25 @@ class ImportedSuite:
         self._numbers[unique] = 1
         self.tests.append({"name": unique} | test)
         self._places.append(place)
+        self._notes.append(notes or {})
+
+    def test_notes(self) -> dict[Path, str]:
+        """Return the notes on the tests, by their path in the suite."""
+        return {
+            ("tests", index, *path): text
+            for index, notes in enumerate(self._notes)
+            for path, text in notes.items()
+        }
 
     _numbers: dict[str, int] = field(default_factory=dict, repr=False)
     """The number of the last test of each name that was taken."""
     _places: list[Problem] = field(default_factory=list, repr=False)
     """The place of each test in the file."""
+    _notes: list[Mapping[Path, str]] = field(default_factory=list, repr=False)
 
     def unchecked(self) -> list[str]:
         """Return the names of the tests that check nothing but that the agent answers."""
-        return [test["name"] for test in self.tests if ANSWERS in test["evaluations"]]
+        return [test["name"] for test in self.tests if test["evaluations"] == [ANSWERS]]
 
     def reject(self, problems: Sequence[Problem]) -> bool:
         """Leave out the tests in which the suite's own reader found these problems; return whether any is."""
@@ -104,6 +115,7 @@ class ImportedSuite:
             self.leave_out(replace(self._places[index], message=message))
         self.tests = [test for index, test in enumerate(self.tests) if index not in reasons]
         self._places = [place for index, place in enumerate(self._places) if index not in reasons]
+        self._notes = [notes for index, notes in enumerate(self._notes) if index not in reasons]
         return bool(reasons)
 
 
@@ -114,10 +126,17 @@ _MOST_REASONS = 20
 """The most reasons in the refusal of a file of which nothing is left."""
 
 
-def suite_text(imported: ImportedSuite, kind: str, source: str, output: str) -> str:
+def suite_text(
+    imported: ImportedSuite,
+    kind: str,
+    source: str,
+    output: str,
+    plugins: frozenset[str] = frozenset(),
+) -> str:
     """The suite as a file called `output` holds it; our own reader has read it.
 
-    Tests that this reader refuses are left out of `imported`.
+    Tests that this reader refuses are left out of `imported`. `plugins` are names of adapters that it knows
+    besides the built-in ones.
 
     Raises:
         UsageError: nothing is left, with the reasons; or the rest of the suite is not valid.
@@ -128,7 +147,7 @@ def suite_text(imported: ImportedSuite, kind: str, source: str, output: str) -> 
     for _ in range(_MOST_ROUNDS):
         text = _written(imported, kind, source, output)
         try:
-            load(text, output, Reading())
+            load(text, output, Reading(plugins=plugins))
         except SuiteError as error:
             problems = error.problems
         else:
@@ -154,22 +173,10 @@ def _written(imported: ImportedSuite, kind: str, source: str, output: str) -> st
     suite = literal(head | imported.fields | {"tests": imported.tests})
     comment = (
         "Imported by ci-evals. The agent is not part of it: name it here (adapter, agentId, baseUrl)\n"
-        "or by options (--adapter, --agent-id, --base-url). Then: ci-evals validate --strict"
+        "or by options (--adapter, --agent-id, --base-url). Then: ci-evals validate --strict\n"
+        f"{imported.comment}"
     )
-    return write(suite, output, comment=comment)
-
-
-def cut(text: str) -> str:
-    """The first words of a text, for a name."""
-    text = " ".join(text.split())
-    if len(text) <= LONGEST_NAME:
-        return text
-    return text[: LONGEST_NAME - 1].rsplit(" ", 1)[0].rstrip(" ,;:") + "…"
-
-
-def fixed(line: str) -> JsonObject:
-    """A turn that says this line, also where it is the word that stands for the simulated user."""
-    return {"user": f"{line}." if line == AUTO else line}
+    return write(suite, output, comment=comment, notes=imported.test_notes())
 
 
 def turns_at_most(turns: int) -> int:

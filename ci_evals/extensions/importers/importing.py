@@ -11,6 +11,8 @@ from ci_evals.cli.run_context import RunContext
 from ci_evals.cli.terminal.console import Console
 from ci_evals.domain import numbers
 from ci_evals.domain.errors import UsageError
+from ci_evals.extensions.importers.conversations.formats import CONVERSATION_FORMATS
+from ci_evals.extensions.importers.conversations.importing import draft_suite, write_run
 from ci_evals.extensions.importers.formats import IMPORTERS
 from ci_evals.extensions.importers.imported import ImportedSuite, suite_text
 from ci_evals.extensions.importers.other_files import OtherFiles
@@ -32,17 +34,46 @@ def import_suite(settings: ImportSettings, context: RunContext) -> None:
         raise UsageError(f"--output: {str(output)!r} is not a suite's name. End it in {', '.join(ENDINGS)}.")
     if output and os.path.lexists(output):
         raise UsageError(f"--output: {str(output)!r} exists already and is not overwritten. Name a new file.")
-    importer = IMPORTERS.get(settings.format)
-    if importer is None:
-        raise UsageError(f"FORMAT: {settings.format!r} is not one of {', '.join(IMPORTERS)}.")
+    if settings.format in CONVERSATION_FORMATS:
+        if settings.as_run:
+            _refuse_output(settings)
+            write_run(settings, context)
+            return
+        imported = draft_suite(settings, context)
+    else:
+        imported = _imported(settings)
     source = settings.file.as_posix()
-    imported = importer.read(_text(settings.file), source, OtherFiles(settings.file))
     text = suite_text(imported, settings.format, source, str(output or _PRINTED))
     if output:
         files.write_new(output.parent, {output.name: text})
     else:
         context.show(text.rstrip("\n"), exact=True)
     _report(imported, source, output, context.console)
+
+
+def _refuse_output(settings: ImportSettings) -> None:
+    if settings.output:
+        raise UsageError("--as-run: writes a run to --output-dir, and no suite. Omit --output.")
+
+
+def _imported(settings: ImportSettings) -> ImportedSuite:
+    """Read a file with another tool's tests.
+
+    Raises:
+        UsageError: there is no such format, an option is not for it, or the file is not of it.
+    """
+    importer = IMPORTERS.get(settings.format)
+    if importer is None:
+        known = ", ".join([*IMPORTERS, *CONVERSATION_FORMATS])
+        raise UsageError(f"FORMAT: {settings.format!r} is not one of {known}.")
+    for option, given in (
+        ("--as-run", settings.as_run),
+        ("--keep-personal-data", settings.keep_personal_data),
+    ):
+        if given:
+            conversations = ", ".join(CONVERSATION_FORMATS)
+            raise UsageError(f"{option}: has no effect with {settings.format}; it is for {conversations}.")
+    return importer.read(_text(settings.file), settings.file.as_posix(), OtherFiles(settings.file))
 
 
 def _report(imported: ImportedSuite, source: str, output: Path | None, console: Console) -> None:

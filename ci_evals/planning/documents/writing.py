@@ -2,12 +2,14 @@
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any
 
 import yaml
 
 from ci_evals.domain.errors import SuiteError
+from ci_evals.planning.documents.document import Path
 from ci_evals.planning.documents.reader import read
 from ci_evals.planning.documents.yaml_document import Loader
 
@@ -24,20 +26,65 @@ def literal(value: Any) -> Any:
     return value
 
 
-def write(value: dict[str, Any], file: str, *, comment: str = "") -> str:
+NOTE = "x-note"
+"""The key of a note in a format without comments."""
+
+
+def is_yaml(file: str) -> bool:
+    """Return whether a suite of this name is written in YAML, which has comments."""
+    return PurePath(file).suffix.lower() in {".yaml", ".yml"}
+
+
+def write(
+    value: dict[str, Any], file: str, *, comment: str = "", notes: Mapping[Path, str] | None = None
+) -> str:
     """Return `value` as text in the format of `file`: YAML for `.yaml` and `.yml`, else JSON.
 
-    `comment` goes first if the format has comments.
+    Args:
+        value: The data.
+        file: The name of the file.
+        comment: Goes first, if the format has comments.
+        notes: Lines for people by the path of the object in a list that they are about: comments above it,
+            or in JSON its key `x-note`. They are visible text without control characters.
     """
-    if PurePath(file).suffix.lower() not in {".yaml", ".yml"}:
-        return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
-    head = "".join(f"# {line}".rstrip() + "\n" for line in comment.splitlines())
-    text = head + _yaml(value, _Dumper, _WIDTH)
+    notes = notes or {}
+    if not is_yaml(file):
+        return json.dumps(with_notes(value, notes), ensure_ascii=False, indent=2) + "\n"
+    head = _comment(comment)
+    text = _yaml(value, _Dumper, _WIDTH)
     # Blocks of lines are for people. A text that does not read back from one, or would be a command to
     # GitHub's runner in a log, is written in quotes on one line.
     if _COMMAND.search(text) or not _reads_back(text, file, value):
-        return head + _yaml(value, _Quoting, _ENDLESS)
-    return text
+        text = _yaml(value, _Quoting, _ENDLESS)
+    return head + _with_comments(text, file, notes)
+
+
+def _comment(text: str, indent: str = "") -> str:
+    return "".join(f"{indent}# {line}".rstrip() + "\n" for line in text.splitlines())
+
+
+def with_notes(value: Any, notes: Mapping[Path, str], path: Path = ()) -> Any:
+    """Return a copy of the data in which the objects at these paths have their notes under `NOTE`."""
+    match value:
+        case dict():
+            own = {NOTE: notes[path]} if path in notes else {}
+            return own | {key: with_notes(item, notes, (*path, key)) for key, item in value.items()}
+        case list() | tuple():
+            return [with_notes(item, notes, (*path, i)) for i, item in enumerate(value)]
+    return value
+
+
+def _with_comments(text: str, file: str, notes: Mapping[Path, str]) -> str:
+    """Return YAML of ours with each note above its object, whose first line begins with a dash."""
+    if not notes:
+        return text
+    document = read(text, file)
+    places = {path: document.problem(path, "") for path in notes}
+    lines = text.splitlines(keepends=True)
+    for path, place in sorted(places.items(), key=lambda item: item[1].line, reverse=True):
+        dash = " " * (place.column - len("- ") - 1)
+        lines.insert(place.line - 1, _comment(notes[path], dash))
+    return "".join(lines)
 
 
 def _reads_back(text: str, file: str, value: dict[str, Any]) -> bool:

@@ -143,6 +143,7 @@ ODD = {
     "no ids": {"traceId": 7, "spanId": None},
     "short ids": {"spanId": "12"},
     "ids of letters": {"spanId": "z" * 16},
+    "ids beyond ASCII": {"spanId": "é" * 12},
     "empty": {"spanId": ""},
 }
 

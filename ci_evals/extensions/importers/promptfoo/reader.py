@@ -13,15 +13,8 @@ from typing import Any
 
 from ci_evals.domain.checks.evaluation import STRICT_KINDS
 from ci_evals.domain.suite import AUTO, MOST_LOOPS
-from ci_evals.extensions.importers.imported import (
-    ANSWERS,
-    SAYS_ITS_LINES,
-    ImportedSuite,
-    JsonObject,
-    cut,
-    fixed,
-    turns_at_most,
-)
+from ci_evals.extension_support.drafting.draft import ANSWERS, SAYS_ITS_LINES, fixed, short_name
+from ci_evals.extensions.importers.imported import ImportedSuite, JsonObject, turns_at_most
 from ci_evals.extensions.importers.importer import Importer
 from ci_evals.extensions.importers.other_files import OtherFiles
 from ci_evals.extensions.importers.promptfoo.assertions import ReplySelector, map_assertion
@@ -114,7 +107,7 @@ class _ConfigReader:
             self.imported.note(self.place.at("prompts").problem(f"{found} is no prompt, and is left out"))
         lost = [text for text in prompt_texts(prompts) if not is_whole(text)]
         if prompts and (len(lost) > 1 or (lost and not self.says_prompt) or not prompt_texts(prompts)):
-            shown = f" ({cut(lost[0])!r})" if lost else ""
+            shown = f" ({short_name(lost[0])!r})" if lost else ""
             self._left_of_suite("prompts", f"the agent has its own instructions{shown}")
         for key in ("providers", "targets"):
             if self.config.get(key):

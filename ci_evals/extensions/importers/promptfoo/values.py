@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from ci_evals.extensions.importers.imported import cut
+from ci_evals.extension_support.drafting.draft import short_name
 
 
 class UnmappedError(Exception):
@@ -32,7 +32,7 @@ def templates_in(text: str) -> str:
     """Return the templates in a text, for a message."""
     found = list(dict.fromkeys(_TEMPLATE.findall(text)))
     more = f" and {len(found) - _MOST_SHOWN} more" if len(found) > _MOST_SHOWN else ""
-    return ", ".join(cut(one) for one in found[:_MOST_SHOWN]) + more
+    return ", ".join(short_name(one) for one in found[:_MOST_SHOWN]) + more
 
 
 def list_of(value: Any) -> list[str]:
@@ -64,11 +64,11 @@ def split_at_commas(text: str) -> list[str]:
         if quoted is not None:
             parts.append(_ESCAPED.sub(lambda match: match[1] or match[2], quoted))
         elif plain.startswith('"'):
-            raise UnmappedError(f"has a list with a quote that is not closed: {cut(plain)}")
+            raise UnmappedError(f"has a list with a quote that is not closed: {short_name(plain)}")
         else:
             parts.append(plain.strip())
         if at < len(text) and text[at] != ",":
-            raise UnmappedError(f"has a list without a comma after a quote: {cut(text[at:])}")
+            raise UnmappedError(f"has a list without a comma after a quote: {short_name(text[at:])}")
     return parts
 
 

@@ -1,0 +1,1 @@
+"""Tests that are drafted from conversations which really happened."""

@@ -1,0 +1,1 @@
+"""Importers of real conversations: transcripts, spans and trajectories."""

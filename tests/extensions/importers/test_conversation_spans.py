@@ -1,0 +1,242 @@
+"""Spans in files as conversations: the forms of files, the dialects, and what belongs to a turn."""
+
+import base64
+import json
+from pathlib import Path
+
+import pytest
+from google.protobuf.json_format import ParseDict
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from ci_evals.domain.errors import UsageError
+from ci_evals.extensions.importers.conversations import otlp
+from ci_evals.extensions.importers.conversations.recorded_file import RecordedFile
+from ci_evals.extensions.importers.imported import ImportedSuite
+
+RECORDED = Path(__file__).parents[2] / "adapters/otlp/recorded"
+
+
+def value(item):
+    if isinstance(item, str):
+        return {"stringValue": item}
+    return {"intValue": str(item)} if isinstance(item, int) else {"stringValue": json.dumps(item)}
+
+
+def span(number, name, parent=0, trace=1, **attributes):
+    """A span that begins in the second of its number; `__` in names of attributes is a point."""
+    return {
+        "traceId": f"{trace:032x}",
+        "spanId": f"{number:016x}",
+        "parentSpanId": f"{parent:016x}" if parent else "",
+        "name": name,
+        "startTimeUnixNano": str(number * 10**9),
+        "endTimeUnixNano": str(number * 10**9 + 5 * 10**8),
+        "attributes": [
+            {"key": key.replace("__", "."), "value": value(item)} for key, item in attributes.items()
+        ],
+    }
+
+
+def request(*spans):
+    return {"resourceSpans": [{"scopeSpans": [{"spans": list(spans)}]}]}
+
+
+def messages(role, text):
+    return [{"role": role, "parts": [{"type": "text", "content": text}]}]
+
+
+def turn(number, said, answered, conversation="c-1"):
+    """A turn in GenAI's words: an agent, its tool and the model that answers."""
+    return [
+        span(number, "invoke_agent", trace=number, gen_ai__operation__name="invoke_agent",
+             gen_ai__conversation__id=conversation),
+        span(number + 1, "execute_tool refund", number, number, gen_ai__operation__name="execute_tool",
+             gen_ai__tool__name="refund", gen_ai__tool__call__arguments={"order": said[-3:]}),
+        span(number + 2, "chat", number, number, gen_ai__operation__name="chat",
+             gen_ai__input__messages=messages("user", said),
+             gen_ai__output__messages=messages("assistant", answered)),
+    ]  # fmt: skip
+
+
+TURNS = [
+    *turn(10, "refund A-1", "Done"),
+    *turn(20, "refund B-2", "Done too"),
+    *turn(30, "refund C-3", "ok", "c-2"),
+]
+
+
+def read(data, name="spans.json"):
+    imported = ImportedSuite("-")
+    raw = data if isinstance(data, bytes) else json.dumps(data).encode()
+    return otlp.read(RecordedFile(name, raw), imported), imported
+
+
+def talked(conversations):
+    return [
+        (one.name, [(t.user, t.agent, [(c.name, c.arguments) for c in t.tool_calls]) for t in one.turns])
+        for one in conversations
+    ]
+
+
+EXPECTED = [
+    ("c-1", [
+        ("refund A-1", "Done", [("refund", {"order": "A-1"})]),
+        ("refund B-2", "Done too", [("refund", {"order": "B-2"})]),
+    ]),
+    ("c-2", [("refund C-3", "ok", [("refund", {"order": "C-3"})])]),
+]  # fmt: skip
+
+
+def packed(*spans):
+    return ParseDict(hexed(request(*spans)), ExportTraceServiceRequest()).SerializeToString()
+
+
+def hexed(data):
+    """Ids as protobuf's own JSON wants them, in base 64."""
+    text = json.dumps(data)
+    for one in data["resourceSpans"][0]["scopeSpans"][0]["spans"]:
+        for key in ("traceId", "spanId", "parentSpanId"):
+            text = text.replace(f'"{one[key]}"', f'"{base64.b64encode(bytes.fromhex(one[key])).decode()}"')
+    return json.loads(text)
+
+
+def snake(item):
+    if isinstance(item, dict):
+        return {
+            "".join(f"_{char.lower()}" if char.isupper() else char for char in key): snake(inner)
+            for key, inner in item.items()
+        }
+    return [snake(inner) for inner in item] if isinstance(item, list) else item
+
+
+FILES = {
+    "a request": json.dumps(request(*TURNS)).encode(),
+    "a request a line": b"\n".join(json.dumps(request(one)).encode() for one in TURNS),
+    "protobuf": packed(*TURNS),
+    "protobuf after lengths": b"".join(
+        len(one).to_bytes(4, "big") + one for one in (packed(*TURNS[:4]), packed(*TURNS[4:]))
+    ),
+    "Phoenix's list": json.dumps({"data": snake(TURNS), "next_cursor": None}).encode(),
+    "a list of spans": json.dumps(TURNS).encode(),
+}
+
+
+@pytest.mark.parametrize("data", FILES.values(), ids=FILES)
+def test_every_form_of_file_holds_the_same(data):
+    """Turns in the order of time, conversations by their id."""
+    conversations, imported = read(data)
+    assert talked(conversations) == EXPECTED
+    assert imported.notes == []
+    assert conversations[0].turns[0].latency_seconds == 0.5
+
+
+@pytest.mark.parametrize("name", ["langgraph", "pydantic-ai"])
+def test_traces_of_real_frameworks_are_conversations(name):
+    """Recorded from them: openinference of LangChain, and logfire's GenAI spans."""
+    [(_, [(said, answered, calls)])] = talked(read((RECORDED / f"{name}.json").read_bytes())[0])
+    assert (said, answered) == ("Refund", "Done")
+    assert calls == [("lookup", {"order": "A-1"}), ("refund", {"order": "A-1", "amount": 42})]
+
+
+CALL = {"tool_calls": [{"id": "t", "function": {"name": "refund", "arguments": '{"order": "A-1"}'}}]}
+DIALECTS = {
+    "OpenInference": [
+        span(1, "agent", openinference__span__kind="AGENT", session__id="s", input__value="refund A-1",
+             output__value="Done"),
+        span(2, "refund", 1, openinference__span__kind="TOOL", tool__name="refund",
+             input__value={"order": "A-1"}),
+    ],
+    "Langfuse": [
+        span(1, "turn", langfuse__observation__type="agent", langfuse__session__id="s",
+             langfuse__observation__input={"messages": [{"role": "user", "content": "refund A-1"}]},
+             langfuse__observation__output={"role": "assistant", "content": "Done"}),
+        span(2, "refund", 1, langfuse__observation__type="tool",
+             langfuse__observation__input={"order": "A-1"}),
+    ],
+    "LangSmith": [
+        span(1, "graph", langsmith__span__kind="chain", langsmith__metadata__session_id="s",
+             gen_ai__prompt={"messages": [{"role": "human", "content": "refund A-1"}]},
+             gen_ai__completion={"messages": [{"role": "ai", "content": "Done"}]}),
+        span(2, "refund", 1, langsmith__span__kind="tool", langsmith__trace__name="refund",
+             gen_ai__prompt={"order": "A-1"}),
+    ],
+    "Traceloop": [
+        span(1, "chat", llm__request__type="chat", traceloop__association__properties__session_id="s",
+             gen_ai__prompt__0__role="user", gen_ai__prompt__0__content="refund A-1",
+             gen_ai__completion__0__role="assistant", gen_ai__completion__0__content="Done"),
+        span(2, "refund.tool", 1, traceloop__span__kind="tool", traceloop__entity__name="refund",
+             traceloop__entity__input={"inputs": {"order": "A-1"}, "input_str": ""}),
+    ],
+    "AI SDK": [
+        span(1, "ai.generateText", ai__operationId="ai.generateText", ai__telemetry__metadata__sessionId="s",
+             ai__prompt={"messages": [{"role": "user", "content": "refund A-1"}]}, ai__response__text="Done"),
+        span(2, "ai.toolCall", 1, ai__operationId="ai.toolCall", ai__toolCall__name="refund",
+             ai__toolCall__args={"order": "A-1"}),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("spans", DIALECTS.values(), ids=DIALECTS)
+def test_every_dialect_shows_the_same_turn(spans):
+    """What the user said, the call with its argument, and the answer."""
+    conversations, _ = read(request(*spans))
+    assert talked(conversations) == [("s", [("refund A-1", "Done", [("refund", {"order": "A-1"})])])]
+
+
+def model(number, said, answered, calls=(), conversation="c"):
+    """A call of a model that is a trace of its own, with all that was said before."""
+    output = messages("assistant", answered) if answered else [
+        {"role": "assistant", "parts": [{"type": "tool_call", "id": name, "name": name, "arguments": {}}
+                                        for name in calls]}
+    ]  # fmt: skip
+    given = [{"role": "user", "parts": [{"type": "text", "content": text}]} for text in said]
+    return span(number, "chat", trace=number, gen_ai__operation__name="chat",
+                gen_ai__conversation__id=conversation, gen_ai__input__messages=given,
+                gen_ai__output__messages=output)  # fmt: skip
+
+
+def test_models_without_an_agent_are_joined_by_what_the_user_said():
+    """A model is asked once more after a tool; the same word twice is two turns, as it knows the first."""
+    spans = [
+        model(1, ["yes"], "", ["look"]),
+        model(2, ["yes"], "First"),
+        model(3, ["yes", "yes"], "Second"),
+    ]
+    [(_, turns)] = talked(read(request(*spans))[0])
+    assert turns == [("yes", "First", [("look", {})]), ("yes", "Second", [])]
+
+
+def test_an_agent_that_passes_a_turn_on_has_one_turn():
+    """Two agents side by side in a trace, which were given the same message."""
+    first, second = (
+        span(number, "agent", trace=9, openinference__span__kind="AGENT", session__id="s",
+             input__value="refund A-1", output__value=answered)
+        for number, answered in ((1, "I pass you on"), (2, "Done"))
+    )  # fmt: skip
+    [(_, turns)] = talked(read(request(first, second))[0])
+    assert [(said, answered) for said, answered, _ in turns] == [("refund A-1", "Done")]
+
+
+def test_a_conversation_without_the_users_words_is_left_out_with_advice():
+    """Instrumentations leave content out unless they are told to keep it."""
+    mute = span(40, "chat", trace=40, gen_ai__operation__name="chat", gen_ai__conversation__id="mute")
+    conversations, imported = read(request(*TURNS, mute))
+    assert [one.name for one in conversations] == ["c-1", "c-2"]
+    [note] = imported.left_out
+    assert "mute: its spans do not show what the user said" in note
+
+
+def test_a_file_that_is_none_is_refused_in_one_sentence():
+    """Whether it is cut, packed, empty or something else."""
+    for data, message in (
+        (b"", "the file is empty"),
+        (FILES["a request"][:90], "not JSON"),
+        (FILES["protobuf"][:90], "neither JSON nor OTLP in protobuf"),
+        (b"\x1f\x8b\x08", "is packed by gzip. Unpack it first."),
+        (b"{}", "is neither an OTLP request"),
+        (json.dumps(request()).encode(), "the file holds no spans"),
+    ):
+        with pytest.raises(UsageError) as caught:
+            read(data)
+        assert message in str(caught.value)
+        assert "\n" not in str(caught.value)
