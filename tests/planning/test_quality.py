@@ -230,8 +230,8 @@ def test_a_text_check_of_a_conversation_that_ends_open():
     check = {"criterion": "The order is named", "strict": "contains", "text": "HL-20418"}
     (warning,) = warnings(a_test(evaluations=[STRICT, REFUSED, check]))
     assert warning == (
-        "tests[0].evaluations[2]: contains checks the last reply, which is that of turn 1 or a later one, up to "
-        '7, since maxTurns adds auto turns; write "turn": 1 or "any", or in the test "maxTurns": 1'
+        "tests[0].evaluations[2]: contains checks the last reply, which is that of turn 1 or a later one, "
+        'up to 7, since maxTurns adds auto turns; write "turn": 1 or "any", or in the test "maxTurns": 1'
     )
     evaluations = [STRICT, REFUSED, check]
     assert warnings(a_test(evaluations=evaluations, maxTurns=1)) == []
