@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # a command's options are imported with it
         OddsSettings,
         RejudgeSettings,
         ReportSettings,
+        ShowSettings,
     )
     from ci_evals.cli.settings.suite_commands import PlanSettings, RunSettings, ValidateSettings
 
@@ -177,6 +178,20 @@ def report(settings: "ReportSettings", context: RunContext) -> None:
     ci-evals report past/ --format=html,badge      (the newest run in past/)
     """
     from ci_evals.cli.commands.report import report as work
+
+    work(settings, context)
+
+
+@app.command()
+@takes(_RESULTS, "ShowSettings")
+def show(settings: "ShowSettings", context: RunContext) -> None:
+    """Print conversations of a saved run, with the findings at their turns.
+
+    \b
+    ci-evals show --failed
+    ci-evals show results --test="Refund after 30 days" --trial=2
+    """
+    from ci_evals.cli.commands.show import show as work
 
     work(settings, context)
 

@@ -107,6 +107,8 @@ def _quotes(citations: Sequence[Citation], texts: Mapping[int, Sequence[str]]) -
         if quotes.is_empty(citation.quote):
             continue
         if not quotes.occurs(citation.quote, texts[citation.turn]):
+            if quotes.is_too_short(citation.quote):
+                raise VoidAnswerError(f"the judge's quote from turn {citation.turn} is too short to check")
             raise VoidAnswerError(f"the judge quoted words that are not in turn {citation.turn}")
         found[Quote(turn=citation.turn, text=citation.quote.strip())] = None
     return tuple(sorted(found, key=lambda quote: quote.turn))

@@ -33,6 +33,12 @@ def is_empty(quote: str) -> bool:
     return not folded(quote)
 
 
+def is_too_short(quote: str) -> bool:
+    """Return whether a part of the quote has too few letters to mean anything."""
+    parts = [part for part in (part.strip(_AROUND) for part in _OMISSION.split(folded(quote))) if part]
+    return not all(map(_is_long_enough, parts))
+
+
 @lru_cache(maxsize=256)
 def folded(text: str) -> str:
     """Return the text without the differences that do not matter."""

@@ -83,7 +83,9 @@ class JudgeChecks:
     def warnings(self) -> tuple[str, ...]:
         """The judges that did not pass, if that is a warning only."""
         failed = [check for check in self.checks if not check.passed]
-        return tuple(f"judge check: {why_not_passed(check)}" for check in failed) if self.only_warn else ()
+        if not self.only_warn:
+            return ()
+        return tuple(f"judge check: {why_not_passed(check, only_warn=True)}" for check in failed)
 
     async def _check(self, judge: CheckedJudge) -> None:
         digest = control.prompt_digest()

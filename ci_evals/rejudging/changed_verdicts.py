@@ -13,6 +13,8 @@ _NAME_LIMIT = 50
 _REASON_LIMIT = 120
 _SHOWN = 20
 """Changed verdicts that are named unless all are asked for."""
+_ENOUGH_FOR_A_WORD = 30
+"""Verdicts from which on a kappa has its usual word."""
 _HEADERS = ("test", "criterion", "trial", "before", "after", "the new reason")
 _WORST_FIRST = {Outcome.FAILED: 0, Outcome.UNDECIDED: 1, Outcome.PASSED: 2}
 
@@ -68,10 +70,9 @@ def _agreed(found: Agreement) -> str:
     told = f"agreement: {share} of the {numbers.count(found.decided, 'verdict')} decided both times"
     if found.kappa is None:
         return f"{told}; all alike, so Cohen's kappa has no value"
-    return (
-        f"{told}; Cohen's kappa {_two_decimals(found.kappa)} "
-        f"(0 is chance, 1 is full agreement): {in_words(found.kappa)}"
-    )
+    told = f"{told}; Cohen's kappa {_two_decimals(found.kappa)} (0 is chance, 1 is full agreement)"
+    # Of few verdicts kappa is too uncertain for a word.
+    return f"{told}: {in_words(found.kappa)}" if found.decided >= _ENOUGH_FOR_A_WORD else told
 
 
 def _two_decimals(kappa: Fraction) -> str:

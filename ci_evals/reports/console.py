@@ -11,7 +11,17 @@ from ci_evals.domain.results.suite import SuiteResult, TestOutcome
 from ci_evals.gate.rules import rule_of
 from ci_evals.reports import sanitize
 from ci_evals.reports.columns import table, wrapped
-from ci_evals.reports.story import gate, headline, highlights, listed_tests, reliability, tables, trial_errors
+from ci_evals.reports.story import (
+    advice,
+    gate,
+    headline,
+    highlights,
+    listed_tests,
+    next_step,
+    reliability,
+    tables,
+    trial_errors,
+)
 from ci_evals.reports.story.comparison import arms, change, looks
 from ci_evals.reports.story.failed_tests import CONFIRMED, FailedCriterion, FailedTest
 from ci_evals.reports.story.judging import judge, verdicts
@@ -150,7 +160,7 @@ class _Console:
             failing = headline.other_checks(results)
             yield from (sentence(capitalized(gate.in_words(check))) for check in failing[:_NAMED])
             if (more := len(failing) - _NAMED) > 0:
-                yield f"{numbers.count(more, 'more check')} failed (--verbose shows all)."
+                yield f"{numbers.count(more, 'more check')} failed {advice.MORE_LINES}."
 
     def reasons(self) -> Iterator[str]:
         """The reasons why there is no verdict, or a check was not made, that the verdict does not name."""
@@ -200,10 +210,11 @@ class _Console:
         """The tests that failed and why, grouped by their change since the baseline."""
         news, in_base = self._news, headline.in_base(self._results)
         for title, tests in (
-            (f"Broke {headline.since(self._results)}", news.broke),
+            (headline.broke_title(self._results), news.broke),
             # Without a verdict, the causes name these tests.
             (f"Passed {in_base}, not judged now", () if self._unfinished else news.unjudged),
             ("Failed", news.failed),
+            (f"Failed {in_base} too, and worse now", news.worse),
             (f"Failed {in_base} too", news.failed_before if self._verbose else ()),
         ):
             if tests:
@@ -214,7 +225,7 @@ class _Console:
         changed = [
             (
                 f"Failed {in_base} too",
-                [self._failed_before(test) for test in news.failed_before if not self._verbose],
+                [self._test_name(test) for test in news.failed_before if not self._verbose],
             ),
             (f"Fixed {headline.since(self._results)}", [self._changed(test) for test in news.fixed]),
             ("Score dropped", [self._changed(test) for test in news.dropped]),
@@ -236,6 +247,8 @@ class _Console:
         yield f"{self._painted(_SIGNS[tone], _COLORS[tone])} {self._test_name(test)}" + (
             f" ({sanitize.log_line(remarks)})" if remarks else ""
         )
+        if early_end := test.early_end:
+            yield f"    {sanitize.log_line(early_end, _TEXT)}"
         criteria = test.criteria if self._verbose else test.criteria[:1]
         for criterion in criteria:
             yield from self._criterion(criterion, test)
@@ -246,7 +259,7 @@ class _Console:
             yield f"      {sanitize.log_line(reason, _TEXT)}".rstrip()
         if more := len(test.criteria) - len(criteria):
             criteria_left = numbers.count(more, "more failed criterion", "more failed criteria")
-            yield f"    {criteria_left} (--verbose shows all)"
+            yield f"    {criteria_left} {advice.MORE_LINES}"
 
     def _failed_line(self, name: str) -> str:
         """Return the line of a criterion that failed. Some end in a colon of their own."""
@@ -263,9 +276,6 @@ class _Console:
         yield f"      {sanitize.log(turn + (sanitize.one_line(reason) or verdicts.NO_REASON))}"
         if warning:
             yield f"      {self._painted('!', _YELLOW)} {sanitize.log_line(warning)}"
-
-    def _failed_before(self, test: FailedTest) -> str:
-        return self._changed(test.change) if test.change else self._test_name(test)
 
     def _changed(self, test: TestChange) -> str:
         confirmed = ", confirmed" if test.confirmed else ""
@@ -286,7 +296,7 @@ class _Console:
 
     def what_to_do(self) -> str:
         """The next step where there is no verdict, or a failed one."""
-        return sanitize.log_line(headline.what_to_do(self._results))
+        return sanitize.log_line(next_step.what_to_do(self._results))
 
     def remarks(self) -> str:
         """Trials, time and cost."""

@@ -15,9 +15,10 @@ JUNIT = "junit.xml"
 PAGE = "report.html"
 BADGE = "badge.svg"
 BADGE_DATA = "badge.json"
+FINDINGS = "findings.csv"
 AGENT_LOG = "agent.log"
 """The output of agents that a run starts."""
-OF_RUN = (RESULTS, SUMMARY, JUNIT, PAGE, BADGE, BADGE_DATA)
+OF_RUN = (RESULTS, SUMMARY, JUNIT, PAGE, BADGE, BADGE_DATA, FINDINGS)
 """The files that may lie beside the suites' folders."""
 
 
@@ -29,6 +30,7 @@ class Format(StrEnum):
     JUNIT = "junit"
     JSON = "json"
     BADGE = "badge"
+    CSV = "csv"
 
 
 _FORMATS = {
@@ -37,6 +39,7 @@ _FORMATS = {
     RESULTS: Format.JSON,
     BADGE: Format.BADGE,
     BADGE_DATA: Format.BADGE,
+    FINDINGS: Format.CSV,
 }
 
 
@@ -46,6 +49,7 @@ _SUMMARIES = {
     Format.JUNIT: JUNIT,
     Format.JSON: f"each suite's own {RESULTS}",
     Format.BADGE: f"{BADGE} and {BADGE_DATA}",
+    Format.CSV: f"{FINDINGS}, a row for each finding",
 }
 
 

@@ -14,9 +14,10 @@ from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.studies import UnknownStudy
 from ci_evals.domain.results.suite import SuiteResult
 from ci_evals.extension_registry import study_kinds
-from ci_evals.reports import badge, junit, results_json, sanitize
+from ci_evals.reports import badge, findings_csv, junit, results_json, sanitize
 from ci_evals.reports.markdown import documents
 from ci_evals.reports.names import (
+    FINDINGS,
     JUNIT,
     OF_RUN,
     PAGE,
@@ -36,7 +37,7 @@ from ci_evals.scoring import suite_results
 
 P = ParamSpec("P")
 
-OF_EVERY_RUN = tuple(one for one in Format if one is not Format.BADGE)
+OF_EVERY_RUN = tuple(one for one in Format if one not in {Format.BADGE, Format.CSV})
 """The formats that every run writes."""
 
 _SCHEMA_VERSION = 3
@@ -95,6 +96,7 @@ def redraw(
         found = _suite_files(results, results.suites[0])
     else:
         found = of_run(results, comparison_runs) | badge.files(results)
+        found[FINDINGS] = findings_csv.render(results)
         if not {Format.MARKDOWN, Format.JSON}.isdisjoint(formats):
             found |= dict(of_suites(results))
         del found[RESULTS]

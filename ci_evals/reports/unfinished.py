@@ -5,9 +5,9 @@ from xml.sax.saxutils import quoteattr
 
 from ci_evals.domain.results.run import Results
 from ci_evals.reports import results_json, sanitize
-from ci_evals.reports.names import BADGE, BADGE_DATA, JUNIT, PAGE, RESULTS, SUMMARY
+from ci_evals.reports.names import BADGE, BADGE_DATA, FINDINGS, JUNIT, PAGE, RESULTS, SUMMARY
 
-OUTDATED = (PAGE, BADGE, BADGE_DATA)
+OUTDATED = (PAGE, BADGE, BADGE_DATA, FINDINGS)
 """Reports of an earlier run that are taken away: there is nothing yet to put in their place."""
 
 

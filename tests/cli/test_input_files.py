@@ -67,6 +67,7 @@ LINES = {
     ("compare", "base"): ["compare", "results.json", "BAD"],
     ("comment", "results"): ["comment", "BAD", "--pr-number=1", "--github-token=token-of-a-test"],
     ("odds", "results"): ["odds", "BAD"],
+    ("show", "results"): ["show", "BAD"],
     ("merge", "results"): ["merge", "BAD", "results.json"],
     ("merge", "baseline"): ["merge", "results.json", "--baseline=BAD"],
     ("rejudge", "results"): ["rejudge", "BAD", "--llm-key=key-of-a-test"],

@@ -124,6 +124,7 @@ READERS = (
     ["report", "kept", "results"],
     ["comment", "results", "--dry-run"],
     ["odds", "results"],
+    ["show", "results"],
     ["rejudge", "results", "--provider=openai", "--llm-key=a-key-of-nobody", "--output-dir=again"],
     ["label", "results"],
     ["prefer", "kept", "results", "--provider=openai", "--llm-key=a-key-of-nobody"],

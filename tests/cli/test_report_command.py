@@ -26,6 +26,7 @@ FORMATS = {
     "junit": {"junit.xml"},
     "json": {f"{SUITE}/{RESULTS}"},
     "badge": {"badge.svg", "badge.json"},
+    "csv": {"findings.csv"},
 }
 
 
@@ -81,12 +82,12 @@ def test_each_format_alone_writes_only_its_files(past, name, capsys):
 
 
 def test_formats_may_be_listed(past, capsys):
-    """With commas; by default they are all but the badge, which no run writes."""
+    """With commas; by default they are all but badge and CSV, which no run writes."""
     redraw(past / "a", format="html, badge")
     assert written(past / "a") == FORMATS["html"] | FORMATS["badge"]
     assert capsys.readouterr().out == "report.html, badge.svg and badge.json written to past/a\n"
     redraw(past / "b")
-    assert written(past / "b") == set().union(*(FORMATS.values())) - FORMATS["badge"]
+    assert written(past / "b") == set().union(*FORMATS.values()) - FORMATS["badge"] - FORMATS["csv"]
     assert capsys.readouterr().out == "6 reports written to past/b\n"
 
 

@@ -81,6 +81,7 @@ def test_any_other_use_is_refused_with_one_sentence(name):
     "command",
     [
         ("odds", "main"),
+        ("show", "main"),
         ("merge", "main"),
         ("comment", "main", "--pr-number=1"),
         ("run", "suite.json", "--provider=offline", "--only-failed=main", "--output-dir=results"),

@@ -7,11 +7,12 @@ import pytest
 
 from ci_evals.domain.base import Interval
 from ci_evals.domain.results.gate import Odds
-from ci_evals.domain.results.run import Git, Results, Rounds
+from ci_evals.domain.results.run import Git, Origin, Results, Rounds
+from ci_evals.domain.verdict import Cause
 from ci_evals.gate.policy import Policy
 from ci_evals.reports.markdown.documents import summary
+from ci_evals.reports.story import advice, headline, next_step
 from ci_evals.reports.story import gate as gate_facts
-from ci_evals.reports.story import headline
 from ci_evals.reports.story.headline import Became, Trust
 
 MAIN = Git(commit=cases.BASE_COMMIT, ref="refs/heads/main")
@@ -48,7 +49,7 @@ def gate(*checks, **fields) -> Results:
     [
         (compared("pppf", "pppp", min_score=85), "Evals failed: 1 test broke in this PR"),
         (compared("ffpp", "pppp", git=Git(), min_score=85), "Evals failed: 2 tests broke since main"),
-        (compared("pppf", "pppp"), "Evals passed: 75 / 100, but 1 test broke in this PR"),
+        (compared("pppf", "pppp"), "Evals passed: 75 / 100, but 1 test fails that passed on main"),
         (
             compared("pppf", "pppp", min_score=85, of_base_commit=False),
             "Evals failed: 1 test broke since main",
@@ -183,7 +184,8 @@ def test_every_test_is_in_one_list():
     found = headline.news(compared("fuhpf", "pphfh"))
     assert [test.name for test in found.broke] == ["Test 1"]
     assert [test.name for test in found.unjudged] == ["Test 2"]
-    assert [test.name for test in found.failed_before] == ["Test 3", "Test 5"]
+    assert [test.name for test in found.failed_before] == ["Test 3"]
+    assert [test.name for test in found.worse] == ["Test 5"]
     assert [test.name for test in found.fixed] == ["Test 4"]
     assert not found.failed
     assert not found.dropped
@@ -204,6 +206,9 @@ def test_without_a_baseline_all_that_fail_are_failed():
     assert headline.became(comment_cases.no_baseline()) == {}
 
 
+DECIDED = "A critical test failed and the score missed its floor, which decides."
+
+
 def in_rounds(most: int) -> Results:
     """A run in rounds of at most so many trials, decided after the second look."""
     results = comment_cases.flaky()
@@ -217,7 +222,7 @@ def in_rounds(most: int) -> Results:
         (
             compared("pppf", "pppp", interval=Interval(low=-48.2, high=-3)),
             (
-                "Not sure that the score fell: in a rerun the change may differ by up to 24 points "
+                "A drop of the score is not proven: in a rerun the change may differ by up to 24 points "
                 "(one trial per test)"
             ),
         ),
@@ -225,25 +230,28 @@ def in_rounds(most: int) -> Results:
         (
             comment_cases.bad(),
             (
-                "Sure that the score fell: the drop is larger than chance explains (3 trials per test). "
+                "Proven: the score fell by more than chance explains (3 trials per test). "
                 "Passed in some trials, and may pass in a rerun: Asks in Spanish; Wrong address"
             ),
         ),
-        (comment_cases.flaky(), "Not sure that the score fell: the drop may be chance (3 trials per test)"),
+        (
+            comment_cases.flaky(),
+            f"{DECIDED} A drop of the score is not proven: it may be chance (3 trials per test)",
+        ),
         (
             cases.unsure(),
-            "Not sure that the score fell: the drop may be chance (5 trials per test)",
+            "A drop of the score is not proven: it may be chance (5 trials per test)",
         ),
         (
             compared("fppp", "pfff"),
-            "Not sure: the score did not fall, and single tests can fail by chance (one trial per test)",
+            "The score did not fall, and single tests can fail by chance (one trial per test)",
         ),
         (comment_cases.no_baseline(), "3 trials per test"),
         (
             in_rounds(7),
-            "Not sure that the score fell: the drop may be chance (3 of at most 7 trials per test)",
+            f"{DECIDED} A drop of the score is not proven: it may be chance (3 of at most 7 trials per test)",
         ),
-        (in_rounds(3), "Not sure that the score fell: the drop may be chance (3 trials per test)"),
+        (in_rounds(3), f"{DECIDED} A drop of the score is not proven: it may be chance (3 trials per test)"),
     ],
 )
 def test_one_sentence_says_how_sure_the_result_is(results, certainty):
@@ -290,17 +298,21 @@ def test_a_test_that_only_ended_in_an_error_did_not_break():
 
 def test_a_run_that_is_only_over_a_limit_says_where_to_look():
     costly = gate(build.check("max-cost", 0.5, 0.61, passed=False))
-    assert headline.what_to_do(costly).startswith("See in the report what takes the cost")
+    assert next_step.what_to_do(costly).startswith("See in the report what takes the cost")
 
 
 def test_a_passed_run_in_which_a_test_broke_has_a_next_step():
-    assert headline.what_to_do(compared("pppf", "pppp")).startswith("Read what failed.")
-    assert headline.what_to_do(compared("pppp", "pppp")) == ""
+    assert next_step.what_to_do(compared("pppf", "pppp")).startswith(advice.READ_FAILURES)
+    assert next_step.what_to_do(compared("pppp", "pppp")) == ""
 
 
 @pytest.mark.parametrize(
     ("trials", "advice"),
-    [("fff", "Fix the failures"), ("ffp", "Read what failed. To"), ("ff", "Read what failed")],
+    [
+        ("fff", f"{advice.READ_FAILURES} {advice.FIX_FAILURES}"),
+        ("ffp", f"{advice.READ_FAILURES} To"),
+        ("ff", "Read what failed"),
+    ],
 )
 def test_a_rerun_is_advised_only_where_it_may_show_something_new(trials, advice):
     """A test that failed in each of three trials needs none."""
@@ -308,7 +320,7 @@ def test_a_rerun_is_advised_only_where_it_may_show_something_new(trials, advice)
     results = cases.decided(build.results(failed), cases.base_run(failed), Policy()).model_copy(
         update={"comparison": None}
     )
-    assert headline.what_to_do(results).startswith(advice)
+    assert next_step.what_to_do(results).startswith(advice)
 
 
 @pytest.mark.parametrize(
@@ -336,7 +348,7 @@ def test_the_command_that_repeats_a_test_can_be_pasted(name, file, command):
     results = cases.decided(build.results(failed), cases.base_run(failed), Policy()).model_copy(
         update={"comparison": None}
     )
-    assert f": ci-evals run {command} --loops=10. " in headline.what_to_do(results)
+    assert f": ci-evals run {command} --loops=10. " in next_step.what_to_do(results)
     text = summary(results)
     assert f": `ci-evals run {command} --loops=10`. " in text
 
@@ -345,9 +357,9 @@ def test_a_rerun_that_would_mostly_fail_again_is_not_advised():
     """Ten passes of one test do not lift a score that is too close to its floor."""
     flaky = comment_cases.flaky()
     assert flaky.odds.share > 0.5
-    assert "If all pass, note that a rerun would probably fail again" in headline.what_to_do(flaky)
+    assert "If all pass, note that a rerun would probably fail again" in next_step.what_to_do(flaky)
     seldom = flaky.model_copy(update={"odds": flaky.odds.model_copy(update={"share": 0.2})})
-    assert "If all pass, rerun this check." in headline.what_to_do(seldom)
+    assert "If all pass, rerun this check." in next_step.what_to_do(seldom)
 
 
 @pytest.mark.parametrize(
@@ -374,19 +386,19 @@ def test_a_test_is_repeated_with_the_same_agent_and_judge(config, options, more)
     results = cases.decided(build.results(failed, run=run), cases.base_run(failed), Policy()).model_copy(
         update={"comparison": None}
     )
-    assert headline.rerun_command(results).endswith(f'--test="Late parcel"{options} --loops=10')
-    assert ("repeat it, with the other options of this run: " in headline.what_to_do(results)) == more
+    assert next_step.rerun_command(results).endswith(f'--test="Late parcel"{options} --loops=10')
+    assert ("repeat it, with the other options of this run: " in next_step.what_to_do(results)) == more
 
 
 def test_no_rerun_of_the_check_is_advised_if_it_passed():
-    comparison = headline.what_to_do(compared("pppf", "pppp"))
+    comparison = next_step.what_to_do(compared("pppf", "pppp"))
     assert comparison.endswith("If any trial fails, fix it.")
 
 
 def test_where_little_was_decided_nothing_is_sure():
     """No sentence on the score stands beside the one that there is none."""
     sure = comment_cases.bad()
-    assert headline.certainty(sure).startswith("Sure that the score fell")
+    assert headline.certainty(sure).startswith("Proven: the score fell")
     little = sure.model_copy(update={"decided_share": 0.3})
     assert headline.certainty(little) == "3 trials per test"
 
@@ -395,11 +407,40 @@ def test_a_run_without_a_model_is_repeated_without_one():
     failed = build.suite_result("Refunds", cases.played("Late parcel", "fp"))
     run = build.run_info(config={"provider": "offline"})
     results = cases.decided(build.results(failed, run=run), cases.base_run(failed), Policy())
-    assert headline.rerun_command(results).endswith(" --provider=offline --loops=10")
+    assert next_step.rerun_command(results).endswith(" --provider=offline --loops=10")
 
 
 def test_no_run_is_advised_for_the_results_of_another_tool():
     """It plays its tests itself."""
     suite = build.suite_result("Refunds", cases.played("Late parcel", "f"), adapter="results: rows")
     assert suite.of_other_tool
-    assert headline.what_to_do(build.results(suite, gate=build.decision(exit_code=1))) == ""
+    assert next_step.what_to_do(build.results(suite, gate=build.decision(exit_code=1))) == ""
+
+
+def test_a_replay_is_not_to_be_repeated():
+    """It gives the same answers however often it is played."""
+    results = compared("pppf", "pppp", min_score=85)
+    origin = Origin(how="replay", run="earlier", started_at=results.run.started_at)
+    replayed = results.model_copy(update={"run": results.run.model_copy(update={"origin": origin})})
+    said = next_step.what_to_do(replayed)
+    assert "--loops" not in said
+    assert "run without --replay" in said
+
+
+def test_where_too_little_was_decided_the_options_that_help_are_named():
+    untraced = build.finding("undecided", cause=Cause.NO_TRACE, reason="no spans")
+    test = build.test_result(
+        trials=(build.trial_result(findings=(untraced,)),), outcome="undecided", score=None
+    )
+    reasons = ("nothing could be scored",)
+    results = build.results(
+        build.suite_result("Refunds", test), score=None, gate=build.decision(exit_code=3, reasons=reasons)
+    )
+    said = next_step.what_to_do(results)
+    assert "trace: otlp in the suite, or --otlp" in said
+    assert "(exit code 3)" in said
+
+
+def test_every_next_step_after_a_failure_ends_with_the_exit_code():
+    assert next_step.what_to_do(compared("pppf", "pppp", min_score=85)).endswith("Exit code 1.")
+    assert "Exit code" not in next_step.what_to_do(compared("pppf", "pppp"))

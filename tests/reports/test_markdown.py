@@ -269,8 +269,8 @@ def test_a_failing_test_is_told_once():
     assert "> **User** (turn 1 of trial 1): I want my money back for order 1042." in newly
 
 
-def test_tests_that_failed_before_and_fell_far_are_counted_if_they_are_many():
-    """Five are named with their scores."""
+def test_a_test_that_failed_before_and_is_worse_now_has_its_reasons():
+    """Like one that broke, and in no other list."""
     names = [f"Test {number}" for number in range(7)]
     head, base = (
         build.suite_result("Refunds", *(cases.played(name, drawing) for name in names))
@@ -278,8 +278,9 @@ def test_tests_that_failed_before_and_fell_far_are_counted_if_they_are_many():
     )
     failed = build.results(head, gate=build.decision(passed=False, exit_code=1))
     text = documents.summary(cases.against(failed, cases.base_run(base)))
-    assert "points or more lower**: Test 0 (66 → 0); Test 1 (66 → 0)" in text
-    assert "; and 2 more tests." in text
+    assert "### Failed in the baseline too, and worse now\n\n**❌ Test 0** (66 → 0" in text
+    assert "REFUND\\_REQUEST was never executed" in text
+    assert "**Failed in the baseline too**" not in text
 
 
 def test_tests_of_one_name_in_suites_of_one_name_are_each_told():

@@ -58,15 +58,7 @@ def read(file: SourceFile) -> Sequence[ResultSet] | None:
     ]
 
 
-READER = Reader(
-    "inspect",
-    "an Inspect log",
-    read,
-    files="Inspect logs, `.json` and `.eval`",
-    tried_with="inspect_ai 0.3.285, 0.3.180",
-    compared="`status`, the planned samples and epochs, `total_samples`, "
-    "`completed_samples`, `scored_samples`, the accuracy",
-)
+READER = Reader("inspect", "an Inspect log", read)
 
 
 def _is_log(log: Any) -> bool:

@@ -100,7 +100,7 @@ class ReportSettings:
     format: Annotated[
         str | None,
         OptionSpec(
-            "Reports to write, see above. Default: all but badge and what extensions write.",
+            "Reports to write, see above. Default: all but badge, csv and what extensions write.",
             group=Group.OUTPUT,
             names=Names.TEXT,
             metavar="FORMAT,...",
@@ -109,6 +109,25 @@ class ReportSettings:
     open: Annotated[
         bool, OptionSpec("Open report.html in the browser; in CI print its path.", group=Group.OUTPUT)
     ] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShowSettings:
+    """Options of `show`."""
+
+    results: Run = Path("results")
+    test: Annotated[
+        list[str] | None,
+        OptionSpec(
+            "Only these tests: a whole name, or parts of names, separated by commas. Can be repeated.",
+            names=Names.TEXT,
+            metavar="NAME",
+        ),
+    ] = None
+    trial: Annotated[int | None, OptionSpec("Only this trial of each test, counted from 1.", minimum=1)] = (
+        None
+    )
+    failed: Annotated[bool, OptionSpec("Only tests and trials that did not pass.")] = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,10 +220,7 @@ class GateFilesSettings(BaselineSettings, CommentingSettings, GateSettings):
     answers: Annotated[
         Path | None,
         OptionSpec(
-            "File with the expected answers, for formats that lack them.",
-            group=Group.FILES,
-            names=Names.INPUT,
-            metavar="FILE",
+            "File with the expected answers, for gaia.", group=Group.FILES, names=Names.INPUT, metavar="FILE"
         ),
     ] = None
     arm: Annotated[

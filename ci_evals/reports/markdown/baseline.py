@@ -48,17 +48,12 @@ def fixed(results: Results, news: News) -> tuple[Section, ...]:
 
 
 def failed_before(results: Results, news: News) -> Section | None:
-    """The tests that failed in the baseline too, and those that only fell, in a line each."""
+    """The tests that failed in the baseline too, and those that only fell, in a line."""
     base = sanitize.inline(headline.in_base(results), 80)
-    failed = names([test.name for test in news.failed_before if not test.change], 5)
-    fell = [test.change for test in news.failed_before if test.change]
-    worse, dropped = (
-        numbers.listed([_became(test, results) for test in tests], 5, "test")
-        for tests in (fell, news.dropped)
-    )
+    failed = names([test.name for test in news.failed_before], 5)
+    dropped = numbers.listed([_became(test, results) for test in news.dropped], 5, "test")
     lines = [
         f"**Failed {base} too**: {failed}." if failed else "",
-        f"**Failed {base} too, now {SUSPECT} points or more lower**: {worse}." if worse else "",
         f"**Dropped by {SUSPECT} points or more**: {dropped}." if dropped else "",
     ]
     text = "\n\n".join(line for line in lines if line)

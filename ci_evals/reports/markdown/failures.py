@@ -80,10 +80,11 @@ def _url(failed: FailedTest, context: SummaryContext) -> str | None:
 def _whole(failed: FailedTest, *, many: bool, context: SummaryContext) -> str:
     criteria = failed.criteria[:_CRITERIA]
     where = failed.change.first_divergence if failed.change else None
-    differs = where is not None and where.turn is not None
+    differs = where is not None and (where.turn is not None or where.agent_differs is not None)
     text = section(
         "failure",
         heading=_heading(failed, many=many, context=context),
+        early_end=failed.early_end,
         criteria=criteria,
         reason=failed.reason,
         more=len(failed.criteria[_CRITERIA:]),

@@ -1,5 +1,6 @@
 """The run's summary: the sections of comment, step summary and `summary.md`, in the order of reading."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -22,7 +23,17 @@ from ci_evals.reports.markdown.sections import (
     table_text,
     tabled,
 )
-from ci_evals.reports.story import gate, headline, highlights, listed_tests, reliability, tables, trial_errors
+from ci_evals.reports.story import (
+    advice,
+    gate,
+    headline,
+    highlights,
+    listed_tests,
+    next_step,
+    reliability,
+    tables,
+    trial_errors,
+)
 from ci_evals.reports.story.comparison import change, looks
 from ci_evals.reports.story.headline import News, Trust
 from ci_evals.reports.story.judging import judge
@@ -37,6 +48,7 @@ _CAUSES = 100
 """Causes of errors that are listed."""
 _HEADING = 200
 """Characters of the heading."""
+_COMMAND_END = re.compile(r"` ([.,])")
 _PASSED = frozenset({RunOutcome.PASSED, RunOutcome.UNCHECKED})
 _WITHOUT_JUDGE = _PASSED | {RunOutcome.SKIPPED}
 """Outcomes below which the judge is not named."""
@@ -96,12 +108,13 @@ def what_failed(
     results: Results, news: News, context: SummaryContext = NO_CONTEXT, *, only_new: bool = False
 ) -> tuple[Section, ...]:
     """The tests that broke, that could not be judged any more, and that fail without a counterpart."""
-    since, many = headline.since(results), len(results.suites) > 1
-    passed = f"Passed {headline.in_base(results)}, not judged now"
+    many, in_base = len(results.suites) > 1, headline.in_base(results)
+    passed = f"Passed {in_base}, not judged now"
     compared = results.comparison is not None and results.comparison.delta is not None
     titles = (
-        ("the tests that broke", f"Broke {since}", news.broke),
+        ("the tests that broke", headline.broke_title(results), news.broke),
         ("the tests that were not judged", passed, () if _unfinished(results) else news.unjudged),
+        ("the tests that got worse", f"Failed {in_base} too, and worse now", news.worse),
         (
             "the failed tests",
             "New or changed tests that fail" if compared else "Failed",
@@ -274,11 +287,11 @@ def _suites(results: Results) -> Section | None:
 
 
 def _what_to_do(results: Results) -> Section | None:
-    command = headline.rerun_command(results)
-    before, found, after = headline.what_to_do(results).partition(command)
-    text = sanitize.inline(before)
-    if found:
-        text += f" `{command}`{sanitize.inline(after)}"
+    commands = (next_step.rerun_command(results), advice.SHOW_FAILURES)
+    pattern = "|".join(map(re.escape, commands))
+    parts = re.split(f"({pattern})", next_step.what_to_do(results))
+    words = [f"`{part}`" if part in commands else sanitize.inline(part) for part in parts]
+    text = _COMMAND_END.sub(r"`\1", " ".join(word for word in words if word))
     return Section("what to do", f"**What to do**: {text}", Rank.TELLING) if text else None
 
 

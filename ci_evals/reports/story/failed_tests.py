@@ -10,7 +10,8 @@ from ci_evals.domain.results.comparison import TestChange
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import SuiteResult, TestOutcome, TestResult
 from ci_evals.domain.results.trial import TrialResult
-from ci_evals.domain.transcript import Turn
+from ci_evals.domain.suite import planned_turns
+from ci_evals.domain.transcript import END_REASONS, Turn
 from ci_evals.domain.verdict import Finding, Outcome
 from ci_evals.reports.story import highlights, reliability
 from ci_evals.reports.story.comparison import change
@@ -78,6 +79,17 @@ class FailedTest:
         return tuple(sorted(found, key=lambda one: -one.times / one.trials))
 
     @property
+    def early_end(self) -> str:
+        """Why its conversation ended before all lines were sent; empty if none did.
+
+        It is that of the trial that shows the first failed criterion.
+        """
+        if self.test is None or not self.test.trials:
+            return ""
+        trial = self.criteria[0].trial if self.criteria else self.test.trials[0]
+        return early_end(self.test, trial)
+
+    @property
     def first_reason(self) -> tuple[str, str] | None:
         """The first criterion that failed, and why."""
         if self.criteria:
@@ -137,6 +149,21 @@ class FailedTest:
             messages = evidence.user or "", evidence.agent or ""
             return (Quotation(evidence.turn, evidence.trial, *messages),)
         return tuple(found.values())
+
+
+def early_end(test: TestResult, trial: TrialResult) -> str:
+    """`ended after turn 1 of 3: the agent handed over to a person; 2 lines were never sent`.
+
+    Empty if all fixed lines were sent, or if the trial broke off, which its error explains.
+    """
+    planned = planned_turns(test.turns)
+    sent = len(trial.turns)
+    unsent = sum(turn.fixed for turn in planned[sent:])
+    if not unsent or not trial.complete:
+        return ""
+    lines = "1 line was" if unsent == 1 else f"{unsent} lines were"
+    turn = f"ended after turn {sent} of {len(planned)}" if sent else "ended before the first turn"
+    return f"{turn}: {END_REASONS[trial.status]}; {lines} never sent"
 
 
 def failed_criteria(test: TestResult) -> tuple[FailedCriterion, ...]:

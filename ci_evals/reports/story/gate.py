@@ -10,8 +10,8 @@ from ci_evals.domain.results.suite import TestOutcome
 from ci_evals.gate.checks import is_floor
 from ci_evals.gate.gate_input import GateInput
 from ci_evals.gate.rules import rule_of
+from ci_evals.reports.story import advice
 
-_HOW_TO_GET_ONE = " Name one with --baseline=PATH; in CI each run on the default branch leaves one."
 _ORDER = {False: 0, None: 1, True: 2}
 _NAMED = 2
 """Checks that a sentence names."""
@@ -60,7 +60,7 @@ def warnings(results: Results) -> tuple[str, ...]:
             by_reason[check.note or "nobody said why"].append(check)
     sentences = []
     for why, checks in by_reason.items():
-        cure = _HOW_TO_GET_ONE if why == GateInput.no_baseline_reason else ""
+        cure = f" {advice.NAME_A_BASELINE}" if why == GateInput.no_baseline_reason else ""
         sentences.append(f"{_listed(checks)} not checked: {why}.{cure}")
     return tuple(sentences)
 

@@ -5,26 +5,24 @@ sanitized. `verdict` is the heading, `Numbers.text` the line below it, `News` th
 the sentence on how sure the result is, and `odds` a sentence for those who ask further.
 """
 
-import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import chain
 
 from ci_evals.domain import numbers
-from ci_evals.domain.providers import Provider
 from ci_evals.domain.results.comparison import Comparison, TestChange
 from ci_evals.domain.results.gate import CheckKind, GateCheck
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.suite import TestOutcome
 from ci_evals.gate.rule import Nature, wanting
 from ci_evals.gate.rules import rule_of
-from ci_evals.reports.story import failed_tests, gate, highlights, set_aside, trial_errors
+from ci_evals.reports.story import failed_tests, gate, highlights, set_aside
 from ci_evals.reports.story.comparison import arms, change, significance
 from ci_evals.reports.story.failed_tests import FailedTest
 from ci_evals.reports.story.judging.parts import capitalized, sentence
-from ci_evals.reports.story.labels import UNFINISHED, RunOutcome
+from ci_evals.reports.story.labels import RunOutcome
 from ci_evals.reports.story.once_per_run import once_per_run
 from ci_evals.scoring.scores import deciding
 
@@ -33,21 +31,6 @@ _UNSCORED = {
     TestOutcome.ERROR: "errored",
     TestOutcome.NOT_RUN: "not run",
 }
-_SAFE = re.compile(r"(?!.*(?:::|##|  ))[\w./](?:[\w ./:;'()#@+=,?&-]*[\w./)])?")
-"""Texts that a shell takes between double quotes as they are, and that no report has to change."""
-_SAME_AGENT = {
-    "adapter": "--adapter",
-    "agentId": "--agent-id",
-    "baseUrl": "--base-url",
-    "start": "--start",
-    "provider": "--provider",
-    "userModel": "--user-model",
-    "judgeModel": "--judge-model",
-}
-"""Options by their key in the run's config, without which another agent or judge would be asked."""
-_OTHER_AGENT = ("adapterOptions", "arms", "against", "replay", "judgePanel", "embeddingModel", "waitFor")
-"""Keys of options that do the same, and are more than a word."""
-_BUILD_FAILS = "Without a verdict the build fails: undecided never counts as passed."
 _NAMED = 3
 """Tests that a sentence names."""
 _ODDS_TESTS, _ODDS_TRIALS = 10, 3
@@ -117,8 +100,10 @@ class News:
     """Passed in the baseline; now a trial broke off or could not be judged."""
     failed: tuple[FailedTest, ...] = ()
     """Fail and have no counterpart in the baseline: all that fail if there is no baseline."""
+    worse: tuple[FailedTest, ...] = ()
+    """Failed in the baseline, fail now, and fell by 15 points or more."""
     failed_before: tuple[FailedTest, ...] = ()
-    """Failed in the baseline and fail now. Those that fell by 15 points or more have their change."""
+    """Failed in the baseline and fail now, much as before."""
     fixed: tuple[TestChange, ...] = ()
     dropped: tuple[TestChange, ...] = ()
     """Fell by 15 points or more, and are in no other list."""
@@ -126,7 +111,7 @@ class News:
     @property
     def to_look_at(self) -> tuple[FailedTest, ...]:
         """The tests to look at first: those that fail, but for those that failed before."""
-        return *self.broke, *self.failed
+        return *self.broke, *self.worse, *self.failed
 
 
 @once_per_run
@@ -156,12 +141,14 @@ def news(results: Results) -> News:
             if (test.suite, test.name) not in uncompared
         )
     )
+    worse = tuple(test for test in before if test.change)
     named = {(test.suite, test.name) for test in before}
     return News(
         broke=tuple(test for test in newly if test.outcome is TestOutcome.FAILED),
         unjudged=tuple(test for test in newly if test.outcome is not TestOutcome.FAILED),
         failed=fresh,
-        failed_before=before,
+        worse=worse,
+        failed_before=tuple(test for test in before if not test.change),
         fixed=comparison.fixed,
         dropped=tuple(test for key, test in fell.items() if key not in named),
     )
@@ -201,104 +188,6 @@ def not_compared(results: Results) -> str | None:
     if comparison.delta is not None or any(why in warning for warning in gate.warnings(results)):
         return None
     return f"Not compared with {base_name(results)}: {why}."
-
-
-def what_to_do(results: Results) -> str:
-    """The next step without a verdict, after a failed one, or where tests broke; empty if none is known."""
-    outcome = highlights.run_outcome(results)
-    if outcome is RunOutcome.FAILED or (outcome is RunOutcome.PASSED and news(results).broke):
-        return _after_failure(results)
-    if outcome not in UNFINISHED:
-        return ""
-    if outcome is RunOutcome.INTERRUPTED:
-        return f"Rerun to get a verdict. {_BUILD_FAILS}"
-    limit = next((check for check in gate.failing(results) if check.kind is CheckKind.MAX_ERRORS), None)
-    allowed = ""
-    if limit and limit.seen is not None:
-        most = numbers.count(int(limit.required or 0), "errored or undecided trial")
-        was = "was" if limit.seen == 1 else "were"
-        allowed = f" max-errors allows {most}; there {was} {int(limit.seen):,}."
-    at_fault = trial_errors.at_fault(results.suites)
-    look = f"Look first at {at_fault}. Fix that and rerun." if at_fault else "Fix the cause and rerun."
-    if not at_fault and highlights.without_judge(results, results.suites):
-        look = "Add strict checks, which need no judge, or choose a --provider for the judge."
-    return f"{look}{allowed} {_BUILD_FAILS}"
-
-
-def _after_failure(results: Results) -> str:
-    """What to do about failed tests. Another tool's are not played here."""
-    found, comparison, floor = news(results), results.comparison, _floor(results)
-    if any(suite.of_other_tool for suite in results.suites):
-        return ""
-    advice = [rule_of(check).advice for check in gate.failing(results)]
-    if advice and all(advice):
-        return advice[0]
-    if failed := found.to_look_at:
-        proven = comparison is not None and significance.proven(comparison)
-        if proven or all(map(_always_failed, failed)):
-            return "Fix the failures. If the new behavior is intended, change the tests."
-        where = " on your machine" if results.run.git.pull_request is not None else ""
-        how = ", with the other options of this run" if _needs_more_options(results) else ""
-        return (
-            f"Read what failed. To see whether a test fails again, repeat it{where}{how}: "
-            f"{rerun_command(results)}. If any trial fails, fix it.{_if_all_pass(results)}"
-        )
-    if found.failed_before and floor in gate.failing(results):
-        return "Fix the tests that fail, or set a floor that this agent meets: ci-evals odds names one."
-    return ""
-
-
-def _if_all_pass(results: Results) -> str:
-    if not gate.failing(results):
-        return ""
-    if _floor(results) in gate.failing(results) and _fails_mostly(results):
-        return (
-            " If all pass, note that a rerun would probably fail again, because the score is too close to "
-            "min-score."
-        )
-    return " If all pass, rerun this check."
-
-
-def rerun_command(results: Results) -> str:
-    """The command that repeats the first test that failed, which shows how often it does.
-
-    Names that a shell would read otherwise, or that reports would change, are left for the reader to fill in.
-    """
-    first = next(iter(news(results).to_look_at), None)
-    files = [suite.file for suite in results.suites if first and suite.name == first.suite]
-    file = files[0] if len(files) == 1 and _SAFE.fullmatch(files[0]) and " " not in files[0] else "SUITE"
-    # --test takes several names, with commas between them.
-    name = first.name if first and _SAFE.fullmatch(first.name) and "," not in first.name else None
-    options = [
-        f"{option}={_quoted(value)}" for option, value in _same_agent(results) if _SAFE.fullmatch(value)
-    ]
-    return " ".join(
-        ["ci-evals run", file, f"--test={_quoted(name) if name else 'NAME'}", *options, "--loops=10"]
-    )
-
-
-def _same_agent(results: Results) -> Iterator[tuple[str, str]]:
-    for key, option in _SAME_AGENT.items():
-        value = results.run.config.get(key)
-        if isinstance(value, str) and value and value != Provider.OPENAI:
-            yield option, value
-
-
-def _needs_more_options(results: Results) -> bool:
-    """True if the command of `rerun_command` lacks options that say which agent or judge is asked."""
-    config = results.run.config
-    unsafe = any(not _SAFE.fullmatch(value) for _, value in _same_agent(results))
-    return unsafe or any(map(config.get, _OTHER_AGENT))
-
-
-def _quoted(text: str) -> str:
-    return text if re.fullmatch(r"[\w./:@+=,-]+", text) else f'"{text}"'
-
-
-def _always_failed(failed: FailedTest) -> bool:
-    """True if so many trials failed, and none passed, that a rerun would show nothing new."""
-    test = failed.test
-    return test is not None and test.pass_rate == 0 and len(test.trials) >= _ODDS_TRIALS
 
 
 def in_base(results: Results) -> str:
@@ -352,10 +241,9 @@ def _verdict(results: Results) -> tuple[str, str]:
 
 
 def _passed(results: Results) -> str:
-    broke = len(news(results).broke)
     parts = (
         _score_of_100(results),
-        f"but {numbers.count(broke, 'test')} broke {since(results)}" if broke else _relative(results),
+        f"but {broke(results)}" if news(results).broke else _relative(results),
     )
     return ", ".join(part for part in parts if part)
 
@@ -389,8 +277,8 @@ def _failed(results: Results) -> str:
     if not checks:
         return ""
     if deciding is None:
-        return f"{numbers.count(len(news(results).broke), 'test')} broke {since(results)}"
-    words = _below(deciding, results) if deciding is _floor(results) else gate.in_words(deciding)
+        return broke(results)
+    words = _below(deciding, results) if deciding is run_floor(results) else gate.in_words(deciding)
     others = [check for check in checks if check is not deciding]
     critical = sum(check.kind is CheckKind.CRITICAL for check in others)
     counts = (
@@ -400,11 +288,39 @@ def _failed(results: Results) -> str:
     return words + (f", and {' and '.join(filter(None, counts))} failed" if others else "")
 
 
+def broke(results: Results) -> str:
+    """The number of tests that passed in the baseline and fail now: `2 tests broke in this PR`.
+
+    Where chance may have it, `2 tests fail that passed on main`.
+    """
+    number = len(news(results).broke)
+    tests = numbers.count(number, "test")
+    if broke_for_sure(results):
+        return f"{tests} broke {since(results)}"
+    return f"{tests} {'fails' if number == 1 else 'fail'} that passed {in_base(results)}"
+
+
+def broke_title(results: Results) -> str:
+    """The title over these tests."""
+    if broke_for_sure(results):
+        return f"Broke {since(results)}"
+    return f"Passed {in_base(results)}, failed now"
+
+
+def broke_for_sure(results: Results) -> bool:
+    """Return whether tests broke as far as this gate is concerned, so that chance is no excuse."""
+    comparison = results.comparison
+    if comparison is not None and significance.proven(comparison):
+        return True
+    natures = {rule_of(check).nature for check in gate.failing(results)}
+    return not natures.isdisjoint({Nature.FLOOR, Nature.TEST})
+
+
 def other_checks(results: Results) -> tuple[GateCheck, ...]:
     """The failed checks that neither the heading, the numbers nor the tests that broke make plain."""
     plain = {CheckKind.CRITICAL, CheckKind.REGRESSION}
     failing = [check for check in gate.failing(results) if check.kind not in plain]
-    told = {id(_floor(results)), id(_deciding(results))}
+    told = {id(run_floor(results)), id(_deciding(results))}
     return tuple(check for check in failing if id(check) not in told)
 
 
@@ -413,11 +329,11 @@ def _deciding(results: Results) -> GateCheck | None:
     checks = gate.failing(results)
     if news(results).broke and any(rule_of(check).nature is not Nature.LIMIT for check in checks):
         return None
-    floor = _floor(results)
+    floor = run_floor(results)
     return floor if floor in checks else next(iter(checks), None)
 
 
-def _floor(results: Results) -> GateCheck | None:
+def run_floor(results: Results) -> GateCheck | None:
     """The floor of the whole run, if it has one."""
     checks = (check for check in results.gate.checks if check.kind is CheckKind.MIN_SCORE)
     return next((check for check in checks if check.suite is None and check.test is None), None)
@@ -491,7 +407,7 @@ class Numbers:
 
 def in_numbers(results: Results) -> Numbers:
     """The numbers of a run."""
-    comparison, floor, counts = results.comparison, _floor(results), results.counts
+    comparison, floor, counts = results.comparison, run_floor(results), results.counts
     outcome = highlights.run_outcome(results)
     passed = outcome in {RunOutcome.PASSED, RunOutcome.UNCHECKED}
     too_little = change.too_little_decided(results)
@@ -546,19 +462,34 @@ def _trials(results: Results) -> str:
 
 
 def _of_broken(results: Results, comparison: Comparison) -> str:
-    """How sure it is that tests broke, and did not fail by chance."""
+    """What is proven where tests broke, and what is not: a sentence each."""
     if significance.proven(comparison):
-        return "Sure that the score fell: the drop is larger than chance explains"
+        return "Proven: the score fell by more than chance explains"
+    decided = _decided_alone(results)
+    proven = f"{decided}. " if decided else ""
     if (comparison.delta or 0) >= 0:
-        return "Not sure: the score did not fall, and single tests can fail by chance"
-    sentence = f"Not sure that the score fell: {_of_change(results, comparison)}"
+        return f"{proven}The score did not fall, and single tests can fail by chance"
+    sentence = f"{proven}A drop of the score is not proven: {_of_change(results, comparison, drop='it')}"
     most = (comparison.fewest_broken or 1) - 1
     if most < len(news(results).broke):
         return sentence
     return f"{sentence}; up to {numbers.count(most, 'test')} can break by chance"
 
 
-def _of_change(results: Results, comparison: Comparison) -> str:
+def _decided_alone(results: Results) -> str:
+    """What fails the run whatever chance has to do with the change; empty if nothing does."""
+    failing = gate.failing(results)
+    critical = sum(check.kind is CheckKind.CRITICAL for check in failing)
+    floors = sum(rule_of(check).nature is Nature.FLOOR for check in failing)
+    parts = []
+    if critical:
+        parts.append("a critical test failed" if critical == 1 else f"{critical} critical tests failed")
+    if floors:
+        parts.append("the score missed its floor" if floors == 1 else f"{floors} floors were missed")
+    return capitalized(f"{' and '.join(parts)}, which decides") if parts else ""
+
+
+def _of_change(results: Results, comparison: Comparison, drop: str = "the drop") -> str:
     if significance.proven(comparison) or significance.rose(comparison):
         return f"the {'rise' if (comparison.delta or 0) > 0 else 'drop'} is larger than chance explains"
     fell = (comparison.delta or 0) < 0
@@ -570,13 +501,13 @@ def _of_change(results: Results, comparison: Comparison) -> str:
     if significance.too_few(comparison):
         return "too few trials to tell a drop from chance"
     if fell:
-        return "the drop may be chance"
-    drop = comparison.detectable
-    if drop is None or drop >= 100:
+        return f"{drop} may be chance"
+    least = comparison.detectable
+    if least is None or least >= 100:
         return "the scores vary too much to notice a drop"
     too_low = f"{base_name(results)} scores too low for a drop to show"
-    unseen = f"drops below {numbers.at_least(drop)} points can go unseen"
-    return too_low if drop > (comparison.base or 0) else unseen
+    unseen = f"drops below {numbers.at_least(least)} points can go unseen"
+    return too_low if least > (comparison.base or 0) else unseen
 
 
 def odds(results: Results) -> str | None:
@@ -586,7 +517,7 @@ def odds(results: Results) -> str | None:
     return highlights.odds_sentence(results.odds) if results.odds and large and not proven else None
 
 
-def _fails_mostly(results: Results) -> bool:
+def fails_mostly(results: Results) -> bool:
     """True if the same agent, run again, would fail this gate more often than not."""
     return _large_enough(results) and results.odds is not None and results.odds.share > 0.5
 

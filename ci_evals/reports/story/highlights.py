@@ -13,7 +13,7 @@ from ci_evals.domain.results.suite import SuiteResult, TestResult
 from ci_evals.domain.suite import is_bundled
 from ci_evals.domain.verdict import Cause, Outcome
 from ci_evals.gate.odds import WORTH_TELLING
-from ci_evals.reports.story import gate, official, set_aside
+from ci_evals.reports.story import advice, gate, official, set_aside
 from ci_evals.reports.story.comparison import change
 from ci_evals.reports.story.labels import OUTCOMES, RunOutcome
 from ci_evals.scoring import scores
@@ -75,9 +75,9 @@ def notes(results: Results) -> tuple[str, ...]:
     out = []
     if part := results.run.shard:
         shard = f"This is shard {part.index} of {part.of}"
-        out.append(f"{shard}. Run ci-evals merge to join all shards into one run.")
+        out.append(f"{shard}. {advice.MERGE}")
     if only_reported(results):
-        out.append("Report only: with --no-gate the job does not fail.")
+        out.append(advice.REPORT_ONLY)
     if missing := without_judge(results, results.suites):
         out.append(no_judge(results, missing))
     return (*out, *set_aside.sentences(results), *official.sentences(results), *results.run.warnings)

@@ -18,6 +18,7 @@ from ci_evals.gate.invalid_run import (
     TooManyExcluded,
     UncountedDecide,
 )
+from ci_evals.reports.story import advice
 
 
 def in_words(reason: InvalidRunReason) -> str:  # noqa: C901, PLR0911  # one case for each reason
@@ -63,9 +64,12 @@ def _base_not_played(errored: int, not_run: int, planned: int) -> str:
     return f"{lost} of {numbers.count(planned, 'trial')} of the base agent {what}"
 
 
-def why_not_passed(check: JudgeCheck) -> str:
-    """The reason why a judge did not pass its check, and what to do about it."""
-    return (
-        f"{check.model} {check.why or 'did not pass'}. Use a --judge-model that passes, or "
-        "--judge-check=warn to decide by this one anyway"
-    )
+def why_not_passed(check: JudgeCheck, *, only_warn: bool = False) -> str:
+    """The reason why a judge did not pass its check, and what to do about it.
+
+    Args:
+        check: The one that it did not pass.
+        only_warn: Whether the run decides by this judge all the same (`--judge-check=warn`).
+    """
+    cure = advice.OTHER_JUDGE if only_warn else f"{advice.OTHER_JUDGE}, or {advice.DECIDE_ANYWAY}"
+    return f"{check.model} {check.why or 'did not pass'}. {cure}"

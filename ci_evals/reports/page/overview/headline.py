@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from ci_evals.domain import numbers
 from ci_evals.domain.results.run import Results
-from ci_evals.reports.story import gate, headline, highlights, reliability
+from ci_evals.reports.story import gate, headline, highlights, next_step, reliability
 from ci_evals.reports.story.comparison import change, looks
 from ci_evals.reports.story.headline import Numbers, Trust
 from ci_evals.reports.story.judging import judge
@@ -66,7 +66,7 @@ def _reasons(results: Results, outcome: RunOutcome) -> Iterator[str]:
     # The verdict names the first reason of a run without one.
     reasons = results.gate.reasons[outcome is RunOutcome.NO_VERDICT :]
     yield from (sentence(capitalized(reason)) for reason in reasons)
-    if todo := headline.what_to_do(results):
+    if todo := next_step.what_to_do(results):
         yield todo
     yield from gate.warnings(results)
 

@@ -151,13 +151,15 @@ class _BrokenSection:
         fixed = [self._changed(one, change.scores(one), in_baseline=True) for one in news.fixed[:most]]
         dropped = [self._changed(test, _drop(test)) for test in news.dropped[:most]]
         before, too = news.failed_before, f"{_tests(news.failed_before)} failed in the baseline too"
-        # Behind tests that broke, those are shown whole that fail the gate alone, or fell far.
-        grave = [bool(not news.broke or one.change or (one.test and one.test.critical)) for one in before]
+        worse = f"{_tests(news.worse)} failed in the baseline too, and {_are(news.worse)} worse now"
+        # Behind tests that broke, those are shown whole that fail the gate alone.
+        grave = [bool(not news.broke or (one.test and one.test.critical)) for one in before]
         unjudged = f"{_tests(news.unjudged)} passed in the baseline and could not be judged now"
         few = f"{_tests(news.dropped)} dropped by {SUSPECT} points or more"
         return (
-            self._group("_broke", f"{_tests(news.broke)} broke {headline.since(results)}", news.broke),
+            self._group("_broke", headline.broke(results), news.broke),
             self._group("_unjudged", unjudged, news.unjudged, [False] * len(news.unjudged)),
+            self._group("_worse", worse, news.worse),
             self._group("_failed", f"{_tests(news.failed)} failed", news.failed),
             self._group("_failed-before", too, before, grave),
             self._folded("_dropped", few, dropped, news.dropped),
@@ -223,6 +225,10 @@ def _drop(test: TestChange) -> str:
 
 def _tests(tests: Sequence[object]) -> str:
     return numbers.count(len(tests), "test")
+
+
+def _are(tests: Sequence[object]) -> str:
+    return "is" if len(tests) == 1 else "are"
 
 
 def _criterion_and_reason(criterion: str, reason: str) -> str:

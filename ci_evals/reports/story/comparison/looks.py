@@ -8,6 +8,7 @@ from ci_evals.domain.results.comparison import Comparison, HistoryComparison
 from ci_evals.domain.results.gate import CheckKind
 from ci_evals.domain.results.run import Results, Rounds
 from ci_evals.gate.rules.changes import CLOSE
+from ci_evals.reports.story import advice
 from ci_evals.reports.story.comparison import arms
 from ci_evals.reports.story.judging.parts import capitalized
 from ci_evals.scoring.usage import agent_models
@@ -144,7 +145,7 @@ def _spot_check(results: Results, comparison: Comparison) -> Iterator[str]:
         was, is_now = (numbers.listed(models, _NAMED) for models in (before, now))
         yield (
             f"The agent's model changed from {was} to {is_now}: check on 50 + 50 verdicts whether the judge "
-            "treats the new answers alike (ci-evals label --spot-check)."
+            f"treats the new answers alike {advice.SPOT_CHECK}."
         )
 
 

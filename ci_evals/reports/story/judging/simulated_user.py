@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from ci_evals.domain import numbers
 from ci_evals.domain.results.run import Results
 from ci_evals.domain.results.simulated_user import UserChecks
+from ci_evals.reports.story import advice
 from ci_evals.reports.story.labels import spaced
 from ci_evals.reports.story.table import Column, Table, table_of
 
@@ -31,8 +32,7 @@ def warnings(results: Results) -> Iterator[str]:
     if checks.invalid:
         yield (
             f"{numbers.count(checks.invalid, 'trial')} excluded from every score: the simulated user broke "
-            "character, and again in the retry. Read what it said, then fix the guidelines or use another "
-            "--user-model."
+            f"character, and again in the retry. {advice.FIX_GUIDELINES}"
         )
     if checks.not_audited:
         talks = numbers.count(checks.not_audited, "conversation")

@@ -1,1 +1,0 @@
-"""What would turn a gate red: faults planted in saved conversations, and graded again."""

@@ -1,0 +1,99 @@
+"""`ci-evals show`: conversations in the terminal, with the findings at their turns."""
+
+from pathlib import Path
+
+import builders as build
+import pytest
+
+from ci_evals.cli.commands.show import show
+from ci_evals.cli.run_context import RunContext
+from ci_evals.cli.settings.result_commands import ShowSettings
+from ci_evals.domain.errors import UsageError
+from ci_evals.domain.suite import PlannedTurn
+from ci_evals.domain.transcript import EndState
+from ci_evals.reports import results_json
+from ci_evals.reports.names import RESULTS
+
+TALK = build.transcript(
+    "user: I want my money back. | agent: Why? [REFUND_REQUEST] | user: It is too small. | agent: Done."
+).turns
+RIGHT = build.finding(criterion="The workflow starts", evidence=(1,))
+WRONG = build.finding("failed", criterion="The amount is named", reason="No amount.", evidence=(2,))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    trials = (
+        build.trial_result(1, turns=TALK, findings=(RIGHT,)),
+        build.trial_result(2, turns=TALK, findings=(RIGHT, WRONG)),
+    )
+    suite = build.suite_result(
+        "Refunds",
+        build.test_result("Refund", trials=trials[:1]),
+        build.test_result("Refund of a gift", trials=trials),
+    )
+    (tmp_path / RESULTS).write_text("".join(results_json.render(build.results(suite))))
+    return tmp_path
+
+
+def shown(capsys, folder: Path, **options) -> str:
+    show(ShowSettings(results=folder, **options), RunContext({}))
+    return capsys.readouterr().out
+
+
+def test_findings_stand_at_the_turns_that_show_them(capsys, folder):
+    text = shown(capsys, folder, test=["gift"], trial=2)
+    lines = [line.strip() for line in text.splitlines()]
+    order = [
+        "1 User: I want my money back.",
+        "✓ The workflow starts: passed",
+        "2 User: It is too small.",
+        "✗ The amount is named: failed",
+        "No amount.",
+    ]
+    assert [lines.index(line) for line in order] == sorted(lines.index(line) for line in order)
+    assert "workflows: REFUND_REQUEST" in lines
+    assert "Trial 1" not in text
+
+
+def test_failed_shows_what_did_not_pass_alone(capsys, folder):
+    text = shown(capsys, folder, failed=True)
+    assert "Refund of a gift" in text
+    assert "Trial 2: completed" in text
+    assert "Trial 1" not in text
+    assert "› Refund\n" not in text
+
+
+def test_a_whole_name_selects_that_test_alone(capsys, folder):
+    text = shown(capsys, folder, test=["Refund"])
+    assert "› Refund\n" in text
+    assert "gift" not in text
+    assert "gift" in shown(capsys, folder, test=["refund"])
+
+
+def test_an_early_end_is_told_before_the_findings(capsys, tmp_path):
+    cut_off = build.trial_result(turns=TALK[:1], findings=(WRONG,), status=EndState.ESCALATED)
+    lines = tuple(PlannedTurn(user=text) for text in ("One", "Two", "Three"))
+    test = build.test_result("Refund", trials=(cut_off,), turns=lines)
+    text = "".join(results_json.render(build.results(build.suite_result("Refunds", test))))
+    (tmp_path / RESULTS).write_text(text)
+    told = shown(capsys, tmp_path)
+    early = "ended after turn 1 of 3: the agent handed over to a person; 2 lines were never sent"
+    assert told.index(early) < told.index("✗ The amount is named")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"test": ["nobody"]}, "No test matches --test=nobody. Tests: Refund; Refund of a gift"),
+        ({"trial": 3}, "--trial=3: there are 2 trials at most. Trials count from 1."),
+    ],
+)
+def test_what_selects_nothing_is_a_mistake(capsys, folder, options, message):
+    with pytest.raises(UsageError) as refused:
+        shown(capsys, folder, **options)
+    assert str(refused.value) == message
+
+
+def test_results_are_looked_for_in_the_output_folder():
+    assert ShowSettings().results == Path("results")

@@ -1,0 +1,47 @@
+"""The findings of a run as CSV."""
+
+import csv
+import io
+
+import builders as build
+
+from ci_evals.domain.transcript import EndState
+from ci_evals.reports import findings_csv
+
+
+def rows_of(*tests) -> list[dict[str, str]]:
+    text = "".join(findings_csv.render(build.results(build.suite_result("Refunds", *tests))))
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_each_finding_of_each_trial_is_a_row():
+    findings = (build.finding(criterion="One"), build.finding("failed", criterion="Two", reason="It, too."))
+    trials = tuple(build.trial_result(number, findings=findings) for number in (1, 2))
+    rows = rows_of(build.test_result("Refund", trials=trials))
+    assert [(row["trial"], row["criterion"], row["outcome"]) for row in rows] == [
+        ("1", "One", "passed"),
+        ("1", "Two", "failed"),
+        ("2", "One", "passed"),
+        ("2", "Two", "failed"),
+    ]
+    assert rows[1]["reason"] == "It, too."
+    assert {row["suite"] for row in rows} == {"Refunds"}
+
+
+def test_nothing_is_missing_that_has_no_finding():
+    """A trial that errored, and a test that was not run."""
+    lost = build.trial_result(status=EndState.FAILED, findings=())
+    rows = rows_of(
+        build.test_result("Lost", trials=(lost,), outcome="error"),
+        build.test_result("Never begun", trials=(), not_run=1, outcome="not_run"),
+    )
+    assert [(row["test"], row["testOutcome"], row["status"], row["outcome"]) for row in rows] == [
+        ("Lost", "error", "failed", ""),
+        ("Never begun", "not_run", "", ""),
+    ]
+
+
+def test_no_cell_becomes_a_formula_of_a_spreadsheet():
+    finding = build.finding("failed", criterion="=HYPERLINK(1)", reason="-1+1")
+    (row,) = rows_of(build.test_result("@x", trials=(build.trial_result(findings=(finding,)),)))
+    assert (row["criterion"], row["reason"], row["test"]) == ("'=HYPERLINK(1)", "'-1+1", "'@x")
